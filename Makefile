@@ -1,0 +1,144 @@
+# kota: see `make help`. One Makefile, not recursive; objects go to build/$(config).
+#
+# config=release (default) | debug | asan | tsan | fuzz | cov
+# V=1 shows the commands, T=name runs one test program, WORLD=DIR serves your own terrain.
+
+config ?= release
+PREFIX ?= /usr/local
+DESTDIR ?=
+B := build/$(config)
+
+ifeq ($(filter $(config),release debug asan tsan fuzz cov),)
+$(error config=$(config) is not one of release, debug, asan, tsan, fuzz, cov)
+endif
+
+ifeq ($(config),fuzz)
+CC := clang
+endif
+CC ?= cc
+PKG_CONFIG ?= pkg-config
+Q := $(if $(V),,@)
+
+# ---- components of the distribution ---------------------------------------------------------
+PACKAGES := libuv libcjson libpng
+SERVER_PC_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
+SERVER_PC_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
+
+# llhttp is a library with a .pc file on newer systems; Debian 12 ships its sources in node-llhttp.
+LLHTTP_SRC :=
+ifeq ($(shell $(PKG_CONFIG) --exists libllhttp 2>/dev/null && echo yes),yes)
+LLHTTP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libllhttp)
+LLHTTP_LIBS := $(shell $(PKG_CONFIG) --libs libllhttp)
+else
+LLHTTP_DIR ?= /usr/share/llhttp
+LLHTTP_CFLAGS := -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1
+LLHTTP_SRC := api http llhttp
+LLHTTP_LIBS :=
+endif
+
+# ---- flags ----------------------------------------------------------------------------------
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstrict-prototypes
+ifdef CI
+WARNINGS += -Werror
+endif
+CPPFLAGS += -Iserver -Iproto -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
+CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
+HARDENING := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
+LDFLAGS_COMMON := -pthread
+LDLIBS := $(SERVER_PC_LIBS) $(LLHTTP_LIBS) -lm
+
+CFLAGS_release := -O2 $(HARDENING)
+LDFLAGS_release := -pie -Wl,-z,relro,-z,now
+CFLAGS_debug := -O0 -DKOTA_VALIDATE
+CFLAGS_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined -DKOTA_VALIDATE
+LDFLAGS_asan := -fsanitize=address,undefined
+CFLAGS_tsan := -O1 -fsanitize=thread
+LDFLAGS_tsan := -fsanitize=thread
+CFLAGS_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined
+LDFLAGS_fuzz := -fsanitize=address,undefined
+CFLAGS_cov := -O0 --coverage
+LDFLAGS_cov := --coverage
+
+ALL_CFLAGS = $(CFLAGS_COMMON) $(CFLAGS_$(config)) $(CFLAGS)
+ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_$(config)) $(LDFLAGS)
+
+# ---- what is built --------------------------------------------------------------------------
+ROOMS := base terrain formats world http api
+SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
+WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
+CLIENT_SRC := $(sort $(wildcard client/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
+
+obj = $(patsubst %.c,$(B)/%.o,$(1))
+LLHTTP_OBJ := $(LLHTTP_SRC:%=$(B)/llhttp/%.o)
+SERVER_OBJ := $(call obj,$(SERVER_SRC)) $(LLHTTP_OBJ)
+CORE := $(B)/libkotacore.a
+
+PROGRAMS := $(B)/kotad $(B)/kota $(B)/kota-worldgen
+UNIT_TESTS := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+# Each fuzz target also builds as a plain program that replays its corpus.
+FUZZ_REPLAYS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/tests/replay_%)
+FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
+BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+.PHONY: all run test bench fuzz tidy format cover install uninstall help clean
+
+all: $(PROGRAMS)
+
+$(CORE): $(SERVER_OBJ)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/kotad: $(B)/server/main.o $(CORE)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/kota-worldgen: $(call obj,$(WORLDGEN_SRC)) $(CORE)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/kota: $(call obj,$(CLIENT_SRC)) $(CORE)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs libcurl)
+
+$(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+
+$(B)/tests/replay_%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC      $<")
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<
+
+# ---- what people type -----------------------------------------------------------------------
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+format: ## clang-format over every C file
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean: ## remove build/
+	rm -rf build compile_commands.json
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

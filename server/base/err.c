@@ -1,0 +1,71 @@
+/*
+ * Errors as values: see err.h. Messages are cut, never overrun; nothing here allocates.
+ */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    int status;
+    const char *title;
+} err_table[] = {
+#define ERR_ROW(name, status, title) {status, title},
+    ERR_LIST(ERR_ROW)
+#undef ERR_ROW
+};
+
+__attribute__((format(printf, 3, 0))) static void err_fill(struct err *err, enum err_code code,
+                                                            const char *format, va_list args)
+{
+    err->code = code;
+    err->has_limit = false;
+    err->limit = 0;
+    err->got = 0;
+    err->pointer[0] = '\0';
+    vsnprintf(err->msg, sizeof err->msg, format, args);
+}
+
+enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_fill(err, code, format, args);
+    va_end(args);
+    return code;
+}
+
+enum err_code err_limit(struct err *err, enum err_code code, double limit, double got,
+                        const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_fill(err, code, format, args);
+    va_end(args);
+    err->has_limit = true;
+    err->limit = limit;
+    err->got = got;
+    return code;
+}
+
+enum err_code err_at(struct err *err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(err->pointer, sizeof err->pointer, format, args);
+    va_end(args);
+    return err->code;
+}
+
+int err_http_status(enum err_code code)
+{
+    return err_table[code].status;
+}
+
+const char *err_title(enum err_code code)
+{
+    return err_table[code].title;
+}

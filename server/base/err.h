@@ -1,0 +1,69 @@
+/*
+ * Errors: one list gives the code, the HTTP status and the title.
+ *
+ * Functions that can fail on bad input take a `struct err *` as their last argument and return
+ * `enum err_code` (ERR_OK is 0). A message says field, value and limit. Bad code does not come
+ * here: it aborts in CHECK().
+ */
+#ifndef KOTA_BASE_ERR_H
+#define KOTA_BASE_ERR_H
+
+#include <stdbool.h>
+
+#define ERR_LIST(X)                                                                                \
+    X(OK, 200, "OK")                                                                               \
+    X(BAD_INPUT, 400, "Bad input")                                                                 \
+    X(UNAUTHORIZED, 401, "Unauthorized")                                                           \
+    X(FORBIDDEN, 403, "Forbidden")                                                                 \
+    X(NOT_FOUND, 404, "Not found")                                                                 \
+    X(METHOD_NOT_ALLOWED, 405, "Method not allowed")                                               \
+    X(REQUEST_TIMEOUT, 408, "Request timeout")                                                     \
+    X(CONFLICT, 409, "Conflict")                                                                   \
+    X(GONE, 410, "Gone")                                                                           \
+    X(LENGTH_REQUIRED, 411, "Length required")                                                     \
+    X(PRECONDITION_FAILED, 412, "Precondition failed")                                             \
+    X(TOO_LARGE, 413, "Too large")                                                                 \
+    X(TARGET_TOO_LONG, 414, "Target too long")                                                     \
+    X(UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported media type")                                       \
+    X(EXPECTATION_FAILED, 417, "Expectation failed")                                               \
+    X(UNPROCESSABLE, 422, "Unprocessable")                                                         \
+    X(TOO_MANY, 429, "Too many requests")                                                          \
+    X(HEADERS_TOO_LARGE, 431, "Headers too large")                                                 \
+    X(INTERNAL, 500, "Internal error")                                                             \
+    X(NOT_IMPLEMENTED, 501, "Not implemented")                                                     \
+    X(BUSY, 503, "Busy")                                                                           \
+    X(NO_MEMORY, 503, "Out of memory")                                                             \
+    X(HTTP_VERSION, 505, "HTTP version not supported")                                             \
+    X(DISK_FULL, 507, "Disk full")
+
+enum err_code {
+#define ERR_ENUM(name, status, title) ERR_##name,
+    ERR_LIST(ERR_ENUM)
+#undef ERR_ENUM
+};
+
+struct err {
+    enum err_code code;
+    bool has_limit;    /* limit and got are set: they go into the problem document */
+    double limit;      /* the greatest (or least) value that would have been taken */
+    double got;        /* what came */
+    char pointer[96];  /* JSON pointer or query parameter at fault, "" when there is none */
+    char msg[320];     /* one sentence, UTF-8, names field, value and limit */
+};
+
+/* Sets code and a printf-style message; clears limit and pointer; returns the code. */
+enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As err_set, for something that is over a limit. */
+enum err_code err_limit(struct err *err, enum err_code code, double limit, double got,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Names the place of an error that is already set, printf-style; returns its code. */
+enum err_code err_at(struct err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+int err_http_status(enum err_code code);
+const char *err_title(enum err_code code);
+
+#endif

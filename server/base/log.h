@@ -1,0 +1,22 @@
+/*
+ * One line for each event: human on a terminal, JSON otherwise. Thread-safe; a line is written
+ * with one write(2). Never put tokens or bodies in.
+ */
+#ifndef KOTA_BASE_LOG_H
+#define KOTA_BASE_LOG_H
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+/* To standard error. Call before threads start. */
+void log_init(enum log_level least, enum log_format format);
+
+/* request_id may be NULL. */
+void log_write(enum log_level level, const char *request_id, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define log_info(...) log_write(LOG_INFO, NULL, __VA_ARGS__)
+#define log_warn(...) log_write(LOG_WARN, NULL, __VA_ARGS__)
+#define log_error(...) log_write(LOG_ERROR, NULL, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * The HTTP/1.1 server: libuv loops, llhttp, a route table, limits. It knows no terrain.
+ *
+ * One thread runs one loop; each loop accepts on its own SO_REUSEPORT socket and owns its
+ * connections, parsers, timers and counters. Handlers are plain synchronous functions, run on the
+ * loop or on libuv's thread pool as their route says; a handler may also put its answer off and
+ * finish it from any thread. Pipelined requests of a connection are answered in order.
+ *
+ * Before anything else the server answers OPTIONS (CORS preflight), HEAD (as GET without a body),
+ * 404, 405 with Allow, 413, 414, 431 and all errors of framing, as application/problem+json.
+ */
+#ifndef KOTA_HTTP_HTTP_H
+#define KOTA_HTTP_HTTP_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A borrowed run of bytes, not NUL-terminated; at is NULL when there is none. */
+struct span {
+    const char *at;
+    size_t length;
+};
+
+enum http_method {
+    METHOD_GET = 1 << 0,
+    METHOD_POST = 1 << 1,
+    METHOD_PUT = 1 << 2,
+    METHOD_PATCH = 1 << 3,
+    METHOD_DELETE = 1 << 4
+};
+
+enum http_place {
+    HTTP_ON_LOOP,  /* always short */
+    HTTP_ON_WORKER, /* may take long: decode of uploads, encoding of tiles */
+    HTTP_BY_SIZE   /* on the loop while the body is at most limits.loop_body_bytes_max */
+};
+
+struct http_request;
+struct http_reply;
+struct http_server;
+
+typedef void (*http_handler)(struct http_request *request, struct http_reply *reply);
+
+struct http_route {
+    enum http_method method;
+    const char *pattern; /* "/v1/locales/{id}/height": {name} takes one segment */
+    http_handler handler;
+    enum http_place place;
+    size_t body_bytes_max; /* 0: limits.body_bytes_max */
+    bool is_probe;         /* never in the access log, answered while draining */
+};
+
+struct http_limits {
+    size_t target_bytes_max;  /* 8 KiB: 414 */
+    size_t header_bytes_max;  /* request line and headers, 16 KiB: 431 */
+    size_t header_count_max;  /* 64: 431 */
+    size_t body_bytes_max;    /* 64 MiB: 413 */
+    size_t loop_body_bytes_max; /* 16 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
+    size_t connections_max;   /* per server, 10,000: 503 and close */
+    size_t connections_per_address_max; /* 1,000: 429 and close */
+    uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
+};
+
+extern const struct http_limits http_limits_default;
+
+/* What the application gives the server. Hooks may be NULL; they run on the loop's thread. */
+struct http_app {
+    const struct http_route *routes;
+    size_t route_count;
+    void *context;
+    /* A request is complete and about to be handled: pin what it reads. Loop thread. */
+    void (*request_begin)(void *context, struct http_request *request);
+    /* Its answer has been encoded: let go. Loop thread, exactly once for each begin. */
+    void (*request_end)(void *context, struct http_request *request);
+    /* Loop `loop_index` is about to wait for events: nothing unpinned is held. */
+    void (*loop_quiet)(void *context, size_t loop_index);
+    /*
+     * May this request be handled at all (tokens, origins)? ERR_OK or an error that becomes the
+     * answer. Runs when the headers are complete, before a body is read. Loop thread.
+     */
+    enum err_code (*authorize)(void *context, const struct http_request *request,
+                               const struct http_route *route, struct err *err);
+};
+
+struct http_config {
+    const char *host; /* numeric IPv4 or IPv6 address */
+    uint16_t port;    /* 0: a free one */
+    size_t loops;     /* 0: one a core */
+    struct http_limits limits;
+    uint32_t slow_request_ms; /* log requests slower than this; 0: never */
+    bool access_log;          /* log every request but probes */
+    const char *cors_allow_origin; /* "*" by default; NULL: no CORS headers */
+};
+
+struct http_counters {
+    uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
+    uint64_t timeouts, parse_errors, write_errors;
+    uint64_t latency_us_sum;
+    uint64_t latency_count[20]; /* bucket i: below 2^i · 8 µs; the last one is open */
+};
+
+/* Requests of one route by class of status: by_class[4] counts 4xx. */
+struct http_route_counters {
+    uint64_t by_class[6];
+};
+
+/* Binds and starts the loops' threads; serves at once. NULL on error (address in use, …). */
+struct http_server *http_server_start(const struct http_config *config, const struct http_app *app,
+                                      struct err *err);
+uint16_t http_server_port(const struct http_server *server);
+size_t http_server_loops(const struct http_server *server);
+
+/* From any thread: wakes every loop, so that each passes loop_quiet soon. */
+void http_server_wake(struct http_server *server);
+
+/*
+ * Drains: stops accepting, closes idle connections at once, lets requests under way finish
+ * (Connection: close) for at most drain_ms, then closes what is left, joins the threads and frees
+ * the server. Call from a thread that is not a loop.
+ */
+void http_server_stop(struct http_server *server, uint32_t drain_ms);
+
+/* Sums over the loops; the numbers may be a moment old. Any thread. */
+void http_server_counters(const struct http_server *server, struct http_counters *out);
+/* routes[i] of app.routes; the last one (index route_count) counts what matched no route. */
+void http_server_route_counters(const struct http_server *server, size_t route,
+                                struct http_route_counters *out);
+
+/* ---- a request: everything is borrowed until request_end ------------------------------------ */
+
+enum http_method http_request_method(const struct http_request *request); /* HEAD reads as GET */
+struct span http_request_path(const struct http_request *request);
+struct span http_request_body(const struct http_request *request);
+/* The media type in lower case without parameters ("application/json"), "" when there is none. */
+struct span http_request_media_type(const struct http_request *request);
+/* The n-th {name} of the route's pattern, percent-decoded. */
+struct span http_request_param(const struct http_request *request, size_t n);
+/* Headers by lower-case name; combined with ", " never: the first one. */
+struct span http_request_header(const struct http_request *request, const char *name);
+bool http_request_has_header_prefix(const struct http_request *request, const char *prefix);
+/* Query items, percent-decoded ('+' is a space), in order. */
+size_t http_request_query_count(const struct http_request *request);
+void http_request_query_at(const struct http_request *request, size_t n, struct span *name,
+                           struct span *value);
+/* The first query item of that name; at is NULL when there is none. */
+struct span http_request_query(const struct http_request *request, const char *name);
+bool http_request_peer_is_loopback(const struct http_request *request);
+const char *http_request_id(const struct http_request *request); /* 16 hexadecimal digits */
+size_t http_request_loop(const struct http_request *request);
+/* Memory of this request, freed with it; 16-byte aligned; NULL when the limit is reached. */
+void *http_request_alloc(struct http_request *request, size_t bytes);
+/* One pointer for the application (set in request_begin). */
+void http_request_set_user(struct http_request *request, void *user);
+void *http_request_user(const struct http_request *request);
+void *http_request_app_context(const struct http_request *request);
+struct http_server *http_request_server(const struct http_request *request);
+
+/*
+ * The handler returns without an answer; the request and its reply stay valid until some thread
+ * has called http_request_finish, once. If the peer goes away meanwhile the answer is dropped.
+ */
+void http_request_defer(struct http_request *request);
+void http_request_finish(struct http_request *request);
+
+/* ---- a reply ---------------------------------------------------------------------------------- */
+
+/* 200 and an empty body unless said. */
+void http_reply_status(struct http_reply *reply, int status);
+/* The value is copied. Content-Length, Date, Connection, X-Request-Id are the server's own. */
+void http_reply_header(struct http_reply *reply, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void http_reply_content_type(struct http_reply *reply, const char *media_type); /* static string */
+/*
+ * Grows the body by up to `bytes` and returns where to write them; http_reply_advance tells how
+ * many were. NULL without memory (the answer is then 503).
+ */
+char *http_reply_reserve(struct http_reply *reply, size_t bytes);
+void http_reply_advance(struct http_reply *reply, size_t bytes);
+void http_reply_append(struct http_reply *reply, const void *bytes, size_t length);
+/* Bytes that outlive every request (embedded pages): not copied. */
+void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
+/* Replaces whatever was written by an application/problem+json document. */
+void http_reply_problem(struct http_reply *reply, const struct err *err);
+
+#endif

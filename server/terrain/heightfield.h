@@ -1,0 +1,112 @@
+/*
+ * A heightfield: rows × cols float32 samples held as immutable tiles of 256×256 cells, and the
+ * min/max pyramid over them (text T, chapter 3; design section 2, "Values").
+ *
+ * Sample (c, r) stands at origin + (c·spacing_x, r·spacing_y); row 0 is at the smallest y. NaN is
+ * no-data: a triangle that touches one does not exist. The closed triangles are the surface: a
+ * point on a shared edge or vertex belongs to each triangle there.
+ *
+ * Values are immutable and counted: create gives one reference, heightfield_ref another,
+ * heightfield_unref takes one back. All queries are const, allocate nothing and may run on any
+ * thread that holds a reference.
+ */
+#ifndef KOTA_TERRAIN_HEIGHTFIELD_H
+#define KOTA_TERRAIN_HEIGHTFIELD_H
+
+#include "base/err.h"
+#include "terrain/vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a cell is split into two triangles. */
+enum triangulation {
+    TRIANGULATION_ANTI,       /* hypotenuse from (1,0) to (0,1): text H */
+    TRIANGULATION_MAIN,       /* hypotenuse from (0,0) to (1,1) */
+    TRIANGULATION_ALTERNATING /* anti where c + r is even, main where it is odd: T, figure 2.1 */
+};
+
+enum interpolation { INTERPOLATION_TRIANGLE, INTERPOLATION_BILINEAR, INTERPOLATION_NEAREST };
+
+enum ground_status {
+    GROUND_OK,
+    GROUND_HOLE,   /* inside the field, but what is asked for touches no-data */
+    GROUND_OUTSIDE /* beyond the field's edges; the edges themselves belong to it */
+};
+
+enum {
+    HEIGHTFIELD_LEAF_CELLS_DEFAULT = 8, /* measured: `make bench`, leaf size table */
+    HEIGHTFIELD_SIDE_MAX = 1 << 20      /* samples along one axis; keeps every index in 32 bits */
+};
+
+struct heightfield_spec {
+    uint32_t cols, rows; /* samples, each 2..HEIGHTFIELD_SIDE_MAX */
+    double origin_x_m, origin_y_m;
+    double spacing_x_m, spacing_y_m; /* > 0, finite */
+    enum triangulation triangulation;
+    uint32_t leaf_cells; /* side of a pyramid leaf in cells: a power of two, 1..256; 0: default */
+};
+
+/* What is known of the ground at one point. */
+struct ground_point {
+    enum ground_status status;
+    double height_m;    /* along the frame's Z; NaN unless GROUND_OK */
+    struct vec3 normal; /* unit, up, of the triangle there; NaN where there is no triangle */
+    uint32_t cell[2];   /* column, row; the upper edges belong to the last cell; 0,0 outside */
+    int triangle;       /* 0 or 1, see ray_hit; -1 where there is no triangle */
+};
+
+struct heightfield_stats {
+    uint64_t tiles, samples, bytes;
+    uint32_t levels; /* of the min/max pyramid, the leaves' and the root's included */
+};
+
+struct heightfield;
+
+/*
+ * Builds a heightfield from heights_m[rows][cols], row 0 at the smallest y; copies them. Infinite
+ * heights are refused, NaN is no-data.
+ *
+ * ERR_BAD_INPUT  a size, spacing, origin or leaf size out of range; an infinite height
+ * ERR_NO_MEMORY
+ * NULL on error. Cost O(rows·cols). Source: T, section 3.1 (with the leaf's far row and column,
+ * which T leaves out).
+ */
+struct heightfield *heightfield_create(const struct heightfield_spec *spec, const float *heights_m,
+                                       struct err *err);
+
+/* The same samples and tiles, split the other way; NULL and ERR_NO_MEMORY when there is none. */
+struct heightfield *heightfield_with_triangulation(const struct heightfield *field,
+                                                   enum triangulation triangulation,
+                                                   struct err *err);
+
+struct heightfield *heightfield_ref(const struct heightfield *field);
+void heightfield_unref(struct heightfield *field); /* NULL is fine */
+
+const struct heightfield_spec *heightfield_spec(const struct heightfield *field);
+void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out);
+
+/* The box of all samples; false (and a flat box at z 0) when there is no data at all. */
+bool heightfield_bounds(const struct heightfield *field, struct box3 *out);
+
+/* One sample; column < cols, row < rows. NaN is no-data. O(1). */
+float heightfield_sample(const struct heightfield *field, uint32_t column, uint32_t row);
+
+/*
+ * Recomputes every invariant from the samples: aprons agree, each node's bounds are exactly those
+ * of its samples. False and a message at the first that does not hold. O(samples).
+ */
+bool heightfield_validate(const struct heightfield *field, struct err *err);
+
+/*
+ * Height of the ground at one point.
+ *
+ * nearest: the nearest sample; bilinear: over the cell's four corners (a corner of weight zero may
+ * be no-data); triangle: the exact surface, equal to a vertical ray. Cost O(1).
+ * Source: text H (its hypotenuse from (1,0) to (0,1) is TRIANGULATION_ANTI).
+ */
+void heightfield_height(const struct heightfield *field, struct vec2 at, enum interpolation mode,
+                        struct ground_point *out);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Picking: a pixel of a camera becomes a ray, a hit becomes a logical tile (text P, made exact).
+ */
+#ifndef KOTA_TERRAIN_PICK_H
+#define KOTA_TERRAIN_PICK_H
+
+#include "terrain/ray.h"
+
+struct camera {
+    struct vec3 eye, target, up;
+    double fov_y_deg; /* 0..180, exclusive */
+};
+
+enum depth_range { DEPTH_GL /* -1..1 */, DEPTH_D3D /* 0..1 */ };
+
+struct viewport {
+    double width_px, height_px; /* > 0 */
+    double pixel_x, pixel_y;    /* (0,0) is the upper left corner; a pixel's centre is at +0.5 */
+};
+
+/*
+ * The ray through a pixel: origin the eye, direction a unit vector, t_max infinite.
+ *
+ * ERR_UNPROCESSABLE  eye = target, up along the view, an angle or viewport out of range
+ */
+enum err_code pick_camera_ray(const struct camera *camera, const struct viewport *viewport,
+                              struct ray *ray, struct err *err);
+
+/*
+ * The same from the inverse of view-projection (column-major, so m[12..14] is the translation):
+ * from the near plane to the far plane, direction a unit vector, t_max the far plane.
+ *
+ * ERR_UNPROCESSABLE  a singular matrix, a pixel that maps to infinity
+ */
+enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
+                                 const struct viewport *viewport, struct ray *ray,
+                                 struct err *err);
+
+struct logical_tile {
+    uint32_t column, row, side; /* side in cells; column = floor(c / side) */
+    struct vec3 center;         /* over the middle of the tile (of its part inside the field) */
+    bool center_on_surface;     /* false over a hole: center.z is then NaN */
+    struct box3 bounds;         /* of the tile's samples, clipped to the field */
+};
+
+/* The logical tile that holds a cell; side >= 1. O(tile's boundary in the pyramid). */
+void pick_logical_tile(const struct heightfield *field, const uint32_t cell[2], uint32_t side,
+                       struct logical_tile *out);
+
+#endif

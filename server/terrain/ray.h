@@ -1,0 +1,59 @@
+/*
+ * Rays against a heightfield (text T): descent through the min/max pyramid in order of entry, then
+ * an exact walk over the cells under the ray.
+ */
+#ifndef KOTA_TERRAIN_RAY_H
+#define KOTA_TERRAIN_RAY_H
+
+#include "terrain/heightfield.h"
+
+struct ray {
+    struct vec3 origin;    /* finite */
+    struct vec3 direction; /* finite, not zero; need not be unit: t counts in its lengths */
+    double t_max;          /* >= 0; INFINITY for a ray without end */
+};
+
+enum ray_mode { RAY_CLOSEST, RAY_ANY };
+
+struct ray_hit {
+    double t;
+    struct vec3 point;
+    struct vec3 normal; /* unit, up */
+    uint32_t cell[2];   /* column, row */
+    int triangle;       /* 0: the one with the cell's (0,0) sample, or with `main` its (1,0); else 1 */
+};
+
+/* One box of the pyramid that a ray looked at. */
+struct ray_trace_box {
+    uint32_t level; /* 0 is one cell; level L is 2^L cells wide */
+    uint32_t column, row; /* in nodes of that level */
+    struct box3 bounds;
+    bool entered; /* the ray passes the box's height range, so that it was opened */
+};
+
+/* What a ray visited, in order; counts go on when the arrays are full. */
+struct ray_trace {
+    struct ray_trace_box *boxes;
+    uint32_t box_capacity, box_count;
+    uint32_t (*cells)[2];
+    uint32_t cell_capacity, cell_count;
+};
+
+/*
+ * The first point of the surface along a ray; surfaces have two sides.
+ *
+ * mode   RAY_ANY may return any hit within t_max
+ * hit    out, untouched on a miss
+ * trace  filled when not NULL
+ *
+ * True on a hit with 0 <= t <= t_max. Watertight: rays through vertices and along edges hit.
+ * Cost O(cells under the ray near the surface), no allocation. Source: T, sections 3.2 to 3.6,
+ * without its Bresenham walk, which skips cells.
+ */
+bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enum ray_mode mode,
+                     struct ray_hit *hit, struct ray_trace *trace);
+
+/* True when the ray may be asked: finite, a direction that is not zero, t_max >= 0. */
+bool ray_is_valid(const struct ray *ray);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Line of sight and profiles over a heightfield.
+ */
+#ifndef KOTA_TERRAIN_SIGHT_H
+#define KOTA_TERRAIN_SIGHT_H
+
+#include "terrain/ray.h"
+
+/*
+ * Ends of a sight line this near the surface (relative to their height, at least 1 m) count as on
+ * it: the precision of a float32 height that a client read and sent back.
+ */
+#define SIGHT_END_TOLERANCE 1e-6
+
+/*
+ * Whether the ground leaves the straight line between two points free. A line that only touches the
+ * ground at its end points is visible.
+ *
+ * blocker  out when not visible: the blocking point, t in 0..1 from `from` to `to`
+ */
+bool heightfield_line_of_sight(const struct heightfield *field, struct vec3 from, struct vec3 to,
+                               struct ray_hit *blocker);
+
+/*
+ * Where the samples of a profile lie: along a polyline of `count` >= 2 points, both ends included.
+ */
+struct profile_path {
+    const struct vec2 *points;
+    size_t count;
+    double length_m; /* filled by profile_path_init */
+};
+
+void profile_path_init(struct profile_path *path, const struct vec2 *points, size_t count);
+
+/* The point at a distance along the path, 0..length_m (clamped). O(count). */
+struct vec2 profile_path_at(const struct profile_path *path, double distance_m);
+
+/* How many samples a step of step_m > 0 gives: 0, step, 2·step, … and the far end. May be huge. */
+double profile_step_count(const struct profile_path *path, double step_m);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Plain vectors in metres, float64. Locale frames are right-handed with Z up unless gravity says
+ * otherwise (design: "Vocabulary and frames").
+ */
+#ifndef KOTA_TERRAIN_VEC_H
+#define KOTA_TERRAIN_VEC_H
+
+#include <math.h>
+
+struct vec2 {
+    double x, y;
+};
+
+struct vec3 {
+    double x, y, z;
+};
+
+struct box3 {
+    struct vec3 min, max;
+};
+
+static inline struct vec3 vec3_add(struct vec3 a, struct vec3 b)
+{
+    return (struct vec3){a.x + b.x, a.y + b.y, a.z + b.z};
+}
+
+static inline struct vec3 vec3_sub(struct vec3 a, struct vec3 b)
+{
+    return (struct vec3){a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+static inline struct vec3 vec3_scale(struct vec3 a, double s)
+{
+    return (struct vec3){a.x * s, a.y * s, a.z * s};
+}
+
+static inline double vec3_dot(struct vec3 a, struct vec3 b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+static inline struct vec3 vec3_cross(struct vec3 a, struct vec3 b)
+{
+    return (struct vec3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+/* The length, without overflow or underflow on the way. */
+static inline double vec3_length(struct vec3 a)
+{
+    double m = fmax(fabs(a.x), fmax(fabs(a.y), fabs(a.z)));
+
+    if (!(m > 0) || isinf(m))
+        return m;
+    a = (struct vec3){a.x / m, a.y / m, a.z / m};
+    return m * sqrt(vec3_dot(a, a));
+}
+
+/* a as a unit vector; the zero vector stays zero. */
+static inline struct vec3 vec3_unit(struct vec3 a)
+{
+    double m = fmax(fabs(a.x), fmax(fabs(a.y), fabs(a.z)));
+
+    if (!(m > 0))
+        return (struct vec3){0, 0, 0};
+    a = (struct vec3){a.x / m, a.y / m, a.z / m};
+    return vec3_scale(a, 1 / sqrt(vec3_dot(a, a)));
+}
+
+static inline int vec3_is_finite(struct vec3 a)
+{
+    return isfinite(a.x) && isfinite(a.y) && isfinite(a.z);
+}
+
+#endif
