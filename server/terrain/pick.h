@@ -28,13 +28,13 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
 
 /*
  * The same from the inverse of view-projection (column-major, so m[12..14] is the translation):
- * from the near plane to the far plane, direction a unit vector, t_max the far plane.
+ * from the near plane to the far plane, direction a unit vector, t_max the far plane (which may be at
+ * infinity).
  *
  * ERR_UNPROCESSABLE  a singular matrix, a pixel that maps to infinity
  */
 enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
-                                 const struct viewport *viewport, struct ray *ray,
-                                 struct err *err);
+                                 const struct viewport *viewport, struct ray *ray, struct err *err);
 
 struct logical_tile {
     uint32_t column, row, side; /* side in cells; column = floor(c / side) */

@@ -20,12 +20,12 @@ struct ray_hit {
     struct vec3 point;
     struct vec3 normal; /* unit, up */
     uint32_t cell[2];   /* column, row */
-    int triangle;       /* 0: the one with the cell's (0,0) sample, or with `main` its (1,0); else 1 */
+    int triangle; /* 0: the one with the cell's (0,0) sample, or with `main` its (1,0); else 1 */
 };
 
 /* One box of the pyramid that a ray looked at. */
 struct ray_trace_box {
-    uint32_t level; /* 0 is one cell; level L is 2^L cells wide */
+    uint32_t level;       /* 0 is one cell; level L is 2^L cells wide */
     uint32_t column, row; /* in nodes of that level */
     struct box3 bounds;
     bool entered; /* the ray passes the box's height range, so that it was opened */

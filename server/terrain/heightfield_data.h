@@ -1,0 +1,126 @@
+/*
+ * The inside of a heightfield, for the files of this room only; everybody else uses heightfield.h.
+ *
+ * Grid coordinates: u = (x - origin_x) / spacing_x and v likewise, so that sample (c, r) stands at
+ * (u, v) = (c, r) and cell (c, r) is [c, c+1] × [r, r+1]. Heights stay in metres.
+ */
+#ifndef KOTA_TERRAIN_HEIGHTFIELD_DATA_H
+#define KOTA_TERRAIN_HEIGHTFIELD_DATA_H
+
+#include "terrain/heightfield.h"
+#include "terrain/tile.h"
+
+enum { TOP_LEVELS_MAX = 14 }; /* 2^20 samples are 2^12 tiles */
+
+struct top_level {
+    uint32_t cols, rows, offset;
+};
+
+struct heightfield {
+    atomic_uint refs;
+    struct heightfield_spec spec;
+    uint32_t cell_cols, cell_rows;
+    uint32_t leaf_shift;
+    uint32_t tile_cols, tile_rows;
+    uint32_t top_level_count;
+    uint32_t level_max; /* TILE_SHIFT + top_level_count - 1: the root's level */
+    struct top_level top_level[TOP_LEVELS_MAX]; /* [0] are the tiles' roots */
+    struct bounds *top;                         /* behind tiles, same allocation */
+    struct tile **tiles;                        /* [tile_rows][tile_cols] */
+};
+
+/* The four samples of a cell: h[row][column]. */
+struct corners {
+    float h00, h10, h01, h11; /* (column, row) */
+};
+
+static inline const struct tile *heightfield_tile(const struct heightfield *field, uint32_t column,
+                                                  uint32_t row)
+{
+    return field->tiles[(size_t)(row >> TILE_SHIFT) * field->tile_cols + (column >> TILE_SHIFT)];
+}
+
+static inline struct corners heightfield_corners(const struct heightfield *field, uint32_t column,
+                                                 uint32_t row)
+{
+    const struct tile *tile = heightfield_tile(field, column, row);
+    const float *at = tile->samples + (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES +
+                      (column & (TILE_CELLS - 1));
+
+    return (struct corners){at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
+}
+
+/* Bounds of the node of `level` that holds a cell; level is leaf_shift..level_max. */
+static inline struct bounds heightfield_node(const struct heightfield *field, uint32_t level,
+                                             uint32_t column, uint32_t row)
+{
+    if (level < TILE_SHIFT) {
+        const struct tile *tile = heightfield_tile(field, column, row);
+
+        return tile_node(tile, level, (column & (TILE_CELLS - 1)) >> level,
+                         (row & (TILE_CELLS - 1)) >> level);
+    }
+    const struct top_level *top = &field->top_level[level - TILE_SHIFT];
+
+    return field->top[top->offset + (size_t)(row >> level) * top->cols + (column >> level)];
+}
+
+/* True when the cell's hypotenuse runs from (0,0) to (1,1). */
+static inline bool cell_is_main(const struct heightfield *field, uint32_t column, uint32_t row)
+{
+    return field->spec.triangulation == TRIANGULATION_MAIN ||
+           (field->spec.triangulation == TRIANGULATION_ALTERNATING && ((column + row) & 1) != 0);
+}
+
+/* Does triangle 0 or 1 exist? */
+static inline bool triangle_exists(const struct corners *k, bool is_main, int triangle)
+{
+    if (is_main)
+        return k->h00 == k->h00 && k->h11 == k->h11 &&
+               (triangle == 0 ? k->h10 == k->h10 : k->h01 == k->h01);
+    return k->h10 == k->h10 && k->h01 == k->h01 &&
+           (triangle == 0 ? k->h00 == k->h00 : k->h11 == k->h11);
+}
+
+/* Height of a triangle's plane at (fu, fv) in the cell; exact at its three samples. */
+static inline double triangle_height(const struct corners *k, bool is_main, int triangle, double fu,
+                                     double fv)
+{
+    double h00 = (double)k->h00, h10 = (double)k->h10;
+    double h01 = (double)k->h01, h11 = (double)k->h11;
+
+    if (is_main)
+        return triangle == 0 ? h00 + fu * (h10 - h00) + fv * (h11 - h10)
+                             : h00 + fv * (h01 - h00) + fu * (h11 - h01);
+    return triangle == 0 ? h00 + fu * (h10 - h00) + fv * (h01 - h00)
+                         : h11 + (1 - fu) * (h01 - h11) + (1 - fv) * (h10 - h11);
+}
+
+struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
+                            int triangle);
+
+/* A point of the ground in grid coordinates, and the triangle it belongs to. */
+struct ground_triangle {
+    uint32_t column, row;
+    int triangle; /* -1: none exists there */
+    double fu, fv;
+    double height_m;
+    struct corners corners;
+    bool is_main;
+};
+
+/*
+ * The triangle at a point with 0 <= u <= cell_cols, 0 <= v <= cell_rows. Triangles are closed: on
+ * an edge or vertex whose own cell has none there, the neighbours' are taken. O(1).
+ */
+void heightfield_triangle_at(const struct heightfield *field, double u, double v,
+                             struct ground_triangle *out);
+
+/* World to grid; false when the point is outside. The upper edges belong to the field. */
+bool heightfield_to_grid(const struct heightfield *field, struct vec2 at, double *u, double *v);
+
+/* Min and max over the samples column0..column1 × row0..row1, inclusive, by the pyramid. */
+struct bounds heightfield_rect_bounds(const struct heightfield *field, uint32_t column0,
+                                      uint32_t row0, uint32_t column1, uint32_t row1);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Line of sight and profiles.
+ *
+ * A sight line is a ray of length one. What needs care is its ends: eyes and targets mostly stand
+ * on the ground, with heights that came from an earlier answer and may have been rounded to float32
+ * on the way, so "on the ground" is a hair above or below it. Ends within SIGHT_END_TOLERANCE of
+ * the surface are therefore taken to stand on top of it, lifted by that tolerance: a line that only
+ * touches the ground at its ends is free, and one that leaves an end downwards, into the hill that
+ * it stands on, is blocked there. Ends clearly below the surface stay below: a line inside the
+ * ground that meets no surface is free, since surfaces have two sides.
+ *
+ * Tried and dropped: ignoring hits with t below an epsilon. It loses a line that goes straight into
+ * the ground it starts from.
+ */
+#include "terrain/sight.h"
+
+static struct vec3 end_on_top(const struct heightfield *field, struct vec3 end)
+{
+    struct ground_point ground;
+    struct vec2 at = {end.x, end.y};
+
+    heightfield_height(field, at, INTERPOLATION_TRIANGLE, &ground);
+    if (ground.status == GROUND_OK) {
+        double tolerance = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
+
+        if (fabs(end.z - ground.height_m) <= tolerance)
+            end.z = ground.height_m + tolerance;
+    }
+    return end;
+}
+
+bool heightfield_line_of_sight(const struct heightfield *field, struct vec3 from, struct vec3 to,
+                               struct ray_hit *blocker)
+{
+    struct ray ray;
+
+    ray.origin = end_on_top(field, from);
+    ray.direction = vec3_sub(end_on_top(field, to), ray.origin);
+    ray.t_max = 1;
+    return !ray_is_valid(&ray) || !heightfield_ray(field, &ray, RAY_CLOSEST, blocker, NULL);
+}
+
+static double segment_length(const struct profile_path *path, size_t i)
+{
+    return hypot(path->points[i + 1].x - path->points[i].x,
+                 path->points[i + 1].y - path->points[i].y);
+}
+
+void profile_path_init(struct profile_path *path, const struct vec2 *points, size_t count)
+{
+    *path = (struct profile_path){points, count, 0};
+    for (size_t i = 0; i + 1 < count; i++)
+        path->length_m += segment_length(path, i);
+}
+
+struct vec2 profile_path_at(const struct profile_path *path, double distance_m)
+{
+    double left = distance_m;
+
+    if (!(distance_m > 0))
+        return path->points[0];
+    if (distance_m >= path->length_m)
+        return path->points[path->count - 1];
+    for (size_t i = 0; i + 1 < path->count; i++) {
+        double length = segment_length(path, i);
+
+        if (left <= length && length > 0) {
+            struct vec2 a = path->points[i], b = path->points[i + 1];
+            double s = left / length;
+
+            return (struct vec2){a.x + s * (b.x - a.x), a.y + s * (b.y - a.y)};
+        }
+        left -= length;
+    }
+    return path->points[path->count - 1];
+}
+
+double profile_step_count(const struct profile_path *path, double step_m)
+{
+    double whole = floor(path->length_m / step_m);
+
+    /* a last step that is all but whole is the end itself, not a sample a rounding before it */
+    if (path->length_m - whole * step_m > 1e-9 * step_m)
+        whole += 1;
+    return whole + 1;
+}
