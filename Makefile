@@ -41,7 +41,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstr
 ifdef CI
 WARNINGS += -Werror
 endif
-CPPFLAGS += -Iserver -Iproto -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
+CPPFLAGS += -Iserver -Iproto -Itests -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
 CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
 HARDENING := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
 LDFLAGS_COMMON := -pthread

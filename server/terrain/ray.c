@@ -220,28 +220,40 @@ struct exit {
     enum entry line; /* ENTRY_START: the ray ends inside */
 };
 
-/* Where the ray leaves the node of 2^level cells that holds the present cell. */
+/*
+ * Where the ray leaves the node of 2^level cells that holds the present cell. The field's own
+ * border is no line to cross: there the ray ends at t_end, a rounding behind the border, so that
+ * what is aimed exactly at the border is not lost.
+ */
 static inline struct exit node_exit(const struct walk *w, uint32_t level)
 {
     struct exit e = {w->t_end, ENTRY_START};
 
     if (w->du != 0) {
-        int64_t k = w->du > 0 ? ((w->column >> level) + 1) << level : (w->column >> level) << level;
+        int64_t k = ((w->column >> level) + (w->du > 0)) << level;
         double t = crossing_u(w, k);
 
-        if (t <= e.t)
+        if (t <= e.t && k > 0 && k < w->field->cell_cols)
             e = (struct exit){t, ENTRY_U};
     }
     if (w->dv != 0) {
-        int64_t k = w->dv > 0 ? ((w->row >> level) + 1) << level : (w->row >> level) << level;
+        int64_t k = ((w->row >> level) + (w->dv > 0)) << level;
         double t = crossing_v(w, k);
 
-        if (t < e.t || (t == e.t && e.line == ENTRY_START))
+        if ((t < e.t || (t == e.t && e.line == ENTRY_START)) && k > 0 && k < w->field->cell_rows)
             e = (struct exit){t, ENTRY_V};
     }
     if (e.t < w->t)
         e.t = w->t;
     return e;
+}
+
+/* The last of a node's 2^level columns or rows that the field has. */
+static inline int64_t node_last(int64_t first, uint32_t level, uint32_t cells)
+{
+    int64_t last = first + ((int64_t)1 << level) - 1;
+
+    return last < cells ? last : (int64_t)cells - 1;
 }
 
 /*
@@ -250,7 +262,8 @@ static inline struct exit node_exit(const struct walk *w, uint32_t level)
  */
 static int64_t column_at(const struct walk *w, double t, uint32_t level)
 {
-    int64_t low = (w->column >> level) << level, high = low + ((int64_t)1 << level) - 1;
+    int64_t low = (w->column >> level) << level;
+    int64_t high = node_last(low, level, w->field->cell_cols);
     int64_t c = (int64_t)floor(fmin(fmax(w->u0 + w->du * t, (double)low), (double)high));
 
     if (w->du > 0) {
@@ -274,7 +287,8 @@ static int64_t column_at(const struct walk *w, double t, uint32_t level)
 /* Likewise the row when it leaves by a u line: v lines with crossing_v < t lie behind. */
 static int64_t row_at(const struct walk *w, double t, uint32_t level)
 {
-    int64_t low = (w->row >> level) << level, high = low + ((int64_t)1 << level) - 1;
+    int64_t low = (w->row >> level) << level;
+    int64_t high = node_last(low, level, w->field->cell_rows);
     int64_t r = (int64_t)floor(fmin(fmax(w->v0 + w->dv * t, (double)low), (double)high));
 
     if (w->dv > 0) {
@@ -295,23 +309,21 @@ static int64_t row_at(const struct walk *w, double t, uint32_t level)
     return r;
 }
 
-/* Moves over the node's border; false when the ray ends or leaves the field. */
+/* Moves over the node's border; false when the ray ends inside. */
 static bool node_leave(struct walk *w, struct exit e, uint32_t level)
 {
     if (e.line == ENTRY_START)
         return false;
     if (e.line == ENTRY_U) {
         w->row = row_at(w, e.t, level);
-        w->column =
-            w->du > 0 ? ((w->column >> level) + 1) << level : ((w->column >> level) << level) - 1;
+        w->column = (((w->column >> level) + (w->du > 0)) << level) - (w->du < 0);
     } else {
         w->column = column_at(w, e.t, level);
-        w->row = w->dv > 0 ? ((w->row >> level) + 1) << level : ((w->row >> level) << level) - 1;
+        w->row = (((w->row >> level) + (w->dv > 0)) << level) - (w->dv < 0);
     }
     w->t = e.t;
     w->entry = e.line;
-    return w->column >= 0 && w->column < w->field->cell_cols && w->row >= 0 &&
-           w->row < w->field->cell_rows;
+    return true;
 }
 
 /* Cell by cell through one leaf. */
@@ -426,10 +438,12 @@ static bool slab(struct interval *i, int axis, double origin, double direction, 
  */
 static bool enter_box(struct walk *w, double *t_entry)
 {
+    const struct heightfield_spec *s = &w->field->spec;
     double cols = w->field->cell_cols, rows = w->field->cell_rows;
     struct bounds z = heightfield_node(w->field, w->field->level_max, 0, 0);
     double eps = 4 * DBL_EPSILON;
-    double pad_u = eps * (cols + fabs(w->u0)), pad_v = eps * (rows + fabs(w->v0));
+    double pad_u = eps * (cols + fabs(w->u0) + fabs(s->origin_x_m / s->spacing_x_m));
+    double pad_v = eps * (rows + fabs(w->v0) + fabs(s->origin_y_m / s->spacing_y_m));
     double low = (double)z.min, high = (double)z.max;
     double pad_z = 1e-9 * (1 + fabs(low) + fabs(high)) + eps * fabs(w->z0);
     struct interval i = {0, w->t_end, -1};

@@ -1,0 +1,306 @@
+/*
+ * Heightfields: tiles, pyramid, samples, the three heights.
+ */
+#include "terrain/heightfield_data.h"
+
+#include "support/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct heightfield *create(const struct heightfield_spec *spec, const float *samples)
+{
+    struct err err;
+    struct heightfield *field = heightfield_create(spec, samples, &err);
+
+    if (field == NULL)
+        fail_msg("heightfield_create: %s", err.msg);
+    if (!heightfield_validate(field, &err))
+        fail_msg("heightfield_validate: %s", err.msg);
+    return field;
+}
+
+static float *random_samples(struct random *random, size_t count, double holes)
+{
+    float *samples = malloc(count * sizeof *samples);
+
+    assert_non_null(samples);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = random_in(random, 0, 1) < holes ? NAN : (float)random_in(random, -50, 50);
+    return samples;
+}
+
+static void every_size_keeps_its_samples_and_validates(void **state)
+{
+    static const uint32_t sizes[][2] = {{2, 2},     {2, 300},   {257, 257}, {258, 257},
+                                        {256, 513}, {514, 259}, {1025, 3},  {700, 1025}};
+    struct random random = {1};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t leaf = 1; leaf <= 256; leaf *= 4) {
+            uint32_t cols = sizes[i][0], rows = sizes[i][1];
+            float *samples = random_samples(&random, (size_t)cols * rows, 0.1);
+            struct heightfield_spec spec = {cols, rows, 0, 0, 1, 1, TRIANGULATION_ANTI, leaf};
+            struct heightfield *field = create(&spec, samples);
+
+            for (uint32_t n = 0; n < 2000; n++) {
+                uint32_t c = random_below(&random, cols), r = random_below(&random, rows);
+                float want = samples[(size_t)r * cols + c], got = heightfield_sample(field, c, r);
+
+                if (want != got && !(isnan(want) && isnan(got)))
+                    fail_msg("%ux%u leaf %u: sample (%u, %u) is %g, was %g", cols, rows, leaf, c, r,
+                             (double)got, (double)want);
+            }
+            heightfield_unref(field);
+            free(samples);
+        }
+}
+
+static void validate_finds_a_bound_that_is_off(void **state)
+{
+    struct random random = {2};
+    float *samples = random_samples(&random, 600 * 300, 0);
+    struct heightfield_spec spec = {600, 300, 0, 0, 1, 1, TRIANGULATION_ANTI, 8};
+    struct heightfield *field = create(&spec, samples);
+    struct err err;
+
+    (void)state;
+    field->tiles[1]->nodes[77].max += 1;
+    assert_false(heightfield_validate(field, &err));
+    field->tiles[1]->nodes[77].max -= 1;
+    field->top[field->top_level[1].offset].min -= 1;
+    assert_false(heightfield_validate(field, &err));
+    field->top[field->top_level[1].offset].min += 1;
+    field->tiles[0]->samples[TILE_CELLS] = 7; /* the apron: also in the next tile */
+    assert_false(heightfield_validate(field, &err));
+    heightfield_unref(field);
+    free(samples);
+}
+
+static void rect_bounds_equal_a_scan(void **state)
+{
+    struct random random = {3};
+    float *samples = random_samples(&random, 530 * 300, 0.3);
+    struct heightfield_spec spec = {530, 300, 0, 0, 1, 1, TRIANGULATION_ANTI, 8};
+    struct heightfield *field = create(&spec, samples);
+
+    (void)state;
+    for (int n = 0; n < 300; n++) {
+        uint32_t c0 = random_below(&random, 530), c1 = c0 + random_below(&random, 530 - c0);
+        uint32_t r0 = random_below(&random, 300), r1 = r0 + random_below(&random, 300 - r0);
+        struct bounds want = BOUNDS_EMPTY;
+        struct bounds got = heightfield_rect_bounds(field, c0, r0, c1, r1);
+
+        for (uint32_t r = r0; r <= r1; r++)
+            for (uint32_t c = c0; c <= c1; c++)
+                want = bounds_add(want, samples[r * 530 + c]);
+        if (want.min != got.min || want.max != got.max)
+            fail_msg("%u..%u × %u..%u: %g..%g, scan %g..%g", c0, c1, r0, r1, (double)got.min,
+                     (double)got.max, (double)want.min, (double)want.max);
+    }
+    heightfield_unref(field);
+    free(samples);
+}
+
+static void a_field_that_cannot_be_is_refused(void **state)
+{
+    static const float good[4] = {0}, infinite[4] = {0, 0, -INFINITY, 0};
+    static const struct {
+        struct heightfield_spec spec;
+        const float *samples;
+        const char *says;
+    } cases[] = {
+        {{1, 2, 0, 0, 1, 1, 0, 0}, good, "cols is 1"},
+        {{2, 0, 0, 0, 1, 1, 0, 0}, good, "rows is 0"},
+        {{2, 2000000, 0, 0, 1, 1, 0, 0}, good, "rows is 2000000"},
+        {{2, 2, 0, 0, 0, 1, 0, 0}, good, "spacing is 0"},
+        {{2, 2, 0, 0, 1, -1, 0, 0}, good, "spacing is 1, -1"},
+        {{2, 2, 0, 0, NAN, 1, 0, 0}, good, "spacing is nan"},
+        {{2, 2, 0, INFINITY, 1, 1, 0, 0}, good, "origin is 0, inf"},
+        {{2, 2, 1e20, 0, 1, 1, 0, 0}, good, "vanishes"},
+        {{2, 2, 0, 0, 1, 1, 0, 3}, good, "leaf_cells is 3"},
+        {{2, 2, 0, 0, 1, 1, 0, 512}, good, "leaf_cells is 512"},
+        {{2, 2, 0, 0, 1, 1, 0, 0}, infinite, "height (0, 1) is infinite"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err;
+
+        assert_null(heightfield_create(&cases[i].spec, cases[i].samples, &err));
+        assert_int_equal(err.code, ERR_BAD_INPUT);
+        if (strstr(err.msg, cases[i].says) == NULL)
+            fail_msg("case %zu says \"%s\", not \"%s\"", i, err.msg, cases[i].says);
+    }
+}
+
+static void heights_of_one_cell_by_hand(void **state)
+{
+    /* samples 0 2 / 6 20 on a cell of 2 m × 3 m at (10, 20) */
+    static const float samples[4] = {0, 2, 6, 20};
+    static const struct {
+        double x, y;
+        double nearest, bilinear, anti, main;
+    } cases[] = {
+        {10, 20, 0, 0, 0, 0},
+        {12, 20, 2, 2, 2, 2},
+        {10, 23, 6, 6, 6, 6},
+        {12, 23, 20, 20, 20, 20},
+        {10.5, 20.75, 0, 0.25 * 0.75 * 2 + 0.75 * 0.25 * 6 + 0.0625 * 20, 2, 5},
+        {11.5, 20.75, 2, 0.75 * 0.75 * 2 + 0.25 * 0.25 * 6 + 0.25 * 0.75 * 20, 3, 6},
+        {11.5, 22.25, 20, 0.1875 * 2 + 0.1875 * 6 + 0.5625 * 20, 12, 15},
+        {11, 21.5, 20, 7, 4, 10},
+    };
+    (void)state;
+
+    for (int t = 0; t < 2; t++) {
+        struct heightfield_spec spec = {2, 2, 10, 20, 2, 3, (enum triangulation)t, 0};
+        struct heightfield *field = create(&spec, samples);
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const double want[3] = {t ? cases[i].main : cases[i].anti, cases[i].bilinear,
+                                    cases[i].nearest};
+
+            for (int mode = 0; mode < 3; mode++) {
+                struct ground_point got;
+
+                heightfield_height(field, (struct vec2){cases[i].x, cases[i].y},
+                                   (enum interpolation)mode, &got);
+                if (got.status != GROUND_OK || fabs(got.height_m - want[mode]) > 1e-12)
+                    fail_msg("triangulation %d mode %d at (%g, %g): %d %.17g, expected %.17g", t,
+                             mode, cases[i].x, cases[i].y, got.status, got.height_m, want[mode]);
+            }
+        }
+        heightfield_unref(field);
+    }
+}
+
+static void outside_and_hole_are_different_answers(void **state)
+{
+    static const float samples[9] = {1, 1, 1, 1, NAN, 1, 1, 1, 1};
+    static const struct heightfield_spec spec = {3, 3, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    static const struct {
+        double x, y;
+        enum ground_status status[3]; /* triangle, bilinear, nearest */
+    } cases[] = {
+        {-0.001, 1, {GROUND_OUTSIDE, GROUND_OUTSIDE, GROUND_OUTSIDE}},
+        {1, 2.001, {GROUND_OUTSIDE, GROUND_OUTSIDE, GROUND_OUTSIDE}},
+        {1e300, 0, {GROUND_OUTSIDE, GROUND_OUTSIDE, GROUND_OUTSIDE}},
+        {1, 1, {GROUND_HOLE, GROUND_HOLE, GROUND_HOLE}},
+        {0.2, 0.2, {GROUND_OK, GROUND_HOLE, GROUND_OK}},
+        {0.9, 0.9, {GROUND_HOLE, GROUND_HOLE, GROUND_HOLE}},
+        {0.5, 0, {GROUND_OK, GROUND_OK, GROUND_OK}},
+        {2, 2, {GROUND_OK, GROUND_OK, GROUND_OK}},
+        {2, 0.5, {GROUND_HOLE, GROUND_OK, GROUND_OK}},
+        {1.8, 0.1, {GROUND_HOLE, GROUND_HOLE, GROUND_OK}},
+        {0.5, 0.5, {GROUND_OK, GROUND_HOLE, GROUND_HOLE}}, /* on the hypotenuse of what is left */
+    };
+    struct heightfield *field = create(&spec, samples);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int mode = 0; mode < 3; mode++) {
+            struct ground_point got;
+
+            heightfield_height(field, (struct vec2){cases[i].x, cases[i].y},
+                               (enum interpolation)mode, &got);
+            if (got.status != cases[i].status[mode] ||
+                isnan(got.height_m) != (got.status != GROUND_OK))
+                fail_msg("mode %d at (%g, %g): status %d, expected %d", mode, cases[i].x,
+                         cases[i].y, got.status, cases[i].status[mode]);
+        }
+    heightfield_unref(field);
+}
+
+static void the_corners_of_the_bounds_are_inside(void **state)
+{
+    struct random random = {4};
+
+    (void)state;
+    for (int n = 0; n < 2000; n++) {
+        uint32_t cols = 2 + random_below(&random, 40), rows = 2 + random_below(&random, 40);
+        float *samples = random_samples(&random, (size_t)cols * rows, 0);
+        struct heightfield_spec spec = {cols,
+                                        rows,
+                                        random_in(&random, -1e6, 1e6),
+                                        random_in(&random, -1e6, 1e6),
+                                        random_in(&random, 0.01, 90),
+                                        random_in(&random, 0.01, 90),
+                                        TRIANGULATION_MAIN,
+                                        0};
+        struct heightfield *field = create(&spec, samples);
+        struct ground_point got;
+        struct box3 box;
+
+        heightfield_bounds(field, &box);
+        heightfield_height(field, (struct vec2){box.max.x, box.max.y}, INTERPOLATION_TRIANGLE,
+                           &got);
+        assert_int_equal(got.status, GROUND_OK);
+        assert_int_equal(got.cell[0], cols - 2);
+        assert_int_equal(got.cell[1], rows - 2);
+        assert_float_equal(got.height_m, (double)samples[(size_t)cols * rows - 1], 1e-9);
+        heightfield_height(field, (struct vec2){box.min.x, box.min.y}, INTERPOLATION_NEAREST, &got);
+        assert_float_equal(got.height_m, (double)samples[0], 0);
+        heightfield_unref(field);
+        free(samples);
+    }
+}
+
+static void another_triangulation_shares_the_tiles(void **state)
+{
+    struct random random = {5};
+    float *samples = random_samples(&random, 300 * 20, 0);
+    struct heightfield_spec spec = {300, 20, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    struct heightfield *field = create(&spec, samples);
+    struct err err;
+    struct heightfield *turned =
+        heightfield_with_triangulation(field, TRIANGULATION_ALTERNATING, &err);
+
+    (void)state;
+    assert_non_null(turned);
+    assert_ptr_equal(field->tiles[1], turned->tiles[1]);
+    heightfield_unref(field);
+    assert_true(heightfield_validate(turned, &err));
+    assert_int_equal(heightfield_spec(turned)->triangulation, TRIANGULATION_ALTERNATING);
+    heightfield_unref(turned);
+    free(samples);
+}
+
+static void a_sample_costs_less_than_four_and_a_half_bytes(void **state)
+{
+    uint32_t side = 2049;
+    float *samples = calloc((size_t)side * side, sizeof *samples);
+    struct heightfield_spec spec = {side, side, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    struct heightfield *field = create(&spec, samples);
+    struct heightfield_stats stats;
+
+    (void)state;
+    heightfield_stats(field, &stats);
+    assert_int_equal(stats.tiles, 64);
+    assert_int_equal(stats.samples, 2049 * 2049);
+    if ((double)stats.bytes > 4.5 * (double)stats.samples)
+        fail_msg("%g bytes per sample", (double)stats.bytes / (double)stats.samples);
+    heightfield_unref(field);
+    free(samples);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_size_keeps_its_samples_and_validates),
+        cmocka_unit_test(validate_finds_a_bound_that_is_off),
+        cmocka_unit_test(rect_bounds_equal_a_scan),
+        cmocka_unit_test(a_field_that_cannot_be_is_refused),
+        cmocka_unit_test(heights_of_one_cell_by_hand),
+        cmocka_unit_test(outside_and_hole_are_different_answers),
+        cmocka_unit_test(the_corners_of_the_bounds_are_inside),
+        cmocka_unit_test(another_triangulation_shares_the_tiles),
+        cmocka_unit_test(a_sample_costs_less_than_four_and_a_half_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
