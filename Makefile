@@ -135,7 +135,7 @@ $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## every test, T=name for one program; last line `N passed, N failed`
+test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format
