@@ -1,0 +1,138 @@
+/*
+ * strtod() reads on until something is not a number, follows the process's locale (a German one
+ * reads "12.5" as 12), and takes hexadecimal and "infinity". Files and requests need none of that,
+ * so the text is checked against the decimal grammar first.
+ *
+ * Nearly all numbers in terrain have at most 15 digits and a small exponent. For those the integer
+ * of the digits and the power of ten are both exact in float64, and one multiplication or division
+ * rounds correctly (W. D. Clinger, "How to read floating point numbers accurately", 1990). The rest
+ * goes, in a terminated copy, to strtod_l() in the C locale, which rounds correctly, too.
+ */
+#include "formats/decimal.h"
+
+#include "base/check.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { POWER_EXACT_MAX = 22, EXPONENT_MAX = 100000, DIGITS_MAX = 19 };
+
+/* A number's parts: value = digits · 10^exponent, if digits_count <= DIGITS_MAX. */
+struct decimal {
+    bool negative;
+    uint64_t digits;
+    int digits_count; /* significant ones, without leading zeros */
+    int exponent;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void decimal_digit(struct decimal *decimal, char c)
+{
+    if (decimal->digits_count == 0 && c == '0')
+        return;
+    if (decimal->digits_count < DIGITS_MAX)
+        decimal->digits = decimal->digits * 10 + (uint64_t)(c - '0');
+    decimal->digits_count++;
+}
+
+/* Splits at[..end) into its parts; false when it is not in the grammar. */
+static bool decimal_split(const char *at, const char *end, struct decimal *out)
+{
+    bool any = false, exponent_negative = false;
+    int exponent = 0;
+
+    *out = (struct decimal){0};
+    if (at < end && (*at == '-' || *at == '+'))
+        out->negative = *at++ == '-';
+    for (; at < end && is_digit(*at); at++, any = true)
+        decimal_digit(out, *at);
+    if (at < end && *at == '.')
+        for (at++; at < end && is_digit(*at); at++, any = true) {
+            decimal_digit(out, *at);
+            out->exponent--;
+        }
+    if (!any || at == end)
+        return any;
+    if (*at != 'e' && *at != 'E')
+        return false;
+    at++;
+    if (at < end && (*at == '-' || *at == '+'))
+        exponent_negative = *at++ == '-';
+    if (at == end)
+        return false;
+    for (; at < end && is_digit(*at); at++)
+        if (exponent < EXPONENT_MAX)
+            exponent = exponent * 10 + (*at - '0');
+    out->exponent += exponent_negative ? -exponent : exponent;
+    return at == end;
+}
+
+/* Clinger's fast path; false when digits and power are not both exact. */
+static bool decimal_exact(const struct decimal *decimal, double *out)
+{
+    static const double power[POWER_EXACT_MAX + 1] = {
+        1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    };
+    double value = (double)decimal->digits;
+
+    if (decimal->digits_count > DIGITS_MAX || decimal->digits > UINT64_C(1) << 53)
+        return false;
+    if (decimal->exponent < -POWER_EXACT_MAX || decimal->exponent > POWER_EXACT_MAX)
+        return false;
+    if (decimal->exponent < 0)
+        value /= power[-decimal->exponent];
+    else
+        value *= power[decimal->exponent];
+    *out = decimal->negative ? -value : value;
+    return true;
+}
+
+/* The words that are no numbers but that number-writing programs write. */
+static enum decimal_status decimal_word(const char *text, size_t length)
+{
+    if (length > 0 && (*text == '-' || *text == '+')) {
+        text++;
+        length--;
+    }
+    if (length == 3 && strncasecmp(text, "nan", 3) == 0)
+        return DECIMAL_NAN;
+    if ((length == 3 && strncasecmp(text, "inf", 3) == 0) ||
+        (length == 8 && strncasecmp(text, "infinity", 8) == 0))
+        return DECIMAL_INFINITE;
+    return DECIMAL_MALFORMED;
+}
+
+enum decimal_status decimal_parse(const char *text, size_t length, double *out)
+{
+    char copy[DECIMAL_LENGTH_MAX + 1];
+    struct decimal decimal;
+    locale_t plain;
+    double value;
+
+    if (length > DECIMAL_LENGTH_MAX)
+        return DECIMAL_MALFORMED;
+    if (!decimal_split(text, text + length, &decimal))
+        return decimal_word(text, length);
+    if (decimal_exact(&decimal, out))
+        return DECIMAL_OK;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a constant of the C library */
+    CHECK(plain);
+    value = strtod_l(copy, NULL, plain);
+    freelocale(plain);
+    if (isinf(value))
+        return DECIMAL_INFINITE;
+    *out = value;
+    return DECIMAL_OK;
+}
