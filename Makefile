@@ -41,7 +41,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstr
 ifdef CI
 WARNINGS += -Werror
 endif
-CPPFLAGS += -Iserver -Iproto -Itests -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
+CPPFLAGS += -Iserver -Iproto -Itests -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
 CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
 HARDENING := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
 LDFLAGS_COMMON := -pthread
@@ -140,6 +140,9 @@ test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh
+
+bench: $(BENCHES) ## speed as ratios, measured in one run
+	$(Q)set -e; for bench in $(BENCHES); do $$bench; done
 
 format: ## clang-format over every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
