@@ -232,8 +232,11 @@ static void damage_is_refused_with_its_cause(void **state)
     file.bytes[file.length++] = 0;
     refused_check(&file, ERR_BAD_INPUT, "1 bytes follow its end");
     png_make(&grey16, &file);
-    file.bytes[50]++; /* in the pixels */
-    refused_check(&file, ERR_BAD_INPUT, "CRC");
+    file.bytes[50]++; /* in the pixels: zlib's checksum comes before the chunk's */
+    refused_check(&file, ERR_BAD_INPUT, "IDAT: incorrect data check");
+    png_make(&grey16, &file);
+    file.bytes[file.length - 13]++; /* in the CRC of IDAT */
+    refused_check(&file, ERR_BAD_INPUT, "IDAT: CRC error");
     file.bytes[1] = 'J';
     refused_check(&file, ERR_BAD_INPUT, "not a PNG");
     png_make_signature(&file);
