@@ -49,7 +49,7 @@ static inline enum err_code raster_check_decode(enum raster_format format, const
                                                 const struct raster_limits *limits,
                                                 struct raster *out, struct err *err)
 {
-    uint8_t *exact = malloc(length);
+    uint8_t *exact = calloc(1, length);
     enum err_code code;
 
     if (length > 0)
