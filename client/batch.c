@@ -1,0 +1,197 @@
+/*
+ * Batches. The daemon takes 10,000 items a request; a stream may have any number, so rows are
+ * collected into chunks of that size and each chunk is asked, checked and printed before the next
+ * one is read. Memory stays bounded however long the stream is.
+ *
+ * In JSON a line is the daemon's result with the revision it was computed at behind it: two chunks
+ * of one stream may be answered at different revisions.
+ *
+ * Invariant: nothing of a chunk is printed unless its answer holds exactly one object for each row.
+ */
+#include "client/batch.h"
+
+#include "client/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+cJSON *batch_number(double value)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    number_format(value, text);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *batch_numbers(const double *values, size_t count)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (size_t i = 0; array && i < count; i++) {
+        cJSON *number = batch_number(values[i]);
+
+        if (!number || !cJSON_AddItemToArray(array, number)) {
+            cJSON_Delete(number);
+            cJSON_Delete(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+bool batch_add(cJSON *object, const char *name, cJSON *value)
+{
+    if (value && cJSON_AddItemToObject(object, name, value))
+        return true;
+    cJSON_Delete(value);
+    return false;
+}
+
+bool batch_add_text(cJSON *object, const char *name, const char *text)
+{
+    return !text || batch_add(object, name, cJSON_CreateString(text));
+}
+
+bool batch_input(struct kota *kota, struct input *input)
+{
+    if (input->word_count > 0)
+        return true;
+    if (isatty(STDIN_FILENO)) {
+        err_set(&kota->err, ERR_BAD_INPUT,
+                "nothing to ask: name it behind the id, or pipe lines in");
+        return false;
+    }
+    input->stream = stdin;
+    return true;
+}
+
+enum err_code batch_check_results(const cJSON *answer, size_t count, const cJSON **results,
+                                  struct err *err)
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(answer, "results");
+    const cJSON *item;
+
+    if (!cJSON_IsArray(array))
+        return err_set(err, ERR_INTERNAL, "the answer has no array \"results\"");
+    if ((size_t)cJSON_GetArraySize(array) != count)
+        return err_set(err, ERR_INTERNAL, "the answer has %d results for %zu items",
+                       cJSON_GetArraySize(array), count);
+    cJSON_ArrayForEach(item, array) if (!cJSON_IsObject(item)) return err_set(
+        err, ERR_INTERNAL, "a result of the answer is not an object");
+    *results = array;
+    return ERR_OK;
+}
+
+static enum err_code print_results(struct kota *kota, const struct batch *batch,
+                                   const struct input_row *rows, struct table *table,
+                                   const cJSON *answer, const cJSON *results)
+{
+    const cJSON *revision = cJSON_GetObjectItemCaseSensitive(answer, "revision");
+    cJSON *result;
+    size_t i = 0;
+
+    cJSON_ArrayForEach(result, results)
+    {
+        if (!kota->is_json) {
+            batch->show(batch->context, table, &rows[i++], result);
+            continue;
+        }
+        if (cJSON_IsNumber(revision) &&
+            !batch_add(result, "revision", batch_number(revision->valuedouble)))
+            return err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
+        if (print_json_line(stdout, result, &kota->err))
+            return kota->err.code;
+    }
+    if (kota->is_json || table_print(table, stdout, &kota->err))
+        return kota->err.code;
+    cJSON_ArrayForEach(result,
+                       results) if (batch->explain && batch->explain(result, &kota->err)) break;
+    return kota->err.code;
+}
+
+/* Puts the rows into the body; false without memory. */
+static bool encode_rows(const struct batch *batch, const struct input_row *rows, size_t count,
+                        cJSON *body)
+{
+    cJSON *items = cJSON_AddArrayToObject(body, batch->member);
+
+    for (size_t i = 0; items && i < count; i++) {
+        cJSON *item = batch->encode(batch->context, &rows[i]);
+
+        if (!item || !cJSON_AddItemToArray(items, item)) {
+            cJSON_Delete(item);
+            return false;
+        }
+    }
+    return items != NULL;
+}
+
+/* Asks for one chunk and prints its results. */
+static enum err_code chunk_run(struct kota *kota, const struct batch *batch,
+                               const struct input_row *rows, size_t count, struct table *table,
+                               cJSON *body)
+{
+    char path[KOTA_PATH_MAX];
+    cJSON *answer = NULL;
+    const cJSON *results;
+
+    if (kota_locale_path(kota, batch->call, path))
+        return kota->err.code;
+    if (!encode_rows(batch, rows, count, body))
+        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
+    else if (!call_post(kota->call, path, body, &answer, &kota->err) &&
+             !batch_check_results(answer, count, &results, &kota->err))
+        print_results(kota, batch, rows, table, answer, results);
+    cJSON_Delete(answer);
+    cJSON_DeleteItemFromObjectCaseSensitive(body, batch->member);
+    return kota->err.code;
+}
+
+/* Chunk after chunk. What is wrong with a row is told after the rows before it were answered. */
+static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, struct input *input,
+                                 cJSON *body, struct input_row *rows, struct table *table)
+{
+    enum input_step step = INPUT_ROW;
+    size_t total = 0;
+
+    while (step == INPUT_ROW) {
+        struct err fault;
+        size_t count = 0;
+
+        while (count < BATCH_ITEMS_MAX &&
+               (step = input_next(input, &rows[count], &fault)) == INPUT_ROW)
+            count++;
+        if (step == INPUT_FAULT) {
+            kota->err = fault;
+            return kota_misused(kota);
+        }
+        if (count > 0 && chunk_run(kota, batch, rows, count, table, body)) {
+            if (total > 0)
+                fprintf(stderr, "kota: %zu items were answered before this:\n", total);
+            return kota_failed(kota);
+        }
+        total += count;
+    }
+    return KOTA_OK;
+}
+
+enum kota_exit batch_run(struct kota *kota, const struct batch *batch, struct input *input,
+                         cJSON *body)
+{
+    struct input_row *rows = calloc(BATCH_ITEMS_MAX, sizeof(*rows));
+    struct table *table = table_open(batch->headings, batch->columns);
+    enum kota_exit done;
+
+    if (!rows || !table) {
+        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
+        done = kota_failed(kota);
+    } else if (!batch_input(kota, input)) {
+        done = kota_misused(kota);
+    } else {
+        done = chunks_run(kota, batch, input, body, rows, table);
+    }
+    table_close(table);
+    free(rows);
+    return done;
+}

@@ -1,0 +1,57 @@
+/*
+ * A batch call: rows of numbers go out in chunks, one result for each comes back and is printed.
+ */
+#ifndef KOTA_CLIENT_BATCH_H
+#define KOTA_CLIENT_BATCH_H
+
+#include "client/input.h"
+#include "client/kota.h"
+#include "client/print.h"
+
+#include <cjson/cJSON.h>
+
+/* The most items the daemon takes in one request. */
+#define BATCH_ITEMS_MAX 10000
+
+struct batch {
+    const char *call;    /* "/height", behind the locale's path */
+    const char *member;  /* "points": where the items go in the body */
+    const void *context; /* the command's options, for the functions below */
+    /* An item of the body, NULL without memory. */
+    cJSON *(*encode)(const void *context, const struct input_row *row);
+
+    /* The table of a terminal: its columns, and the cells of one result. */
+    const char *const *headings;
+    size_t columns;
+    void (*show)(const void *context, struct table *table, const struct input_row *row,
+                 const cJSON *result);
+    /* What a terminal sees below the table of one result; may be NULL. */
+    enum err_code (*explain)(const cJSON *result, struct err *err);
+};
+
+/*
+ * Asks for every row of input. body: the other members of the request, borrowed; the items are
+ * added to it and taken out again.
+ *
+ * Without words and with a terminal as standard input it is a misuse. Rows are read, sent and
+ * printed BATCH_ITEMS_MAX at a time: a fault in a later chunk leaves the lines of earlier ones.
+ */
+enum kota_exit batch_run(struct kota *kota, const struct batch *batch, struct input *input,
+                         cJSON *body);
+
+/* Reads standard input when the command line has no items. False: kota->err says why not. */
+bool batch_input(struct kota *kota, struct input *input);
+
+/* Numbers that keep their bits; NULL without memory. */
+cJSON *batch_number(double value);
+cJSON *batch_numbers(const double *values, size_t count);
+
+/* Adds a number, or numbers, or an optional text (NULL: nothing is added). False without memory. */
+bool batch_add(cJSON *object, const char *name, cJSON *value);
+bool batch_add_text(cJSON *object, const char *name, const char *text);
+
+/* The members that every answer has, checked: results is an array of `count` objects. */
+enum err_code batch_check_results(const cJSON *answer, size_t count, const cJSON **results,
+                                  struct err *err);
+
+#endif

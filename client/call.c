@@ -1,0 +1,369 @@
+/*
+ * Calls: HTTP by libcurl, JSON by cJSON.
+ *
+ * libcurl brings what a client must not write anew: time limits, proxies, TLS, IPv6, connections
+ * that stay open between the chunks of a batch. What is set here and why:
+ *  - a loopback address never goes through a proxy, or `http_proxy` in somebody's environment
+ *    would hide the daemon on the same machine;
+ *  - redirects are not followed, so that a token goes nowhere but to the host it was meant for;
+ *  - only http and https, no "Expect: 100-continue" (it costs a round trip), no signals;
+ *  - an answer is held in memory and so has a limit.
+ *
+ * Every failure becomes one sentence in struct err: what the daemon said (RFC 9457: title, detail,
+ * pointer), or what libcurl said, or how the answer breaks the contract.
+ *
+ * Invariant: a call leaves *answer NULL unless it returns ERR_OK.
+ */
+#include "client/call.h"
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much of a body that is no problem document a message repeats. */
+#define EXCERPT_BYTES_MAX 80
+
+struct call {
+    CURL *curl;
+    char *url;           /* without a slash at the end */
+    char *authorization; /* "Authorization: Bearer …" or NULL */
+    size_t answer_bytes_max;
+    char curl_message[CURL_ERROR_SIZE];
+};
+
+/* The body of an answer as it arrives. */
+struct body {
+    char *at; /* NUL-terminated once anything has come */
+    size_t length, capacity;
+    size_t bytes_max;
+    bool is_too_long;
+};
+
+/* One request; bytes may be NULL. */
+struct outgoing {
+    const char *method, *path, *media_type;
+    const void *bytes;
+    size_t length;
+};
+
+static size_t body_take(char *bytes, size_t size, size_t count, void *context)
+{
+    struct body *body = context;
+    size_t length = size * count;
+
+    if (length > body->bytes_max - body->length) {
+        body->is_too_long = true;
+        return 0;
+    }
+    if (body->capacity - body->length <= length) {
+        size_t capacity = 2 * (body->length + length) + 4096;
+        char *grown = realloc(body->at, capacity);
+
+        if (!grown)
+            return 0;
+        body->at = grown;
+        body->capacity = capacity;
+    }
+    memcpy(body->at + body->length, bytes, length);
+    body->length += length;
+    body->at[body->length] = '\0';
+    return length;
+}
+
+static bool host_is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "[::1]") == 0;
+}
+
+/* Checks the URL and takes the proxy away from loopback addresses. */
+static enum err_code call_check_url(struct call *call, const char *url, struct err *err)
+{
+    CURLU *parts = curl_url();
+    char *host = NULL, *query = NULL, *fragment = NULL, *scheme = NULL;
+    enum err_code code = ERR_OK;
+
+    if (!parts)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    if (curl_url_set(parts, CURLUPART_URL, url, 0) ||
+        curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) ||
+        curl_url_get(parts, CURLUPART_HOST, &host, 0) ||
+        (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
+        code =
+            err_set(err, ERR_BAD_INPUT, "'%.200s' is not a URL such as http://127.0.0.1:7420", url);
+    else if (curl_url_get(parts, CURLUPART_QUERY, &query, 0) == CURLUE_OK ||
+             curl_url_get(parts, CURLUPART_FRAGMENT, &fragment, 0) == CURLUE_OK)
+        code = err_set(err, ERR_BAD_INPUT,
+                       "'%.200s' has a query or fragment; give the URL of the "
+                       "daemon alone",
+                       url);
+    else if (host_is_loopback(host))
+        curl_easy_setopt(call->curl, CURLOPT_PROXY, "");
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(query);
+    curl_free(fragment);
+    curl_url_cleanup(parts);
+    return code;
+}
+
+static enum err_code call_set_token(struct call *call, const char *token, struct err *err)
+{
+    static const char prefix[] = "Authorization: Bearer ";
+    size_t length = strlen(token);
+
+    for (size_t i = 0; i < length; i++)
+        if (token[i] <= ' ' || token[i] > '~')
+            return err_set(err, ERR_BAD_INPUT,
+                           "the token has a byte that is not visible ASCII at %zu", i);
+    if (length == 0)
+        return err_set(err, ERR_BAD_INPUT, "the token is empty");
+    call->authorization = malloc(sizeof(prefix) + length);
+    if (!call->authorization)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    memcpy(call->authorization, prefix, sizeof(prefix) - 1);
+    memcpy(call->authorization + sizeof(prefix) - 1, token, length + 1);
+    return ERR_OK;
+}
+
+static void call_set_options(struct call *call, double timeout_s)
+{
+    CURL *curl = call->curl;
+
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->curl_message);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(timeout_s * 1000));
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "kota");
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, body_take);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}
+
+struct call *call_open(const struct call_config *config, struct err *err)
+{
+    struct call *call = calloc(1, sizeof(*call));
+    size_t length = strlen(config->url);
+
+    if (!call || curl_global_init(CURL_GLOBAL_DEFAULT) || !(call->curl = curl_easy_init())) {
+        free(call);
+        err_set(err, ERR_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    call->answer_bytes_max = config->answer_bytes_max;
+    call_set_options(call, config->timeout_s);
+    while (length > 0 && config->url[length - 1] == '/')
+        length--;
+    call->url = strndup(config->url, length);
+    if (!call->url)
+        err_set(err, ERR_NO_MEMORY, "out of memory");
+    else if (!call_check_url(call, config->url, err) &&
+             (!config->token || !call_set_token(call, config->token, err)))
+        return call;
+    call_close(call);
+    return NULL;
+}
+
+void call_close(struct call *call)
+{
+    if (!call)
+        return;
+    curl_easy_cleanup(call->curl);
+    free(call->url);
+    free(call->authorization);
+    free(call);
+    curl_global_cleanup();
+}
+
+static enum err_code code_of_status(long status)
+{
+    static const struct {
+        long status;
+        enum err_code code;
+    } codes[] = {
+#define CODE_OF(name, http_status, title) {http_status, ERR_##name},
+        ERR_LIST(CODE_OF)
+#undef CODE_OF
+    };
+
+    for (size_t i = 1; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (codes[i].status == status)
+            return codes[i].code;
+    return status >= 400 && status < 500 ? ERR_BAD_INPUT : ERR_INTERNAL;
+}
+
+static const char *text_member(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+    return text ? text : "";
+}
+
+/* A problem document becomes the error: "422 Unprocessable: no layer \"x\"", and its pointer. */
+static enum err_code problem_error(const cJSON *problem, long status, struct err *err)
+{
+    const char *detail = text_member(problem, "detail");
+    const cJSON *errors = cJSON_GetObjectItemCaseSensitive(problem, "errors");
+    const cJSON *first = cJSON_GetArrayItem(errors, 0);
+    const char *first_detail = text_member(first, "detail");
+
+    if (*detail == '\0')
+        detail = first_detail;
+    err_set(err, code_of_status(status), "%ld %s%s%s", status, text_member(problem, "title"),
+            *detail ? ": " : "", detail);
+    if (*text_member(first, "pointer"))
+        err_at(err, "%s", text_member(first, "pointer"));
+    return err->code;
+}
+
+/* The answer has come whole: judges status and body. */
+static enum err_code call_judge(const struct call *call, const struct outgoing *out,
+                                const struct body *body, cJSON **answer, struct err *err)
+{
+    const char *text = body->at ? body->at : "";
+    const char *end = text;
+    cJSON *document = cJSON_ParseWithLengthOpts(text, body->length + 1, &end, 1);
+    long status = 0;
+
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300 && document) {
+        *answer = document;
+        return ERR_OK;
+    }
+    if (status >= 400 && cJSON_IsObject(document))
+        problem_error(document, status, err);
+    else if (status >= 200 && status < 300)
+        err_set(err, ERR_INTERNAL, "the answer to %s %s is not JSON (byte %zu of %zu)", out->method,
+                out->path, (size_t)(end - text), body->length);
+    else
+        err_set(err, code_of_status(status), "%s %s was answered with %ld: %.*s", out->method,
+                out->path, status, EXCERPT_BYTES_MAX, text);
+    cJSON_Delete(document);
+    return err->code;
+}
+
+static enum err_code call_transport_error(const struct call *call, CURLcode result,
+                                          const struct body *body, struct err *err)
+{
+    if (body->is_too_long)
+        return err_limit(err, ERR_INTERNAL, (double)body->bytes_max, (double)body->length,
+                         "the answer is longer than %zu bytes", body->bytes_max);
+    return err_set(err, ERR_BUSY, "%s: %s", call->url,
+                   call->curl_message[0] ? call->curl_message : curl_easy_strerror(result));
+}
+
+/* Appends to a header list; false (and an empty list) without memory. */
+static bool headers_add(struct curl_slist **headers, const char *text)
+{
+    struct curl_slist *longer = curl_slist_append(*headers, text);
+
+    if (!longer) {
+        curl_slist_free_all(*headers);
+        *headers = NULL;
+        return false;
+    }
+    *headers = longer;
+    return true;
+}
+
+static bool headers_make(const struct call *call, const struct outgoing *out,
+                         struct curl_slist **headers)
+{
+    char content_type[96];
+
+    *headers = NULL;
+    if (!headers_add(headers, "Accept: application/json") || !headers_add(headers, "Expect:"))
+        return false;
+    if (call->authorization && !headers_add(headers, call->authorization))
+        return false;
+    if (!out->media_type)
+        return true;
+    snprintf(content_type, sizeof(content_type), "Content-Type: %s", out->media_type);
+    return headers_add(headers, content_type);
+}
+
+static void call_set_request(struct call *call, const struct outgoing *out, const char *url)
+{
+    CURL *curl = call->curl;
+
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    if (out->bytes) {
+        curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, out->bytes);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)out->length);
+    } else {
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, out->method);
+}
+
+static enum err_code call_send(struct call *call, const struct outgoing *out, cJSON **answer,
+                               struct err *err)
+{
+    struct body body = {.bytes_max = call->answer_bytes_max};
+    struct curl_slist *headers = NULL;
+    char *url = NULL;
+    enum err_code code;
+    CURLcode result;
+
+    *answer = NULL;
+    if (asprintf(&url, "%s%s", call->url, out->path) < 0)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    if (!headers_make(call, out, &headers)) {
+        free(url);
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    }
+    call_set_request(call, out, url);
+    curl_easy_setopt(call->curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(call->curl, CURLOPT_WRITEDATA, &body);
+    call->curl_message[0] = '\0';
+    result = curl_easy_perform(call->curl);
+    code = result ? call_transport_error(call, result, &body, err)
+                  : call_judge(call, out, &body, answer, err);
+    curl_easy_setopt(call->curl, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(headers);
+    free(url);
+    free(body.at);
+    return code;
+}
+
+enum err_code call_get(struct call *call, const char *path, cJSON **answer, struct err *err)
+{
+    struct outgoing out = {.method = "GET", .path = path};
+
+    return call_send(call, &out, answer, err);
+}
+
+enum err_code call_post(struct call *call, const char *path, const cJSON *body, cJSON **answer,
+                        struct err *err)
+{
+    char *text = cJSON_PrintUnformatted(body);
+    struct outgoing out = {.method = "POST", .path = path, .media_type = "application/json"};
+    enum err_code code;
+
+    *answer = NULL;
+    if (!text)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    out.bytes = text;
+    out.length = strlen(text);
+    code = call_send(call, &out, answer, err);
+    cJSON_free(text);
+    return code;
+}
+
+enum err_code call_put(struct call *call, const char *path, const char *media_type,
+                       const void *bytes, size_t length, cJSON **answer, struct err *err)
+{
+    struct outgoing out = {.method = "PUT",
+                           .path = path,
+                           .media_type = media_type,
+                           .bytes = bytes ? bytes : "",
+                           .length = length};
+
+    return call_send(call, &out, answer, err);
+}

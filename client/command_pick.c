@@ -1,0 +1,133 @@
+/*
+ * kota pick: what a camera shows at a pixel, and the logical tile it belongs to.
+ *
+ * The camera is given as people think of it (eye, target, angle); the other form of the call, an
+ * inverse view-projection matrix, is for programs, which speak to the daemon themselves. The
+ * options are read strictly here, whether the camera can exist is for the daemon to say.
+ */
+#include "client/batch.h"
+#include "client/number.h"
+#include "client/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VIEWPORT_PX_MAX 1e6
+#define TILE_SIDE_MAX 1e9
+
+struct pick_options {
+    const char *eye, *target, *up, *fov, *viewport, *pixel, *tile_side;
+};
+
+/* "1920x1080" */
+static enum err_code parse_viewport(const char *text, double size_px[2], struct err *err)
+{
+    char width[16] = "";
+    const char *x = strchr(text, 'x');
+
+    if (x && (size_t)(x - text) < sizeof(width)) {
+        memcpy(width, text, (size_t)(x - text));
+        if (!number_count(width, 1, VIEWPORT_PX_MAX, &size_px[0], err) &&
+            !number_count(x + 1, 1, VIEWPORT_PX_MAX, &size_px[1], err))
+            return ERR_OK;
+    }
+    return err_set(err, ERR_BAD_INPUT, "'%.40s' is no size such as 1920x1080", text);
+}
+
+/* Adds `count` numbers read from an option; a missing one is an error, too. */
+static enum err_code add_vector(cJSON *object, const char *name, const char *option,
+                                const char *text, size_t count, struct err *err)
+{
+    double values[3];
+    struct err cause;
+
+    if (!text)
+        return err_set(err, ERR_BAD_INPUT, "--%s is missing", option);
+    if (number_exact_list(text, values, count, &cause))
+        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
+    if (!batch_add(object, name,
+                   count == 1 ? batch_number(values[0]) : batch_numbers(values, count)))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+/* Fills body; returns what is wrong with the options. */
+static enum err_code pick_body(const struct pick_options *options, cJSON *body, struct err *err)
+{
+    cJSON *camera = cJSON_AddObjectToObject(body, "camera");
+    double size_px[2], side;
+
+    if (add_vector(camera, "eye", "eye", options->eye, 3, err) ||
+        add_vector(camera, "target", "target", options->target, 3, err) ||
+        add_vector(camera, "up", "up", options->up, 3, err) ||
+        add_vector(camera, "fov_y_deg", "fov", options->fov, 1, err) ||
+        add_vector(body, "pixel", "pixel", options->pixel, 2, err))
+        return err->code;
+    if (!options->viewport)
+        return err_set(err, ERR_BAD_INPUT, "--viewport is missing");
+    if (parse_viewport(options->viewport, size_px, err))
+        return err->code;
+    if (options->tile_side && number_count(options->tile_side, 1, TILE_SIDE_MAX, &side, err))
+        return err->code;
+    if (!batch_add(body, "viewport", batch_numbers(size_px, 2)) ||
+        (options->tile_side && !batch_add(body, "tile_side", batch_number(side))))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+static enum err_code pick_ask(struct kota *kota, const cJSON *body)
+{
+    char path[KOTA_PATH_MAX];
+    cJSON *answer = NULL;
+
+    if (!kota_locale_path(kota, "/pick", path) &&
+        !call_post(kota->call, path, body, &answer, &kota->err)) {
+        if (!cJSON_IsObject(answer))
+            err_set(&kota->err, ERR_INTERNAL, "the answer is not an object");
+        else if (kota->is_json)
+            print_json_line(stdout, answer, &kota->err);
+        else
+            print_members(stdout, answer, &kota->err);
+    }
+    cJSON_Delete(answer);
+    return kota->err.code;
+}
+
+static enum kota_exit pick_run(struct kota *kota)
+{
+    struct pick_options options = {.up = "0,0,1", .fov = "60"};
+    const struct args_option own[] = {{.name = "eye", .text = &options.eye},
+                                      {.name = "target", .text = &options.target},
+                                      {.name = "up", .text = &options.up},
+                                      {.name = "fov", .text = &options.fov},
+                                      {.name = "viewport", .text = &options.viewport},
+                                      {.name = "pixel", .text = &options.pixel},
+                                      {.name = "tile-side", .text = &options.tile_side},
+                                      {.name = NULL}};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, own, 1, 1, &done))
+        return done;
+    body = cJSON_CreateObject();
+    if (pick_body(&options, body, &kota->err))
+        done = kota_misused(kota);
+    else
+        done = pick_ask(kota, body) ? kota_failed(kota) : KOTA_OK;
+    cJSON_Delete(body);
+    return done;
+}
+
+const struct kota_command command_pick = {
+    .name = "pick",
+    .synopsis = "ID --eye X,Y,Z --target X,Y,Z --viewport WxH --pixel X,Y",
+    .summary = "what a camera shows at a pixel",
+    .help = "  --eye X,Y,Z       where the camera is\n"
+            "  --target X,Y,Z    what it looks at\n"
+            "  --up X,Y,Z        which way is up on the screen (0,0,1)\n"
+            "  --fov DEG         vertical angle of view (60)\n"
+            "  --viewport WxH    size of the picture in pixels\n"
+            "  --pixel X,Y       from the upper left; a pixel's centre is at +0.5\n"
+            "  --tile-side N     side of a logical tile in cells (1)\n",
+    .run = pick_run,
+};

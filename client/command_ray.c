@@ -1,0 +1,139 @@
+/*
+ * kota ray: where rays first meet the ground.
+ *
+ * A ray on the command line is two words, so that no word holds more numbers than one can read;
+ * on a line of standard input it is six numbers, or seven with a t_max of its own, which counts
+ * instead of --t-max. With --trace a terminal shows the boxes and cells below the answer.
+ */
+#include "client/batch.h"
+#include "client/number.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ray_options {
+    const char *t_max_text;
+    bool wants_any, wants_trace;
+    double t_max; /* INFINITY unless --t-max */
+};
+
+static cJSON *ray_encode(const void *context, const struct input_row *row)
+{
+    const struct ray_options *options = context;
+    cJSON *ray = cJSON_CreateObject();
+    double t_max = row->count == 7 ? row->values[6] : options->t_max;
+
+    if (ray && batch_add(ray, "origin", batch_numbers(row->values, 3)) &&
+        batch_add(ray, "direction", batch_numbers(row->values + 3, 3)) &&
+        (isinf(t_max) || batch_add(ray, "t_max", batch_number(t_max))))
+        return ray;
+    cJSON_Delete(ray);
+    return NULL;
+}
+
+static const char *const ray_headings[] = {"STATUS", "T",    "POINT",   "NORMAL",
+                                           "LAYER",  "CELL", "TRIANGLE"};
+
+static void ray_show(const void *context, struct table *table, const struct input_row *row,
+                     const cJSON *result)
+{
+    static const char *const names[] = {"status", "t",    "point",   "normal",
+                                        "layer",  "cell", "triangle"};
+
+    (void)context;
+    (void)row;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        table_value(table, cJSON_GetObjectItemCaseSensitive(result, names[i]));
+}
+
+/* The boxes and cells that the ray visited, in order. */
+static enum err_code ray_explain(const cJSON *result, struct err *err)
+{
+    static const char *const headings[] = {"BOX LEVEL", "COLUMN", "ROW", "ENTERED", "MIN", "MAX"};
+    static const char *const names[] = {"level", "column", "row", "entered"};
+    const cJSON *trace = cJSON_GetObjectItemCaseSensitive(result, "trace");
+    const cJSON *cells = cJSON_GetObjectItemCaseSensitive(trace, "cells");
+    struct table *table = table_open(headings, 6);
+    const cJSON *box, *cell;
+
+    if (!table)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    cJSON_ArrayForEach(box, cJSON_GetObjectItemCaseSensitive(trace, "boxes"))
+    {
+        const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(box, "bounds");
+
+        for (size_t i = 0; i < 4; i++)
+            table_value(table, cJSON_GetObjectItemCaseSensitive(box, names[i]));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(bounds, "min"));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(bounds, "max"));
+    }
+    printf("\n");
+    if (!table_print(table, stdout, err)) {
+        printf("\n%d cells walked:", cJSON_GetArraySize(cells));
+        cJSON_ArrayForEach(cell, cells) if (cJSON_GetArraySize(cell) == 2)
+            printf(" (%.0f,%.0f)", cJSON_GetNumberValue(cJSON_GetArrayItem(cell, 0)),
+                   cJSON_GetNumberValue(cJSON_GetArrayItem(cell, 1)));
+        printf("\n");
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trace, "truncated")))
+            printf("the ray visited more than is listed\n");
+    }
+    table_close(table);
+    return err->code;
+}
+
+static cJSON *ray_body(const struct ray_options *options)
+{
+    cJSON *body = cJSON_CreateObject();
+
+    if (batch_add_text(body, "mode", options->wants_any ? "any" : NULL) &&
+        (!options->wants_trace || batch_add(body, "trace", cJSON_CreateTrue())))
+        return body;
+    cJSON_Delete(body);
+    return NULL;
+}
+
+static enum kota_exit ray_run(struct kota *kota)
+{
+    struct ray_options options = {.t_max = INFINITY};
+    const struct args_option own[] = {{.name = "t-max", .text = &options.t_max_text},
+                                      {.name = "any", .flag = &options.wants_any},
+                                      {.name = "trace", .flag = &options.wants_trace},
+                                      {.name = NULL}};
+    struct batch batch = {.call = "/ray",
+                          .member = "rays",
+                          .context = &options,
+                          .encode = ray_encode,
+                          .headings = ray_headings,
+                          .columns = sizeof(ray_headings) / sizeof(ray_headings[0]),
+                          .show = ray_show};
+    struct input input = {.numbers_min = 6, .numbers_max = 7, .words_per_row = 2};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+        return done;
+    if (options.t_max_text && number_exact_list(options.t_max_text, &options.t_max, 1, &kota->err))
+        return kota_misused(kota);
+    batch.explain = options.wants_trace ? ray_explain : NULL;
+    input.words = kota->words + 1;
+    input.word_count = kota->word_count - 1;
+    body = ray_body(&options);
+    done = batch_run(kota, &batch, &input, body);
+    cJSON_Delete(body);
+    return done;
+}
+
+const struct kota_command command_ray = {
+    .name = "ray",
+    .synopsis = "ID [OX,OY,OZ DX,DY,DZ]…",
+    .summary = "where rays first meet the ground",
+    .help =
+        "Without rays they are read from standard input, one a line: six numbers, or seven with\n"
+        "the ray's own t_max. t counts in lengths of the direction.\n"
+        "\n"
+        "  --t-max T         how far the rays go (without end)\n"
+        "  --any             any hit within t_max will do, not the first\n"
+        "  --trace           the boxes and cells that one ray visited\n",
+    .run = ray_run,
+};
