@@ -81,6 +81,8 @@ CORE := $(B)/libkotacore.a
 
 PROGRAMS := $(B)/kotad $(B)/kota $(B)/kota-worldgen
 UNIT_TESTS := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+# What tests/unit/test_client_*.c may link: the client without its commands and main().
+CLIENT_PARTS := $(filter-out client/kota.c client/batch.c client/command_%.c, $(CLIENT_SRC))
 # Each fuzz target also builds as a plain program that replays its corpus.
 FUZZ_REPLAYS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/tests/replay_%)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
@@ -110,6 +112,11 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
+$(B)/tests/test_client_%: $(B)/tests/unit/test_client_%.o $(call obj,$(CLIENT_PARTS)) \
+		$(call obj,$(SUPPORT_SRC)) $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka libcurl)
+
 $(B)/tests/replay_%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -133,7 +140,70 @@ $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 
 # ---- what people type -----------------------------------------------------------------------
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z_.-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---- run ------------------------------------------------------------------------------------
+# The demo world is made once, and again when its generator changes. LISTEN, PORT and ARGS reach
+# the script by the environment.
+DEMO := build/demo
+WORLD ?= $(DEMO)
+
+$(DEMO).made: $(WORLDGEN_SRC) | $(B)/kota-worldgen
+	@echo "making the demo world in $(DEMO)"
+	@rm -rf $(DEMO) $(DEMO).part
+	$(Q)$(B)/kota-worldgen demo $(DEMO).part
+	@mv $(DEMO).part $(DEMO) && touch $@
+
+run: export WORLD := $(WORLD)
+run: all $(if $(filter $(DEMO),$(WORLD)),$(DEMO).made) ## kotad on the demo world, or WORLD=DIR
+	@deploy/serve.sh $(B)
+
+# ---- fuzz and cover -------------------------------------------------------------------------
+FUZZ_SECONDS ?= 10
+
+ifeq ($(config),fuzz)
+fuzz: $(FUZZERS)
+	@sh tests/fuzz.sh $(B) $(FUZZ_SECONDS)
+else
+fuzz: ## each fuzzer for FUZZ_SECONDS (10), by clang
+	@$(MAKE) --no-print-directory config=fuzz fuzz
+endif
+
+cover: ## line coverage of each room under all tests
+	@rm -rf build/cov/coverage && find build/cov -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) --no-print-directory config=cov test
+	@sh tests/cover.sh build/cov
+
+# ---- install --------------------------------------------------------------------------------
+INSTALL ?= install
+
+install: all ## programs and documents below DESTDIR and PREFIX (/usr/local)
+	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/kota \
+		$(DESTDIR)$(PREFIX)/share/kota
+	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	$(Q)$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/kota
+	$(Q)$(INSTALL) -m 644 proto/openapi.yaml $(DESTDIR)$(PREFIX)/share/kota
+
+uninstall: ## what install has put there
+	$(Q)rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/bin/%)
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/share/doc/kota/README.md \
+		$(DESTDIR)$(PREFIX)/share/doc/kota/LICENSE $(DESTDIR)$(PREFIX)/share/kota/openapi.yaml
+	$(Q)rmdir $(DESTDIR)$(PREFIX)/share/doc/kota $(DESTDIR)$(PREFIX)/share/kota 2>/dev/null || true
+
+# ---- compile_commands.json ------------------------------------------------------------------
+ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(CLIENT_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
+	$(wildcard tests/fuzz/*.c) $(BENCH_SRC)
+json_text = "$(subst ",\",$(subst \,\\,$(1)))"
+compile_entry = {"directory": $(call json_text,$(CURDIR)), "file": "$(1)", "command": \
+	$(call json_text,$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $(1))}
+comma := ,
+
+compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
+	$(file >$@,[)
+	$(foreach file,$(ALL_SRC),$(file >>$@,$(call compile_entry,$(file))$(if $(filter \
+		$(lastword $(ALL_SRC)),$(file)),,$(comma))))
+	$(file >>$@,])
+	@:
 
 test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
