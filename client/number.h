@@ -37,7 +37,10 @@ enum err_code number_exact_list(const char *text, double *values, size_t count, 
 enum err_code number_count(const char *text, double least, double greatest, double *out,
                            struct err *err);
 
-/* The shortest text that reads back as the same double; value is finite. */
+/*
+ * A text that reads back as the same double, with the fewest digits of 15, 16 or 17; value is
+ * finite.
+ */
 void number_format(double value, char out[NUMBER_TEXT_MAX]);
 
 #endif
