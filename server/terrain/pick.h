@@ -28,8 +28,8 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
 
 /*
  * The same from the inverse of view-projection (column-major, so m[12..14] is the translation):
- * from the near plane to the far plane, direction a unit vector, t_max the far plane (which may be at
- * infinity).
+ * from the near plane to the far plane, direction a unit vector, t_max the far plane (which may be
+ * at infinity).
  *
  * ERR_UNPROCESSABLE  a singular matrix, a pixel that maps to infinity
  */
