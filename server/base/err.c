@@ -16,7 +16,7 @@ static const struct {
 };
 
 __attribute__((format(printf, 3, 0))) static void err_fill(struct err *err, enum err_code code,
-                                                            const char *format, va_list args)
+                                                           const char *format, va_list args)
 {
     err->code = code;
     err->has_limit = false;

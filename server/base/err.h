@@ -44,11 +44,11 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    bool has_limit;    /* limit and got are set: they go into the problem document */
-    double limit;      /* the greatest (or least) value that would have been taken */
-    double got;        /* what came */
-    char pointer[96];  /* JSON pointer or query parameter at fault, "" when there is none */
-    char msg[320];     /* one sentence, UTF-8, names field, value and limit */
+    bool has_limit;   /* limit and got are set: they go into the problem document */
+    double limit;     /* the greatest (or least) value that would have been taken */
+    double got;       /* what came */
+    char pointer[96]; /* JSON pointer or query parameter at fault, "" when there is none */
+    char msg[320];    /* one sentence, UTF-8, names field, value and limit */
 };
 
 /* Sets code and a printf-style message; clears limit and pointer; returns the code. */

@@ -11,6 +11,8 @@
  * is exactly the min and max of the samples that its cells use; a node without data is (+inf,
  * -inf).
  */
+#include "terrain/heightfield.h"
+
 #include "terrain/heightfield_data.h"
 
 #include <stdlib.h>
