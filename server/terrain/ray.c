@@ -22,8 +22,9 @@
  *    number, so a change of sign cannot fall between them. Möller-Trumbore per triangle leaks there
  *    by rounding, and tests each shared edge twice.
  *
- * Triangles are closed: f = 0 is a hit. A ray whose ground line runs along a grid line is walked on
- * both sides of it, since beside a hole only one of them has triangles.
+ * Triangles are closed: f = 0 (within the rounding of z) is a hit. A ray whose ground line runs
+ * along a grid line is walked on both sides of it, since beside a hole only one of them has
+ * triangles.
  *
  * Invariants: t never decreases; c and r only move in the ray's direction; each jump leaves the
  * node it asked. So the walk ends after at most cols + rows cells.
@@ -46,8 +47,9 @@ struct walk {
     double u0, v0, z0; /* grid, grid, metres: where t is 0 */
     double du, dv, dz; /* per t */
     double inv_du, inv_dv;
+    double t_begin; /* 0, or a rounding before the border by which the ray comes in */
     double t_end;
-    double pad_m; /* rounding of z along the ray, for pruning only */
+    double pad_m; /* rounding of z along the ray */
     /* the cell the ray is in */
     int64_t column, row;
     double t;
@@ -129,10 +131,15 @@ static bool piece_hit(struct walk *w, const struct corners *k, bool is_main, str
         p.f0 = f_on_plane(w, k, is_main, p.triangle, p.t0);
     if (isnan(p.f1))
         p.f1 = f_on_plane(w, k, is_main, p.triangle, p.t1);
-    if ((p.f0 > 0 && p.f1 > 0) || (p.f0 < 0 && p.f1 < 0))
+    /* within rounding of z the ray touches: a vertex or edge that it only grazes is hit as well */
+    bool is_on0 = fabs(p.f0) <= w->pad_m, is_on1 = fabs(p.f1) <= w->pad_m;
+
+    if (!is_on0 && !is_on1 && (p.f0 > 0) == (p.f1 > 0))
         return false;
     w->hit_triangle = p.triangle;
-    w->hit_t = p.f0 == 0 ? p.t0 : p.t0 + (p.t1 - p.t0) * (p.f0 / (p.f0 - p.f1));
+    w->hit_t = is_on0                     ? p.t0
+               : (p.f0 > 0) == (p.f1 > 0) ? p.t1
+                                          : p.t0 + (p.t1 - p.t0) * (p.f0 / (p.f0 - p.f1));
     return true;
 }
 
@@ -159,10 +166,13 @@ static bool cell_pieces(struct walk *w, const struct corners *k, bool is_main, d
     int first = rate > 0; /* the triangle before the hypotenuse */
     double t_cut = -start / rate;
 
-    if (t_cut >= t_exit || t_cut <= w->t) {
-        whole.triangle = t_cut >= t_exit ? first : !first;
+    double slack = 4 * DBL_EPSILON * (fabs(w->t) + fabs(t_exit)); /* at a corner both are met */
+
+    if (t_cut > t_exit + slack || t_cut < w->t - slack) {
+        whole.triangle = t_cut > t_exit ? first : !first;
         return piece_hit(w, k, is_main, whole);
     }
+    t_cut = fmin(fmax(t_cut, w->t), t_exit);
     double s = clamp_unit(w->u0 + w->du * t_cut - c);
     double f_cut = w->z0 + w->dz * t_cut -
                    (is_main ? edge_height(k->h00, k->h11, s) : edge_height(k->h01, k->h10, s));
@@ -466,26 +476,24 @@ struct interval {
     int entry_axis; /* 0, 1, 2; -1: the origin is inside */
 };
 
-/* Cuts the interval by one slab; false when nothing is left. Borders belong to the slab. */
+/*
+ * Cuts the interval by one slab; false when nothing is left. The ray enters at the face itself and
+ * leaves `pad` behind the other one: entries stay exact, and rounding loses no ray at an edge.
+ */
 static bool slab(struct interval *i, int axis, double origin, double direction, double low,
-                 double high)
+                 double high, double pad)
 {
     if (direction == 0)
-        return origin >= low && origin <= high;
-    double a = (low - origin) / direction, b = (high - origin) / direction;
+        return origin >= low - pad && origin <= high + pad;
+    double in = ((direction > 0 ? low : high) - origin) / direction;
+    double out = ((direction > 0 ? high + pad : low - pad) - origin) / direction;
 
-    if (a > b) {
-        double swap = a;
-
-        a = b;
-        b = swap;
-    }
-    if (a > i->t0) {
-        i->t0 = a;
+    if (in > i->t0) {
+        i->t0 = in;
         i->entry_axis = axis;
     }
-    if (b < i->t1)
-        i->t1 = b;
+    if (out < i->t1)
+        i->t1 = out;
     return i->t0 <= i->t1;
 }
 
@@ -506,18 +514,21 @@ static bool enter_box(struct walk *w, double *t_entry)
     double pad_z = 1e-9 * (1 + fabs(low) + fabs(high)) + eps * fabs(w->z0);
     struct interval i = {0, w->t_end, -1};
 
-    if (!(low <= high) || !slab(&i, 0, w->u0, w->du, -pad_u, cols + pad_u) ||
-        !slab(&i, 1, w->v0, w->dv, -pad_v, rows + pad_v) ||
-        !slab(&i, 2, w->z0, w->dz, low - pad_z, high + pad_z))
+    if (!(low <= high) || !slab(&i, 0, w->u0, w->du, 0, cols, pad_u) ||
+        !slab(&i, 1, w->v0, w->dv, 0, rows, pad_v) || !slab(&i, 2, w->z0, w->dz, low, high, pad_z))
         return false;
     *t_entry = i.t0;
     if (i.t0 > 0) {
         w->u0 = i.entry_axis == 0 ? (w->du > 0 ? 0 : cols) : w->u0 + w->du * i.t0;
         w->v0 = i.entry_axis == 1 ? (w->dv > 0 ? 0 : rows) : w->v0 + w->dv * i.t0;
-        w->z0 = i.entry_axis == 2 ? (w->dz > 0 ? low - pad_z : high + pad_z) : w->z0 + w->dz * i.t0;
+        w->z0 = i.entry_axis == 2 ? (w->dz > 0 ? low : high) : w->z0 + w->dz * i.t0;
     }
     w->u0 = fmin(fmax(w->u0, 0), cols);
     w->v0 = fmin(fmax(w->v0, 0), rows);
+    if (i.entry_axis == 0)
+        w->t_begin = -pad_u / fabs(w->du);
+    if (i.entry_axis == 1)
+        w->t_begin = -pad_v / fabs(w->dv);
     w->t_end = i.t1 - i.t0;
     w->pad_m = eps * (fabs(low) + fabs(high) + fabs(w->z0) + fabs(w->dz * w->t_end));
     return true;
@@ -541,9 +552,24 @@ static bool walk_from(struct walk *w, int64_t column, int64_t row)
 {
     w->column = column;
     w->row = row;
-    w->t = 0;
+    w->t = w->t_begin;
     w->entry = ENTRY_START;
     return walk_run(w);
+}
+
+/* Starts on a grid line and on the ground: then any of the triangles there may hold it. */
+static bool starts_on_ground(struct walk *w)
+{
+    struct ground_triangle ground;
+
+    heightfield_triangle_at(w->field, w->u0, w->v0, &ground);
+    if (ground.triangle < 0 || !(fabs(ground.height_m - w->z0) <= w->pad_m))
+        return false;
+    w->column = ground.column;
+    w->row = ground.row;
+    w->hit_triangle = ground.triangle;
+    w->hit_t = 0;
+    return true;
 }
 
 /*
@@ -555,6 +581,8 @@ static bool walk_all(struct walk *w)
     int64_t row = w->v0 < w->field->cell_rows ? (int64_t)w->v0 : w->field->cell_rows - 1;
     bool on_u = w->du == 0 && w->u0 == (double)column && column > 0;
     bool on_v = w->dv == 0 && w->v0 == (double)row && row > 0;
+    if ((w->u0 == (double)column || w->v0 == (double)row) && starts_on_ground(w))
+        return true;
     bool is_hit = walk_from(w, column, row);
 
     if (!on_u && !on_v)
@@ -627,7 +655,7 @@ bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enu
         if (!walk_all(&w))
             return false;
     }
-    double t = ldexp(t_entry + w.hit_t, -exponent);
+    double t = ldexp(fmax(t_entry + w.hit_t, 0), -exponent);
 
     if (!isfinite(t))
         return false;

@@ -256,6 +256,56 @@ static void a_million_rays_at_vertices_and_edges_do_not_leak(void **state)
                  wrong);
 }
 
+/*
+ * Small whole numbers, where brute force rounds nothing: rays that only touch a vertex or an edge,
+ * in every way there is. It finds no ray that lies within a triangle's plane, so ours may be
+ * earlier.
+ */
+static void rays_through_lattice_points_hit_no_later_than_brute_force(void **state)
+{
+    struct random random = {15};
+
+    (void)state;
+    for (unsigned n = 0; n < 3000; n++) {
+        uint32_t cols = 2 + random_below(&random, 6), rows = 2 + random_below(&random, 6);
+        struct heightfield_spec spec = {
+            cols, rows, 0, 0, 1, 1, (enum triangulation)(n % 3), 1u << random_below(&random, 4)};
+        float samples[49];
+        struct brute_field brute;
+
+        for (unsigned i = 0; i < cols * rows; i++)
+            samples[i] = (float)random_below(&random, 4);
+        struct heightfield *field = create(&spec, samples);
+
+        brute_field_init(&brute, &spec, samples);
+        for (unsigned i = 0; i < 100; i++) {
+            struct ray ray = {
+                {(double)random_below(&random, 11) - 2, (double)random_below(&random, 11) - 2,
+                 (double)random_below(&random, 9) - 2},
+                {(double)random_below(&random, 7) - 3, (double)random_below(&random, 7) - 3,
+                 (double)random_below(&random, 7) - 3},
+                INFINITY};
+            struct ray_hit hit = {.t = INFINITY};
+
+            if (!ray_is_valid(&ray))
+                continue;
+            heightfield_ray(field, &ray, RAY_CLOSEST, &hit, NULL);
+            double want = brute_field_ray(&brute, &ray, 0).t;
+            struct vec3 at = vec3_add(ray.origin, vec3_scale(ray.direction, want));
+            bool is_inside =
+                at.x > 1e-9 && at.x < cols - 1 - 1e-9 && at.y > 1e-9 && at.y < rows - 1 - 1e-9;
+
+            if (hit.t > want + 1e-12 && is_inside)
+                fail_msg("field %u (seed 15): from (%g %g %g) along (%g %g %g) t %.17g, brute "
+                         "force %.17g",
+                         n, ray.origin.x, ray.origin.y, ray.origin.z, ray.direction.x,
+                         ray.direction.y, ray.direction.z, hit.t, want);
+        }
+        brute_field_finish(&brute);
+        heightfield_unref(field);
+    }
+}
+
 /* Along grid lines, from above the field's highest point down to its lowest. */
 static void rays_along_grid_lines_do_not_leak(void **state)
 {
@@ -550,6 +600,7 @@ int main(void)
         cmocka_unit_test(rays_over_tiles_and_seams_agree_with_brute_force),
         cmocka_unit_test(a_million_rays_at_vertices_and_edges_do_not_leak),
         cmocka_unit_test(rays_along_grid_lines_do_not_leak),
+        cmocka_unit_test(rays_through_lattice_points_hit_no_later_than_brute_force),
         cmocka_unit_test(a_vertical_ray_gives_the_triangle_height),
         cmocka_unit_test(an_edge_of_a_hole_is_still_ground),
         cmocka_unit_test(a_field_without_data_is_never_hit),
