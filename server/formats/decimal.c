@@ -85,7 +85,7 @@ static bool decimal_exact(const struct decimal *decimal, double *out)
     };
     double value = (double)decimal->digits;
 
-    if (decimal->digits_count > DIGITS_MAX || decimal->digits > UINT64_C(1) << 53)
+    if (decimal->digits > UINT64_C(1) << 53) /* so it is, too, when digits were left out */
         return false;
     if (decimal->exponent < -POWER_EXACT_MAX || decimal->exponent > POWER_EXACT_MAX)
         return false;

@@ -67,6 +67,18 @@ static void no_data_is_rounded_to_float32_before_it_is_compared(void **state)
                          (const float[]){NAN, 0, 0, 0});
 }
 
+static void a_no_data_value_beyond_float32_does_not_let_infinities_in(void **state)
+{
+    static const uint8_t bytes[16] = {0, 0, 0x80, 0x7f};
+    struct raster_options options = two_by_two;
+
+    (void)state;
+    options.has_nodata = true;
+    options.nodata = 1e300;
+    raster_check_refused(RASTER_F32, bytes, sizeof bytes, &options, NULL, ERR_BAD_INPUT,
+                         "column 0 of row 0");
+}
+
 static void cols_and_rows_are_required_and_at_least_two(void **state)
 {
     struct raster_options options = {.height_scale = 1};
@@ -99,6 +111,7 @@ int main(void)
         cmocka_unit_test(any_nan_is_no_data),
         cmocka_unit_test(an_infinity_is_refused_even_where_a_scale_of_zero_would_hide_it),
         cmocka_unit_test(no_data_is_rounded_to_float32_before_it_is_compared),
+        cmocka_unit_test(a_no_data_value_beyond_float32_does_not_let_infinities_in),
         cmocka_unit_test(cols_and_rows_are_required_and_at_least_two),
         cmocka_unit_test(a_size_whose_product_wraps_is_too_large),
     };
