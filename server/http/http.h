@@ -33,9 +33,9 @@ enum http_method {
 };
 
 enum http_place {
-    HTTP_ON_LOOP,  /* always short */
+    HTTP_ON_LOOP,   /* always short */
     HTTP_ON_WORKER, /* may take long: decode of uploads, encoding of tiles */
-    HTTP_BY_SIZE   /* on the loop while the body is at most limits.loop_body_bytes_max */
+    HTTP_BY_SIZE    /* on the loop while the body is at most limits.loop_body_bytes_max */
 };
 
 struct http_request;
@@ -54,13 +54,14 @@ struct http_route {
 };
 
 struct http_limits {
-    size_t target_bytes_max;  /* 8 KiB: 414 */
-    size_t header_bytes_max;  /* request line and headers, 16 KiB: 431 */
-    size_t header_count_max;  /* 64: 431 */
-    size_t body_bytes_max;    /* 64 MiB: 413 */
+    size_t target_bytes_max;    /* 8 KiB: 414 */
+    size_t header_bytes_max;    /* request line and headers, 16 KiB: 431 */
+    size_t header_count_max;    /* 64: 431 */
+    size_t body_bytes_max;      /* 64 MiB: 413 */
+    size_t bodies_bytes_max;    /* held by all requests together, 1 GiB: 503 */
     size_t loop_body_bytes_max; /* 16 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
-    size_t connections_max;   /* per server, 10,000: 503 and close */
-    size_t connections_per_address_max; /* 1,000: 429 and close */
+    size_t connections_max;     /* per server, 10,000: 503 and close */
+    size_t connections_per_address_max;             /* 1,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
 };
 
@@ -90,8 +91,8 @@ struct http_config {
     uint16_t port;    /* 0: a free one */
     size_t loops;     /* 0: one a core */
     struct http_limits limits;
-    uint32_t slow_request_ms; /* log requests slower than this; 0: never */
-    bool access_log;          /* log every request but probes */
+    uint32_t slow_request_ms;      /* log requests slower than this; 0: never */
+    bool access_log;               /* log every request but probes */
     const char *cors_allow_origin; /* "*" by default; NULL: no CORS headers */
 };
 
@@ -165,7 +166,8 @@ struct http_server *http_request_server(const struct http_request *request);
 void http_request_defer(struct http_request *request);
 void http_request_finish(struct http_request *request);
 
-/* ---- a reply ---------------------------------------------------------------------------------- */
+/* ---- a reply ----------------------------------------------------------------------------------
+ */
 
 /* 200 and an empty body unless said. */
 void http_reply_status(struct http_reply *reply, int status);

@@ -1,0 +1,194 @@
+/*
+ * Encoding of answers: see answer.h.
+ *
+ * The head is written straight into the connection's output chunk; the parts that rarely change
+ * (date, CORS lines) are kept ready. A body up to COPY_BYTES goes behind it into the same chunk,
+ * so that pipelined answers leave in one write; a larger one keeps its memory and changes owner.
+ *
+ * Framing: Content-Length is on every answer but 204 and 304, which have no body by definition;
+ * HEAD says what GET would have sent. Source: RFC 9110 sections 8.6, 15; RFC 9112 section 9.3.
+ */
+#include "http/answer.h"
+
+#include "base/check.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <string.h>
+
+#define COPY_BYTES ((size_t)8 * 1024)
+/* Status line, date, id, type, length, connection: all of bounded length. */
+#define FIXED_HEAD_BYTES ((size_t)640)
+
+struct cursor {
+    char *at;
+};
+
+static void put(struct cursor *cursor, const char *bytes, size_t length)
+{
+    memcpy(cursor->at, bytes, length);
+    cursor->at += length;
+}
+
+#define PUT_LITERAL(cursor, literal) put((cursor), "" literal, sizeof(literal) - 1)
+
+static void put_number(struct cursor *cursor, size_t value)
+{
+    char digits[24];
+    size_t used = sizeof digits;
+
+    do
+        digits[--used] = (char)('0' + value % 10);
+    while (value /= 10);
+    put(cursor, digits + used, sizeof digits - used);
+}
+
+static const char *reason_of(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } reasons[] = {{200, "OK"},
+                   {201, "Created"},
+                   {202, "Accepted"},
+                   {204, "No Content"},
+                   {206, "Partial Content"},
+                   {301, "Moved Permanently"},
+                   {302, "Found"},
+                   {303, "See Other"},
+                   {304, "Not Modified"},
+                   {307, "Temporary Redirect"},
+                   {308, "Permanent Redirect"},
+                   {400, "Bad Request"},
+                   {401, "Unauthorized"},
+                   {403, "Forbidden"},
+                   {404, "Not Found"},
+                   {405, "Method Not Allowed"},
+                   {408, "Request Timeout"},
+                   {409, "Conflict"},
+                   {410, "Gone"},
+                   {411, "Length Required"},
+                   {412, "Precondition Failed"},
+                   {413, "Content Too Large"},
+                   {414, "URI Too Long"},
+                   {415, "Unsupported Media Type"},
+                   {416, "Range Not Satisfiable"},
+                   {417, "Expectation Failed"},
+                   {422, "Unprocessable Content"},
+                   {429, "Too Many Requests"},
+                   {431, "Request Header Fields Too Large"},
+                   {500, "Internal Server Error"},
+                   {501, "Not Implemented"},
+                   {503, "Service Unavailable"},
+                   {505, "HTTP Version Not Supported"},
+                   {507, "Insufficient Storage"}};
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            return reasons[i].text;
+    return "Other";
+}
+
+static void put_status_line(struct cursor *cursor, int status)
+{
+    const char *reason = reason_of(status);
+
+    if (status == 200) {
+        PUT_LITERAL(cursor, "HTTP/1.1 200 OK\r\n");
+        return;
+    }
+    PUT_LITERAL(cursor, "HTTP/1.1 ");
+    put_number(cursor, (size_t)status);
+    PUT_LITERAL(cursor, " ");
+    put(cursor, reason, strlen(reason));
+    PUT_LITERAL(cursor, "\r\n");
+}
+
+static void put_head(struct cursor *cursor, const struct http_request *request,
+                     size_t content_length, bool has_length, bool close)
+{
+    const struct http_reply *reply = &request->reply;
+    const struct http_server *server = request->loop->server;
+
+    put_status_line(cursor, reply->status);
+    put(cursor, request->loop->date, request->loop->date_length);
+    PUT_LITERAL(cursor, "X-Request-Id: ");
+    put(cursor, request->id, 16);
+    PUT_LITERAL(cursor, "\r\n");
+    put(cursor, server->cors, server->cors_length);
+    if (has_length) {
+        if (reply->content_type) {
+            PUT_LITERAL(cursor, "Content-Type: ");
+            put(cursor, reply->content_type, strlen(reply->content_type));
+            PUT_LITERAL(cursor, "\r\n");
+        }
+        PUT_LITERAL(cursor, "Content-Length: ");
+        put_number(cursor, content_length);
+        PUT_LITERAL(cursor, "\r\n");
+    }
+    if (close)
+        PUT_LITERAL(cursor, "Connection: close\r\n");
+    else if (request->head.is_1_0)
+        PUT_LITERAL(cursor, "Connection: keep-alive\r\n");
+    put(cursor, reply->headers, reply->headers_length);
+    PUT_LITERAL(cursor, "\r\n");
+}
+
+/* Adds a body that is too large to copy; the reply no longer owns it. */
+static bool hand_over_body(struct http_connection *connection, struct http_reply *reply,
+                           const void *body, size_t length)
+{
+    void *owned = reply->static_body ? NULL : reply->body;
+
+    if (!http_output_hand_over(&connection->output, body, length, owned))
+        return false;
+    if (owned) {
+        reply->body = NULL;
+        reply->body_length = reply->body_capacity = 0;
+    }
+    return true;
+}
+
+size_t http_answer_encode(struct http_connection *connection, struct http_request *request,
+                          bool close, bool *ok)
+{
+    struct http_reply *reply = &request->reply;
+    struct http_loop *loop = request->loop;
+    const void *body = reply->static_body ? reply->static_body : reply->body;
+    size_t length = reply->static_body ? reply->static_length : reply->body_length;
+    bool has_length = reply->status != 204 && reply->status != 304;
+    size_t sent = has_length && !request->head.is_head ? length : 0;
+    size_t copied = sent <= COPY_BYTES ? sent : 0;
+    size_t type_length = reply->content_type ? strlen(reply->content_type) : 0;
+    struct cursor cursor;
+    char *start;
+
+    CHECK(type_length <= 256);
+    http_loop_refresh_date(loop);
+    start = http_output_reserve(&connection->output, &loop->chunks,
+                                FIXED_HEAD_BYTES + loop->server->cors_length +
+                                    reply->headers_length + copied);
+    *ok = start != NULL;
+    if (!start)
+        return 0;
+    cursor.at = start;
+    put_head(&cursor, request, length, has_length, close);
+    if (copied)
+        put(&cursor, body, copied);
+    http_output_advance(&connection->output, (size_t)(cursor.at - start));
+    if (sent > copied)
+        *ok = hand_over_body(connection, reply, body, sent);
+    return sent;
+}
+
+bool http_answer_continue(struct http_connection *connection)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    char *at = http_output_reserve(&connection->output, &connection->loop->chunks, sizeof text - 1);
+
+    if (!at)
+        return false;
+    memcpy(at, text, sizeof text - 1);
+    http_output_advance(&connection->output, sizeof text - 1);
+    return true;
+}

@@ -1,0 +1,536 @@
+/*
+ * Connections: see connection.h.
+ *
+ * Reading: all connections of a loop read into the loop's one buffer; only what could not be taken
+ * (half a head, pipelined requests behind a busy one) is copied into memory of the connection. An
+ * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
+ * read, since reading stops there.
+ *
+ * Writing: answers made in one turn are gathered and tried with uv_try_write at its end; only the
+ * rest goes through uv_write, one at a time. While more than OUTPUT_STOP_BYTES wait, no further
+ * request is taken: a client that does not read its answers holds only its own memory.
+ *
+ * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
+ * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
+ * time that its bytes so far take at BODY_BYTES_PER_MS. A write must make progress in write_ms.
+ *
+ * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer. So
+ * after an error the connection is shut down for writing first and what comes is dropped, for a
+ * bounded time and number of bytes (RFC 9112 section 9.6).
+ *
+ * Invariant: after http_connection_close nothing here touches the connection but its callback.
+ */
+#include "http/connection.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "http/exchange.h"
+#include "http/request.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PENDING_STOP_BYTES ((size_t)16 * 1024)
+#define OUTPUT_STOP_BYTES ((size_t)256 * 1024)
+#define BODY_BYTES_PER_MS 16
+#define LINGER_MS 5000
+#define LINGER_DRAINING_MS 500
+#define LINGER_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define WRITE_BUFFERS 16
+#define REJECTED_LINGERING_MAX 64
+
+static void settle(struct http_connection *connection);
+static void start_reading(struct http_connection *connection);
+
+bool http_connection_takes_input(const struct http_connection *connection)
+{
+    return (connection->state == HTTP_CONNECTION_HEAD ||
+            connection->state == HTTP_CONNECTION_BODY) &&
+           !connection->close_after && connection->output.bytes < OUTPUT_STOP_BYTES;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------
+ */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_connection *connection = handle->data;
+    struct http_loop *loop = connection->loop;
+
+    http_output_clear(&connection->output, &loop->chunks);
+    free(connection->pending);
+    free(connection);
+    loop->connection_count--;
+    http_loop_something_ended(loop);
+}
+
+static void unlink_connection(struct http_connection *connection)
+{
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        connection->loop->connections = connection->next;
+    if (connection->next)
+        connection->next->previous = connection->previous;
+}
+
+void http_connection_close(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+    struct http_request *request = connection->request;
+
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (request && request->is_begun)
+        request->connection = NULL;
+    else if (request)
+        http_request_release(request);
+    connection->request = NULL;
+    connection->state = HTTP_CONNECTION_CLOSED;
+    http_wheel_remove(&connection->timer);
+    unlink_connection(connection);
+    if (connection->is_counted) {
+        http_peers_leave(loop->server->peers, connection->peer);
+        atomic_fetch_sub_explicit(&loop->server->connections, 1, memory_order_relaxed);
+        http_uncount(&loop->counters.open);
+    } else {
+        loop->rejected_count--;
+    }
+    uv_close((uv_handle_t *)&connection->tcp, on_closed);
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    (void)request;
+    (void)status;
+}
+
+/* All is sent: gives the peer time to read it. */
+static void linger(struct http_connection *connection)
+{
+    uint64_t linger_ms = connection->loop->is_draining ? LINGER_DRAINING_MS : LINGER_MS;
+
+    if (connection->peer_ended ||
+        uv_shutdown(&connection->shutdown, (uv_stream_t *)&connection->tcp, on_shutdown) != 0) {
+        http_connection_close(connection);
+        return;
+    }
+    connection->state = HTTP_CONNECTION_LINGER;
+    connection->read_deadline_ms = uv_now(&connection->loop->uv) + linger_ms;
+    free(connection->pending);
+    connection->pending = NULL;
+    connection->pending_length = connection->pending_capacity = 0;
+    start_reading(connection);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+static void write_failed(struct http_connection *connection)
+{
+    http_count(&connection->loop->counters.write_errors, 1);
+    http_connection_close(connection);
+}
+
+static void sent(struct http_connection *connection, size_t bytes)
+{
+    http_count(&connection->loop->counters.bytes_out, bytes);
+    http_output_sent(&connection->output, &connection->loop->chunks, bytes);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct http_connection *connection = write->data;
+
+    connection->is_writing = false;
+    connection->write_deadline_ms = 0;
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (status < 0) {
+        write_failed(connection);
+        return;
+    }
+    sent(connection, connection->writing_bytes);
+    http_connection_continue(connection);
+}
+
+/* The rest, which the socket did not take at once. */
+static void write_later(struct http_connection *connection)
+{
+    uv_buf_t buffers[WRITE_BUFFERS];
+    unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
+    uv_stream_t *stream = (uv_stream_t *)&connection->tcp;
+
+    connection->writing_bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        connection->writing_bytes += buffers[i].len;
+    connection->write.data = connection;
+    if (uv_write(&connection->write, stream, buffers, count, on_written) != 0) {
+        write_failed(connection);
+        return;
+    }
+    connection->is_writing = true;
+    connection->write_queue_seen = uv_stream_get_write_queue_size(stream);
+    connection->write_deadline_ms =
+        uv_now(&connection->loop->uv) + connection->loop->server->limits.write_ms;
+}
+
+static void flush(struct http_connection *connection)
+{
+    while (connection->output.bytes && !connection->is_writing) {
+        uv_buf_t buffers[WRITE_BUFFERS];
+        unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
+        int written = uv_try_write((uv_stream_t *)&connection->tcp, buffers, count);
+
+        if (written < 0 && written != UV_EAGAIN) {
+            write_failed(connection);
+            return;
+        }
+        if (written > 0)
+            sent(connection, (size_t)written);
+        else
+            write_later(connection);
+        if (connection->state == HTTP_CONNECTION_CLOSED)
+            return;
+    }
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static bool keep_pending(struct http_connection *connection, const char *at, size_t length)
+{
+    size_t needed = connection->pending_length + length;
+
+    if (length == 0)
+        return true;
+    if (needed > connection->pending_capacity) {
+        size_t capacity = connection->pending_capacity ? connection->pending_capacity : 1024;
+        char *pending;
+
+        while (capacity < needed)
+            capacity *= 2;
+        pending = realloc(connection->pending, capacity);
+        if (!pending)
+            return false;
+        connection->pending = pending;
+        connection->pending_capacity = capacity;
+    }
+    memcpy(connection->pending + connection->pending_length, at, length);
+    connection->pending_length = needed;
+    return true;
+}
+
+static void feed_pending(struct http_connection *connection)
+{
+    size_t used;
+
+    if (connection->pending_length == 0)
+        return;
+    used = http_exchange_feed(connection, connection->pending, connection->pending_length);
+    connection->pending_length -= used;
+    if (connection->pending_length && used)
+        memmove(connection->pending, connection->pending + used, connection->pending_length);
+    if (connection->pending_length)
+        return;
+    free(connection->pending);
+    connection->pending = NULL;
+    connection->pending_capacity = 0;
+}
+
+static void take_bytes(struct http_connection *connection, const char *at, size_t length)
+{
+    size_t used = 0;
+
+    if (connection->state == HTTP_CONNECTION_LINGER) {
+        connection->lingered_bytes += length;
+        if (connection->lingered_bytes > LINGER_BYTES_MAX)
+            http_connection_close(connection);
+        return;
+    }
+    if (connection->close_after)
+        return;
+    if (connection->pending_length == 0)
+        used = http_exchange_feed(connection, at, length);
+    if (!keep_pending(connection, at + used, length - used)) {
+        http_connection_close(connection);
+        return;
+    }
+    if (used == 0)
+        feed_pending(connection);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct http_connection *connection = handle->data;
+
+    (void)suggested;
+    buffer->base = connection->loop->read_buffer;
+    buffer->len = HTTP_READ_BYTES;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+    struct http_connection *connection = stream->data;
+
+    if (length == 0 || connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (length > 0) {
+        http_count(&connection->loop->counters.bytes_in, (uint64_t)length);
+        take_bytes(connection, buffer->base, (size_t)length);
+    } else if (length == UV_EOF && connection->state != HTTP_CONNECTION_LINGER) {
+        connection->peer_ended = true;
+        connection->is_reading = false;
+    } else {
+        http_connection_close(connection);
+    }
+    settle(connection);
+}
+
+static void start_reading(struct http_connection *connection)
+{
+    if (connection->is_reading || connection->peer_ended)
+        return;
+    if (uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read) == 0)
+        connection->is_reading = true;
+}
+
+static void stop_reading(struct http_connection *connection)
+{
+    if (!connection->is_reading)
+        return;
+    uv_read_stop((uv_stream_t *)&connection->tcp);
+    connection->is_reading = false;
+}
+
+/* ---- after each turn ---------------------------------------------------------------------------
+ */
+
+/* The peer sends no more: what is incomplete stays so. */
+static void end_of_input(struct http_connection *connection)
+{
+    struct err err;
+
+    if (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0) {
+        connection->close_after = true;
+        return;
+    }
+    err_set(&err, ERR_BAD_INPUT, "the connection was closed in the middle of a request");
+    http_exchange_fail(connection, &err);
+}
+
+static void set_deadlines(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+    const struct http_limits *limits = &loop->server->limits;
+    uint64_t now_ms = uv_now(&loop->uv);
+    uint64_t earliest_ms;
+
+    if (connection->state == HTTP_CONNECTION_LINGER) {
+        /* set once */
+    } else if (!http_connection_takes_input(connection)) {
+        connection->read_deadline_ms = 0;
+    } else if (connection->state == HTTP_CONNECTION_BODY) {
+        connection->read_deadline_ms = connection->body_since_ms + limits->body_ms +
+                                       connection->body_received / BODY_BYTES_PER_MS;
+    } else if (connection->pending_length) {
+        if (connection->head_since_ms == 0)
+            connection->head_since_ms = now_ms ? now_ms : 1;
+        connection->read_deadline_ms = connection->head_since_ms + limits->header_ms;
+    } else {
+        connection->head_since_ms = 0;
+        connection->read_deadline_ms = now_ms + limits->idle_ms;
+    }
+    earliest_ms = connection->read_deadline_ms;
+    if (connection->write_deadline_ms &&
+        (earliest_ms == 0 || connection->write_deadline_ms < earliest_ms))
+        earliest_ms = connection->write_deadline_ms;
+    http_wheel_set(&loop->wheel, &connection->timer, earliest_ms);
+}
+
+/* Sends what is ready; takes more where only the amount of output stood in the way. */
+static void send_and_take(struct http_connection *connection)
+{
+    bool was_blocked;
+
+    do {
+        was_blocked = connection->output.bytes >= OUTPUT_STOP_BYTES;
+        if (connection->peer_ended && http_connection_takes_input(connection))
+            end_of_input(connection);
+        flush(connection);
+        if (!was_blocked || !http_connection_takes_input(connection))
+            return;
+        feed_pending(connection);
+    } while (connection->state != HTTP_CONNECTION_CLOSED);
+}
+
+/* Sends what is ready, closes if that was the last, decides whether to read on. */
+static void settle(struct http_connection *connection)
+{
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    send_and_take(connection);
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (connection->close_after && !connection->request && connection->output.bytes == 0 &&
+        connection->state != HTTP_CONNECTION_LINGER) {
+        if (!connection->linger_after && connection->pending_length == 0) {
+            http_connection_close(connection);
+            return;
+        }
+        linger(connection);
+        if (connection->state == HTTP_CONNECTION_CLOSED)
+            return;
+    }
+    if (connection->state == HTTP_CONNECTION_LINGER || http_connection_takes_input(connection) ||
+        (connection->state == HTTP_CONNECTION_HANDLING &&
+         connection->pending_length < PENDING_STOP_BYTES))
+        start_reading(connection);
+    else
+        stop_reading(connection);
+    set_deadlines(connection);
+}
+
+void http_connection_continue(struct http_connection *connection)
+{
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    feed_pending(connection);
+    settle(connection);
+}
+
+void http_connection_expired(struct http_timer *timer)
+{
+    struct http_connection *connection =
+        (struct http_connection *)(void *)((char *)timer - offsetof(struct http_connection, timer));
+    struct http_loop *loop = connection->loop;
+    uint64_t now_ms = uv_now(&loop->uv);
+    bool is_reading_late = connection->read_deadline_ms && connection->read_deadline_ms <= now_ms;
+    struct err err;
+
+    if (connection->write_deadline_ms && connection->write_deadline_ms <= now_ms) {
+        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
+
+        if (queued >= connection->write_queue_seen) {
+            http_count(&loop->counters.timeouts, 1);
+            http_connection_close(connection);
+            return;
+        }
+        connection->write_queue_seen = queued;
+        connection->write_deadline_ms = now_ms + loop->server->limits.write_ms;
+    }
+    if (is_reading_late &&
+        (connection->state == HTTP_CONNECTION_LINGER ||
+         (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0))) {
+        http_connection_close(connection);
+        return;
+    }
+    if (is_reading_late) {
+        http_count(&loop->counters.timeouts, 1);
+        err_set(&err, ERR_REQUEST_TIMEOUT, "the %s did not arrive in time",
+                connection->state == HTTP_CONNECTION_BODY ? "body" : "request");
+        http_exchange_fail(connection, &err);
+    }
+    settle(connection);
+}
+
+void http_connection_drain(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+
+    if (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0 &&
+        connection->output.bytes == 0) {
+        http_connection_close(connection);
+    } else if (connection->state == HTTP_CONNECTION_LINGER) {
+        connection->read_deadline_ms = uv_now(&loop->uv) + LINGER_DRAINING_MS;
+        set_deadlines(connection);
+    }
+}
+
+/* ---- accepting ---------------------------------------------------------------------------------
+ */
+
+/* Which limit turns the connection away, if any; else it is counted. */
+static enum err_code admit(struct http_connection *connection, struct err *err)
+{
+    struct http_server *server = connection->loop->server;
+    const struct http_limits *limits = &server->limits;
+    size_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
+
+    if (before >= limits->connections_max) {
+        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        return err_limit(err, ERR_BUSY, (double)limits->connections_max, (double)before + 1,
+                         "all %zu connections are taken", limits->connections_max);
+    }
+    if (!http_peers_enter(server->peers, connection->peer, limits->connections_per_address_max)) {
+        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        return err_limit(err, ERR_TOO_MANY, (double)limits->connections_per_address_max,
+                         (double)limits->connections_per_address_max + 1,
+                         "this address holds %zu connections already",
+                         limits->connections_per_address_max);
+    }
+    connection->is_counted = true;
+    http_count(&connection->loop->counters.open, 1);
+    return ERR_OK;
+}
+
+static void turn_away(struct http_connection *connection, const struct err *err)
+{
+    struct http_loop *loop = connection->loop;
+    uint64_t now_ms = uv_now(&loop->uv);
+
+    http_count(&loop->counters.rejected, 1);
+    if (loop->reject_logged_ms == 0 || now_ms - loop->reject_logged_ms >= 1000) {
+        loop->reject_logged_ms = now_ms ? now_ms : 1;
+        log_warn("connection turned away: %s", err->msg);
+    }
+    if (++loop->rejected_count > REJECTED_LINGERING_MAX) {
+        http_connection_close(connection);
+        return;
+    }
+    http_exchange_fail(connection, err);
+    settle(connection);
+}
+
+static void link_connection(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+
+    connection->next = loop->connections;
+    if (connection->next)
+        connection->next->previous = connection;
+    loop->connections = connection;
+    http_loop_connection_opened(loop);
+}
+
+void http_connection_accept(struct http_loop *loop)
+{
+    struct http_connection *connection = calloc(1, sizeof *connection);
+    struct sockaddr_storage address;
+    int length = sizeof address;
+    struct err err;
+
+    if (!connection)
+        return;
+    connection->loop = loop;
+    CHECK(uv_tcp_init(&loop->uv, &connection->tcp) == 0);
+    connection->tcp.data = connection;
+    link_connection(connection);
+    memset(&address, 0, sizeof address);
+    if (uv_accept((uv_stream_t *)&loop->listener, (uv_stream_t *)&connection->tcp) != 0 ||
+        uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&address, &length) != 0) {
+        loop->rejected_count++;
+        http_connection_close(connection);
+        return;
+    }
+    http_count(&loop->counters.accepted, 1);
+    connection->peer = http_peer_of((const struct sockaddr *)&address);
+    uv_tcp_nodelay(&connection->tcp, 1);
+    if (admit(connection, &err)) {
+        turn_away(connection, &err);
+        return;
+    }
+    settle(connection);
+}

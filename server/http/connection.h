@@ -1,0 +1,72 @@
+/*
+ * One connection: bytes in, bytes out, deadlines. What the bytes mean is exchange.h's business.
+ */
+#ifndef KOTA_HTTP_CONNECTION_H
+#define KOTA_HTTP_CONNECTION_H
+
+#include "http/head.h"
+#include "http/output.h"
+#include "http/peers.h"
+#include "http/wheel.h"
+
+#include <llhttp.h>
+#include <uv.h>
+
+struct http_loop;
+struct http_request;
+
+enum http_connection_state {
+    HTTP_CONNECTION_HEAD,     /* waits for a request, or for the rest of its head */
+    HTTP_CONNECTION_BODY,     /* waits for the rest of a body */
+    HTTP_CONNECTION_HANDLING, /* the application has the request */
+    HTTP_CONNECTION_LINGER,   /* answered and shut down; what still comes is dropped */
+    HTTP_CONNECTION_CLOSED    /* uv_close was called */
+};
+
+struct http_connection {
+    uv_tcp_t tcp;
+    struct http_loop *loop;
+    struct http_connection *previous, *next;
+    struct http_timer timer;
+    enum http_connection_state state;
+    struct http_peer peer;
+    bool is_counted; /* in the server's and the address's count; else it was turned away */
+    bool is_reading;
+    bool is_writing;   /* a uv_write is under way */
+    bool peer_ended;   /* end of file was read */
+    bool close_after;  /* no further request is taken; close when all is sent */
+    bool linger_after; /* and let the peer read the answer first */
+
+    struct http_request *request;
+    struct http_head head;
+    llhttp_t parser;
+    uint64_t head_since_ms; /* first byte of an incomplete head; 0: none */
+    uint64_t body_since_ms;
+    uint64_t body_received;                       /* bytes on the wire, framing included */
+    uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
+
+    char *pending; /* read but not taken yet; begins with the head that head describes */
+    size_t pending_length, pending_capacity;
+
+    struct http_output output;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+    size_t writing_bytes;
+    size_t write_queue_seen;
+    size_t lingered_bytes;
+};
+
+/* Takes one connection off the listener's queue. */
+void http_connection_accept(struct http_loop *loop);
+/* After something changed outside of a read: takes what waits, sends, sets deadlines. */
+void http_connection_continue(struct http_connection *connection);
+/* May the next bytes be looked at now? */
+bool http_connection_takes_input(const struct http_connection *connection);
+/* The loop drains: closes it if it is idle. */
+void http_connection_drain(struct http_connection *connection);
+/* At once. A request that the application has is detached and ends by itself. */
+void http_connection_close(struct http_connection *connection);
+/* A deadline has passed. */
+void http_connection_expired(struct http_timer *timer);
+
+#endif

@@ -1,0 +1,586 @@
+/*
+ * The course of one exchange: see exchange.h.
+ *
+ *   bytes -> head check -> llhttp -> target, route, authorization -> body -> handler -> answer
+ *
+ * The head is taken whole: once the head check (head.h) has found its end, it is copied into the
+ * request's arena and llhttp splits it there, so that all spans stay valid until the request ends.
+ * llhttp is given exactly the bytes that the checks found to belong to the message, never more;
+ * so it need not be paused, and where it disagrees about the end the request is refused.
+ *
+ * A request that is refused before its body (unknown path, wrong method, no authority) is answered
+ * at once and the connection closed if the body is large, chunked or waits for 100 Continue; a
+ * small body is read and dropped first, so that the connection can be kept.
+ *
+ * One request at a time: while the application has one, nothing is taken. Answers are therefore
+ * in order by construction.
+ *
+ * Invariant: connection->request is the request being read or handled; it is NULL in state HEAD.
+ */
+#include "http/exchange.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "http/answer.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A refused body up to this size is read to keep the connection. */
+#define DISCARD_BYTES_MAX ((uint64_t)64 * 1024)
+#define LOGGED_PATH_BYTES 256
+
+static bool returned(struct http_request *request);
+
+/* ---- what llhttp calls ------------------------------------------------------------------------
+ */
+
+static int on_field(llhttp_t *parser, const char *at, size_t length)
+{
+    struct http_request *request = parser->data;
+    struct http_field *field;
+
+    if (request->is_trailer)
+        return 0;
+    field = request->field_count ? &request->fields[request->field_count - 1] : NULL;
+    if (field && field->value.at == NULL && field->name.at + field->name.length == at) {
+        field->name.length += length;
+        return 0;
+    }
+    if (request->field_count == request->head.header_count)
+        return -1;
+    request->fields[request->field_count++] =
+        (struct http_field){.name = {at, length}, .value = {NULL, 0}};
+    return 0;
+}
+
+static int on_value(llhttp_t *parser, const char *at, size_t length)
+{
+    struct http_request *request = parser->data;
+    struct span *value;
+
+    if (request->is_trailer)
+        return 0;
+    if (request->field_count == 0)
+        return -1;
+    value = &request->fields[request->field_count - 1].value;
+    if (value->at)
+        value->length = (size_t)(at + length - value->at);
+    else
+        *value = (struct span){at, length};
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    struct http_request *request = parser->data;
+
+    request->wants_keep_alive = llhttp_should_keep_alive(parser) != 0;
+    request->is_head_parsed = request->is_trailer = true;
+    parser->upgrade = 0; /* an Upgrade that is not taken is ignored: RFC 9110 section 7.8 */
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    struct http_request *request = parser->data;
+
+    request->is_message_done = true;
+    return 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t length)
+{
+    struct http_request *request = parser->data;
+
+    if (request->is_discarding)
+        return 0;
+    return http_request_append_body(request, at, length, request->body_error) ? -1 : 0;
+}
+
+static const llhttp_settings_t parser_settings = {.on_header_field = on_field,
+                                                  .on_header_value = on_value,
+                                                  .on_headers_complete = on_headers_complete,
+                                                  .on_body = on_body,
+                                                  .on_message_complete = on_message_complete};
+
+/* ---- answering --------------------------------------------------------------------------------
+ */
+
+static void log_request(const struct http_request *request, size_t bytes, uint64_t us)
+{
+    const struct http_server *server = request->loop->server;
+    int status = request->reply.status;
+    bool is_probe = request->route && request->route->is_probe;
+    bool is_slow = server->slow_request_ms && us > (uint64_t)server->slow_request_ms * 1000;
+    struct span path = request->target.path;
+    static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    const char *name = "-";
+
+    if (!(server->access_log && !is_probe) && status < 500 && !is_slow)
+        return;
+    if (!path.at)
+        path = (struct span){"-", 1};
+    for (size_t i = 0; i < 5; i++)
+        if ((unsigned)request->head.method == 1u << i)
+            name = names[i];
+    if (request->head.is_head || request->head.is_options)
+        name = request->head.is_head ? "HEAD" : "OPTIONS";
+    log_write(status >= 500 || is_slow ? LOG_WARN : LOG_INFO, request->id,
+              "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
+              path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES, path.at,
+              status, bytes, us, is_slow ? " slow" : "");
+}
+
+static void count_request(const struct http_request *request, uint64_t us)
+{
+    struct http_loop *loop = request->loop;
+    struct http_loop_counters *counters = &loop->counters;
+    size_t bucket = 0;
+
+    while (bucket + 1 < HTTP_LATENCY_BUCKETS && us >= (uint64_t)8 << bucket)
+        bucket++;
+    http_count(&counters->requests, 1);
+    http_count(&counters->latency_us_sum, us);
+    http_count(&counters->latency_count[bucket], 1);
+    http_count(&loop->route_counters[request->route_index].by_class[request->reply.status / 100],
+               1);
+}
+
+/* Encodes the answer of a request whose peer is still there. */
+static size_t answer(struct http_connection *connection, struct http_request *request)
+{
+    struct err err;
+    size_t bytes;
+    bool ok;
+
+    if (request->reply.is_failed) {
+        err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
+        http_reply_problem(&request->reply, &err);
+    }
+    if (!request->wants_keep_alive)
+        connection->close_after = true;
+    if (request->loop->is_draining && !connection->close_after)
+        connection->close_after = connection->linger_after = true;
+    bytes = http_answer_encode(connection, request, connection->close_after, &ok);
+    if (!ok)
+        connection->close_after = true;
+    return bytes;
+}
+
+/* The reply is as it should be: sends it, tells everybody, lets the request go. */
+static void complete(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    struct http_loop *loop = request->loop;
+    const struct http_app *app = &loop->server->app;
+    uint64_t us = (uv_hrtime() - request->started_ns) / 1000;
+    size_t bytes = 0;
+
+    if (connection)
+        bytes = answer(connection, request);
+    count_request(request, us);
+    log_request(request, bytes, us);
+    if (request->is_begun) {
+        if (app->request_end)
+            app->request_end(app->context, request);
+        loop->requests_begun--;
+    }
+    http_request_release(request);
+    if (connection) {
+        connection->request = NULL;
+        connection->state = HTTP_CONNECTION_HEAD;
+    } else {
+        http_loop_something_ended(loop);
+    }
+}
+
+void http_exchange_fail(struct http_connection *connection, const struct err *err)
+{
+    struct http_request *request = connection->request;
+
+    if (!request) {
+        request = http_request_take(connection->loop, connection);
+        if (!request) {
+            connection->close_after = true;
+            return;
+        }
+        request->head = connection->head;
+        connection->request = request;
+    }
+    connection->close_after = connection->linger_after = true;
+    http_reply_problem(&request->reply, err);
+    complete(request);
+}
+
+/* ---- handling ---------------------------------------------------------------------------------
+ */
+
+static void work(uv_work_t *job)
+{
+    struct http_request *request = job->data;
+
+    request->route->handler(request, &request->reply);
+}
+
+static void after_work(uv_work_t *job, int status)
+{
+    struct http_request *request = job->data;
+    struct http_connection *connection = request->connection;
+
+    CHECK(status == 0);
+    if (returned(request) && connection)
+        http_connection_continue(connection);
+}
+
+/* Handler and finish (of a deferred request) have both come: answers. */
+static bool returned(struct http_request *request)
+{
+    request->is_returned = true;
+    if (request->is_deferred && !request->is_finished)
+        return false;
+    complete(request);
+    return true;
+}
+
+bool http_exchange_finished(struct http_request *request)
+{
+    CHECK(!request->is_finished);
+    request->is_finished = true;
+    if (!request->is_returned)
+        return false;
+    complete(request);
+    return true;
+}
+
+static void dispatch(struct http_connection *connection, struct http_request *request)
+{
+    struct http_loop *loop = request->loop;
+    const struct http_app *app = &loop->server->app;
+    enum http_place place = request->route->place;
+
+    connection->state = HTTP_CONNECTION_HANDLING;
+    request->started_ns = uv_hrtime();
+    request->is_begun = true;
+    loop->requests_begun++;
+    if (app->request_begin)
+        app->request_begin(app->context, request);
+    if (place == HTTP_BY_SIZE)
+        place = request->body_length <= loop->server->limits.loop_body_bytes_max ? HTTP_ON_LOOP
+                                                                                 : HTTP_ON_WORKER;
+    if (place == HTTP_ON_LOOP) {
+        request->route->handler(request, &request->reply);
+        returned(request);
+        return;
+    }
+    request->work.data = request;
+    CHECK(uv_queue_work(&loop->uv, &request->work, work, after_work) == 0);
+}
+
+/* ---- from head to route -----------------------------------------------------------------------
+ */
+
+static void answer_options(struct http_request *request, const char *allow)
+{
+    struct http_reply *reply = &request->reply;
+
+    http_reply_status(reply, 204);
+    http_reply_header(reply, "Allow", "%s", allow);
+    if (!request->loop->server->has_cors)
+        return;
+    http_reply_header(reply, "Access-Control-Allow-Methods", "%s", allow);
+    http_reply_header(reply, "Access-Control-Allow-Headers",
+                      "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, "
+                      "Kota-Min-Revision, Last-Event-ID");
+    http_reply_header(reply, "Access-Control-Max-Age", "86400");
+}
+
+static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
+{
+    const struct http_router *router = &request->loop->server->router;
+    struct http_match *match = &request->match;
+    struct span path = request->target.path;
+    int shown = path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES;
+    char allow[96];
+
+    if (request->target.is_asterisk) {
+        if (!request->head.is_options)
+            return err_set(err, ERR_BAD_INPUT, "the target * is for OPTIONS only");
+        http_router_allow_text(~0u, allow, sizeof allow);
+        answer_options(request, allow);
+        *is_answered = true;
+        return ERR_OK;
+    }
+    http_router_find(router, &request->target, request->head.method, match);
+    if (match->allowed == 0)
+        return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
+    http_router_allow_text(match->allowed, allow, sizeof allow);
+    if (request->head.is_options) {
+        answer_options(request, allow);
+        *is_answered = true;
+        return ERR_OK;
+    }
+    if (match->route == router->route_count) {
+        err_set(err, ERR_METHOD_NOT_ALLOWED, "%.*s takes %s", shown, path.at, allow);
+        http_reply_problem(&request->reply, err);
+        http_reply_header(&request->reply, "Allow", "%s", allow);
+        *is_answered = true;
+        return ERR_OK;
+    }
+    request->route_index = match->route;
+    request->route = &router->routes[match->route];
+    return ERR_OK;
+}
+
+static enum err_code check_length(struct http_request *request, struct err *err)
+{
+    const struct http_limits *limits = &request->loop->server->limits;
+    size_t most =
+        request->route->body_bytes_max ? request->route->body_bytes_max : limits->body_bytes_max;
+
+    request->body_bytes_max = most;
+    if (request->head.content_length > most)
+        return err_limit(err, ERR_TOO_LARGE, (double)most, (double)request->head.content_length,
+                         "the body has %" PRIu64 " bytes; at most %zu are taken",
+                         request->head.content_length, most);
+    return ERR_OK;
+}
+
+/* Everything that can be said before the body; *is_answered when the reply is already made. */
+static enum err_code admit(struct http_request *request, const char *text, bool *is_answered,
+                           struct err *err)
+{
+    const struct http_app *app = &request->loop->server->app;
+    const struct http_head *head = &request->head;
+    struct span target = {text + head->target_start, head->target_length};
+
+    if (http_target_parse(&request->target, target, &request->arena, err) ||
+        find_route(request, is_answered, err))
+        return err->code;
+    if (*is_answered)
+        return ERR_OK;
+    if (head->expects_other)
+        return err_set(err, ERR_EXPECTATION_FAILED, "only Expect: 100-continue is understood");
+    if (app->authorize && app->authorize(app->context, request, request->route, err))
+        return err->code;
+    return check_length(request, err);
+}
+
+/* Lower-case names, trimmed values, the media type. text is the arena's own copy. */
+static bool tidy_fields(struct http_request *request, char *text)
+{
+    struct span type;
+    char *copy;
+    size_t length = 0;
+
+    for (size_t i = 0; i < request->field_count; i++) {
+        struct http_field *field = &request->fields[i];
+        char *name = text + (field->name.at - text);
+        struct span *value = &field->value;
+
+        for (size_t c = 0; c < field->name.length; c++)
+            if (name[c] >= 'A' && name[c] <= 'Z')
+                name[c] = (char)(name[c] + 32);
+        if (!value->at)
+            *value = (struct span){"", 0};
+        while (value->length && strchr(" \t", value->at[value->length - 1]))
+            value->length--;
+    }
+    type = http_request_header(request, "content-type");
+    while (length < type.length && !strchr("; \t", type.at[length]))
+        length++;
+    if (length == 0)
+        return true;
+    copy = http_arena_alloc(&request->arena, length);
+    if (!copy)
+        return false;
+    for (size_t c = 0; c < length; c++)
+        copy[c] = type.at[c] >= 'A' && type.at[c] <= 'Z' ? (char)(type.at[c] + 32) : type.at[c];
+    request->media_type = (struct span){copy, length};
+    return true;
+}
+
+/* llhttp over the copied head; afterwards fields, keep-alive and framing are known. */
+static enum err_code parse_head(struct http_connection *connection, struct http_request *request,
+                                char *text, struct err *err)
+{
+    const struct http_head *head = &request->head;
+    bool has_body = head->is_chunked || head->content_length > 0;
+    llhttp_errno_t rc;
+
+    request->fields =
+        http_arena_alloc(&request->arena, head->header_count * sizeof *request->fields);
+    if (!request->fields)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the headers");
+    llhttp_init(&connection->parser, HTTP_REQUEST, &parser_settings);
+    connection->parser.data = request;
+    rc = llhttp_execute(&connection->parser, text + head->begin, head->length - head->begin);
+    if (rc != HPE_OK || !request->is_head_parsed || request->is_message_done == has_body)
+        return err_set(err, ERR_BAD_INPUT, "the head is malformed: %s",
+                       rc != HPE_OK ? llhttp_errno_name(rc) : "its end is not where it seems");
+    if (!tidy_fields(request, text))
+        return err_set(err, ERR_NO_MEMORY, "no memory for the headers");
+    return ERR_OK;
+}
+
+/* The head is accepted or refused and there is a body to come (or not). */
+static void go_on(struct http_connection *connection, struct http_request *request,
+                  bool is_answered, bool more_bytes_follow)
+{
+    const struct http_head *head = &request->head;
+    bool has_body = head->is_chunked || head->content_length > 0;
+    bool waits = head->expects_continue && !head->is_1_0;
+
+    if (!has_body) {
+        if (is_answered)
+            complete(request);
+        else
+            dispatch(connection, request);
+        return;
+    }
+    if (is_answered && (waits || head->is_chunked || head->content_length > DISCARD_BYTES_MAX)) {
+        connection->close_after = connection->linger_after = true;
+        complete(request);
+        return;
+    }
+    request->is_discarding = is_answered;
+    connection->state = HTTP_CONNECTION_BODY;
+    connection->body_received = 0;
+    connection->body_since_ms = uv_now(&request->loop->uv);
+    if (waits && !more_bytes_follow && !http_answer_continue(connection))
+        connection->close_after = true;
+}
+
+static void begin(struct http_connection *connection, const char *at, bool more_bytes_follow)
+{
+    struct http_request *request = http_request_take(connection->loop, connection);
+    struct err err;
+    char *text;
+    bool is_answered = false;
+
+    if (!request) {
+        connection->close_after = true;
+        return;
+    }
+    connection->request = request;
+    request->head = connection->head;
+    memset(&connection->head, 0, sizeof connection->head);
+    request->peer_is_loopback = connection->peer.is_loopback;
+    text = http_arena_alloc(&request->arena, request->head.length);
+    if (!text) {
+        err_set(&err, ERR_NO_MEMORY, "no memory for the request");
+        http_exchange_fail(connection, &err);
+        return;
+    }
+    memcpy(text, at, request->head.length);
+    if (request->head.content_length == UINT64_MAX) {
+        err_limit(&err, ERR_TOO_LARGE, (double)connection->loop->server->limits.body_bytes_max,
+                  (double)UINT64_MAX, "Content-Length is beyond all limits");
+        http_exchange_fail(connection, &err);
+        return;
+    }
+    if (parse_head(connection, request, text, &err)) {
+        http_count(&connection->loop->counters.parse_errors, 1);
+        http_exchange_fail(connection, &err);
+        return;
+    }
+    if (admit(request, text, &is_answered, &err)) {
+        http_reply_problem(&request->reply, &err);
+        is_answered = true;
+    }
+    go_on(connection, request, is_answered, more_bytes_follow);
+}
+
+/* ---- feeding ----------------------------------------------------------------------------------
+ */
+
+static size_t feed_head(struct http_connection *connection, const char *at, size_t length)
+{
+    struct http_loop *loop = connection->loop;
+    struct err err;
+    size_t used;
+
+    switch (http_head_feed(&connection->head, at, length, &loop->server->limits, &err)) {
+    case HTTP_HEAD_MORE:
+        return 0;
+    case HTTP_HEAD_BAD:
+        http_count(&loop->counters.parse_errors, 1);
+        http_exchange_fail(connection, &err);
+        return 0;
+    default:
+        used = connection->head.length;
+        connection->head_since_ms = 0;
+        begin(connection, at, length > used);
+        return used;
+    }
+}
+
+/* How many of the bytes belong to the body, and whether they end it. */
+static enum err_code measure_body(struct http_connection *connection, const char *at, size_t length,
+                                  size_t *used, bool *is_last, struct err *err)
+{
+    struct http_request *request = connection->request;
+    const struct http_limits *limits = &connection->loop->server->limits;
+
+    if (request->head.is_chunked) {
+        if (http_chunks_feed(&request->chunks, at, length, request->body_bytes_max, limits, used,
+                             err))
+            return err->code;
+        *is_last = request->chunks.is_done;
+        return ERR_OK;
+    }
+    *used = length;
+    if (*used > request->head.content_length - connection->body_received)
+        *used = (size_t)(request->head.content_length - connection->body_received);
+    *is_last = connection->body_received + *used == request->head.content_length;
+    return ERR_OK;
+}
+
+static size_t feed_body(struct http_connection *connection, const char *at, size_t length)
+{
+    struct http_request *request = connection->request;
+    struct err err = {.code = ERR_OK};
+    size_t used = 0;
+    bool is_last = false;
+    llhttp_errno_t rc;
+
+    if (measure_body(connection, at, length, &used, &is_last, &err)) {
+        http_count(&connection->loop->counters.parse_errors, err.code == ERR_BAD_INPUT);
+        http_exchange_fail(connection, &err);
+        return 0;
+    }
+    request->body_error = &err;
+    rc = llhttp_execute(&connection->parser, at, used);
+    request->body_error = NULL;
+    if (err.code == ERR_OK && (rc != HPE_OK || request->is_message_done != is_last))
+        err_set(&err, ERR_BAD_INPUT, "the framing of the body is malformed: %s",
+                rc != HPE_OK ? llhttp_errno_name(rc) : "its end is not where it seems");
+    if (err.code != ERR_OK) {
+        http_exchange_fail(connection, &err);
+        return 0;
+    }
+    connection->body_received += used;
+    if (is_last && request->is_discarding)
+        complete(request);
+    else if (is_last)
+        dispatch(connection, request);
+    return used;
+}
+
+size_t http_exchange_feed(struct http_connection *connection, const char *at, size_t length)
+{
+    size_t used = 0;
+
+    while (used < length && http_connection_takes_input(connection)) {
+        size_t taken = connection->state == HTTP_CONNECTION_HEAD
+                           ? feed_head(connection, at + used, length - used)
+                           : feed_body(connection, at + used, length - used);
+
+        if (taken == 0)
+            break;
+        used += taken;
+    }
+    return used;
+}

@@ -1,0 +1,22 @@
+/*
+ * From bytes to a request, to a handler, to an answer: the course of one exchange.
+ */
+#ifndef KOTA_HTTP_EXCHANGE_H
+#define KOTA_HTTP_EXCHANGE_H
+
+#include "http/connection.h"
+#include "http/request.h"
+
+/*
+ * Takes requests from at[0..length) as long as the connection takes input; answers that are ready
+ * are put into its output. Returns the bytes taken. What is left must come again, with more.
+ */
+size_t http_exchange_feed(struct http_connection *connection, const char *at, size_t length);
+
+/* Answers what is being read with an error, after which the connection closes. */
+void http_exchange_fail(struct http_connection *connection, const struct err *err);
+
+/* The deferred request has been finished by its owner. True when it was answered by that. */
+bool http_exchange_finished(struct http_request *request);
+
+#endif

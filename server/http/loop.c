@@ -1,0 +1,333 @@
+/*
+ * Loops: see loop.h.
+ *
+ * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
+ * spreads connections and no loop ever hands one to another. The option must be set before bind;
+ * libuv 1.44 has no flag for it, hence uv_tcp_init_ex, which makes the socket at once.
+ *
+ * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
+ * connections, so an idle daemon sleeps.
+ *
+ * The end: draining closes the listener and idle connections; when the last connection and the last
+ * request are gone the remaining handles are closed and uv_run returns. Requests that a worker or
+ * another thread still has are waited for, since their memory is theirs until then.
+ *
+ * All signals are blocked in the loops' threads: they belong to the main thread, and a write to a
+ * vanished peer then is an error code and not SIGPIPE.
+ */
+#include "http/loop.h"
+
+#include "base/check.h"
+#include "http/connection.h"
+#include "http/exchange.h"
+#include "http/request.h"
+#include "http/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#define BACKLOG 1024
+#define TICK_MS_MAX 500
+#define TICK_MS_MIN 5
+
+void http_loop_refresh_date(struct http_loop *loop)
+{
+    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct timespec now;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec == loop->date_second && loop->date_length)
+        return;
+    loop->date_second = now.tv_sec;
+    gmtime_r(&now.tv_sec, &tm);
+    loop->date_length = (size_t)snprintf(
+        loop->date, sizeof loop->date, "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",
+        days[tm.tm_wday], (unsigned)tm.tm_mday % 100, months[tm.tm_mon],
+        (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_hour % 100,
+        (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct http_loop *loop = timer->data;
+
+    http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct http_loop *loop = prepare->data;
+    const struct http_app *app = &loop->server->app;
+
+    if (app->loop_quiet)
+        app->loop_quiet(app->context, loop->index);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    if (status == 0)
+        http_connection_accept(listener->data);
+}
+
+/* A tick fine enough for the shortest limit, coarse enough to sleep. */
+static uint64_t tick_ms_for(const struct http_limits *limits)
+{
+    uint32_t least = limits->idle_ms;
+
+    if (limits->header_ms < least)
+        least = limits->header_ms;
+    if (limits->body_ms < least)
+        least = limits->body_ms;
+    if (limits->write_ms < least)
+        least = limits->write_ms;
+    least /= 8;
+    return least < TICK_MS_MIN ? TICK_MS_MIN : least > TICK_MS_MAX ? TICK_MS_MAX : least;
+}
+
+void http_loop_connection_opened(struct http_loop *loop)
+{
+    loop->connection_count++;
+    if (loop->is_ticking)
+        return;
+    loop->is_ticking = true;
+    http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
+    uv_timer_start(&loop->tick, on_tick, loop->wheel.tick_ms, loop->wheel.tick_ms);
+}
+
+static void close_handles(struct http_loop *loop)
+{
+    while (atomic_load_explicit(&loop->finishing, memory_order_acquire))
+        sched_yield();
+    loop->is_ending = true;
+    uv_close((uv_handle_t *)&loop->async, NULL);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
+    uv_close((uv_handle_t *)&loop->tick, NULL);
+    uv_close((uv_handle_t *)&loop->drain_timer, NULL);
+}
+
+void http_loop_something_ended(struct http_loop *loop)
+{
+    if (loop->connection_count == 0 && loop->is_ticking) {
+        loop->is_ticking = false;
+        uv_timer_stop(&loop->tick);
+    }
+    if (loop->is_draining && !loop->is_ending && loop->connection_count == 0 &&
+        loop->requests_begun == 0)
+        close_handles(loop);
+}
+
+static void on_drained(uv_timer_t *timer)
+{
+    struct http_loop *loop = timer->data;
+
+    while (loop->connections)
+        http_connection_close(loop->connections);
+}
+
+static void drain(struct http_loop *loop)
+{
+    struct http_connection *next;
+
+    loop->is_draining = true;
+    uv_close((uv_handle_t *)&loop->listener, NULL);
+    for (struct http_connection *at = loop->connections; at; at = next) {
+        next = at->next;
+        http_connection_drain(at);
+    }
+    uv_timer_start(&loop->drain_timer, on_drained, loop->server->drain_ms, 0);
+    http_loop_something_ended(loop);
+}
+
+/* Takes the whole list and turns it, so that requests are answered in the order of finishing. */
+static struct http_request *take_finished(struct http_loop *loop)
+{
+    struct http_request *list =
+        atomic_exchange_explicit(&loop->finished, NULL, memory_order_acquire);
+    struct http_request *turned = NULL;
+
+    while (list) {
+        struct http_request *next = list->next;
+
+        list->next = turned;
+        turned = list;
+        list = next;
+    }
+    return turned;
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct http_loop *loop = async->data;
+    struct http_request *list = take_finished(loop);
+
+    while (list) {
+        struct http_request *request = list;
+        struct http_connection *connection = request->connection;
+
+        list = request->next;
+        if (http_exchange_finished(request) && connection)
+            http_connection_continue(connection);
+    }
+    if (!loop->is_draining &&
+        atomic_load_explicit(&loop->server->is_draining, memory_order_acquire))
+        drain(loop);
+}
+
+void http_loop_wake(struct http_loop *loop)
+{
+    uv_async_send(&loop->async);
+}
+
+void http_loop_push_finished(struct http_loop *loop, struct http_request *request)
+{
+    struct http_request *head = atomic_load_explicit(&loop->finished, memory_order_relaxed);
+
+    atomic_fetch_add_explicit(&loop->finishing, 1, memory_order_relaxed);
+    do
+        request->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&loop->finished, &head, request,
+                                                  memory_order_release, memory_order_relaxed));
+    uv_async_send(&loop->async);
+    atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
+}
+
+static enum err_code listen_failed(struct http_loop *loop, const char *host, unsigned port,
+                                   const char *what, int status, struct err *err)
+{
+    uv_close((uv_handle_t *)&loop->listener, NULL);
+    return err_set(err, ERR_BUSY, "cannot %s %s port %u: %s", what, host, port,
+                   uv_strerror(status));
+}
+
+static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
+                               struct err *err)
+{
+    struct sockaddr_storage address;
+    struct sockaddr *any = (struct sockaddr *)&address;
+    int length = sizeof address, yes = 1, status;
+    uv_os_fd_t fd;
+
+    memset(&address, 0, sizeof address);
+    if (uv_ip4_addr(host, *port, (struct sockaddr_in *)(void *)&address) != 0 &&
+        uv_ip6_addr(host, *port, (struct sockaddr_in6 *)(void *)&address) != 0)
+        any->sa_family = AF_UNSPEC;
+    status = uv_tcp_init_ex(&loop->uv, &loop->listener,
+                            any->sa_family == AF_UNSPEC ? AF_INET : any->sa_family);
+    if (status != 0)
+        return err_set(err, ERR_BUSY, "cannot make a socket: %s", uv_strerror(status));
+    loop->listener.data = loop;
+    if (any->sa_family == AF_UNSPEC)
+        return listen_failed(loop, host, *port, "listen on", UV_EINVAL, err);
+    CHECK(uv_fileno((uv_handle_t *)&loop->listener, &fd) == 0);
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+        return listen_failed(loop, host, *port, "share", uv_translate_sys_error(errno), err);
+    status = uv_tcp_bind(&loop->listener, any, 0);
+    if (status == 0)
+        status = uv_listen((uv_stream_t *)&loop->listener, BACKLOG, on_connection);
+    if (status == 0)
+        status = uv_tcp_getsockname(&loop->listener, any, &length);
+    if (status != 0)
+        return listen_failed(loop, host, *port, "listen on", status, err);
+    *port = ntohs(any->sa_family == AF_INET ? ((struct sockaddr_in *)(void *)&address)->sin_port
+                                            : ((struct sockaddr_in6 *)(void *)&address)->sin6_port);
+    return ERR_OK;
+}
+
+static void init_handles(struct http_loop *loop)
+{
+    CHECK(uv_loop_init(&loop->uv) == 0);
+    CHECK(uv_async_init(&loop->uv, &loop->async, on_async) == 0);
+    CHECK(uv_prepare_init(&loop->uv, &loop->prepare) == 0);
+    CHECK(uv_timer_init(&loop->uv, &loop->tick) == 0);
+    CHECK(uv_timer_init(&loop->uv, &loop->drain_timer) == 0);
+    loop->async.data = loop->prepare.data = loop->tick.data = loop->drain_timer.data = loop;
+    uv_prepare_start(&loop->prepare, on_prepare);
+    http_wheel_init(&loop->wheel, uv_now(&loop->uv), tick_ms_for(&loop->server->limits));
+}
+
+static void free_loop(struct http_loop *loop)
+{
+    while (loop->free_requests) {
+        struct http_request *request = loop->free_requests;
+
+        loop->free_requests = request->next;
+        http_request_free(request);
+    }
+    http_chunk_pool_finish(&loop->chunks);
+    free(loop->route_counters);
+    free(loop->read_buffer);
+    free(loop);
+}
+
+struct http_loop *http_loop_create(struct http_server *server, size_t index, const char *host,
+                                   uint16_t *port, struct err *err)
+{
+    struct http_loop *loop = aligned_alloc(64, (sizeof *loop + 63) & ~(size_t)63);
+    size_t routes_bytes = (server->app.route_count + 1) * sizeof *loop->route_counters;
+
+    if (!loop) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a loop");
+        return NULL;
+    }
+    memset(loop, 0, sizeof *loop);
+    loop->server = server;
+    loop->index = index;
+    loop->read_buffer = malloc(HTTP_READ_BYTES);
+    loop->route_counters = aligned_alloc(64, (routes_bytes + 63) & ~(size_t)63);
+    if (!loop->read_buffer || !loop->route_counters) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a loop");
+        free_loop(loop);
+        return NULL;
+    }
+    memset(loop->route_counters, 0, routes_bytes);
+    if (getrandom(&loop->id_state, sizeof loop->id_state, 0) != sizeof loop->id_state)
+        loop->id_state = uv_hrtime() + index;
+    init_handles(loop);
+    if (listen_on(loop, host, port, err)) {
+        close_handles(loop);
+        http_loop_join(loop, false);
+        return NULL;
+    }
+    return loop;
+}
+
+static void run(void *argument)
+{
+    struct http_loop *loop = argument;
+
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+enum err_code http_loop_start(struct http_loop *loop, struct err *err)
+{
+    sigset_t all, before;
+    int status;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    status = uv_thread_create(&loop->thread, run, loop);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status != 0)
+        return err_set(err, ERR_BUSY, "cannot start a thread: %s", uv_strerror(status));
+    return ERR_OK;
+}
+
+void http_loop_join(struct http_loop *loop, bool is_started)
+{
+    if (is_started)
+        CHECK(uv_thread_join(&loop->thread) == 0);
+    else
+        uv_run(&loop->uv, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop->uv) == 0);
+    free_loop(loop);
+}

@@ -1,0 +1,104 @@
+/*
+ * One loop: its thread, its listening socket, its connections, timers, pools and counters.
+ * Everything but the members named atomic belongs to the loop's thread.
+ */
+#ifndef KOTA_HTTP_LOOP_H
+#define KOTA_HTTP_LOOP_H
+
+#include "http/http.h"
+#include "http/output.h"
+#include "http/wheel.h"
+
+#include <stdatomic.h>
+#include <time.h>
+#include <uv.h>
+
+#define HTTP_READ_BYTES ((size_t)64 * 1024)
+#define HTTP_LATENCY_BUCKETS 20
+
+struct http_server;
+struct http_request;
+struct http_connection;
+
+typedef _Atomic uint64_t http_counter;
+
+/* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
+struct http_loop_counters {
+    http_counter accepted, rejected, open, requests, bytes_in, bytes_out;
+    http_counter timeouts, parse_errors, write_errors;
+    http_counter latency_us_sum;
+    http_counter latency_count[HTTP_LATENCY_BUCKETS];
+};
+
+struct http_loop_route_counters {
+    http_counter by_class[6];
+};
+
+struct http_loop {
+    uv_loop_t uv;
+    uv_tcp_t listener;
+    uv_async_t async;
+    uv_prepare_t prepare;
+    uv_timer_t tick;
+    uv_timer_t drain_timer;
+    uv_thread_t thread;
+    struct http_server *server;
+    size_t index;
+    bool is_draining, is_ending, is_ticking;
+
+    struct http_wheel wheel;
+    struct http_chunk_pool chunks;
+    struct http_request *free_requests;
+    size_t free_request_count;
+    struct http_connection *connections; /* a list */
+    size_t connection_count;
+    size_t rejected_count; /* of them, turned away and lingering */
+    size_t requests_begun; /* and not ended */
+    uint64_t id_state;
+    uint64_t reject_logged_ms;
+    time_t date_second;
+    char date[40]; /* "Date: …\r\n" */
+    size_t date_length;
+    char *read_buffer; /* [HTTP_READ_BYTES] */
+
+    _Alignas(64) struct http_loop_counters counters;
+    struct http_loop_route_counters *route_counters;      /* [route_count + 1] */
+    _Alignas(64) _Atomic(struct http_request *) finished; /* pushed by any thread */
+    atomic_uint finishing;
+};
+
+/* The only writer is the loop's thread, so no locked instruction is needed. */
+static inline void http_count(http_counter *counter, uint64_t more)
+{
+    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, value + more, memory_order_relaxed);
+}
+
+static inline void http_uncount(http_counter *counter)
+{
+    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, value - 1, memory_order_relaxed);
+}
+
+/*
+ * A loop that listens on address but does not run yet. *port is the port to bind, 0 for a free
+ * one, and becomes the port that was bound. NULL and err on failure.
+ */
+struct http_loop *http_loop_create(struct http_server *server, size_t index, const char *host,
+                                   uint16_t *port, struct err *err);
+/* Starts the thread. */
+enum err_code http_loop_start(struct http_loop *loop, struct err *err);
+/* Joins the thread (if started), closes and frees. The loop must have been told to drain. */
+void http_loop_join(struct http_loop *loop, bool is_started);
+/* From any thread. */
+void http_loop_wake(struct http_loop *loop);
+void http_loop_push_finished(struct http_loop *loop, struct http_request *request);
+/* The Date header's line, remade when the second changes. Loop thread. */
+void http_loop_refresh_date(struct http_loop *loop);
+/* A connection has come: the tick must run. One has gone, or a request: may the loop end? */
+void http_loop_connection_opened(struct http_loop *loop);
+void http_loop_something_ended(struct http_loop *loop);
+
+#endif

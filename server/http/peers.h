@@ -1,0 +1,30 @@
+/*
+ * How many connections each address holds, over all loops.
+ */
+#ifndef KOTA_HTTP_PEERS_H
+#define KOTA_HTTP_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* IPv4 whole; IPv6 by its /64, the least that one customer gets; mapped IPv4 as IPv4. */
+struct http_peer {
+    uint64_t key;
+    bool is_loopback;
+};
+
+struct http_peers;
+
+struct http_peer http_peer_of(const struct sockaddr *address);
+
+/* For at most connections_max connections at a time. NULL without memory. */
+struct http_peers *http_peers_create(size_t connections_max, uint64_t seed);
+void http_peers_destroy(struct http_peers *peers);
+
+/* False when the address holds per_address_max already. O(1), any thread; pairs with leave. */
+bool http_peers_enter(struct http_peers *peers, struct http_peer peer, size_t per_address_max);
+void http_peers_leave(struct http_peers *peers, struct http_peer peer);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * Putting an answer together: see http.h.
+ *
+ * The body grows by doubling in memory that the request keeps for the next one on its loop while
+ * it is small, so a short answer allocates nothing. Failure is remembered, not returned: a handler
+ * that ran out of memory half-way leaves a reply that is answered 503, never half a document.
+ *
+ * Headers are kept as text. A control byte in a value becomes a space, so that text from outside
+ * can never begin a header of its own.
+ *
+ * Problem documents follow RFC 9457; type is about:blank, because the status and the members
+ * errors, limit and got say all there is.
+ */
+#include "http/reply.h"
+
+#include "base/check.h"
+#include "base/json_text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BODY_FIRST_BYTES ((size_t)1024)
+#define BODY_KEPT_BYTES ((size_t)16 * 1024)
+
+void http_reply_reset(struct http_reply *reply)
+{
+    if (reply->body_capacity > BODY_KEPT_BYTES)
+        http_reply_free(reply);
+    reply->status = 200;
+    reply->content_type = NULL;
+    reply->static_body = NULL;
+    reply->static_length = 0;
+    reply->body_length = 0;
+    reply->is_failed = false;
+    reply->headers_length = 0;
+}
+
+void http_reply_free(struct http_reply *reply)
+{
+    free(reply->body);
+    reply->body = NULL;
+    reply->body_length = reply->body_capacity = 0;
+}
+
+void http_reply_status(struct http_reply *reply, int status)
+{
+    CHECK(status >= 200 && status <= 599);
+    reply->status = status;
+}
+
+void http_reply_header(struct http_reply *reply, const char *name, const char *format, ...)
+{
+    char *at = reply->headers + reply->headers_length;
+    size_t room = sizeof reply->headers - reply->headers_length;
+    int name_length = snprintf(at, room, "%s: ", name);
+    int value_length;
+    va_list args;
+
+    if (name_length < 0 || (size_t)name_length >= room) {
+        reply->is_failed = true;
+        return;
+    }
+    va_start(args, format);
+    value_length = vsnprintf(at + name_length, room - (size_t)name_length, format, args);
+    va_end(args);
+    if (value_length < 0 || (size_t)name_length + (size_t)value_length + 2 >= room) {
+        reply->is_failed = true;
+        return;
+    }
+    at += name_length;
+    for (int i = 0; i < value_length; i++)
+        if ((unsigned char)at[i] < 0x20 || at[i] == 0x7f)
+            at[i] = ' ';
+    memcpy(at + value_length, "\r\n", 2);
+    reply->headers_length += (size_t)name_length + (size_t)value_length + 2;
+}
+
+void http_reply_content_type(struct http_reply *reply, const char *media_type)
+{
+    reply->content_type = media_type;
+}
+
+char *http_reply_reserve(struct http_reply *reply, size_t bytes)
+{
+    size_t capacity = reply->body_capacity ? reply->body_capacity : BODY_FIRST_BYTES;
+    char *body;
+
+    reply->static_body = NULL;
+    if (reply->body && bytes <= reply->body_capacity - reply->body_length)
+        return reply->body + reply->body_length;
+    if (bytes > HTTP_REPLY_BODY_BYTES_MAX - reply->body_length) {
+        reply->is_failed = true;
+        return NULL;
+    }
+    while (capacity - reply->body_length < bytes)
+        capacity *= 2;
+    body = realloc(reply->body, capacity);
+    if (!body) {
+        reply->is_failed = true;
+        return NULL;
+    }
+    reply->body = body;
+    reply->body_capacity = capacity;
+    return body + reply->body_length;
+}
+
+void http_reply_advance(struct http_reply *reply, size_t bytes)
+{
+    CHECK(bytes <= reply->body_capacity - reply->body_length);
+    reply->body_length += bytes;
+}
+
+void http_reply_append(struct http_reply *reply, const void *bytes, size_t length)
+{
+    char *at;
+
+    if (length == 0)
+        return;
+    at = http_reply_reserve(reply, length);
+    if (!at)
+        return;
+    memcpy(at, bytes, length);
+    http_reply_advance(reply, length);
+}
+
+void http_reply_static(struct http_reply *reply, const void *bytes, size_t length)
+{
+    reply->body_length = 0;
+    reply->static_body = bytes;
+    reply->static_length = length;
+}
+
+/* A number as JSON has it: integers plainly, anything not finite as null. */
+static void append_number(struct http_reply *reply, double value)
+{
+    char text[40];
+    int length;
+
+    if (!isfinite(value))
+        length = snprintf(text, sizeof text, "null");
+    else if (value == floor(value) && fabs(value) < 9007199254740992.0)
+        length = snprintf(text, sizeof text, "%.0f", value);
+    else
+        length = snprintf(text, sizeof text, "%.17g", value);
+    http_reply_append(reply, text, (size_t)length);
+}
+
+static void append_text(struct http_reply *reply, const char *text)
+{
+    http_reply_append(reply, text, strlen(text));
+}
+
+static void append_string(struct http_reply *reply, const char *text)
+{
+    char escaped[2048];
+    size_t length = json_text_escape(escaped, sizeof escaped, text, strlen(text));
+
+    append_text(reply, "\"");
+    http_reply_append(reply, escaped, length);
+    append_text(reply, "\"");
+}
+
+static void add_problem_headers(struct http_reply *reply)
+{
+    if (reply->status == 401)
+        http_reply_header(reply, "WWW-Authenticate", "Bearer");
+    if (reply->status == 429 || reply->status == 503)
+        http_reply_header(reply, "Retry-After", "1");
+}
+
+void http_reply_problem(struct http_reply *reply, const struct err *err)
+{
+    char number[16];
+
+    http_reply_reset(reply);
+    reply->status = err_http_status(err->code);
+    reply->content_type = "application/problem+json";
+    add_problem_headers(reply);
+    append_text(reply, "{\"type\":\"about:blank\",\"title\":");
+    append_string(reply, err_title(err->code));
+    snprintf(number, sizeof number, "%d", reply->status);
+    append_text(reply, ",\"status\":");
+    append_text(reply, number);
+    append_text(reply, ",\"detail\":");
+    append_string(reply, err->msg);
+    if (err->pointer[0]) {
+        append_text(reply, ",\"errors\":[{\"pointer\":");
+        append_string(reply, err->pointer);
+        append_text(reply, ",\"detail\":");
+        append_string(reply, err->msg);
+        append_text(reply, "}]");
+    }
+    if (err->has_limit) {
+        append_text(reply, ",\"limit\":");
+        append_number(reply, err->limit);
+        append_text(reply, ",\"got\":");
+        append_number(reply, err->got);
+    }
+    append_text(reply, "}");
+}

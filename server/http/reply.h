@@ -1,0 +1,31 @@
+/*
+ * The inside of an answer that is being put together; http.h has what handlers call.
+ */
+#ifndef KOTA_HTTP_REPLY_H
+#define KOTA_HTTP_REPLY_H
+
+#include "http/http.h"
+
+/* All headers that a handler may add, together. */
+#define HTTP_REPLY_HEADERS_BYTES 2048
+/* Largest body of an answer. */
+#define HTTP_REPLY_BODY_BYTES_MAX ((size_t)512 * 1024 * 1024)
+
+struct http_reply {
+    int status;
+    const char *content_type; /* NULL: none */
+    const void *static_body;  /* not NULL: instead of body */
+    size_t static_length;
+    char *body; /* malloc'd, kept between requests while it is small */
+    size_t body_length;
+    size_t body_capacity;
+    bool is_failed; /* memory ran out: the answer becomes 503 */
+    size_t headers_length;
+    char headers[HTTP_REPLY_HEADERS_BYTES]; /* "Name: value\r\n" each */
+};
+
+/* Back to 200 and nothing; keeps the body's memory while it is small. */
+void http_reply_reset(struct http_reply *reply);
+void http_reply_free(struct http_reply *reply);
+
+#endif

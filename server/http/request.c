@@ -1,0 +1,305 @@
+/*
+ * Requests: see request.h and, for what handlers call, http.h.
+ *
+ * A request object is large (its first arena block and the reply's headers are inside) and is kept
+ * in a pool of its loop, so that an ordinary request needs no malloc. A body of known small length
+ * goes into the arena; any other grows by doubling in memory of its own, and every byte of that is
+ * charged to one budget of the server: announcing 64 MiB costs nothing, sending it does.
+ *
+ * A deferred request comes back through a list that any thread may push to and only the loop
+ * empties. `finishing` counts the threads between their push and their wake-up: the loop may end
+ * its life only when there is none, since the wake-up still touches it.
+ */
+#include "http/request.h"
+
+#include "base/check.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_REQUESTS_MAX 64
+#define BODY_ARENA_BYTES ((size_t)2048)
+#define BODY_FIRST_BYTES ((size_t)16 * 1024)
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static void write_id(struct http_loop *loop, char id[17])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t value = mix(loop->id_state += 0x9e3779b97f4a7c15u);
+
+    for (int i = 0; i < 16; i++)
+        id[i] = digits[value >> (60 - 4 * i) & 15];
+    id[16] = '\0';
+}
+
+static struct http_request *new_request(struct http_loop *loop)
+{
+    struct http_request *request = aligned_alloc(64, (sizeof *request + 63) & ~(size_t)63);
+
+    if (!request)
+        return NULL;
+    memset(request, 0, sizeof *request);
+    request->loop = loop;
+    http_arena_init(&request->arena, request->first, sizeof request->first,
+                    HTTP_REQUEST_ARENA_BYTES_MAX);
+    return request;
+}
+
+struct http_request *http_request_take(struct http_loop *loop, struct http_connection *connection)
+{
+    struct http_request *request = loop->free_requests;
+
+    if (request) {
+        loop->free_requests = request->next;
+        loop->free_request_count--;
+    } else {
+        request = new_request(loop);
+        if (!request)
+            return NULL;
+    }
+    request->next = NULL;
+    request->connection = connection;
+    request->route = NULL;
+    request->route_index = loop->server->app.route_count;
+    memset(&request->head, 0, sizeof request->head);
+    memset(&request->target, 0, offsetof(struct http_target, segments));
+    request->target.segment_count = request->target.item_count = 0;
+    request->match.param_count = 0;
+    request->fields = NULL;
+    request->field_count = 0;
+    request->media_type = (struct span){"", 0};
+    memset(&request->chunks, 0, offsetof(struct http_chunks, line));
+    request->is_head_parsed = request->is_message_done = request->is_trailer = false;
+    request->is_discarding = request->wants_keep_alive = request->is_begun = false;
+    request->is_returned = request->is_deferred = request->is_finished = false;
+    request->peer_is_loopback = false;
+    request->user = NULL;
+    request->started_ns = uv_hrtime();
+    write_id(loop, request->id);
+    http_reply_reset(&request->reply);
+    return request;
+}
+
+static void drop_body(struct http_request *request)
+{
+    if (request->body_charged) {
+        atomic_fetch_sub_explicit(&request->loop->server->body_bytes, request->body_charged,
+                                  memory_order_relaxed);
+        free(request->body);
+    }
+    request->body = NULL;
+    request->body_length = request->body_capacity = request->body_charged = 0;
+}
+
+void http_request_release(struct http_request *request)
+{
+    struct http_loop *loop = request->loop;
+
+    drop_body(request);
+    http_arena_reset(&request->arena);
+    request->connection = NULL;
+    if (loop->free_request_count >= POOL_REQUESTS_MAX) {
+        http_request_free(request);
+        return;
+    }
+    request->next = loop->free_requests;
+    loop->free_requests = request;
+    loop->free_request_count++;
+}
+
+void http_request_free(struct http_request *request)
+{
+    http_reply_free(&request->reply);
+    free(request);
+}
+
+static size_t grown_capacity(const struct http_request *request, size_t needed)
+{
+    size_t capacity = request->body_capacity ? request->body_capacity : BODY_FIRST_BYTES;
+
+    while (capacity < needed)
+        capacity *= 2;
+    if (request->head.has_content_length && capacity > request->head.content_length)
+        capacity = (size_t)request->head.content_length;
+    return capacity;
+}
+
+static enum err_code grow_body(struct http_request *request, size_t needed, struct err *err)
+{
+    struct http_server *server = request->loop->server;
+    size_t capacity = grown_capacity(request, needed);
+    size_t more = capacity - request->body_charged;
+    size_t held;
+    char *body;
+
+    if (request->head.has_content_length && request->head.content_length <= BODY_ARENA_BYTES) {
+        request->body_capacity = (size_t)request->head.content_length;
+        request->body = http_arena_alloc(&request->arena, request->body_capacity);
+        return request->body ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory for the body");
+    }
+    held = atomic_fetch_add_explicit(&server->body_bytes, more, memory_order_relaxed) + more;
+    body = held <= server->limits.bodies_bytes_max ? realloc(request->body, capacity) : NULL;
+    if (!body) {
+        atomic_fetch_sub_explicit(&server->body_bytes, more, memory_order_relaxed);
+        if (held <= server->limits.bodies_bytes_max)
+            return err_set(err, ERR_NO_MEMORY, "no memory for a body of %zu bytes", needed);
+        return err_set(err, ERR_BUSY, "the bodies of all requests together exceed %zu bytes",
+                       server->limits.bodies_bytes_max);
+    }
+    request->body = body;
+    request->body_capacity = request->body_charged = capacity;
+    return ERR_OK;
+}
+
+enum err_code http_request_append_body(struct http_request *request, const char *at, size_t length,
+                                       struct err *err)
+{
+    if (length > request->body_bytes_max - request->body_length)
+        return err_limit(err, ERR_TOO_LARGE, (double)request->body_bytes_max,
+                         (double)(request->body_length + length),
+                         "the body has more than %zu bytes", request->body_bytes_max);
+    if (length > request->body_capacity - request->body_length &&
+        grow_body(request, request->body_length + length, err))
+        return err->code;
+    memcpy(request->body + request->body_length, at, length);
+    request->body_length += length;
+    return ERR_OK;
+}
+
+enum http_method http_request_method(const struct http_request *request)
+{
+    return request->head.method;
+}
+
+struct span http_request_path(const struct http_request *request)
+{
+    return request->target.path;
+}
+
+struct span http_request_body(const struct http_request *request)
+{
+    return (struct span){request->body ? request->body : "", request->body_length};
+}
+
+struct span http_request_media_type(const struct http_request *request)
+{
+    return request->media_type;
+}
+
+struct span http_request_param(const struct http_request *request, size_t n)
+{
+    CHECK(n < request->match.param_count);
+    return request->match.params[n];
+}
+
+struct span http_request_header(const struct http_request *request, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < request->field_count; i++) {
+        const struct http_field *field = &request->fields[i];
+
+        if (field->name.length == length && memcmp(field->name.at, name, length) == 0)
+            return field->value;
+    }
+    return (struct span){NULL, 0};
+}
+
+bool http_request_has_header_prefix(const struct http_request *request, const char *prefix)
+{
+    size_t length = strlen(prefix);
+
+    for (size_t i = 0; i < request->field_count; i++) {
+        const struct http_field *field = &request->fields[i];
+
+        if (field->name.length >= length && memcmp(field->name.at, prefix, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+size_t http_request_query_count(const struct http_request *request)
+{
+    return request->target.item_count;
+}
+
+void http_request_query_at(const struct http_request *request, size_t n, struct span *name,
+                           struct span *value)
+{
+    CHECK(n < request->target.item_count);
+    *name = request->target.items[n].name;
+    *value = request->target.items[n].value;
+}
+
+struct span http_request_query(const struct http_request *request, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < request->target.item_count; i++) {
+        const struct http_query_item *item = &request->target.items[i];
+
+        if (item->name.length == length && memcmp(item->name.at, name, length) == 0)
+            return item->value;
+    }
+    return (struct span){NULL, 0};
+}
+
+bool http_request_peer_is_loopback(const struct http_request *request)
+{
+    return request->peer_is_loopback;
+}
+
+const char *http_request_id(const struct http_request *request)
+{
+    return request->id;
+}
+
+size_t http_request_loop(const struct http_request *request)
+{
+    return request->loop->index;
+}
+
+void *http_request_alloc(struct http_request *request, size_t bytes)
+{
+    return http_arena_alloc(&request->arena, bytes);
+}
+
+void http_request_set_user(struct http_request *request, void *user)
+{
+    request->user = user;
+}
+
+void *http_request_user(const struct http_request *request)
+{
+    return request->user;
+}
+
+void *http_request_app_context(const struct http_request *request)
+{
+    return request->loop->server->app.context;
+}
+
+struct http_server *http_request_server(const struct http_request *request)
+{
+    return request->loop->server;
+}
+
+void http_request_defer(struct http_request *request)
+{
+    CHECK(request->is_begun && !request->is_returned);
+    request->is_deferred = true;
+}
+
+void http_request_finish(struct http_request *request)
+{
+    http_loop_push_finished(request->loop, request);
+}

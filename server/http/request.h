@@ -1,0 +1,79 @@
+/*
+ * The inside of a request; http.h has what handlers call.
+ *
+ * Life: taken from its loop's pool when a head is complete, filled while the body comes in, given
+ * to the application (begun), handled on the loop or on a worker, answered on the loop, released.
+ * Between begin and end only the thread that handles it touches it; `connection` belongs to the
+ * loop's thread at all times and is NULL once the peer is gone.
+ */
+#ifndef KOTA_HTTP_REQUEST_H
+#define KOTA_HTTP_REQUEST_H
+
+#include "http/arena.h"
+#include "http/chunks.h"
+#include "http/head.h"
+#include "http/reply.h"
+#include "http/router.h"
+
+#include <uv.h>
+
+#define HTTP_REQUEST_FIRST_BYTES 4096
+#define HTTP_REQUEST_ARENA_BYTES_MAX ((size_t)256 * 1024 * 1024)
+
+struct http_loop;
+struct http_connection;
+
+struct http_field {
+    struct span name, value; /* name in lower case */
+};
+
+struct http_request {
+    struct http_request *next; /* in the loop's pool, or in its list of finished requests */
+    struct http_loop *loop;
+    struct http_connection *connection;
+    const struct http_route *route; /* NULL: none */
+    size_t route_index;
+    struct http_head head;
+    struct http_target target;
+    struct http_match match;
+    struct http_field *fields; /* [head.header_count] */
+    size_t field_count;
+    struct span media_type;
+
+    char *body;
+    size_t body_length, body_capacity;
+    size_t body_bytes_max;
+    size_t body_charged;    /* of the server's budget */
+    struct err *body_error; /* where llhttp's body callback puts its error */
+    struct http_chunks chunks;
+
+    bool is_head_parsed, is_message_done, is_trailer; /* set by llhttp's callbacks */
+    bool is_discarding; /* already answered; the body is read and dropped */
+    bool wants_keep_alive;
+    bool is_begun;    /* request_begin was called */
+    bool is_returned; /* the handler has returned */
+    bool is_deferred; /* set by the handler's thread before it returns */
+    bool is_finished; /* http_request_finish has arrived at the loop */
+    bool peer_is_loopback;
+    char id[17];
+    uint64_t started_ns;
+    void *user;
+    uv_work_t work;
+    struct http_reply reply;
+    struct http_arena arena;
+    _Alignas(16) char first[HTTP_REQUEST_FIRST_BYTES];
+};
+
+/* From the pool of the loop or new; NULL without memory. Loop thread. */
+struct http_request *http_request_take(struct http_loop *loop, struct http_connection *connection);
+void http_request_release(struct http_request *request);
+void http_request_free(struct http_request *request);
+
+/*
+ * Adds to the body. ERR_TOO_LARGE over body_bytes_max, ERR_BUSY when all requests together hold
+ * too much, ERR_NO_MEMORY. Loop thread.
+ */
+enum err_code http_request_append_body(struct http_request *request, const char *at, size_t length,
+                                       struct err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * From a path's segments to a row of the route table.
+ */
+#ifndef KOTA_HTTP_ROUTER_H
+#define KOTA_HTTP_ROUTER_H
+
+#include "http/target.h"
+
+#define HTTP_PARAMS_MAX 8
+
+struct http_pattern;
+
+struct http_router {
+    const struct http_route *routes;
+    size_t route_count;
+    struct http_pattern *patterns; /* [route_count] */
+};
+
+struct http_match {
+    size_t route;     /* index; route_count when there is none */
+    unsigned allowed; /* methods of every pattern that fits the path, enum http_method bits */
+    struct span params[HTTP_PARAMS_MAX];
+    size_t param_count;
+};
+
+/*
+ * Splits the patterns of routes[count], which are borrowed. A bad pattern is a bug of ours and
+ * ends the process. False without memory.
+ */
+bool http_router_init(struct http_router *router, const struct http_route *routes, size_t count);
+void http_router_finish(struct http_router *router);
+
+/*
+ * The first route, in the table's order, whose pattern fits and whose method is `method`. A
+ * parameter takes one segment that is not empty. Cost O(routes), no allocation; any thread.
+ */
+void http_router_find(const struct http_router *router, const struct http_target *target,
+                      enum http_method method, struct http_match *match);
+
+/* "GET, HEAD, PUT, OPTIONS": GET brings HEAD, OPTIONS is always there. out[size]. */
+void http_router_allow_text(unsigned allowed, char *out, size_t size);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * The server as a whole: see http.h.
+ *
+ * All sockets listen before the first thread starts, so a failure leaves nothing running. With
+ * SO_REUSEPORT a second daemon of the same user could share the port without noticing and take
+ * half of the clients; a probe without that option finds out first.
+ *
+ * Stopping tells every loop to drain and joins them; a loop ends by itself (loop.c).
+ */
+#include "http/server.h"
+
+#include "base/check.h"
+#include "http/loop.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#define LOOPS_MAX 256
+#define ORIGIN_BYTES_MAX 256
+
+const struct http_limits http_limits_default = {
+    .target_bytes_max = 8 * 1024,
+    .header_bytes_max = 16 * 1024,
+    .header_count_max = 64,
+    .body_bytes_max = (size_t)64 * 1024 * 1024,
+    .bodies_bytes_max = (size_t)1024 * 1024 * 1024,
+    .loop_body_bytes_max = 16 * 1024,
+    .connections_max = 10000,
+    .connections_per_address_max = 1000,
+    .idle_ms = 60000,
+    .header_ms = 10000,
+    .body_ms = 60000,
+    .write_ms = 30000,
+};
+
+/* Is the port free of any other listener? Port 0 always is. */
+static enum err_code probe_port(const char *host, uint16_t port, struct err *err)
+{
+    struct sockaddr_storage address;
+    struct sockaddr *any = (struct sockaddr *)&address;
+    int fd, yes = 1, status = 0;
+
+    memset(&address, 0, sizeof address);
+    if (uv_ip4_addr(host, port, (struct sockaddr_in *)(void *)&address) != 0 &&
+        uv_ip6_addr(host, port, (struct sockaddr_in6 *)(void *)&address) != 0)
+        return err_set(err, ERR_BAD_INPUT, "'%s' is not a numeric IPv4 or IPv6 address", host);
+    if (port == 0)
+        return ERR_OK;
+    fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set(err, ERR_BUSY, "cannot make a socket: %s", strerror(errno));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, any,
+             any->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                       : sizeof(struct sockaddr_in6)) != 0)
+        status = errno;
+    close(fd);
+    if (status)
+        return err_set(err, ERR_BUSY, "cannot listen on %s port %u: %s", host, port,
+                       strerror(status));
+    return ERR_OK;
+}
+
+static enum err_code make_cors(struct http_server *server, const char *origin, struct err *err)
+{
+    server->has_cors = origin != NULL;
+    if (!origin)
+        return ERR_OK;
+    for (const char *at = origin; *at; at++)
+        if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f)
+            return err_set(err, ERR_BAD_INPUT, "the CORS origin holds byte 0x%02x",
+                           (unsigned char)*at);
+    if (strlen(origin) > ORIGIN_BYTES_MAX)
+        return err_limit(err, ERR_BAD_INPUT, ORIGIN_BYTES_MAX, (double)strlen(origin),
+                         "the CORS origin has more than %d bytes", ORIGIN_BYTES_MAX);
+    server->cors_length =
+        (size_t)snprintf(server->cors, sizeof server->cors,
+                         "Access-Control-Allow-Origin: %s\r\n"
+                         "Access-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
+                         "ETag, Location, X-Request-Id, Retry-After\r\n%s",
+                         origin, strcmp(origin, "*") == 0 ? "" : "Vary: Origin\r\n");
+    CHECK(server->cors_length < sizeof server->cors);
+    return ERR_OK;
+}
+
+static size_t loop_count_for(size_t wanted)
+{
+    if (wanted == 0)
+        wanted = uv_available_parallelism();
+    return wanted > LOOPS_MAX ? LOOPS_MAX : wanted;
+}
+
+static void free_server(struct http_server *server)
+{
+    http_router_finish(&server->router);
+    http_peers_destroy(server->peers);
+    free(server->loops);
+    free(server);
+}
+
+static struct http_server *create(const struct http_config *config, const struct http_app *app,
+                                  struct err *err)
+{
+    struct http_server *server = calloc(1, sizeof *server);
+    uint64_t seed = uv_hrtime();
+
+    if (!server) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the server");
+        return NULL;
+    }
+    if (getrandom(&seed, sizeof seed, 0) < 0)
+        seed ^= (uint64_t)getpid() << 32;
+    server->app = *app;
+    server->limits = config->limits;
+    server->slow_request_ms = config->slow_request_ms;
+    server->access_log = config->access_log;
+    server->port = config->port;
+    server->loop_count = loop_count_for(config->loops);
+    server->loops = calloc(server->loop_count, sizeof *server->loops);
+    server->peers = http_peers_create(config->limits.connections_max, seed);
+    if (!server->loops || !server->peers ||
+        !http_router_init(&server->router, app->routes, app->route_count)) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the server");
+        free_server(server);
+        return NULL;
+    }
+    if (make_cors(server, config->cors_allow_origin, err)) {
+        free_server(server);
+        return NULL;
+    }
+    return server;
+}
+
+/* Ends the first `started` loops, whose threads run, and the other `created` ones. */
+static void end_loops(struct http_server *server, size_t started, size_t created)
+{
+    atomic_store_explicit(&server->is_draining, true, memory_order_release);
+    for (size_t i = 0; i < created; i++)
+        http_loop_wake(server->loops[i]);
+    for (size_t i = 0; i < created; i++)
+        http_loop_join(server->loops[i], i < started);
+}
+
+struct http_server *http_server_start(const struct http_config *config, const struct http_app *app,
+                                      struct err *err)
+{
+    struct http_server *server;
+    size_t created = 0, started = 0;
+
+    if (probe_port(config->host, config->port, err))
+        return NULL;
+    server = create(config, app, err);
+    if (!server)
+        return NULL;
+    while (created < server->loop_count) {
+        server->loops[created] =
+            http_loop_create(server, created, config->host, &server->port, err);
+        if (!server->loops[created])
+            break;
+        created++;
+    }
+    while (created == server->loop_count && started < created &&
+           http_loop_start(server->loops[started], err) == ERR_OK)
+        started++;
+    if (started == server->loop_count)
+        return server;
+    end_loops(server, started, created);
+    free_server(server);
+    return NULL;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+size_t http_server_loops(const struct http_server *server)
+{
+    return server->loop_count;
+}
+
+void http_server_wake(struct http_server *server)
+{
+    for (size_t i = 0; i < server->loop_count; i++)
+        http_loop_wake(server->loops[i]);
+}
+
+void http_server_stop(struct http_server *server, uint32_t drain_ms)
+{
+    if (!server)
+        return;
+    server->drain_ms = drain_ms;
+    end_loops(server, server->loop_count, server->loop_count);
+    free_server(server);
+}
+
+static void add(uint64_t *sum, const http_counter *counter)
+{
+    *sum += atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void http_server_counters(const struct http_server *server, struct http_counters *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < server->loop_count; i++) {
+        const struct http_loop_counters *counters = &server->loops[i]->counters;
+
+        add(&out->accepted, &counters->accepted);
+        add(&out->rejected, &counters->rejected);
+        add(&out->open, &counters->open);
+        add(&out->requests, &counters->requests);
+        add(&out->bytes_in, &counters->bytes_in);
+        add(&out->bytes_out, &counters->bytes_out);
+        add(&out->timeouts, &counters->timeouts);
+        add(&out->parse_errors, &counters->parse_errors);
+        add(&out->write_errors, &counters->write_errors);
+        add(&out->latency_us_sum, &counters->latency_us_sum);
+        for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
+            add(&out->latency_count[b], &counters->latency_count[b]);
+    }
+}
+
+void http_server_route_counters(const struct http_server *server, size_t route,
+                                struct http_route_counters *out)
+{
+    CHECK(route <= server->app.route_count);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < server->loop_count; i++)
+        for (size_t c = 0; c < 6; c++)
+            add(&out->by_class[c], &server->loops[i]->route_counters[route].by_class[c]);
+}

@@ -1,0 +1,35 @@
+/*
+ * What all loops of a server share. Everything but the atomics is set before a loop's thread
+ * starts and stays as it is.
+ */
+#ifndef KOTA_HTTP_SERVER_H
+#define KOTA_HTTP_SERVER_H
+
+#include "http/http.h"
+#include "http/peers.h"
+#include "http/router.h"
+
+#include <stdatomic.h>
+
+struct http_loop;
+
+struct http_server {
+    struct http_app app;
+    struct http_limits limits;
+    struct http_router router;
+    struct http_peers *peers;
+    struct http_loop **loops; /* [loop_count] */
+    size_t loop_count;
+    uint16_t port;
+    uint32_t slow_request_ms;
+    bool access_log;
+    bool has_cors;
+    size_t cors_length;
+    char cors[512];            /* header lines that every answer carries */
+    atomic_size_t connections; /* open, without those that were turned away */
+    atomic_size_t body_bytes;  /* held by the bodies of requests */
+    atomic_bool is_draining;
+    uint32_t drain_ms; /* set before is_draining */
+};
+
+#endif
