@@ -1,0 +1,47 @@
+/*
+ * A small server for tests of the HTTP room: one loop (unless said) on a free port of 127.0.0.1,
+ * with routes that show what they were given, wait, or fail.
+ *
+ *   GET  /hello            "hello"
+ *   POST /echo             the body; by size on the loop or on a worker; X-Media-Type
+ *   POST /small            as /echo with at most 100 bytes
+ *   GET  /params/{a}/{b}   "a|b"
+ *   GET  /query            "name=value;" for each item
+ *   GET  /worker           waits on a worker until fixture_open_gate, then "worker"
+ *   GET  /deferred         answered by another thread after fixture_open_gate: "deferred"
+ *   GET  /large?bytes=N    N bytes 'x'
+ *   GET  /static           20,000 static bytes
+ *   GET  /empty            204
+ *   GET  /problem          422 with pointer, limit and got
+ *   GET  /huge             asks for more memory than a reply may have
+ *   GET  /probe            is_probe
+ *   PUT  /secret           authorize refuses it
+ */
+#ifndef KOTA_TESTS_HTTP_FIXTURE_H
+#define KOTA_TESTS_HTTP_FIXTURE_H
+
+#include "http/http.h"
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#define FIXTURE_ROUTE_HELLO 0
+
+struct http_fixture {
+    struct http_server *server;
+    uint16_t port;
+    sem_t gate;    /* one post lets one waiting handler go */
+    sem_t entered; /* posted by each handler that waits */
+    atomic_uint begun, ended, quiet;
+};
+
+/* Defaults that a test may change before fixture_start. */
+struct http_config fixture_config(void);
+/* Starts it; fails the test when it does not start. */
+void fixture_start(struct http_fixture *fixture, const struct http_config *config);
+/* Stops it and checks that each begun request has ended. */
+void fixture_stop(struct http_fixture *fixture);
+void fixture_open_gate(struct http_fixture *fixture, unsigned count);
+void fixture_await_entered(struct http_fixture *fixture);
+
+#endif
