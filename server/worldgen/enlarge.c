@@ -7,6 +7,7 @@
 #include "worldgen/enlarge.h"
 
 #include "formats/raster.h"
+#include "worldgen/locale_file.h"
 #include "worldgen/noise.h"
 #include "worldgen/parallel.h"
 #include "worldgen/world_folder.h"
@@ -52,45 +53,18 @@ void enlarge_rows(const struct grid *from, uint32_t side, uint32_t seed, uint32_
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-static uint8_t *file_read(const char *path, size_t *length, struct err *err)
-{
-    FILE *file = fopen(path, "rb");
-    uint8_t *bytes = NULL;
-    long size;
-
-    if (!file) {
-        err_set(err, ERR_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET))
-        err_set(err, ERR_INTERNAL, "cannot read %s: %s", path, strerror(errno));
-    else if (size > FILE_BYTES_MAX)
-        err_limit(err, ERR_TOO_LARGE, FILE_BYTES_MAX, (double)size, "%s is too large", path);
-    else if (!(bytes = malloc((size_t)size + 1)))
-        err_set(err, ERR_NO_MEMORY, "no memory for %s", path);
-    else if (fread(bytes, 1, (size_t)size, file) != (size_t)size) {
-        err_set(err, ERR_INTERNAL, "cannot read %s", path);
-        free(bytes);
-        bytes = NULL;
-    } else {
-        *length = (size_t)size;
-    }
-    fclose(file);
-    return bytes;
-}
-
 static enum err_code source_read(const char *path, struct grid *out, struct err *err)
 {
     struct raster_options options = {.height_scale = 1};
     struct raster raster;
     enum raster_format format;
     enum err_code code;
-    size_t length;
+    size_t length = 0;
     uint8_t *bytes;
 
     if (!raster_format_of_name(path, &format) || format == RASTER_F32)
         return err_set(err, ERR_BAD_INPUT, "%s is not named .png, .hgt or .asc", path);
-    bytes = file_read(path, &length, err);
+    bytes = file_read(path, FILE_BYTES_MAX, &length, err);
     if (!bytes)
         return err->code;
     options.flip_y = format != RASTER_PNG;

@@ -38,7 +38,7 @@ static const char usage[] =
     "Exit status: 0 done, 1 failed, 2 the command line was not understood.\n";
 
 /* Options of all commands; each command knows which ones it takes. */
-enum option {
+enum option_key {
     OPTION_SIZE = 1,
     OPTION_SEED,
     OPTION_THREADS,

@@ -1,0 +1,52 @@
+/*
+ * What the ground is made of, by its height and slope: colours for pictures. Albedo is linear
+ * light, 0..1 a channel.
+ */
+#ifndef KOTA_WORLDGEN_PALETTE_H
+#define KOTA_WORLDGEN_PALETTE_H
+
+#include "terrain/vec.h"
+
+#include <stdbool.h>
+
+enum palette { PALETTE_AUTO, PALETTE_ALPINE, PALETTE_ISLANDS, PALETTE_DESERT };
+
+struct colour {
+    double r, g, b;
+};
+
+/* "auto", "alpine", "islands", "desert"; false for any other name. */
+bool palette_of_name(const char *name, enum palette *out);
+
+/*
+ * Albedo of the ground.
+ *
+ * palette  not PALETTE_AUTO
+ * point    metres in the locale's frame
+ * normal   unit, up
+ * low, high  the heights between which the palette spreads, metres; low < high
+ */
+struct colour palette_ground(enum palette palette, struct vec3 point, struct vec3 normal,
+                             double low_m, double high_m);
+
+static inline struct colour colour_mix(struct colour a, struct colour b, double t)
+{
+    return (struct colour){a.r + (b.r - a.r) * t, a.g + (b.g - a.g) * t, a.b + (b.b - a.b) * t};
+}
+
+static inline struct colour colour_scale(struct colour a, double s)
+{
+    return (struct colour){a.r * s, a.g * s, a.b * s};
+}
+
+static inline struct colour colour_times(struct colour a, struct colour b)
+{
+    return (struct colour){a.r * b.r, a.g * b.g, a.b * b.b};
+}
+
+static inline struct colour colour_add(struct colour a, struct colour b)
+{
+    return (struct colour){a.r + b.r, a.g + b.g, a.b + b.b};
+}
+
+#endif
