@@ -117,6 +117,13 @@ $(B)/tests/test_client_%: $(B)/tests/unit/test_client_%.o $(call obj,$(CLIENT_PA
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka libcurl)
 
+# The generator too: its tests link everything of it but main.
+WORLDGEN_PARTS := $(filter-out server/worldgen/main.c,$(WORLDGEN_SRC))
+$(B)/tests/test_worldgen_%: $(B)/tests/unit/test_worldgen_%.o $(call obj,$(WORLDGEN_PARTS)) \
+		$(call obj,$(SUPPORT_SRC)) $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+
 $(B)/tests/replay_%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
