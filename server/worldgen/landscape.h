@@ -15,16 +15,24 @@ enum { LANDSCAPE_COUNT = 3, LANDSCAPE_SIZE_MIN = 128, LANDSCAPE_SIZE_MAX = 8192 
  * extent in metres. out is created. ERR_NO_MEMORY. Same size and seed: same bits, whatever
  * `threads`.
  */
-typedef enum err_code landscape_maker(uint32_t size, uint32_t seed, uint32_t threads,
-                                      struct grid *out, struct err *err);
+typedef enum err_code (*landscape_maker)(uint32_t size, uint32_t seed, uint32_t threads,
+                                         struct grid *out, struct err *err);
 
-landscape_maker highlands_make; /* alpine, 4096 m square, 0..900 m, rivers */
-landscape_maker islands_make;   /* an archipelago, 3072 m square, from -45 m */
-landscape_maker mesa_make;      /* canyons, dunes and a quarry of NaN, 4096 × 3072 m */
+/* alpine, 4096 m square, 0..900 m, rivers */
+enum err_code highlands_make(uint32_t size, uint32_t seed, uint32_t threads, struct grid *out,
+                             struct err *err);
+
+/* an archipelago, 3072 m square, from -45 m */
+enum err_code islands_make(uint32_t size, uint32_t seed, uint32_t threads, struct grid *out,
+                           struct err *err);
+
+/* canyons, dunes and a quarry of NaN, 4096 × 3072 m */
+enum err_code mesa_make(uint32_t size, uint32_t seed, uint32_t threads, struct grid *out,
+                        struct err *err);
 
 struct landscape {
     const char *id, *title;
-    landscape_maker *make;
+    landscape_maker make;
     enum triangulation triangulation;
     struct vec3 translation; /* of its frame in the world, metres */
 };

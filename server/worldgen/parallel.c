@@ -13,7 +13,7 @@
 struct parallel_job {
     _Atomic uint32_t next; /* the first row that nobody took */
     uint32_t rows, piece;
-    parallel_work *work;
+    parallel_work work;
     void *context;
 };
 
@@ -32,7 +32,7 @@ static void *parallel_thread(void *argument)
     }
 }
 
-void parallel_rows(uint32_t threads, uint32_t rows, uint32_t piece, parallel_work *work,
+void parallel_rows(uint32_t threads, uint32_t rows, uint32_t piece, parallel_work work,
                    void *context)
 {
     struct parallel_job job = {.rows = rows, .piece = piece, .work = work, .context = context};

@@ -45,7 +45,7 @@ static void level_destroy(struct level_state *level)
 
 struct fill_job {
     struct grid *grid;
-    relief_function *function;
+    relief_function function;
     uint32_t seed;
 };
 
@@ -60,7 +60,7 @@ static void fill_rows(void *context, uint32_t first, uint32_t end)
                 (float)job->function(grid_x(grid, column), grid_y(grid, row), job->seed);
 }
 
-void relief_fill(struct grid *grid, relief_function *function, uint32_t seed, uint32_t threads)
+void relief_fill(struct grid *grid, relief_function function, uint32_t seed, uint32_t threads)
 {
     struct fill_job job = {grid, function, seed};
 

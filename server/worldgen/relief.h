@@ -10,7 +10,7 @@
 #include "worldgen/grid.h"
 
 /* A function of a point of the plane, metres; pure. */
-typedef double relief_function(double x_m, double y_m, uint32_t seed);
+typedef double (*relief_function)(double x_m, double y_m, uint32_t seed);
 
 /* What one level of the pyramid does. */
 struct relief_level {
@@ -25,9 +25,9 @@ enum { RELIEF_LEVELS_MAX = 8 };
 
 struct relief_spec {
     double extent_x_m, extent_y_m; /* the ground covers 0 <= x < extent */
-    relief_function *start;        /* the first ground */
-    relief_function *uplift;       /* metres per unit of time; NULL: none */
-    relief_function *fold;         /* bottom of the lowest layer of rock; NULL: 0 */
+    relief_function start;         /* the first ground */
+    relief_function uplift;        /* metres per unit of time; NULL: none */
+    relief_function fold;          /* bottom of the lowest layer of rock; NULL: 0 */
     const struct rock *layers;
     uint32_t layer_count;
     double layer_thickness_m;
@@ -49,6 +49,6 @@ enum err_code relief_grow(const struct relief_spec *spec, uint32_t size, uint32_
                           uint32_t threads, struct grid *out, struct err *err);
 
 /* Sets every sample to what `function` says at its place, with rows on several threads. */
-void relief_fill(struct grid *grid, relief_function *function, uint32_t seed, uint32_t threads);
+void relief_fill(struct grid *grid, relief_function function, uint32_t seed, uint32_t threads);
 
 #endif
