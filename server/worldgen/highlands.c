@@ -45,7 +45,7 @@ static double highlands_start(double x, double y, uint32_t seed)
 
 static double highlands_uplift(double x, double y, uint32_t seed)
 {
-    return 18 + 112 * smooth_step(0.05, 0.85, range(x, y, seed));
+    return 18 + 145 * smooth_step(0.05, 0.85, range(x, y, seed));
 }
 
 static const struct relief_spec highlands_spec = {

@@ -23,8 +23,8 @@
 #define PLAIN_M 30.0
 
 /* Where the quarry lies and how wide it is, metres. */
-#define QUARRY_X_M 980.0
-#define QUARRY_Y_M 2200.0
+#define QUARRY_X_M 640.0
+#define QUARRY_Y_M 1180.0
 #define QUARRY_RADIUS_M 150.0
 
 static const struct rock mesa_rock[] = {
@@ -40,7 +40,7 @@ static double mesa_plateau(double x, double y, uint32_t seed)
     double along;
 
     noise_warp(&bend, 380, seed + 11, &x, &y);
-    along = (0.8 * x + 0.6 * y) / 4000 - 0.36;
+    along = (0.8 * x + 0.6 * y) / 4000 - 0.42;
     return along + 0.75 * noise_fbm(&lobes, x, y, seed + 23);
 }
 
@@ -71,7 +71,7 @@ static const struct relief_spec mesa_spec = {
     .sea_level_m = -INFINITY,
     .talus = 2.4,
     .floors = {.area_min_m2 = 90e3, .width = 0.035, .width_max_m = 70, .rise = 0.5},
-    .levels = {{.steps = 24, .time_step = 0.10},
+    .levels = {{.steps = 32, .time_step = 0.13},
                {.steps = 12, .time_step = 0.07, .detail_m = 20},
                {.steps = 8, .time_step = 0.05, .detail_m = 14, .widen = true},
                {.steps = 6, .time_step = 0.04, .detail_m = 8, .widen = true},

@@ -100,13 +100,14 @@ struct colour palette_ground(enum palette palette, struct vec3 point, struct vec
                              double low_m, double high_m)
 {
     double h = (point.z - low_m) / (high_m - low_m);
+    double grain = 1 + 0.30 * patches(point, 9, 931); /* tree tops, stones */
 
     switch (palette) {
     case PALETTE_ISLANDS:
-        return islands(point, normal, h);
+        return colour_scale(islands(point, normal, h), grain);
     case PALETTE_DESERT:
-        return desert(point, normal, h);
+        return colour_scale(desert(point, normal, h), grain);
     default:
-        return alpine(point, normal, h);
+        return colour_scale(alpine(point, normal, h), grain);
     }
 }

@@ -22,6 +22,8 @@
 
 enum { MARGIN_CELLS = 24, COARSEST_COLS = 128 };
 
+#define SMOOTH_M 12.0 /* uplift and folds have no smaller features that a river would notice */
+
 /* Everything of one level that is as large as its ground. */
 struct level_state {
     struct grid ground, uplift, fold;
@@ -65,6 +67,43 @@ void relief_fill(struct grid *grid, relief_function function, uint32_t seed, uin
     struct fill_job job = {grid, function, seed};
 
     parallel_rows(threads, grid->rows, 16, fill_rows, &job);
+}
+
+struct spread_job {
+    const struct grid *from;
+    struct grid *to;
+};
+
+static void spread_rows(void *context, uint32_t first, uint32_t end)
+{
+    const struct spread_job *job = context;
+    struct grid *to = job->to;
+
+    for (uint32_t row = first; row < end; row++)
+        for (uint32_t column = 0; column < to->cols; column++)
+            to->at[(size_t)row * to->cols + column] =
+                (float)grid_bilinear(job->from, grid_x(to, column), grid_y(to, row));
+}
+
+/* As relief_fill, from values SMOOTH_M apart: noise costs ten times what interpolation does. */
+static enum err_code fill_smooth(struct grid *grid, relief_function function, uint32_t seed,
+                                 uint32_t threads, struct err *err)
+{
+    uint32_t stride = (uint32_t)(SMOOTH_M / grid->spacing_m);
+    struct grid wide = *grid;
+    struct spread_job job = {&wide, grid};
+
+    if (stride < 2) {
+        relief_fill(grid, function, seed, threads);
+        return ERR_OK;
+    }
+    wide.spacing_m *= stride;
+    if (grid_create(&wide, grid->cols / stride + 2, grid->rows / stride + 2, err))
+        return err->code;
+    relief_fill(&wide, function, seed, threads);
+    parallel_rows(threads, grid->rows, 16, spread_rows, &job);
+    grid_destroy(&wide);
+    return ERR_OK;
 }
 
 struct refine_job {
@@ -135,10 +174,10 @@ static enum err_code level_erode(struct level_state *level, const struct relief_
                                   .steps = plan->steps,
                                   .seed = seed->level};
 
-    if (spec->uplift)
-        relief_fill(&level->uplift, spec->uplift, seed->world, threads);
-    if (spec->fold)
-        relief_fill(&level->fold, spec->fold, seed->world, threads);
+    if (spec->uplift && fill_smooth(&level->uplift, spec->uplift, seed->world, threads, err))
+        return err->code;
+    if (spec->fold && fill_smooth(&level->fold, spec->fold, seed->world, threads, err))
+        return err->code;
     if (drainage_fill(&level->ground, spec->sea_level_m, 1e-3, err))
         return err->code;
     erosion_stream_power(&level->ground, &level->drainage, &rivers, threads);

@@ -4,6 +4,7 @@
 #include "worldgen/erosion.h"
 
 #include "worldgen/noise.h"
+#include "worldgen/relief.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -322,6 +323,50 @@ static void thread_count_changes_no_bit(void **state)
             fail_msg("%u threads give another ground than one", threads);
 }
 
+static double hills(double x, double y, uint32_t seed)
+{
+    struct noise_sum sum = {.wavelength = 200, .octaves = 4, .gain = 0.5};
+
+    return 60 + 40 * noise_fbm(&sum, x, y, seed);
+}
+
+/* Two metres between samples, so that uplift and folds are interpolated from wider grids. */
+static void a_relief_is_the_same_bits_for_every_thread_count(void **state)
+{
+    static const struct relief_spec spec = {
+        .extent_x_m = 512,
+        .extent_y_m = 300,
+        .start = hills,
+        .uplift = hills,
+        .fold = hills,
+        .layers = soft,
+        .layer_count = 1,
+        .layer_thickness_m = 10,
+        .sea_level_m = -INFINITY,
+        .talus = 0.8,
+        .floors = {.area_min_m2 = 2000, .width = 0.1, .width_max_m = 20, .rise = 0.5},
+        .levels = {{.steps = 5, .time_step = 0.2},
+                   {.steps = 3, .time_step = 0.1, .detail_m = 5, .widen = true, .thermal = 3}}};
+    static const uint64_t golden = 0x729cbb688225ba5f;
+
+    (void)state;
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        struct grid ground;
+        struct err err;
+        uint64_t digest;
+
+        assert_int_equal(relief_grow(&spec, 256, 7, threads, &ground, &err), ERR_OK);
+        assert_int_equal(ground.cols, 256);
+        assert_int_equal(ground.rows, 150);
+        assert_finite(&ground);
+        digest = grid_digest(&ground);
+        grid_destroy(&ground);
+        if (digest != golden)
+            fail_msg("%u threads: 0x%016llx, not 0x%016llx", threads, (unsigned long long)digest,
+                     (unsigned long long)golden);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +381,7 @@ int main(void)
         cmocka_unit_test(water_on_a_plane_runs_in_its_direction_on_average),
         cmocka_unit_test(widened_valleys_are_lower_and_nothing_rises),
         cmocka_unit_test(thread_count_changes_no_bit),
+        cmocka_unit_test(a_relief_is_the_same_bits_for_every_thread_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
