@@ -148,6 +148,18 @@ static enum err_code chunk_run(struct kota *kota, const struct batch *batch,
     return kota->err.code;
 }
 
+/* Says in front of a failure how much of a stream was answered before. */
+static void note_answered(struct err *err, size_t total)
+{
+    char msg[sizeof(err->msg)];
+
+    if (total == 0)
+        return;
+    memcpy(msg, err->msg, sizeof(msg));
+    snprintf(err->msg, sizeof(err->msg), "after %zu answered items: %.*s", total,
+             (int)(sizeof(err->msg) - 64), msg);
+}
+
 /* Chunk after chunk. What is wrong with a row is told after the rows before it were answered. */
 static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, struct input *input,
                                  cJSON *body, struct input_row *rows, struct table *table)
@@ -167,8 +179,7 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
             return kota_misused(kota);
         }
         if (count > 0 && chunk_run(kota, batch, rows, count, table, body)) {
-            if (total > 0)
-                fprintf(stderr, "kota: %zu items were answered before this:\n", total);
+            note_answered(&kota->err, total);
             return kota_failed(kota);
         }
         total += count;

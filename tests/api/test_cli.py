@@ -1,0 +1,679 @@
+"""The command line client `kota`: against a stub that answers as told (also wrongly, slowly or not at
+all), and against the real daemon.
+"""
+import array
+import json
+import math
+import os
+import pty
+import re
+import select
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+
+import daemon
+from daemon import BIN_DIR, Daemon, clean_environment
+from tap import Failure, Skip, case, check, equal, near, near_all, rng, run, test
+
+KOTA = os.path.join(BIN_DIR, "kota")
+# Nothing in these tests takes long; the limit only ends what would hang.
+HANG_SECONDS = 120 * daemon.SLOW
+
+
+class Result:
+    def __init__(self, process, out, err):
+        self.status = process.returncode
+        self.out = out
+        self.err = err.decode("utf-8")
+
+    @property
+    def lines(self):
+        check(self.out == b"" or self.out.endswith(b"\n"), f"half a line: {self.out[-100:]!r}")
+        return [json.loads(line) for line in self.out.decode("utf-8").splitlines()]
+
+    def __str__(self):
+        return f"status {self.status}, stdout {self.out[:300]!r}, stderr {self.err[:600]!r}"
+
+
+def kota(*args, stdin=None, env=None, url=None, stdout=subprocess.PIPE):
+    """Runs kota; bytes for stdin, or none at all."""
+    if not os.path.exists(KOTA):
+        raise Failure(f"{KOTA} has not been built")
+    environment = clean_environment(env)
+    if url:
+        environment["KOTA_URL"] = url
+    process = subprocess.Popen([KOTA, *args], env=environment, stdout=stdout,
+                               stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    try:
+        out, err = process.communicate(stdin, timeout=HANG_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Failure(f"kota {' '.join(args)} hangs") from None
+    result = Result(process, out or b"", err)
+    check("Sanitizer" not in result.err and "runtime error" not in result.err, result.err)
+    return result
+
+
+def fails(result, status, *words, out=b""):
+    """That exit status, one line on stderr that holds these words, and `out` on stdout."""
+    check(result.status == status, f"expected status {status}: {result}")
+    check(re.fullmatch(r"kota: [^\n]+\n", result.err), f"not one line: {result}")
+    check(re.search(r"[\x00-\x09\x0b-\x1f\x7f]", result.err) is None,
+          f"control characters: {result}")
+    for word in words:
+        check(word in result.err, f"does not say {word!r}: {result}")
+    equal(result.out, out, "stdout")
+
+
+class Request:
+    def __init__(self, head, body):
+        lines = head.decode("latin-1").split("\r\n")
+        self.method, self.target, _ = lines[0].split(" ", 2)
+        self.headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body, parse_int=float)  # as integers, -0 would lose its sign
+
+
+class Stub:
+    """Listens on a free port and gives each request to answer(request) -> bytes or None (close)."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.requests = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while not self.is_over.is_set():
+            if not select.select([self.listener], [], [], 0.05)[0]:
+                continue
+            connection, _ = self.listener.accept()
+            with connection:
+                connection.settimeout(HANG_SECONDS)
+                try:
+                    while self.serve_one(connection):
+                        pass
+                except OSError:
+                    pass  # the client has gone, as some tests want
+
+    def serve_one(self, connection):
+        received = b""
+        while b"\r\n\r\n" not in received:
+            more = connection.recv(1 << 16)
+            if not more:
+                return False
+            received += more
+        head, _, body = received.partition(b"\r\n\r\n")
+        match = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        length = int(match.group(1)) if match else 0
+        while len(body) < length:
+            more = connection.recv(1 << 16)
+            if not more:
+                return False
+            body += more
+        request = Request(head, body)
+        self.requests.append(request)
+        answer = self.answer(request)
+        if answer is None:
+            return False
+        if callable(answer):
+            answer(connection, self.is_over)
+            return False
+        connection.sendall(answer)
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+        self.listener.close()
+
+
+def reply(body, status="200 OK", media="application/json", more=""):
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    return (f"HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n"
+            f"{more}\r\n").encode() + body
+
+
+def heights(request, revision=7):
+    """What a daemon would say about a plane z = x + 2y."""
+    points = request.json["points"]
+    return reply({"locale": "a", "revision": revision, "results": [
+        {"status": "ok", "height": x + 2 * y} for x, y in points]})
+
+
+# ---- help and misuse ------------------------------------------------------------------------------
+
+COMMANDS = ["ls", "info", "height", "ray", "los", "profile", "pick", "put"]
+
+
+@test("--help lists every command, and every command has a help of its own")
+def help_everywhere():
+    result = kota("--help")
+    equal(result.status, 0, "status")
+    for name in COMMANDS:
+        check(re.search(rf"^  {name} ", result.out.decode(), re.M), f"--help lacks {name}")
+        for args in ([name, "--help"], ["--help", name], [name, "-h", "x"]):
+            own = kota(*args)
+            equal((own.status, own.err), (0, ""), f"kota {' '.join(args)}")
+        check(kota(name, "--help").out.startswith(f"usage: kota {name} ".encode()),
+              f"kota {name} --help has no usage line")
+
+
+MISUSES = [
+    ([], "a command is missing"),
+    (["fly"], "unknown command 'fly'"),
+    (["--what", "ls"], "unknown option --what"),
+    (["ls", "--eye", "1,2,3"], "unknown option --eye"),
+    (["ls", "more"], "one argument too many"),
+    (["ls", "--url"], "--url needs a value"),
+    (["ls", "--json=yes"], "--json takes no value"),
+    (["ls", "--url", "ftp://127.0.0.1"], "is not a URL"),
+    (["ls", "--url", ""], "is not a URL"),
+    (["ls", "--url", "http://127.0.0.1:7420/?x=1"], "query"),
+    (["ls", "--timeout", "0"], "--timeout"),
+    (["ls", "--timeout", "nan"], "--timeout"),
+    (["ls", "--timeout", "5s"], "--timeout"),
+    (["ls", "--timeout", "1e9"], "--timeout"),
+    (["ls", "--token-file", "/nonexistent/token"], "/nonexistent/token"),
+    (["info"], "an argument is missing"),
+    (["info", "a/b"], "'a/b' is no id"),
+    (["info", "a" * 65], "is no id"),
+    (["info", ".."], "is no id"),
+    (["height", "a", "nan,1"], "'nan,1'"),
+    (["height", "a", "1,inf"], "'1,inf'"),
+    (["height", "a", "1"], "exactly 2 numbers"),
+    (["height", "a", "1,2,3"], "exactly 2 numbers"),
+    (["height", "a", "1,2x"], "'1,2x'"),
+    (["height", "a", "1e999,2"], "'1e999,2'"),
+    (["ray", "a", "0,0,0"], "'0,0,0'"),
+    (["ray", "a", "0,0,0", "0,0"], "exactly 3 numbers"),
+    (["ray", "a", "0,0,0", "0,0,1", "--t-max", "inf"], "'inf'"),
+    (["los", "a", "0,0,0", "1,1"], "exactly 3 numbers"),
+    (["profile", "a", "0,0", "1,1"], "exactly one of --samples and --step"),
+    (["profile", "a", "0,0", "1,1", "--samples", "3", "--step", "1"], "exactly one"),
+    (["profile", "a", "0,0", "--samples", "3"], "2 to"),
+    (["profile", "a", "0,0", "1,1", "--samples", "2.5"], "'2.5'"),
+    (["pick", "a", "--eye", "0,0,1"], "--target is missing"),
+    (["pick", "a", "--eye", "0,0,1", "--target", "1,1,0", "--pixel", "1,1"], "--viewport is missing"),
+    (["pick", "a", "--eye", "0,0,1", "--target", "1,1,0", "--pixel", "1,1", "--viewport", "640"],
+     "'640'"),
+    (["pick", "a", "--eye", "0,0", "--target", "1,1,0", "--pixel", "1,1", "--viewport", "6x4"],
+     "--eye '0,0'"),
+    (["put", "a", "ground"], "the file of layer 'ground' is missing"),
+    (["put", "a", "ground", "/nonexistent.png", "--spacing", "1,1"], "/nonexistent.png"),
+    (["put", "a", "ground", "picture.jpg", "--spacing", "1,1"], "which format?"),
+    (["put", "a", "ground", "x.png", "--spacing", "1"], "--spacing '1'"),
+    (["put", "a", "--spacing", "1,1"], "LAYER FILE"),
+]
+
+
+@test("a wrong command line is one line on stderr and status 2, and no request is made")
+def misuse():
+    with Stub(lambda request: reply({})) as stub:
+        for args, words in MISUSES:
+            fails(kota(*args, url=stub.url), 2, words)
+        equal(len(stub.requests), 0, "requests")
+
+
+# ---- what it sends ----------------------------------------------------------------------------------
+
+@test("points of the command line go out in one request, without losing a bit")
+def points_exact():
+    points = [(0.1, -2.5), (1 / 3, 1e300), (-0.0, 5e-324), (123456789.123456789, 2**53 + 2)]
+    with Stub(heights) as stub:
+        result = kota("height", "a", *[f"{x!r},{y!r}" for x, y in points], "--interp", "bilinear",
+                      "--layer", "g", url=stub.url)
+        equal((result.status, result.err), (0, ""), "outcome")
+        equal(len(stub.requests), 1, "requests")
+        request = stub.requests[0]
+    equal((request.method, request.target), ("POST", "/v1/locales/a/height"), "request")
+    equal(request.headers["content-type"], "application/json", "Content-Type")
+    check("authorization" not in request.headers, "a token was sent that nobody gave")
+    equal(request.json["interp"], "bilinear", "interp")
+    equal(request.json["layer"], "g", "layer")
+    equal([struct.pack("dd", *p) for p in request.json["points"]],
+          [struct.pack("dd", *p) for p in points], "bits of the points")
+    equal([line["height"] for line in result.lines], [x + 2 * y for x, y in points], "heights")
+    equal([line["revision"] for line in result.lines], [7] * 4, "revisions")
+
+
+@test("a stream of 25,000 points goes out in chunks of 10,000 and comes back in order")
+def chunks():
+    random = rng("chunks")
+    points = [(random.uniform(-1e6, 1e6), random.uniform(-1e6, 1e6)) for _ in range(25000)]
+    text = "\n".join(f"{x!r},{y!r}" if i % 2 else f"[{x!r}, {y!r}]"
+                     for i, (x, y) in enumerate(points))
+    with Stub(heights) as stub:
+        result = kota("height", "a", stdin=text.encode(), url=stub.url)
+        equal((result.status, result.err), (0, ""), "outcome")
+        equal([len(request.json["points"]) for request in stub.requests], [10000, 10000, 5000],
+              "chunks")
+    equal([line["height"] for line in result.lines], [x + 2 * y for x, y in points], "heights")
+
+
+@test("rays, sight lines, paths and cameras become the bodies that the contract says")
+def bodies():
+    ray = {"status": "miss", "t": None}
+    with Stub(lambda request: reply({"revision": 1, "results": [ray] * 2})) as stub:
+        kota("ray", "a", "1,2,3", "0,0,-1", "4,5,6", "1,0,0", "--t-max", "9", "--any", url=stub.url)
+        kota("ray", "a", stdin=b"1,2,3,0,0,-1\n4 5 6 1 0 0 2.5\n", url=stub.url)
+        kota("los", "a", "1,2,3", "4,5,6", "7,8,9", "1,1,1", url=stub.url)
+        kota("profile", "a", "0,0", "-5,1e2", "--step", "0.5", "--layer", "g", url=stub.url)
+        kota("pick", "a", "--eye", "1,2,3", "--target", "4,5,6", "--viewport", "640x480", "--pixel",
+             "320.5,7", "--tile-side", "16", "--fov", "45", url=stub.url)
+        bodies = [request.json for request in stub.requests]
+        targets = [request.target for request in stub.requests]
+    equal(targets, [f"/v1/locales/a/{name}" for name in ("ray", "ray", "los", "profile", "pick")],
+          "targets")
+    equal(bodies[0], {"mode": "any", "rays": [
+        {"origin": [1, 2, 3], "direction": [0, 0, -1], "t_max": 9},
+        {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 9}]}, "rays")
+    equal(bodies[1], {"rays": [{"origin": [1, 2, 3], "direction": [0, 0, -1]},
+                               {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 2.5}]}, "rays")
+    equal(bodies[2], {"segments": [{"from": [1, 2, 3], "to": [4, 5, 6]},
+                                   {"from": [7, 8, 9], "to": [1, 1, 1]}]}, "segments")
+    equal(bodies[3], {"step": 0.5, "layer": "g", "path": [[0, 0], [-5, 100]]}, "path")
+    equal(bodies[4], {"camera": {"eye": [1, 2, 3], "target": [4, 5, 6], "up": [0, 0, 1],
+                                 "fov_y_deg": 45},
+                      "viewport": [640, 480], "pixel": [320.5, 7], "tile_side": 16}, "camera")
+
+
+@test("put sends a file as it is, with its media type and its options in the query")
+def put_file():
+    content = bytes(range(256)) * 8000  # above the size at which curl would ask first
+    with tempfile.TemporaryDirectory() as folder, \
+            Stub(lambda request: reply({"id": "a"}, status="201 Created")) as stub:
+        path = os.path.join(folder, "Dem.F32")
+        with open(path, "wb") as file:
+            file.write(content)
+        result = kota("put", "a", "ground", path, "--spacing", "10,2.5", "--origin", "-5,1e20",
+                      "--cols", "800", "--rows", "640", "--height-scale", "0.1", "--flip-y",
+                      "--nodata", "-9999", url=stub.url)
+        manifest = kota("put", "a", "--title", 'A "hill"', url=stub.url)
+        requests = stub.requests
+    equal((result.status, result.out), (0, b'{"id":"a"}\n'), "outcome")
+    equal(requests[0].method, "PUT", "method")
+    equal(requests[0].headers["content-type"], "application/vnd.kota.f32", "Content-Type")
+    check("expect" not in requests[0].headers, "Expect was sent")
+    check(requests[0].body == content, "the body is not the file")
+    path, _, query = requests[0].target.partition("?")
+    equal(path, "/v1/locales/a/layers/ground", "path")
+    equal(dict(item.split("=") for item in query.split("&")),
+          {"flip_y": "true", "spacing": "10,2.5", "origin": "-5,1e20", "cols": "800",
+           "rows": "640", "height_scale": "0.1", "nodata": "-9999"}, "query")
+    equal(manifest.status, 0, "status of the manifest")
+    equal((requests[1].target, requests[1].json), ("/v1/locales/a", {"title": 'A "hill"'}),
+          "manifest")
+
+
+@test("the token of a file is sent: that of an edit line before a read line before a bare one")
+def tokens():
+    cases = [("secret\n", "secret"), ("read r\nedit e\nread s\n", "e"), ("read r # who\n", "r"),
+             ("# comment\n\n  edit   abc  \n", "abc")]
+    with tempfile.TemporaryDirectory() as folder, \
+            Stub(lambda request: reply({"locales": []})) as stub:
+        path = os.path.join(folder, "tokens")
+        for text, token in cases:
+            with open(path, "w") as file:
+                file.write(text)
+            result = kota("ls", "--token-file", path, url=stub.url)
+            equal((result.status, result.out), (0, b""), repr(text))
+            equal(stub.requests[-1].headers.get("authorization"), f"Bearer {token}", repr(text))
+        count = len(stub.requests)
+        for text, words in (("", "has no token"), ("# only\n", "has no token"),
+                            ("two words\n", "visible ASCII"), ("t\x01\n", "visible ASCII")):
+            with open(path, "w") as file:
+                file.write(text)
+            fails(kota("ls", "--token-file", path, url=stub.url), 2, words)
+        equal(len(stub.requests), count, "requests with a wrong token")
+
+
+@test("--url counts before KOTA_URL, and a path in it is kept")
+def urls():
+    with Stub(lambda request: reply({"locales": []})) as stub:
+        result = kota("--url", stub.url + "/behind/proxy/", "ls", url="http://127.0.0.1:1")
+        equal((result.status, result.err), (0, ""), "outcome")
+        equal(stub.requests[0].target, "/behind/proxy/v1/locales", "target")
+
+
+@test("a proxy of the environment does not stand between kota and a loopback address")
+def proxies():
+    with Stub(lambda request: reply({"locales": []})) as stub:
+        env = {"http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1"}
+        for url in (stub.url, stub.url.replace("127.0.0.1", "localhost")):
+            result = kota("ls", url=url, env=env)
+            equal((result.status, result.err), (0, ""), url)
+
+
+# ---- what it makes of answers ---------------------------------------------------------------------
+
+PROBLEM = "application/problem+json"
+
+
+@test("a problem is one line with status, title, detail and pointer, and status 1")
+def problems():
+    document = {"type": "about:blank", "title": "Bad input", "status": 400,
+                "detail": "x is 7\nbut\x1b[31m \u009b must not",
+                "errors": [{"pointer": "/points/3", "detail": "x"}]}
+    with Stub(lambda request: reply(document, "400 Bad Request", PROBLEM)) as stub:
+        for args in (["ls"], ["info", "a"], ["height", "a", "1,2"],
+                     ["ray", "a", "0,0,0", "0,0,1"], ["los", "a", "0,0,0", "1,1,1"],
+                     ["profile", "a", "0,0", "1,1", "--samples", "3"], ["put", "a"],
+                     ["pick", "a", "--eye", "1,1,1", "--target", "0,0,0", "--viewport", "6x4",
+                      "--pixel", "1,1"]):
+            fails(kota(*args, url=stub.url), 1, "400 Bad input: x is 7?but?[31m", "(at /points/3)")
+
+
+WRONG_ANSWERS = [
+    ("garbage instead of HTTP", b"\x00\xff\x17garbage\r\n\r\n", ["127.0.0.1"]),
+    ("an empty body", reply(b""), ["not JSON"]),
+    ("a body that is no JSON", reply(b"<html>"), ["not JSON"]),
+    ("JSON with something behind it", reply(b'{"results":[]} x'), ["not JSON"]),
+    ("half a JSON document", reply(b'{"results":[{"status"'), ["not JSON"]),
+    ("a NUL in the document", reply(b'{"results":[]}\0'), ["not JSON"]),
+    ("no results", reply({}), ["no array \"results\""]),
+    ("results that are no array", reply({"results": {}}), ["no array \"results\""]),
+    ("JSON that is no object", reply([1, 2]), ["no array \"results\""]),
+    ("too few results", reply({"results": [{"status": "ok"}]}), ["1 results for 2 items"]),
+    ("too many results", reply({"results": [{}] * 3}), ["3 results for 2 items"]),
+    ("a result that is no object", reply({"results": [{}, 7]}), ["not an object"]),
+    ("a redirect", reply(b"", "302 Found", more="Location: http://127.0.0.1:1/\r\n"), ["302"]),
+    ("an error that is no problem document", reply(b"oops\x1b[2J", "502 Bad Gateway", "text/html"),
+     ["502", "oops?[2J"]),
+    ("an error whose document has no members", reply({}, "503 Busy", PROBLEM), ["503"]),
+    ("an error whose members have wrong types",
+     reply({"title": 7, "detail": [], "errors": "x"}, "500 Error", PROBLEM), ["500"]),
+]
+
+
+def wrong_answer(answer, words):
+    with Stub(lambda request: answer) as stub:
+        fails(kota("height", "a", "1,2", "3,4", "--timeout", "20", url=stub.url), 1, *words)
+
+
+for what, answer, words in WRONG_ANSWERS:
+    case(f"{what} is status 1, one line, and nothing on stdout", wrong_answer, answer, words)
+
+
+@test("other commands check their answers, too")
+def wrong_shapes():
+    with Stub(lambda request: reply([])) as stub:
+        fails(kota("ls", url=stub.url), 1, "no array \"locales\"")
+        fails(kota("info", "a", url=stub.url), 1, "not an object")
+        fails(kota("pick", "a", "--eye", "1,1,1", "--target", "0,0,0", "--viewport", "6x4",
+                   "--pixel", "1,1", url=stub.url), 1, "not an object")
+        fails(kota("profile", "a", "0,0", "1,1", "--samples", "3", url=stub.url), 1, "results")
+
+
+@test("a connection that is closed before or within the answer is status 1")
+def closed():
+    def half(connection, _):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"results\":[")
+
+    for answer in (None, half):
+        with Stub(lambda request, answer=answer: answer) as stub:
+            fails(kota("height", "a", "1,2", url=stub.url), 1, stub.url)
+
+
+@test("nobody listening is status 1 and names the address")
+def refused():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    fails(kota("ls", url=f"http://127.0.0.1:{port}"), 1, f"http://127.0.0.1:{port}")
+
+
+@test("an answer that does not come in time is status 1")
+def too_slow():
+    def never(connection, is_over):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        is_over.wait()
+
+    with Stub(lambda request: never) as stub:
+        fails(kota("ls", "--timeout", "0.2", url=stub.url), 1, "timed out")
+
+
+@test("an answer without end is given up")
+def endless():
+    def flood(connection, is_over):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n")
+        while not is_over.is_set():
+            connection.sendall(b" " * (1 << 20))
+
+    with Stub(lambda request: flood) as stub:
+        fails(kota("ls", url=stub.url), 1, "longer than 268435456 bytes")
+
+
+@test("a bad line of a stream is named, and what was answered before it is whole lines")
+def bad_line():
+    with Stub(heights) as stub:
+        fails(kota("height", "a", stdin=b"1,2\n3,nan\n", url=stub.url), 2, "line 2", "'3,nan'")
+        equal(len(stub.requests), 0, "requests")
+        result = kota("height", "a", stdin=b"1,2\n" * 10000 + b"3;4\n", url=stub.url)
+        equal(result.status, 2, "status")
+        check("line 10001" in result.err, str(result))
+        equal(len(result.lines), 10000, "lines")
+
+
+@test("a call that fails in the midst of a stream leaves whole lines and says how many")
+def late_failure():
+    def answer(request):
+        if len(stub.requests) == 1:
+            return heights(request)
+        return reply({"title": "Gone", "detail": "no more", "status": 404}, "404 Not Found", PROBLEM)
+
+    with Stub(answer) as stub:
+        result = kota("height", "a", stdin=b"1,2\n" * 15000, url=stub.url)
+    equal(result.status, 1, "status")
+    equal(result.err, "kota: after 10000 answered items: 404 Gone: no more\n", "stderr")
+    equal(len(result.lines), 10000, "lines")
+
+
+@test("an empty stream is no request and no fault")
+def empty_stream():
+    with Stub(heights) as stub:
+        result = kota("height", "a", stdin=b"# nothing\n\n", url=stub.url)
+        equal((result.status, result.out, result.err), (0, b"", ""), "outcome")
+        equal(len(stub.requests), 0, "requests")
+
+
+@test("a full disk under stdout is status 1")
+def full_disk():
+    if not os.path.exists("/dev/full"):
+        raise Skip("no /dev/full here")
+    with Stub(heights) as stub, open("/dev/full", "wb") as full:
+        result = kota("height", "a", "1,2", url=stub.url, stdout=full)
+    fails(result, 1, "standard output")
+
+
+# ---- terminal ---------------------------------------------------------------------------------------
+
+def on_terminal(*args, url):
+    """What kota prints when stdout is a terminal (and stdin is one)."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([KOTA, *args], env=clean_environment({"KOTA_URL": url}), stdin=slave,
+                               stdout=slave, stderr=slave)
+    os.close(slave)
+    out = b""
+    while True:
+        try:
+            more = os.read(master, 1 << 16)
+        except OSError:  # Linux says so when the last writer has gone
+            break
+        if not more:
+            break
+        out += more
+    os.close(master)
+    return process.wait(timeout=HANG_SECONDS), out.decode().replace("\r\n", "\n")
+
+
+@test("a terminal gets a table, and JSON lines with --json")
+def terminal():
+    with Stub(heights) as stub:
+        status, text = on_terminal("height", "a", "1,2", "100.25,3", url=stub.url)
+        equal((status, text), (0, "X       Y  STATUS  height\n"
+                                  "1       2  ok      5\n"
+                                  "100.25  3  ok      106.25\n"), "table")
+        status, text = on_terminal("height", "a", "1,2", "--json", url=stub.url)
+        equal((status, json.loads(text)), (0, {"status": "ok", "height": 5, "revision": 7}), "JSON")
+
+
+@test("without points on a terminal kota says so instead of waiting")
+def terminal_input():
+    with Stub(heights) as stub:
+        status, text = on_terminal("height", "a", url=stub.url)
+        equal(status, 2, "status")
+        check(text.startswith("kota: nothing to ask"), text)
+
+
+@test("text of the daemon cannot move a terminal's cursor")
+def terminal_escape():
+    locale = {"id": "a", "title": "\x1b[2Jboo\u0007", "revision": 1, "bounds": None, "layers": []}
+    with Stub(lambda request: reply({"locales": [locale]})) as stub:
+        status, text = on_terminal("ls", url=stub.url)
+    equal(status, 0, "status")
+    check("?[2Jboo?" in text and "\x1b" not in text, repr(text))
+
+
+# ---- the real daemon ---------------------------------------------------------------------------------
+
+_daemon = None
+COLS, ROWS = 65, 33
+
+
+def plane(x, y):
+    return 10 + x / 4 - y / 8
+
+
+def real():
+    """A daemon with a tilted plane of 2 m spacing, uploaded by kota itself."""
+    global _daemon
+    if _daemon is None:
+        _daemon = Daemon()
+        _daemon.url = f"http://127.0.0.1:{_daemon.port}"
+        samples = array.array("f", (plane(2 * c, 2 * r) for r in range(ROWS) for c in range(COLS)))
+        path = os.path.join(_daemon.folder, "plane.f32")
+        with open(path, "wb") as file:
+            samples.tofile(file)
+        for args in (["put", "plane", "--title", "A plane"],
+                     ["put", "plane", "ground", path, "--spacing", "2,2", "--cols", str(COLS),
+                      "--rows", str(ROWS)]):
+            result = kota(*args, url=_daemon.url)
+            check(result.status == 0, f"kota {' '.join(args)}: {result}")
+            equal(result.lines[0]["id"], "plane", "id")
+    return _daemon
+
+
+def asked(*args, stdin=None):
+    result = kota(*args, stdin=stdin, url=real().url)
+    equal((result.status, result.err), (0, ""), f"kota {' '.join(args)}")
+    return result.lines
+
+
+@test("daemon: ls and info show what was put")
+def real_ls():
+    lines = asked("ls")
+    equal([line["id"] for line in lines], ["plane"], "ids")
+    info = asked("info", "plane")[0]
+    equal(info, real().ok("GET", "/v1/locales/plane"), "info")
+    equal(info["layers"][0]["cols"], COLS, "cols")
+
+
+@test("daemon: height answers what the plane says, and outside beyond it")
+def real_height():
+    lines = asked("height", "plane", "1,1", "17.3,20.9", "-1,0", "--fields", "height,normal,cell")
+    near(lines[0]["height"], plane(1, 1), "height", rel=1e-6)
+    near(lines[1]["height"], plane(17.3, 20.9), "height", rel=1e-6)
+    equal(lines[1]["cell"], [8, 10], "cell")
+    equal(lines[2]["status"], "outside", "status")
+
+
+@test("daemon: 10,001 points of a stream are answered as one by one")
+def real_stream():
+    random = rng("stream")
+    points = [(random.uniform(-5, 135), random.uniform(-5, 70)) for _ in range(10001)]
+    text = "".join(f"{x!r} {y!r}\n" for x, y in points)
+    lines = asked("height", "plane", stdin=text.encode())
+    equal(len(lines), len(points), "lines")
+    for i in random.sample(range(len(points)), 20):
+        x, y = points[i]
+        single = real().ok("GET", f"/v1/locales/plane/height?x={x!r}&y={y!r}")
+        equal((lines[i]["status"], lines[i]["height"]), (single["status"], single["height"]),
+              f"point {i}: {x!r} {y!r}")
+
+
+@test("daemon: ray hits the plane where it should, and --trace tells of the way")
+def real_ray():
+    lines = asked("ray", "plane", "20,30,100", "0,0,-2", "20,30,100", "0,0,1")
+    equal([line["status"] for line in lines], ["hit", "miss"], "status")
+    near(lines[0]["t"], (100 - plane(20, 30)) / 2, "t", rel=1e-6)
+    near_all(lines[0]["point"], [20, 30, plane(20, 30)], "point", rel=1e-6)
+    traced = asked("ray", "plane", "1,1,60", "1,0.3,-0.9", "--trace")[0]
+    check(traced["trace"]["boxes"], f"no boxes: {traced}")
+    status, text = on_terminal("ray", "plane", "1,1,60", "1,0.3,-0.9", "--trace", url=real().url)
+    equal(status, 0, "status")
+    check("BOX LEVEL" in text and "cells walked:" in text, text)
+
+
+@test("daemon: pick finds the tile in the middle of the picture")
+def real_pick():
+    x, y = 61.0, 33.0
+    answer = asked("pick", "plane", "--eye", f"{x},{y - 20},80", "--target",
+                   f"{x},{y},{plane(x, y)!r}", "--viewport", "640x480", "--pixel", "320,240",
+                   "--tile-side", "8")[0]
+    equal(answer["status"], "hit", "status")
+    near_all(answer["hit"]["point"], [x, y, plane(x, y)], "point", rel=1e-6)
+    equal([answer["tile"][k] for k in ("column", "row", "side")], [3, 2, 8], "tile")
+
+
+@test("daemon: los and profile agree with the plane")
+def real_sight():
+    lines = asked("los", "plane", "10,10,50", "100,50,50", "10,10,50", "100,50,5")
+    equal([line["visible"] for line in lines], [True, False], "visible")
+    lines = asked("profile", "plane", "0,0", "100,50", "--samples", "11")
+    equal(len(lines), 11, "samples")
+    near(lines[-1]["distance"], math.hypot(100, 50), "distance")
+    near_all(lines[5]["point"], [50, 25, plane(50, 25)], "point", rel=1e-6)
+
+
+@test("daemon: its problems come through with detail and pointer")
+def real_problems():
+    url = real().url
+    fails(kota("height", "nowhere", "1,2", url=url), 1, "404", "nowhere")
+    fails(kota("height", "plane", "1,2", "--layer", "sky", url=url), 1, "422", "sky")
+    fails(kota("height", "plane", "1,2", "--interp", "cubic", url=url), 1, "400", "cubic")
+    fails(kota("pick", "plane", "--eye", "1,1,1", "--target", "1,1,1", "--viewport", "6x4",
+               "--pixel", "1,1", url=url), 1, "422")
+
+
+@test("daemon: every table prints on a terminal")
+def real_tables():
+    camera = ["--eye", "60,0,90", "--target", "60,30,10", "--viewport", "64x48", "--pixel", "32,24"]
+    for args in (["ls"], ["info", "plane"], ["height", "plane", "1,1", "--fields", "height,normal"],
+                 ["ray", "plane", "9,9,99", "0,0,-1"], ["los", "plane", "1,1,50", "9,9,50"],
+                 ["profile", "plane", "0,0", "9,9", "--step", "2"], ["pick", "plane", *camera]):
+        status, text = on_terminal(*args, url=real().url)
+        check(status == 0 and len(text.splitlines()) >= 2 and not text.startswith("{"),
+              f"kota {' '.join(args)}: status {status}\n{text}")
+
+
+def finish():
+    if _daemon:
+        _daemon.stop()
+
+
+run(finish)
