@@ -227,13 +227,12 @@ static enum err_code call_judge(const struct call *call, const struct outgoing *
 {
     const char *text = body->at ? body->at : "";
     const char *end = text;
-    cJSON *document = cJSON_ParseWithLengthOpts(text, body->length + 1, &end, 1);
+    /* cJSON takes a NUL for a blank. */
+    cJSON *document = memchr(text, '\0', body->length)
+                          ? NULL
+                          : cJSON_ParseWithLengthOpts(text, body->length + 1, &end, 1);
     long status = 0;
 
-    if (document && end != text + body->length) { /* a NUL byte ended it early */
-        cJSON_Delete(document);
-        document = NULL;
-    }
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300 && document) {
         *answer = document;
