@@ -154,6 +154,9 @@ help: ## this list
 # the script by the environment.
 DEMO := build/demo
 WORLD ?= $(DEMO)
+ifeq ($(wildcard $(DEMO)),)
+.PHONY: $(DEMO).made
+endif
 
 $(DEMO).made: $(WORLDGEN_SRC) | $(B)/kota-worldgen
 	@echo "making the demo world in $(DEMO)"

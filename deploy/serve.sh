@@ -12,7 +12,7 @@
 
 set -u
 
-DEFAULT_PORT=7420
+DEFAULT_PORT=${DEFAULT_PORT:-7420}
 build=${1:?usage: deploy/serve.sh BUILD-DIR}
 world=${WORLD:?WORLD is not set}
 kota=$build/kota
@@ -40,7 +40,7 @@ if [ -n "${LISTEN:-}" ]; then
     listen=$LISTEN
 elif [ -n "${PORT:-}" ]; then
     listen=127.0.0.1:$PORT
-elif is_taken $DEFAULT_PORT; then
+elif is_taken "$DEFAULT_PORT"; then
     echo "Port $DEFAULT_PORT is taken by another program; using a free one instead" \
         "(PORT=N or LISTEN=HOST:PORT chooses)."
     listen=127.0.0.1:0
@@ -91,7 +91,7 @@ case $host in
 esac
 KOTA_URL=http://$host:$(cat "$folder/port")
 export KOTA_URL
-[ "$KOTA_URL" = "http://127.0.0.1:$DEFAULT_PORT" ] || prefix="KOTA_URL=$KOTA_URL "
+[ "$KOTA_URL" = http://127.0.0.1:7420 ] || prefix="KOTA_URL=$KOTA_URL "
 
 # ---- a few questions aloud ------------------------------------------------------------------------
 
