@@ -16,7 +16,7 @@
 #define TILE_SIDE_MAX 1e9
 
 struct pick_options {
-    const char *eye, *target, *up, *fov, *viewport, *pixel, *tile_side;
+    const char *eye, *target, *up, *fov, *viewport, *pixel, *tile_side, *layer;
 };
 
 /* "1920x1080" */
@@ -70,6 +70,7 @@ static enum err_code pick_body(const struct pick_options *options, cJSON *body, 
     if (options->tile_side && number_count(options->tile_side, 1, TILE_SIDE_MAX, &side, err))
         return err->code;
     if (!batch_add(body, "viewport", batch_numbers(size_px, 2)) ||
+        !batch_add_text(body, "layer", options->layer) ||
         (options->tile_side && !batch_add(body, "tile_side", batch_number(side))))
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     return ERR_OK;
@@ -103,6 +104,7 @@ static enum kota_exit pick_run(struct kota *kota)
                                       {.name = "viewport", .text = &options.viewport},
                                       {.name = "pixel", .text = &options.pixel},
                                       {.name = "tile-side", .text = &options.tile_side},
+                                      {.name = "layer", .text = &options.layer},
                                       {.name = NULL}};
     enum kota_exit done;
     cJSON *body;
@@ -128,6 +130,7 @@ const struct kota_command command_pick = {
             "  --fov DEG         vertical angle of view (60)\n"
             "  --viewport WxH    size of the picture in pixels\n"
             "  --pixel X,Y       from the upper left; a pixel's centre is at +0.5\n"
-            "  --tile-side N     side of a logical tile in cells (1)\n",
+            "  --tile-side N     side of a logical tile in cells (1)\n"
+            "  --layer LAYER     this layer alone, not all of them\n",
     .run = pick_run,
 };

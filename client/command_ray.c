@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 struct ray_options {
-    const char *t_max_text;
+    const char *t_max_text, *layer;
     bool wants_any, wants_trace;
     double t_max; /* INFINITY unless --t-max */
 };
@@ -87,6 +87,7 @@ static cJSON *ray_body(const struct ray_options *options)
     cJSON *body = cJSON_CreateObject();
 
     if (batch_add_text(body, "mode", options->wants_any ? "any" : NULL) &&
+        batch_add_text(body, "layer", options->layer) &&
         (!options->wants_trace || batch_add(body, "trace", cJSON_CreateTrue())))
         return body;
     cJSON_Delete(body);
@@ -97,6 +98,7 @@ static enum kota_exit ray_run(struct kota *kota)
 {
     struct ray_options options = {.t_max = INFINITY};
     const struct args_option own[] = {{.name = "t-max", .text = &options.t_max_text},
+                                      {.name = "layer", .text = &options.layer},
                                       {.name = "any", .flag = &options.wants_any},
                                       {.name = "trace", .flag = &options.wants_trace},
                                       {.name = NULL}};
@@ -134,6 +136,7 @@ const struct kota_command command_ray = {
         "\n"
         "  --t-max T         how far the rays go (without end)\n"
         "  --any             any hit within t_max will do, not the first\n"
+        "  --layer LAYER     this layer alone, not all of them\n"
         "  --trace           the boxes and cells that one ray visited\n",
     .run = ray_run,
 };

@@ -48,15 +48,22 @@ static enum kota_exit los_run(struct kota *kota)
                                 .columns = sizeof(los_headings) / sizeof(los_headings[0]),
                                 .show = los_show};
     struct input input = {.numbers_min = 6, .numbers_max = 6, .words_per_row = 2};
+    const char *layer = NULL;
+    const struct args_option own[] = {{.name = "layer", .text = &layer}, {.name = NULL}};
     enum kota_exit done;
     cJSON *body;
 
-    if (!kota_begin(kota, NULL, 1, SIZE_MAX, &done))
+    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
         return done;
     input.words = kota->words + 1;
     input.word_count = kota->word_count - 1;
     body = cJSON_CreateObject();
-    done = batch_run(kota, &batch, &input, body);
+    if (batch_add_text(body, "layer", layer)) {
+        done = batch_run(kota, &batch, &input, body);
+    } else {
+        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
+        done = kota_failed(kota);
+    }
     cJSON_Delete(body);
     return done;
 }
@@ -66,7 +73,9 @@ const struct kota_command command_los = {
     .synopsis = "ID [X,Y,Z X,Y,Z]…",
     .summary = "whether two points see each other",
     .help = "Without segments they are read from standard input, one a line: six numbers. What is\n"
-            "not visible has the blocking point, and t from 0 to 1 on the way to it.\n",
+            "not visible has the blocking point, and t from 0 to 1 on the way to it.\n"
+            "\n"
+            "  --layer LAYER     this layer alone, not all of them\n",
     .run = los_run,
 };
 

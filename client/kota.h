@@ -40,7 +40,7 @@ struct kota_command {
 };
 
 extern const struct kota_command command_ls, command_info, command_height, command_ray, command_los,
-    command_profile, command_pick, command_put;
+    command_contact, command_profile, command_pick, command_put;
 
 /*
  * The first thing a command does: reads its own options (a table that ends with an empty entry) and

@@ -158,7 +158,7 @@ def heights(request, revision=7):
 
 # ---- help and misuse ------------------------------------------------------------------------------
 
-COMMANDS = ["ls", "info", "height", "ray", "los", "profile", "pick", "put"]
+COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick", "put"]
 
 
 @test("--help lists every command, and every command has a help of its own")
@@ -204,6 +204,9 @@ MISUSES = [
     (["ray", "a", "0,0,0", "0,0"], "exactly 3 numbers"),
     (["ray", "a", "0,0,0", "0,0,1", "--t-max", "inf"], "'inf'"),
     (["los", "a", "0,0,0", "1,1"], "exactly 3 numbers"),
+    (["contact", "a", "1,2"], "exactly 3 numbers"),
+    (["contact", "a", "1,2,3", "--exact"], "--exact needs --clearance"),
+    (["contact", "a", "1,2,3", "--reach-up", "inf"], "--reach-up 'inf'"),
     (["profile", "a", "0,0", "1,1"], "exactly one of --samples and --step"),
     (["profile", "a", "0,0", "1,1", "--samples", "3", "--step", "1"], "exactly one"),
     (["profile", "a", "0,0", "--samples", "3"], "2 to"),
@@ -270,27 +273,33 @@ def chunks():
 def bodies():
     ray = {"status": "miss", "t": None}
     with Stub(lambda request: reply({"revision": 1, "results": [ray] * 2})) as stub:
-        kota("ray", "a", "1,2,3", "0,0,-1", "4,5,6", "1,0,0", "--t-max", "9", "--any", url=stub.url)
+        kota("ray", "a", "1,2,3", "0,0,-1", "4,5,6", "1,0,0", "--t-max", "9", "--any", "--layer",
+             "g", url=stub.url)
         kota("ray", "a", stdin=b"1,2,3,0,0,-1\n4 5 6 1 0 0 2.5\n", url=stub.url)
-        kota("los", "a", "1,2,3", "4,5,6", "7,8,9", "1,1,1", url=stub.url)
+        kota("los", "a", "1,2,3", "4,5,6", "7,8,9", "1,1,1", "--layer", "g", url=stub.url)
+        kota("contact", "a", "1,2,3", "-4,5,6", "--clearance", "2", "--exact", "--layer", "g",
+             url=stub.url)
         kota("profile", "a", "0,0", "-5,1e2", "--step", "0.5", "--layer", "g", url=stub.url)
         kota("pick", "a", "--eye", "1,2,3", "--target", "4,5,6", "--viewport", "640x480", "--pixel",
-             "320.5,7", "--tile-side", "16", "--fov", "45", url=stub.url)
+             "320.5,7", "--tile-side", "16", "--fov", "45", "--layer", "g", url=stub.url)
         bodies = [request.json for request in stub.requests]
         targets = [request.target for request in stub.requests]
-    equal(targets, [f"/v1/locales/a/{name}" for name in ("ray", "ray", "los", "profile", "pick")],
+    equal(targets, [f"/v1/locales/a/{name}" for name in ("ray", "ray", "los", "contact", "profile",
+                                                "pick")],
           "targets")
-    equal(bodies[0], {"mode": "any", "rays": [
+    equal(bodies[0], {"mode": "any", "layer": "g", "rays": [
         {"origin": [1, 2, 3], "direction": [0, 0, -1], "t_max": 9},
         {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 9}]}, "rays")
     equal(bodies[1], {"rays": [{"origin": [1, 2, 3], "direction": [0, 0, -1]},
                                {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 2.5}]}, "rays")
-    equal(bodies[2], {"segments": [{"from": [1, 2, 3], "to": [4, 5, 6]},
+    equal(bodies[2], {"layer": "g", "segments": [{"from": [1, 2, 3], "to": [4, 5, 6]},
                                    {"from": [7, 8, 9], "to": [1, 1, 1]}]}, "segments")
-    equal(bodies[3], {"step": 0.5, "layer": "g", "path": [[0, 0], [-5, 100]]}, "path")
-    equal(bodies[4], {"camera": {"eye": [1, 2, 3], "target": [4, 5, 6], "up": [0, 0, 1],
+    equal(bodies[3], {"clearance": 2, "clearance_mode": "exact", "layer": "g",
+                      "points": [[1, 2, 3], [-4, 5, 6]]}, "points")
+    equal(bodies[4], {"step": 0.5, "layer": "g", "path": [[0, 0], [-5, 100]]}, "path")
+    equal(bodies[5], {"camera": {"eye": [1, 2, 3], "target": [4, 5, 6], "up": [0, 0, 1],
                                  "fov_y_deg": 45},
-                      "viewport": [640, 480], "pixel": [320.5, 7], "tile_side": 16}, "camera")
+                      "viewport": [640, 480], "layer": "g", "pixel": [320.5, 7], "tile_side": 16}, "camera")
 
 
 @test("put sends a file as it is, with its media type and its options in the query")
@@ -640,6 +649,15 @@ def real_pick():
     equal([answer["tile"][k] for k in ("column", "row", "side")], [3, 2, 8], "tile")
 
 
+@test("daemon: contact finds the floor below a point, and stands a camera on it")
+def real_contact():
+    line = asked("contact", "plane", "20,30,90", "--clearance", "2", "--exact")[0]
+    equal(line["status"], "ok", "status")
+    near_all(line["floor"]["point"], [20, 30, plane(20, 30)], "floor", rel=1e-6)
+    near_all(line["placed"], [20, 30, plane(20, 30) + 2], "placed", rel=1e-6)
+    equal(line["ceiling"], None, "ceiling")
+
+
 @test("daemon: los and profile agree with the plane")
 def real_sight():
     lines = asked("los", "plane", "10,10,50", "100,50,50", "10,10,50", "100,50,5")
@@ -665,6 +683,7 @@ def real_tables():
     camera = ["--eye", "60,0,90", "--target", "60,30,10", "--viewport", "64x48", "--pixel", "32,24"]
     for args in (["ls"], ["info", "plane"], ["height", "plane", "1,1", "--fields", "height,normal"],
                  ["ray", "plane", "9,9,99", "0,0,-1"], ["los", "plane", "1,1,50", "9,9,50"],
+                 ["contact", "plane", "9,9,99"],
                  ["profile", "plane", "0,0", "9,9", "--step", "2"], ["pick", "plane", *camera]):
         status, text = on_terminal(*args, url=real().url)
         check(status == 0 and len(text.splitlines()) >= 2 and not text.startswith("{"),

@@ -1,0 +1,115 @@
+/*
+ * kota contact: the floor below points and the ceiling above them.
+ *
+ * On a terminal a row has the status, the floor's height and slope, the ceiling's height, and where
+ * a camera with that clearance would stand; the whole contacts, with their normals and cells, are
+ * in the JSON. Footprints (the plane under a vehicle) are for programs, which ask the daemon.
+ */
+#include "client/batch.h"
+#include "client/number.h"
+
+#include <stdint.h>
+
+struct contact_options {
+    const char *reach_up, *clearance, *layer;
+    bool is_exact;
+};
+
+static cJSON *contact_encode(const void *context, const struct input_row *row)
+{
+    (void)context;
+    return batch_numbers(row->values, 3);
+}
+
+static const char *const contact_headings[] = {"X",     "Y",       "Z",     "STATUS",   "FLOOR",
+                                               "SLOPE", "CEILING", "LAYER", "PLACED AT"};
+
+static void contact_show(const void *context, struct table *table, const struct input_row *row,
+                         const cJSON *result)
+{
+    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(result, "floor");
+    const cJSON *ceiling = cJSON_GetObjectItemCaseSensitive(result, "ceiling");
+
+    (void)context;
+    for (size_t i = 0; i < 3; i++)
+        table_number(table, row->values[i]);
+    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "status"));
+    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(floor, "point"), 2));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "slope_deg"));
+    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ceiling, "point"), 2));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "layer"));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "placed"));
+}
+
+/* Adds a number of metres read from an option, if it is given. */
+static enum err_code add_metres(cJSON *body, const char *name, const char *option, const char *text,
+                                struct err *err)
+{
+    struct err cause;
+    double value;
+
+    if (!text)
+        return ERR_OK;
+    if (number_exact_list(text, &value, 1, &cause))
+        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
+    if (!batch_add(body, name, batch_number(value)))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+static enum err_code contact_body(const struct contact_options *options, cJSON *body,
+                                  struct err *err)
+{
+    if (options->is_exact && !options->clearance)
+        return err_set(err, ERR_BAD_INPUT, "--exact needs --clearance");
+    if (add_metres(body, "reach_up", "reach-up", options->reach_up, err) ||
+        add_metres(body, "clearance", "clearance", options->clearance, err))
+        return err->code;
+    if (!batch_add_text(body, "layer", options->layer) ||
+        !batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+static enum kota_exit contact_run(struct kota *kota)
+{
+    const struct batch batch = {.call = "/contact",
+                                .member = "points",
+                                .encode = contact_encode,
+                                .headings = contact_headings,
+                                .columns = sizeof(contact_headings) / sizeof(contact_headings[0]),
+                                .show = contact_show};
+    struct contact_options options = {0};
+    const struct args_option own[] = {{.name = "reach-up", .text = &options.reach_up},
+                                      {.name = "clearance", .text = &options.clearance},
+                                      {.name = "exact", .flag = &options.is_exact},
+                                      {.name = "layer", .text = &options.layer},
+                                      {.name = NULL}};
+    struct input input = {.numbers_min = 3, .numbers_max = 3, .words_per_row = 1};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+        return done;
+    input.words = kota->words + 1;
+    input.word_count = kota->word_count - 1;
+    body = cJSON_CreateObject();
+    done = contact_body(&options, body, &kota->err) ? kota_misused(kota)
+                                                    : batch_run(kota, &batch, &input, body);
+    cJSON_Delete(body);
+    return done;
+}
+
+const struct kota_command command_contact = {
+    .name = "contact",
+    .synopsis = "ID [X,Y,Z…]",
+    .summary = "the floor below points and the ceiling above",
+    .help = "Without points they are read from standard input, one a line: three numbers.\n"
+            "\n"
+            "  --reach-up M      ground up to M metres above a point counts as its floor (0)\n"
+            "  --clearance M     where something M metres above the floor would stand: it is only\n"
+            "                    raised, never lowered; ground above the point counts, too\n"
+            "  --exact           with --clearance: exactly that far above the floor\n"
+            "  --layer LAYER     this layer alone, not all of them\n",
+    .run = contact_run,
+};
