@@ -1,5 +1,5 @@
-"""The command line client `kota`: against a stub that answers as told (also wrongly, slowly or not at
-all), and against the real daemon.
+"""The command line client `kota`: against a stub that answers as told (also wrongly, slowly or not
+at all), and against the real daemon.
 """
 import array
 import json
@@ -156,7 +156,7 @@ def heights(request, revision=7):
         {"status": "ok", "height": x + 2 * y} for x, y in points]})
 
 
-# ---- help and misuse ------------------------------------------------------------------------------
+# ---- help and misuse -----------------------------------------------------------------------------
 
 COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick", "put"]
 
@@ -212,7 +212,8 @@ MISUSES = [
     (["profile", "a", "0,0", "--samples", "3"], "2 to"),
     (["profile", "a", "0,0", "1,1", "--samples", "2.5"], "'2.5'"),
     (["pick", "a", "--eye", "0,0,1"], "--target is missing"),
-    (["pick", "a", "--eye", "0,0,1", "--target", "1,1,0", "--pixel", "1,1"], "--viewport is missing"),
+    (["pick", "a", "--eye", "0,0,1", "--target", "1,1,0", "--pixel", "1,1"],
+     "--viewport is missing"),
     (["pick", "a", "--eye", "0,0,1", "--target", "1,1,0", "--pixel", "1,1", "--viewport", "640"],
      "'640'"),
     (["pick", "a", "--eye", "0,0", "--target", "1,1,0", "--pixel", "1,1", "--viewport", "6x4"],
@@ -233,7 +234,7 @@ def misuse():
         equal(len(stub.requests), 0, "requests")
 
 
-# ---- what it sends ----------------------------------------------------------------------------------
+# ---- what it sends -------------------------------------------------------------------------------
 
 @test("points of the command line go out in one request, without losing a bit")
 def points_exact():
@@ -291,7 +292,8 @@ def bodies():
         {"origin": [1, 2, 3], "direction": [0, 0, -1], "t_max": 9},
         {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 9}]}, "rays")
     equal(bodies[1], {"rays": [{"origin": [1, 2, 3], "direction": [0, 0, -1]},
-                               {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 2.5}]}, "rays")
+                               {"origin": [4, 5, 6], "direction": [1, 0, 0], "t_max": 2.5}]},
+          "rays")
     equal(bodies[2], {"layer": "g", "segments": [{"from": [1, 2, 3], "to": [4, 5, 6]},
                                    {"from": [7, 8, 9], "to": [1, 1, 1]}]}, "segments")
     equal(bodies[3], {"clearance": 2, "clearance_mode": "exact", "layer": "g",
@@ -299,7 +301,8 @@ def bodies():
     equal(bodies[4], {"step": 0.5, "layer": "g", "path": [[0, 0], [-5, 100]]}, "path")
     equal(bodies[5], {"camera": {"eye": [1, 2, 3], "target": [4, 5, 6], "up": [0, 0, 1],
                                  "fov_y_deg": 45},
-                      "viewport": [640, 480], "layer": "g", "pixel": [320.5, 7], "tile_side": 16}, "camera")
+                      "viewport": [640, 480], "layer": "g", "pixel": [320.5, 7],
+                      "tile_side": 16}, "camera")
 
 
 @test("put sends a file as it is, with its media type and its options in the query")
@@ -369,7 +372,7 @@ def proxies():
             equal((result.status, result.err), (0, ""), url)
 
 
-# ---- what it makes of answers ---------------------------------------------------------------------
+# ---- what it makes of answers --------------------------------------------------------------------
 
 PROBLEM = "application/problem+json"
 
@@ -483,7 +486,8 @@ def late_failure():
     def answer(request):
         if len(stub.requests) == 1:
             return heights(request)
-        return reply({"title": "Gone", "detail": "no more", "status": 404}, "404 Not Found", PROBLEM)
+        document = {"title": "Gone", "detail": "no more", "status": 404}
+        return reply(document, "404 Not Found", PROBLEM)
 
     with Stub(answer) as stub:
         result = kota("height", "a", stdin=b"1,2\n" * 15000, url=stub.url)
@@ -509,7 +513,7 @@ def full_disk():
     fails(result, 1, "standard output")
 
 
-# ---- terminal ---------------------------------------------------------------------------------------
+# ---- terminal ------------------------------------------------------------------------------------
 
 def on_terminal(*args, url):
     """What kota prints when stdout is a terminal (and stdin is one)."""
@@ -558,7 +562,7 @@ def terminal_escape():
     check("?[2Jboo?" in text and "\x1b" not in text, repr(text))
 
 
-# ---- the real daemon ---------------------------------------------------------------------------------
+# ---- the real daemon -----------------------------------------------------------------------------
 
 _daemon = None
 COLS, ROWS = 65, 33

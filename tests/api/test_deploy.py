@@ -27,7 +27,7 @@ def write_script(path, text):
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
 
-# ---- install-deps.sh ------------------------------------------------------------------------------
+# ---- install-deps.sh -----------------------------------------------------------------------------
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
          "libcurl4-openssl-dev", "python3", "python3-yaml"]
@@ -173,7 +173,7 @@ def deps_unknown():
         equal((status, text.startswith("usage:")), (2, True), text)
 
 
-# ---- serve.sh -----------------------------------------------------------------------------------------
+# ---- serve.sh ------------------------------------------------------------------------------------
 
 class Serving:
     """deploy/serve.sh with its output in a file."""
@@ -240,7 +240,8 @@ def make_world(folder):
 def serve_world():
     with tempfile.TemporaryDirectory() as folder:
         with Serving(WORLD=make_world(folder), LISTEN="127.0.0.1:0") as serving:
-            url = serving.wait_for(r"kotad serves \S+ at (http://127\.0\.0\.1:\d+) - Ctrl-C").group(1)
+            said = serving.wait_for(r"kotad serves \S+ at (http://127\.0\.0\.1:\d+) - Ctrl-C")
+            url = said.group(1)
             text = serving.text()
             for command in ("ls", "height slope 80,80", "ray slope 80,0,", "pick slope --eye "):
                 check(re.search(rf"^\$ KOTA_URL={url} \S+/kota {re.escape(command)}", text, re.M),
