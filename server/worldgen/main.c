@@ -254,8 +254,11 @@ int main(int argc, char **argv)
             return EXIT_SUCCESS;
         }
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (!strcmp(argv[1], commands[i].name))
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (!strcmp(argv[1], commands[i].name)) {
+            argv[1] = argv[0]; /* getopt names the program by it */
             return commands[i].run(argc - 1, argv + 1);
+        }
+    }
     return complain("there is no command %s", argv[1]);
 }

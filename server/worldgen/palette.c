@@ -37,14 +37,16 @@ static double slope_of(struct vec3 normal)
 
 static struct colour alpine(struct vec3 at, struct vec3 normal, double h)
 {
-    const struct colour meadow = {0.19, 0.235, 0.075}, moor = {0.215, 0.195, 0.095};
-    const struct colour forest = {0.040, 0.075, 0.030}, rock = {0.215, 0.195, 0.175};
+    const struct colour meadow = {0.165, 0.190, 0.070}, moor = {0.215, 0.195, 0.095};
+    const struct colour spruce = {0.030, 0.054, 0.024}, larch = {0.075, 0.090, 0.032};
+    const struct colour rock = {0.215, 0.195, 0.175};
     const struct colour dark_rock = {0.115, 0.108, 0.104}, scree = {0.330, 0.310, 0.285};
     const struct colour snow = {0.86, 0.89, 0.94};
     double slope = slope_of(normal), coarse = patches(at, 260, 901), fine = patches(at, 30, 902);
     double bands = patches((struct vec3){at.z + 0.10 * at.x, 0.05 * at.y, 0}, 26, 903);
     struct colour ground = colour_mix(meadow, moor, smooth_step(0.15, 0.6, h + 0.25 * coarse));
     struct colour stone = colour_mix(rock, dark_rock, smooth_step(-0.35, 0.35, bands + 0.4 * fine));
+    struct colour forest = colour_mix(spruce, larch, smooth_step(-0.3, 0.5, coarse + fine));
 
     ground = colour_mix(ground, forest,
                         smooth_step(0.50, 0.36, h + 0.13 * coarse + 0.05 * fine) *

@@ -1,7 +1,7 @@
 /*
  * Pictures as files: reads a locale, chooses a view when none is given, draws, encodes.
  *
- * The view that nobody asked for stands over the field's south-west, as high as its summits and
+ * The view that nobody asked for stands over the field's south-west, higher than its summits and
  * no lower than 60 m above the ground, and looks down over the middle: it shows most of any
  * terrain.
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 const struct picture_options picture_options_default = {.sun = {-0.72, 0.22, 0.46},
-                                                        .fov_y_deg = 42};
+                                                        .fov_y_deg = 46};
 
 static struct camera view_of(const struct heightfield *field, const struct picture_options *options)
 {
@@ -26,9 +26,10 @@ static struct camera view_of(const struct heightfield *field, const struct pictu
     heightfield_bounds(field, &box);
     size = vec3_sub(box.max, box.min);
     if (!options->has_target)
-        camera.target = vec3_add(box.min, (struct vec3){size.x / 2, size.y / 2, size.z * 0.25});
+        camera.target =
+            vec3_add(box.min, (struct vec3){size.x * 0.55, size.y * 0.55, size.z * 0.2});
     if (!options->has_eye) {
-        camera.eye = vec3_add(box.min, (struct vec3){size.x * 0.06, size.y * 0.10, size.z * 1.05});
+        camera.eye = vec3_add(box.min, (struct vec3){size.x * 0.03, size.y * 0.05, size.z * 1.3});
         heightfield_height(field, (struct vec2){camera.eye.x, camera.eye.y}, INTERPOLATION_BILINEAR,
                            &ground);
         if (ground.status == GROUND_OK && camera.eye.z < ground.height_m + 60)
