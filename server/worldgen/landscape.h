@@ -18,11 +18,11 @@ enum { LANDSCAPE_COUNT = 3, LANDSCAPE_SIZE_MIN = 128, LANDSCAPE_SIZE_MAX = 8192 
 typedef enum err_code (*landscape_maker)(uint32_t size, uint32_t seed, uint32_t threads,
                                          struct grid *out, struct err *err);
 
-/* alpine, 4096 m square, 0..900 m, rivers */
+/* alpine relief with river valleys, 4096 m square, 0..900 m */
 enum err_code highlands_make(uint32_t size, uint32_t seed, uint32_t threads, struct grid *out,
                              struct err *err);
 
-/* an archipelago, 3072 m square, from -45 m */
+/* an archipelago, 3072 m square, sea floor down to about -60 m */
 enum err_code islands_make(uint32_t size, uint32_t seed, uint32_t threads, struct grid *out,
                            struct err *err);
 
