@@ -46,9 +46,8 @@ static void start_reading(struct http_connection *connection);
 
 bool http_connection_takes_input(const struct http_connection *connection)
 {
-    return (connection->state == HTTP_CONNECTION_HEAD ||
-            connection->state == HTTP_CONNECTION_BODY) &&
-           !connection->close_after && connection->output.bytes < OUTPUT_STOP_BYTES;
+    return connection->state <= HTTP_CONNECTION_DISCARD && !connection->close_after &&
+           connection->output.bytes < OUTPUT_STOP_BYTES;
 }
 
 /* ---- closing ----------------------------------------------------------------------------------
@@ -308,12 +307,19 @@ static void stop_reading(struct http_connection *connection)
 /* ---- after each turn ---------------------------------------------------------------------------
  */
 
+/* Nothing of a request has come that is not answered. */
+static bool is_between_requests(const struct http_connection *connection)
+{
+    return connection->state == HTTP_CONNECTION_DISCARD ||
+           (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0);
+}
+
 /* The peer sends no more: what is incomplete stays so. */
 static void end_of_input(struct http_connection *connection)
 {
     struct err err;
 
-    if (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0) {
+    if (is_between_requests(connection)) {
         connection->close_after = true;
         return;
     }
@@ -332,7 +338,7 @@ static void set_deadlines(struct http_connection *connection)
         /* set once */
     } else if (!http_connection_takes_input(connection)) {
         connection->read_deadline_ms = 0;
-    } else if (connection->state == HTTP_CONNECTION_BODY) {
+    } else if (connection->state != HTTP_CONNECTION_HEAD) {
         connection->read_deadline_ms = connection->body_since_ms + limits->body_ms +
                                        connection->body_received / BODY_BYTES_PER_MS;
     } else if (connection->pending_length) {
@@ -440,8 +446,7 @@ void http_connection_drain(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
 
-    if (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0 &&
-        connection->output.bytes == 0) {
+    if (is_between_requests(connection) && connection->output.bytes == 0) {
         http_connection_close(connection);
     } else if (connection->state == HTTP_CONNECTION_LINGER) {
         connection->read_deadline_ms = uv_now(&loop->uv) + LINGER_DRAINING_MS;

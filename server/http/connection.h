@@ -15,9 +15,11 @@
 struct http_loop;
 struct http_request;
 
+/* The first three take input. */
 enum http_connection_state {
     HTTP_CONNECTION_HEAD,     /* waits for a request, or for the rest of its head */
     HTTP_CONNECTION_BODY,     /* waits for the rest of a body */
+    HTTP_CONNECTION_DISCARD,  /* answered; drops the body before the next request */
     HTTP_CONNECTION_HANDLING, /* the application has the request */
     HTTP_CONNECTION_LINGER,   /* answered and shut down; what still comes is dropped */
     HTTP_CONNECTION_CLOSED    /* uv_close was called */
@@ -43,6 +45,7 @@ struct http_connection {
     uint64_t head_since_ms; /* first byte of an incomplete head; 0: none */
     uint64_t body_since_ms;
     uint64_t body_received;                       /* bytes on the wire, framing included */
+    uint64_t discard_bytes;                       /* length of the body that is dropped */
     uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
 
     char *pending; /* read but not taken yet; begins with the head that head describes */

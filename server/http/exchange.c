@@ -9,13 +9,14 @@
  * so it need not be paused, and where it disagrees about the end the request is refused.
  *
  * A request that is refused before its body (unknown path, wrong method, no authority) is answered
- * at once and the connection closed if the body is large, chunked or waits for 100 Continue; a
- * small body is read and dropped first, so that the connection can be kept.
+ * at once. If the body is small it is read and dropped after that, and the connection kept; if it
+ * is large, chunked or waits for 100 Continue, the connection closes.
  *
  * One request at a time: while the application has one, nothing is taken. Answers are therefore
  * in order by construction.
  *
- * Invariant: connection->request is the request being read or handled; it is NULL in state HEAD.
+ * Invariant: connection->request is the request being read or handled; it is NULL in
+ * the states HEAD and DISCARD.
  */
 #include "http/exchange.h"
 
@@ -95,8 +96,6 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 {
     struct http_request *request = parser->data;
 
-    if (request->is_discarding)
-        return 0;
     return http_request_append_body(request, at, length, request->body_error) ? -1 : 0;
 }
 
@@ -114,12 +113,13 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
     const struct http_server *server = request->loop->server;
     int status = request->reply.status;
     bool is_probe = request->route && request->route->is_probe;
+    bool is_failed = status >= 500 && request->is_begun;
     bool is_slow = server->slow_request_ms && us > (uint64_t)server->slow_request_ms * 1000;
     struct span path = request->target.path;
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char *name = "-";
 
-    if (!(server->access_log && !is_probe) && status < 500 && !is_slow)
+    if (!(server->access_log && !is_probe) && !is_failed && !is_slow)
         return;
     if (!path.at)
         path = (struct span){"-", 1};
@@ -128,7 +128,7 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
             name = names[i];
     if (request->head.is_head || request->head.is_options)
         name = request->head.is_head ? "HEAD" : "OPTIONS";
-    log_write(status >= 500 || is_slow ? LOG_WARN : LOG_INFO, request->id,
+    log_write(is_failed || is_slow ? LOG_WARN : LOG_INFO, request->id,
               "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
               path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES, path.at,
               status, bytes, us, is_slow ? " slow" : "");
@@ -425,6 +425,22 @@ static enum err_code parse_head(struct http_connection *connection, struct http_
     return ERR_OK;
 }
 
+/* Answers now. A small body is read and dropped after that, for any other the connection ends. */
+static void refuse_body(struct http_connection *connection, struct http_request *request,
+                        bool waits_for_continue)
+{
+    connection->discard_bytes = request->head.content_length;
+    connection->linger_after = true;
+    if (waits_for_continue || request->head.is_chunked ||
+        request->head.content_length > DISCARD_BYTES_MAX)
+        connection->close_after = true;
+    complete(request);
+    if (connection->close_after)
+        return;
+    connection->linger_after = false;
+    connection->state = HTTP_CONNECTION_DISCARD;
+}
+
 /* The head is accepted or refused and there is a body to come (or not). */
 static void go_on(struct http_connection *connection, struct http_request *request,
                   bool is_answered, bool more_bytes_follow)
@@ -440,15 +456,13 @@ static void go_on(struct http_connection *connection, struct http_request *reque
             dispatch(connection, request);
         return;
     }
-    if (is_answered && (waits || head->is_chunked || head->content_length > DISCARD_BYTES_MAX)) {
-        connection->close_after = connection->linger_after = true;
-        complete(request);
-        return;
-    }
-    request->is_discarding = is_answered;
-    connection->state = HTTP_CONNECTION_BODY;
     connection->body_received = 0;
     connection->body_since_ms = uv_now(&request->loop->uv);
+    if (is_answered) {
+        refuse_body(connection, request, waits);
+        return;
+    }
+    connection->state = HTTP_CONNECTION_BODY;
     if (waits && !more_bytes_follow && !http_answer_continue(connection))
         connection->close_after = true;
 }
@@ -562,11 +576,29 @@ static size_t feed_body(struct http_connection *connection, const char *at, size
         return 0;
     }
     connection->body_received += used;
-    if (is_last && request->is_discarding)
-        complete(request);
-    else if (is_last)
+    if (is_last)
         dispatch(connection, request);
     return used;
+}
+
+static size_t feed_discarded(struct http_connection *connection, size_t length)
+{
+    uint64_t left = connection->discard_bytes - connection->body_received;
+    size_t used = length < left ? length : (size_t)left;
+
+    connection->body_received += used;
+    if (connection->body_received == connection->discard_bytes)
+        connection->state = HTTP_CONNECTION_HEAD;
+    return used;
+}
+
+static size_t feed(struct http_connection *connection, const char *at, size_t length)
+{
+    if (connection->state == HTTP_CONNECTION_HEAD)
+        return feed_head(connection, at, length);
+    if (connection->state == HTTP_CONNECTION_BODY)
+        return feed_body(connection, at, length);
+    return feed_discarded(connection, length);
 }
 
 size_t http_exchange_feed(struct http_connection *connection, const char *at, size_t length)
@@ -574,9 +606,7 @@ size_t http_exchange_feed(struct http_connection *connection, const char *at, si
     size_t used = 0;
 
     while (used < length && http_connection_takes_input(connection)) {
-        size_t taken = connection->state == HTTP_CONNECTION_HEAD
-                           ? feed_head(connection, at + used, length - used)
-                           : feed_body(connection, at + used, length - used);
+        size_t taken = feed(connection, at + used, length - used);
 
         if (taken == 0)
             break;

@@ -79,7 +79,7 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->media_type = (struct span){"", 0};
     memset(&request->chunks, 0, offsetof(struct http_chunks, line));
     request->is_head_parsed = request->is_message_done = request->is_trailer = false;
-    request->is_discarding = request->wants_keep_alive = request->is_begun = false;
+    request->wants_keep_alive = request->is_begun = false;
     request->is_returned = request->is_deferred = request->is_finished = false;
     request->peer_is_loopback = false;
     request->user = NULL;

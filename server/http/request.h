@@ -48,7 +48,6 @@ struct http_request {
     struct http_chunks chunks;
 
     bool is_head_parsed, is_message_done, is_trailer; /* set by llhttp's callbacks */
-    bool is_discarding; /* already answered; the body is read and dropped */
     bool wants_keep_alive;
     bool is_begun;    /* request_begin was called */
     bool is_returned; /* the handler has returned */
