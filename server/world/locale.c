@@ -1,0 +1,258 @@
+/*
+ * Locales as values.
+ *
+ * Problem: a reader must see one consistent locale for as long as it works on a request, while the
+ * writer replaces layers and manifests.
+ * Approach: a locale is never changed after it was made. A change copies the small head (manifest,
+ * layer pointers) and shares every layer it does not touch; a changed triangulation wraps the same
+ * tiles anew.
+ * Invariants: layer ids differ; every field is split as the manifest says; bounds are the box of
+ * all layers' boxes; memory_bytes sums the layers (locale_validate).
+ */
+#include "world/locale.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct locale_manifest locale_manifest_default = {
+    .gravity = {0, 0, -1},
+    .placement = {.rotation = {0, 0, 0, 1}},
+    .open_sky = true,
+    .triangulation = TRIANGULATION_ANTI,
+};
+
+enum { UNIT_TOLERANCE_PPM = 1 }; /* how far from length 1 a unit vector may be: 1e-6 */
+
+static bool is_unit(double length)
+{
+    return length >= 1 - UNIT_TOLERANCE_PPM * 1e-6 && length <= 1 + UNIT_TOLERANCE_PPM * 1e-6;
+}
+
+enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err)
+{
+    double *q = manifest->placement.rotation;
+    double length = vec3_length(manifest->gravity);
+
+    if (!is_unit(length)) {
+        err_set(err, ERR_UNPROCESSABLE, "gravity must be a unit vector, its length is %.17g",
+                length);
+        return err_at(err, "/gravity");
+    }
+    if (length != 1)
+        manifest->gravity = vec3_scale(manifest->gravity, 1 / length);
+    length = hypot(hypot(q[0], q[1]), hypot(q[2], q[3]));
+    if (!is_unit(length)) {
+        err_set(err, ERR_UNPROCESSABLE, "rotation must be a unit quaternion, its length is %.17g",
+                length);
+        return err_at(err, "/placement/rotation");
+    }
+    if (length != 1)
+        for (int i = 0; i < 4; i++)
+            q[i] /= length;
+    if (!vec3_is_finite(manifest->placement.translation)) {
+        err_set(err, ERR_BAD_INPUT, "translation must be finite");
+        return err_at(err, "/placement/translation");
+    }
+    if (manifest->has_geo && !(fabs(manifest->geo_lat_deg) <= 90)) {
+        err_limit(err, ERR_BAD_INPUT, 90, manifest->geo_lat_deg, "lat %.17g is outside -90..90",
+                  manifest->geo_lat_deg);
+        return err_at(err, "/geo/lat");
+    }
+    if (manifest->has_geo && !(fabs(manifest->geo_lng_deg) <= 180)) {
+        err_limit(err, ERR_BAD_INPUT, 180, manifest->geo_lng_deg, "lng %.17g is outside -180..180",
+                  manifest->geo_lng_deg);
+        return err_at(err, "/geo/lng");
+    }
+    return ERR_OK;
+}
+
+static struct locale *locale_allocate(const char *id, size_t layers_max, struct err *err)
+{
+    struct locale *locale = calloc(1, sizeof *locale);
+
+    if (locale && layers_max > 0)
+        locale->layers = calloc(layers_max, sizeof(struct layer *));
+    if (!locale || (layers_max > 0 && !locale->layers)) {
+        free(locale);
+        err_set(err, ERR_NO_MEMORY, "no memory for locale %s", id);
+        return NULL;
+    }
+    memcpy(locale->id, id, strlen(id) + 1);
+    locale->refs = 1;
+    return locale;
+}
+
+struct locale *locale_create(const char *id, const struct locale_manifest *manifest,
+                             struct err *err)
+{
+    struct locale *locale;
+
+    CHECK(world_id_is_valid(id, strlen(id)));
+    locale = locale_allocate(id, 0, err);
+    if (!locale)
+        return NULL;
+    locale->revision = 1;
+    locale->manifest = *manifest;
+    locale->memory_bytes = sizeof *locale;
+    return locale;
+}
+
+static void box_include(bool *has, struct box3 *box, struct box3 other)
+{
+    if (!*has) {
+        *has = true;
+        *box = other;
+        return;
+    }
+    box->min.x = fmin(box->min.x, other.min.x);
+    box->min.y = fmin(box->min.y, other.min.y);
+    box->min.z = fmin(box->min.z, other.min.z);
+    box->max.x = fmax(box->max.x, other.max.x);
+    box->max.y = fmax(box->max.y, other.max.y);
+    box->max.z = fmax(box->max.z, other.max.z);
+}
+
+static void locale_measure(const struct locale *locale, bool *has_bounds, struct box3 *bounds,
+                           uint64_t *memory_bytes)
+{
+    *has_bounds = false;
+    *bounds = (struct box3){{0, 0, 0}, {0, 0, 0}};
+    *memory_bytes = sizeof *locale;
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        struct box3 box;
+
+        if (heightfield_bounds(locale->layers[i]->field, &box))
+            box_include(has_bounds, bounds, box);
+        *memory_bytes += locale->layers[i]->memory_bytes;
+    }
+}
+
+/* The layer itself, or one over the same samples that is split the wanted way. */
+static struct layer *layer_split(struct layer *layer, enum triangulation triangulation,
+                                 struct err *err)
+{
+    struct heightfield *field;
+
+    if (heightfield_spec(layer->field)->triangulation == triangulation)
+        return layer_ref(layer);
+    field = heightfield_with_triangulation(layer->field, triangulation, err);
+    return field ? layer_create_heightfield(layer->id, field, err) : NULL;
+}
+
+/* Fills the layers of a new locale; false when one could not be made. */
+static bool locale_fill(struct locale *next, const struct locale *locale, struct layer *put,
+                        const char *dropped, struct err *err)
+{
+    bool is_placed = put == NULL;
+
+    for (size_t i = 0; i < locale->layer_count || !is_placed; i++) {
+        struct layer *layer = i < locale->layer_count ? locale->layers[i] : put;
+        struct layer *split;
+
+        if (layer == put || (put && strcmp(layer->id, put->id) == 0)) {
+            layer = put;
+            is_placed = true;
+        } else if (dropped && strcmp(layer->id, dropped) == 0) {
+            continue;
+        }
+        split = layer_split(layer, next->manifest.triangulation, err);
+        if (!split)
+            return false;
+        next->layers[next->layer_count++] = split;
+    }
+    return true;
+}
+
+struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
+                           struct layer *put, const char *dropped, struct err *err)
+{
+    struct locale *next;
+
+    if (put && !locale_layer(locale, put->id) && locale->layer_count >= LOCALE_LAYERS_MAX) {
+        err_limit(err, ERR_TOO_LARGE, LOCALE_LAYERS_MAX, (double)(locale->layer_count + 1),
+                  "a locale takes %d layers, %s is full", LOCALE_LAYERS_MAX, locale->id);
+        return NULL;
+    }
+    next = locale_allocate(locale->id, locale->layer_count + 1, err);
+    if (!next)
+        return NULL;
+    next->revision = locale->revision + 1;
+    next->manifest = manifest ? *manifest : locale->manifest;
+    if (!locale_fill(next, locale, put, dropped, err)) {
+        locale_unref(next);
+        return NULL;
+    }
+    locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
+    return next;
+}
+
+struct locale *locale_ref(struct locale *locale)
+{
+    __atomic_fetch_add(&locale->refs, 1, __ATOMIC_RELAXED);
+    return locale;
+}
+
+void locale_unref(struct locale *locale)
+{
+    if (!locale || __atomic_fetch_sub(&locale->refs, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    for (size_t i = 0; i < locale->layer_count; i++)
+        layer_unref(locale->layers[i]);
+    free(locale->layers);
+    free(locale);
+}
+
+const struct layer *locale_layer(const struct locale *locale, const char *id)
+{
+    for (size_t i = 0; i < locale->layer_count; i++)
+        if (strcmp(locale->layers[i]->id, id) == 0)
+            return locale->layers[i];
+    return NULL;
+}
+
+static bool layers_validate(const struct locale *locale, struct err *err)
+{
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        const struct layer *layer = locale->layers[i];
+
+        if (!world_id_is_valid(layer->id, strlen(layer->id)) ||
+            locale_layer(locale, layer->id) != layer) {
+            err_set(err, ERR_INTERNAL, "%s: layer id \"%s\" is wrong or double", locale->id,
+                    layer->id);
+            return false;
+        }
+        if (heightfield_spec(layer->field)->triangulation != locale->manifest.triangulation) {
+            err_set(err, ERR_INTERNAL, "%s/%s is split another way than its locale", locale->id,
+                    layer->id);
+            return false;
+        }
+        if (!heightfield_validate(layer->field, err))
+            return false;
+    }
+    return true;
+}
+
+bool locale_validate(const struct locale *locale, struct err *err)
+{
+    struct locale_manifest manifest = locale->manifest;
+    struct box3 bounds;
+    bool has_bounds;
+    uint64_t memory_bytes;
+
+    if (!world_id_is_valid(locale->id, strlen(locale->id)) || locale->revision == 0) {
+        err_set(err, ERR_INTERNAL, "locale \"%s\" at revision %llu: id or revision is wrong",
+                locale->id, (unsigned long long)locale->revision);
+        return false;
+    }
+    if (locale_manifest_check(&manifest, err) || !layers_validate(locale, err))
+        return false;
+    locale_measure(locale, &has_bounds, &bounds, &memory_bytes);
+    if (has_bounds != locale->has_bounds || memory_bytes != locale->memory_bytes ||
+        memcmp(&bounds, &locale->bounds, sizeof bounds) != 0) {
+        err_set(err, ERR_INTERNAL, "%s: bounds or bytes are not those of its layers", locale->id);
+        return false;
+    }
+    return true;
+}

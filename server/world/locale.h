@@ -1,0 +1,74 @@
+/*
+ * A locale: one terrain with its own frame, as it stood at one revision. Immutable and counted; an
+ * edit makes a new one that shares the layers it did not touch.
+ */
+#ifndef KOTA_WORLD_LOCALE_H
+#define KOTA_WORLD_LOCALE_H
+
+#include "world/layer.h"
+
+enum {
+    LOCALE_TITLE_BYTES_MAX = 256,
+    LOCALE_LAYERS_MAX = 64 /* every ray looks at each of them */
+};
+
+/* Locale to world: p_world = rotation · p + translation. */
+struct placement {
+    struct vec3 translation;
+    double rotation[4]; /* unit quaternion x, y, z, w */
+};
+
+struct locale_manifest {
+    char title[LOCALE_TITLE_BYTES_MAX + 1]; /* UTF-8, "" when there is none */
+    struct vec3 gravity;                    /* unit vector */
+    struct placement placement;
+    bool open_sky; /* no ceiling is needed to be inside */
+    enum triangulation triangulation;
+    bool has_geo; /* where on the Earth the frame's origin is */
+    double geo_lat_deg, geo_lng_deg;
+};
+
+extern const struct locale_manifest locale_manifest_default;
+
+struct locale {
+    char id[WORLD_ID_MAX + 1];
+    uint64_t revision; /* 1 for a new one; each committed change adds one */
+    struct locale_manifest manifest;
+    struct layer **layers; /* in the order of their first upload */
+    size_t layer_count;
+    bool has_bounds; /* some layer has data */
+    struct box3 bounds;
+    uint64_t memory_bytes;
+    uint32_t refs; /* atomic */
+};
+
+/*
+ * ERR_BAD_INPUT or ERR_UNPROCESSABLE, with a pointer, when a manifest cannot be: a gravity or
+ * rotation that is no unit vector (1e-6; what passes is normalised in place), a place off the
+ * Earth.
+ */
+enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err);
+
+/* A locale without layers. NULL and ERR_NO_MEMORY. */
+struct locale *locale_create(const char *id, const struct locale_manifest *manifest,
+                             struct err *err);
+
+/*
+ * The next revision of a locale: with another manifest (NULL: the same), with `put` added or in the
+ * place of the layer of that id, and without the layer `dropped` (each may be NULL). Fields are
+ * wrapped anew where the triangulation differs. Takes nothing; NULL and ERR_NO_MEMORY, or
+ * ERR_TOO_LARGE over LOCALE_LAYERS_MAX.
+ */
+struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
+                           struct layer *put, const char *dropped, struct err *err);
+
+struct locale *locale_ref(struct locale *locale);
+void locale_unref(struct locale *locale); /* NULL is fine */
+
+/* NULL when there is none. */
+const struct layer *locale_layer(const struct locale *locale, const char *id);
+
+/* Recomputes what must hold: ids, bounds, bytes, triangulations, each heightfield. O(samples). */
+bool locale_validate(const struct locale *locale, struct err *err);
+
+#endif

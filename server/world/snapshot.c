@@ -1,0 +1,124 @@
+/*
+ * Snapshots: a sorted array of counted locales. A change copies the array of pointers (a thousand
+ * locales are 8 KiB) and shares all locales but one.
+ */
+#include "world/snapshot.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct world_snapshot *snapshot_create(size_t locales_max, size_t reader_count, struct err *err)
+{
+    struct world_snapshot *snapshot = calloc(1, sizeof *snapshot);
+
+    if (!snapshot)
+        goto no_memory;
+    snapshot->refs = 1;
+    snapshot->serial = 1;
+    snapshot->reader_count = reader_count;
+    snapshot->locales = calloc(locales_max + 1, sizeof(struct locale *));
+    if (!snapshot->locales)
+        goto no_memory;
+    if (reader_count > 0) {
+        size_t bytes = reader_count * sizeof(struct snapshot_hold);
+
+        snapshot->holds = aligned_alloc(_Alignof(struct snapshot_hold), bytes);
+        if (!snapshot->holds)
+            goto no_memory;
+        memset(snapshot->holds, 0, bytes);
+    }
+    return snapshot;
+no_memory:
+    err_set(err, ERR_NO_MEMORY, "no memory for a snapshot of %zu locales", locales_max);
+    if (snapshot)
+        snapshot_destroy(snapshot);
+    return NULL;
+}
+
+void snapshot_destroy(struct world_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->locale_count; i++)
+        locale_unref(snapshot->locales[i]);
+    free(snapshot->locales);
+    free(snapshot->holds);
+    free(snapshot);
+}
+
+/* The index of a locale, or where it would stand. */
+static size_t snapshot_find(const struct world_snapshot *snapshot, const char *id, bool *found)
+{
+    size_t low = 0, high = snapshot->locale_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(snapshot->locales[middle]->id, id);
+
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *found = false;
+    return low;
+}
+
+struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char *id)
+{
+    bool found;
+    size_t at = snapshot_find(snapshot, id, &found);
+
+    return found ? snapshot->locales[at] : NULL;
+}
+
+static uint64_t snapshot_bytes(const struct world_snapshot *snapshot)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < snapshot->locale_count; i++)
+        bytes += snapshot->locales[i]->memory_bytes;
+    return bytes;
+}
+
+struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, const char *id,
+                                     struct locale *locale, struct err *err)
+{
+    bool found;
+    size_t at = snapshot_find(snapshot, id, &found);
+    struct world_snapshot *next =
+        snapshot_create(snapshot->locale_count + 1, snapshot->reader_count, err);
+
+    if (!next)
+        return NULL;
+    next->serial = snapshot->serial + 1;
+    for (size_t i = 0; i < at; i++)
+        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
+    if (locale)
+        next->locales[next->locale_count++] = locale_ref(locale);
+    for (size_t i = at + (found ? 1 : 0); i < snapshot->locale_count; i++)
+        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
+    next->memory_bytes = snapshot_bytes(next);
+    return next;
+}
+
+bool snapshot_validate(const struct world_snapshot *snapshot, struct err *err)
+{
+    for (size_t i = 0; i < snapshot->locale_count; i++) {
+        if (i > 0 && strcmp(snapshot->locales[i - 1]->id, snapshot->locales[i]->id) >= 0) {
+            err_set(err, ERR_INTERNAL, "locale %s is out of order", snapshot->locales[i]->id);
+            return false;
+        }
+        if (!locale_validate(snapshot->locales[i], err))
+            return false;
+    }
+    if (snapshot_bytes(snapshot) != snapshot->memory_bytes) {
+        err_set(err, ERR_INTERNAL, "the snapshot's bytes are not the sum of its locales");
+        return false;
+    }
+    return true;
+}

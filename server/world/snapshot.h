@@ -1,0 +1,43 @@
+/*
+ * Everything a reader may see, at one moment: the locales, sorted by id. Immutable; published by
+ * the writer (world.h).
+ */
+#ifndef KOTA_WORLD_SNAPSHOT_H
+#define KOTA_WORLD_SNAPSHOT_H
+
+#include "world/locale.h"
+
+/* How many requests of one reader hold a snapshot; that reader's thread alone touches it. */
+struct snapshot_hold {
+    _Alignas(64) uint64_t count;
+};
+
+struct world_snapshot {
+    uint64_t serial;         /* 1 for the first one published */
+    struct locale **locales; /* sorted by id; a reference on each */
+    size_t locale_count;
+    uint64_t memory_bytes;
+    struct snapshot_hold *holds; /* [reader_count] */
+    size_t reader_count;
+    uint32_t refs;               /* atomic: the writer's, and one for each reader that holds it */
+    uint64_t retired_epoch;      /* writer only: free to let go once every reader has seen it */
+    struct world_snapshot *next; /* writer's lists */
+};
+
+/* Room for `locales_max` locales, none yet. NULL and ERR_NO_MEMORY. One reference. */
+struct world_snapshot *snapshot_create(size_t locales_max, size_t reader_count, struct err *err);
+
+/* The one with locale `id` replaced by `locale` (takes a reference; NULL: removed). */
+struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, const char *id,
+                                     struct locale *locale, struct err *err);
+
+/* Frees it and lets go of its locales. */
+void snapshot_destroy(struct world_snapshot *snapshot);
+
+/* NULL when there is none. O(log n). */
+struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char *id);
+
+/* Recomputes order, bytes and every locale. O(samples). */
+bool snapshot_validate(const struct world_snapshot *snapshot, struct err *err);
+
+#endif
