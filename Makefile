@@ -141,6 +141,14 @@ $(B)/%.o: %.c Makefile
 	$(if $(V),,@echo "  CC      $<")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The contract is written in YAML and served as JSON, embedded in server/api/pages.c.
+$(B)/openapi.json: proto/openapi.yaml Makefile
+	@mkdir -p $(@D)
+	$(Q)python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <$< >$@
+
+$(B)/server/api/pages.o: $(B)/openapi.json
+$(B)/server/api/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
+
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<

@@ -1,0 +1,101 @@
+/*
+ * The API as the HTTP server sees it: routes and hooks.
+ *
+ * A request's snapshot is pinned when it begins and let go when its answer is encoded, both on its
+ * loop's thread (world.h); the pin is the request's user pointer. A loop that is about to wait
+ * announces that it holds nothing else.
+ */
+#include "api/api.h"
+
+#include "api/routes.h"
+
+#include <stdlib.h>
+
+void api_limits_init(struct api_limits *limits)
+{
+    *limits = (struct api_limits){
+        .items_max = 10000,
+        .binary_items_max = 1000000,
+        .json_bytes_max = (size_t)8 << 20,
+        .trace_max = 4096,
+        .raster = raster_limits_default,
+        .world = world_limits_default,
+        .http = http_limits_default,
+    };
+}
+
+enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
+                       const struct api_limits *limits, struct err *err)
+{
+    struct http_route *routes = calloc(api_route_count, sizeof *routes);
+
+    if (!routes)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
+    for (size_t i = 0; i < api_route_count; i++)
+        routes[i] = api_routes[i].http;
+    *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
+    api->route_count = api_route_count;
+    atomic_store(&api->server, NULL);
+    atomic_store(&api->state, API_LOADING);
+    clock_gettime(CLOCK_MONOTONIC, &api->started);
+    return ERR_OK;
+}
+
+void api_finish(struct api *api)
+{
+    free(api->routes);
+}
+
+static void request_begin(void *context, struct http_request *request)
+{
+    struct api *api = context;
+    const struct world_snapshot *snapshot = world_pin(api->world, http_request_loop(request));
+
+    http_request_set_user(request, (void *)snapshot);
+}
+
+static void request_end(void *context, struct http_request *request)
+{
+    struct api *api = context;
+    const struct world_snapshot *snapshot = http_request_user(request);
+
+    if (snapshot)
+        world_unpin(api->world, http_request_loop(request), snapshot);
+}
+
+static void loop_quiet(void *context, size_t loop_index)
+{
+    struct api *api = context;
+
+    world_reader_quiet(api->world, loop_index);
+}
+
+static enum err_code authorize(void *context, const struct http_request *request,
+                               const struct http_route *route, struct err *err)
+{
+    struct api *api = context;
+    const struct api_route *own = &api_routes[route - api->routes];
+    struct auth_request asked = {
+        .authorization = http_request_header(request, "authorization"),
+        .origin = http_request_header(request, "origin"),
+        .host = http_request_header(request, "host"),
+        .is_forwarded = http_request_has_header_prefix(request, "x-forwarded-") ||
+                        http_request_header(request, "forwarded").at != NULL,
+        .is_loopback = http_request_peer_is_loopback(request),
+    };
+
+    return auth_check(api->auth, own->scope, &asked, err);
+}
+
+struct http_app api_http_app(struct api *api)
+{
+    return (struct http_app){
+        .routes = api->routes,
+        .route_count = api->route_count,
+        .context = api,
+        .request_begin = request_begin,
+        .request_end = request_end,
+        .loop_quiet = loop_quiet,
+        .authorize = authorize,
+    };
+}

@@ -1,0 +1,51 @@
+/*
+ * What the calls share: the world, the limits, who may do what, and whether the daemon is ready.
+ */
+#ifndef KOTA_API_API_H
+#define KOTA_API_API_H
+
+#include "api/auth.h"
+#include "formats/raster.h"
+#include "http/http.h"
+#include "world/world.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#define KOTA_VERSION "0.1.0"
+
+struct api_limits {
+    size_t items_max;        /* items of a JSON batch, 10,000 */
+    size_t binary_items_max; /* items of a binary batch, 1,000,000 */
+    size_t json_bytes_max;   /* a JSON body, 8 MiB */
+    size_t trace_max;        /* boxes, and cells, of a traced ray: 4,096 */
+    struct raster_limits raster;
+    struct world_limits world;
+    struct http_limits http;
+};
+
+/* Every limit at its default. */
+void api_limits_init(struct api_limits *limits);
+
+enum api_state { API_LOADING, API_READY, API_DRAINING };
+
+struct api {
+    struct world *world;
+    struct api_limits limits;
+    struct auth *auth;
+    struct http_route *routes; /* api_routes[] as the server takes them */
+    size_t route_count;
+    _Atomic(struct http_server *) server; /* set once it runs */
+    _Atomic int state;                    /* enum api_state */
+    struct timespec started;              /* CLOCK_MONOTONIC */
+};
+
+/* Borrows world and auth. ERR_NO_MEMORY. */
+enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
+                       const struct api_limits *limits, struct err *err);
+void api_finish(struct api *api);
+
+/* The hooks and routes to start a server with; borrows the api. */
+struct http_app api_http_app(struct api *api);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * Permission to read and to write.
+ *
+ * Problem: a daemon that serves everyone must not be editable by everyone, and "only from this
+ * machine" is not what it seems: a reverse proxy and a web page in a local browser both connect
+ * from loopback. Approach: with a token file a write needs `Authorization: Bearer` and a token of
+ * scope edit, and a read needs any token once the file has a read line. Without one, only loopback
+ * peers may write, and not with an Origin of another host or with a header that a proxy adds. A
+ * page of this very origin (the inspector) may write: its Origin names the Host that it asked. A
+ * foreign page can make a browser resolve a name to 127.0.0.1 and send its own name as both Origin
+ * and Host (DNS rebinding), so such an origin must also be a loopback name.
+ * Tokens are compared in constant time against every line, so that neither the time nor the order
+ * of the lines tells anything. A reload swaps the whole list under a lock.
+ */
+#include "api/auth.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024, TOKEN_BYTES_MIN = 8 };
+
+struct token {
+    enum auth_scope scope;
+    size_t length;
+    char text[TOKEN_BYTES_MAX];
+};
+
+struct token_list {
+    struct token *tokens;
+    size_t count;
+    bool has_read;
+};
+
+struct auth {
+    char *token_file; /* NULL: the loopback rule */
+    bool is_read_only;
+    pthread_rwlock_t *lock; /* guards the list */
+    struct token_list list;
+};
+
+/* ---- the token file ---------------------------------------------------------------------------
+ */
+
+static enum err_code token_add(struct token_list *list, const char *scope, const char *text,
+                               const char *file, int line, struct err *err)
+{
+    struct token *token;
+    size_t length = strlen(text);
+
+    if (strcmp(scope, "read") != 0 && strcmp(scope, "edit") != 0)
+        return err_set(err, ERR_BAD_INPUT, "%s:%d: a line is `read TOKEN` or `edit TOKEN`", file,
+                       line);
+    if (length < TOKEN_BYTES_MIN || length >= TOKEN_BYTES_MAX)
+        return err_set(err, ERR_BAD_INPUT, "%s:%d: a token has %d to %d characters, this has %zu",
+                       file, line, TOKEN_BYTES_MIN, TOKEN_BYTES_MAX - 1, length);
+    if (list->count >= TOKENS_MAX)
+        return err_set(err, ERR_BAD_INPUT, "%s:%d: more than %d tokens", file, line, TOKENS_MAX);
+    token = realloc(list->tokens, (list->count + 1) * sizeof *token);
+    if (!token)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the tokens of %s", file);
+    list->tokens = token;
+    token = &list->tokens[list->count++];
+    memset(token, 0, sizeof *token);
+    token->scope = scope[0] == 'r' ? AUTH_READ : AUTH_EDIT;
+    token->length = length;
+    memcpy(token->text, text, length);
+    list->has_read |= token->scope == AUTH_READ;
+    return ERR_OK;
+}
+
+static enum err_code list_read(struct token_list *list, const char *file, struct err *err)
+{
+    FILE *stream = fopen(file, "re");
+    char line[TOKEN_BYTES_MAX + 64];
+
+    if (!stream)
+        return err_set(err, ERR_BAD_INPUT, "token file %s: %s", file, strerror(errno));
+    for (int number = 1; fgets(line, sizeof line, stream); number++) {
+        char scope[8] = "", text[sizeof line] = "", more[2] = "";
+        char *comment = strchr(line, '#');
+        int words;
+
+        if (!strchr(line, '\n') && strlen(line) + 1 == sizeof line) {
+            err_set(err, ERR_BAD_INPUT, "%s:%d: the line is too long", file, number);
+            break;
+        }
+        if (comment)
+            *comment = '\0';
+        words = sscanf(line, "%7s %575s %1s", scope, text, more);
+        if (words < 1)
+            continue;
+        if (words != 2)
+            err_set(err, ERR_BAD_INPUT, "%s:%d: a line is `read TOKEN` or `edit TOKEN`", file,
+                    number);
+        else
+            token_add(list, scope, text, file, number, err);
+        if (err->code)
+            break;
+    }
+    fclose(stream);
+    return err->code;
+}
+
+static void list_free(struct token_list *list)
+{
+    if (list->tokens)
+        explicit_bzero(list->tokens, list->count * sizeof *list->tokens);
+    free(list->tokens);
+}
+
+enum err_code auth_reload(struct auth *auth, struct err *err)
+{
+    struct token_list fresh = {0}, old;
+
+    err->code = ERR_OK;
+    if (!auth->token_file)
+        return ERR_OK;
+    if (list_read(&fresh, auth->token_file, err)) {
+        list_free(&fresh);
+        return err->code;
+    }
+    pthread_rwlock_wrlock(auth->lock);
+    old = auth->list;
+    auth->list = fresh;
+    pthread_rwlock_unlock(auth->lock);
+    list_free(&old);
+    return ERR_OK;
+}
+
+struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err)
+{
+    struct auth *auth = calloc(1, sizeof *auth);
+
+    if (!auth)
+        goto no_memory;
+    auth->is_read_only = is_read_only;
+    auth->lock = malloc(sizeof *auth->lock);
+    if (!auth->lock || pthread_rwlock_init(auth->lock, NULL) != 0)
+        goto no_memory;
+    if (token_file && !(auth->token_file = strdup(token_file)))
+        goto no_memory;
+    if (auth_reload(auth, err) == ERR_OK)
+        return auth;
+    auth_destroy(auth);
+    return NULL;
+no_memory:
+    err_set(err, ERR_NO_MEMORY, "no memory for tokens");
+    if (auth)
+        free(auth->lock);
+    free(auth);
+    return NULL;
+}
+
+void auth_destroy(struct auth *auth)
+{
+    if (!auth)
+        return;
+    pthread_rwlock_destroy(auth->lock);
+    list_free(&auth->list);
+    free(auth->lock);
+    free(auth->token_file);
+    free(auth);
+}
+
+bool auth_has_token_file(const struct auth *auth)
+{
+    return auth->token_file != NULL;
+}
+
+/* ---- one request ------------------------------------------------------------------------------
+ */
+
+/* The token of `Bearer TOKEN`; at is NULL when it is none. */
+static struct span bearer_token(struct span header)
+{
+    static const char scheme[] = "bearer ";
+    size_t n = sizeof scheme - 1;
+
+    if (!header.at || header.length <= n || strncasecmp(header.at, scheme, n) != 0)
+        return (struct span){NULL, 0};
+    while (n < header.length && header.at[n] == ' ')
+        n++;
+    return (struct span){header.at + n, header.length - n};
+}
+
+/* Looks at every byte of the stored token, whatever came. */
+static bool token_equals(const struct token *token, struct span given)
+{
+    unsigned char differs = token->length != given.length;
+
+    for (size_t i = 0; i < TOKEN_BYTES_MAX; i++) {
+        unsigned char theirs = i < given.length ? (unsigned char)given.at[i] : 0;
+
+        differs |= (unsigned char)((unsigned char)token->text[i] ^ theirs);
+    }
+    return differs == 0;
+}
+
+/* AUTH_NONE when no token matches. */
+static enum auth_scope token_scope(const struct auth *auth, struct span given)
+{
+    enum auth_scope scope = AUTH_NONE;
+
+    for (size_t i = 0; i < auth->list.count; i++)
+        if (token_equals(&auth->list.tokens[i], given) && auth->list.tokens[i].scope > scope)
+            scope = auth->list.tokens[i].scope;
+    return scope;
+}
+
+static enum err_code check_token(const struct auth *auth, enum auth_scope scope,
+                                 const struct auth_request *request, struct err *err)
+{
+    struct span given = bearer_token(request->authorization);
+    enum auth_scope has;
+    bool reading_is_free;
+
+    pthread_rwlock_rdlock(auth->lock);
+    reading_is_free = !auth->list.has_read;
+    has = given.at ? token_scope(auth, given) : AUTH_NONE;
+    pthread_rwlock_unlock(auth->lock);
+    if (has >= scope || (scope == AUTH_READ && reading_is_free && !request->authorization.at))
+        return ERR_OK;
+    if (has == AUTH_NONE && !request->authorization.at)
+        return err_set(err, ERR_UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN");
+    if (has == AUTH_NONE)
+        return err_set(err, ERR_UNAUTHORIZED, "the Authorization header holds no known token");
+    return err_set(err, ERR_FORBIDDEN, "this token may read, not edit");
+}
+
+static bool span_is(struct span s, const char *text)
+{
+    return s.length == strlen(text) && strncasecmp(s.at, text, s.length) == 0;
+}
+
+/* host[:port] without its port. */
+static struct span without_port(struct span authority)
+{
+    for (size_t i = authority.length; i > 0; i--) {
+        char c = authority.at[i - 1];
+
+        if (c == ':')
+            return (struct span){authority.at, i - 1};
+        if (c < '0' || c > '9')
+            break;
+    }
+    return authority;
+}
+
+/* Does the page come from the very host and port that it asks, and is that this machine? */
+static bool is_own_origin(struct span origin, struct span host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    struct span name;
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(schemes[i]);
+
+        if (origin.length <= n || strncasecmp(origin.at, schemes[i], n) != 0)
+            continue;
+        origin = (struct span){origin.at + n, origin.length - n};
+        if (!host.at || origin.length != host.length ||
+            strncasecmp(origin.at, host.at, host.length) != 0)
+            return false;
+        name = without_port(host);
+        return span_is(name, "localhost") || span_is(name, "[::1]") ||
+               (name.length > 4 && strncmp(name.at, "127.", 4) == 0);
+    }
+    return false;
+}
+
+static enum err_code check_loopback(const struct auth_request *request, struct err *err)
+{
+    if (!request->is_loopback)
+        return err_set(err, ERR_FORBIDDEN,
+                       "without a token file only this machine may write, and this request came "
+                       "from another");
+    if (request->is_forwarded)
+        return err_set(err, ERR_FORBIDDEN,
+                       "without a token file a write must not come through a proxy, and this one "
+                       "has an X-Forwarded or Forwarded header");
+    if (request->origin.at && !is_own_origin(request->origin, request->host))
+        return err_set(err, ERR_FORBIDDEN,
+                       "without a token file a page of another origin (%.*s) may not write",
+                       (int)(request->origin.length > 100 ? 100 : request->origin.length),
+                       request->origin.at);
+    return ERR_OK;
+}
+
+enum err_code auth_check(const struct auth *auth, enum auth_scope scope,
+                         const struct auth_request *request, struct err *err)
+{
+    if (scope == AUTH_NONE)
+        return ERR_OK;
+    if (auth->token_file && check_token(auth, scope, request, err))
+        return err->code;
+    if (scope != AUTH_EDIT)
+        return ERR_OK;
+    if (auth->is_read_only)
+        return err_set(err, ERR_FORBIDDEN, "this daemon runs with --read-only");
+    return auth->token_file ? ERR_OK : check_loopback(request, err);
+}

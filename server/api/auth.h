@@ -1,0 +1,48 @@
+/*
+ * Who may read, who may write: bearer tokens, or without a token file the loopback rule.
+ */
+#ifndef KOTA_API_AUTH_H
+#define KOTA_API_AUTH_H
+
+#include "base/err.h"
+#include "http/http.h"
+
+#include <stdbool.h>
+
+enum auth_scope {
+    AUTH_NONE, /* probes: anyone */
+    AUTH_READ,
+    AUTH_EDIT
+};
+
+struct auth;
+
+/*
+ * token_file: lines `read TOKEN` or `edit TOKEN`, `#` starts a comment; NULL: the loopback rule.
+ * An edit token may read, too. ERR_BAD_INPUT names file and line.
+ */
+struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err);
+void auth_destroy(struct auth *auth);
+
+/* Reads the token file again; on error the tokens in force stay. Any thread. */
+enum err_code auth_reload(struct auth *auth, struct err *err);
+
+bool auth_has_token_file(const struct auth *auth);
+
+/* What authorization looks at, apart from the server's own types (so that tests can build one). */
+struct auth_request {
+    struct span authorization; /* the header's value; at NULL: absent */
+    struct span origin, host;
+    bool is_forwarded; /* an X-Forwarded-* or Forwarded header is present */
+    bool is_loopback;
+};
+
+/*
+ * ERR_UNAUTHORIZED  no token, or an unknown one
+ * ERR_FORBIDDEN     a token of the wrong scope; a write that is not from this machine; --read-only
+ * Tokens are compared in constant time. Any thread.
+ */
+enum err_code auth_check(const struct auth *auth, enum auth_scope scope,
+                         const struct auth_request *request, struct err *err);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * The frame around every call: decode → ask → encode, with one place for errors.
+ *
+ * An answer function returns an error code; the frame turns it into a problem document, which
+ * replaces whatever was written. So a call can decode, ask and encode item by item, without holding
+ * a decoded batch, and a mistake in the last item still refuses the whole request.
+ * The snapshot was pinned when the request began; a call never looks at another one.
+ */
+#include "api/call.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool span_equals(struct span s, const char *text)
+{
+    return s.at && s.length == strlen(text) && memcmp(s.at, text, s.length) == 0;
+}
+
+bool span_copy(struct span s, char *out, size_t size)
+{
+    if (!s.at || s.length >= size || memchr(s.at, '\0', s.length))
+        return false;
+    memcpy(out, s.at, s.length);
+    out[s.length] = '\0';
+    return true;
+}
+
+bool span_number(struct span s, double *out)
+{
+    char copy[64];
+    char *end;
+    double value;
+
+    if (!span_copy(s, copy, sizeof copy) || copy[0] == '\0' ||
+        strspn(copy, "0123456789+-.eE") != s.length)
+        return false;
+    value = strtod(copy, &end);
+    if (*end != '\0' || !isfinite(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+static char *reply_reserve(void *to, size_t bytes)
+{
+    return http_reply_reserve(to, bytes);
+}
+
+static void reply_advance(void *to, size_t bytes)
+{
+    http_reply_advance(to, bytes);
+}
+
+static enum err_code call_open(struct call *call, struct http_request *request,
+                               struct http_reply *reply, size_t param_count, struct err *err)
+{
+    size_t count = http_request_query_count(request);
+
+    *call = (struct call){
+        .api = http_request_app_context(request),
+        .request = request,
+        .reply = reply,
+        .snapshot = http_request_user(request),
+        .body = http_request_body(request),
+        .media_type = http_request_media_type(request),
+    };
+    json_init(&call->out, (struct json_sink){reply, reply_reserve, reply_advance});
+    if (!call->snapshot)
+        return err_set(err, ERR_BUSY, "no snapshot could be pinned");
+    if (count > CALL_QUERY_MAX)
+        return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
+                         "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
+    for (size_t i = 0; i < count; i++)
+        http_request_query_at(request, i, &call->query[i].name, &call->query[i].value);
+    call->query_count = count;
+    for (size_t i = 0; i < param_count; i++)
+        call->params[i] = http_request_param(request, i);
+    return ERR_OK;
+}
+
+/* Kota-Min-Revision: this daemon must have applied that revision already. */
+static enum err_code check_revision(struct call *call, struct err *err)
+{
+    struct span header = http_request_header(call->request, "kota-min-revision");
+    char text[24];
+    unsigned long long least;
+    char *end;
+
+    if (!header.at)
+        return ERR_OK;
+    if (!span_copy(header, text, sizeof text) || text[0] < '0' || text[0] > '9')
+        goto malformed;
+    least = strtoull(text, &end, 10);
+    if (*end != '\0' || strlen(text) > 18)
+        goto malformed;
+    if (call->locale->revision >= least)
+        return ERR_OK;
+    return err_limit(err, ERR_BUSY, (double)call->locale->revision, (double)least,
+                     "locale %s is at revision %llu here, not yet at %llu", call->locale->id,
+                     (unsigned long long)call->locale->revision, least);
+malformed:
+    err_set(err, ERR_BAD_INPUT, "Kota-Min-Revision is no revision: a whole number was expected");
+    return err_at(err, "Kota-Min-Revision");
+}
+
+static enum err_code find_locale(struct call *call, struct err *err)
+{
+    char id[WORLD_ID_MAX + 1];
+
+    if (!world_id_is_valid(call->params[0].at, call->params[0].length) ||
+        !span_copy(call->params[0], id, sizeof id))
+        return err_set(err, ERR_NOT_FOUND,
+                       "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
+                       WORLD_ID_MAX);
+    call->locale = snapshot_locale(call->snapshot, id);
+    if (!call->locale)
+        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+    return check_revision(call, err);
+}
+
+void call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
+              size_t param_count, enum call_needs needs)
+{
+    struct call call;
+    struct err err = {.code = ERR_OK};
+    bool is_written = true;
+
+    http_reply_content_type(reply, "application/json");
+    if (call_open(&call, request, reply, param_count, &err) == ERR_OK &&
+        (needs != CALL_NEEDS_LOCALE || find_locale(&call, &err) == ERR_OK)) {
+        answer(&call, &err);
+        if (!call.is_deferred && call.locale)
+            call_header(&call, "Kota-Revision", "%llu", (unsigned long long)call.locale->revision);
+        if (!call.is_deferred)
+            is_written = json_finish(&call.out);
+    }
+    call_close(&call);
+    if (call.is_deferred)
+        return;
+    if (err.code == ERR_OK && !is_written)
+        err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
+    if (err.code != ERR_OK)
+        http_reply_problem(reply, &err);
+}
+
+void call_close(struct call *call)
+{
+    cJSON_Delete(call->json);
+    call->json = NULL;
+}
+
+void call_status(struct call *call, int status)
+{
+    if (call->reply)
+        http_reply_status(call->reply, status);
+}
+
+void call_header(struct call *call, const char *name, const char *format, ...)
+{
+    char value[512];
+    va_list args;
+
+    if (!call->reply)
+        return;
+    va_start(args, format);
+    vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    http_reply_header(call->reply, name, "%s", value);
+}
+
+void call_content_type(struct call *call, const char *media_type)
+{
+    if (call->reply)
+        http_reply_content_type(call->reply, media_type);
+}
+
+void call_begin_answer(struct call *call)
+{
+    json_begin_object(&call->out);
+    json_key(&call->out, "locale");
+    json_string(&call->out, call->locale->id);
+    json_key(&call->out, "revision");
+    json_integer(&call->out, call->locale->revision);
+}
+
+void call_begin_results(struct call *call)
+{
+    call_begin_answer(call);
+    json_key(&call->out, "results");
+    json_begin_array(&call->out);
+}
+
+void call_end_results(struct call *call)
+{
+    json_end_array(&call->out);
+    json_end_object(&call->out);
+}

@@ -1,0 +1,71 @@
+/*
+ * One request as the calls see it: where it asks, what it brings, where the answer goes. It can be
+ * made without a connection, so that decoders are tested and fuzzed by themselves.
+ */
+#ifndef KOTA_API_CALL_H
+#define KOTA_API_CALL_H
+
+#include "api/api.h"
+#include "api/json_read.h"
+#include "api/json_write.h"
+#include "world/query.h"
+
+enum { CALL_QUERY_MAX = 32, CALL_PARAMS_MAX = 4 };
+
+struct call_query {
+    struct span name, value;
+};
+
+struct call {
+    struct api *api;
+    struct http_request *request; /* NULL when there is no connection */
+    struct http_reply *reply;     /* NULL when there is no connection: headers are dropped */
+    const struct world_snapshot *snapshot;
+    const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
+    struct span params[CALL_PARAMS_MAX];
+    struct span body, media_type;
+    struct call_query query[CALL_QUERY_MAX];
+    size_t query_count;
+    cJSON *json; /* the body, once options_open has parsed it; freed by call_close */
+    struct json_writer out;
+    bool is_deferred; /* another thread will finish: touch nothing any more */
+};
+
+/* Decodes, asks, encodes into call->out; on error what was written is dropped. */
+typedef enum err_code (*call_answer)(struct call *call, struct err *err);
+
+/* What a route's handler does: builds the call, finds the locale if asked, runs, sends errors. */
+enum call_needs { CALL_NEEDS_NOTHING, CALL_NEEDS_LOCALE /* params[0] names one that exists */ };
+void call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
+              size_t param_count, enum call_needs needs);
+
+/* Defines the handler `name` for the function `name_answer`; params: {…} in the route's pattern. */
+#define API_HANDLER(name, params, needs)                                                           \
+    void name(struct http_request *request, struct http_reply *reply)                              \
+    {                                                                                              \
+        call_run(request, reply, name##_answer, params, needs);                                    \
+    }
+
+/* Frees what decoding allocated. */
+void call_close(struct call *call);
+
+/* Header and status of the answer; nothing without a connection. */
+void call_status(struct call *call, int status);
+void call_header(struct call *call, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void call_content_type(struct call *call, const char *media_type);
+
+/* `"locale":…,"revision":…` at the start of an answer's object. */
+void call_begin_answer(struct call *call);
+/* The same, then `"results":[`; and its end. */
+void call_begin_results(struct call *call);
+void call_end_results(struct call *call);
+
+bool span_equals(struct span s, const char *text);
+/* Copies into a C string; false when it does not fit or holds a NUL. */
+bool span_copy(struct span s, char *out, size_t size);
+
+/* A finite decimal number, nothing else. */
+bool span_number(struct span s, double *out);
+
+#endif

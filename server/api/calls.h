@@ -1,0 +1,40 @@
+/*
+ * Every call of the API: the handler that stands in routes[] (server/api/routes.c), and the answer
+ * function behind it, which runs without a connection in tests and fuzzers.
+ */
+#ifndef KOTA_API_CALLS_H
+#define KOTA_API_CALLS_H
+
+#include "api/call.h"
+
+#define API_CALL_LIST(X)                                                                           \
+    X(locales_get)                                                                                 \
+    X(locale_get)                                                                                  \
+    X(locale_put)                                                                                  \
+    X(locale_delete)                                                                               \
+    X(layer_put)                                                                                   \
+    X(layer_delete)                                                                                \
+    X(layer_stats_get)                                                                             \
+    X(height_get)                                                                                  \
+    X(height_post)                                                                                 \
+    X(profile_post)                                                                                \
+    X(contact_post)                                                                                \
+    X(ray_post)                                                                                    \
+    X(los_post)                                                                                    \
+    X(pick_post)                                                                                   \
+    X(contains_post)                                                                               \
+    X(limits_get)                                                                                  \
+    X(stats_get)                                                                                   \
+    X(metrics_get)                                                                                 \
+    X(livez_get)                                                                                   \
+    X(readyz_get)                                                                                  \
+    X(openapi_get)                                                                                 \
+    X(index_get)
+
+#define API_CALL_DECLARE(name)                                                                     \
+    void name(struct http_request *request, struct http_reply *reply);                             \
+    enum err_code name##_answer(struct call *call, struct err *err);
+API_CALL_LIST(API_CALL_DECLARE)
+#undef API_CALL_DECLARE
+
+#endif

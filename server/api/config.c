@@ -1,0 +1,416 @@
+/*
+ * Configuration from three places with one table.
+ *
+ * Problem: flags, environment and config file must know the same options under the same names, and
+ * --help must not drift from any of them.
+ * Approach: one table of options; `--log-level`, `KOTA_LOG_LEVEL` and `log-level = …` are the same
+ * entry. The places are applied from the weakest to the strongest: config file, environment, flags;
+ * so --config is looked for first. Every value passes the same parser, whose error names the place.
+ */
+#include "api/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_kind {
+    OPTION_TEXT,
+    OPTION_FLAG,
+    OPTION_COUNT,
+    OPTION_LISTEN,
+    OPTION_LOG_FORMAT,
+    OPTION_LOG_LEVEL
+};
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    size_t offset;        /* of the field in struct config */
+    size_t size;          /* of the field */
+    uint64_t least, most; /* OPTION_COUNT */
+    const char *value, *help;
+};
+
+#define FIELD(field) offsetof(struct config, field), sizeof((struct config *)0)->field
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static const struct option options[] = {
+    {"listen", OPTION_LISTEN, FIELD(host), 0, 0, "HOST:PORT",
+     "numeric address; [::1]:7420 for IPv6; port 0 takes a free one (127.0.0.1:7420)"},
+    {"data", OPTION_TEXT, FIELD(data), 0, 0, "DIR",
+     "data directory, created if absent (held in memory in this version: nothing is stored yet)"},
+    {"world", OPTION_TEXT, FIELD(world), 0, 0, "DIR",
+     "load every DIR/<id>/locale.json; a world with an error refuses to start"},
+    {"loops", OPTION_COUNT, FIELD(loops), 0, 256, "N", "event loops (one a core)"},
+    {"token-file", OPTION_TEXT, FIELD(token_file), 0, 0, "FILE",
+     "lines `read TOKEN` or `edit TOKEN`; read again on SIGHUP"},
+    {"read-only", OPTION_FLAG, FIELD(is_read_only), 0, 0, NULL, "refuse every write"},
+    {"port-file", OPTION_TEXT, FIELD(port_file), 0, 0, "FILE",
+     "holds the port once /readyz answers 200"},
+    {"config", OPTION_TEXT, FIELD(config_file), 0, 0, "FILE", "lines `name = value`, # comments"},
+    {"log-format", OPTION_LOG_FORMAT, FIELD(log_format), 0, 0, "text|json",
+     "one line an event (text on a terminal, else json)"},
+    {"log-level", OPTION_LOG_LEVEL, FIELD(log_level), 0, 0, "debug|info|warn|error",
+     "the least that is logged (info)"},
+    {"access-log", OPTION_FLAG, FIELD(has_access_log), 0, 0, NULL,
+     "log every request, not only slow and failed ones"},
+    {"slow-ms", OPTION_COUNT, FIELD(slow_ms), 0, 3600000, "N",
+     "log requests that take longer; 0: none (1000)"},
+    {"drain-ms", OPTION_COUNT, FIELD(drain_ms), 0, 3600000, "N",
+     "how long SIGTERM lets requests finish (10000)"},
+    {"max-body", OPTION_COUNT, FIELD(limits.http.body_bytes_max), 1024, 16 * GIB, "BYTES",
+     "of an upload (67108864)"},
+    {"max-json", OPTION_COUNT, FIELD(limits.json_bytes_max), 1024, GIB, "BYTES",
+     "of a JSON body (8388608)"},
+    {"max-items", OPTION_COUNT, FIELD(limits.items_max), 1, 10000000, "N",
+     "of a JSON batch (10000)"},
+    {"max-binary-items", OPTION_COUNT, FIELD(limits.binary_items_max), 1, 100000000, "N",
+     "of a binary batch (1000000)"},
+    {"max-samples", OPTION_COUNT, FIELD(limits.raster.samples_max), 4, (uint64_t)1 << 40, "N",
+     "of an uploaded raster (134217728)"},
+    {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
+     "in the world (1000)"},
+    {"max-world-bytes", OPTION_COUNT, FIELD(limits.world.bytes_max), MIB, (uint64_t)1 << 50,
+     "BYTES", "of all layers together (8589934592)"},
+    {"max-connections", OPTION_COUNT, FIELD(limits.http.connections_max), 1, 1000000, "N",
+     "in all (10000)"},
+    {"max-connections-per-address", OPTION_COUNT, FIELD(limits.http.connections_per_address_max), 1,
+     1000000, "N", "(1000)"},
+    {"version", OPTION_FLAG, FIELD(is_version), 0, 0, NULL, "print the version"},
+    {"help", OPTION_FLAG, FIELD(is_help), 0, 0, NULL, "print this"},
+};
+
+enum { OPTION_COUNT_ALL = sizeof options / sizeof *options };
+
+static void config_defaults(struct config *config, bool is_terminal)
+{
+    *config = (struct config){.port = 7420, .slow_ms = 1000, .drain_ms = 10000};
+    strcpy(config->host, "127.0.0.1");
+    config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
+    config->log_level = LOG_INFO;
+    api_limits_init(&config->limits);
+}
+
+/* ---- one value --------------------------------------------------------------------------------
+ */
+
+static enum err_code set_listen(struct config *config, const char *value, const char *place,
+                                struct err *err)
+{
+    const char *colon = strrchr(value, ':');
+    size_t length = colon ? (size_t)(colon - value) : 0;
+    bool has_brackets = length >= 2 && value[0] == '[' && value[length - 1] == ']';
+    char *end;
+    unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+
+    if (!colon || colon[1] < '0' || colon[1] > '9' || *end != '\0' || port > 65535)
+        return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is not HOST:PORT with a port of 0 to 65535",
+                       place, value);
+    if (has_brackets) {
+        value++;
+        length -= 2;
+    } else if (memchr(value, ':', length)) {
+        return err_set(err, ERR_BAD_INPUT, "%s: write an IPv6 address in brackets: [::1]:7420",
+                       place);
+    }
+    if (length == 0 || length >= CONFIG_HOST_MAX)
+        return err_set(err, ERR_BAD_INPUT, "%s: the host of HOST:PORT is empty or too long", place);
+    memcpy(config->host, value, length);
+    config->host[length] = '\0';
+    if (strcmp(config->host, "localhost") == 0)
+        strcpy(config->host, "127.0.0.1");
+    config->port = (uint16_t)port;
+    return ERR_OK;
+}
+
+static enum err_code set_word(const char *const *words, const char *value, const char *place,
+                              int *out, struct err *err)
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], value) == 0) {
+            *out = i;
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is not one of its words (see --help)", place,
+                   value);
+}
+
+static enum err_code set_count(const struct option *option, void *field, const char *value,
+                               const char *place, struct err *err)
+{
+    char *end;
+    unsigned long long count;
+
+    errno = 0;
+    count = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || count < option->least ||
+        count > option->most)
+        return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is not a whole number of %llu to %llu",
+                       place, value, (unsigned long long)option->least,
+                       (unsigned long long)option->most);
+    *(uint64_t *)field = count;
+    return ERR_OK;
+}
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "limits of size_t are set as uint64_t");
+
+static enum err_code option_set(struct config *config, const struct option *option,
+                                const char *value, const char *place, struct err *err)
+{
+    static const char *const formats[] = {"text", "json", NULL};
+    static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+    static const char *const booleans[] = {"false", "true", NULL};
+    void *field = (char *)config + option->offset;
+    int word = 0;
+
+    switch (option->kind) {
+    case OPTION_TEXT:
+        if (strlen(value) >= option->size)
+            return err_set(err, ERR_BAD_INPUT, "%s: longer than %zu characters", place,
+                           option->size - 1);
+        strcpy(field, value);
+        return ERR_OK;
+    case OPTION_FLAG:
+        if (set_word(booleans, value, place, &word, err))
+            return err->code;
+        *(bool *)field = word != 0;
+        return ERR_OK;
+    case OPTION_COUNT:
+        return set_count(option, field, value, place, err);
+    case OPTION_LISTEN:
+        return set_listen(config, value, place, err);
+    case OPTION_LOG_FORMAT:
+        if (set_word(formats, value, place, &word, err))
+            return err->code;
+        config->log_format = word == 0 ? LOG_TEXT : LOG_JSON;
+        return ERR_OK;
+    case OPTION_LOG_LEVEL:
+        if (set_word(levels, value, place, &word, err))
+            return err->code;
+        config->log_level = (enum log_level)word;
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+static const struct option *option_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < OPTION_COUNT_ALL; i++)
+        if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
+            return &options[i];
+    return NULL;
+}
+
+/* ---- the three places -------------------------------------------------------------------------
+ */
+
+/* Cuts white space off both ends, in place. */
+static char *trim(char *text)
+{
+    size_t length;
+
+    text += strspn(text, " \t\r\n");
+    length = strlen(text);
+    while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+static enum err_code read_file(struct config *config, const char *path, struct err *err)
+{
+    FILE *stream = fopen(path, "re");
+    char line[2 * CONFIG_TEXT_MAX];
+
+    if (!stream)
+        return err_set(err, ERR_BAD_INPUT, "config file %s: %s", path, strerror(errno));
+    for (int number = 1; err->code == ERR_OK && fgets(line, sizeof line, stream); number++) {
+        char place[CONFIG_TEXT_MAX + 32];
+        char *name, *equals;
+        const struct option *option;
+
+        snprintf(place, sizeof place, "%s:%d", path, number);
+        name = trim(line);
+        if (name[0] == '\0' || name[0] == '#')
+            continue;
+        equals = strchr(name, '=');
+        if (!equals) {
+            err_set(err, ERR_BAD_INPUT, "%s: a line is `name = value`", place);
+            break;
+        }
+        *equals = '\0';
+        name = trim(name);
+        option = option_find(name, strlen(name));
+        if (!option)
+            err_set(err, ERR_BAD_INPUT, "%s: there is no option \"%.64s\"", place, name);
+        else
+            option_set(config, option, trim(equals + 1), place, err);
+    }
+    fclose(stream);
+    return err->code;
+}
+
+/* KOTA_LOG_LEVEL for log-level. */
+static void environment_name(const struct option *option, char out[static 64])
+{
+    size_t n = 0;
+
+    memcpy(out, "KOTA_", 5);
+    for (n = 0; option->name[n] != '\0' && n < 58; n++) {
+        char c = option->name[n];
+
+        out[5 + n] = c == '-' ? '_' : (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    }
+    out[5 + n] = '\0';
+}
+
+static const char *environment_value(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+static enum err_code read_environment(struct config *config, char *const *environment,
+                                      struct err *err)
+{
+    for (size_t i = 0; i < OPTION_COUNT_ALL; i++) {
+        char name[64];
+        const char *value;
+
+        environment_name(&options[i], name);
+        value = environment_value(environment, name);
+        if (value && value[0] != '\0' && option_set(config, &options[i], value, name, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+/*
+ * Reads one argument; *used says how many were taken, 0 when it is no flag. With a NULL config the
+ * value is only found: it goes to *value.
+ */
+static enum err_code read_flag(char *const *argv, int left, const struct option **option,
+                               const char **value, int *used, struct err *err)
+{
+    const char *text = argv[0], *equals;
+    size_t length;
+
+    *used = 0;
+    if (text[0] != '-' || text[1] == '\0')
+        return ERR_OK;
+    if (strcmp(text, "-h") == 0)
+        text = "--help";
+    equals = strchr(text, '=');
+    length = equals ? (size_t)(equals - text) : strlen(text);
+    *option = strncmp(text, "--", 2) == 0 ? option_find(text + 2, length - 2) : NULL;
+    if (!*option)
+        return err_set(err, ERR_BAD_INPUT, "there is no option %.*s; see --help", (int)length,
+                       text);
+    *used = 1;
+    *value = equals ? equals + 1 : "true";
+    if (equals || (*option)->kind == OPTION_FLAG)
+        return ERR_OK;
+    if (left < 2)
+        return err_set(err, ERR_BAD_INPUT, "%.*s needs a value: %s", (int)length, text,
+                       (*option)->value);
+    *value = argv[1];
+    *used = 2;
+    return ERR_OK;
+}
+
+/* Goes through the flags; with only_config nothing but --config is applied, and files are left. */
+static enum err_code read_flags(struct config *config, int argc, char *const *argv,
+                                bool only_config, char **files, struct err *err)
+{
+    bool is_over = false;
+
+    for (int i = 1, used = 0; i<argc; i += used> 0 ? used : 1) {
+        const struct option *option = NULL;
+        const char *value = NULL;
+        char place[72];
+
+        used = 0;
+        if (!is_over && strcmp(argv[i], "--") == 0) {
+            is_over = true;
+            continue;
+        }
+        if (!is_over && read_flag(argv + i, argc - i, &option, &value, &used, err))
+            return err->code;
+        if (used == 0 && !only_config)
+            files[config->file_count++] = argv[i];
+        if (used == 0 || (only_config && strcmp(option->name, "config") != 0))
+            continue;
+        snprintf(place, sizeof place, "--%s", option->name);
+        if (option_set(config, option, value, place, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code config_read(struct config *config, int argc, char *const *argv,
+                          char *const *environment, bool is_terminal, struct err *err)
+{
+    char **files = calloc((size_t)argc + 1, sizeof *files);
+    const char *file = environment_value(environment, "KOTA_CONFIG");
+    char path[CONFIG_TEXT_MAX];
+
+    err->code = ERR_OK;
+    config_defaults(config, is_terminal);
+    if (!files)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %d arguments", argc);
+    config->files = files;
+    if (read_flags(config, argc, argv, true, files, err))
+        return err->code;
+    if (config->config_file[0] != '\0')
+        file = config->config_file;
+    if (file && file[0] != '\0') {
+        snprintf(path, sizeof path, "%s", file);
+        if (read_file(config, path, err))
+            return err->code;
+    }
+    if (read_environment(config, environment, err))
+        return err->code;
+    return read_flags(config, argc, argv, false, files, err);
+}
+
+bool config_is_loopback(const struct config *config)
+{
+    return strncmp(config->host, "127.", 4) == 0 || strcmp(config->host, "::1") == 0;
+}
+
+char *config_help(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return NULL;
+    fprintf(stream,
+            "usage: kotad [OPTION]… [FILE[?OPTIONS]]…\n\n"
+            "Serves terrain over HTTP. Each FILE (.png .f32 .hgt .asc) becomes a locale with one\n"
+            "layer `ground`; after `?` stand the query parameters of PUT …/layers/{layer}:\n"
+            "  kotad 'volcano.asc' 'N42E001.hgt' 'relief.png?spacing=10,10&height_scale=0.1'\n\n");
+    for (size_t i = 0; i < OPTION_COUNT_ALL; i++) {
+        char flag[64];
+
+        snprintf(flag, sizeof flag, "--%s%s%s", options[i].name, options[i].value ? " " : "",
+                 options[i].value ? options[i].value : "");
+        fprintf(stream, "  %-34s %s\n", flag, options[i].help);
+    }
+    fprintf(stream,
+            "\nEach option may also stand in the environment (--log-level as KOTA_LOG_LEVEL) or in "
+            "the\nconfig file (log-level = warn). Flags win over the environment, that over the "
+            "file.\nSIGTERM drains and ends; SIGHUP reads the token file again.\n");
+    if (fclose(stream) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

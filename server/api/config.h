@@ -1,0 +1,42 @@
+/*
+ * The daemon's configuration: flags over environment (KOTA_*) over a config file over defaults.
+ */
+#ifndef KOTA_API_CONFIG_H
+#define KOTA_API_CONFIG_H
+
+#include "api/api.h"
+#include "base/log.h"
+
+enum { CONFIG_TEXT_MAX = 1024, CONFIG_HOST_MAX = 64 };
+
+struct config {
+    char host[CONFIG_HOST_MAX]; /* numeric */
+    uint16_t port;
+    uint64_t loops; /* 0: one a core */
+    char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
+    char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
+    bool is_read_only, has_access_log, is_help, is_version;
+    enum log_format log_format;
+    enum log_level log_level;
+    uint64_t slow_ms, drain_ms;
+    struct api_limits limits;
+    char *const *files; /* what follows the flags: FILE or FILE?options */
+    size_t file_count;
+};
+
+/*
+ * Reads flags, environment and config file. is_terminal: standard error is one, so that logs are
+ * text by default. The arguments are borrowed; flags may stand before and after files.
+ *
+ * ERR_BAD_INPUT  an unknown flag or key, a value out of range: one line that names it
+ */
+enum err_code config_read(struct config *config, int argc, char *const *argv,
+                          char *const *environment, bool is_terminal, struct err *err);
+
+/* Does it listen on this machine's loopback only? */
+bool config_is_loopback(const struct config *config);
+
+/* The text of --help, to be printed to a stream by the caller; from malloc. NULL without memory. */
+char *config_help(void);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * POST …/contact {"points":[[x,y,z]…],"reach_up":0,"clearance":c,"clearance_mode":"at_least|exact"}
+ *   ->  results: {"status","floor":Contact|null,"ceiling":Contact|null,"placed"}
+ * POST …/contact  {"footprints":[[[x,y,z]×3 or more]…],"reach_up"}
+ *   ->  results: {"status","plane":{"normal","d"}|null,"points":[[x,y,z]|null…]}
+ * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z (NaN: none)
+ *
+ * `placed` is there when a clearance is asked: that far above the floor along gravity, or null over
+ * no floor; reach_up is then unbounded unless given, so that a camera below the ground is raised.
+ * A footprint (text Q's car) stands on the plane through its contact points: normal · p + d = 0, as
+ * Q writes it. It is ok when each of its points has a floor and they span a plane; else the status
+ * is that of the first point without one, or hole when the points lie on a line.
+ */
+#include "api/calls.h"
+
+#include "api/batch.h"
+#include "api/options.h"
+#include "api/shape.h"
+
+enum clearance_mode { CLEARANCE_AT_LEAST, CLEARANCE_EXACT };
+
+struct contact_options {
+    struct layer_choice choice;
+    double reach_up_m;
+    bool has_clearance;
+    double clearance_m;
+    enum clearance_mode mode;
+};
+
+static enum err_code not_negative(double value, const char *name, struct err *err)
+{
+    if (value >= 0)
+        return ERR_OK;
+    err_limit(err, ERR_BAD_INPUT, 0, value, "%s must be at least 0 m, it is %.17g", name, value);
+    return err_at(err, "/%s", name);
+}
+
+static enum err_code decode_options(struct call *call, struct contact_options *out, struct err *err)
+{
+    static const char *const modes[] = {"at_least", "exact", NULL};
+    bool has_reach;
+    int mode = CLEARANCE_AT_LEAST;
+
+    *out = (struct contact_options){.reach_up_m = 0};
+    if (option_number(call, "reach_up", &out->reach_up_m, &has_reach, err) ||
+        option_number(call, "clearance", &out->clearance_m, &out->has_clearance, err) ||
+        option_word(call, "clearance_mode", modes, &mode, err) ||
+        option_choose(call, &out->choice, err) || not_negative(out->reach_up_m, "reach_up", err) ||
+        not_negative(out->clearance_m, "clearance", err))
+        return err->code;
+    out->mode = (enum clearance_mode)mode;
+    if (out->has_clearance && !has_reach)
+        out->reach_up_m = INFINITY;
+    return ERR_OK;
+}
+
+/* The asked point, standing clear of the floor. */
+static struct vec3 place(const struct contact_options *options, struct vec3 point,
+                         const struct contact *floor)
+{
+    struct vec3 gravity = options->choice.locale->manifest.gravity;
+    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
+
+    if (options->mode == CLEARANCE_AT_LEAST && above >= options->clearance_m)
+        return point;
+    return vec3_sub(floor->point, vec3_scale(gravity, options->clearance_m));
+}
+
+static void encode_contact(struct json_writer *w, const char *key, const struct contact *contact)
+{
+    json_key(w, key);
+    if (!contact) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key(w, "point");
+    json_vec3(w, contact->point);
+    json_key(w, "distance");
+    json_number(w, contact->distance_m);
+    json_key(w, "normal");
+    json_vec3(w, contact->normal);
+    json_key(w, "slope_deg");
+    json_number(w, contact->slope_deg);
+    json_key(w, "layer");
+    json_string(w, contact->layer->id);
+    json_key(w, "cell");
+    shape_cell(w, contact->cell);
+    json_end_object(w);
+}
+
+static void encode_point(struct json_writer *w, const struct contact_options *options,
+                         struct vec3 point, const struct contacts *contacts)
+{
+    json_begin_object(w);
+    json_key(w, "status");
+    json_string(w, shape_ground_status(contacts->status));
+    encode_contact(w, "floor", contacts->has_floor ? &contacts->floor : NULL);
+    encode_contact(w, "ceiling", contacts->has_ceiling ? &contacts->ceiling : NULL);
+    if (options->has_clearance) {
+        json_key(w, "placed");
+        if (contacts->has_floor)
+            json_vec3(w, place(options, point, &contacts->floor));
+        else
+            json_null(w);
+    }
+    json_end_object(w);
+}
+
+static enum err_code answer_points(struct call *call, const struct contact_options *options,
+                                   struct err *err)
+{
+    const cJSON *item;
+    size_t count;
+
+    if (json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; item; item = item->next, i++) {
+        struct contacts contacts;
+        struct vec3 point;
+
+        if (json_get_vec3(item, &point, err))
+            return err_at(err, "/points/%zu", i);
+        locale_contact(&options->choice, point, options->reach_up_m, &contacts);
+        encode_point(&call->out, options, point, &contacts);
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+
+/* ---- footprints -------------------------------------------------------------------------------
+ */
+
+struct footprint {
+    struct vec3 asked[FOOTPRINT_POINTS_MAX];
+    struct vec3 floor[FOOTPRINT_POINTS_MAX];
+    bool has_floor[FOOTPRINT_POINTS_MAX];
+    size_t count;
+};
+
+static enum err_code decode_footprint(const cJSON *item, size_t i, struct footprint *out,
+                                      struct err *err)
+{
+    size_t count = 0;
+
+    if (!cJSON_IsArray(item)) {
+        err_set(err, ERR_BAD_INPUT, "a footprint is an array of 3 to %d points, not %s",
+                FOOTPRINT_POINTS_MAX, json_kind(item));
+        return err_at(err, "/footprints/%zu", i);
+    }
+    for (const cJSON *p = item->child; p; p = p->next, count++) {
+        if (count < FOOTPRINT_POINTS_MAX && json_get_vec3(p, &out->asked[count], err))
+            return err_at(err, "/footprints/%zu/%zu", i, count);
+    }
+    if (count < 3 || count > FOOTPRINT_POINTS_MAX) {
+        err_limit(err, count < 3 ? ERR_BAD_INPUT : ERR_TOO_LARGE,
+                  count < 3 ? 3 : FOOTPRINT_POINTS_MAX, (double)count,
+                  "a footprint has 3 to %d points, this has %zu", FOOTPRINT_POINTS_MAX, count);
+        return err_at(err, "/footprints/%zu", i);
+    }
+    out->count = count;
+    return ERR_OK;
+}
+
+static enum ground_status ask_footprint(const struct contact_options *options,
+                                        struct footprint *footprint, struct plane *plane)
+{
+    struct vec3 up = vec3_scale(options->choice.locale->manifest.gravity, -1);
+    enum ground_status status = GROUND_OK;
+
+    for (size_t k = 0; k < footprint->count; k++) {
+        struct contacts contacts;
+
+        locale_contact(&options->choice, footprint->asked[k], options->reach_up_m, &contacts);
+        footprint->has_floor[k] = contacts.has_floor;
+        footprint->floor[k] = contacts.floor.point;
+        if (!contacts.has_floor && status == GROUND_OK)
+            status = contacts.status == GROUND_OUTSIDE ? GROUND_OUTSIDE : GROUND_HOLE;
+    }
+    if (status == GROUND_OK && !plane_through(footprint->floor, footprint->count, up, plane))
+        status = GROUND_HOLE;
+    return status;
+}
+
+static void encode_footprint(struct json_writer *w, enum ground_status status,
+                             const struct footprint *footprint, const struct plane *plane)
+{
+    json_begin_object(w);
+    json_key(w, "status");
+    json_string(w, shape_ground_status(status));
+    json_key(w, "plane");
+    if (status == GROUND_OK) {
+        json_begin_object(w);
+        json_key(w, "normal");
+        json_vec3(w, plane->normal);
+        json_key(w, "d");
+        json_number(w, plane->d);
+        json_end_object(w);
+    } else {
+        json_null(w);
+    }
+    json_key(w, "points");
+    json_begin_array(w);
+    for (size_t k = 0; k < footprint->count; k++) {
+        if (footprint->has_floor[k])
+            json_vec3(w, footprint->floor[k]);
+        else
+            json_null(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static enum err_code answer_footprints(struct call *call, const struct contact_options *options,
+                                       struct err *err)
+{
+    const cJSON *item;
+    size_t count;
+
+    if (options->has_clearance) {
+        err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
+        return err_at(err, "/clearance");
+    }
+    if (json_get_batch(call->json, "footprints", call->api->limits.items_max, &item, &count, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; item; item = item->next, i++) {
+        struct footprint footprint;
+        struct plane plane;
+        enum ground_status status;
+
+        if (decode_footprint(item, i, &footprint, err))
+            return err->code;
+        status = ask_footprint(options, &footprint, &plane);
+        encode_footprint(&call->out, status, &footprint, &plane);
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+
+static enum err_code contact_binary(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"reach_up", "layer", "base", NULL};
+    struct contact_options options;
+    struct batch batch;
+
+    if (batch_open(call, 3, 5, names, &batch, err) || decode_options(call, &options, err))
+        return err->code;
+    for (size_t i = 0; i < batch.count; i++) {
+        double in[3], out[5] = {NAN, NAN, NAN, NAN, NAN};
+        struct contacts contacts;
+
+        if (batch_read(&batch, i, 3, false, in, err))
+            return err->code;
+        locale_contact(
+            &options.choice,
+            (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
+            options.reach_up_m, &contacts);
+        if (contacts.has_floor) {
+            out[0] = contacts.floor.point.z - batch.base[2];
+            out[1] = contacts.floor.normal.x;
+            out[2] = contacts.floor.normal.y;
+            out[3] = contacts.floor.normal.z;
+        }
+        if (contacts.has_ceiling)
+            out[4] = contacts.ceiling.point.z - batch.base[2];
+        batch_write(&batch, i, 5, out);
+    }
+    batch_close(call, &batch, 5);
+    return ERR_OK;
+}
+
+enum err_code contact_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"points", "footprints", NULL};
+    static const char *const names[] = {"reach_up", "clearance", "clearance_mode", "layer", NULL};
+    struct contact_options options;
+    bool has_points, has_footprints;
+
+    if (batch_is_binary(call))
+        return contact_binary(call, err);
+    if (options_open_json(call, items, names, err) || decode_options(call, &options, err))
+        return err->code;
+    has_points = json_member(call->json, "points") != NULL;
+    has_footprints = json_member(call->json, "footprints") != NULL;
+    if (has_points && has_footprints) {
+        err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
+        return err_at(err, "/footprints");
+    }
+    return has_footprints ? answer_footprints(call, &options, err)
+                          : answer_points(call, &options, err);
+}
+API_HANDLER(contact_post, 1, CALL_NEEDS_LOCALE)

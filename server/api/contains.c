@@ -1,0 +1,78 @@
+/*
+ * POST …/contains  {"points":[[x,y,z]…],"layer"}
+ *   ->  results: {"status":"inside|outside","floor":bool,"ceiling":bool}
+ * POST …/contains  binary: x y z  ->  one byte: bit 0 inside, bit 1 floor, bit 2 ceiling
+ *
+ * Text Q's question: a floor below and, unless the locale is open to the sky, a ceiling above.
+ */
+#include "api/calls.h"
+
+#include "api/batch.h"
+#include "api/options.h"
+
+enum { BIT_INSIDE = 1, BIT_FLOOR = 2, BIT_CEILING = 4 };
+
+static enum err_code contains_binary(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"layer", "base", NULL};
+    struct layer_choice choice;
+    struct batch batch;
+
+    if (batch_open(call, 3, 0, names, &batch, err) || option_choose(call, &choice, err))
+        return err->code;
+    for (size_t i = 0; i < batch.count; i++) {
+        bool has_floor, has_ceiling, is_inside;
+        double in[3];
+
+        if (batch_read(&batch, i, 3, false, in, err))
+            return err->code;
+        is_inside = locale_contains(
+            &choice,
+            (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
+            &has_floor, &has_ceiling);
+        batch.out[i] = (unsigned char)((is_inside ? BIT_INSIDE : 0) | (has_floor ? BIT_FLOOR : 0) |
+                                       (has_ceiling ? BIT_CEILING : 0));
+    }
+    batch_close(call, &batch, 0);
+    return ERR_OK;
+}
+
+static void encode(struct json_writer *w, bool is_inside, bool has_floor, bool has_ceiling)
+{
+    json_begin_object(w);
+    json_key(w, "status");
+    json_string(w, is_inside ? "inside" : "outside");
+    json_key(w, "floor");
+    json_boolean(w, has_floor);
+    json_key(w, "ceiling");
+    json_boolean(w, has_ceiling);
+    json_end_object(w);
+}
+
+enum err_code contains_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"points", NULL};
+    static const char *const names[] = {"layer", NULL};
+    struct layer_choice choice;
+    const cJSON *item;
+    size_t count;
+
+    if (batch_is_binary(call))
+        return contains_binary(call, err);
+    if (options_open_json(call, items, names, err) || option_choose(call, &choice, err) ||
+        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; item; item = item->next, i++) {
+        bool has_floor, has_ceiling, is_inside;
+        struct vec3 point;
+
+        if (json_get_vec3(item, &point, err))
+            return err_at(err, "/points/%zu", i);
+        is_inside = locale_contains(&choice, point, &has_floor, &has_ceiling);
+        encode(&call->out, is_inside, has_floor, has_ceiling);
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+API_HANDLER(contains_post, 1, CALL_NEEDS_LOCALE)

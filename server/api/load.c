@@ -1,0 +1,427 @@
+/*
+ * Loading a world.
+ *
+ * Problem: a daemon that starts with half of its world answers wrongly without saying so.
+ * Approach: everything is loaded through the writer before the server starts, in one grammar with
+ * the uploads (upload.h); the first error ends the start, and names file, member and value. A
+ * locale.json names its files relative to its own folder, and may not lead out of it. Source of the
+ * ellipsoid: WGS84 (NIMA TR8350.2): a = 6378137 m, f = 1/298.257223563; a degree of latitude is the
+ * meridian's radius of curvature, one of longitude that of the parallel.
+ */
+#include "api/load.h"
+
+#include "api/manifest.h"
+#include "api/options.h"
+#include "api/upload.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { JSON_FILE_BYTES_MAX = 1 << 20 };
+
+struct bytes {
+    char *at;
+    size_t length;
+};
+
+/* ---- geodesy ----------------------------------------------------------------------------------
+ */
+
+void load_metres_a_degree(double latitude_deg, double *east_m, double *north_m)
+{
+    const double a = 6378137, f = 1 / 298.257223563, e2 = f * (2 - f);
+    double phi = latitude_deg * (M_PI / 180);
+    double w2 = 1 - e2 * sin(phi) * sin(phi);
+
+    *east_m = a / sqrt(w2) * cos(phi) * (M_PI / 180);
+    *north_m = a * (1 - e2) / (w2 * sqrt(w2)) * (M_PI / 180);
+}
+
+bool load_hgt_latitude(const char *name, double *middle_deg)
+{
+    int latitude, longitude, used = 0;
+    char north[2], east[2];
+
+    if (sscanf(name, "%1[NSns]%2d%1[EWew]%3d%n", north, &latitude, east, &longitude, &used) < 4 ||
+        used != 7 || latitude < 0 || latitude > 90 || longitude < 0 || longitude > 180)
+        return false;
+    *middle_deg = (north[0] == 'S' || north[0] == 's' ? -latitude : latitude) + 0.5;
+    return true;
+}
+
+/* ---- files ------------------------------------------------------------------------------------
+ */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static enum err_code file_read(const char *path, uint64_t bytes_max, struct bytes *out,
+                               struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    ssize_t got = 1;
+
+    *out = (struct bytes){NULL, 0};
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        err_set(err, ERR_BAD_INPUT, "%s: %s", path, strerror(errno));
+        goto done;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        err_set(err, ERR_BAD_INPUT, "%s is not a file", path);
+        goto done;
+    }
+    if ((uint64_t)status.st_size > bytes_max) {
+        err_limit(err, ERR_TOO_LARGE, (double)bytes_max, (double)status.st_size,
+                  "%s has %lld bytes, the most is %llu", path, (long long)status.st_size,
+                  (unsigned long long)bytes_max);
+        goto done;
+    }
+    out->at = malloc((size_t)status.st_size + 1);
+    if (!out->at) {
+        err_set(err, ERR_NO_MEMORY, "%s: no memory for %lld bytes", path,
+                (long long)status.st_size);
+        goto done;
+    }
+    while (got > 0 && out->length < (size_t)status.st_size) {
+        got = read(fd, out->at + out->length, (size_t)status.st_size - out->length);
+        out->length += got > 0 ? (size_t)got : 0;
+    }
+    if (got < 0)
+        err_set(err, ERR_BAD_INPUT, "%s: %s", path, strerror(errno));
+done:
+    if (fd >= 0)
+        close(fd);
+    return err->code;
+}
+
+/* A call that stands for options read from elsewhere than a connection. */
+static struct call call_for_options(struct api *api)
+{
+    return (struct call){.api = api};
+}
+
+/* Puts file and place before what an error says. */
+static enum err_code err_in(struct err *err, const char *file)
+{
+    char message[sizeof err->msg];
+
+    if (strncmp(err->msg, file, strlen(file)) == 0)
+        return err->code;
+    memcpy(message, err->msg, sizeof message);
+    if (snprintf(err->msg, sizeof err->msg, "%s: %s%s%s", file, err->pointer,
+                 err->pointer[0] != '\0' ? ": " : "", message) >= (int)sizeof err->msg)
+        strcpy(err->msg + sizeof err->msg - 4, "…");
+    return err->code;
+}
+
+/* ---- a layer ----------------------------------------------------------------------------------
+ */
+
+struct layer_source {
+    const char *path;      /* the file */
+    struct call *options;  /* query or JSON that say how to read it */
+    bool flips_by_default; /* .hgt and .asc on the command line */
+    enum triangulation triangulation;
+};
+
+static bool hgt_spacing(const char *path, size_t length, struct upload *upload)
+{
+    double latitude_deg, east_m, north_m;
+    double side = sqrt((double)length / 2);
+
+    if (!load_hgt_latitude(base_name(path), &latitude_deg) || !(side >= 2))
+        return false;
+    load_metres_a_degree(latitude_deg, &east_m, &north_m);
+    upload->spacing_m[0] = east_m / (side - 1);
+    upload->spacing_m[1] = north_m / (side - 1);
+    upload->has_spacing = true;
+    return true;
+}
+
+static struct heightfield *layer_read(struct api *api, const struct layer_source *source,
+                                      struct err *err)
+{
+    uint64_t bytes_max = api->limits.raster.samples_max * 16 + 65536;
+    struct heightfield *field = NULL;
+    enum raster_format format;
+    struct upload upload;
+    struct bytes file;
+
+    if (!raster_format_of_name(source->path, &format)) {
+        err_set(err, ERR_BAD_INPUT, "%s ends in none of .png .f32 .hgt .asc", source->path);
+        return NULL;
+    }
+    if (upload_decode(source->options, format,
+                      source->flips_by_default && (format == RASTER_HGT || format == RASTER_ASC),
+                      &upload, err) ||
+        file_read(source->path, bytes_max, &file, err))
+        return NULL;
+    if (format == RASTER_HGT && !upload.has_spacing)
+        hgt_spacing(source->path, file.length, &upload);
+    field = upload_heightfield(format, file.at, file.length, &upload, &api->limits.raster,
+                               source->triangulation, err);
+    free(file.at);
+    return field;
+}
+
+static enum err_code put_layer(struct api *api, const char *locale_id, const char *layer_id,
+                               const struct layer_source *source, struct err *err)
+{
+    struct world_change change = {.kind = WORLD_PUT_LAYER};
+
+    snprintf(change.locale_id, sizeof change.locale_id, "%s", locale_id);
+    snprintf(change.layer_id, sizeof change.layer_id, "%s", layer_id);
+    change.field = layer_read(api, source, err);
+    return change.field ? world_apply(api->world, &change, err) : err->code;
+}
+
+/* ---- FILE?options ------------------------------------------------------------------------------
+ */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In place; '+' is a space. A '%' without two digits stands for itself. */
+static struct span percent_decode(char *text, size_t length)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        bool is_escape = text[i] == '%' && i + 2 < length && hex_digit(text[i + 1]) >= 0 &&
+                         hex_digit(text[i + 2]) >= 0;
+
+        if (is_escape) {
+            text[n++] = (char)(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+            i += 2;
+        } else {
+            text[n++] = text[i] == '+' ? ' ' : text[i];
+        }
+    }
+    return (struct span){text, n};
+}
+
+/* Splits a query in place; the call borrows it. */
+static enum err_code query_split(char *query, struct call *call, struct err *err)
+{
+    char *save = NULL;
+
+    for (char *item = strtok_r(query, "&", &save); item; item = strtok_r(NULL, "&", &save)) {
+        char *equals = strchr(item, '=');
+        size_t length = equals ? (size_t)(equals - item) : strlen(item);
+        struct call_query *q = &call->query[call->query_count];
+
+        if (call->query_count == CALL_QUERY_MAX)
+            return err_set(err, ERR_BAD_INPUT, "more than %d options", CALL_QUERY_MAX);
+        q->value = equals ? percent_decode(equals + 1, strlen(equals + 1)) : (struct span){"", 0};
+        q->name = percent_decode(item, length);
+        call->query_count++;
+    }
+    return options_open_query(call, upload_names, err);
+}
+
+/* The base name without its ending, what no id may hold turned into '-'. */
+static void clean_id(const char *path, char out[static WORLD_ID_MAX + 1])
+{
+    const char *name = base_name(path), *dot = strrchr(name, '.');
+    size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+
+    if (length > WORLD_ID_MAX)
+        length = WORLD_ID_MAX;
+    memcpy(out, name, length);
+    out[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        if (!world_id_is_valid(out + i, 1))
+            out[i] = '-';
+    if (length == 0)
+        strcpy(out, "file");
+}
+
+/* Is there a locale of that id already? Nobody else writes while the world is loaded. */
+static enum err_code put_locale(struct api *api, const char *id,
+                                const struct locale_manifest *manifest, struct err *err)
+{
+    struct world_change change = {.kind = WORLD_PUT_LOCALE, .manifest = *manifest};
+    struct world_stats before, after;
+
+    snprintf(change.locale_id, sizeof change.locale_id, "%s", id);
+    world_stats(api->world, &before);
+    if (world_apply(api->world, &change, err))
+        return err->code;
+    world_stats(api->world, &after);
+    if (after.locales == before.locales)
+        return err_set(err, ERR_CONFLICT, "two sources make the locale %s", id);
+    return ERR_OK;
+}
+
+enum err_code load_file(struct api *api, const char *argument, struct err *err)
+{
+    struct locale_manifest manifest = locale_manifest_default;
+    struct call call = call_for_options(api);
+    struct layer_source source = {.options = &call, .flips_by_default = true};
+    char id[WORLD_ID_MAX + 1];
+    char *path = strdup(argument), *query;
+
+    err->code = ERR_OK;
+    if (!path)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %s", argument);
+    query = strrchr(path, '?');
+    if (query)
+        *query++ = '\0';
+    source.path = path;
+    source.triangulation = manifest.triangulation;
+    clean_id(path, id);
+    snprintf(manifest.title, sizeof manifest.title, "%.200s", base_name(path));
+    if ((query && query_split(query, &call, err)) || put_locale(api, id, &manifest, err) ||
+        put_layer(api, id, "ground", &source, err))
+        err_in(err, argument);
+    free(path);
+    return err->code;
+}
+
+/* ---- DIR/<id>/locale.json ---------------------------------------------------------------------
+ */
+
+/* folder/file, when it is a file below the folder. */
+static enum err_code path_below(const char *folder, const char *file, char out[static PATH_MAX],
+                                struct err *err)
+{
+    char joined[PATH_MAX], root[PATH_MAX];
+    size_t length;
+
+    if (file[0] == '\0' || file[0] == '/' ||
+        snprintf(joined, sizeof joined, "%s/%s", folder, file) >= (int)sizeof joined)
+        return err_set(err, ERR_BAD_INPUT, "\"%.128s\" is no path relative to the locale's folder",
+                       file);
+    if (!realpath(folder, root) || !realpath(joined, out))
+        return err_set(err, ERR_BAD_INPUT, "\"%.128s\": %s", file, strerror(errno));
+    length = strlen(root);
+    if (strncmp(out, root, length) != 0 || out[length] != '/')
+        return err_set(err, ERR_BAD_INPUT, "\"%.128s\" leads out of the locale's folder", file);
+    return ERR_OK;
+}
+
+static enum err_code load_layer(struct api *api, const char *folder, const char *locale_id,
+                                const cJSON *json, enum triangulation triangulation,
+                                struct err *err)
+{
+    static const char *const members[] = {"id",           "file",          "spacing", "origin",
+                                          "height_scale", "height_offset", "flip_y",  "nodata",
+                                          "cols",         "rows",          NULL};
+    struct call call = call_for_options(api);
+    struct layer_source source = {.options = &call, .triangulation = triangulation};
+    const char *id, *file;
+    char path[PATH_MAX];
+
+    if (json_only_members(json, members, "", err))
+        return err->code;
+    if (json_get_string(json_member(json, "id"), &id, err))
+        return err_at(err, "/id");
+    if (!world_id_is_valid(id, strlen(id))) {
+        err_set(err, ERR_BAD_INPUT, "\"%.64s\" is no id: 1 to %d characters of A-Za-z0-9_-", id,
+                WORLD_ID_MAX);
+        return err_at(err, "/id");
+    }
+    if (json_get_string(json_member(json, "file"), &file, err) ||
+        path_below(folder, file, path, err))
+        return err_at(err, "/file");
+    call.json = (cJSON *)json;
+    source.path = path;
+    return put_layer(api, locale_id, id, &source, err);
+}
+
+static enum err_code load_layers(struct api *api, const char *folder, const char *locale_id,
+                                 const cJSON *json, enum triangulation triangulation,
+                                 struct err *err)
+{
+    const cJSON *layers = json_given(json, "layers");
+    size_t i = 0;
+
+    if (layers && !cJSON_IsArray(layers)) {
+        err_set(err, ERR_BAD_INPUT, "an array was expected, not %s", json_kind(layers));
+        return err_at(err, "/layers");
+    }
+    for (const cJSON *layer = layers ? layers->child : NULL; layer; layer = layer->next, i++) {
+        char pointer[sizeof err->pointer];
+
+        if (load_layer(api, folder, locale_id, layer, triangulation, err) == ERR_OK)
+            continue;
+        snprintf(pointer, sizeof pointer, "%s", err->pointer);
+        return err_at(err, "/layers/%zu%s%.60s", i,
+                      pointer[0] != '\0' && pointer[0] != '/' ? "/" : "", pointer);
+    }
+    return ERR_OK;
+}
+
+static enum err_code load_locale(struct api *api, const char *folder, const char *id,
+                                 struct err *err)
+{
+    static const char *const members[] = {"title",         "gravity", "placement", "open_sky",
+                                          "triangulation", "geo",     "layers",    NULL};
+    char file[PATH_MAX];
+    struct locale_manifest manifest;
+    struct bytes text = {NULL, 0};
+    cJSON *json = NULL;
+
+    if (snprintf(file, sizeof file, "%s/locale.json", folder) >= (int)sizeof file)
+        return err_set(err, ERR_BAD_INPUT, "%.100s…: the path is too long", folder);
+    if (!world_id_is_valid(id, strlen(id)))
+        err_set(err, ERR_BAD_INPUT, "the folder's name is no id: 1 to %d characters of A-Za-z0-9_-",
+                WORLD_ID_MAX);
+    else if (file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
+             json_parse(text.at, text.length, &json, err) == ERR_OK &&
+             json_only_members(json, members, "", err) == ERR_OK &&
+             manifest_decode(json, &manifest, err) == ERR_OK &&
+             put_locale(api, id, &manifest, err) == ERR_OK)
+        load_layers(api, folder, id, json, manifest.triangulation, err);
+    cJSON_Delete(json);
+    free(text.at);
+    return err->code == ERR_OK ? ERR_OK : err_in(err, file);
+}
+
+static int has_locale(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+enum err_code load_world(struct api *api, const char *directory, struct err *err)
+{
+    struct dirent **entries;
+    int count = scandir(directory, &entries, has_locale, alphasort);
+    size_t loaded = 0;
+
+    err->code = ERR_OK;
+    if (count < 0)
+        return err_set(err, ERR_BAD_INPUT, "world directory %s: %s", directory, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        char folder[PATH_MAX], file[PATH_MAX + 16];
+
+        snprintf(folder, sizeof folder, "%s/%s", directory, entries[i]->d_name);
+        snprintf(file, sizeof file, "%s/locale.json", folder);
+        if (err->code == ERR_OK && access(file, F_OK) == 0 &&
+            load_locale(api, folder, entries[i]->d_name, err) == ERR_OK)
+            loaded++;
+        free(entries[i]);
+    }
+    free(entries);
+    if (err->code == ERR_OK && loaded == 0)
+        err_set(err, ERR_BAD_INPUT, "world directory %s: no folder in it has a locale.json",
+                directory);
+    return err->code;
+}

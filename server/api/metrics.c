@@ -1,0 +1,133 @@
+/*
+ * GET /metrics  ->  Prometheus text (exposition format 0.0.4)
+ *
+ * Names start with kota_, base units are seconds and bytes. Labels hold only what this program
+ * bounds: routes as they stand in routes[], and classes of status.
+ */
+#include "api/calls.h"
+
+#include "api/numbers.h"
+#include "api/options.h"
+#include "api/routes.h"
+#include "api/text.h"
+
+struct metric {
+    const char *name, *type, *help;
+    double value;
+};
+
+static void put_plain(struct call *call, const struct metric *metrics, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        text_append(call, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", metrics[i].name,
+                    metrics[i].help, metrics[i].name, metrics[i].type, metrics[i].name,
+                    metrics[i].value);
+}
+
+static void put_world(struct call *call, const struct numbers *n)
+{
+    const struct metric metrics[] = {
+        {"kota_uptime_seconds", "gauge", "Time since the start.", n->uptime_s},
+        {"kota_ready", "gauge", "1 while /readyz answers 200.",
+         atomic_load(&call->api->state) == API_READY},
+        {"kota_resident_memory_bytes", "gauge", "Resident memory of the process.",
+         (double)n->resident_bytes},
+        {"kota_locales", "gauge", "Locales in the world.", (double)n->world.locales},
+        {"kota_layers", "gauge", "Layers of all locales.", (double)n->world.layers},
+        {"kota_world_memory_bytes", "gauge", "Memory of all layers.",
+         (double)n->world.memory_bytes},
+        {"kota_revisions_total", "counter", "Snapshots of the world published.",
+         (double)n->world.publications},
+        {"kota_changes_total", "counter", "Changes handled by the writer.",
+         (double)n->world.changes},
+        {"kota_changes_refused_total", "counter", "Changes that the writer refused.",
+         (double)n->world.refused},
+        {"kota_changes_queued", "gauge", "Changes that wait for the writer.",
+         (double)n->world.queued},
+        {"kota_snapshots_retired", "gauge", "Old snapshots that some loop may still read.",
+         (double)n->world.retired},
+        {"kota_snapshots_reclaimed_total", "counter", "Old snapshots that were freed.",
+         (double)n->world.reclaimed},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_http(struct call *call, const struct http_counters *http)
+{
+    const struct metric metrics[] = {
+        {"kota_connections", "gauge", "Open connections.", (double)http->open},
+        {"kota_connections_accepted_total", "counter", "Connections accepted.",
+         (double)http->accepted},
+        {"kota_connections_rejected_total", "counter", "Connections over a limit.",
+         (double)http->rejected},
+        {"kota_received_bytes_total", "counter", "Bytes read from clients.",
+         (double)http->bytes_in},
+        {"kota_sent_bytes_total", "counter", "Bytes written to clients.", (double)http->bytes_out},
+        {"kota_timeouts_total", "counter", "Connections closed over time.", (double)http->timeouts},
+        {"kota_parse_errors_total", "counter", "Requests that were not HTTP.",
+         (double)http->parse_errors},
+        {"kota_write_errors_total", "counter", "Answers that could not be written.",
+         (double)http->write_errors},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_latency(struct call *call, const struct http_counters *http)
+{
+    static const char name[] = "kota_http_request_duration_seconds";
+    size_t buckets = sizeof http->latency_count / sizeof *http->latency_count;
+    uint64_t below = 0;
+
+    text_append(call, "# HELP %s Time from a complete request to its encoded answer.\n", name);
+    text_append(call, "# TYPE %s histogram\n", name);
+    for (size_t i = 0; i < buckets; i++) {
+        below += http->latency_count[i];
+        if (i + 1 < buckets)
+            text_append(call, "%s_bucket{le=\"%.9g\"} %llu\n", name,
+                        8e-6 * (double)((uint64_t)1 << i), (unsigned long long)below);
+    }
+    text_append(call, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)below);
+    text_append(call, "%s_sum %.9g\n", name, (double)http->latency_us_sum * 1e-6);
+    text_append(call, "%s_count %llu\n", name, (unsigned long long)below);
+}
+
+static void put_routes(struct call *call, struct http_server *server)
+{
+    text_append(call, "# HELP kota_http_requests_total Requests by route and class of status.\n"
+                      "# TYPE kota_http_requests_total counter\n");
+    for (size_t i = 0; server && i <= api_route_count; i++) {
+        struct http_route_counters counters;
+        bool is_known = i < api_route_count;
+
+        http_server_route_counters(server, i, &counters);
+        for (int class = 2; class <= 5; class ++)
+            text_append(call,
+                        "kota_http_requests_total{method=\"%s\",route=\"%s\",class=\"%dxx\"} "
+                        "%llu\n",
+                        is_known ? route_method_word(api_routes[i].http.method) : "",
+                        is_known ? api_routes[i].http.pattern : "", class,
+                        (unsigned long long)counters.by_class[class]);
+    }
+}
+
+enum err_code metrics_get_answer(struct call *call, struct err *err)
+{
+    struct numbers numbers;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    numbers_read(call->api, &numbers);
+    call_content_type(call, "text/plain; version=0.0.4; charset=utf-8");
+    text_append(call,
+                "# HELP kota_build_info The version that runs.\n# TYPE kota_build_info gauge\n"
+                "kota_build_info{version=\"%s\"} 1\n",
+                KOTA_VERSION);
+    put_world(call, &numbers);
+    put_http(call, &numbers.http);
+    put_latency(call, &numbers.http);
+    put_routes(call, atomic_load(&call->api->server));
+    return ERR_OK;
+}
+API_HANDLER(metrics_get, 0, CALL_NEEDS_NOTHING)

@@ -1,0 +1,332 @@
+/*
+ * Options from query or body.
+ *
+ * Problem: each call exists as GET, as JSON and as a binary batch, with the same options; three
+ * decoders would drift apart.
+ * Approach: an option is looked up by name in the parsed body (if there is one) and in the query; a
+ * value of either kind is read by one function. Unknown names are refused when the call is opened,
+ * so that a typing error is not an option that silently does nothing.
+ */
+#include "api/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Where an option was found: one of the two, or neither. */
+struct found {
+    const cJSON *json;
+    const struct call_query *query;
+};
+
+static bool is_among(struct span name, const char *const *names)
+{
+    for (; names && *names; names++)
+        if (span_equals(name, *names))
+            return true;
+    return false;
+}
+
+enum err_code options_open_query(struct call *call, const char *const *names, struct err *err)
+{
+    for (size_t i = 0; i < call->query_count; i++) {
+        struct span name = call->query[i].name;
+        int shown = (int)(name.length > 64 ? 64 : name.length);
+
+        if (!is_among(name, names)) {
+            err_set(err, ERR_BAD_INPUT, "this call has no query parameter \"%.*s\"", shown,
+                    name.at);
+            return err_at(err, "%.*s", shown, name.at);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (call->query[k].name.length == name.length &&
+                memcmp(call->query[k].name.at, name.at, name.length) == 0) {
+                err_set(err, ERR_BAD_INPUT, "the query parameter \"%.*s\" is given twice", shown,
+                        name.at);
+                return err_at(err, "%.*s", shown, name.at);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+enum { NAMES_MAX = 24 };
+
+enum err_code options_open_json(struct call *call, const char *const *items,
+                                const char *const *names, struct err *err)
+{
+    const char *all[NAMES_MAX];
+    size_t count = 0, limit = call->api->limits.json_bytes_max;
+
+    if (call->media_type.length > 0 && !span_equals(call->media_type, "application/json"))
+        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                       "the body must be application/json, not %.*s",
+                       (int)(call->media_type.length > 64 ? 64 : call->media_type.length),
+                       call->media_type.at);
+    if (call->body.length > limit)
+        return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)call->body.length,
+                         "a JSON body has at most %zu bytes, this has %zu", limit,
+                         call->body.length);
+    if (options_open_query(call, names, err) ||
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
+        return err->code;
+    for (; items && *items && count < NAMES_MAX - 1; items++)
+        all[count++] = *items;
+    for (; names && *names && count < NAMES_MAX - 1; names++)
+        all[count++] = *names;
+    all[count] = NULL;
+    return json_only_members(call->json, all, "", err);
+}
+
+static enum err_code find(const struct call *call, const char *name, struct found *out,
+                          struct err *err)
+{
+    out->json = json_given(call->json, name);
+    out->query = NULL;
+    for (size_t i = 0; i < call->query_count && !out->query; i++)
+        if (span_equals(call->query[i].name, name))
+            out->query = &call->query[i];
+    if (out->json && out->query) {
+        err_set(err, ERR_BAD_INPUT, "%s is given in the query and in the body", name);
+        return err_at(err, "%s", name);
+    }
+    return ERR_OK;
+}
+
+/* Names the place of an error: a JSON pointer or a parameter's name. */
+static enum err_code at(struct err *err, const struct found *found, const char *name)
+{
+    return err_at(err, "%s%s", found->json ? "/" : "", name);
+}
+
+static enum err_code query_wrong(const struct found *found, const char *name, const char *expected,
+                                 struct err *err)
+{
+    struct span value = found->query->value;
+
+    err_set(err, ERR_BAD_INPUT, "%s=%.*s: %s was expected", name,
+            (int)(value.length > 64 ? 64 : value.length), value.at ? value.at : "", expected);
+    return at(err, found, name);
+}
+
+enum err_code option_number(struct call *call, const char *name, double *out, bool *is_given,
+                            struct err *err)
+{
+    struct found found;
+
+    if (is_given)
+        *is_given = false;
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.json && json_get_number(found.json, out, err))
+        return at(err, &found, name);
+    if (found.query && !span_number(found.query->value, out))
+        return query_wrong(&found, name, "a finite number", err);
+    if (is_given)
+        *is_given = found.json || found.query;
+    return ERR_OK;
+}
+
+enum err_code option_boolean(struct call *call, const char *name, bool *out, struct err *err)
+{
+    struct found found;
+
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.json && json_get_boolean(found.json, out, err))
+        return at(err, &found, name);
+    if (found.query) {
+        bool is_true = span_equals(found.query->value, "true");
+
+        if (!is_true && !span_equals(found.query->value, "false"))
+            return query_wrong(&found, name, "true or false", err);
+        *out = is_true;
+    }
+    return ERR_OK;
+}
+
+enum err_code option_integer(struct call *call, const char *name, uint64_t least, uint64_t most,
+                             uint64_t *out, struct err *err)
+{
+    struct found found;
+    cJSON number = {.type = cJSON_Number};
+
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.query && !span_number(found.query->value, &number.valuedouble))
+        return query_wrong(&found, name, "a whole number", err);
+    if ((found.json || found.query) &&
+        json_get_integer(found.json ? found.json : &number, least, most, out, err))
+        return at(err, &found, name);
+    return ERR_OK;
+}
+
+/* Reads a query value as if it had been a JSON string. */
+static bool as_string(struct span value, char *text, size_t size, cJSON *out)
+{
+    if (!span_copy(value, text, size))
+        return false;
+    *out = (cJSON){.type = cJSON_String, .valuestring = text};
+    return true;
+}
+
+enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
+                          struct err *err)
+{
+    struct found found;
+    cJSON string;
+    char text[64];
+
+    if (find(call, name, &found, err))
+        return err->code;
+    if (!found.json && !found.query)
+        return ERR_OK;
+    if (found.query && !as_string(found.query->value, text, sizeof text, &string))
+        return query_wrong(&found, name, "one word", err);
+    if (json_get_word(found.json ? found.json : &string, words, out, err))
+        return at(err, &found, name);
+    return ERR_OK;
+}
+
+/* The text up to the next comma; the rest stays in *value. */
+static struct span next_part(struct span *value)
+{
+    const char *comma = memchr(value->at, ',', value->length);
+    size_t length = comma ? (size_t)(comma - value->at) : value->length;
+    struct span part = {value->at, length};
+
+    value->at = comma ? comma + 1 : NULL;
+    value->length = comma ? value->length - length - 1 : 0;
+    return part;
+}
+
+enum err_code option_numbers(struct call *call, const char *name, size_t count, double *out,
+                             bool *is_given, struct err *err)
+{
+    struct found found;
+    double read[16];
+
+    if (is_given)
+        *is_given = false;
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.json && json_get_numbers(found.json, count, out, err))
+        return at(err, &found, name);
+    if (found.query) {
+        struct span rest = found.query->value;
+        size_t n = 0;
+
+        while (rest.at && n < count && span_number(next_part(&rest), &read[n]))
+            n++;
+        if (rest.at || n < count) {
+            char expected[48];
+
+            snprintf(expected, sizeof expected, "%zu numbers separated by commas", count);
+            return query_wrong(&found, name, expected, err);
+        }
+        memcpy(out, read, count * sizeof *out);
+    }
+    if (is_given)
+        *is_given = found.json || found.query;
+    return ERR_OK;
+}
+
+static enum err_code words_of_array(const cJSON *array, const char *name, const char *const *words,
+                                    unsigned *bits, struct err *err)
+{
+    size_t i = 0;
+
+    if (!cJSON_IsArray(array)) {
+        err_set(err, ERR_BAD_INPUT, "an array of words was expected, not %s", json_kind(array));
+        return err_at(err, "/%s", name);
+    }
+    *bits = 0;
+    for (const cJSON *item = array->child; item; item = item->next, i++) {
+        int word;
+
+        if (json_get_word(item, words, &word, err))
+            return err_at(err, "/%s/%zu", name, i);
+        *bits |= 1u << word;
+    }
+    return ERR_OK;
+}
+
+enum err_code option_words(struct call *call, const char *name, const char *const *words,
+                           unsigned *bits, struct err *err)
+{
+    struct found found;
+    unsigned read = 0;
+
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.json)
+        return words_of_array(found.json, name, words, bits, err);
+    if (!found.query)
+        return ERR_OK;
+    for (struct span rest = found.query->value; rest.at;) {
+        cJSON string;
+        char text[64];
+        int word;
+
+        if (!as_string(next_part(&rest), text, sizeof text, &string))
+            return query_wrong(&found, name, "words separated by commas", err);
+        if (json_get_word(&string, words, &word, err))
+            return at(err, &found, name);
+        read |= 1u << word;
+    }
+    *bits = read;
+    return ERR_OK;
+}
+
+enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1], struct err *err)
+{
+    struct found found;
+    struct call_query member;
+    const char *text;
+
+    out[0] = '\0';
+    if (find(call, "layer", &found, err))
+        return err->code;
+    if (found.json) {
+        if (json_get_string(found.json, &text, err))
+            return at(err, &found, "layer");
+        member.value = (struct span){text, strlen(text)};
+        found.query = &member;
+    }
+    if (!found.query)
+        return ERR_OK;
+    if (!span_copy(found.query->value, out, WORLD_ID_MAX + 1) || out[0] == '\0') {
+        err_set(err, ERR_UNPROCESSABLE, "there is no such layer: an id has 1 to %d characters",
+                WORLD_ID_MAX);
+        return at(err, &found, "layer");
+    }
+    return ERR_OK;
+}
+
+enum err_code option_choose(struct call *call, struct layer_choice *out, struct err *err)
+{
+    char layer[WORLD_ID_MAX + 1];
+
+    if (option_layer(call, layer, err))
+        return err->code;
+    return locale_choose(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+}
+
+enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err)
+{
+    char layer[WORLD_ID_MAX + 1];
+
+    if (option_layer(call, layer, err))
+        return err->code;
+    return locale_choose_field(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+}
+
+enum err_code option_interpolation(struct call *call, enum interpolation *out, struct err *err)
+{
+    static const char *const words[] = {"triangle", "bilinear", "nearest", NULL};
+    int word = INTERPOLATION_TRIANGLE;
+
+    if (option_word(call, "interp", words, &word, err))
+        return err->code;
+    *out = (enum interpolation)word;
+    return ERR_OK;
+}

@@ -1,0 +1,144 @@
+/*
+ * POST …/profile  {"path":[[x,y]…],"samples":n} or "step":m, "interp","layer"
+ *   ->  results: {"distance","point":[x,y,z],"status"}
+ *
+ * Samples lie along the polyline, both ends included; where there is no ground z is null.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "api/shape.h"
+
+#include <stdlib.h>
+
+struct sampling {
+    uint64_t samples; /* how many; they are spread evenly unless has_step */
+    bool has_step;
+    double step_m;
+};
+
+static enum err_code decode_path(struct call *call, struct profile_path *path, struct err *err)
+{
+    const cJSON *point;
+    struct vec2 *points;
+    size_t count;
+
+    if (json_get_batch(call->json, "path", call->api->limits.items_max, &point, &count, err))
+        return err->code;
+    if (count < 2) {
+        err_limit(err, ERR_BAD_INPUT, 2, (double)count, "a path has at least 2 points");
+        return err_at(err, "/path");
+    }
+    points = malloc(count * sizeof *points);
+    if (!points)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a path of %zu points", count);
+    for (size_t i = 0; point; point = point->next, i++) {
+        if (json_get_vec2(point, &points[i], err)) {
+            free(points);
+            return err_at(err, "/path/%zu", i);
+        }
+    }
+    profile_path_init(path, points, count);
+    if (isfinite(path->length_m))
+        return ERR_OK;
+    free(points);
+    err_set(err, ERR_UNPROCESSABLE, "the path is longer than a float64 can tell");
+    return err_at(err, "/path");
+}
+
+static enum err_code decode_sampling(struct call *call, struct sampling *out, struct err *err)
+{
+    bool has_samples = json_given(call->json, "samples") != NULL;
+    size_t limit = call->api->limits.items_max;
+
+    if (option_number(call, "step", &out->step_m, &out->has_step, err))
+        return err->code;
+    if (has_samples == out->has_step) {
+        err_set(err, ERR_BAD_INPUT, "exactly one of samples and step must be given, not %s",
+                has_samples ? "both" : "neither");
+        return err_at(err, has_samples ? "/step" : "/samples");
+    }
+    if (out->has_step && !(out->step_m > 0)) {
+        err_set(err, ERR_BAD_INPUT, "step must be above 0 m, it is %.17g", out->step_m);
+        return err_at(err, "/step");
+    }
+    if (has_samples && option_integer(call, "samples", 2, UINT32_MAX, &out->samples, err))
+        return err->code;
+    if (has_samples && out->samples > limit) {
+        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)out->samples,
+                  "a profile has at most %zu samples, not %llu", limit,
+                  (unsigned long long)out->samples);
+        return err_at(err, "/samples");
+    }
+    return ERR_OK;
+}
+
+/* How many samples a step gives must be known before any is taken. */
+static enum err_code count_steps(struct call *call, const struct profile_path *path,
+                                 struct sampling *sampling, struct err *err)
+{
+    double limit = (double)call->api->limits.items_max;
+    double count = profile_step_count(path, sampling->step_m);
+
+    if (!(count <= limit)) {
+        err_limit(err, ERR_TOO_LARGE, limit, count,
+                  "a step of %.17g m gives %.17g samples, the most is %.17g", sampling->step_m,
+                  count, limit);
+        return err_at(err, "/step");
+    }
+    sampling->samples = (uint64_t)count;
+    return ERR_OK;
+}
+
+static double distance_of(const struct profile_path *path, const struct sampling *sampling,
+                          uint64_t i)
+{
+    if (i + 1 == sampling->samples)
+        return path->length_m;
+    if (sampling->has_step)
+        return (double)i * sampling->step_m;
+    return path->length_m * ((double)i / (double)(sampling->samples - 1));
+}
+
+static void encode(struct json_writer *w, double distance_m, struct vec2 at,
+                   const struct ground_point *ground)
+{
+    json_begin_object(w);
+    json_key(w, "distance");
+    json_number(w, distance_m);
+    json_key(w, "point");
+    json_vec3(w, (struct vec3){at.x, at.y, ground->status == GROUND_OK ? ground->height_m : NAN});
+    json_key(w, "status");
+    json_string(w, shape_ground_status(ground->status));
+    json_end_object(w);
+}
+
+enum err_code profile_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"path", "samples", "step", NULL};
+    static const char *const names[] = {"interp", "layer", NULL};
+    struct sampling sampling;
+    struct profile_path path;
+    enum interpolation interpolation;
+    const struct layer *layer;
+
+    if (options_open_json(call, items, names, err) ||
+        option_interpolation(call, &interpolation, err) || option_choose_field(call, &layer, err) ||
+        decode_sampling(call, &sampling, err) || decode_path(call, &path, err))
+        return err->code;
+    if (!sampling.has_step || count_steps(call, &path, &sampling, err) == ERR_OK) {
+        call_begin_results(call);
+        for (uint64_t i = 0; i < sampling.samples; i++) {
+            double distance_m = distance_of(&path, &sampling, i);
+            struct vec2 at = profile_path_at(&path, distance_m);
+            struct ground_point ground;
+
+            heightfield_height(layer->field, at, interpolation, &ground);
+            encode(&call->out, distance_m, at, &ground);
+        }
+        call_end_results(call);
+    }
+    free((void *)path.points);
+    return err->code;
+}
+API_HANDLER(profile_post, 1, CALL_NEEDS_LOCALE)

@@ -1,0 +1,73 @@
+/*
+ * Method, path, handler, where it runs, its body's limit, who may. Permissions, metric labels, the
+ * list on `/` and the test of the OpenAPI document derive from this table.
+ */
+#include "api/routes.h"
+
+#include "api/calls.h"
+
+enum { KIB = 1024 };
+
+#define PROBE(pattern, handler)                                                                    \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE                           \
+    }
+#define READ(pattern, handler)                                                                     \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ                          \
+    }
+#define ASK(pattern, handler)                                                                      \
+    {                                                                                              \
+        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                         \
+    }
+#define WRITE(method, pattern, handler, place, bytes)                                              \
+    {                                                                                              \
+        {method, pattern, handler, place, bytes, false}, AUTH_EDIT                                 \
+    }
+#define LOCALE "/v1/locales/{id}"
+#define LAYER LOCALE "/layers/{layer}"
+
+const struct api_route api_routes[] = {
+    READ("/v1/locales", locales_get),
+    READ(LOCALE, locale_get),
+    WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_LOOP, 64 * KIB),
+    WRITE(METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB),
+    WRITE(METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0),
+    WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),
+    READ(LAYER "/stats", layer_stats_get),
+    READ(LOCALE "/height", height_get),
+    ASK(LOCALE "/height", height_post),
+    {{METHOD_POST, LOCALE "/profile", profile_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
+    ASK(LOCALE "/contact", contact_post),
+    ASK(LOCALE "/ray", ray_post),
+    ASK(LOCALE "/los", los_post),
+    ASK(LOCALE "/pick", pick_post),
+    ASK(LOCALE "/contains", contains_post),
+    READ("/v1/limits", limits_get),
+    READ("/v1/stats", stats_get),
+    READ("/metrics", metrics_get),
+    PROBE("/livez", livez_get),
+    PROBE("/healthz", livez_get),
+    PROBE("/readyz", readyz_get),
+    READ("/openapi.json", openapi_get),
+    READ("/", index_get),
+};
+
+const size_t api_route_count = sizeof api_routes / sizeof *api_routes;
+
+const char *route_method_word(enum http_method method)
+{
+    switch (method) {
+    case METHOD_GET:
+        return "GET";
+    case METHOD_POST:
+        return "POST";
+    case METHOD_PUT:
+        return "PUT";
+    case METHOD_PATCH:
+        return "PATCH";
+    case METHOD_DELETE:
+        return "DELETE";
+    }
+    return "";
+}

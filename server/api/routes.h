@@ -1,0 +1,20 @@
+/*
+ * The one visible table of what this daemon answers.
+ */
+#ifndef KOTA_API_ROUTES_H
+#define KOTA_API_ROUTES_H
+
+#include "api/auth.h"
+
+struct api_route {
+    struct http_route http;
+    enum auth_scope scope;
+};
+
+extern const struct api_route api_routes[];
+extern const size_t api_route_count;
+
+/* "GET", … */
+const char *route_method_word(enum http_method method);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * GET /v1/limits                    the limits in force, each under its name
+ * GET /v1/stats                     counters as JSON
+ * GET /livez, /healthz, /readyz     {"status":"ok"}; readyz 503 while loading or draining
+ */
+#include "api/calls.h"
+
+#include "api/json_check.h"
+#include "api/numbers.h"
+#include "api/options.h"
+
+#include <string.h>
+
+static void put(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_integer(w, value);
+}
+
+static void limits_of_http(struct json_writer *w, const struct http_limits *limits)
+{
+    put(w, "body_bytes_max", limits->body_bytes_max);
+    put(w, "target_bytes_max", limits->target_bytes_max);
+    put(w, "header_bytes_max", limits->header_bytes_max);
+    put(w, "header_count_max", limits->header_count_max);
+    put(w, "connections_max", limits->connections_max);
+    put(w, "connections_per_address_max", limits->connections_per_address_max);
+    put(w, "idle_ms", limits->idle_ms);
+    put(w, "header_ms", limits->header_ms);
+    put(w, "body_ms", limits->body_ms);
+    put(w, "write_ms", limits->write_ms);
+}
+
+enum err_code limits_get_answer(struct call *call, struct err *err)
+{
+    const struct api_limits *limits = &call->api->limits;
+    struct json_writer *w = &call->out;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    json_begin_object(w);
+    put(w, "items_max", limits->items_max);
+    put(w, "binary_items_max", limits->binary_items_max);
+    put(w, "path_points_max", limits->items_max);
+    put(w, "profile_samples_max", limits->items_max);
+    put(w, "footprint_points_max", FOOTPRINT_POINTS_MAX);
+    put(w, "trace_boxes_max", limits->trace_max);
+    put(w, "trace_cells_max", limits->trace_max);
+    put(w, "json_bytes_max", limits->json_bytes_max);
+    put(w, "json_depth_max", JSON_DEPTH_MAX);
+    put(w, "json_values_max", JSON_VALUES_MAX);
+    put(w, "query_parameters_max", CALL_QUERY_MAX);
+    put(w, "id_characters_max", WORLD_ID_MAX);
+    put(w, "title_bytes_max", LOCALE_TITLE_BYTES_MAX);
+    put(w, "locales_max", limits->world.locales_max);
+    put(w, "layers_max", LOCALE_LAYERS_MAX);
+    put(w, "world_bytes_max", limits->world.bytes_max);
+    put(w, "queued_changes_max", limits->world.queue_max);
+    put(w, "raster_samples_max", limits->raster.samples_max);
+    put(w, "raster_side_max", limits->raster.side_max);
+    limits_of_http(w, &limits->http);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(limits_get, 0, CALL_NEEDS_NOTHING)
+
+static void stats_of_world(struct json_writer *w, const struct world_stats *world)
+{
+    json_key(w, "world");
+    json_begin_object(w);
+    put(w, "locales", world->locales);
+    put(w, "layers", world->layers);
+    put(w, "memory_bytes", world->memory_bytes);
+    put(w, "publications", world->publications);
+    put(w, "changes", world->changes);
+    put(w, "changes_refused", world->refused);
+    put(w, "changes_queued", world->queued);
+    put(w, "snapshots_retired", world->retired);
+    put(w, "snapshots_reclaimed", world->reclaimed);
+    json_end_object(w);
+}
+
+static void stats_of_http(struct json_writer *w, const struct http_counters *http)
+{
+    json_key(w, "http");
+    json_begin_object(w);
+    put(w, "connections_open", http->open);
+    put(w, "connections_accepted", http->accepted);
+    put(w, "connections_rejected", http->rejected);
+    put(w, "requests", http->requests);
+    put(w, "bytes_in", http->bytes_in);
+    put(w, "bytes_out", http->bytes_out);
+    put(w, "timeouts", http->timeouts);
+    put(w, "parse_errors", http->parse_errors);
+    put(w, "write_errors", http->write_errors);
+    json_end_object(w);
+}
+
+enum err_code stats_get_answer(struct call *call, struct err *err)
+{
+    struct json_writer *w = &call->out;
+    struct numbers numbers;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    numbers_read(call->api, &numbers);
+    json_begin_object(w);
+    json_key(w, "version");
+    json_string(w, KOTA_VERSION);
+    json_key(w, "state");
+    json_string(w, api_state_word(call->api));
+    json_key(w, "uptime_s");
+    json_number(w, numbers.uptime_s);
+    put(w, "resident_bytes", numbers.resident_bytes);
+    stats_of_world(w, &numbers.world);
+    stats_of_http(w, &numbers.http);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(stats_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code livez_get_answer(struct call *call, struct err *err)
+{
+    (void)err;
+    call_header(call, "Cache-Control", "no-store");
+    json_begin_object(&call->out);
+    json_key(&call->out, "status");
+    json_string(&call->out, "ok");
+    json_end_object(&call->out);
+    return ERR_OK;
+}
+API_HANDLER(livez_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code readyz_get_answer(struct call *call, struct err *err)
+{
+    if (atomic_load(&call->api->state) != API_READY)
+        return err_set(err, ERR_BUSY, "the daemon is %s", api_state_word(call->api));
+    return livez_get_answer(call, err);
+}
+API_HANDLER(readyz_get, 0, CALL_NEEDS_NOTHING)

@@ -1,0 +1,154 @@
+/*
+ * Shared shapes: Locale, hit, cell. What does not exist is present and null.
+ */
+#include "api/shape.h"
+
+const char *const shape_triangulations[] = {"anti", "main", "alternating", NULL};
+
+const char *shape_ground_status(enum ground_status status)
+{
+    static const char *const words[] = {"ok", "hole", "outside"};
+
+    return words[status];
+}
+
+const char *shape_ray_status(enum ray_status status)
+{
+    static const char *const words[] = {"hit", "miss", "invalid"};
+
+    return words[status];
+}
+
+void shape_cell(struct json_writer *w, const uint32_t cell[2])
+{
+    json_begin_array(w);
+    json_integer(w, cell[0]);
+    json_integer(w, cell[1]);
+    json_end_array(w);
+}
+
+static void number_pair(struct json_writer *w, const char *key, double x, double y)
+{
+    json_key(w, key);
+    json_begin_array(w);
+    json_number(w, x);
+    json_number(w, y);
+    json_end_array(w);
+}
+
+static void layer_object(struct json_writer *w, const struct layer *layer)
+{
+    const struct heightfield_spec *spec = heightfield_spec(layer->field);
+    struct box3 box;
+
+    json_begin_object(w);
+    json_key(w, "id");
+    json_string(w, layer->id);
+    json_key(w, "kind");
+    json_string(w, "heightfield");
+    json_key(w, "role");
+    json_string(w, layer->role == LAYER_GROUND ? "ground" : "ceiling");
+    json_key(w, "cols");
+    json_integer(w, spec->cols);
+    json_key(w, "rows");
+    json_integer(w, spec->rows);
+    number_pair(w, "spacing", spec->spacing_x_m, spec->spacing_y_m);
+    number_pair(w, "origin", spec->origin_x_m, spec->origin_y_m);
+    json_key(w, "bounds");
+    if (heightfield_bounds(layer->field, &box))
+        json_box3(w, box);
+    else
+        json_null(w);
+    json_key(w, "memory_bytes");
+    json_integer(w, layer->memory_bytes);
+    json_end_object(w);
+}
+
+static void placement_object(struct json_writer *w, const struct placement *placement)
+{
+    json_begin_object(w);
+    json_key(w, "translation");
+    json_vec3(w, placement->translation);
+    json_key(w, "rotation");
+    json_begin_array(w);
+    for (int i = 0; i < 4; i++)
+        json_number(w, placement->rotation[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void manifest_members(struct json_writer *w, const struct locale *locale)
+{
+    const struct locale_manifest *manifest = &locale->manifest;
+
+    json_key(w, "gravity");
+    json_vec3(w, manifest->gravity);
+    json_key(w, "placement");
+    placement_object(w, &manifest->placement);
+    json_key(w, "bounds");
+    if (locale->has_bounds)
+        json_box3(w, locale->bounds);
+    else
+        json_null(w);
+    json_key(w, "open_sky");
+    json_boolean(w, manifest->open_sky);
+    json_key(w, "triangulation");
+    json_string(w, shape_triangulations[manifest->triangulation]);
+    if (manifest->has_geo) {
+        json_key(w, "geo");
+        json_begin_object(w);
+        json_key(w, "lat");
+        json_number(w, manifest->geo_lat_deg);
+        json_key(w, "lng");
+        json_number(w, manifest->geo_lng_deg);
+        json_end_object(w);
+    }
+}
+
+void shape_locale(struct json_writer *w, const struct locale *locale)
+{
+    json_begin_object(w);
+    json_key(w, "id");
+    json_string(w, locale->id);
+    json_key(w, "title");
+    if (locale->manifest.title[0] != '\0')
+        json_string(w, locale->manifest.title);
+    else
+        json_null(w);
+    json_key(w, "revision");
+    json_integer(w, locale->revision);
+    manifest_members(w, locale);
+    json_key(w, "layers");
+    json_begin_array(w);
+    for (size_t i = 0; i < locale->layer_count; i++)
+        layer_object(w, locale->layers[i]);
+    json_end_array(w);
+    json_key(w, "memory_bytes");
+    json_integer(w, locale->memory_bytes);
+    json_end_object(w);
+}
+
+void shape_hit_members(struct json_writer *w, const struct locale_hit *hit)
+{
+    static const char *const names[] = {"t", "point", "normal", "layer", "cell", "triangle"};
+
+    if (!hit) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            json_key(w, names[i]);
+            json_null(w);
+        }
+        return;
+    }
+    json_key(w, names[0]);
+    json_number(w, hit->at.t);
+    json_key(w, names[1]);
+    json_vec3(w, hit->at.point);
+    json_key(w, names[2]);
+    json_vec3(w, hit->at.normal);
+    json_key(w, names[3]);
+    json_string(w, hit->layer->id);
+    json_key(w, names[4]);
+    shape_cell(w, hit->at.cell);
+    json_key(w, names[5]);
+    json_integer(w, (uint64_t)hit->at.triangle);
+}

@@ -1,0 +1,233 @@
+/*
+ * kotad: configuration, signals, start and drain. It only wires what the rooms offer.
+ *
+ * The order of the start: configuration, tokens, data directory, world (all of it, or no start),
+ * server, readiness, port file. The order of the end: readiness off, server drained, writer joined.
+ * Signals are blocked in every thread and taken by sigwait() here, so that no handler runs.
+ */
+#include "api/api.h"
+#include "api/config.h"
+#include "api/load.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum { EXIT_USAGE = 2 };
+
+extern char **environ;
+
+struct daemon {
+    struct config config;
+    struct auth *auth;
+    struct world *world;
+    struct api api;
+    struct http_server *server;
+};
+
+/* Makes a directory and its parents; what is there already is fine. */
+static enum err_code directory_make(const char *path, struct err *err)
+{
+    char part[CONFIG_TEXT_MAX];
+    struct stat status;
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *at = part + 1; *at != '\0'; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        mkdir(part, 0755);
+        *at = '/';
+    }
+    if (mkdir(part, 0750) != 0 && errno != EEXIST)
+        return err_set(err, ERR_BAD_INPUT, "data directory %s: %s", path, strerror(errno));
+    if (stat(part, &status) != 0 || !S_ISDIR(status.st_mode))
+        return err_set(err, ERR_BAD_INPUT, "data directory %s is not a directory", path);
+    return ERR_OK;
+}
+
+/* The file appears whole or not at all. */
+static enum err_code port_file_write(const char *path, uint16_t port, struct err *err)
+{
+    char temporary[CONFIG_TEXT_MAX + 8];
+    FILE *stream;
+    bool is_written;
+
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    stream = fopen(temporary, "we");
+    is_written = stream && fprintf(stream, "%u\n", port) > 0;
+    if (stream && fclose(stream) != 0)
+        is_written = false;
+    if (!is_written || rename(temporary, path) != 0)
+        return err_set(err, ERR_BAD_INPUT, "port file %s: %s", path, strerror(errno));
+    return ERR_OK;
+}
+
+static void server_wake(void *context)
+{
+    http_server_wake(context);
+}
+
+static enum err_code world_load(struct daemon *d, struct err *err)
+{
+    err->code = ERR_OK;
+    if (d->config.world[0] != '\0' && load_world(&d->api, d->config.world, err))
+        return err->code;
+    for (size_t i = 0; i < d->config.file_count; i++)
+        if (load_file(&d->api, d->config.files[i], err))
+            return err->code;
+    return ERR_OK;
+}
+
+static enum err_code daemon_prepare(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+    const char *tokens = config->token_file[0] != '\0' ? config->token_file : NULL;
+
+    if (!config_is_loopback(config) && !tokens && !config->is_read_only)
+        return err_set(err, ERR_FORBIDDEN,
+                       "listening on %s, where other machines can connect, needs --token-file or "
+                       "--read-only",
+                       config->host);
+    d->auth = auth_create(tokens, config->is_read_only, err);
+    if (!d->auth || (config->data[0] != '\0' && directory_make(config->data, err)))
+        return err->code;
+    d->world = world_create((size_t)config->loops, &config->limits.world, err);
+    if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
+        return err->code;
+    return world_load(d, err);
+}
+
+static enum err_code daemon_serve(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+    const struct http_config http = {
+        .host = config->host,
+        .port = config->port,
+        .loops = (size_t)config->loops,
+        .limits = config->limits.http,
+        .slow_request_ms = (uint32_t)config->slow_ms,
+        .access_log = config->has_access_log,
+        .cors_allow_origin = "*",
+    };
+    const struct http_app app = api_http_app(&d->api);
+
+    world_readers_begin(d->world);
+    d->server = http_server_start(&http, &app, err);
+    if (!d->server)
+        return err->code;
+    atomic_store(&d->api.server, d->server);
+    world_set_wake(d->world, server_wake, d->server);
+    atomic_store(&d->api.state, API_READY);
+    if (config->port_file[0] != '\0')
+        return port_file_write(config->port_file, http_server_port(d->server), err);
+    return ERR_OK;
+}
+
+static void say_hello(struct daemon *d)
+{
+    bool is_v6 = strchr(d->config.host, ':') != NULL;
+    struct world_stats stats;
+
+    world_stats(d->world, &stats);
+    log_info("kotad %s serves %llu locales (%llu bytes) at http://%s%s%s:%u/", KOTA_VERSION,
+             (unsigned long long)stats.locales, (unsigned long long)stats.memory_bytes,
+             is_v6 ? "[" : "", d->config.host, is_v6 ? "]" : "", http_server_port(d->server));
+}
+
+static void reload(struct daemon *d)
+{
+    struct err err = {.code = ERR_OK};
+
+    if (!auth_has_token_file(d->auth))
+        log_info("SIGHUP: there is no token file to read again");
+    else if (auth_reload(d->auth, &err))
+        log_error("SIGHUP: the old tokens stay: %s", err.msg);
+    else
+        log_info("SIGHUP: tokens read again from %s", d->config.token_file);
+}
+
+/* Until SIGTERM or SIGINT. */
+static void wait_for_the_end(struct daemon *d, const sigset_t *signals)
+{
+    int signal_number = 0;
+
+    while (sigwait(signals, &signal_number) == 0 && signal_number == SIGHUP)
+        reload(d);
+    log_info("%s: draining", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static void daemon_finish(struct daemon *d)
+{
+    atomic_store(&d->api.state, API_DRAINING);
+    if (d->server) {
+        world_set_wake(d->world, NULL, NULL);
+        http_server_stop(d->server, (uint32_t)d->config.drain_ms);
+        if (d->config.port_file[0] != '\0')
+            unlink(d->config.port_file);
+    }
+    if (d->world)
+        world_destroy(d->world);
+    if (d->api.routes)
+        api_finish(&d->api);
+    auth_destroy(d->auth);
+    free((void *)d->config.files);
+}
+
+static int print_help(void)
+{
+    char *text = config_help();
+
+    if (text)
+        fputs(text, stdout);
+    free(text);
+    return text ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void signals_block(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+    static struct daemon d;
+    struct err err = {.code = ERR_OK};
+    sigset_t signals;
+
+    if (config_read(&d.config, argc, argv, environ, isatty(STDERR_FILENO) == 1, &err)) {
+        fprintf(stderr, "kotad: %s\n", err.msg);
+        return EXIT_USAGE;
+    }
+    if (d.config.is_help || d.config.is_version) {
+        free((void *)d.config.files);
+        if (d.config.is_help)
+            return print_help();
+        return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    log_init(d.config.log_level, d.config.log_format);
+    signals_block(&signals);
+    if (d.config.loops == 0)
+        d.config.loops = uv_available_parallelism();
+    if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
+        log_error("kotad does not start: %s", err.msg);
+        daemon_finish(&d);
+        return EXIT_FAILURE;
+    }
+    say_hello(&d);
+    wait_for_the_end(&d, &signals);
+    daemon_finish(&d);
+    log_info("kotad has ended");
+    return EXIT_SUCCESS;
+}
