@@ -1,0 +1,273 @@
+"""Starts a kotad of its own for a test, asks it over a real socket, and stops it again.
+
+The program is taken from $KOTA_BIN_DIR (default build/release). Each daemon listens on a free port
+of 127.0.0.1 and tells it by its port file; it is stopped by SIGTERM and must then exit with 0 and
+have said nothing that a sanitizer says.
+"""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from tap import Failure, Skip, check, equal
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN_DIR = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
+KOTAD = os.path.join(BIN_DIR, "kotad")
+SLOW = 10 if re.search("asan|tsan|cov|debug", BIN_DIR) else 1
+START_SECONDS = 60 * SLOW
+COMPLAINTS = re.compile(
+    r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|runtime error|ThreadSanitizer|CHECK failed"
+    r"|SUMMARY: ")
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+F32 = "application/vnd.kota.f32"
+F64 = "application/vnd.kota.f64"
+
+
+def data_path(*parts):
+    """A file of the shared real data; skips the test when it is not there."""
+    base = os.environ.get("KOTA_TEST_DATA", os.path.join(ROOT, "..", "shared", "data"))
+    path = os.path.join(base, *parts)
+    if not os.path.exists(path):
+        raise Skip(f"no {os.path.join(*parts)} (KOTA_TEST_DATA)")
+    return path
+
+
+class Answer:
+    """Status, headers (lower-case names) and body of one answer."""
+
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.pairs = [(name.lower(), value) for name, value in headers]
+        self.headers = dict(self.pairs)
+        self.body = body
+
+    @property
+    def media_type(self):
+        return self.headers.get("content-type", "").split(";")[0].strip().lower()
+
+    @property
+    def json(self):
+        def refuse(name):
+            raise Failure(f"{name} in an answer: {self.body[:300]!r}")
+        try:
+            return json.loads(self.body.decode("utf-8"), parse_constant=refuse)
+        except ValueError as error:
+            raise Failure(f"not JSON ({error}): {self.body[:300]!r}") from error
+
+    def __str__(self):
+        return f"{self.status} {self.headers.get('content-type')} {self.body[:400]!r}"
+
+
+def clean_environment(extra=None):
+    """No KOTA_* setting of the person who runs the tests reaches a daemon."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("KOTA_")}
+    environment.update(extra or {})
+    return environment
+
+
+class Daemon:
+    """kotad with its temporary folder; usable in `with`, or by stop()."""
+
+    def __init__(self, *args, env=None, wait=True, cwd=None):
+        if not os.path.exists(KOTAD):
+            raise Failure(f"{KOTAD} has not been built")
+        self.folder = tempfile.mkdtemp(prefix="kota-test-")
+        self.port_file = os.path.join(self.folder, "port")
+        self.log_path = os.path.join(self.folder, "log")
+        self.log = open(self.log_path, "wb")
+        self.args = [KOTAD, "--listen", "127.0.0.1:0", "--port-file", self.port_file, *args]
+        self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log, env=clean_environment(env),
+                                        cwd=cwd or self.folder)
+        self.port = None
+        self.connection = None
+        if wait:
+            try:
+                self.wait_until_ready()
+            except BaseException:
+                self.kill()
+                raise
+
+    def wait_until_ready(self):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if os.path.exists(self.port_file):
+                text = open(self.port_file).read().strip()
+                if text:
+                    self.port = int(text)
+                    return
+            if self.process.poll() is not None:
+                raise Failure(f"kotad ended with {self.process.returncode} before it was ready: "
+                              f"{self.log_text()[-2000:]}")
+            time.sleep(0.01)
+        raise Failure(f"no port file within {START_SECONDS} s: {self.log_text()[-2000:]}")
+
+    def log_text(self):
+        with open(self.log_path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def memory_kib(self, name="VmRSS"):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return int(re.search(rf"^{name}:\s*(\d+)", file.read(), re.M).group(1))
+
+    def kill(self):
+        if self.is_alive():
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def stop(self):
+        """SIGTERM, exit status 0, nothing that a sanitizer would say."""
+        try:
+            if self.connection:
+                self.connection.close()
+            if self.is_alive():
+                self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout=60 * SLOW)
+            except subprocess.TimeoutExpired:
+                raise Failure("kotad did not end within its time after SIGTERM") from None
+            log = self.log_text()
+            complaint = COMPLAINTS.search(log)
+            if complaint:
+                raise Failure("kotad complained:\n" + log[max(0, complaint.start() - 500):][:6000])
+            if self.process.returncode != 0:
+                raise Failure(f"kotad exited with {self.process.returncode}:\n{log[-3000:]}")
+        finally:
+            self.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
+
+    # ---- questions ------------------------------------------------------------------------------
+
+    def ask(self, method, target, body=None, headers=None, media=None):
+        """One request on a kept connection (opened anew when the daemon has closed it)."""
+        headers = dict(headers or {})
+        if body is not None and not isinstance(body, (bytes, bytearray)):
+            if not isinstance(body, str):
+                body = json.dumps(body, allow_nan=False)
+                media = media or JSON
+            body = body.encode("utf-8")
+        if media:
+            headers["Content-Type"] = media
+        for attempt in (0, 1):
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                             timeout=120 * SLOW)
+            try:
+                self.connection.request(method, target, body=body, headers=headers)
+                answer = self.connection.getresponse()
+                return Answer(answer.status, answer.getheaders(), answer.read())
+            except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest):
+                self.connection.close()
+                self.connection = None
+                if attempt:
+                    raise
+        raise AssertionError
+
+    def get(self, target, **named):
+        return self.ask("GET", target, **named)
+
+    def post(self, target, body, **named):
+        return self.ask("POST", target, body, **named)
+
+    def put(self, target, body, **named):
+        return self.ask("PUT", target, body, **named)
+
+    def ok(self, method, target, body=None, status=200, **named):
+        """Asks, wants this status, and returns the JSON."""
+        answer = self.ask(method, target, body, **named)
+        check(answer.status == status, f"{method} {target}: expected {status}, got {answer}")
+        return answer.json if answer.body else None
+
+    def raw(self, *pieces, pause=0.0, timeout=30, until=None):
+        """Sends bytes as they are, in pieces, and reads until the daemon closes (or `until`)."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout * SLOW) as s:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                for i, piece in enumerate(pieces):
+                    if i and pause:
+                        time.sleep(pause)
+                    s.sendall(piece)
+            except ConnectionError:
+                pass  # it may answer and close before it has read all
+            received = b""
+            while until is None or not until(received):
+                try:
+                    more = s.recv(1 << 16)
+                except ConnectionError:
+                    break
+                if not more:
+                    break
+                received += more
+            return received
+
+
+def parse_answers(received, methods=()):
+    """Splits what came over a socket into Answers; methods[i] == "HEAD" has no body."""
+    answers = []
+    while received:
+        head, separator, rest = received.partition(b"\r\n\r\n")
+        check(separator, f"a cut answer: {received[:200]!r}")
+        lines = head.decode("latin-1").split("\r\n")
+        match = re.fullmatch(r"HTTP/1\.1 (\d{3})( .*)?", lines[0])
+        check(match, f"not a status line: {lines[0]!r}")
+        headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
+        status = int(match.group(1))
+        names = {name.lower(): value for name, value in headers}
+        is_head = len(answers) < len(methods) and methods[len(answers)] == "HEAD"
+        if status in (204, 304) or is_head or status < 200:
+            length = 0
+        else:
+            check("content-length" in names, f"no Content-Length: {head!r}")
+            length = int(names["content-length"])
+        check(len(rest) >= length, f"a cut body: {len(rest)} of {length} bytes")
+        answers.append(Answer(status, headers, rest[:length]))
+        received = rest[length:]
+    return answers
+
+
+def problem(answer, status, *words, pointer=None, limit=None, got=None):
+    """An answer is a problem document of that status whose text names these words."""
+    check(answer.status == status, f"expected {status}, got {answer}")
+    equal(answer.media_type, PROBLEM, "Content-Type")
+    document = answer.json
+    for member in ("type", "title", "status", "detail"):
+        check(member in document, f"no member {member}: {document}")
+    equal(document["status"], status, "status in the document")
+    for member in ("type", "title", "detail"):
+        check(isinstance(document[member], str) and document[member],
+              f"{member} is no text: {document}")
+    said = document["detail"] + " " + json.dumps(document.get("errors", ""))
+    for word in words:
+        pattern = word if hasattr(word, "search") else re.compile(re.escape(word))
+        check(pattern.search(said), f"the detail does not name {pattern.pattern!r}: {document}")
+    for entry in document.get("errors", []):
+        check(set(entry) >= {"pointer", "detail"}, f"an error without pointer or detail: {entry}")
+    if pointer is not None:
+        pointers = [entry.get("pointer") for entry in document.get("errors", [])]
+        check(pointer in pointers, f"no error points to {pointer!r}: {document}")
+    if limit is not None:
+        equal(document.get("limit"), limit, "limit")
+    if got is not None:
+        equal(document.get("got"), got, "got")
+    return document

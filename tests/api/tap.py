@@ -1,0 +1,114 @@
+"""A test runner of a few lines that prints TAP.
+
+A file registers functions with @test("a sentence") and ends with run(). A function passes when it
+returns, fails when it raises, and is skipped when it raises Skip. case(sentence, function) does
+the same for the rows of a table. Random numbers come from rng(name), whose seed is printed.
+"""
+import math
+import os
+import random
+import sys
+import time
+import traceback
+import zlib
+
+_tests = []
+SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says why."""
+
+
+class Failure(Exception):
+    """What was found is not what was expected."""
+
+
+def test(sentence):
+    def register(function):
+        _tests.append((sentence, function))
+        return function
+    return register
+
+
+def case(sentence, function, *args, **named):
+    _tests.append((sentence, lambda: function(*args, **named)))
+
+
+def rng(name):
+    return random.Random(SEED ^ zlib.crc32(name.encode()))
+
+
+def fail(text):
+    raise Failure(text)
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def equal(got, want, what):
+    if got != want or type(got) is bool and type(want) is not bool:
+        raise Failure(f"{what}: got {got!r}, expected {want!r}")
+
+
+def near(got, want, what, rel=1e-9, floor=1.0):
+    """|got - want| <= rel · max(|want|, floor); null equals null alone."""
+    if got is None or want is None:
+        if got is not want:
+            raise Failure(f"{what}: got {got!r}, expected {want!r}")
+        return
+    if isinstance(got, bool) or not isinstance(got, (int, float)):
+        raise Failure(f"{what}: got {got!r}, expected the number {want!r}")
+    if math.isinf(want) and got == want:
+        return
+    if not abs(got - want) <= rel * max(abs(want), floor):
+        raise Failure(f"{what}: got {got!r}, expected {want!r}, "
+                      f"off by {got - want:g}")
+
+
+def near_all(got, want, what, rel=1e-9, floor=1.0):
+    if got is None or want is None:
+        equal(got, want, what)
+        return
+    check(isinstance(got, list) and len(got) == len(want),
+          f"{what}: got {got!r}, expected {want!r}")
+    for i, (a, b) in enumerate(zip(got, want)):
+        near(a, b, f"{what}[{i}]", rel, floor)
+
+
+def run(finish=None, sentence="the daemon stops cleanly afterwards"):
+    """Runs what was registered, prints TAP, and exits. finish() is called at the end, and counts."""
+    chosen = sys.argv[1:]
+    tests = [t for t in _tests if not chosen or any(word in t[0] for word in chosen)]
+    if finish:
+        tests.append((sentence, finish))
+    print(f"# seed {SEED} (KOTA_TEST_SEED)")
+    failed = 0
+    for number, (sentence, function) in enumerate(tests, 1):
+        start = time.monotonic()
+        try:
+            function()
+            print(f"ok {number} - {sentence}")
+        except Skip as reason:
+            print(f"ok {number} - {sentence} # SKIP {reason}")
+        except BaseException as error:
+            failed += 1
+            print(f"not ok {number} - {sentence}")
+            if isinstance(error, Failure):
+                frames = traceback.extract_tb(error.__traceback__)
+                place = [f for f in frames if not f.filename.endswith("tap.py")][-1]
+                text = f"{error}\n{os.path.basename(place.filename)}:{place.lineno}"
+            else:
+                text = "".join(traceback.format_exception(error))
+            for line in text.splitlines():
+                print(f"# {line[:2000]}")
+            if isinstance(error, KeyboardInterrupt):
+                break
+        seconds = time.monotonic() - start
+        if seconds > 5:
+            print(f"# took {seconds:.1f} s")
+        sys.stdout.flush()
+    print(f"1..{len(tests)}")
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,336 @@
+"""Locales and layers: PUT, GET, DELETE, every upload format, revisions, statistics."""
+import math
+import struct
+
+from daemon import F32, Daemon, check, equal, problem
+from fields import NAN, Terrain, put_layer, put_locale, put_terrain
+from images import SIGNATURE, asc, chunk, hgt, png
+from tap import case, near_all, rng, run, test
+
+daemon = Daemon()
+LOCALE = {"id", "title", "revision", "gravity", "placement", "bounds", "open_sky",
+          "triangulation", "layers", "memory_bytes"}
+LAYER = {"id", "kind", "role", "cols", "rows", "spacing", "origin", "bounds", "memory_bytes"}
+
+
+def at(name):
+    return f"/v1/locales/{name}"
+
+
+def samples(name, cols, rows, spacing=(1, 1), origin=(0, 0), layer="ground"):
+    """All samples of a layer as told by height, row by row from the smallest y; NaN for holes."""
+    points = [[origin[0] + c * spacing[0], origin[1] + r * spacing[1]]
+              for r in range(rows) for c in range(cols)]
+    got = daemon.ok("POST", at(name) + "/height",
+                    {"points": points, "interp": "nearest", "layer": layer})["results"]
+    values = [NAN if item["status"] == "hole" else item["height"] for item in got]
+    check(None not in values, f"samples outside: {[i for i, v in enumerate(values) if v is None]}")
+    return [values[r * cols:(r + 1) * cols] for r in range(rows)]
+
+
+def same(got, want, what):
+    for r, (a, b) in enumerate(zip(got, want)):
+        for c, (x, y) in enumerate(zip(a, b)):
+            y = struct.unpack("<f", struct.pack("<f", y))[0]
+            check(x == y or math.isnan(x) and math.isnan(y),
+                  f"{what}: sample ({c},{r}) is {x!r}, expected {y!r}")
+    equal((len(got), len(got[0])), (len(want), len(want[0])), f"{what}: size")
+
+
+# ---- locales --------------------------------------------------------------------------------------
+
+
+@test("an empty daemon lists no locale")
+def _():
+    equal(daemon.ok("GET", "/v1/locales"), {"locales": []}, "list")
+
+
+@test("PUT of a new locale is 201 with defaults, of an old one 200 and one revision more")
+def _():
+    locale = put_locale(daemon, "a")
+    check(set(locale) >= LOCALE, f"members {sorted(locale)}")
+    equal(locale["id"], "a", "id")
+    equal(locale["revision"], 1, "revision")
+    equal(locale["gravity"], [0, 0, -1], "gravity")
+    equal(locale["placement"], {"translation": [0, 0, 0], "rotation": [0, 0, 0, 1]}, "placement")
+    equal((locale["open_sky"], locale["triangulation"]), (True, "anti"), "defaults")
+    equal((locale["bounds"], locale["layers"]), (None, []), "nothing in it")
+    equal(daemon.ok("GET", at("a")), locale, "GET")
+    equal(daemon.ok("GET", "/v1/locales"), {"locales": [locale]}, "list")
+    changed = put_locale(daemon, "a", status=200, title="Höhe über «Grund»", open_sky=False,
+                         triangulation="alternating", gravity=[0, -0.6, -0.8],
+                         placement={"translation": [1, -2, 3.5], "rotation": [0, 0, 0.6, 0.8]})
+    equal(changed["revision"], 2, "revision")
+    equal(changed["title"], "Höhe über «Grund»", "title")
+    near_all(changed["gravity"], [0, -0.6, -0.8], "gravity")
+    equal(changed["placement"]["translation"], [1, -2, 3.5], "translation")
+    near_all(changed["placement"]["rotation"], [0, 0, 0.6, 0.8], "rotation")
+    equal((changed["open_sky"], changed["triangulation"]), (False, "alternating"), "the rest")
+
+
+@test("a manifest replaces the one before: what it does not name is the default again")
+def _():
+    put_locale(daemon, "again", open_sky=False, triangulation="main", title="x")
+    locale = put_locale(daemon, "again", status=200, title="y")
+    equal((locale["open_sky"], locale["triangulation"], locale["title"]), (True, "anti", "y"),
+          "after the second PUT")
+
+
+@test("a layer adds its bounds, counts a revision, and is told with its shape")
+def _():
+    put_locale(daemon, "b")
+    terrain = Terrain(4, 3, [[1, 2, 3, 4], [5, NAN, 7, 8], [9, 10, 11, -12]], (2.0, 5.0),
+                      (100.0, -50.0))
+    locale = put_layer(daemon, "b", terrain)
+    equal(locale["revision"], 2, "revision")
+    equal(locale["bounds"], {"min": [100, -50, -12], "max": [106, -40, 11]}, "bounds")
+    check(isinstance(locale["memory_bytes"], int) and locale["memory_bytes"] >= 48, "memory_bytes")
+    equal(len(locale["layers"]), 1, "layers")
+    layer = locale["layers"][0]
+    check(set(layer) >= LAYER, f"members {sorted(layer)}")
+    equal((layer["id"], layer["kind"], layer["role"]), ("ground", "heightfield", "ground"), "layer")
+    equal((layer["cols"], layer["rows"]), (4, 3), "size")
+    equal((layer["spacing"], layer["origin"]), ([2, 5], [100, -50]), "frame")
+    equal(layer["bounds"], locale["bounds"], "bounds")
+    same(samples("b", 4, 3, (2, 5), (100, -50)), terrain.h, "f32")
+    again = put_layer(daemon, "b", Terrain(2, 2, [[0, 0], [0, 0]]), status=200)
+    equal(again["revision"], 3, "replacing a layer is a revision")
+    equal((again["layers"][0]["cols"], len(again["layers"])), (2, 1), "replaced")
+    more = put_layer(daemon, "b", Terrain(2, 2, [[50, 50], [50, 50]], (9.0, 9.0)), "second")
+    equal([entry["id"] for entry in more["layers"]], ["ground", "second"], "layers")
+    equal(more["bounds"], {"min": [0, 0, 0], "max": [9, 9, 50]}, "bounds of both")
+
+
+@test("DELETE of a layer is 204 and a revision, of a locale 204 and its end")
+def _():
+    put_terrain(daemon, "gone", Terrain(2, 2, [[0, 0], [0, 0]]))
+    before = daemon.ok("GET", at("gone"))["revision"]
+    answer = daemon.ask("DELETE", at("gone") + "/layers/ground")
+    equal((answer.status, answer.body), (204, b""), "DELETE of the layer")
+    locale = daemon.ok("GET", at("gone"))
+    equal((locale["layers"], locale["bounds"]), ([], None), "after it")
+    equal(locale["revision"], before + 1, "revision")
+    problem(daemon.ask("DELETE", at("gone") + "/layers/ground"), 404, "ground")
+    problem(daemon.get(at("gone") + "/height?x=0&y=0"), 422, "heightfield")
+    equal(daemon.ask("DELETE", at("gone")).status, 204, "DELETE of the locale")
+    problem(daemon.get(at("gone")), 404, "gone")
+    problem(daemon.ask("DELETE", at("gone")), 404, "gone")
+    problem(daemon.get(at("gone") + "/height?x=0&y=0"), 404, "gone")
+
+
+@test("a locale that is made again after DELETE starts anew")
+def _():
+    put_terrain(daemon, "phoenix", Terrain(2, 2, [[0, 0], [0, 0]]))
+    daemon.ok("DELETE", at("phoenix"), status=204)
+    locale = put_locale(daemon, "phoenix", status=201)
+    equal(locale["layers"], [], "layers")
+
+
+@test("locales are listed by id, each as its own GET tells it")
+def _():
+    for name in ("zeta", "Alpha", "m_1", "m-1"):
+        put_locale(daemon, name)
+    listed = daemon.ok("GET", "/v1/locales")["locales"]
+    names = [locale["id"] for locale in listed]
+    check({"zeta", "Alpha", "m_1", "m-1"} <= set(names), f"{names}")
+    equal(len(names), len(set(names)), "each once")
+    for locale in listed:
+        equal(locale, daemon.ok("GET", at(locale["id"])), locale["id"])
+
+
+@test("stats of a heightfield layer count tiles, samples, bytes and levels")
+def _():
+    put_terrain(daemon, "counted", Terrain(600, 300, [[0] * 600] * 300))
+    stats = daemon.ok("GET", at("counted") + "/layers/ground/stats")
+    equal((stats["tiles"], stats["samples"]), (6, 180000), "tiles and samples")
+    check(stats["bytes"] >= 180000 * 4, f"bytes {stats['bytes']}")
+    check(stats["levels"] >= 3, f"levels {stats['levels']}")
+    problem(daemon.get(at("counted") + "/layers/nope/stats"), (404), "nope")
+
+
+# ---- formats ----------------------------------------------------------------------------------------
+
+CODES = [[0, 1, 2, 300], [65535, 40000, 7, 8], [9, 10, 11, 12]]  # first row first
+
+
+def upload(name, query, body, media, status=201):
+    if daemon.get(at(name)).status == 404:
+        put_locale(daemon, name)
+    return daemon.ok("PUT", f"{at(name)}/layers/ground?{query}", body, status=status, media=media)
+
+
+@test("PNG, 16 bits: codes are heights, the first row is the smallest y")
+def _():
+    upload("png16", "spacing=1,1", png(CODES), "image/png")
+    same(samples("png16", 4, 3), CODES, "png")
+
+
+@test("PNG, 16 bits: flip_y, height_scale, height_offset, nodata, origin and spacing")
+def _():
+    locale = upload("png16b", "spacing=2,3&origin=10,-20&height_scale=0.1&height_offset=-5"
+                    "&flip_y=true&nodata=0", png(CODES), "image/png")
+    want = [[NAN if code == 0 else -5 + 0.1 * code for code in row] for row in CODES[::-1]]
+    same(samples("png16b", 4, 3, (2, 3), (10, -20)), want, "png")
+    equal(locale["layers"][0]["spacing"], [2, 3], "spacing")
+
+
+@test("PNG, 8 bits")
+def _():
+    codes = [[0, 128, 255], [1, 2, 3]]
+    upload("png8", "spacing=1,1", png(codes, depth=8), "image/png")
+    same(samples("png8", 3, 2), codes, "png")
+
+
+@test("PNG with ancillary chunks and several IDAT chunks")
+def _():
+    import zlib
+    raw = zlib.compress(b"".join(b"\0" + struct.pack(">4H", *row) for row in CODES))
+    body = (SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 3, 16, 0, 0, 0, 0))
+            + chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"tEXt", b"Comment\0made by hand")
+            + b"".join(chunk(b"IDAT", raw[i:i + 5]) for i in range(0, len(raw), 5))
+            + chunk(b"IEND", b""))
+    upload("pngchunks", "spacing=1,1", body, "image/png")
+    same(samples("pngchunks", 4, 3), CODES, "png")
+
+
+def filtered(rows, kinds):
+    """Rows of 16-bit codes as PNG with the filter kinds given."""
+    import zlib
+    stride, before, out = 2 * len(rows[0]), bytes(2 * len(rows[0])), b""
+    for row, kind in zip(rows, kinds):
+        line = struct.pack(f">{len(row)}H", *row)
+        packed = bytearray(stride)
+        for i in range(stride):
+            a = line[i - 2] if i >= 2 else 0
+            b, c = before[i], before[i - 2] if i >= 2 else 0
+            p = a + b - c
+            paeth = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+            packed[i] = (line[i] - (0, a, b, (a + b) // 2, paeth)[kind]) & 255
+        out += bytes([kind]) + packed
+        before = line
+    return (SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 16, 0, 0,
+                                                   0, 0))
+            + chunk(b"IDAT", zlib.compress(out)) + chunk(b"IEND", b""))
+
+
+@test("PNG with each of the five filters")
+def _():
+    random = rng("filters")
+    rows = [[random.randrange(65536) for _ in range(9)] for _ in range(10)]
+    upload("pngfilters", "spacing=1,1", filtered(rows, [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]),
+           "image/png")
+    same(samples("pngfilters", 9, 10), rows, "png")
+
+
+@test("f32: rows from the smallest y, NaN is no-data, flip_y turns it")
+def _():
+    rows = [[1.5, NAN, -3.25], [4, 5, 6]]
+    body = b"".join(struct.pack("<3f", *row) for row in rows)
+    upload("f32", "cols=3&rows=2&spacing=1,1", body, F32)
+    same(samples("f32", 3, 2), rows, "f32")
+    upload("f32", "cols=3&rows=2&spacing=1,1&flip_y=true", body, F32, status=200)
+    same(samples("f32", 3, 2), rows[::-1], "f32, flipped")
+    upload("f32", "cols=3&rows=2&spacing=1,1&nodata=5&height_scale=2&height_offset=1", body, F32,
+           status=200)
+    same(samples("f32", 3, 2), [[4, NAN, -5.5], [9, NAN, 13]], "f32, scaled, code 5 is no-data")
+
+
+HGT_ROWS = [[r * 100 + c - 500 for c in range(11)] for r in range(11)]
+HGT_ROWS[3][4] = -32768
+
+
+@test("HGT: big-endian, square, -32768 is void; the default does not flip")
+def _():
+    want = [[NAN if v == -32768 else v for v in row] for row in HGT_ROWS]
+    for media in ("application/vnd.kota.hgt", "application/x-srtm-hgt"):
+        name = "hgt-" + media[-8:].strip("./")
+        name = "".join(ch for ch in name if ch.isalnum() or ch in "_-")
+        upload(name, "spacing=90,90", hgt(HGT_ROWS), media)
+        same(samples(name, 11, 11, (90, 90)), want, media)
+    upload("hgt-flip", "spacing=90,90&flip_y=true", hgt(HGT_ROWS), "application/vnd.kota.hgt")
+    same(samples("hgt-flip", 11, 11, (90, 90)), want[::-1], "flipped")
+
+
+ASC_ROWS = [[1, 2.5, -9999], [4, 5e1, 6]]
+
+
+@test("ASC: cellsize is the spacing, the lower left cell's centre the origin, NODATA a hole")
+def _():
+    want = [[1, 2.5, NAN], [4, 50, 6]]
+    for i, media in enumerate(("application/vnd.kota.asc", "text/x-esri-ascii-grid",
+                               "text/plain")):
+        name = f"asc{i}"
+        locale = upload(name, "", asc(ASC_ROWS, 10, (100, 200), -9999), media)
+        equal(locale["layers"][0]["spacing"], [10, 10], "spacing")
+        equal(locale["layers"][0]["origin"], [105, 205], "origin: the centre of the corner cell")
+        same(samples(name, 3, 2, (10, 10), (105, 205)), want, media)
+    locale = upload("asc-centre", "flip_y=true", asc(ASC_ROWS, 10, (100, 200), -9999, centre=True),
+                    "text/plain")
+    equal(locale["layers"][0]["origin"], [100, 200], "xllcenter is the origin itself")
+    same(samples("asc-centre", 3, 2, (10, 10), (100, 200)), want[::-1], "flipped")
+    locale = upload("asc-query", "spacing=2,3&origin=7,8", asc(ASC_ROWS, 10, (100, 200), -9999),
+                    "text/plain")
+    equal((locale["layers"][0]["spacing"], locale["layers"][0]["origin"]), ([2, 3], [7, 8]),
+          "the query goes before the file")
+
+
+@test("ASC in other clothes: capitals, CRLF, tabs, values over several lines, no NODATA line")
+def _():
+    body = (b"NCOLS 3\r\nNROWS\t2\r\nXLLCENTER -5\r\nYLLCENTER 5.5\r\nCELLSIZE 2\r\n"
+            b"1 2\r\n3 4\t5\r\n   6\r\n")
+    upload("asc-odd", "", body, "text/plain")
+    same(samples("asc-odd", 3, 2, (2, 2), (-5, 5.5)), [[1, 2, 3], [4, 5, 6]], "asc")
+
+
+@test("application/octet-stream takes format=png|f32|hgt|asc")
+def _():
+    for form, query, body in (("png", "spacing=1,1", png(CODES)),
+                              ("f32", "spacing=1,1&cols=2&rows=2", struct.pack("<4f", 1, 2, 3, 4)),
+                              ("hgt", "spacing=1,1", hgt(HGT_ROWS)),
+                              ("asc", "", asc(ASC_ROWS))):
+        upload("stream-" + form, f"{query}&format={form}", body, "application/octet-stream")
+
+
+@test("Content-Type parameters and capitals are fine")
+def _():
+    upload("parameters", "", asc(ASC_ROWS), "Text/Plain; charset=utf-8")
+    put = daemon.put(at("parameters"), '{"title":"x"}', media="application/json; charset=UTF-8")
+    equal(put.status, 200, "manifest")
+
+
+@test("PUT of a layer into an unknown locale is 404")
+def _():
+    problem(daemon.put(at("nowhere") + "/layers/ground?spacing=1,1", png(CODES),
+                       media="image/png"), 404, "nowhere")
+    problem(daemon.get(at("nowhere")), 404, "nowhere")
+
+
+def accepted(name):
+    locale = put_locale(daemon, name)
+    equal(locale["id"], name, "id")
+    put_layer(daemon, name, Terrain(2, 2, [[0, 0], [0, 0]]), name)
+    daemon.ok("DELETE", at(name), status=204)
+
+
+for good in ("x", "A" * 64, "-", "_", "0-9_aZ"):
+    case(f"{good[:20]!r} ({len(good)}) is an id", accepted, good)
+
+
+@test("an id may be percent-encoded where that changes nothing")
+def _():
+    put_locale(daemon, "plain-id")
+    equal(daemon.ok("GET", "/v1/locales/plain%2Did")["id"], "plain-id", "id")
+
+
+@test("memory follows what is held: deleting gives it back in the locale's account")
+def _():
+    put_locale(daemon, "big")
+    empty = daemon.ok("GET", at("big"))["memory_bytes"]
+    big = daemon.ok("PUT", at("big") + "/layers/ground?cols=1000&rows=1000&spacing=1,1",
+                    bytes(4_000_000), status=201, media=F32)["memory_bytes"]
+    check(big >= empty + 4_000_000, f"{empty} -> {big}")
+    daemon.ok("DELETE", at("big") + "/layers/ground", status=204)
+    check(daemon.ok("GET", at("big"))["memory_bytes"] < 100_000, "after DELETE")
+
+
+run(daemon.stop)

@@ -1,0 +1,231 @@
+"""Picking: camera or inverse view-projection and pixel, to ray, to hit, to logical tile."""
+import math
+
+from daemon import Daemon, problem
+from fields import NAN, Terrain, put_layer, put_locale, put_shapes, put_terrain
+from oracle import camera_ray, column_major, inverse, view_projection
+from tap import case, check, equal, near, near_all, rng, run, test
+
+daemon = Daemon()
+shapes = put_shapes(daemon)
+HIT = {"t", "point", "normal", "layer", "cell", "triangle"}
+
+
+def at(name):
+    return f"/v1/locales/{name}"
+
+
+def judge(terrain, answer, name, origin, direction, side, what):
+    """The answer to a pick whose ray is known; returns True where it hit."""
+    equal(answer.get("locale"), name, f"locale, {what}")
+    check(isinstance(answer.get("revision"), int), f"revision, {what}")
+    check(set(answer) >= {"status", "hit", "tile"}, f"members, {what}: {answer}")
+    wide = terrain.hits(origin, direction, math.inf, 1e-9)
+    sure = [hit for hit in wide if hit.inner > 1e-7 and hit.t > 1e-6]
+    if answer["status"] == "miss":
+        check(not sure, f"{what}: missed, but brute force hits at {[h.t for h in sure][:2]}")
+        equal((answer["hit"], answer["tile"]), (None, None), f"hit and tile of a miss, {what}")
+        return False
+    equal(answer["status"], "hit", what)
+    got = answer["hit"]
+    check(set(got) >= HIT, f"{what}: members of hit {sorted(got)}")
+    same = [h for h in wide if abs(h.t - got["t"]) <= 1e-6 * max(1, h.t) / max(h.sine, 1e-4)]
+    check(same, f"{what}: t {got['t']}, brute force {[h.t for h in wide][:3]}")
+    if sure:
+        check(got["t"] <= sure[0].t + 1e-6 * max(1, sure[0].t) / max(sure[0].sine, 1e-4),
+              f"{what}: t {got['t']}, nearer is {sure[0].t}")
+    near_all(got["point"], [o + got["t"] * d for o, d in zip(origin, direction)],
+             f"point, {what}", 1e-7, 1000)
+    check(got["cell"] in [list(h.cell) for h in same], f"cell {got['cell']}, {what}")
+    check(got["triangle"] in [h.triangle for h in same], f"triangle, {what}")
+    tile = answer["tile"]
+    column, row, centre, box = terrain.tile(got["cell"], side)
+    equal((tile["column"], tile["row"], tile["side"]), (column, row, side), f"tile, {what}")
+    near_all(tile["center"], list(centre), f"centre, {what}", 1e-7, 10)
+    near_all(tile["bounds"]["min"], list(box[0]), f"bounds min, {what}", 1e-7, 10)
+    near_all(tile["bounds"]["max"], list(box[1]), f"bounds max, {what}", 1e-7, 10)
+    return True
+
+
+def random_camera(random, terrain):
+    (x0, y0, z0), (x1, y1, z1) = terrain.bounds()
+    size = max(x1 - x0, y1 - y0, 1)
+    eye = [random.uniform(x0 - size, x1 + size), random.uniform(y0 - size, y1 + size),
+           z1 + size * random.uniform(0.05, 1.5)]
+    target = [random.uniform(x0, x1), random.uniform(y0, y1), random.uniform(z0, z1)]
+    up = random.choice(([0, 0, 1], [0, 0, 1], [0.1, 0.2, 0.9], [0, 0, 5]))
+    viewport = random.choice(([1920, 1080], [800, 800], [333, 777]))
+    middle = random.random() < 0.5
+    pixel = [w * random.uniform(0.4, 0.6) if middle else random.uniform(0, w) for w in viewport]
+    return eye, target, up, random.uniform(10, 100), viewport, pixel
+
+
+def cameras_agree(name):
+    terrain = shapes[name]
+    random = rng("camera " + name)
+    hits = 0
+    for _ in range(150):
+        eye, target, up, fov, viewport, pixel = random_camera(random, terrain)
+        side = random.choice((1, 1, 2, 3, 4, 1000))
+        body = {"camera": {"eye": eye, "target": target, "up": up, "fov_y_deg": fov},
+                "viewport": viewport, "pixel": pixel, "tile_side": side}
+        if side == 1 and random.random() < 0.5:
+            del body["tile_side"]
+        answer = daemon.ok("POST", at(name) + "/pick", body)
+        origin, direction = camera_ray(eye, target, up, fov, viewport, pixel)
+        hits += judge(terrain, answer, name, origin, direction, side, f"{body}")
+    check(hits > 25, f"{hits} hits of 150: the cameras ask too little")
+
+
+def matrices_agree(name, depth):
+    terrain = shapes[name]
+    random = rng(f"matrix {name} {depth}")
+    hits = 0
+    for _ in range(150):
+        eye, target, up, fov, viewport, pixel = random_camera(random, terrain)
+        span = math.dist(eye, target)
+        near_m, far_m = span * 0.01, span * 100
+        m = inverse(view_projection(eye, target, up, fov, viewport[0] / viewport[1], near_m, far_m,
+                                    depth))
+        side = random.choice((1, 2, 5))
+        body = {"inverse_view_projection": column_major(m), "depth": depth, "viewport": viewport,
+                "pixel": pixel, "tile_side": side}
+        answer = daemon.ok("POST", at(name) + "/pick", body)
+        x, y = 2 * pixel[0] / viewport[0] - 1, 1 - 2 * pixel[1] / viewport[1]
+
+        def world(z):
+            p = [sum(v * w for v, w in zip(row, (x, y, z, 1))) for row in m]
+            return [p[i] / p[3] for i in range(3)]
+        start, end = world(-1.0 if depth == "gl" else 0.0), world(1.0)
+        direction = [b - a for a, b in zip(start, end)]
+        length = math.sqrt(sum(v * v for v in direction))
+        hits += judge(terrain, answer, name, start, [v / length for v in direction], side,
+                      f"{body}")
+    check(hits > 25, f"{hits} hits of 150: the cameras ask too little")
+
+
+for shape in ("small-anti", "small-main", "small-alternating", "wide-anti", "wide-main",
+              "wide-alternating", "thin"):
+    case(f"150 cameras over {shape} pick what brute force picks", cameras_agree, shape)
+for shape in ("small-main", "wide-anti"):
+    for convention in ("gl", "d3d"):
+        case(f"150 {convention} matrices over {shape} pick what brute force picks",
+             matrices_agree, shape, convention)
+
+
+STRAIGHT = {"camera": {"eye": [2, 1.5, 10], "target": [2, 1.5, 0], "up": [0, 1, 0],
+                       "fov_y_deg": 90}, "viewport": [100, 100], "pixel": [50, 50]}
+
+
+@test("pixel (0,0) is the upper left; its axes are right and down")
+def _():
+    put_terrain(daemon, "board", Terrain(41, 41, [[0] * 41 for _ in range(41)], (1.0, 1.0),
+                                         (-18.0, -18.5)))
+    # From 10 m above (2, 1.5), up = +y, 90°: the picture spans x -8..12 and y -8.5..11.5.
+    for pixel, x, y in (([0, 0], -8, 11.5), ([100, 0], 12, 11.5), ([0, 100], -8, -8.5),
+                        ([50, 50], 2, 1.5), ([75.5, 25.25], 7.1, 6.45)):
+        answer = daemon.ok("POST", at("board") + "/pick", {**STRAIGHT, "pixel": pixel})
+        equal(answer["status"], "hit", f"{pixel}")
+        near_all(answer["hit"]["point"], [x, y, 0], f"{pixel}", 1e-9)
+        equal(answer["tile"]["column"], math.floor(x + 18), f"column at {pixel}")
+    answer = daemon.ok("POST", at("board") + "/pick", STRAIGHT)
+    near(answer["hit"]["t"], 10, "t is metres along a unit direction")
+
+
+@test("the logical tile is made of cells and clipped to the field")
+def _():
+    put_terrain(daemon, "clip", Terrain(6, 5, [[c + 10 * r for c in range(6)] for r in range(5)],
+                                        (1.0, 1.0), (0.0, 0.0)))
+    look = {"camera": {"eye": [4.5, 3.4, 200], "target": [4.5, 3.4, 0], "up": [0, 1, 0],
+                       "fov_y_deg": 40}, "viewport": [10, 10], "pixel": [5, 5]}
+    wanted = {1: (4, 3, [4.5, 3.5], [4, 3, 34], [5, 4, 45]),
+              2: (2, 1, [4.5, 3.0], [4, 2, 24], [5, 4, 45]),
+              3: (1, 1, [4.0, 3.5], [3, 3, 33], [5, 4, 45]),
+              4: (1, 0, [4.5, 2.0], [4, 0, 4], [5, 4, 45]),
+              100: (0, 0, [2.5, 2.0], [0, 0, 0], [5, 4, 45])}
+    for side, (column, row, centre, low, high) in wanted.items():
+        tile = daemon.ok("POST", at("clip") + "/pick", {**look, "tile_side": side})["tile"]
+        equal((tile["column"], tile["row"], tile["side"]), (column, row, side), f"side {side}")
+        near_all(tile["center"], [*centre, centre[0] + 10 * centre[1]], f"centre, side {side}")
+        equal((tile["bounds"]["min"], tile["bounds"]["max"]), (low, high), f"bounds, side {side}")
+
+
+@test("a tile whose middle is a hole has a centre without height")
+def _():
+    heights = [[0.0] * 5 for _ in range(5)]
+    heights[2][2] = NAN
+    put_terrain(daemon, "gap", Terrain(5, 5, heights))
+    look = {"camera": {"eye": [0.4, 0.4, 9], "target": [0.4, 0.4, 0], "up": [0, 1, 0],
+                       "fov_y_deg": 40}, "viewport": [10, 10], "pixel": [5, 5], "tile_side": 4}
+    tile = daemon.ok("POST", at("gap") + "/pick", look)["tile"]
+    equal(tile["center"], [2, 2, None], "centre")
+    equal((tile["bounds"]["min"], tile["bounds"]["max"]), ([0, 0, 0], [4, 4, 0]), "bounds")
+
+
+@test("a pick looks at all layers, or at the one named")
+def _():
+    put_locale(daemon, "floors")
+    put_layer(daemon, "floors", Terrain(9, 9, [[1] * 9] * 9), "low")
+    put_layer(daemon, "floors", Terrain(9, 9, [[7] * 9] * 9), "high")
+    answer = daemon.ok("POST", at("floors") + "/pick", STRAIGHT)
+    equal((answer["hit"]["layer"], answer["hit"]["point"][2]), ("high", 7), "nearest")
+    for target, body in ((at("floors") + "/pick?layer=low", STRAIGHT),
+                         (at("floors") + "/pick", {**STRAIGHT, "layer": "low"})):
+        answer = daemon.ok("POST", target, body)
+        equal((answer["hit"]["layer"], answer["hit"]["point"][2]), ("low", 1), "by name")
+
+
+@test("a camera that sees nothing but sky is a miss")
+def _():
+    answer = daemon.ok("POST", at("board") + "/pick",
+                       {**STRAIGHT, "camera": {**STRAIGHT["camera"], "target": [2, 1.5, 20]}})
+    equal((answer["status"], answer["hit"], answer["tile"]), ("miss", None, None), "answer")
+
+
+def refused(status, change, *words):
+    body = {**STRAIGHT, **change}
+    body = {k: v for k, v in body.items() if v != "absent"}
+    problem(daemon.post(at("board") + "/pick", body), status, *words)
+
+
+IMPOSSIBLE = [
+    ("the eye is the target", {"camera": {**STRAIGHT["camera"], "target": [2, 1.5, 10]}},
+     "target"),
+    ("up lies along the view", {"camera": {**STRAIGHT["camera"], "up": [0, 0, 3]}}, "up"),
+    ("up is zero", {"camera": {**STRAIGHT["camera"], "up": [0, 0, 0]}}, "up"),
+    ("an angle of 0", {"camera": {**STRAIGHT["camera"], "fov_y_deg": 0}}, "fov_y_deg"),
+    ("an angle of 180", {"camera": {**STRAIGHT["camera"], "fov_y_deg": 180}}, "fov_y_deg"),
+    ("a negative angle", {"camera": {**STRAIGHT["camera"], "fov_y_deg": -20}}, "fov_y_deg"),
+    ("a viewport of no width", {"viewport": [0, 100]}, "viewport"),
+    ("a negative viewport", {"viewport": [100, -5]}, "viewport"),
+    ("a singular matrix", {"camera": "absent", "inverse_view_projection": [0] * 16,
+                           "depth": "gl"}, "inverse_view_projection"),
+]
+for sentence, member, name in IMPOSSIBLE:
+    case(f"well-formed but impossible is 422: {sentence}", refused, 422, member, name)
+
+WRONG = [
+    ("no camera at all", {"camera": "absent"}, "camera"),
+    ("camera and matrix both", {"inverse_view_projection": [1] * 16, "depth": "gl"}, "camera"),
+    ("a matrix of 15", {"camera": "absent", "inverse_view_projection": [1] * 15, "depth": "gl"},
+     "inverse_view_projection"),
+    ("an unknown depth", {"camera": "absent", "inverse_view_projection": [1] * 16,
+                          "depth": "vulkan"}, "depth"),
+    ("no eye", {"camera": {k: v for k, v in STRAIGHT["camera"].items() if k != "eye"}}, "eye"),
+    ("an eye of two numbers", {"camera": {**STRAIGHT["camera"], "eye": [1, 2]}}, "eye"),
+    ("a text for an angle", {"camera": {**STRAIGHT["camera"], "fov_y_deg": "40"}}, "fov_y_deg"),
+    ("no pixel", {"pixel": "absent"}, "pixel"),
+    ("no viewport", {"viewport": "absent"}, "viewport"),
+    ("a pixel of three", {"pixel": [1, 2, 3]}, "pixel"),
+    ("tile_side 0", {"tile_side": 0}, "tile_side"),
+    ("tile_side -1", {"tile_side": -1}, "tile_side"),
+    ("a fractional tile_side", {"tile_side": 1.5}, "tile_side"),
+    ("a text for tile_side", {"tile_side": "2"}, "tile_side"),
+    ("an unknown member of the camera", {"camera": {**STRAIGHT["camera"], "fov": 40}}, "fov"),
+    ("an unknown member", {"pixels": [1, 2]}, "pixels"),
+]
+for sentence, member, name in WRONG:
+    case(f"a wrong pick is 400: {sentence}", refused, 400, member, name)
+
+
+run(daemon.stop)

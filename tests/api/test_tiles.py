@@ -1,0 +1,254 @@
+"""Tiles: 257×257 blocks of the field at each level, as f32, png16 and terrarium."""
+import math
+import struct
+
+from daemon import F32, Daemon, problem
+from fields import NAN, Terrain, put_layer, put_locale, put_terrain
+from images import read_png
+from oracle import f32
+from tap import case, check, equal, fail, rng, run, test
+
+daemon = Daemon()
+SIDE = 257
+COLS, ROWS = 600, 300
+
+
+def make(seed, cols, rows):
+    random = rng(seed)
+    heights = [[100 * math.sin(c / 50) + 80 * math.cos(r / 31) + random.uniform(-1, 1)
+                for c in range(cols)] for r in range(rows)]
+    for _ in range(cols * rows // 200):
+        heights[random.randrange(rows)][random.randrange(cols)] = NAN
+    for c in range(40, 80):
+        for r in range(70, 90):
+            heights[r][c] = NAN
+    return Terrain(cols, rows, heights, (2.0, 3.0), (10.0, 20.0))
+
+
+field = make("tiles", COLS, ROWS)
+put_terrain(daemon, "relief", field)
+
+
+def tile(level, column, row, query="", name="relief", **named):
+    return daemon.get(f"/v1/locales/{name}/tiles/{level}/{column}/{row}{query}", **named)
+
+
+def wanted(level, column, row, kind="sampled"):
+    """257 rows of 257 heights, NaN where there is none; row 0 at the smallest y."""
+    step = 1 << level
+    block = []
+    for j in range(SIDE):
+        line = []
+        for i in range(SIDE):
+            c, r = (column * 256 + i) * step, (row * 256 + j) * step
+            if kind == "sampled":
+                line.append(field.h[r][c] if c < COLS and r < ROWS else NAN)
+            else:
+                inside = [field.h[y][x] for y in range(r, min(r + step, ROWS))
+                          for x in range(c, min(c + step, COLS)) if not math.isnan(field.h[y][x])]
+                line.append((min if kind == "min" else max)(inside) if inside else NAN)
+        block.append(line)
+    return block
+
+
+def read_f32(answer, what):
+    check(answer.status == 200, f"{what}: {answer}")
+    equal(answer.media_type, F32, what)
+    equal(len(answer.body), SIDE * SIDE * 4, f"bytes, {what}")
+    values = struct.unpack(f"<{SIDE * SIDE}f", answer.body)
+    return [values[r * SIDE:(r + 1) * SIDE] for r in range(SIDE)]
+
+
+def same(got, want, what, tolerance=0.0):
+    for j in range(SIDE):
+        for i in range(SIDE):
+            a, b = got[j][i], want[j][i]
+            if math.isnan(a) and math.isnan(b):
+                continue
+            if not abs(a - b) <= tolerance:
+                fail(f"{what}: sample ({i},{j}) is {a!r}, expected {b!r}")
+
+
+PLACES = [(0, 0, 0), (0, 1, 0), (0, 2, 1), (1, 0, 0), (1, 1, 0), (2, 0, 0)]
+
+
+def sampled(level, column, row):
+    got = read_f32(tile(level, column, row, "?format=f32"), "f32")
+    same(got, wanted(level, column, row), f"{level}/{column}/{row}")
+
+
+for place in PLACES:
+    case(f"tile {place[0]}/{place[1]}/{place[2]} as f32 keeps every 2^L-th sample, rows from the "
+         "smallest y", sampled, *place)
+
+
+@test("neighbours share their apron")
+def _():
+    left = read_f32(tile(0, 0, 0, "?format=f32"), "left")
+    right = read_f32(tile(0, 1, 0, "?format=f32"), "right")
+    for j in range(SIDE):
+        a, b = left[j][256], right[j][0]
+        check(a == b or math.isnan(a) and math.isnan(b), f"row {j}: {a} and {b}")
+
+
+def bounds_hold(kind, level):
+    """min/max of a block of samples: it must hold every sample of its square, half-open at least.
+
+    The square of a sample at level L reaches to its next neighbour at that level.
+    """
+    got = read_f32(tile(level, 0, 0, f"?format=f32&kind={kind}"), kind)
+    step = 1 << level
+    open_ = wanted(level, 0, 0, kind)
+    choose = min if kind == "min" else max
+    for j in range(SIDE):
+        for i in range(SIDE):
+            a, least = got[j][i], open_[j][i]
+            if math.isnan(least):
+                continue
+            c, r = i * step, j * step
+            closed = [field.h[y][x] for y in range(r, min(r + step + 1, ROWS))
+                      for x in range(c, min(c + step + 1, COLS)) if not math.isnan(field.h[y][x])]
+            if a not in (least, choose(closed)):
+                fail(f"{kind} at level {level}, ({i},{j}): {a!r}, expected "
+                                     f"{least!r} or, with the far edge, {choose(closed)!r}")
+
+
+for kind_ in ("min", "max"):
+    for level_ in (1, 2):
+        case(f"kind={kind_} at level {level_} bounds the samples of each square", bounds_hold,
+             kind_, level_)
+
+
+@test("kind=min and kind=max at level 0 are the samples themselves")
+def _():
+    for kind in ("min", "max"):
+        got = read_f32(tile(0, 1, 1, f"?format=f32&kind={kind}"), kind)
+        same(got, wanted(0, 1, 1), kind)
+
+
+@test("png16 carries offset and scale in headers, and code 0 where there is nothing")
+def _():
+    for level, column, row in ((0, 0, 0), (0, 2, 1), (1, 0, 0)):
+        answer = tile(level, column, row, "?format=png16")
+        check(answer.status == 200, str(answer))
+        equal(answer.media_type, "image/png", "Content-Type")
+        offset, scale = (float(answer.headers[n]) for n in ("kota-offset", "kota-scale"))
+        width, height, channels, depth, rows = read_png(answer.body)
+        equal((width, height, channels, depth), (SIDE, SIDE, 1, 16), "shape")
+        decoded = [[NAN if code == 0 else offset + scale * code for code in line] for line in rows]
+        want = wanted(level, column, row)
+        same(decoded, want, f"png16 {level}/{column}/{row}", scale * 0.51 + 1e-4)
+        values = [v for line in want for v in line if not math.isnan(v)]
+        check(scale <= (max(values) - min(values)) / 30000 + 1e-9,
+              f"scale {scale} wastes the 65535 codes")
+
+
+@test("terrarium is transparent where there is nothing and near a 256th of a metre elsewhere")
+def _():
+    answer = tile(0, 0, 0, "?format=terrarium")
+    check(answer.status == 200, str(answer))
+    equal(answer.media_type, "image/png", "Content-Type")
+    width, height, channels, depth, rows = read_png(answer.body)
+    equal((width, height, channels, depth), (SIDE, SIDE, 4, 8), "shape")
+    decoded = []
+    for line in rows:
+        pixels = [line[4 * i:4 * i + 4] for i in range(SIDE)]
+        decoded.append([NAN if p[3] == 0 else p[0] * 256 + p[1] + p[2] / 256 - 32768
+                        for p in pixels])
+    same(decoded, wanted(0, 0, 0), "terrarium", 1 / 256 + 1e-6)
+
+
+@test("the ETag is strong, is the content's, and If-None-Match gives 304")
+def _():
+    answer = tile(0, 0, 0, "?format=f32")
+    tag = answer.headers["etag"]
+    check(tag.startswith('"') and tag.endswith('"') and len(tag) > 6, f"ETag {tag}")
+    equal(tile(0, 0, 0, "?format=f32").headers["etag"], tag, "asked again")
+    for match in (tag, f'"x", {tag}', "*"):
+        again = tile(0, 0, 0, "?format=f32", headers={"If-None-Match": match})
+        equal((again.status, again.body), (304, b""), f"If-None-Match: {match}")
+        equal(again.headers.get("etag"), tag, "ETag of the 304")
+    other = tile(0, 0, 0, "?format=f32", headers={"If-None-Match": '"other"'})
+    equal(other.status, 200, "another tag")
+    tags = {tile(*place).headers["etag"] for place in
+            ((0, 0, 0, "?format=f32"), (0, 0, 0, "?format=png16"), (0, 0, 0, "?format=terrarium"),
+             (0, 1, 0, "?format=f32"), (1, 0, 0, "?format=f32"),
+             (1, 0, 0, "?format=f32&kind=min"))}
+    equal(len(tags), 6, "different representations have different tags")
+
+
+@test("an unchanged tile keeps its ETag when the layer is replaced, a changed one does not")
+def _():
+    first = make("etag", 400, 300)
+    put_terrain(daemon, "edited", first)
+    before = [tile(0, c, 0, "?format=f32", "edited").headers["etag"] for c in (0, 1)]
+    first.h[10][10] = f32(777.0)
+    put_layer(daemon, "edited", first, status=200)
+    after = [tile(0, c, 0, "?format=f32", "edited").headers["etag"] for c in (0, 1)]
+    check(before[0] != after[0], "the changed tile kept its tag")
+    equal(after[1], before[1], "the unchanged tile's tag")
+
+
+@test("HEAD of a tile has its headers and no body")
+def _():
+    get = tile(0, 0, 0, "?format=f32")
+    head = daemon.ask("HEAD", "/v1/locales/relief/tiles/0/0/0?format=f32")
+    equal((head.status, head.body), (200, b""), "HEAD")
+    equal(head.headers["content-length"], get.headers["content-length"], "Content-Length")
+    equal(head.headers["etag"], get.headers["etag"], "ETag")
+
+
+@test("a small field fills one tile, the rest of it is NaN")
+def _():
+    put_terrain(daemon, "stamp", Terrain(2, 2, [[1, 2], [3, 4]]))
+    got = read_f32(tile(0, 0, 0, "?format=f32", "stamp"), "stamp")
+    equal((got[0][:2], got[1][:2]), ((1, 2), (3, 4)), "samples")
+    check(all(math.isnan(v) for line in got[2:] for v in line), "rows beyond")
+    check(all(math.isnan(v) for line in got[:2] for v in line[2:]), "columns beyond")
+
+
+REFUSED = [
+    ("0/0/0?format=jpeg", 400, "format"), ("0/0/0?kind=mean", 400, "kind"),
+    ("0/0/0?form=f32", 400, "form"), ("x/0/0?format=f32", (400, 404), None),
+    ("0/-1/0?format=f32", (400, 404), None), ("0/0/1.5?format=f32", (400, 404), None),
+    ("99/0/0?format=f32", (400, 404, 422), None),
+    ("0/99999999999999999999/0?format=f32", (400, 404, 422), None),
+    ("0/3/0?format=f32", (404, 422), None), ("0/0/2?format=f32", (404, 422), None),
+    ("0/0/0?layer=other", 422, "other"),
+]
+
+
+def refuse(path, statuses, word):
+    answer = daemon.get("/v1/locales/relief/tiles/" + path)
+    statuses = statuses if isinstance(statuses, tuple) else (statuses,)
+    check(answer.status in statuses, f"expected {statuses}, got {answer}")
+    problem(answer, answer.status, *([word] if word else []))
+
+
+for row_ in REFUSED:
+    case(f"tiles/{row_[0]} is refused", refuse, *row_)
+
+
+@test("with several heightfields the tile's layer must be named")
+def _():
+    put_locale(daemon, "pair")
+    put_layer(daemon, "pair", Terrain(2, 2, [[1, 1], [1, 1]]), "low")
+    put_layer(daemon, "pair", Terrain(2, 2, [[7, 7], [7, 7]]), "high")
+    problem(tile(0, 0, 0, "?format=f32", "pair"), 422, "layer")
+    equal(read_f32(tile(0, 0, 0, "?format=f32&layer=high", "pair"), "high")[0][0], 7.0, "sample")
+
+
+@test("all-hole fields have tiles of nothing")
+def _():
+    put_terrain(daemon, "void", Terrain(2, 2, [[NAN, NAN], [NAN, NAN]]))
+    locale = daemon.ok("GET", "/v1/locales/void")
+    check(all(math.isnan(v) for line in read_f32(tile(0, 0, 0, "?format=f32", "void"), "void")
+              for v in line), "NaN everywhere")
+    for form in ("png16", "terrarium"):
+        equal(tile(0, 0, 0, "?format=" + form, "void").status, 200, form)
+    item = daemon.ok("GET", "/v1/locales/void/height?x=0.5&y=0.5")
+    equal(item["status"], "hole", "height")
+    check("bounds" in locale, "bounds")
+
+
+run(daemon.stop)
