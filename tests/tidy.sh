@@ -93,7 +93,7 @@ sources server/http | xargs grep -niE 'heightfield|terrain|locale' /dev/null |
 
 # ---- lengths --------------------------------------------------------------------------------------
 
-everything | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print $2 ": " $1 " lines" }' |
+everything | grep -v '\.yaml$' | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print $2 ": " $1 " lines" }' |
     check "no file is longer than 1,000 lines"
 
 sources server client tests | xargs awk '

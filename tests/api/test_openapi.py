@@ -1,0 +1,301 @@
+"""The contract: every route is in proto/openapi.yaml and the reverse, each example is answered."""
+import json
+import os
+import re
+import subprocess
+
+import yaml
+
+from daemon import F32, JSON, PROBLEM, ROOT, Daemon
+from schema import faults, resolve
+from tap import Skip, case, check, equal, fail, near, run, test
+
+daemon = Daemon()
+with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
+    document = yaml.safe_load(file)
+METHODS = ("get", "put", "post", "patch", "delete")
+EXAMPLE_VALUES = {"{id}": "hills", "{layer}": "ground", "{level}": "0", "{column}": "0",
+                  "{row}": "0"}
+
+
+def operations():
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield path, method, item[method], item.get("parameters", [])
+
+
+def concrete(path):
+    for name, value in EXAMPLE_VALUES.items():
+        path = path.replace(name, value)
+    return path
+
+
+# ---- the document by itself -------------------------------------------------------------------------
+
+
+@test("every reference of the document leads somewhere")
+def _():
+    def walk(node):
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                resolve(document, node)
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+    walk(document)
+
+
+@test("every operation has an id of its own, a summary, a tag, and says what errors look like")
+def _():
+    ids, tags = set(), {tag["name"] for tag in document["tags"]}
+    for path, method, operation, _ in operations():
+        what = f"{method} {path}"
+        check(operation["operationId"] not in ids, f"{what}: operationId twice")
+        ids.add(operation["operationId"])
+        check(operation.get("summary", "").endswith((".", "?")) or "Needs no token"
+              in operation["summary"], f"{what}: summary")
+        check(set(operation["tags"]) <= tags, f"{what}: tags")
+        check("default" in operation["responses"], f"{what}: no default response")
+        for status, response in operation["responses"].items():
+            response = resolve(document, response)
+            check(response.get("description"), f"{what} {status}: no description")
+            if status == "default" or status >= "400":
+                equal(list(response["content"]), [PROBLEM], f"{what} {status}")
+
+
+@test("path parameters are declared, all parameters have a description and a schema")
+def _():
+    for path, method, operation, shared in operations():
+        parameters = [resolve(document, p) for p in shared + operation.get("parameters", [])]
+        names = {p["name"] for p in parameters if p["in"] == "path"}
+        equal(names, set(re.findall(r"\{(\w+)\}", path)), f"{method} {path}")
+        for parameter in parameters:
+            check(parameter.get("description") and parameter.get("schema"),
+                  f"{method} {path}: {parameter['name']}")
+            check(parameter["in"] != "path" or parameter.get("required"), f"{parameter['name']}")
+
+
+@test("every operation on JSON has an example")
+def _():
+    for path, method, operation, _ in operations():
+        if path in ("/v1/limits", "/v1/stats", "/openapi.json"):
+            continue
+        for status, response in operation["responses"].items():
+            content = resolve(document, response).get("content", {})
+            if status.startswith("2") and JSON in content and (
+                    status == min(s for s in operation["responses"] if s.startswith("2"))
+                    and len([s for s in operation["responses"] if s.startswith("20")]) == 1):
+                check(content[JSON].get("examples"), f"{method} {path} {status} has no example")
+
+
+def examples():
+    """(path, method, status, media, name, example, body or None, body media) of every example."""
+    for path, method, operation, _ in operations():
+        bodies = operation.get("requestBody", {}).get("content", {})
+        for status, response in operation["responses"].items():
+            for media, content in resolve(document, response).get("content", {}).items():
+                for name, example in content.get("examples", {}).items():
+                    body = body_media = None
+                    for candidate, entry in bodies.items():
+                        if name in entry.get("examples", {}):
+                            body, body_media = entry["examples"][name]["value"], candidate
+                    yield path, method, status, media, name, example, body, body_media
+
+
+def example_fits(schema, value):
+    wrong = faults(document, schema, value)
+    check(not wrong, "; ".join(wrong[:5]))
+
+
+for path_, method_, operation_, _ in operations():
+    for media_, entry_ in operation_.get("requestBody", {}).get("content", {}).items():
+        for name_, example_ in entry_.get("examples", {}).items():
+            case(f"the example {name_} of {method_} {path_} fits its schema (request)",
+                 example_fits, entry_["schema"], example_["value"])
+for path_, method_, status_, media_, name_, example_, _, _ in examples():
+    response_ = resolve(document, document["paths"][path_][method_]["responses"][status_])
+    case(f"the example {name_} of {method_} {path_} fits its schema ({status_})", example_fits,
+         response_["content"][media_]["schema"], example_["value"])
+
+
+# ---- the document and the daemon ------------------------------------------------------------------------
+
+
+@test("/openapi.json is this document")
+def _():
+    equal(daemon.ok("GET", "/openapi.json"), json.loads(json.dumps(document)), "document")
+
+
+@test("the world of the examples is built")
+def _():
+    for request in document["x-kota-world"]:
+        answer = daemon.ask(request["method"], request["path"], request["body"],
+                            media=request["content-type"])
+        check(answer.status in (200, 201), f"{request['path']}: {answer}")
+
+
+def same(got, want, volatile, where="$"):
+    """Member by member; floats within 1e-9, volatile members by presence alone."""
+    if isinstance(want, dict):
+        check(isinstance(got, dict), f"{where}: {got!r} is no object")
+        equal(sorted(got), sorted(want), f"members of {where}")
+        for name, value in want.items():
+            if name not in volatile:
+                same(got[name], value, volatile, f"{where}.{name}")
+    elif isinstance(want, list):
+        check(isinstance(got, list), f"{where}: {got!r} is no array")
+        equal(len(got), len(want), f"length of {where}")
+        for i, (a, b) in enumerate(zip(got, want)):
+            same(a, b, volatile, f"{where}[{i}]")
+    elif isinstance(want, (int, float)) and not isinstance(want, bool):
+        near(got, want, where, 1e-9)
+    else:
+        equal(got, want, where)
+
+
+def answered(path, method, status, media, example, body, body_media):
+    request = example.get("x-kota-request", {})
+    if "before" in request:
+        first = request["before"]
+        answer = daemon.ask(first["method"], first["path"], first["body"], media=JSON)
+        check(answer.status in (200, 201), f"before: {answer}")
+    if "json" in request:
+        body, body_media = request["json"], JSON
+    target = request.get("path", concrete(path))
+    if "query" in request:
+        target += "?" + request["query"]
+    answer = daemon.ask(method.upper(), target, body, media=body_media)
+    check(answer.status == int(status), f"{method} {target}: expected {status}, got {answer}")
+    equal(answer.media_type, media, "Content-Type")
+    volatile = set(example.get("x-kota-volatile", []))
+    got, want = answer.json, example["value"]
+    if media == PROBLEM:
+        # A problem may tell more than the example does: errors, limit, got.
+        got = {name: value for name, value in got.items() if name in want}
+    same(got, want, volatile)
+
+
+for path_, method_, status_, media_, name_, example_, body_, bmedia_ in examples():
+    case(f"the example {name_} of {method_} {path_} is answered as it stands ({status_})", answered,
+         path_, method_, status_, media_, example_, body_, bmedia_)
+
+
+def answer_fits(path, method, body):
+    """A live answer is valid against the schema of its status and media type."""
+    answer = daemon.ask(method.upper(), path[1], body)
+    responses = document["paths"][path[0]][method]["responses"]
+    response = resolve(document, responses.get(str(answer.status), responses["default"]))
+    check(answer.media_type in response["content"], f"{answer.media_type} is not documented")
+    wrong = faults(document, response["content"][answer.media_type]["schema"], answer.json)
+    check(not wrong, "; ".join(wrong[:5]))
+
+
+for path_, query_ in (("/v1/limits", ""), ("/v1/stats", ""), ("/v1/locales", ""), ("/livez", ""),
+                      ("/readyz", ""), ("/v1/locales/{id}", ""),
+                      ("/v1/locales/{id}/layers/{layer}/stats", ""),
+                      ("/v1/locales/{id}/height", "?x=1"), ("/v1/locales/{id}/height", "?x=1&y=1"),
+                      ("/v1/locales/{id}/tiles/{level}/{column}/{row}", "?format=jpeg")):
+    case(f"the answer to GET {path_}{query_} fits the document", answer_fits,
+         (path_, concrete(path_) + query_), "get", None)
+
+RAY = {"origin": [5, 5, 20], "direction": [1, 1, -1]}
+for call_, body_ in (
+        ("height", {"points": [[0, 0], [38, 8], [-9, 0]], "fields": ["height", "normal", "cell"]}),
+        ("profile", {"path": [[-5, -5], [45, 35]], "samples": 30}),
+        ("contact", {"points": [[1, 1, 9], [1, 1, -9], [38, 8, 1], [99, 0, 0]], "clearance": 1}),
+        ("contact", {"footprints": [[[1, 1, 9], [5, 1, 9], [1, 5, 9], [5, 5, 9]],
+                                    [[1, 1, 9], [99, 1, 9], [1, 5, 9]]]}),
+        ("ray", {"rays": [RAY], "trace": True}),
+        ("ray", {"rays": [RAY, {**RAY, "t_max": -1}, {**RAY, "direction": [0, 0, 1]}]}),
+        ("los", {"segments": [{"from": [0, 14, 3], "to": [40, 14, 3]}]}),
+        ("pick", {"camera": {"eye": [38, 8, 50], "target": [38, 8, 0], "up": [0, 1, 0],
+                             "fov_y_deg": 60}, "viewport": [8, 6], "pixel": [4, 3]}),
+        ("contains", {"points": [[1, 1, 9], [38, 8, 1]]}),
+        ("height", {"points": [[0]]}), ("ray", {"rays": [{**RAY, "origin": "x"}]}),
+        ("los", {"segments": [{"from": [0, 0, 0], "to": [1, 1, 1]}] * 10_001})):
+    path_ = "/v1/locales/{id}/" + call_
+    case(f"the answer to {call_} {json.dumps(body_)[:60]} fits the document", answer_fits,
+         (path_, concrete(path_)), "post", body_)
+
+
+def reachable(path, method):
+    """Neither 404 of a route nor 405; the call itself may be refused."""
+    target = concrete(path)
+    if method in ("put", "delete"):
+        target = target.replace("hills", "nobody")
+    answer = daemon.ask(method.upper(), target)
+    check(answer.status != 405, f"{method} {target}: {answer}")
+    if answer.status == 404:
+        check("nobody" in answer.json["detail"] or "ground" in answer.json["detail"],
+              f"{method} {target}: {answer}")
+    allow = daemon.ask("OPTIONS", target)
+    named = {m.strip().lower() for m in allow.headers.get("allow", "").split(",")}
+    wanted = {m for m in METHODS if m in document["paths"][path]}
+    equal(named - {"head", "options"}, wanted, f"Allow of {target}")
+
+
+for path_, method_, _, _ in operations():
+    case(f"the daemon serves {method_.upper()} {path_}", reachable, path_, method_)
+
+
+def table():
+    """(method, pattern) of every entry of the route table, after the preprocessor."""
+    source = os.path.join(ROOT, "server", "api", "routes.c")
+    if not os.path.exists(source):
+        raise Skip("server/api/routes.c is not here")
+    try:
+        text = subprocess.run([os.environ.get("CC", "cc"), "-E", "-P", "-D_GNU_SOURCE", "-Iserver",
+                               source], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Skip(f"no preprocessor: {error}") from error
+    text = text[text.index("api_routes[] ="):]
+    found = re.findall(r'METHOD_([A-Z]+)\s*,\s*((?:"[^"]*"\s*)+)', text)
+    return [(method.lower(), "".join(re.findall(r'"([^"]*)"', pattern)))
+            for method, pattern in found]
+
+
+@test("every route of the daemon's table is in the document, and no other")
+def _():
+    routes = table()
+    check(len(routes) >= 20, f"only {len(routes)} routes found: {routes}")
+    equal(len(routes), len(set(routes)), "each once")
+    documented = {(method, path) for path, method, _, _ in operations()}
+    equal(sorted(set(routes) - documented), [], "routes that are not documented")
+    equal(sorted(documented - set(routes)), [], "documented, but no route")
+
+
+def parameter_known(path, method, name):
+    """A documented query parameter is not refused as unknown."""
+    values = {"layer": "ground", "interp": "nearest", "fields": "height", "x": "1", "y": "1",
+              "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
+              "mode": "any"}
+    target = concrete(path)
+    query = f"{name}={values[name]}"
+    if path.endswith("/height") and method == "get" and name not in ("x", "y"):
+        query += "&x=1&y=1"
+    elif name in ("x", "y"):
+        query = "x=1&y=1"
+    body = media = None
+    if method == "post":
+        media = F32
+        body = bytes({"height": 8, "contact": 12, "contains": 12, "ray": 28}[path.split("/")[-1]])
+        if "profile" in path:
+            fail("no binary form")
+    answer = daemon.ask(method.upper(), f"{target}?{query}", body, media=media)
+    equal(answer.status, 200, f"{method} {target}?{query}: {answer.body[:300]!r}")
+
+
+for path_, method_, operation_, shared_ in operations():
+    if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick"):
+        continue
+    for parameter_ in shared_ + operation_.get("parameters", []):
+        parameter_ = resolve(document, parameter_)
+        if parameter_["in"] == "query":
+            case(f"{method_.upper()} {path_} takes ?{parameter_['name']}", parameter_known, path_,
+                 method_, parameter_["name"])
+
+
+run(daemon.stop)
