@@ -16,7 +16,7 @@
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
 struct put_options {
-    const char *title, *triangulation;
+    const char *title, *triangulation, *manifest;
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
     bool flip_y;
 };
@@ -153,23 +153,45 @@ static enum kota_exit put_send(struct kota *kota, const char *path, const char *
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
+static bool has_layer_options(const struct put_options *options)
+{
+    return options->spacing || options->origin || options->height_scale || options->height_offset ||
+           options->nodata || options->cols || options->rows || options->format || options->flip_y;
+}
+
+/* The manifest's text: a file as it is, or made from the options. Freed by free(). */
+static enum err_code manifest_text(const struct put_options *options, char **text, size_t *length,
+                                   struct err *err)
+{
+    cJSON *body;
+
+    if (options->manifest && (options->title || options->triangulation))
+        return err_set(err, ERR_BAD_INPUT, "--manifest stands for --title and --triangulation");
+    if (options->manifest)
+        return read_file(options->manifest, text, length, err);
+    body = manifest_body(options);
+    *text = cJSON_PrintUnformatted(body);
+    cJSON_Delete(body);
+    if (!*text)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    *length = strlen(*text);
+    return ERR_OK;
+}
+
 static enum kota_exit put_manifest(struct kota *kota, const struct put_options *options)
 {
     char path[KOTA_PATH_MAX];
-    cJSON *body = manifest_body(options);
-    char *text = cJSON_PrintUnformatted(body);
+    char *text = NULL;
+    size_t length = 0;
     enum kota_exit done;
 
-    if (options->spacing || options->origin || options->format || options->flip_y)
+    if (has_layer_options(options))
         err_set(&kota->err, ERR_BAD_INPUT, "the options of a heightfield need LAYER FILE");
-    else if (!text)
-        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-    else
-        kota_locale_path(kota, "", path);
+    else if (!kota_locale_path(kota, "", path))
+        manifest_text(options, &text, &length, &kota->err);
     done = kota->err.code ? kota_misused(kota)
-                          : put_send(kota, path, "application/json", text, strlen(text));
-    cJSON_free(text);
-    cJSON_Delete(body);
+                          : put_send(kota, path, "application/json", text, length);
+    free(text);
     return done;
 }
 
@@ -182,10 +204,9 @@ static enum kota_exit put_layer(struct kota *kota, const struct put_options *opt
     size_t length = 0;
     enum kota_exit done;
 
-    if (options->title || options->triangulation)
+    if (options->title || options->triangulation || options->manifest)
         err_set(&kota->err, ERR_BAD_INPUT,
-                "--title and --triangulation belong to the locale: "
-                "kota put ID");
+                "--title, --triangulation and --manifest belong to the locale: kota put ID");
     else if (!media_type)
         err_set(&kota->err, ERR_BAD_INPUT, "%.200s: which format? --format png|f32|hgt|asc", file);
     else if (!layer_path(kota, options, path))
@@ -200,6 +221,7 @@ static enum kota_exit put_run(struct kota *kota)
     struct put_options o = {0};
     const struct args_option own[] = {{.name = "title", .text = &o.title},
                                       {.name = "triangulation", .text = &o.triangulation},
+                                      {.name = "manifest", .text = &o.manifest},
                                       {.name = "spacing", .text = &o.spacing},
                                       {.name = "origin", .text = &o.origin},
                                       {.name = "height-scale", .text = &o.height_scale},
@@ -228,6 +250,7 @@ const struct kota_command command_put = {
     .help = "With an id alone the locale is made, or its manifest replaced:\n"
             "  --title TEXT\n"
             "  --triangulation T anti (default), main or alternating\n"
+            "  --manifest FILE   the whole manifest as JSON instead\n"
             "\n"
             "With LAYER and FILE (.png .f32 .hgt .asc) the heightfield is:\n"
             "  --spacing SX,SY   metres between samples; an .asc file brings its own\n"

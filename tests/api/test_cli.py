@@ -223,6 +223,10 @@ MISUSES = [
     (["put", "a", "ground", "picture.jpg", "--spacing", "1,1"], "which format?"),
     (["put", "a", "ground", "x.png", "--spacing", "1"], "--spacing '1'"),
     (["put", "a", "--spacing", "1,1"], "LAYER FILE"),
+    (["put", "a", "--rows", "3"], "LAYER FILE"),
+    (["put", "a", "--manifest", "/nonexistent.json"], "/nonexistent.json"),
+    (["put", "a", "--manifest", "/dev/null", "--title", "x"], "--manifest stands for"),
+    (["put", "a", "ground", "x.png", "--title", "x"], "belong to the locale"),
 ]
 
 
@@ -317,6 +321,10 @@ def put_file():
                       "--cols", "800", "--rows", "640", "--height-scale", "0.1", "--flip-y",
                       "--nodata", "-9999", url=stub.url)
         manifest = kota("put", "a", "--title", 'A "hill"', url=stub.url)
+        path = os.path.join(folder, "manifest.json")
+        with open(path, "w") as file:
+            file.write('{"open_sky": false}')
+        whole = kota("put", "a", "--manifest", path, url=stub.url)
         requests = stub.requests
     equal((result.status, result.out), (0, b'{"id":"a"}\n'), "outcome")
     equal(requests[0].method, "PUT", "method")
@@ -331,6 +339,7 @@ def put_file():
     equal(manifest.status, 0, "status of the manifest")
     equal((requests[1].target, requests[1].json), ("/v1/locales/a", {"title": 'A "hill"'}),
           "manifest")
+    equal((whole.status, requests[2].body), (0, b'{"open_sky": false}'), "manifest of a file")
 
 
 @test("the token of a file is sent: that of an edit line before a read line before a bare one")
