@@ -15,7 +15,7 @@ set -u
 
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev
     libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp python3 python3-yaml'
-TEST='libcmocka-dev python3'
+TEST='libcmocka-dev python3 curl'
 FUZZ='clang libclang-rt'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp'
 

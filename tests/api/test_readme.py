@@ -1,0 +1,124 @@
+"""The README tells the truth: each `console` block is run, and its output compared.
+
+Lines that begin with `$ ` are commands; what follows one is its output. The daemon of a block is the
+demo world's, or the one that the block itself starts with `kotad`. `python3 tests/api/test_readme.py
+--write` puts the true outputs into the README.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+from daemon import BIN_DIR, ROOT, Daemon, clean_environment, data_path
+from tap import Skip, equal, run, test
+
+README = os.path.join(ROOT, "README.md")
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+URL = "http://127.0.0.1:7420"
+
+
+def url(daemon):
+    return f"http://127.0.0.1:{daemon.port}"
+
+
+def commands(block):
+    """[(command, output)] of one block."""
+    found = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return [(command, "\n".join(lines)) for command, lines in found]
+
+
+def demo_world():
+    """The demo world, made anew unless `make run` has left one."""
+    folder = os.path.join(ROOT, "build", "demo")
+    if not os.path.exists(folder + ".made"):
+        folder = os.path.join(tempfile.mkdtemp(prefix="kota-readme-"), "demo")
+        subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", folder], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder
+
+
+def daemon_of(block):
+    """What the block's own kotad line starts, else None."""
+    for command, _ in commands(block):
+        words = shlex.split(command)
+        if words[0] == "build/release/kotad":
+            return Daemon(data_path("rasters", "srtm3_" + words[1].split(".")[0], words[1]))
+    return None
+
+
+def output_of(daemon, command):
+    """One line for each line that the command prints; the daemon's own start prints nothing here."""
+    if command.startswith("build/release/kotad"):
+        return ""
+    command = command.replace(URL, url(daemon)).replace("curl ", "curl -sS ")
+    command = command.replace("build/release/", BIN_DIR + "/")
+    done = subprocess.run(["sh", "-c", command], env=clean_environment({"KOTA_URL": url(daemon)}),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.stdout.decode().rstrip("\n").replace(url(daemon), URL)
+
+
+def true_block(demo, block):
+    """The block with the outputs that its commands give now."""
+    own = daemon_of(block)
+    lines = []
+    for command, _ in commands(block):
+        lines.append("$ " + command)
+        output = output_of(own or demo, command)
+        lines += [output] if output else []
+    if own:
+        own.stop()
+    return "\n".join(lines) + "\n"
+
+
+def blocks():
+    with open(README, encoding="utf-8") as file:
+        return BLOCK.findall(file.read())
+
+
+def needs_curl():
+    if subprocess.run(["sh", "-c", "command -v curl"], stdout=subprocess.DEVNULL,
+                      check=False).returncode:
+        raise Skip("curl is not installed")
+
+
+DEMO = None
+
+
+def demo_daemon():
+    global DEMO  # started once, by the first test that asks
+    if DEMO is None:
+        DEMO = Daemon("--world", demo_world())
+    return DEMO
+
+
+def write():
+    demo = demo_daemon()
+    with open(README, encoding="utf-8") as file:
+        text = file.read()
+    text = BLOCK.sub(lambda match: "```console\n" + true_block(demo, match.group(1)) + "```", text)
+    with open(README, "w", encoding="utf-8") as file:
+        file.write(text)
+    demo.stop()
+
+
+def define(number, block):
+    @test(f"README, example {number}: {commands(block)[0][0][:60]}")
+    def _():
+        needs_curl()
+        equal(true_block(demo_daemon(), block), block, "the block with its true outputs")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        write()
+        sys.exit(0)
+    for index, text_of_block in enumerate(blocks()):
+        define(index + 1, text_of_block)
+    run(finish=lambda: DEMO.stop() if DEMO else None)
