@@ -62,6 +62,7 @@ static void on_closed(uv_handle_t *handle)
     free(connection->pending);
     free(connection);
     loop->connection_count--;
+    http_connection_retry_accept(loop);
     http_loop_something_ended(loop);
 }
 
@@ -327,6 +328,20 @@ static void end_of_input(struct http_connection *connection)
     http_exchange_fail(connection, &err);
 }
 
+void http_connection_drain(struct http_connection *connection)
+{
+    if (connection->state != HTTP_CONNECTION_CLOSED && is_between_requests(connection) &&
+        !connection->close_after && connection->output.bytes == 0) {
+        http_connection_close(connection);
+    } else if (connection->state == HTTP_CONNECTION_LINGER) {
+        uint64_t latest_ms = uv_now(&connection->loop->uv) + LINGER_DRAINING_MS;
+
+        if (connection->read_deadline_ms > latest_ms)
+            connection->read_deadline_ms = latest_ms;
+        http_wheel_set(&connection->loop->wheel, &connection->timer, connection->read_deadline_ms);
+    }
+}
+
 static void set_deadlines(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
@@ -378,6 +393,8 @@ static void settle(struct http_connection *connection)
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
     send_and_take(connection);
+    if (connection->loop->is_draining)
+        http_connection_drain(connection);
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
     if (connection->close_after && !connection->request && connection->output.bytes == 0 &&
@@ -440,18 +457,6 @@ void http_connection_expired(struct http_timer *timer)
         http_exchange_fail(connection, &err);
     }
     settle(connection);
-}
-
-void http_connection_drain(struct http_connection *connection)
-{
-    struct http_loop *loop = connection->loop;
-
-    if (is_between_requests(connection) && connection->output.bytes == 0) {
-        http_connection_close(connection);
-    } else if (connection->state == HTTP_CONNECTION_LINGER) {
-        connection->read_deadline_ms = uv_now(&loop->uv) + LINGER_DRAINING_MS;
-        set_deadlines(connection);
-    }
 }
 
 /* ---- accepting ---------------------------------------------------------------------------------
@@ -517,6 +522,8 @@ void http_connection_accept(struct http_loop *loop)
     int length = sizeof address;
     struct err err;
 
+    /* libuv offers a connection once; it stays in the listener until memory is free again. */
+    loop->accept_waits = connection == NULL;
     if (!connection)
         return;
     connection->loop = loop;
@@ -538,4 +545,10 @@ void http_connection_accept(struct http_loop *loop)
         return;
     }
     settle(connection);
+}
+
+void http_connection_retry_accept(struct http_loop *loop)
+{
+    if (loop->accept_waits && !loop->is_draining)
+        http_connection_accept(loop);
 }

@@ -59,8 +59,9 @@ struct http_connection {
     size_t lingered_bytes;
 };
 
-/* Takes one connection off the listener's queue. */
+/* Takes one connection off the listener's queue; without memory it is left for retry_accept. */
 void http_connection_accept(struct http_loop *loop);
+void http_connection_retry_accept(struct http_loop *loop);
 /* After something changed outside of a read: takes what waits, sends, sets deadlines. */
 void http_connection_continue(struct http_connection *connection);
 /* May the next bytes be looked at now? */

@@ -44,6 +44,7 @@ struct http_server;
 
 typedef void (*http_handler)(struct http_request *request, struct http_reply *reply);
 
+/* The first row, in the table's order, whose pattern and method fit is taken. */
 struct http_route {
     enum http_method method;
     const char *pattern; /* "/v1/locales/{id}/height": {name} takes one segment */
@@ -80,7 +81,8 @@ struct http_app {
     void (*loop_quiet)(void *context, size_t loop_index);
     /*
      * May this request be handled at all (tokens, origins)? ERR_OK or an error that becomes the
-     * answer. Runs when the headers are complete, before a body is read. Loop thread.
+     * answer. Runs when the headers are complete, before a body is read, and not for OPTIONS.
+     * Loop thread.
      */
     enum err_code (*authorize)(void *context, const struct http_request *request,
                                const struct http_route *route, struct err *err);
@@ -108,7 +110,10 @@ struct http_route_counters {
     uint64_t by_class[6];
 };
 
-/* Binds and starts the loops' threads; serves at once. NULL on error (address in use, …). */
+/*
+ * Binds and starts the loops' threads, which block all signals; serves at once. config and app are
+ * copied, what they point to must outlive the server. NULL on error (address in use, …).
+ */
 struct http_server *http_server_start(const struct http_config *config, const struct http_app *app,
                                       struct err *err);
 uint16_t http_server_port(const struct http_server *server);
@@ -120,7 +125,8 @@ void http_server_wake(struct http_server *server);
 /*
  * Drains: stops accepting, closes idle connections at once, lets requests under way finish
  * (Connection: close) for at most drain_ms, then closes what is left, joins the threads and frees
- * the server. Call from a thread that is not a loop.
+ * the server. A handler that still runs then, or a deferred request that is not finished yet, is
+ * waited for. NULL is allowed. Call from a thread that is not a loop.
  */
 void http_server_stop(struct http_server *server, uint32_t drain_ms);
 
@@ -171,7 +177,10 @@ void http_request_finish(struct http_request *request);
 
 /* 200 and an empty body unless said. */
 void http_reply_status(struct http_reply *reply, int status);
-/* The value is copied. Content-Length, Date, Connection, X-Request-Id are the server's own. */
+/*
+ * The value is copied; control bytes become spaces. Content-Length, Date, Connection, X-Request-Id
+ * are the server's own. All of an answer's headers have 2 KiB together; beyond that it is 503.
+ */
 void http_reply_header(struct http_reply *reply, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void http_reply_content_type(struct http_reply *reply, const char *media_type); /* static string */
@@ -184,7 +193,10 @@ void http_reply_advance(struct http_reply *reply, size_t bytes);
 void http_reply_append(struct http_reply *reply, const void *bytes, size_t length);
 /* Bytes that outlive every request (embedded pages): not copied. */
 void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
-/* Replaces whatever was written by an application/problem+json document. */
+/*
+ * Replaces whatever was written, headers included, by an application/problem+json document. 401
+ * brings WWW-Authenticate, 429 and 503 bring Retry-After.
+ */
 void http_reply_problem(struct http_reply *reply, const struct err *err);
 
 #endif

@@ -62,6 +62,7 @@ static void on_tick(uv_timer_t *timer)
     struct http_loop *loop = timer->data;
 
     http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
+    http_connection_retry_accept(loop);
 }
 
 static void on_prepare(uv_prepare_t *prepare)

@@ -45,6 +45,7 @@ struct http_loop {
     struct http_server *server;
     size_t index;
     bool is_draining, is_ending, is_ticking;
+    bool accept_waits; /* a connection could not be taken for want of memory */
 
     struct http_wheel wheel;
     struct http_chunk_pool chunks;

@@ -90,13 +90,15 @@ static bool read_more(struct raw_client *client)
 {
     ssize_t got;
 
+    if (client->start && client->length)
+        memmove(client->buffer, client->buffer + client->start, client->length);
+    client->start = 0;
     if (client->capacity - client->length < 65536) {
         client->capacity = client->capacity * 2 + 65536;
         client->buffer = realloc(client->buffer, client->capacity);
         assert_non_null(client->buffer);
     }
-    got =
-        recv(client->fd, client->buffer + client->length, client->capacity - client->length - 1, 0);
+    got = recv(client->fd, client->buffer + client->length, client->capacity - client->length, 0);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         fail_msg("no answer within ten seconds; have %zu bytes", client->length);
     if (got <= 0)
@@ -114,11 +116,10 @@ static char *take(struct raw_client *client, size_t length)
         if (!read_more(client))
             fail_msg("the peer closed after %zu of %zu bytes", client->length, length);
     if (length)
-        memcpy(copy, client->buffer, length);
+        memcpy(copy, client->buffer + client->start, length);
     copy[length] = '\0';
     client->length -= length;
-    if (client->length)
-        memmove(client->buffer, client->buffer + length, client->length);
+    client->start += length;
     return copy;
 }
 
@@ -129,10 +130,10 @@ struct raw_answer raw_read(struct raw_client *client, bool is_head)
     const char *end = NULL;
 
     while (client->length == 0 ||
-           (end = memmem(client->buffer, client->length, "\r\n\r\n", 4)) == NULL)
+           (end = memmem(client->buffer + client->start, client->length, "\r\n\r\n", 4)) == NULL)
         if (!read_more(client))
             fail_msg("the peer closed after %zu bytes of a head", client->length);
-    answer.head = take(client, (size_t)(end - client->buffer) + 4);
+    answer.head = take(client, (size_t)(end - client->buffer) - client->start + 4);
     if (sscanf(answer.head, "HTTP/1.1 %d ", &answer.status) != 1)
         fail_msg("not a status line: %.40s", answer.head);
     if (!is_head && raw_header(&answer, "Content-Length", length_text, sizeof length_text))

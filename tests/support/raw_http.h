@@ -11,8 +11,8 @@
 
 struct raw_client {
     int fd;
-    char *buffer;
-    size_t length, capacity; /* bytes that came and were not taken */
+    char *buffer;                   /* [capacity] */
+    size_t start, length, capacity; /* length bytes from start came and were not taken */
 };
 
 struct raw_answer {

@@ -295,7 +295,7 @@ static void who_does_not_read_is_closed(void **state)
 
     (void)state;
     raw_send_text(&client, "GET /large?bytes=50000000 HTTP/1.1\r\n" HOST "\r\n");
-    AWAIT(open_connections() == 1);
+    AWAIT((http_server_counters(fixture.server, &counters), counters.timeouts > 0));
     AWAIT(open_connections() == 0);
     http_server_counters(fixture.server, &counters);
     assert_int_equal(counters.timeouts, 1);
@@ -377,6 +377,26 @@ static void draining_lets_the_running_request_finish(void **state)
     pthread_join(thread, NULL);
     fixture.server = NULL;
     assert_int_equal(atomic_load(&fixture.begun), atomic_load(&fixture.ended));
+}
+
+static void draining_waits_for_an_answer_that_is_read_slowly(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+    struct raw_answer answer;
+    uint32_t drain_ms = 30000;
+    pthread_t thread;
+
+    (void)state;
+    raw_send_text(&client, "GET /large?bytes=30000000 HTTP/1.1\r\n" HOST "\r\n");
+    AWAIT(atomic_load(&fixture.ended) == 1);
+    pthread_create(&thread, NULL, stop_server, &drain_ms);
+    answer = raw_read(&client, false);
+    assert_int_equal(answer.body_length, 30000000);
+    raw_answer_free(&answer);
+    assert_true(raw_is_closed(&client));
+    raw_close(&client);
+    pthread_join(thread, NULL);
+    fixture.server = NULL;
 }
 
 static void draining_ends_when_its_time_is_up(void **state)
@@ -539,6 +559,7 @@ int main(void)
         TEST(what_is_pipelined_behind_a_worker_is_bounded),
         TEST(who_does_not_read_holds_little_of_the_server),
         TEST(draining_lets_the_running_request_finish),
+        TEST(draining_waits_for_an_answer_that_is_read_slowly),
         TEST(draining_ends_when_its_time_is_up),
         TEST(stopping_closes_what_has_only_begun),
         TEST(a_taken_port_and_a_bad_host_are_errors),

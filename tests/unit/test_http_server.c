@@ -105,7 +105,7 @@ static void a_request_is_answered_wherever_it_is_cut(void **state)
         struct raw_answer answer;
 
         raw_send(&client, text, cut);
-        if (cut % 8 == 1)
+        if (cut % 8 == 1 && cut < sizeof text - 1)
             assert_true(raw_is_silent(&client, 2));
         raw_send(&client, text + cut, sizeof text - 1 - cut);
         answer = raw_read(&client, false);
