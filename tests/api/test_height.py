@@ -77,7 +77,7 @@ def _():
 
 @test("the default interpolation is triangle; GET takes fields as a comma list")
 def _():
-    x, y = 0.25, 103.0
+    x, y = -261.25, 103.0
     plain = daemon.ok("GET", at("wide-main") + f"/height?x={x}&y={y}")
     named = daemon.ok("GET", at("wide-main") + f"/height?x={x}&y={y}&interp=triangle")
     equal(plain, named, "answers")
@@ -390,7 +390,7 @@ def _():
         for asked, point in zip(foot, item["points"]):
             near_all(point, [asked[0], asked[1], 1 + asked[0] / 4 + asked[1] / 2], "point", 1e-6)
         near(sum(a * b for a, b in zip(item["plane"]["normal"], item["points"][0])),
-             item["plane"]["d"], "normal · point = d", 1e-6)
+             -item["plane"]["d"], "normal · point + d = 0 (text Q)", 1e-6)
 
 
 @test("a footprint over a bump gets the least-squares plane")
@@ -404,7 +404,7 @@ def _():
     # through the mean (1, 1, 1).
     near(n[0], n[1], "symmetry", 1e-9)
     check(n[2] > 0 and n[0] < 0, f"the plane rises towards the bump: {n}")
-    near(sum(n), item["plane"]["d"], "it passes through the mean of the points", 1e-9)
+    near(sum(n), -item["plane"]["d"], "it passes through the mean of the points", 1e-9)
     near(sum(v * v for v in n), 1, "unit", 1e-9)
 
 
