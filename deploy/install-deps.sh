@@ -120,8 +120,8 @@ done
 [ -n "$parts" ] || { parts=' build' wanted=$BUILD; }
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    fail "this system has no apt. Install by hand: a C17 compiler, make, pkg-config, libuv, llhttp," \
-        "cJSON, libpng, libcurl, python3 with yaml; cmocka for the tests; then run 'make'."
+    fail "this system has no apt. Install by hand: a C17 compiler, make, pkg-config, libuv," \
+        "llhttp, cJSON, libpng, libcurl, python3 with yaml; cmocka for the tests; then run 'make'."
 fi
 
 # ---- what is missing -----------------------------------------------------------------------------

@@ -93,7 +93,7 @@ KOTA_URL=http://$host:$(cat "$folder/port")
 export KOTA_URL
 [ "$KOTA_URL" = http://127.0.0.1:7420 ] || prefix="KOTA_URL=$KOTA_URL "
 
-# ---- a few questions aloud ------------------------------------------------------------------------
+# ---- a few questions aloud -----------------------------------------------------------------------
 
 ask() # ask ARGUMENT…: shows the command and its answer
 {

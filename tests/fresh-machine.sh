@@ -10,9 +10,9 @@
 # run     sh deploy/run until it serves; asks it once; ends it by SIGTERM
 # docker  the commands of the Dockerfile's two stages, by hand, each in a root of its own
 #
-# Needs root, debootstrap and a mirror. The machine's own way to its mirror (apt's proxy settings, the
-# environment's proxies and certificates) is copied into the root while the script runs, because a
-# chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm.
+# Needs root, debootstrap and a mirror. The machine's own way to its mirror (apt's proxy settings,
+# the environment's proxies, the certificates) is copied into the root while the script runs,
+# because a chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -128,7 +128,8 @@ step_run()
 step_docker()
 {
     in_root 'cd /src && sh deploy/install-deps.sh build' | grep '^install-deps'
-    in_root 'cd /src && make -j2 install DESTDIR=/out PREFIX=/usr/local && strip /out/usr/local/bin/* &&
+    in_root 'cd /src && make -j2 install DESTDIR=/out PREFIX=/usr/local &&
+        strip /out/usr/local/bin/* &&
         build/release/kota-worldgen demo /out/usr/local/share/kota/demo' | tail -n 3
     second=$(env -u ROOT_DIR STAGE_OUT="$root/out" sh "$0" stage2)
     echo "$second"
