@@ -150,6 +150,7 @@ static const struct http_route routes[] = {
     {METHOD_GET, "/query", get_query, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/worker", get_worker, HTTP_ON_WORKER, 0, false},
     {METHOD_GET, "/deferred", get_deferred, HTTP_ON_LOOP, 0, false},
+    {METHOD_GET, "/handed-on", get_deferred, HTTP_ON_WORKER, 0, false},
     {METHOD_GET, "/large", get_large, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/static", get_static, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/empty", get_empty, HTTP_ON_LOOP, 0, false},
@@ -158,6 +159,8 @@ static const struct http_route routes[] = {
     {METHOD_GET, "/probe", get_hello, HTTP_ON_LOOP, 0, true},
     {METHOD_PUT, "/secret", post_echo, HTTP_ON_LOOP, 0, false},
 };
+
+_Static_assert(sizeof routes / sizeof *routes == FIXTURE_ROUTE_NONE, "see http_fixture.h");
 
 static void on_begin(void *context, struct http_request *request)
 {

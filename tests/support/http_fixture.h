@@ -9,6 +9,7 @@
  *   GET  /query            "name=value;" for each item
  *   GET  /worker           waits on a worker until fixture_open_gate, then "worker"
  *   GET  /deferred         answered by another thread after fixture_open_gate: "deferred"
+ *   GET  /handed-on        the same, but put off by a worker
  *   GET  /large?bytes=N    N bytes 'x'
  *   GET  /static           20,000 static bytes
  *   GET  /empty            204
@@ -26,6 +27,7 @@
 #include <stdatomic.h>
 
 #define FIXTURE_ROUTE_HELLO 0
+#define FIXTURE_ROUTE_NONE 15 /* counts what matched no route */
 
 struct http_fixture {
     struct http_server *server;

@@ -39,8 +39,8 @@ static int setup_with_short_times(void **state)
     struct http_config config = fixture_config();
 
     (void)state;
-    config.limits.idle_ms = config.limits.header_ms = 60;
-    config.limits.body_ms = config.limits.write_ms = 60;
+    config.limits.idle_ms = config.limits.header_ms = 250;
+    config.limits.body_ms = config.limits.write_ms = 250;
     fixture_start(&fixture, &config);
     return 0;
 }
@@ -177,6 +177,19 @@ static void a_peer_that_vanishes_does_no_harm(void **state)
     assert_int_equal(raw_status_of(fixture.port, GET_HELLO), 200);
 }
 
+static void a_request_may_be_finished_before_its_handler_returns(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+
+    (void)state;
+    fixture_open_gate(&fixture, 200);
+    for (int i = 0; i < 200; i++)
+        raw_send_text(&client, "GET /handed-on HTTP/1.1\r\n" HOST "\r\n");
+    for (int i = 0; i < 200; i++)
+        expect(&client, 200, "deferred");
+    raw_close(&client);
+}
+
 static void a_half_closed_peer_gets_its_late_answer(void **state)
 {
     struct raw_client client = raw_connect(fixture.port);
@@ -282,7 +295,7 @@ static void a_busy_handler_has_all_the_time(void **state)
     (void)state;
     raw_send_text(&client, GET_WORKER);
     fixture_await_entered(&fixture);
-    assert_true(raw_is_silent(&client, 200));
+    assert_true(raw_is_silent(&client, 600));
     fixture_open_gate(&fixture, 1);
     expect(&client, 200, "worker");
     raw_close(&client);
@@ -555,6 +568,7 @@ int main(void)
         TEST(the_loop_serves_others_while_a_worker_is_busy),
         TEST(bodies_over_the_loop_limit_go_to_a_worker_and_back),
         TEST(a_peer_that_vanishes_does_no_harm),
+        TEST(a_request_may_be_finished_before_its_handler_returns),
         TEST(a_half_closed_peer_gets_its_late_answer),
         TEST(what_is_pipelined_behind_a_worker_is_bounded),
         TEST(who_does_not_read_holds_little_of_the_server),

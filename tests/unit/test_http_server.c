@@ -653,7 +653,7 @@ static void counters_tell_what_happened(void **state)
     raw_status_of(fixture.port, "nonsense\r\n\r\n");
     http_server_counters(fixture.server, &counters);
     http_server_route_counters(fixture.server, FIXTURE_ROUTE_HELLO, &hello);
-    http_server_route_counters(fixture.server, 14, &none);
+    http_server_route_counters(fixture.server, FIXTURE_ROUTE_NONE, &none);
     assert_int_equal(counters.requests, 5);
     assert_int_equal(counters.parse_errors, 1);
     assert_int_equal(hello.by_class[2], 3);
