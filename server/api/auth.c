@@ -284,7 +284,7 @@ static enum err_code check_loopback(const struct auth_request *request, struct e
                        "has an X-Forwarded or Forwarded header");
     if (request->origin.at && !is_own_origin(request->origin, request->host))
         return err_set(err, ERR_FORBIDDEN,
-                       "without a token file a page of another origin (%.*s) may not write",
+                       "without a token file a page of another origin may not write (Origin: %.*s)",
                        (int)(request->origin.length > 100 ? 100 : request->origin.length),
                        request->origin.at);
     return ERR_OK;

@@ -8,8 +8,9 @@
  * `placed` is there when a clearance is asked: that far above the floor along gravity, or null over
  * no floor; reach_up is then unbounded unless given, so that a camera below the ground is raised.
  * A footprint (text Q's car) stands on the plane through its contact points: normal · p + d = 0, as
- * Q writes it. It is ok when each of its points has a floor and they span a plane; else the status
- * is that of the first point without one, or hole when the points lie on a line.
+ * Q writes it. It is ok when each of its points has
+ * a floor and they span a plane; else the status is that of the first point without one, or hole
+ * when the points lie on a line.
  */
 #include "api/calls.h"
 

@@ -21,8 +21,6 @@
 
 enum { POWER_MIN = -292, POWER_MAX = 324, BIG_WORDS = 40 };
 
-__extension__ typedef unsigned __int128 wide;
-
 struct pair {
     uint64_t high, low;
 };
@@ -94,7 +92,7 @@ static void big_subtract(struct big *a, const struct big *b)
     }
 }
 
-static struct pair pair_of(wide value)
+static struct pair pair_of(unsigned __int128 value)
 {
     return (struct pair){(uint64_t)(value >> 64), (uint64_t)value};
 }
@@ -103,11 +101,11 @@ static struct pair pair_of(wide value)
 static struct pair big_top(const struct big *b)
 {
     int bits = big_bits(b);
-    wide top = 0;
+    unsigned __int128 top = 0;
     bool rest = false;
 
     for (int i = 0; i < 128; i++)
-        top = top << 1 | (wide)big_bit(b, bits - 1 - i);
+        top = top << 1 | (unsigned __int128)big_bit(b, bits - 1 - i);
     for (int i = 0; i < bits - 128; i++)
         rest |= big_bit(b, i);
     return pair_of(top + (rest ? 1 : 0));
@@ -117,7 +115,7 @@ static struct pair big_top(const struct big *b)
 static struct pair big_reciprocal(const struct big *b)
 {
     struct big rest = {{0}};
-    wide quotient = 0;
+    unsigned __int128 quotient = 0;
     int bits = big_bits(b);
 
     /* 2^bits / b lies in 1..2: its first quotient bit is set. */
@@ -161,8 +159,8 @@ static int floor_log2_pow10(int e)
 /* The high part of g · cp, its last bit set when anything below was lost. */
 static uint64_t round_to_odd(struct pair g, uint64_t cp)
 {
-    wide low = (wide)g.low * cp;
-    wide high = (wide)g.high * cp + (uint64_t)(low >> 64);
+    unsigned __int128 low = (unsigned __int128)g.low * cp;
+    unsigned __int128 high = (unsigned __int128)g.high * cp + (uint64_t)(low >> 64);
 
     return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
 }

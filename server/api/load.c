@@ -126,6 +126,16 @@ static enum err_code err_in(struct err *err, const char *file)
     return err->code;
 }
 
+/* Puts the name of a layer's file before what an error says; the place stays. */
+static void err_in_file(struct err *err, const char *name)
+{
+    char message[sizeof err->msg];
+
+    memcpy(message, err->msg, sizeof message);
+    if (snprintf(err->msg, sizeof err->msg, "%.100s: %s", name, message) >= (int)sizeof err->msg)
+        strcpy(err->msg + sizeof err->msg - 4, "…");
+}
+
 /* ---- a layer ----------------------------------------------------------------------------------
  */
 
@@ -172,6 +182,8 @@ static struct heightfield *layer_read(struct api *api, const struct layer_source
         hgt_spacing(source->path, file.length, &upload);
     field = upload_heightfield(format, file.at, file.length, &upload, &api->limits.raster,
                                source->triangulation, err);
+    if (!field)
+        err_in_file(err, base_name(source->path));
     free(file.at);
     return field;
 }
@@ -318,8 +330,8 @@ static enum err_code path_below(const char *folder, const char *file, char out[s
 }
 
 static enum err_code load_layer(struct api *api, const char *folder, const char *locale_id,
-                                const cJSON *json, enum triangulation triangulation,
-                                struct err *err)
+                                const cJSON *siblings, const cJSON *json,
+                                enum triangulation triangulation, struct err *err)
 {
     static const char *const members[] = {"id",           "file",          "spacing", "origin",
                                           "height_scale", "height_offset", "flip_y",  "nodata",
@@ -341,6 +353,14 @@ static enum err_code load_layer(struct api *api, const char *folder, const char 
     if (json_get_string(json_member(json, "file"), &file, err) ||
         path_below(folder, file, path, err))
         return err_at(err, "/file");
+    for (const cJSON *other = siblings; other != json; other = other->next) {
+        const cJSON *name = json_member(other, "id");
+
+        if (cJSON_IsString(name) && strcmp(name->valuestring, id) == 0) {
+            err_set(err, ERR_BAD_INPUT, "two layers have the id \"%s\"", id);
+            return err_at(err, "/id");
+        }
+    }
     call.json = (cJSON *)json;
     source.path = path;
     return put_layer(api, locale_id, id, &source, err);
@@ -360,7 +380,7 @@ static enum err_code load_layers(struct api *api, const char *folder, const char
     for (const cJSON *layer = layers ? layers->child : NULL; layer; layer = layer->next, i++) {
         char pointer[sizeof err->pointer];
 
-        if (load_layer(api, folder, locale_id, layer, triangulation, err) == ERR_OK)
+        if (load_layer(api, folder, locale_id, layers->child, layer, triangulation, err) == ERR_OK)
             continue;
         snprintf(pointer, sizeof pointer, "%s", err->pointer);
         return err_at(err, "/layers/%zu%s%.60s", i,

@@ -43,16 +43,11 @@ static enum err_code decode_camera(const cJSON *json, struct camera *out, struct
     return ERR_OK;
 }
 
-/* The ray through the pixel, from whichever of the two ways was given. */
-static enum err_code decode_ray(struct call *call, const struct viewport *viewport, struct ray *ray,
-                                struct err *err)
+/* Is the view given in exactly one of the two ways? */
+static enum err_code check_view(struct call *call, struct err *err)
 {
-    static const char *const depths[] = {"gl", "d3d", NULL};
     const cJSON *view = json_given(call->json, "camera");
     const cJSON *inverse = json_given(call->json, "inverse_view_projection");
-    struct camera camera;
-    double m[16];
-    int depth = DEPTH_GL;
 
     if ((view != NULL) == (inverse != NULL)) {
         err_set(err, ERR_BAD_INPUT,
@@ -64,6 +59,20 @@ static enum err_code decode_ray(struct call *call, const struct viewport *viewpo
         err_set(err, ERR_BAD_INPUT, "depth belongs to inverse_view_projection, not to camera");
         return err_at(err, "/depth");
     }
+    return ERR_OK;
+}
+
+/* The ray through the pixel, from whichever of the two ways was given. */
+static enum err_code decode_ray(struct call *call, const struct viewport *viewport, struct ray *ray,
+                                struct err *err)
+{
+    static const char *const depths[] = {"gl", "d3d", NULL};
+    const cJSON *view = json_given(call->json, "camera");
+    const cJSON *inverse = json_given(call->json, "inverse_view_projection");
+    struct camera camera;
+    double m[16];
+    int depth = DEPTH_GL;
+
     if (view)
         return decode_camera(view, &camera, err) ? err->code
                                                  : pick_camera_ray(&camera, viewport, ray, err);
@@ -127,6 +136,7 @@ enum err_code pick_post_answer(struct call *call, struct err *err)
     bool is_hit;
 
     if (options_open_json(call, items, names, err) || decode_viewport(call, &viewport, err) ||
+        check_view(call, err) ||
         option_integer(call, "tile_side", 1, HEIGHTFIELD_SIDE_MAX, &tile_side, err) ||
         option_choose(call, &choice, err) || decode_ray(call, &viewport, &ray, err))
         return err->code;

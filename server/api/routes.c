@@ -16,6 +16,10 @@ enum { KIB = 1024 };
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ                          \
     }
+#define READ_ON_WORKER(pattern, handler)                                                           \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ                        \
+    }
 #define ASK(pattern, handler)                                                                      \
     {                                                                                              \
         {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                         \
@@ -43,6 +47,7 @@ const struct api_route api_routes[] = {
     ASK(LOCALE "/los", los_post),
     ASK(LOCALE "/pick", pick_post),
     ASK(LOCALE "/contains", contains_post),
+    READ_ON_WORKER(LOCALE "/tiles/{level}/{column}/{row}", tile_get),
     READ("/v1/limits", limits_get),
     READ("/v1/stats", stats_get),
     READ("/metrics", metrics_get),

@@ -24,8 +24,8 @@ enum err_code upload_decode(struct call *call, enum raster_format format, bool f
                             struct upload *out, struct err *err);
 
 /*
- * Decodes a file and builds the heightfield. The file's own spacing and origin (ASC) stand where
- * the options give none.
+ * Decodes a file and builds the heightfield. A file's own spacing (ASC) stands where the
+ * options give none; its own origin, a place on a map far from the frame's, does not.
  * ERR_BAD_INPUT  malformed, or no spacing anywhere; else what raster_decode says
  * NULL on error. O(samples).
  */
