@@ -34,8 +34,8 @@ leave()
 {
     status=$?
     trap '' INT TERM
+    umount "$root/dev/pts" 2>/dev/null || true
     umount "$root/proc" 2>/dev/null || true
-    umount "$root/dev/null" 2>/dev/null || true
     if [ -z "$keep" ] && ! grep -q " $root/" /proc/mounts; then
         rm -rf "$root"
     fi
@@ -58,7 +58,12 @@ make_root()
         mkdir -p "$root/etc/ssl/certs"
         cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     fi
+    chmod 755 "$root" # apt's own user reads its archives
     mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+    # Terminals, for the tests of what people see; they skip themselves where this is not allowed.
+    mountpoint -q "$root/dev/pts" ||
+        mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" 2>/dev/null || true
+    [ -e "$root/dev/ptmx" ] || ln -s pts/ptmx "$root/dev/ptmx"
     for tool in gcc make python3 pkg-config; do
         if [ -z "$keep" ] && in_root "command -v $tool" >/dev/null; then
             echo "this root is not bare: it has $tool" >&2
@@ -120,8 +125,13 @@ step_run()
     url=$(sed -n 's/^kotad serves .* at \(http[^ ]*\) .*/\1/p' "$root/run.log")
     in_root "/src/build/release/kota --url $url ls" >/dev/null
     kill -TERM "$runner"
-    wait "$runner" && ended=0 || ended=$?
-    say "ended with $ended after SIGTERM"
+    wait "$runner" || true # make itself ends by the signal; what counts is the daemon
+    grep -q 'kotad has ended' "$root/run.log"
+    if in_root "/src/build/release/kota --url $url ls" >/dev/null 2>&1; then
+        echo "it still serves at $url" >&2
+        exit 1
+    fi
+    say "drained and ended after SIGTERM"
 }
 
 # The Dockerfile's stages without an engine: this root builds, a second one runs.
