@@ -157,7 +157,7 @@ step_stage2()
         for i in $(seq 600); do [ -s /tmp/port ] && break; sleep 0.1; done
         kota --url "http://127.0.0.1:$(cat /tmp/port)" ls; status=$?
         kill "$pid"; wait "$pid"; echo "kotad ended with $?"; exit "$status"'
-    du -sh "$root/usr/local" "$root" | sed 's/^/   /'
+    du -shx "$root/usr/local" "$root" | sed 's/^/   /'
 }
 
 [ "$(id -u)" -eq 0 ] || { echo "fresh-machine: needs root, for chroot" >&2; exit 2; }
