@@ -20,18 +20,16 @@ struct http_server;
 struct http_request;
 struct http_connection;
 
-typedef _Atomic uint64_t http_counter;
-
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
 struct http_loop_counters {
-    http_counter accepted, rejected, open, requests, bytes_in, bytes_out;
-    http_counter timeouts, parse_errors, write_errors;
-    http_counter latency_us_sum;
-    http_counter latency_count[HTTP_LATENCY_BUCKETS];
+    _Atomic uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
+    _Atomic uint64_t timeouts, parse_errors, write_errors;
+    _Atomic uint64_t latency_us_sum;
+    _Atomic uint64_t latency_count[HTTP_LATENCY_BUCKETS];
 };
 
 struct http_loop_route_counters {
-    http_counter by_class[6];
+    _Atomic uint64_t by_class[6];
 };
 
 struct http_loop {
@@ -69,14 +67,14 @@ struct http_loop {
 };
 
 /* The only writer is the loop's thread, so no locked instruction is needed. */
-static inline void http_count(http_counter *counter, uint64_t more)
+static inline void http_count(_Atomic uint64_t *counter, uint64_t more)
 {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
 
     atomic_store_explicit(counter, value + more, memory_order_relaxed);
 }
 
-static inline void http_uncount(http_counter *counter)
+static inline void http_uncount(_Atomic uint64_t *counter)
 {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
 

@@ -202,7 +202,7 @@ void http_server_stop(struct http_server *server, uint32_t drain_ms)
     free_server(server);
 }
 
-static void add(uint64_t *sum, const http_counter *counter)
+static void add(uint64_t *sum, const _Atomic uint64_t *counter)
 {
     *sum += atomic_load_explicit(counter, memory_order_relaxed);
 }

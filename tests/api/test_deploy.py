@@ -127,7 +127,7 @@ def deps_check():
     with Apt(installed=BUILD + ["node-llhttp"]) as apt:
         status, text = apt.run("--check", "build", "test")
         equal(status, 1, "status")
-        equal(text, "install-deps: missing for build test: libcmocka-dev \n", "text")
+        equal(text, "install-deps: missing for build test: curl libcmocka-dev \n", "text")
         equal(apt.read("calls"), [], "calls")
         equal(apt.run("--check")[0], 0, "status for build alone")
 
