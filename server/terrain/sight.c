@@ -48,29 +48,31 @@ static double segment_length(const struct profile_path *path, size_t i)
 
 void profile_path_init(struct profile_path *path, const struct vec2 *points, size_t count)
 {
-    *path = (struct profile_path){points, count, 0};
+    *path = (struct profile_path){.points = points, .count = count};
     for (size_t i = 0; i + 1 < count; i++)
         path->length_m += segment_length(path, i);
 }
 
-struct vec2 profile_path_at(const struct profile_path *path, double distance_m)
+struct vec2 profile_path_at(struct profile_path *path, double distance_m)
 {
-    double left = distance_m;
-
     if (!(distance_m > 0))
         return path->points[0];
     if (distance_m >= path->length_m)
         return path->points[path->count - 1];
-    for (size_t i = 0; i + 1 < path->count; i++) {
-        double length = segment_length(path, i);
+    if (distance_m < path->segment_start_m) {
+        path->segment = 0;
+        path->segment_start_m = 0;
+    }
+    for (; path->segment + 1 < path->count; path->segment++) {
+        double length = segment_length(path, path->segment);
 
-        if (left <= length && length > 0) {
-            struct vec2 a = path->points[i], b = path->points[i + 1];
-            double s = left / length;
+        if (distance_m <= path->segment_start_m + length && length > 0) {
+            struct vec2 a = path->points[path->segment], b = path->points[path->segment + 1];
+            double s = fmin((distance_m - path->segment_start_m) / length, 1);
 
             return (struct vec2){a.x + s * (b.x - a.x), a.y + s * (b.y - a.y)};
         }
-        left -= length;
+        path->segment_start_m += length;
     }
     return path->points[path->count - 1];
 }

@@ -28,12 +28,17 @@ struct profile_path {
     const struct vec2 *points;
     size_t count;
     double length_m; /* filled by profile_path_init */
+    size_t segment;  /* the one asked last, and where it starts: */
+    double segment_start_m;
 };
 
 void profile_path_init(struct profile_path *path, const struct vec2 *points, size_t count);
 
-/* The point at a distance along the path, 0..length_m (clamped). O(count). */
-struct vec2 profile_path_at(const struct profile_path *path, double distance_m);
+/*
+ * The point at a distance along the path, 0..length_m (clamped). Distances in ascending order cost
+ * O(1) each, over the whole path; a smaller one than before starts over.
+ */
+struct vec2 profile_path_at(struct profile_path *path, double distance_m);
 
 /* How many samples a step of step_m > 0 gives: 0, step, 2·step, … and the far end. May be huge. */
 double profile_step_count(const struct profile_path *path, double step_m);
