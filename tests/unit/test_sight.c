@@ -103,7 +103,7 @@ static void a_path_is_measured_along_its_corners(void **state)
     static const struct {
         double distance, x, y;
     } cases[] = {{-1, 0, 0}, {0, 0, 0},   {2.5, 1.5, 2}, {5, 3, 4},
-                 {8, 3, 7},  {11, 3, 10}, {99, 3, 10}};
+                 {8, 3, 7},  {11, 3, 10}, {99, 3, 10},   {2.5, 1.5, 2}};
     struct profile_path path;
 
     (void)state;
