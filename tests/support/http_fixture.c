@@ -230,6 +230,8 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
 
 void fixture_stop(struct http_fixture *fixture)
 {
+    /* After a failed test a handler may still wait. */
+    fixture_open_gate(fixture, 1000);
     http_server_stop(fixture->server, 2000);
     fixture->server = NULL;
     assert_int_equal(atomic_load(&fixture->begun), atomic_load(&fixture->ended));

@@ -282,8 +282,11 @@ static void dripping_bytes_do_not_buy_time(void **state)
 
     (void)state;
     raw_send_text(&client, "GET /hello HTTP/1.1\r\nX: ");
-    while (raw_is_silent(&client, 5))
+    for (int drips = 0; raw_is_silent(&client, 5); drips++) {
+        if (drips == 1000)
+            fail_msg("still not closed after %d drips", drips);
         raw_try_send(&client, "x", 1);
+    }
     expect(&client, 408, NULL);
     raw_close(&client);
 }
