@@ -1,0 +1,253 @@
+/*
+ * The strict JSON checker against a table of texts that are JSON and texts that are not, and
+ * against cJSON: whatever passes is parsed.
+ */
+#include "api/json_check.h"
+#include "api/json_read.h"
+#include "tests/support/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct text {
+    const char *bytes;
+    size_t length;
+};
+
+#define TEXT(s)                                                                                    \
+    {                                                                                              \
+        s, sizeof(s) - 1                                                                           \
+    }
+
+static const struct text accepted[] = {
+    TEXT("null"),
+    TEXT("true"),
+    TEXT("false"),
+    TEXT("0"),
+    TEXT("-0"),
+    TEXT("-0.0"),
+    TEXT("1"),
+    TEXT("10"),
+    TEXT("-1"),
+    TEXT("0.5"),
+    TEXT("-0.5e-3"),
+    TEXT("1E5"),
+    TEXT("1e+5"),
+    TEXT("1e-400"),
+    TEXT("123456789012345678901234567890"),
+    TEXT("1.7976931348623157e308"),
+    TEXT("5e-324"),
+    TEXT("\"\""),
+    TEXT("\"a\""),
+    TEXT("\" \\\" \\\\ \\/ \\b \\f \\n \\r \\t \""),
+    TEXT("\"\\u0041\""),
+    TEXT("\"\\uABCD\\uabcd\""),
+    TEXT("\"\\ud83d\\ude00\""),
+    TEXT("\"\x7f\""),
+    TEXT("\"\xc3\xa9\""),
+    TEXT("\"\xe2\x82\xac\""),
+    TEXT("\"\xf0\x9f\x98\x80\""),
+    TEXT("\"\xf4\x8f\xbf\xbf\""),
+    TEXT("\"\xee\x80\x80\""),
+    TEXT("\"\xed\x9f\xbf\""),
+    TEXT("\"\xc2\x80\""),
+    TEXT("[]"),
+    TEXT("[ ]"),
+    TEXT("[1]"),
+    TEXT("[1,2]"),
+    TEXT(" [ 1 , 2 ] "),
+    TEXT("\t[\n1\r\n]\n"),
+    TEXT("[[[]]]"),
+    TEXT("[null,true]"),
+    TEXT("{}"),
+    TEXT("{ }"),
+    TEXT("{\"a\":1}"),
+    TEXT("{\"a\":1,\"a\":2}"),
+    TEXT("{\"\":null}"),
+    TEXT("{ \"a\" : [ { \"b\" : \"c\" } ] , \"d\" : -1.5e2 }"),
+    TEXT("[0e1]"),
+    TEXT("[0.0]"),
+    TEXT("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"),
+};
+
+static const struct text refused[] = {
+    TEXT(""), TEXT(" "), TEXT("\n"), TEXT("nul"), TEXT("nulll"), TEXT("True"), TEXT("TRUE"),
+    TEXT("NaN"), TEXT("Infinity"), TEXT("-Infinity"), TEXT("inf"), TEXT("undefined"),
+    /* numbers */
+    TEXT("01"), TEXT("-01"), TEXT("00"), TEXT("+1"), TEXT(".5"), TEXT("-.5"), TEXT("5."),
+    TEXT("1.e5"), TEXT("1e"), TEXT("1e+"), TEXT("1e5.5"), TEXT("-"), TEXT("--1"), TEXT("0x10"),
+    TEXT("1_000"), TEXT("1 000"), TEXT("1,5"), TEXT("1e999"), TEXT("-1e999"), TEXT("[1e400]"),
+    TEXT("1.8e308"), TEXT("0e"), TEXT("1a"), TEXT("[-]"), TEXT("[1.]"),
+    TEXT("1234567890123456789012345678901234567890123456789012345678901234"), /* 64 characters */
+    /* strings */
+    TEXT("\""), TEXT("\"a"), TEXT("a"), TEXT("'a'"), TEXT("\"\\\""), TEXT("\"\\a\""),
+    TEXT("\"\\x41\""), TEXT("\"\\0\""), TEXT("\"\\u\""), TEXT("\"\\u12\""), TEXT("\"\\u12g4\""),
+    TEXT("\"\\U0041\""), TEXT("\"\t\""), TEXT("\"\n\""), TEXT("\"\x01\""), TEXT("\"\x1f\""),
+    TEXT("\"\0\""), TEXT("\"\\u0000\""), TEXT("\"\\ud800\""), TEXT("\"\\udc00\""),
+    TEXT("\"\\ud800\\u0041\""), TEXT("\"\\ud800\\ud800\""), TEXT("\"\\ud800x\""), TEXT("\"\\\0\""),
+    /* UTF-8 */
+    TEXT("\"\x80\""), TEXT("\"\xff\""), TEXT("\"\xfe\""), TEXT("\"\xc3\""), TEXT("\"\xc3(\""),
+    TEXT("\"\xc0\x80\""), TEXT("\"\xc1\xbf\""), TEXT("\"\xe0\x80\x80\""), TEXT("\"\xe0\x9f\xbf\""),
+    TEXT("\"\xed\xa0\x80\""), TEXT("\"\xed\xbf\xbf\""), TEXT("\"\xf0\x80\x80\x80\""),
+    TEXT("\"\xf0\x8f\xbf\xbf\""), TEXT("\"\xf4\x90\x80\x80\""), TEXT("\"\xf5\x80\x80\x80\""),
+    TEXT("\"\xe2\x82\""), TEXT("\"\xf0\x9f\x98\""), TEXT("\"\xe9\""),
+    /* arrays */
+    TEXT("["), TEXT("]"), TEXT("[1"), TEXT("[1,"), TEXT("[1,]"), TEXT("[,1]"), TEXT("[,]"),
+    TEXT("[1 2]"), TEXT("[1;2]"), TEXT("[1]]"), TEXT("[1}"), TEXT("[1]x"), TEXT("[1],"),
+    TEXT("[\"a\" 1]"), TEXT("[\"a\":1]"), TEXT("[1]\0"),
+    /* objects */
+    TEXT("{"), TEXT("}"), TEXT("{\"a\"}"), TEXT("{\"a\":}"), TEXT("{\"a\":1,}"), TEXT("{,}"),
+    TEXT("{a:1}"), TEXT("{'a':1}"), TEXT("{1:1}"), TEXT("{null:1}"), TEXT("{\"a\":1 \"b\":2}"),
+    TEXT("{\"a\",1}"), TEXT("{\"a\":1}}"), TEXT("{\"a\"::1}"), TEXT("{\"a\":1]"), TEXT("{[]:1}"),
+    TEXT("{\"a\":1}{\"b\":2}"), TEXT("{} {}"),
+    /* around it */
+    TEXT("\xef\xbb\xbf[]"), TEXT("\xff\xfe[\0]\0"), TEXT("[] // no"), TEXT("/* no */ []"),
+    TEXT("#\n[]"), TEXT("\f[]"), TEXT("\v[]"), TEXT("\xc2\xa0[]"), TEXT("[]\0"), TEXT("1 2"),
+    TEXT("\"a\" \"b\""), TEXT("*"), TEXT("<a/>"), TEXT("(1)"),
+    TEXT("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"), /* 33 deep */
+};
+
+/* In a block of exactly its size, so that a read past the end is seen. */
+static enum err_code check_exact(const char *bytes, size_t length, struct err *err)
+{
+    char *copy = malloc(length + (length == 0));
+    enum err_code code;
+
+    assert_non_null(copy);
+    memcpy(copy, bytes, length);
+    err->code = ERR_OK;
+    code = json_check(copy, length, err);
+    free(copy);
+    return code;
+}
+
+static void json_texts_are_accepted_and_parsed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        struct err err;
+        cJSON *json = NULL;
+
+        if (check_exact(accepted[i].bytes, accepted[i].length, &err) != ERR_OK)
+            fail_msg("refused: %s: %s", accepted[i].bytes, err.msg);
+        if (json_parse(accepted[i].bytes, accepted[i].length, &json, &err) != ERR_OK)
+            fail_msg("not parsed: %s: %s", accepted[i].bytes, err.msg);
+        cJSON_Delete(json);
+    }
+}
+
+static void what_is_not_json_is_refused_with_its_offset(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct err err;
+
+        if (check_exact(refused[i].bytes, refused[i].length, &err) == ERR_OK)
+            fail_msg("accepted: case %zu: %s", i, refused[i].bytes);
+        if (!strstr(err.msg, "at byte "))
+            fail_msg("no offset for case %zu: %s", i, err.msg);
+    }
+}
+
+static void the_offset_is_that_of_the_fault(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *place;
+    } cases[] = {
+        {"", "byte 0:"},           {"  x", "byte 2 "},         {"[1,02]", "byte 4 "},
+        {"[1,2", "byte 4:"},       {"{\"a\":tru}", "byte 5 "}, {"[1e999]", "byte 1 "},
+        {"[1] x", "byte 4 "},      {"\"ab\tc\"", "byte 3 "},   {"\"a\\qb\"", "byte 3 "},
+        {"{\"a\":1,}", "byte 7 "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err;
+
+        assert_int_not_equal(check_exact(cases[i].text, strlen(cases[i].text), &err), ERR_OK);
+        if (!strstr(err.msg, cases[i].place))
+            fail_msg("%s: expected \"%s\" in: %s", cases[i].text, cases[i].place, err.msg);
+    }
+}
+
+static void every_truncation_of_a_request_is_refused(void **state)
+{
+    static const char text[] = "{\"rays\":[{\"origin\":[1,2.5,-3e2],\"direction\":[0,0,-1],"
+                               "\"note\":\"\\u00e9 \xc3\xa9\"}],\"mode\":\"any\"}";
+    struct err err;
+
+    (void)state;
+    assert_int_equal(check_exact(text, sizeof text - 1, &err), ERR_OK);
+    for (size_t length = 0; length < sizeof text - 1; length++)
+        if (check_exact(text, length, &err) == ERR_OK)
+            fail_msg("accepted when cut after %zu bytes", length);
+}
+
+static void too_many_values_are_refused_with_limit_and_count(void **state)
+{
+    size_t values = JSON_VALUES_MAX; /* and the array itself */
+    char *text = malloc(2 * values + 2);
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < values; i++)
+        memcpy(text + 2 * i, i == 0 ? "[0" : ",0", 2);
+    text[2 * values] = ']';
+    assert_int_equal(json_check(text, 2 * values + 1, &err), ERR_TOO_LARGE);
+    assert_true(err.has_limit);
+    assert_int_equal((int)err.limit, JSON_VALUES_MAX);
+    /* one value less fits */
+    text[2 * values - 2] = ']';
+    assert_int_equal(json_check(text, 2 * values - 1, &err), ERR_OK);
+    free(text);
+}
+
+static void changed_bytes_never_pass_what_the_parser_refuses(void **state)
+{
+    static const char text[] = "{\"a\":[1,2.5,-3e2,\"x\\n\\u00e9\",null,true],\"b\":{\"c\":false}}";
+    static const char pool[] = "{}[],:\"0123456789.eE+-\\ \n\tunltrfas\xc3\xa9";
+    struct random random = {20260101};
+    size_t passed = 0;
+
+    (void)state;
+    print_message("seed 20260101\n");
+    for (int round = 0; round < 50000; round++) {
+        char changed[sizeof text - 1];
+        struct err err = {.code = ERR_OK};
+        cJSON *json = NULL;
+
+        memcpy(changed, text, sizeof changed);
+        for (uint32_t n = 1 + random_below(&random, 3); n > 0; n--)
+            changed[random_below(&random, sizeof changed)] =
+                pool[random_below(&random, sizeof pool - 1)];
+        if (json_check(changed, sizeof changed, &err) != ERR_OK)
+            continue;
+        passed++;
+        if (json_parse(changed, sizeof changed, &json, &err) != ERR_OK)
+            fail_msg("passed the check, not the parser: %.*s", (int)sizeof changed, changed);
+        cJSON_Delete(json);
+    }
+    assert_true(passed > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_texts_are_accepted_and_parsed),
+        cmocka_unit_test(what_is_not_json_is_refused_with_its_offset),
+        cmocka_unit_test(the_offset_is_that_of_the_fault),
+        cmocka_unit_test(every_truncation_of_a_request_is_refused),
+        cmocka_unit_test(too_many_values_are_refused_with_limit_and_count),
+        cmocka_unit_test(changed_bytes_never_pass_what_the_parser_refuses),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
