@@ -373,6 +373,29 @@ def _():
                  f"{member} slope, {what}", 1e-6)
 
 
+@test("under slanted gravity reach_up lifts along gravity, clearance places against it")
+def _():
+    # The plane z = 1; up is (-0.6, 0, 0.8), so the line through (x, y, z) meets it at distance
+    # (z - 1) / 0.8 below.
+    put_terrain(daemon, "lifted", Terrain(41, 41, [[1] * 41] * 41), gravity=[0.6, 0, -0.8])
+    points = [[20, 20, -3], [20, 20, 5]]
+    for reach, floors in ((0, (None, 5)), (4.9, (None, 5)), (5.1, (5, 5)), (1000, (5, 5))):
+        got = results(daemon, at("lifted") + "/contact", {"points": points, "reach_up": reach}, 2)
+        for item, distance, point in zip(got, floors, ([17, 20, 1], [23, 20, 1])):
+            if distance is None:
+                equal(item["floor"], None, f"floor, reach_up {reach}")
+                near_all(item["ceiling"]["point"], point, "ceiling", 1e-9)
+                continue
+            near_all(item["floor"]["point"], point, f"floor, reach_up {reach}", 1e-9)
+            near(item["floor"]["distance"], distance, f"distance, reach_up {reach}", 1e-9)
+            equal(item["ceiling"], None, f"ceiling, reach_up {reach}")
+    got = results(daemon, at("lifted") + "/contact", {"points": points, "clearance": 10}, 2)
+    for item, floor in zip(got, ([17, 20, 1], [23, 20, 1])):
+        near_all(item["placed"], [floor[0] - 6, 20, floor[2] + 8], "placed", 1e-9)
+    got = results(daemon, at("lifted") + "/contact", {"points": points, "clearance": 2}, 2)
+    near_all(got[1]["placed"], [20, 20, 5], "a point that is high enough stays", 1e-9)
+
+
 @test("a footprint of three gives the exact plane through its contact points, of four the best one")
 def _():
     # z = 1 + x/4 + y/2: the plane's normal is (-1/4, -1/2, 1) / |…|.
