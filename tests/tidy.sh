@@ -122,7 +122,7 @@ everything | xargs grep -nE "(^|[^A-Za-z])($marks)([^A-Za-z]|$)" /dev/null |
     check "nothing is left marked as to be done"
 
 sources server client | xargs grep -nE 'typedef[[:space:]]+(struct|union|enum)|typedef .*_t;' \
-    /dev/null | check "no typedef hides a struct, no type is named _t"
+    /dev/null | grep -v '(\*' | check "no typedef hides a struct, no type is named _t"
 
 for file in $(sources server client | grep '\.c$'); do
     awk -v file="$file" '
