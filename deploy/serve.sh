@@ -23,6 +23,18 @@ fail()
     exit 1
 }
 
+# The words as one would type them.
+typed()
+{
+    for word; do
+        case $word in
+        *[!A-Za-z0-9_./:,=+@%-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+    echo
+}
+
 # Whether somebody on this machine listens on port $1. Two daemons could share a port without a word
 # (their sockets are SO_REUSEPORT), so it is looked up before.
 is_taken()
@@ -63,8 +75,9 @@ fi
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/kota-run.XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
-echo "\$ $build/kotad --listen $listen $* ${ARGS:-}"
-# shellcheck disable=SC2086 # ARGS holds several flags
+# shellcheck disable=SC2086 # ARGS holds several flags, here and below
+echo "\$ $build/kotad$(typed --listen "$listen" ${ARGS:-} "$@")"
+# shellcheck disable=SC2086
 "$build/kotad" --listen "$listen" --port-file "$folder/port" ${ARGS:-} "$@" &
 pid=$!
 trap 'kill -TERM "$pid" 2>/dev/null' INT TERM HUP
@@ -97,11 +110,7 @@ export KOTA_URL
 
 ask() # ask ARGUMENT…: shows the command and its answer
 {
-    printf '\n$ %s%s' "${prefix:-}" "$kota"
-    for word; do
-        printf ' %s' "$word"
-    done
-    printf '\n'
+    printf '\n$ %s%s%s\n' "${prefix:-}" "$kota" "$(typed "$@")"
     "$kota" "$@" </dev/null
 }
 

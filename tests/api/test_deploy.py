@@ -127,7 +127,8 @@ def deps_check():
     with Apt(installed=BUILD + ["node-llhttp"]) as apt:
         status, text = apt.run("--check", "build", "test")
         equal(status, 1, "status")
-        equal(text, "install-deps: missing for build test: curl libcmocka-dev \n", "text")
+        check(re.match(r"install-deps: missing for build test: .*\blibcmocka-dev\b.*\n$", text), text)
+        check("gcc" not in text and "llhttp" not in text, text)
         equal(apt.read("calls"), [], "calls")
         equal(apt.run("--check")[0], 0, "status for build alone")
 
