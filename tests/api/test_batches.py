@@ -23,9 +23,9 @@ def ask(target, kind, values, floats_out=None):
     check("kota-revision" in answer.headers, f"no Kota-Revision: {answer.headers}")
     check(int(answer.headers["kota-revision"]) >= 1, "Kota-Revision")
     equal(int(answer.headers["content-length"]), len(answer.body), "Content-Length")
+    equal(answer.media_type, MEDIA[kind], "the answer has the same number type")
     if floats_out is None:
         return answer.body
-    equal(answer.media_type, MEDIA[kind], "the answer has the same number type")
     equal(len(answer.body), floats_out * struct.calcsize(kind), "bytes")
     return struct.unpack(f"<{floats_out}{kind}", answer.body)
 

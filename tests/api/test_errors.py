@@ -64,6 +64,10 @@ BROKEN = [
     ("a text", '"points"', None), ("an array", "[1,2]", None), ("null", "null", None),
     ("a number", "7", None), ("a bare word", "points", "byte"),
     ("a control character in a string", '{"po\nints":[[1,1]]}', "byte"),
+    ("one member twice", '{"points":[[1,1]],"points":[[2,2]]}', "twice"),
+    ("a byte order mark", '\ufeff{"points":[[1,1]]}', "byte"),
+    ("a NUL in a text", '{"points":[[1,1]],"layer":"ground\\u0000"}', None),
+    ("half a surrogate pair", '{"points":[[1,1]],"layer":"\\ud800"}', None),
     ("a bad escape", '{"\\q":[[1,1]]}', "byte"),
 ]
 for call_, good_ in GOOD.items():
@@ -78,6 +82,17 @@ def plain(call):
     answer = daemon.ask("POST", f"{LAND}/{call}", json.dumps(GOOD[call]))
     equal(answer.status, 200, f"{answer}")
 
+
+
+def byte_named(text, offset):
+    document = problem(daemon.post(LAND + "/height", text, media="application/json"), 400)
+    check(f"byte {offset}" in document["detail"], f"expected byte {offset}: {document['detail']}")
+
+
+for text_, offset_ in (('{"points":[[1,1]]}x', 18), ('{"points":[[1,1]],}', 18),
+                       ('{"points":[[1,x]]}', 14), ('{"points":[[1,1e999]]}', 14),
+                       (' {"\u00fc":1,}', 9), ('{"points":[[1,1]]', 17)):
+    case(f"{text_!r} is wrong at byte {offset_}", byte_named, text_, offset_)
 
 for call_ in GOOD:
     case(f"{call_}: bytes that are no UTF-8 are 400", refuse, 400, "POST", f"{LAND}/{call_}",
@@ -232,6 +247,43 @@ case("profile: a step that gives endless samples is 413", refuse, 413, "POST",
      LAND + "/profile", {"path": [[0, 0], [1e300, 1]], "step": 5e-324}, (), limit=10_000)
 
 
+@test("a JSON body over its own limit is 413 with limit and got")
+def _():
+    limit = daemon.ok("GET", "/v1/limits")["json_bytes_max"]
+    body = '{"points":[[1,1]]' + " " * limit + "}"
+    refuse(413, "POST", LAND + "/height", body, (str(limit),), limit=limit, got=len(body))
+
+
+@test("layers over the limit are refused with limit and got")
+def _():
+    global before
+    limit = daemon.ok("GET", "/v1/limits")["layers_max"]
+    flat = Terrain(2, 2, [[0, 0], [0, 0]])
+    put_locale(daemon, "storeys")
+    for i in range(limit):
+        put_layer(daemon, "storeys", flat, f"l{i}")
+    before = daemon.get("/v1/locales").body
+    refuse(413, "PUT", f"/v1/locales/storeys/layers/more?{flat.query()}", flat.body(),
+           (str(limit),), F32, limit=limit, got=limit + 1)
+    put_layer(daemon, "storeys", flat, "l0", status=200)
+    daemon.ok("DELETE", "/v1/locales/storeys", status=204)
+    before = daemon.get("/v1/locales").body
+
+
+@test("locales over the limit are refused with limit and got")
+def _():
+    global before
+    limit = daemon.ok("GET", "/v1/limits")["locales_max"]
+    count = len(daemon.ok("GET", "/v1/locales")["locales"])
+    for i in range(limit - count):
+        put_locale(daemon, f"many{i}")
+    before = daemon.get("/v1/locales").body
+    refuse(413, "PUT", "/v1/locales/more", "{}", (str(limit),), limit=limit, got=limit + 1)
+    for i in range(limit - count):
+        daemon.ok("DELETE", f"/v1/locales/many{i}", status=204)
+    before = daemon.get("/v1/locales").body
+
+
 @test("a body over the limit is 413 with limit and got, before it is sent")
 def _():
     limit = 64 * 1024 * 1024
@@ -329,6 +381,7 @@ MANIFESTS = [
     ({"placement": {"rotation": [0, 0, 0, 0]}}, (400, 422), "rotation"),
     ({"placement": {"scale": 2}}, 400, "scale"), ([], 400, None), ("x", 400, None),
     ({"title": "x" * 100_000}, (400, 413), None),
+    ({"title": "x" * 257}, (400, 413), "title"), ({"title": "\udcff" * 3}, 400, None),
 ]
 
 

@@ -220,14 +220,33 @@ def _():
     equal(parse_answers(rest)[0].status, 200, "the answer")
 
 
-@test("an idle connection outlives ten seconds")
+@test("an idle connection outlives ten seconds, one that dribbles headers does not")
 def _():
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=30) as s:
-        s.sendall(GET)
-        s.recv(65536)
-        time.sleep(10.5)
-        s.sendall(GET)
-        check(s.recv(65536).startswith(b"HTTP/1.1 200"), "after ten idle seconds")
+    limit_ms = daemon.ok("GET", "/v1/limits")["header_ms"]
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=30) as idle, \
+            socket.create_connection(("127.0.0.1", daemon.port), timeout=30) as slow:
+        idle.sendall(GET)
+        idle.recv(65536)
+        received, start = b"", time.monotonic()
+        slow.settimeout(0.5)
+        slow.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+        while time.monotonic() < start + limit_ms / 1000 + 10 * SLOW:
+            try:
+                slow.sendall(b"X-A: 1\r\n")
+                received += slow.recv(65536)
+                break
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                break
+        seconds = time.monotonic() - start
+        check(seconds > limit_ms / 1000 - 1.5, f"cut after {seconds:.1f} s")
+        check(seconds < limit_ms / 1000 + 9 * SLOW, f"still open after {seconds:.1f} s")
+        if received:
+            equal(parse_answers(received)[0].status, 408, "the answer")
+        time.sleep(max(0, 10.5 - seconds))
+        idle.sendall(GET)
+        check(idle.recv(65536).startswith(b"HTTP/1.1 200"), "after ten idle seconds")
 
 
 @test("a hundred connections at once are answered, on two loops")

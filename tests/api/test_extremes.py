@@ -1,0 +1,172 @@
+"""Numbers at the ends of float64: every answer stays JSON, in time, and consistent with itself."""
+import math
+import struct
+import time
+
+from daemon import F32, SLOW, Daemon
+from fields import Terrain, put_locale
+from tap import case, check, equal, fail, near, rng, run, test
+
+daemon = Daemon()
+EXTREMES = (0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-300, 1e-30, 0.1, 1.0, -1.0,
+            math.pi, 1e15, 2.0**53, 1e30, 1e150, 1e154, -1e154, 1e300, 1.7976931348623157e308,
+            -1.7976931348623157e308)
+FIELDS = {}
+
+
+def make(name, cols, rows, heights, spacing, origin, triangulation="alternating"):
+    """Puts a field that may be beyond any sense; the daemon may refuse it, but says why."""
+    terrain = Terrain(cols, rows, heights, spacing, origin, triangulation)
+    put_locale(daemon, name, triangulation=triangulation)
+    answer = daemon.put(f"/v1/locales/{name}/layers/ground?{terrain.query()}", terrain.body(),
+                        media=F32)
+    if answer.status == 201:
+        FIELDS[name] = terrain
+    else:
+        check(answer.status in (400, 422), f"{name}: {answer}")
+        check(answer.json["detail"], f"{name}: {answer}")
+
+
+HILLS = [[math.sin(c) + math.cos(r) for c in range(9)] for r in range(9)]
+HIGHEST = struct.unpack("<f", struct.pack("<I", 0x7F7FFFFF))[0]
+LEAST = struct.unpack("<f", struct.pack("<I", 1))[0]
+SHAPES = [
+    ("plain", HILLS, (1.0, 1.0), (0.0, 0.0)),
+    ("spikes", [[(HIGHEST if (r + c) % 2 else -HIGHEST) for c in range(9)] for r in range(9)],
+     (1.0, 1.0), (0.0, 0.0)),
+    ("denormal", [[LEAST * ((r * c) % 5) for c in range(9)] for r in range(9)], (1.0, 1.0),
+     (0.0, 0.0)),
+    ("far", HILLS, (1.0, 1.0), (1e15, -1e15)),
+    ("too-far", HILLS, (1.0, 1.0), (1e300, -1e300)),
+    ("fine", HILLS, (1e-12, 1e-12), (0.0, 0.0)),
+    ("finest", HILLS, (1e-300, 1e-300), (0.0, 0.0)),
+    ("coarse", HILLS, (1e12, 1e12), (0.0, 0.0)),
+    ("coarsest", HILLS, (1e307, 1e307), (0.0, 0.0)),
+    ("uneven", HILLS, (1e-6, 1e6), (0.0, 0.0)),
+    ("unequal", [[1e30 * c, *([1e-30 * r] * 8)] for r, c in zip(range(9), range(9))], (1.0, 1.0),
+     (0.0, 0.0)),
+]
+for name_, heights_, spacing_, origin_ in SHAPES:
+    make(name_, 9, 9, heights_, spacing_, origin_)
+
+
+def extreme(random, terrain):
+    """Something near the field, or at the end of all numbers."""
+    if random.random() < 0.5:
+        return random.choice(EXTREMES)
+    low, high = terrain.bounds()
+    axis = random.randrange(3)
+    return low[axis] + (high[axis] / 2 - low[axis] / 2) * random.uniform(-1, 3)
+
+
+def vector(random, terrain, size=3):
+    return [extreme(random, terrain) for _ in range(size)]
+
+
+def in_time(target, body, statuses=(200,)):
+    start = time.monotonic()
+    answer = daemon.post(target, body)
+    seconds = time.monotonic() - start
+    check(answer.status in statuses, f"{target}: {answer}")
+    check(seconds < 10 * SLOW, f"{target} took {seconds:.1f} s")
+    return answer.json  # refuses NaN and Infinity
+
+
+def asked(name):
+    terrain = FIELDS[name]
+    random = rng("extremes " + name)
+    at = f"/v1/locales/{name}"
+    points = [vector(random, terrain, 2) for _ in range(300)]
+    for interp in ("triangle", "bilinear", "nearest"):
+        got = in_time(at + "/height", {"points": points, "interp": interp,
+                                       "fields": ["height", "normal", "cell"]})
+        for item in got["results"]:
+            if item["status"] == "ok":
+                check(isinstance(item["height"], (int, float)), f"{item}")
+            if item["normal"] is not None:
+                check(None not in item["normal"], f"a normal with holes: {item}")
+                near(sum(v * v for v in item["normal"]), 1, f"unit normal of {item}", 1e-9)
+    rays = [{"origin": vector(random, terrain), "direction": vector(random, terrain)}
+            for _ in range(600)]
+    for ray in rays[:200]:
+        ray["t_max"] = abs(random.choice(EXTREMES))
+    for mode in ("closest", "any"):
+        for ray, item in zip(rays, in_time(at + "/ray", {"rays": rays, "mode": mode})["results"]):
+            check(item["status"] in ("hit", "miss", "invalid"), f"{item}")
+            if item["status"] == "invalid":
+                # Directions below the least normal number are as good as zero.
+                check(max(map(abs, ray["direction"])) < 2.2250738585072014e-308,
+                      f"{ray} is possible: {item}")
+            if item["status"] == "hit":
+                check(isinstance(item["t"], (int, float)) and item["t"] >= 0, f"{ray}: {item}")
+                check(item["t"] <= ray.get("t_max", math.inf), f"{ray}: {item}")
+                column, row = item["cell"]
+                check(0 <= column < 8 and 0 <= row < 8 and item["triangle"] in (0, 1), f"{item}")
+                check(None not in item["point"] and None not in item["normal"],
+                      f"{ray}: a hit with holes: {item}")
+    in_time(at + "/los", {"segments": [{"from": vector(random, terrain),
+                                        "to": vector(random, terrain)} for _ in range(300)]})
+    in_time(at + "/contact", {"points": [vector(random, terrain) for _ in range(300)],
+                              "reach_up": abs(random.choice(EXTREMES))})
+    in_time(at + "/contact", {"points": [vector(random, terrain) for _ in range(300)],
+                              "clearance": abs(random.choice(EXTREMES))})
+    in_time(at + "/contact", {"footprints": [[vector(random, terrain) for _ in range(4)]
+                                             for _ in range(100)]})
+    in_time(at + "/contains", {"points": [vector(random, terrain) for _ in range(300)]})
+    for _ in range(60):
+        path = [vector(random, terrain, 2) for _ in range(random.randrange(2, 5))]
+        in_time(at + "/profile", {"path": path, "samples": random.randrange(2, 40)}, (200, 422))
+        in_time(at + "/profile", {"path": path, "step": abs(extreme(random, terrain)) or 1.0},
+                (200, 413, 422))
+        camera = {"eye": vector(random, terrain), "target": vector(random, terrain),
+                  "up": vector(random, terrain), "fov_y_deg": random.choice((1e-9, 60, 179.999))}
+        in_time(at + "/pick", {"camera": camera, "viewport": [abs(v) or 1.0 for v in
+                                                             vector(random, terrain, 2)],
+                               "pixel": vector(random, terrain, 2),
+                               "tile_side": random.choice((1, 7, 2**31, 2**32 - 1))},
+                (200, 400, 422))
+        in_time(at + "/pick", {"inverse_view_projection": vector(random, terrain, 16),
+                               "depth": random.choice(("gl", "d3d")), "viewport": [100, 100],
+                               "pixel": vector(random, terrain, 2)}, (200, 422))
+    for form in ("f32", "png16", "terrarium"):
+        answer = daemon.get(f"{at}/tiles/0/0/0?format={form}")
+        check(answer.status == 200, f"tile as {form}: {answer}")
+        for header in ("kota-offset", "kota-scale"):
+            if header in answer.headers:
+                check(math.isfinite(float(answer.headers[header])), f"{header} of {answer}")
+
+
+@test("most fields at the ends of the numbers are taken, the rest is refused with a reason")
+def _():
+    check(len(FIELDS) >= 6, f"{sorted(FIELDS)}")
+    for locale in daemon.ok("GET", "/v1/locales")["locales"]:
+        equal(locale["bounds"] is not None, locale["id"] in FIELDS, f"bounds of {locale['id']}")
+
+
+for name_ in FIELDS:
+    case(f"questions at the ends of float64 to the field {name_} are answered, in time and in JSON",
+         asked, name_)
+
+
+@test("a vertical ray from the end of the numbers hits the ground where it is")
+def _():
+    for start in (1e30, 1e100, 1e300):
+        for direction in (-1.0, -1e-300, -1e300):
+            item = in_time("/v1/locales/plain/ray", {"rays": [
+                {"origin": [3.2, 4.3, start], "direction": [0, 0, direction]}]})["results"][0]
+            if item["status"] == "hit":
+                if not item["t"] > 0:
+                    fail(f"from {start}: {item}")
+            elif abs(start / direction) < 1e308:
+                fail(f"from {start} by {direction}: {item}")
+
+
+@test("a scale that turns a finite code into an infinite height is refused")
+def _():
+    put_locale(daemon, "overflow")
+    answer = daemon.put("/v1/locales/overflow/layers/ground?cols=2&rows=2&spacing=1,1"
+                        "&height_scale=1e300", struct.pack("<4f", 1e30, 0, 0, 0), media=F32)
+    check(answer.status in (400, 422), str(answer))
+
+
+run(daemon.stop)
