@@ -318,7 +318,7 @@ QUERIES = [
     ("x=1&y=1&interp=", 400, "interp"), ("x=1&y=1&fields=slope", 400, "fields"),
     ("x=1&y=1&interpolation=nearest", 400, "interpolation"), ("x=1&y=1&z=1", 400, "z"),
     ("x=1&y=1&layer=cellar", 422, "cellar"), ("x=%201&y=1", 400, "x"), ("x=1 &y=1", 400, None),
-    ("x=--1&y=1", 400, "x"), ("x=1e&y=1", 400, "x"),
+    ("x=--1&y=1", 400, "x"), ("x=1&y=1&x=2", 400, "x"), ("x=1e&y=1", 400, "x"),
 ]
 for query_, status_, word_ in QUERIES:
     if " " in query_:
@@ -481,7 +481,10 @@ PNGS = [
     ("no bytes", b"", 400), ("a signature alone", SIGNATURE, 400), ("garbage", b"hello" * 100, 400),
     ("half a header", SIGNATURE + header(4, 4)[:10], 400),
     ("a header and nothing more", SIGNATURE + header(4, 4), 400),
-    ("no IEND", BIG_PNG[:-12], None),
+    ("no IEND", BIG_PNG[:-12], None), ("an end and more bytes", BIG_PNG + b"more", 400),
+    ("1 bit", idat(b"\0\xa0\0\x40", 3, 2, depth=1), 422),
+    ("4 bits", idat(b"\0\x12\x30\0\x45\x60", 3, 2, depth=4), 422),
+    ("too many rows", idat(bytes(9 * 5), 4, 4), 400),
     ("cut in the middle", BIG_PNG[:len(BIG_PNG) // 2], 400),
     ("a flipped byte", bad_crc(BIG_PNG), 400),
     ("too little data", idat(bytes(9), 4, 4), 400),

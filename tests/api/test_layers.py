@@ -222,6 +222,30 @@ def _():
     same(samples("pngfilters", 9, 10), rows, "png")
 
 
+@test("PNG, interlaced")
+def _():
+    import zlib
+    raw = b""
+    for x0, y0, dx, dy in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
+                           (1, 0, 2, 2), (0, 1, 1, 2)):
+        for y in range(y0, 3, dy):
+            codes = [CODES[y][x] for x in range(x0, 4, dx)]
+            if codes:
+                raw += b"\0" + struct.pack(f">{len(codes)}H", *codes)
+    body = (SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 3, 16, 0, 0, 0, 1))
+            + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+    upload("pngadam", "spacing=1,1", body, "image/png")
+    same(samples("pngadam", 4, 3), CODES, "png")
+
+
+@test("PNG whose tRNS names a transparent grey: that code is a hole")
+def _():
+    body = png(CODES, extra=chunk(b"tRNS", struct.pack(">H", 300)))
+    upload("pngtrns", "spacing=1,1", body, "image/png")
+    same(samples("pngtrns", 4, 3), [[NAN if code == 300 else code for code in row]
+                                    for row in CODES], "png")
+
+
 @test("f32: rows from the smallest y, NaN is no-data, flip_y turns it")
 def _():
     rows = [[1.5, NAN, -3.25], [4, 5, 6]]

@@ -58,6 +58,18 @@ for name_, value_ in FOREIGN:
          value_)
 
 
+def rebound(host):
+    """A foreign name that resolves to this machine: Origin and Host agree, and are foreign."""
+    host = host.format(port=open_daemon.port)
+    equal(writes(open_daemon, {"Origin": f"http://{host}", "Host": host}), [403] * 5, host)
+
+
+for host_ in ("evil.example:{port}", "127.evil.example:{port}", "127.0.0.1.evil.example:{port}",
+              "localhost.evil.example:{port}", "127.0.0.1:{port}.evil.example", "127.x:{port}",
+              "10.0.0.1:{port}", "[::2]:{port}", "127.0.0.256:{port}"):
+    case(f"a page of {host_} may not write though its Host says the same", rebound, host_)
+
+
 @test("a foreign write is refused before its body is read")
 def _():
     head = ("PUT /v1/locales/land/layers/ground?spacing=1,1 HTTP/1.1\r\nHost: x\r\n"
@@ -69,7 +81,7 @@ def _():
 
 @test("the daemon's own pages may write: an Origin of this host")
 def _():
-    for host in ("127.0.0.1", "localhost"):
+    for host in ("127.0.0.1", "127.1.2.3", "localhost", "[::1]"):
         origin = f"http://{host}:{open_daemon.port}"
         answer = open_daemon.put("/v1/locales/land", {}, headers={
             "Origin": origin, "Host": f"{host}:{open_daemon.port}"})
