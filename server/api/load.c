@@ -66,6 +66,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Reads a whole file; the error does not name it. at is freed by the caller, on error, too. */
 static enum err_code file_read(const char *path, uint64_t bytes_max, struct bytes *out,
                                struct err *err)
 {
@@ -75,23 +76,22 @@ static enum err_code file_read(const char *path, uint64_t bytes_max, struct byte
 
     *out = (struct bytes){NULL, 0};
     if (fd < 0 || fstat(fd, &status) != 0) {
-        err_set(err, ERR_BAD_INPUT, "%s: %s", path, strerror(errno));
+        err_set(err, ERR_BAD_INPUT, "%s", strerror(errno));
         goto done;
     }
     if (!S_ISREG(status.st_mode)) {
-        err_set(err, ERR_BAD_INPUT, "%s is not a file", path);
+        err_set(err, ERR_BAD_INPUT, "this is not a file");
         goto done;
     }
     if ((uint64_t)status.st_size > bytes_max) {
         err_limit(err, ERR_TOO_LARGE, (double)bytes_max, (double)status.st_size,
-                  "%s has %lld bytes, the most is %llu", path, (long long)status.st_size,
+                  "the file has %lld bytes, the most is %llu", (long long)status.st_size,
                   (unsigned long long)bytes_max);
         goto done;
     }
     out->at = malloc((size_t)status.st_size + 1);
     if (!out->at) {
-        err_set(err, ERR_NO_MEMORY, "%s: no memory for %lld bytes", path,
-                (long long)status.st_size);
+        err_set(err, ERR_NO_MEMORY, "no memory for %lld bytes", (long long)status.st_size);
         goto done;
     }
     while (got > 0 && out->length < (size_t)status.st_size) {
@@ -99,7 +99,7 @@ static enum err_code file_read(const char *path, uint64_t bytes_max, struct byte
         out->length += got > 0 ? (size_t)got : 0;
     }
     if (got < 0)
-        err_set(err, ERR_BAD_INPUT, "%s: %s", path, strerror(errno));
+        err_set(err, ERR_BAD_INPUT, "%s", strerror(errno));
 done:
     if (fd >= 0)
         close(fd);
@@ -117,8 +117,6 @@ static enum err_code err_in(struct err *err, const char *file)
 {
     char message[sizeof err->msg];
 
-    if (strncmp(err->msg, file, strlen(file)) == 0)
-        return err->code;
     memcpy(message, err->msg, sizeof message);
     if (snprintf(err->msg, sizeof err->msg, "%s: %s%s%s", file, err->pointer,
                  err->pointer[0] != '\0' ? ": " : "", message) >= (int)sizeof err->msg)
@@ -170,14 +168,19 @@ static struct heightfield *layer_read(struct api *api, const struct layer_source
     struct bytes file;
 
     if (!raster_format_of_name(source->path, &format)) {
-        err_set(err, ERR_BAD_INPUT, "%s ends in none of .png .f32 .hgt .asc", source->path);
+        err_set(err, ERR_BAD_INPUT, "%.100s ends in none of .png .f32 .hgt .asc",
+                base_name(source->path));
         return NULL;
     }
     if (upload_decode(source->options, format,
                       source->flips_by_default && (format == RASTER_HGT || format == RASTER_ASC),
-                      &upload, err) ||
-        file_read(source->path, bytes_max, &file, err))
+                      &upload, err))
         return NULL;
+    if (file_read(source->path, bytes_max, &file, err)) {
+        err_in_file(err, base_name(source->path));
+        free(file.at);
+        return NULL;
+    }
     if (format == RASTER_HGT && !upload.has_spacing)
         hgt_spacing(source->path, file.length, &upload);
     field = upload_heightfield(format, file.at, file.length, &upload, &api->limits.raster,

@@ -2,7 +2,9 @@
  * Questions over the layers of a locale.
  *
  * Each layer answers for itself (server/terrain); here the answers are brought together: the
- * nearest of several hits, the highest floor, the lowest ceiling.
+ * nearest of several hits, the highest floor, the lowest ceiling. Every layer is asked with the ray
+ * as it came: one that was shortened to the nearest hit so far would save time, but give a t that
+ * differs in its last bit from what the layer answers alone.
  * Contact under gravity -Z asks each heightfield for its height: a heightfield has one surface over
  * a point, so floor and ceiling are a comparison. Under another gravity a line can meet one
  * heightfield several times, and a ray along gravity, and one against it, find the nearest meeting
@@ -64,13 +66,12 @@ static struct vec3 against(struct vec3 normal, struct vec3 gravity)
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
                 struct locale_hit *out, struct ray_trace *trace)
 {
-    struct ray nearer = *ray;
     bool is_hit = false;
 
     for (size_t i = 0; i < choice->count; i++) {
         struct ray_hit hit;
 
-        if (!heightfield_ray(choice->layers[i]->field, &nearer, mode, &hit, trace))
+        if (!heightfield_ray(choice->layers[i]->field, ray, mode, &hit, trace))
             continue;
         if (is_hit && hit.t >= out->at.t)
             continue;
@@ -78,7 +79,6 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
         out->at = hit;
         out->at.normal = against(hit.normal, choice->locale->manifest.gravity);
         out->layer = choice->layers[i];
-        nearer.t_max = hit.t;
         if (mode == RAY_ANY)
             break;
     }

@@ -1,0 +1,214 @@
+/*
+ * Who may read and write: every combination of token file, header, origin and proxy that matters.
+ */
+#include "api/auth.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/kota-test-tokens-XXXXXX";
+
+static struct span span_of(const char *text)
+{
+    return (struct span){text, text ? strlen(text) : 0};
+}
+
+static void write_tokens(const char *text)
+{
+    FILE *stream = fopen(path, "w");
+
+    assert_non_null(stream);
+    fputs(text, stream);
+    fclose(stream);
+}
+
+static struct auth *auth_of(const char *tokens, bool is_read_only)
+{
+    struct err err = {.code = ERR_OK};
+    struct auth *auth;
+
+    if (tokens)
+        write_tokens(tokens);
+    auth = auth_create(tokens ? path : NULL, is_read_only, &err);
+    if (!auth)
+        fail_msg("%s", err.msg);
+    return auth;
+}
+
+static const struct {
+    const char *name;
+    struct {
+        const char *origin, *host;
+        bool is_forwarded, is_remote;
+    } request;
+    enum err_code code;
+} loopback[] = {
+    {"from this machine", {NULL, "127.0.0.1:7420", false, false}, ERR_OK},
+    {"from another machine", {NULL, "10.0.0.1", false, true}, ERR_FORBIDDEN},
+    {"through a proxy", {NULL, "127.0.0.1", true, false}, ERR_FORBIDDEN},
+    {"a page of its own", {"http://127.0.0.1:7420", "127.0.0.1:7420", false, false}, ERR_OK},
+    {"a page of its own, by name",
+     {"http://localhost:7420", "localhost:7420", false, false},
+     ERR_OK},
+    {"a page of its own, IPv6", {"http://[::1]:7420", "[::1]:7420", false, false}, ERR_OK},
+    {"another port", {"http://127.0.0.1:80", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
+    {"a foreign page", {"http://evil.example", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
+    {"a name that was bound anew",
+     {"http://evil.example:7420", "evil.example:7420", false, false},
+     ERR_FORBIDDEN},
+    {"a name that begins like loopback",
+     {"http://localhost.evil.example:7420", "localhost.evil.example:7420", false, false},
+     ERR_FORBIDDEN},
+    {"a page without an origin", {"null", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
+    {"an empty origin", {"", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
+};
+
+static void without_tokens_this_machine_alone_writes(void **state)
+{
+    struct auth *auth = auth_of(NULL, false);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++) {
+        struct auth_request request = {
+            .origin = span_of(loopback[i].request.origin),
+            .host = span_of(loopback[i].request.host),
+            .is_forwarded = loopback[i].request.is_forwarded,
+            .is_loopback = !loopback[i].request.is_remote,
+        };
+        struct err err = {.code = ERR_OK};
+
+        if (auth_check(auth, AUTH_EDIT, &request, &err) != loopback[i].code)
+            fail_msg("%s: got %d (%s)", loopback[i].name, (int)err.code, err.msg);
+        assert_int_equal(auth_check(auth, AUTH_READ, &request, &err), ERR_OK);
+    }
+    auth_destroy(auth);
+}
+
+static void assert_token(const struct auth *auth, enum auth_scope scope, const char *header,
+                         enum err_code code)
+{
+    struct auth_request request = {.authorization = span_of(header), .is_loopback = true};
+    struct err err = {.code = ERR_OK};
+
+    if (auth_check(auth, scope, &request, &err) != code)
+        fail_msg("scope %d, %s: got %d (%s), expected %d", (int)scope, header ? header : "none",
+                 (int)err.code, err.msg, (int)code);
+    if (header && err.code != ERR_OK && strlen(header) > 7)
+        assert_null(strstr(err.msg, header + 7)); /* a token is never repeated */
+}
+
+static void edit_tokens_alone_leave_reading_free(void **state)
+{
+    struct auth *auth = auth_of("# who may write\nedit secret-edit # the editor\n\n", false);
+
+    (void)state;
+    assert_token(auth, AUTH_READ, NULL, ERR_OK);
+    assert_token(auth, AUTH_EDIT, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Bearer secret-edit", ERR_OK);
+    assert_token(auth, AUTH_EDIT, "bearer  secret-edit", ERR_OK);
+    assert_token(auth, AUTH_EDIT, "Bearer secret-edi", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Bearer secret-edit2", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Bearer SECRET-EDIT", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Bearer ", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Basic secret-edit", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "secret-edit", ERR_UNAUTHORIZED);
+    auth_destroy(auth);
+}
+
+static void a_read_line_makes_reading_need_a_token(void **state)
+{
+    struct auth *auth = auth_of("read secret-read\nedit secret-edit\n", false);
+
+    (void)state;
+    assert_token(auth, AUTH_NONE, NULL, ERR_OK);
+    assert_token(auth, AUTH_READ, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_READ, "Bearer secret-read", ERR_OK);
+    assert_token(auth, AUTH_READ, "Bearer secret-edit", ERR_OK);
+    assert_token(auth, AUTH_EDIT, "Bearer secret-read", ERR_FORBIDDEN);
+    assert_token(auth, AUTH_EDIT, "Bearer secret-edit", ERR_OK);
+    auth_destroy(auth);
+}
+
+static void read_only_refuses_every_write(void **state)
+{
+    struct auth *free_for_all = auth_of(NULL, true);
+    struct auth *with_tokens = auth_of("edit secret-edit\n", true);
+
+    (void)state;
+    assert_token(free_for_all, AUTH_READ, NULL, ERR_OK);
+    assert_token(free_for_all, AUTH_EDIT, NULL, ERR_FORBIDDEN);
+    assert_token(with_tokens, AUTH_EDIT, "Bearer secret-edit", ERR_FORBIDDEN);
+    auth_destroy(free_for_all);
+    auth_destroy(with_tokens);
+}
+
+static void a_reload_swaps_the_tokens_or_keeps_them(void **state)
+{
+    struct auth *auth = auth_of("edit first-token\n", false);
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    write_tokens("edit second-token\n");
+    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_OK);
+    assert_int_equal(auth_reload(auth, &err), ERR_OK);
+    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
+    write_tokens("nonsense\n");
+    assert_int_equal(auth_reload(auth, &err), ERR_BAD_INPUT);
+    assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
+    auth_destroy(auth);
+}
+
+static void a_wrong_line_is_named(void **state)
+{
+    static const char *const bad[] = {
+        "write secret-edit\n", "edit\n",       "edit secret-edit more\n", "\nedit short\n",
+        "edit secret-edit\nx", "# y\n\nread ",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err err = {.code = ERR_OK};
+        char place[sizeof path + 2];
+
+        write_tokens(bad[i]);
+        snprintf(place, sizeof place, "%s:", path);
+        if (auth_create(path, false, &err) || err.code != ERR_BAD_INPUT || !strstr(err.msg, place))
+            fail_msg("\"%s\": %s", bad[i], err.msg);
+    }
+}
+
+static int make_file(void **state)
+{
+    int fd = mkstemp(path);
+
+    (void)state;
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_tokens_this_machine_alone_writes),
+        cmocka_unit_test(edit_tokens_alone_leave_reading_free),
+        cmocka_unit_test(a_read_line_makes_reading_need_a_token),
+        cmocka_unit_test(read_only_refuses_every_write),
+        cmocka_unit_test(a_reload_swaps_the_tokens_or_keeps_them),
+        cmocka_unit_test(a_wrong_line_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,161 @@
+/*
+ * Configuration: flags over environment over file, and what is refused in one line.
+ */
+#include "api/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ARGUMENTS_MAX = 12 };
+
+static struct config config;
+static struct err err;
+
+static enum err_code read_config(char *const *arguments, char *const *environment)
+{
+    char *argv[ARGUMENTS_MAX + 2] = {"kotad"};
+    int argc = 1;
+
+    for (; arguments && arguments[argc - 1]; argc++)
+        argv[argc] = arguments[argc - 1];
+    free((void *)config.files);
+    err = (struct err){.code = ERR_OK};
+    return config_read(&config, argc, argv, environment, false, &err);
+}
+
+#define ARGUMENTS(...) ((char *[]){__VA_ARGS__, NULL})
+
+static void defaults_are_those_of_the_contract(void **state)
+{
+    (void)state;
+    assert_int_equal(read_config(NULL, NULL), ERR_OK);
+    assert_string_equal(config.host, "127.0.0.1");
+    assert_int_equal(config.port, 7420);
+    assert_int_equal(config.log_format, LOG_JSON);
+    assert_int_equal(config.limits.items_max, 10000);
+    assert_int_equal(config.limits.binary_items_max, 1000000);
+    assert_int_equal(config.limits.http.body_bytes_max, 64 << 20);
+    assert_int_equal(config.limits.http.connections_per_address_max, 1000);
+    assert_true(config.limits.http.idle_ms >= 10000);
+    assert_true(config_is_loopback(&config));
+}
+
+static void flags_stand_before_and_after_files(void **state)
+{
+    (void)state;
+    assert_int_equal(read_config(ARGUMENTS("a.png?spacing=1,1", "--loops", "3", "b.asc",
+                                           "--listen=[::1]:0", "--read-only", "--", "--c.hgt"),
+                                 NULL),
+                     ERR_OK);
+    assert_int_equal(config.loops, 3);
+    assert_string_equal(config.host, "::1");
+    assert_int_equal(config.port, 0);
+    assert_true(config.is_read_only && config_is_loopback(&config));
+    assert_int_equal(config.file_count, 3);
+    assert_string_equal(config.files[0], "a.png?spacing=1,1");
+    assert_string_equal(config.files[1], "b.asc");
+    assert_string_equal(config.files[2], "--c.hgt");
+}
+
+static void flags_win_over_the_environment_and_that_over_the_file(void **state)
+{
+    char path[] = "/tmp/kota-test-config-XXXXXX";
+    int fd = mkstemp(path);
+    static const char text[] = "# of the machine\nloops = 1\nmax-items=10\n  log-level = warn \n"
+                               "access-log = true\n\nmax-body = 2048\n";
+
+    (void)state;
+    assert_true(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)(sizeof text - 1));
+    close(fd);
+    assert_int_equal(read_config(ARGUMENTS("--loops", "3", "--config", path),
+                                 ARGUMENTS("KOTA_LOOPS=2", "KOTA_MAX_ITEMS=20", "HOME=/")),
+                     ERR_OK);
+    assert_int_equal(config.loops, 3);
+    assert_int_equal(config.limits.items_max, 20);
+    assert_int_equal(config.log_level, LOG_WARN);
+    assert_true(config.has_access_log);
+    assert_int_equal(config.limits.http.body_bytes_max, 2048);
+    unlink(path);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+    static const struct {
+        char *arguments[3];
+        char *environment[2];
+        const char *part;
+    } cases[] = {
+        {{"--bogus"}, {NULL}, "--bogus"},
+        {{"-x"}, {NULL}, "-x"},
+        {{"--loops"}, {NULL}, "--loops"},
+        {{"--loops", "many"}, {NULL}, "many"},
+        {{"--loops=-1"}, {NULL}, "-1"},
+        {{"--loops=257"}, {NULL}, "257"},
+        {{"--listen", "127.0.0.1"}, {NULL}, "127.0.0.1"},
+        {{"--listen", "127.0.0.1:65536"}, {NULL}, "65536"},
+        {{"--listen", ":80"}, {NULL}, "--listen"},
+        {{"--listen", "::1:80"}, {NULL}, "brackets"},
+        {{"--log-format", "xml"}, {NULL}, "xml"},
+        {{"--read-only=perhaps"}, {NULL}, "perhaps"},
+        {{"--config", "/nonexistent/kota.conf"}, {NULL}, "/nonexistent/kota.conf"},
+        {{NULL}, {"KOTA_LOG_LEVEL=loud"}, "KOTA_LOG_LEVEL"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (read_config(cases[i].arguments, cases[i].environment) != ERR_BAD_INPUT ||
+            !strstr(err.msg, cases[i].part) || strchr(err.msg, '\n'))
+            fail_msg("case %zu: \"%s\" does not name \"%s\"", i, err.msg, cases[i].part);
+    }
+}
+
+static void other_hosts_are_not_loopback(void **state)
+{
+    (void)state;
+    assert_int_equal(read_config(ARGUMENTS("--listen", "0.0.0.0:7420"), NULL), ERR_OK);
+    assert_false(config_is_loopback(&config));
+    assert_int_equal(read_config(ARGUMENTS("--listen", "[::]:7420"), NULL), ERR_OK);
+    assert_false(config_is_loopback(&config));
+    assert_int_equal(read_config(ARGUMENTS("--listen", "127.9.9.9:7420"), NULL), ERR_OK);
+    assert_true(config_is_loopback(&config));
+}
+
+static void help_names_every_flag_and_what_is_not_stored(void **state)
+{
+    char *help = config_help();
+
+    (void)state;
+    assert_non_null(help);
+    assert_non_null(strstr(help, "--listen"));
+    assert_non_null(strstr(help, "--max-world-bytes"));
+    assert_non_null(strstr(help, "held in memory in this version"));
+    free(help);
+}
+
+static int free_files(void **state)
+{
+    (void)state;
+    free((void *)config.files);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_those_of_the_contract),
+        cmocka_unit_test(flags_stand_before_and_after_files),
+        cmocka_unit_test(flags_win_over_the_environment_and_that_over_the_file),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(other_hosts_are_not_loopback),
+        cmocka_unit_test(help_names_every_flag_and_what_is_not_stored),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, free_files);
+}
