@@ -86,6 +86,12 @@ static const struct question answered[] = {
      "{\"path\":[[0,0],[80,0]],\"step\":50}",
      "{\"distance\":50,\"point\":[50,0,5],\"status\":\"ok\"},"
      "{\"distance\":80,\"point\":[80,0,8],\"status\":\"ok\"}]"},
+    {"a profile turns corners, and stands on doubled points", profile_post_answer, "hills", "",
+     "{\"path\":[[0,0],[0,0],[40,0],[40,0],[40,40],[40,40]],\"samples\":5}",
+     "{\"distance\":20,\"point\":[20,0,2],\"status\":\"ok\"},"
+     "{\"distance\":40,\"point\":[40,0,4],\"status\":\"ok\"},"
+     "{\"distance\":60,\"point\":[40,20,8],\"status\":\"ok\"},"
+     "{\"distance\":80,\"point\":[40,40,12],\"status\":\"ok\"}]"},
     {"a profile leaves the field", profile_post_answer, "hills", "",
      "{\"path\":[[-10,0],[0,0]],\"samples\":2}", "\"point\":[-10,0,null],\"status\":\"outside\""},
     {"a free sight line", los_post_answer, "hills", "",
