@@ -14,6 +14,7 @@
  */
 #include "api/auth.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -250,6 +251,19 @@ static struct span without_port(struct span authority)
     return authority;
 }
 
+/* 127.0.0.0/8 as a dotted number: "127.evil.example" is somebody's name. */
+static bool is_loopback_ipv4(struct span name)
+{
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+
+    if (name.length >= sizeof text)
+        return false;
+    memcpy(text, name.at, name.length);
+    text[name.length] = '\0';
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
 /* Does the page come from the very host and port that it asks, and is that this machine? */
 static bool is_own_origin(struct span origin, struct span host)
 {
@@ -266,8 +280,7 @@ static bool is_own_origin(struct span origin, struct span host)
             strncasecmp(origin.at, host.at, host.length) != 0)
             return false;
         name = without_port(host);
-        return span_is(name, "localhost") || span_is(name, "[::1]") ||
-               (name.length > 4 && strncmp(name.at, "127.", 4) == 0);
+        return span_is(name, "localhost") || span_is(name, "[::1]") || is_loopback_ipv4(name);
     }
     return false;
 }

@@ -617,25 +617,35 @@ bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enu
                      struct ray_hit *hit, struct ray_trace *trace)
 {
     const struct heightfield_spec *s = &field->spec;
-    double du = ray->direction.x / s->spacing_x_m, dv = ray->direction.y / s->spacing_y_m;
-    int exponent;
+    struct vec3 d = ray->direction;
+    int exponent, more;
     struct ground_triangle ground;
     double t_entry = 0;
 
     (void)mode; /* the first hit is found first: there is no earlier place to stop */
-    /* t is scaled by a power of two so that the longest component is near 1: exact both ways */
-    frexp(fmax(fmax(fabs(du), fabs(dv)), fabs(ray->direction.z)), &exponent);
+    /*
+     * t is scaled by a power of two so that the longest component is near 1, first in metres, so
+     * that nothing overflows, then in cells: exact both ways.
+     */
+    frexp(fmax(fmax(fabs(d.x), fabs(d.y)), fabs(d.z)), &exponent);
+    d = (struct vec3){ldexp(d.x, -exponent) / s->spacing_x_m,
+                      ldexp(d.y, -exponent) / s->spacing_y_m, ldexp(d.z, -exponent)};
+    frexp(fmax(fmax(fabs(d.x), fabs(d.y)), fabs(d.z)), &more);
+    exponent += more;
     struct walk w = {
         .field = field,
         .trace = trace,
         .u0 = (ray->origin.x - s->origin_x_m) / s->spacing_x_m,
         .v0 = (ray->origin.y - s->origin_y_m) / s->spacing_y_m,
         .z0 = ray->origin.z,
-        .du = ldexp(du, -exponent),
-        .dv = ldexp(dv, -exponent),
-        .dz = ldexp(ray->direction.z, -exponent),
+        .du = ldexp(d.x, -more),
+        .dv = ldexp(d.y, -more),
+        .dz = ldexp(d.z, -more),
         .t_end = ldexp(ray->t_max, exponent),
     };
+
+    if (!isfinite(w.u0) || !isfinite(w.v0) || !vec3_is_finite(d))
+        return false;         /* further away than float64 counts cells */
     if (fabs(w.du) < DBL_MIN) /* would not move by a cell within any finite t */
         w.du = 0;
     if (fabs(w.dv) < DBL_MIN)
