@@ -62,6 +62,8 @@ static const struct option options[] = {
      "how long SIGTERM lets requests finish (10000)"},
     {"max-body", OPTION_COUNT, FIELD(limits.http.body_bytes_max), 1024, 16 * GIB, "BYTES",
      "of an upload (67108864)"},
+    {"max-bodies", OPTION_COUNT, FIELD(limits.http.bodies_bytes_max), MIB, (uint64_t)1 << 50,
+     "BYTES", "of all requests under way (1073741824)"},
     {"max-json", OPTION_COUNT, FIELD(limits.json_bytes_max), 1024, GIB, "BYTES",
      "of a JSON body (8388608)"},
     {"max-items", OPTION_COUNT, FIELD(limits.items_max), 1, 10000000, "N",

@@ -517,6 +517,8 @@ static bool enter_box(struct walk *w, double *t_entry)
     if (!(low <= high) || !slab(&i, 0, w->u0, w->du, 0, cols, pad_u) ||
         !slab(&i, 1, w->v0, w->dv, 0, rows, pad_v) || !slab(&i, 2, w->z0, w->dz, low, high, pad_z))
         return false;
+    if (!isfinite(i.t0)) /* so far away that no t reaches the box */
+        return false;
     *t_entry = i.t0;
     if (i.t0 > 0) {
         w->u0 = i.entry_axis == 0 ? (w->du > 0 ? 0 : cols) : w->u0 + w->du * i.t0;

@@ -1,0 +1,48 @@
+"""Limits that the operator sets: what goes over them, and that the rest goes on."""
+import socket
+
+from daemon import Daemon, parse_answers, problem
+from tap import check, equal, run, test
+
+
+def half_upload(daemon, declared, sent):
+    """A connection on which a PUT of `declared` bytes has sent only some."""
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
+    s.sendall(b"PUT /v1/locales/land/layers/ground?spacing=1,1&cols=2&rows=2 HTTP/1.1\r\nHost: x\r\n"
+              b"Content-Type: application/vnd.kota.f32\r\nContent-Length: %d\r\n\r\n" % declared)
+    s.sendall(bytes(sent))
+    return s
+
+
+def read_answer(s):
+    received = b""
+    while True:
+        try:
+            more = s.recv(1 << 16)
+        except ConnectionError:
+            break
+        if not more:
+            break
+        received += more
+    return parse_answers(received)[0]
+
+
+@test("bodies under way are bounded together: the one too much is 503 with Retry-After")
+def _():
+    with Daemon("--max-bodies", str(1 << 20)) as daemon:
+        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+        limits = daemon.ok("GET", "/v1/limits")
+        equal(limits["bodies_bytes_max"], 1 << 20, "bodies_bytes_max")
+        first = half_upload(daemon, 1_000_000, 900_000)
+        daemon.ok("GET", "/livez")
+        second = half_upload(daemon, 1_000_000, 900_000)
+        answer = read_answer(second)
+        problem(answer, 503, "1048576")
+        check(int(answer.headers["retry-after"]) >= 1, f"Retry-After: {answer.headers}")
+        second.close()
+        first.close()
+        daemon.ok("GET", "/v1/locales/land")
+
+
+if __name__ == "__main__":
+    run()
