@@ -29,11 +29,16 @@ say()
     echo "== $*"
 }
 
-# A failed step must not leave mounts behind, and rm must not walk into them.
+# A failed step must leave no daemon and no mounts behind, and rm must not walk into them.
+runner=''
 leave()
 {
     status=$?
     trap '' INT TERM
+    if [ -n "$runner" ]; then
+        kill -TERM "$runner" 2>/dev/null || true
+        wait "$runner" || true
+    fi
     umount "$root/dev/pts" 2>/dev/null || true
     umount "$root/proc" 2>/dev/null || true
     if [ -z "$keep" ] && ! grep -q " $root/" /proc/mounts; then
@@ -72,11 +77,16 @@ make_root()
     done
 }
 
-in_root() # in_root 'COMMAND'
+exec_in_root() # exec_in_root 'COMMAND': in the place of this shell, so that it gets its signals
 {
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C \
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
         ${CI:+CI="$CI"} chroot "$root" /bin/sh -c "$1"
+}
+
+in_root()
+{
+    (exec_in_root "$1")
 }
 
 copy_tree()
@@ -110,7 +120,7 @@ step_test()
 # Starts it, waits until it says that it serves, asks it from outside, ends it.
 step_run()
 {
-    in_root 'cd /src && exec sh deploy/run LISTEN=127.0.0.1:0' >"$root/run.log" 2>&1 &
+    exec_in_root 'cd /src && exec sh deploy/run LISTEN=127.0.0.1:0' >"$root/run.log" 2>&1 &
     runner=$!
     tries=0
     until grep -q '^kotad serves' "$root/run.log"; do
@@ -126,6 +136,7 @@ step_run()
     in_root "/src/build/release/kota --url $url ls" >/dev/null
     kill -TERM "$runner"
     wait "$runner" || true # make itself ends by the signal; what counts is the daemon
+    runner=''
     grep -q 'kotad has ended' "$root/run.log"
     if in_root "/src/build/release/kota --url $url ls" >/dev/null 2>&1; then
         echo "it still serves at $url" >&2
