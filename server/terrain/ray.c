@@ -536,14 +536,23 @@ static bool enter_box(struct walk *w, double *t_entry)
     return true;
 }
 
-/* Straight up or down: the triangle under the origin (T, section 3.6). */
+/*
+ * Straight up or down: the triangle under the origin (T, section 3.6). A trace shows the field's
+ * own box, which the origin lies over or under, and this cell.
+ */
 static bool vertical_hit(struct walk *w, struct ground_triangle *ground)
 {
     heightfield_triangle_at(w->field, w->u0, w->v0, ground);
-    if (ground->triangle < 0)
-        return false;
     w->column = ground->column;
     w->row = ground->row;
+    if (w->trace != NULL) {
+        uint32_t top = w->field->level_max;
+
+        trace_box(w, top, heightfield_node(w->field, top, ground->column, ground->row), true);
+        trace_cell(w);
+    }
+    if (ground->triangle < 0)
+        return false;
     w->hit_triangle = ground->triangle;
     w->hit_t = (ground->height_m - w->z0) / w->dz;
     return w->hit_t >= 0 && w->hit_t <= w->t_end;

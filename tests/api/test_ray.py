@@ -255,6 +255,17 @@ def _():
             "trace")
 
 
+@test("the trace of a vertical ray holds the cell under it, whether that is hit or not")
+def _():
+    for direction, status in (([0, 0, -1], "hit"), ([0, 0, 1], "miss")):
+        ray = {"origin": [2.9, 2.9, 5], "direction": direction}
+        item = results(daemon, at("holed") + "/ray", {"rays": [ray], "trace": True}, 1)[0]
+        equal(item["status"], status, f"status of {item}")
+        equal(item["trace"]["cells"], [[2, 2]], f"cells of {item}")
+        equal([(b["bounds"]["min"][:2], b["bounds"]["max"][:2]) for b in item["trace"]["boxes"]],
+              [([0, 0], [4, 4])], f"the field's own box in {item}")
+
+
 @test("a trace is cut at 4096 boxes and 4096 cells and says so")
 def _():
     cols = 3000
