@@ -14,6 +14,11 @@
 
 #include "terrain/heightfield_data.h"
 
+#include <float.h>
+
+/* relative to its place, the depth of a view that is nothing but rounding */
+#define DEGENERATE (16 * DBL_EPSILON)
+
 static enum err_code viewport_check(const struct viewport *viewport, struct err *err)
 {
     if (!(viewport->width_px > 0 && viewport->height_px > 0 && isfinite(viewport->width_px) &&
@@ -90,6 +95,8 @@ enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
     if (far[3] != 0) { /* else the projection has its far plane at infinity, in that direction */
         along = vec3_sub(vec3_scale(along, 1 / far[3]), ray->origin);
         ray->t_max = vec3_length(along);
+        if (!(ray->t_max > DEGENERATE * vec3_length(ray->origin)))
+            ray->t_max = 0; /* near and far are one point, up to its rounding */
     }
     ray->direction = vec3_unit(along);
     if (near[3] == 0 || !ray_is_valid(ray) || !(ray->t_max > 0))

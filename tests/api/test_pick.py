@@ -200,6 +200,9 @@ IMPOSSIBLE = [
     ("a negative viewport", {"viewport": [100, -5]}, "viewport"),
     ("a singular matrix", {"camera": "absent", "inverse_view_projection": [0] * 16,
                            "depth": "gl"}, "inverse_view_projection"),
+    ("a matrix that maps the near plane and the far one to one point",
+     {"camera": "absent", "inverse_view_projection": [1] * 16, "depth": "gl"},
+     "inverse_view_projection"),
 ]
 for sentence, member, name in IMPOSSIBLE:
     case(f"well-formed but impossible is 422: {sentence}", refused, 422, member, name)
