@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024, TOKEN_BYTES_MIN = 8 };
+enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024 };
 
 struct token {
     enum auth_scope scope;
@@ -55,9 +55,9 @@ static enum err_code token_add(struct token_list *list, const char *scope, const
     if (strcmp(scope, "read") != 0 && strcmp(scope, "edit") != 0)
         return err_set(err, ERR_BAD_INPUT, "%s:%d: a line is `read TOKEN` or `edit TOKEN`", file,
                        line);
-    if (length < TOKEN_BYTES_MIN || length >= TOKEN_BYTES_MAX)
-        return err_set(err, ERR_BAD_INPUT, "%s:%d: a token has %d to %d characters, this has %zu",
-                       file, line, TOKEN_BYTES_MIN, TOKEN_BYTES_MAX - 1, length);
+    if (length >= TOKEN_BYTES_MAX)
+        return err_set(err, ERR_BAD_INPUT, "%s:%d: a token has at most %d characters, this has %zu",
+                       file, line, TOKEN_BYTES_MAX - 1, length);
     if (list->count >= TOKENS_MAX)
         return err_set(err, ERR_BAD_INPUT, "%s:%d: more than %d tokens", file, line, TOKENS_MAX);
     token = realloc(list->tokens, (list->count + 1) * sizeof *token);

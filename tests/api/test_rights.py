@@ -124,6 +124,14 @@ def _():
     equal(set(reads(edit_only, EDIT)), {200}, "reads with one")
 
 
+@test("a token may be as short as one character")
+def _():
+    with Daemon("--token-file", token_file(folder.name, "edit e\nread r\n")) as daemon:
+        equal(writes(daemon, {"Authorization": "Bearer e"}), [201, 201, 404, 404, 201], "edit")
+        equal(set(writes(daemon, {"Authorization": "Bearer r"})), {403}, "read")
+        equal(set(writes(daemon, {"Authorization": "Bearer er"})), {401}, "unknown")
+
+
 BAD = [("Bearer wrong", "an unknown token"), ("Bearer", "no token behind Bearer"),
        ("Bearer ", "an empty token"), ("chisel-0123456789abcdef", "no scheme"),
        ("Basic chisel-0123456789abcdef", "another scheme"),

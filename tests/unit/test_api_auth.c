@@ -169,7 +169,7 @@ static void a_reload_swaps_the_tokens_or_keeps_them(void **state)
 static void a_wrong_line_is_named(void **state)
 {
     static const char *const bad[] = {
-        "write secret-edit\n", "edit\n",       "edit secret-edit more\n", "\nedit short\n",
+        "write secret-edit\n", "edit\n",       "edit secret-edit more\n", "\nread a b\n",
         "edit secret-edit\nx", "# y\n\nread ",
     };
 
