@@ -112,14 +112,15 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
 {
     const struct http_server *server = request->loop->server;
     int status = request->reply.status;
-    bool is_probe = request->route && request->route->is_probe;
-    bool is_failed = status >= 500 && request->is_begun;
+    bool is_ours = status >= 500 && request->is_begun; /* not a refusal while draining */
     bool is_slow = server->slow_request_ms && us > (uint64_t)server->slow_request_ms * 1000;
     struct span path = request->target.path;
+    /* who was turned away before he asked for anything cannot fill the log */
+    bool is_failed = is_ours || (status >= 400 && path.at);
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char *name = "-";
 
-    if (!(server->access_log && !is_probe) && !is_failed && !is_slow)
+    if (!server->access_log && !is_failed && !is_slow)
         return;
     if (!path.at)
         path = (struct span){"-", 1};
@@ -128,7 +129,7 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
             name = names[i];
     if (request->head.is_head || request->head.is_options)
         name = request->head.is_head ? "HEAD" : "OPTIONS";
-    log_write(is_failed || is_slow ? LOG_WARN : LOG_INFO, request->id,
+    log_write(is_ours || is_slow ? LOG_WARN : LOG_INFO, request->id,
               "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
               path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES, path.at,
               status, bytes, us, is_slow ? " slow" : "");

@@ -51,7 +51,7 @@ struct http_route {
     http_handler handler;
     enum http_place place;
     size_t body_bytes_max; /* 0: limits.body_bytes_max */
-    bool is_probe;         /* never in the access log, answered while draining */
+    bool is_probe;         /* answered while draining */
 };
 
 struct http_limits {
@@ -94,7 +94,7 @@ struct http_config {
     size_t loops;     /* 0: one a core */
     struct http_limits limits;
     uint32_t slow_request_ms;      /* log requests slower than this; 0: never */
-    bool access_log;               /* log every request but probes */
+    bool access_log;               /* log every request, not only the slow and failed */
     const char *cors_allow_origin; /* "*" by default; NULL: no CORS headers */
 };
 

@@ -259,9 +259,9 @@ def _():
 def _():
     with Daemon("--log-format", "json", "--access-log") as daemon:
         answer = daemon.get("/v1/locales?page=1")
-        daemon.get("/livez")
+        probe = daemon.get("/livez")
         deadline = time.monotonic() + 10 * SLOW
-        while time.monotonic() < deadline and answer.headers["x-request-id"] not in (
+        while time.monotonic() < deadline and probe.headers["x-request-id"] not in (
                 daemon.log_text()):
             time.sleep(0.02)
         lines = daemon.log_text().splitlines()
@@ -270,7 +270,24 @@ def _():
         equal(len(found), 1, f"lines with the id in {lines}")
         text = json.dumps(found[0])
         check("/v1/locales" in text and "400" in text and "GET" in text, text)
-        check(not any("/livez" in json.dumps(e) for e in entries), "probes are not in the log")
+        check(any("/livez" in json.dumps(e) for e in entries), "every request is in the log")
+
+
+@test("without --access-log the failed requests are in the log, and the others are not")
+def _():
+    with Daemon("--log-format", "json") as daemon:
+        fine = [daemon.get("/livez"), daemon.get("/v1/locales")]
+        failed = [daemon.get("/v1/locales?page=1"), daemon.get("/nothing"),
+                  daemon.post("/v1/locales/nobody/height", {"points": [[0, 0]]})]
+        deadline = time.monotonic() + 10 * SLOW
+        while time.monotonic() < deadline and failed[-1].headers["x-request-id"] not in (
+                daemon.log_text()):
+            time.sleep(0.02)
+        text = daemon.log_text()
+        for answer in failed:
+            equal(text.count(answer.headers["x-request-id"]), 1, f"lines about {answer} in {text}")
+        for answer in fine:
+            equal(text.count(answer.headers["x-request-id"]), 0, f"lines about {answer} in {text}")
 
 
 @test("what a client sends cannot forge a line of the log")
