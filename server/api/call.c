@@ -81,6 +81,18 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     return ERR_OK;
 }
 
+/* A body is taken as it is: what came compressed must not be read as if it had not. */
+static enum err_code check_encoding(const struct call *call, struct err *err)
+{
+    struct span encoding = http_request_header(call->request, "content-encoding");
+
+    if (!encoding.at || encoding.length == 0 || span_equals(encoding, "identity"))
+        return ERR_OK;
+    err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "a body must not be encoded, this one is %.*s",
+            encoding.length < 32 ? (int)encoding.length : 32, encoding.at);
+    return err_at(err, "Content-Encoding");
+}
+
 /* Kota-Min-Revision: this daemon must have applied that revision already. */
 static enum err_code check_revision(struct call *call, struct err *err)
 {
@@ -130,7 +142,8 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
 
     http_reply_content_type(reply, "application/json");
     if (call_open(&call, request, reply, param_count, &err) == ERR_OK &&
-        (needs != CALL_NEEDS_LOCALE || find_locale(&call, &err) == ERR_OK)) {
+        (needs != CALL_NEEDS_LOCALE || find_locale(&call, &err) == ERR_OK) &&
+        check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
         if (!call.is_deferred && call.locale)
             call_header(&call, "Kota-Revision", "%llu", (unsigned long long)call.locale->revision);

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct checker {
     const unsigned char *text, *at, *end;
     int depth;
     size_t values;
+    bool is_lost; /* the place of an error cannot be written as a pointer */
     struct err *err;
 };
 
@@ -197,6 +199,31 @@ static bool check_unicode_escape(struct checker *c)
            refuse(c, "a high surrogate without a low one");
 }
 
+/*
+ * A value was refused: each level on the way back puts its own name or index in front, so that the
+ * error says where the value stands. A name that is no plain word would need escapes, and one too
+ * many leaves the room: then only the byte tells.
+ */
+static void point_at(struct checker *c, const unsigned char *name, size_t length, size_t index)
+{
+    char part[sizeof c->err->pointer], below[sizeof c->err->pointer];
+    int written;
+
+    if (c->is_lost)
+        return;
+    for (size_t i = 0; i < length; i++)
+        c->is_lost |= strchr("~/\\", name[i]) != NULL || name[i] < 0x20 || name[i] > 0x7e;
+    if (name)
+        written =
+            snprintf(part, sizeof part, "/%.*s",
+                     length < sizeof part ? (int)length : (int)sizeof part, (const char *)name);
+    else
+        written = snprintf(part, sizeof part, "/%zu", index);
+    snprintf(below, sizeof below, "%s", c->err->pointer);
+    c->is_lost |= (size_t)written + strlen(below) >= sizeof part;
+    err_at(c->err, "%s%s", c->is_lost ? "" : part, c->is_lost ? "" : below);
+}
+
 static bool check_string(struct checker *c)
 {
     c->at++; /* the quote */
@@ -236,15 +263,30 @@ static bool check_word(struct checker *c, const char *word)
 
 static bool check_member(struct checker *c)
 {
+    const unsigned char *name = c->at + 1;
+    size_t length;
+
     if (c->at >= c->end || *c->at != '"')
         return refuse(c, "a member name in quotes was expected");
     if (!check_string(c))
         return false;
+    length = (size_t)(c->at - 1 - name);
     skip_space(c);
     if (c->at >= c->end || *c->at != ':')
         return refuse(c, "':' was expected");
     c->at++;
-    return check_value(c);
+    if (check_value(c))
+        return true;
+    point_at(c, name, length, 0);
+    return false;
+}
+
+static bool check_item(struct checker *c, size_t index)
+{
+    if (check_value(c))
+        return true;
+    point_at(c, NULL, 0, index);
+    return false;
 }
 
 /* An array or an object: items between brackets, separated by commas. */
@@ -262,9 +304,9 @@ static bool check_items(struct checker *c, unsigned char closing)
         c->depth--;
         return true;
     }
-    for (;;) {
+    for (size_t index = 0;; index++) {
         skip_space(c);
-        if (!(closing == '}' ? check_member(c) : check_value(c)))
+        if (!(closing == '}' ? check_member(c) : check_item(c, index)))
             return false;
         skip_space(c);
         if (c->at < c->end && *c->at == closing)

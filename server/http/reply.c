@@ -171,6 +171,35 @@ static void add_problem_headers(struct http_reply *reply)
         http_reply_header(reply, "Retry-After", "1");
 }
 
+/* Does the message name the field at fault: the last word of the pointer that is no index? */
+static bool names_field(const struct err *err)
+{
+    const char *end = err->pointer + strlen(err->pointer), *start;
+    char name[sizeof err->pointer];
+
+    for (;; end = start - 1) {
+        for (start = end; start > err->pointer && start[-1] != '/'; start--)
+            continue;
+        if (start == err->pointer || strspn(start, "0123456789") < (size_t)(end - start))
+            break;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+    return strstr(err->msg, name) != NULL;
+}
+
+/* The message, with the field in front where it does not name it itself. */
+static void append_detail(struct http_reply *reply, const struct err *err)
+{
+    char detail[sizeof err->pointer + sizeof err->msg + 2];
+
+    if (!err->pointer[0] || names_field(err)) {
+        append_string(reply, err->msg);
+        return;
+    }
+    snprintf(detail, sizeof detail, "%s: %s", err->pointer, err->msg);
+    append_string(reply, detail);
+}
+
 void http_reply_problem(struct http_reply *reply, const struct err *err)
 {
     char number[16];
@@ -185,7 +214,7 @@ void http_reply_problem(struct http_reply *reply, const struct err *err)
     append_text(reply, ",\"status\":");
     append_text(reply, number);
     append_text(reply, ",\"detail\":");
-    append_string(reply, err->msg);
+    append_detail(reply, err);
     if (err->pointer[0]) {
         append_text(reply, ",\"errors\":[{\"pointer\":");
         append_string(reply, err->pointer);

@@ -89,6 +89,26 @@ def byte_named(text, offset):
     check(f"byte {offset}" in document["detail"], f"expected byte {offset}: {document['detail']}")
 
 
+@test("the detail names the field at fault, whatever is wrong with it")
+def _():
+    for text in ("{}", '{"points":7}', '{"points":[]}', '{"points":[[1]]}', '{"points":[[1,"a"]]}',
+                 '{"points":[[1,1e999]]}', '{"points":[[1,NaN]]}', '{"points":[[1,2]'):
+        document = problem(daemon.post(LAND + "/height", text, media="application/json"), 400)
+        check("points" in document["detail"], f"{text}: {document}")
+        if document.get("errors"):
+            check(document["errors"][0]["pointer"].startswith("/points"), f"{text}: {document}")
+
+
+@test("a body with a Content-Encoding is 415, not read as if it had none")
+def _():
+    for target, body, media in ((LAND + "/height", b'{"points":[[1,1]]}', "application/json"),
+                                (LAND + "/height", bytes(8), F32)):
+        answer = daemon.post(target, body, media=media, headers={"Content-Encoding": "gzip"})
+        problem(answer, 415, "Content-Encoding")
+        equal(daemon.post(target, body, media=media,
+                          headers={"Content-Encoding": "identity"}).status, 200, "identity")
+
+
 for text_, offset_ in (('{"points":[[1,1]]}x', 18), ('{"points":[[1,1]],}', 18),
                        ('{"points":[[1,x]]}', 14), ('{"points":[[1,1e999]]}', 14),
                        (' {"\u00fc":1,}', 9), ('{"points":[[1,1]]', 17)):

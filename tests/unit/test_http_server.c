@@ -295,11 +295,12 @@ static void a_problem_has_pointer_limit_and_detail(void **state)
     (void)state;
     assert_int_equal(answer.status, 422);
     expect_header(&answer, "Content-Type", "application/problem+json");
-    assert_string_equal(answer.body,
-                        "{\"type\":\"about:blank\",\"title\":\"Unprocessable\",\"status\":422,"
-                        "\"detail\":\"a \\\"quoted\\\" detail\",\"errors\":[{\"pointer\":"
-                        "\"/rays/3/origin\",\"detail\":\"a \\\"quoted\\\" detail\"}],"
-                        "\"limit\":10000,\"got\":10001.5}");
+    assert_string_equal(
+        answer.body,
+        "{\"type\":\"about:blank\",\"title\":\"Unprocessable\",\"status\":422,"
+        "\"detail\":\"/rays/3/origin: a \\\"quoted\\\" detail\",\"errors\":[{\"pointer\":"
+        "\"/rays/3/origin\",\"detail\":\"a \\\"quoted\\\" detail\"}],"
+        "\"limit\":10000,\"got\":10001.5}");
     raw_answer_free(&answer);
 }
 

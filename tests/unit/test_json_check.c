@@ -177,6 +177,37 @@ static void the_offset_is_that_of_the_fault(void **state)
     }
 }
 
+static void the_pointer_is_that_of_the_value_at_fault(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *pointer;
+    } cases[] = {
+        {"", ""},
+        {"1e999", ""},
+        {"[1e999]", "/0"},
+        {"{\"points\":[[1,2],[3,NaN]]}", "/points/1/1"},
+        {"{\"a\":{\"b\":[{},{\"c\":[1,2", "/a/b/1/c"},
+        {"{\"a\":1,\"b\" 2}", ""},
+        {"{\"a/b\":[x]}", ""}, /* a name that would need an escape */
+        {"{\"a\":[1],\"b\":[[[x]]]}", "/b/0/0/0"},
+        {"{\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "aa"
+         "aaaaaaaaaa\":x}",
+         ""}, /* longer than the room */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err;
+
+        assert_int_not_equal(check_exact(cases[i].text, strlen(cases[i].text), &err), ERR_OK);
+        if (strcmp(err.pointer, cases[i].pointer) != 0)
+            fail_msg("%s: got \"%s\", expected \"%s\"", cases[i].text, err.pointer,
+                     cases[i].pointer);
+    }
+}
+
 static void every_truncation_of_a_request_is_refused(void **state)
 {
     static const char text[] = "{\"rays\":[{\"origin\":[1,2.5,-3e2],\"direction\":[0,0,-1],"
@@ -244,6 +275,7 @@ int main(void)
         cmocka_unit_test(json_texts_are_accepted_and_parsed),
         cmocka_unit_test(what_is_not_json_is_refused_with_its_offset),
         cmocka_unit_test(the_offset_is_that_of_the_fault),
+        cmocka_unit_test(the_pointer_is_that_of_the_value_at_fault),
         cmocka_unit_test(every_truncation_of_a_request_is_refused),
         cmocka_unit_test(too_many_values_are_refused_with_limit_and_count),
         cmocka_unit_test(changed_bytes_never_pass_what_the_parser_refuses),
