@@ -167,7 +167,7 @@ static enum err_code decode_footprint(const cJSON *item, size_t i, struct footpr
 static enum ground_status ask_footprint(const struct contact_options *options,
                                         struct footprint *footprint, struct plane *plane)
 {
-    struct vec3 up = vec3_scale(options->choice.locale->manifest.gravity, -1);
+    struct vec3 up = vec3_opposite(options->choice.locale->manifest.gravity);
     enum ground_status status = GROUND_OK;
 
     for (size_t k = 0; k < footprint->count; k++) {

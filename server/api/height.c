@@ -12,6 +12,7 @@
 #include "api/options.h"
 #include "api/shape.h"
 
+/* the height is told in any case; its name in `fields` adds nothing */
 enum { FIELD_HEIGHT = 1, FIELD_NORMAL = 2, FIELD_CELL = 4 };
 
 struct height_options {
@@ -37,17 +38,15 @@ static void ask(const struct call *call, const struct height_options *options, s
 {
     heightfield_height(options->layer->field, at, options->interpolation, out);
     if (vec3_dot(out->normal, call->locale->manifest.gravity) > 0)
-        out->normal = vec3_scale(out->normal, -1);
+        out->normal = vec3_opposite(out->normal);
 }
 
 static void encode(struct json_writer *w, unsigned fields, const struct ground_point *ground)
 {
     json_key(w, "status");
     json_string(w, shape_ground_status(ground->status));
-    if (fields & FIELD_HEIGHT) {
-        json_key(w, "height");
-        json_number(w, ground->status == GROUND_OK ? ground->height_m : NAN);
-    }
+    json_key(w, "height");
+    json_number(w, ground->status == GROUND_OK ? ground->height_m : NAN);
     if (fields & FIELD_NORMAL) {
         json_key(w, "normal");
         if (ground->triangle >= 0)

@@ -62,8 +62,14 @@ static enum err_code decode_sampling(struct call *call, struct sampling *out, st
         err_set(err, ERR_BAD_INPUT, "step must be above 0 m, it is %.17g", out->step_m);
         return err_at(err, "/step");
     }
-    if (has_samples && option_integer(call, "samples", 2, UINT32_MAX, &out->samples, err))
+    if (has_samples && option_integer(call, "samples", 0, UINT32_MAX, &out->samples, err))
         return err->code;
+    if (has_samples && out->samples < 2) {
+        err_limit(err, ERR_BAD_INPUT, 2, (double)out->samples,
+                  "a profile has 2 to %zu samples, not %llu", limit,
+                  (unsigned long long)out->samples);
+        return err_at(err, "/samples");
+    }
     if (has_samples && out->samples > limit) {
         err_limit(err, ERR_TOO_LARGE, (double)limit, (double)out->samples,
                   "a profile has at most %zu samples, not %llu", limit,

@@ -3,11 +3,11 @@
  *   ->  257×257 samples, rows from the smallest y; a strong ETag of the content
  *
  * Level L keeps every 2^L-th sample (nested grids), or the least or greatest of the 2^L × 2^L
- * samples that begin there. Tiles share their last row and column with the next ones. Beyond the
- * field and in holes there is nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium).
- * The tag is a 128-bit hash of the samples, not of the encoded bytes, so that a 304 costs no
- * encoding; the format is part of the tag. A replaced layer keeps the tags of the tiles that are
- * the same.
+ * samples that begin there. The last level is the one where a single cell spans the field. Tiles
+ * share their last row and column with the next ones. Beyond the field and in holes there is
+ * nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium). The tag is a 128-bit hash of the
+ * samples, not of the encoded bytes, so that a 304 costs no encoding; the format is part of the
+ * tag. A replaced layer keeps the tags of the tiles that are the same.
  */
 #include "api/calls.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { BLOCK_CELLS = 256, BLOCK_SIDE = 257, BLOCK_SAMPLES = BLOCK_SIDE * BLOCK_SIDE };
-enum { LEVEL_MAX = 20, PNG_COMPRESSION = 4 };
+enum { PNG_COMPRESSION = 4 };
 
 enum tile_format { FORMAT_PNG16, FORMAT_TERRARIUM, FORMAT_F32 };
 enum tile_kind { KIND_SAMPLED, KIND_MIN, KIND_MAX };
@@ -50,12 +50,16 @@ static bool decode_index(struct span text, uint32_t *out)
     return true;
 }
 
+/* How many cells of a level lie along one axis. */
+static uint32_t cells_along(uint32_t samples, uint32_t level)
+{
+    return (uint32_t)(((uint64_t)(samples - 1) + ((uint64_t)1 << level) - 1) >> level);
+}
+
 /* How many tiles of a level lie along one axis. */
 static uint32_t tiles_along(uint32_t samples, uint32_t level)
 {
-    uint64_t cells = ((uint64_t)(samples - 1) + ((uint64_t)1 << level) - 1) >> level;
-
-    return (uint32_t)((cells + BLOCK_CELLS - 1) / BLOCK_CELLS);
+    return (cells_along(samples, level) + BLOCK_CELLS - 1) / BLOCK_CELLS;
 }
 
 static enum err_code check_place(const struct tile_request *tile, struct err *err)
@@ -63,11 +67,11 @@ static enum err_code check_place(const struct tile_request *tile, struct err *er
     const struct heightfield_spec *spec = heightfield_spec(tile->field);
     uint32_t last = 0, columns, rows;
 
-    while (tiles_along(spec->cols, last) > 1 || tiles_along(spec->rows, last) > 1)
+    while (cells_along(spec->cols, last) > 1 || cells_along(spec->rows, last) > 1)
         last++;
     if (tile->level > last)
         return err_limit(err, ERR_NOT_FOUND, last, tile->level,
-                         "there is no level %u: at level %u one tile holds the whole field",
+                         "there is no level %u: at level %u one cell is the whole field",
                          tile->level, last);
     columns = tiles_along(spec->cols, tile->level);
     rows = tiles_along(spec->rows, tile->level);

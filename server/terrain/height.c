@@ -16,7 +16,9 @@ struct vec3 triangle_normal(const struct heightfield *field, const struct corner
     bool low = (triangle == 0); /* which of the two edges along x and y it has */
     double along_u = low ? h10 - h00 : h11 - h01;
     double along_v = is_main == low ? h11 - h10 : h01 - h00;
-    struct vec3 n = {-along_u / field->spec.spacing_x_m, -along_v / field->spec.spacing_y_m, 1};
+    /* 0 - a, not -a: flat ground has no -0 in its normal */
+    struct vec3 n = {0 - along_u / field->spec.spacing_x_m, 0 - along_v / field->spec.spacing_y_m,
+                     1};
 
     return vec3_unit(n);
 }

@@ -34,6 +34,12 @@ static inline struct vec3 vec3_scale(struct vec3 a, double s)
     return (struct vec3){a.x * s, a.y * s, a.z * s};
 }
 
+/* -a, without turning 0 into -0 */
+static inline struct vec3 vec3_opposite(struct vec3 a)
+{
+    return (struct vec3){0 - a.x, 0 - a.y, 0 - a.z};
+}
+
 static inline double vec3_dot(struct vec3 a, struct vec3 b)
 {
     return a.x * b.x + a.y * b.y + a.z * b.z;

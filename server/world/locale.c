@@ -23,11 +23,12 @@ const struct locale_manifest locale_manifest_default = {
     .triangulation = TRIANGULATION_ANTI,
 };
 
-enum { UNIT_TOLERANCE_PPM = 1 }; /* how far from length 1 a unit vector may be: 1e-6 */
+/* how far from length 1 a unit vector may be: 1e-3, so that [0, -0.7071, -0.7071] is one */
+#define UNIT_TOLERANCE 1e-3
 
 static bool is_unit(double length)
 {
-    return length >= 1 - UNIT_TOLERANCE_PPM * 1e-6 && length <= 1 + UNIT_TOLERANCE_PPM * 1e-6;
+    return fabs(length - 1) <= UNIT_TOLERANCE;
 }
 
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err)
@@ -40,17 +41,16 @@ enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err
                 length);
         return err_at(err, "/gravity");
     }
-    if (length != 1)
-        manifest->gravity = vec3_scale(manifest->gravity, 1 / length);
+    manifest->gravity = (struct vec3){manifest->gravity.x / length, manifest->gravity.y / length,
+                                      manifest->gravity.z / length};
     length = hypot(hypot(q[0], q[1]), hypot(q[2], q[3]));
     if (!is_unit(length)) {
         err_set(err, ERR_UNPROCESSABLE, "rotation must be a unit quaternion, its length is %.17g",
                 length);
         return err_at(err, "/placement/rotation");
     }
-    if (length != 1)
-        for (int i = 0; i < 4; i++)
-            q[i] /= length;
+    for (int i = 0; i < 4; i++)
+        q[i] /= length;
     if (!vec3_is_finite(manifest->placement.translation)) {
         err_set(err, ERR_BAD_INPUT, "translation must be finite");
         return err_at(err, "/placement/translation");

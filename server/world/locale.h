@@ -44,7 +44,7 @@ struct locale {
 
 /*
  * ERR_BAD_INPUT or ERR_UNPROCESSABLE, with a pointer, when a manifest cannot be: a gravity or
- * rotation that is no unit vector (1e-6; what passes is normalised in place), a place off the
+ * rotation that is no unit vector (1e-3; what passes is normalised in place), a place off the
  * Earth.
  */
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err);

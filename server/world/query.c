@@ -60,7 +60,7 @@ enum err_code locale_choose_field(const struct locale *locale, const char *layer
 
 static struct vec3 against(struct vec3 normal, struct vec3 gravity)
 {
-    return vec3_dot(normal, gravity) > 0 ? vec3_scale(normal, -1) : normal;
+    return vec3_dot(normal, gravity) > 0 ? vec3_opposite(normal) : normal;
 }
 
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
@@ -229,7 +229,7 @@ static void contact_by_ray(const struct layer_choice *choice, struct vec3 point,
                            struct contacts *out)
 {
     struct vec3 gravity = choice->locale->manifest.gravity;
-    struct vec3 up = vec3_scale(gravity, -1);
+    struct vec3 up = vec3_opposite(gravity);
     const struct box3 *box = &choice->locale->bounds;
     double lift = fmin(reach_up_m, reach_of_box(box, point, up) + 1);
     struct vec3 lifted = vec3_add(point, vec3_scale(up, lift));
@@ -347,9 +347,9 @@ bool plane_through(const struct vec3 *points, size_t count, struct vec3 up, stru
         normal =
             vec3_unit(vec3_cross(vec3_sub(points[1], points[0]), vec3_sub(points[2], points[0])));
         if (vec3_dot(normal, up) < 0)
-            normal = vec3_scale(normal, -1);
+            normal = vec3_opposite(normal);
         mean = points[0];
     }
-    *out = (struct plane){normal, -vec3_dot(normal, mean)};
+    *out = (struct plane){normal, 0 - vec3_dot(normal, mean)};
     return true;
 }

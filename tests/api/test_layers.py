@@ -68,6 +68,18 @@ def _():
     equal((changed["open_sky"], changed["triangulation"]), (False, "alternating"), "the rest")
 
 
+@test("a gravity or rotation with few digits is taken and made a unit, one that is none is not")
+def _():
+    near_unit = put_locale(daemon, "tilt", gravity=[0, -0.7071, -0.7071],
+                           placement={"translation": [0, 0, 0], "rotation": [0, 0, 0.7071, 0.7071]})
+    half = math.sqrt(0.5)
+    near_all(near_unit["gravity"], [0, -half, -half], "gravity", 1e-15)
+    near_all(near_unit["placement"]["rotation"], [0, 0, half, half], "rotation", 1e-15)
+    for manifest in ({"gravity": [0, 0, -1.002]}, {"gravity": [0, 0, -0.998]},
+                     {"placement": {"rotation": [0, 0, 0.72, 0.72]}}):
+        problem(daemon.put(at("tilt"), manifest), 422, *manifest)
+
+
 @test("a manifest replaces the one before: what it does not name is the default again")
 def _():
     put_locale(daemon, "again", open_sky=False, triangulation="main", title="x")

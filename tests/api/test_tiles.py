@@ -69,7 +69,7 @@ def same(got, want, what, tolerance=0.0):
                 fail(f"{what}: sample ({i},{j}) is {a!r}, expected {b!r}")
 
 
-PLACES = [(0, 0, 0), (0, 1, 0), (0, 2, 1), (1, 0, 0), (1, 1, 0), (2, 0, 0)]
+PLACES = [(0, 0, 0), (0, 1, 0), (0, 2, 1), (1, 0, 0), (1, 1, 0), (2, 0, 0), (3, 0, 0), (9, 0, 0)]
 
 
 def sampled(level, column, row):

@@ -39,7 +39,7 @@ static const struct question answered[] = {
     {"a hole", height_get_answer, "hills", "x=60&y=40&fields=height,normal,cell", "",
      "\"status\":\"hole\",\"height\":null,\"normal\":null,\"cell\":[6,4]}"},
     {"outside", height_get_answer, "hills", "x=-0.001&y=0&fields=cell", "",
-     "\"status\":\"outside\",\"cell\":null}"},
+     "\"status\":\"outside\",\"height\":null,\"cell\":null}"},
     {"the far corner belongs to the field", height_get_answer, "hills", "x=80&y=60", "",
      "\"status\":\"ok\",\"height\":20}"},
     {"nearest", height_get_answer, "hills", "x=14&y=16&interp=nearest", "", "\"height\":5}"},
@@ -191,7 +191,7 @@ static const struct {
     {height_post_answer, "hills", "", "{\"points\":[[1,\"2\"]]}", ERR_BAD_INPUT, "/points/0"},
     {height_post_answer, "hills", "", "{\"points\":[[1,null]]}", ERR_BAD_INPUT, "/points/0"},
     {height_post_answer, "hills", "", "{\"points\":[[1,true]]}", ERR_BAD_INPUT, "/points/0"},
-    {height_post_answer, "hills", "", "{\"points\":[[1,1e999]]}", ERR_BAD_INPUT, ""},
+    {height_post_answer, "hills", "", "{\"points\":[[1,1e999]]}", ERR_BAD_INPUT, "/points/0/1"},
     {height_post_answer, "hills", "", "{\"pionts\":[[1,1]]}", ERR_BAD_INPUT, "/pionts"},
     {height_post_answer, "hills", "", "{\"points\":[[1,1]],\"points\":[[1,1]]}", ERR_BAD_INPUT,
      "/points"},
@@ -439,8 +439,10 @@ static void tiles_beyond_the_field_are_not_there(void **state)
         const char *place;
         enum err_code code;
     } cases[] = {
-        {"0/0/0", ERR_OK},          {"0/1/0", ERR_NOT_FOUND},           {"0/0/1", ERR_NOT_FOUND},
-        {"1/0/0", ERR_NOT_FOUND},   {"99/0/0", ERR_NOT_FOUND},          {"-1/0/0", ERR_NOT_FOUND},
+        {"0/0/0", ERR_OK},          {"0/1/0", ERR_NOT_FOUND},
+        {"0/0/1", ERR_NOT_FOUND},   {"1/0/0", ERR_OK},
+        {"3/0/0", ERR_OK},          {"4/0/0", ERR_NOT_FOUND},
+        {"99/0/0", ERR_NOT_FOUND},  {"-1/0/0", ERR_NOT_FOUND},
         {"0/0/0.5", ERR_NOT_FOUND}, {"0/99999999999/0", ERR_NOT_FOUND},
     };
 
