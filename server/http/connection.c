@@ -59,6 +59,7 @@ static void on_closed(uv_handle_t *handle)
     struct http_loop *loop = connection->loop;
 
     http_output_clear(&connection->output, &loop->chunks);
+    loop->late_count -= connection->is_late;
     free(connection->pending);
     free(connection);
     loop->connection_count--;
@@ -330,6 +331,8 @@ static void end_of_input(struct http_connection *connection)
 
 void http_connection_drain(struct http_connection *connection)
 {
+    if (connection->is_late && !connection->loop->is_deaf)
+        return;
     if (connection->state != HTTP_CONNECTION_CLOSED && is_between_requests(connection) &&
         !connection->close_after && connection->output.bytes == 0) {
         http_connection_close(connection);
@@ -527,6 +530,8 @@ void http_connection_accept(struct http_loop *loop)
     if (!connection)
         return;
     connection->loop = loop;
+    connection->is_late = loop->is_draining;
+    loop->late_count += connection->is_late;
     CHECK(uv_tcp_init(&loop->uv, &connection->tcp) == 0);
     connection->tcp.data = connection;
     link_connection(connection);

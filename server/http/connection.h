@@ -33,6 +33,7 @@ struct http_connection {
     enum http_connection_state state;
     struct http_peer peer;
     bool is_counted; /* in the server's and the address's count; else it was turned away */
+    bool is_late;    /* came while the loop was draining */
     bool is_reading;
     bool is_writing;   /* a uv_write is under way */
     bool peer_ended;   /* end of file was read */

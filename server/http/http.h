@@ -123,10 +123,11 @@ size_t http_server_loops(const struct http_server *server);
 void http_server_wake(struct http_server *server);
 
 /*
- * Drains: stops accepting, closes idle connections at once, lets requests under way finish
- * (Connection: close) for at most drain_ms, then closes what is left, joins the threads and frees
- * the server. A handler that still runs then, or a deferred request that is not finished yet, is
- * waited for. NULL is allowed. Call from a thread that is not a loop.
+ * Drains: closes idle connections at once, lets requests under way finish (Connection: close) for
+ * at most drain_ms, then closes what is left, joins the threads and frees the server. As long as
+ * something is under way new connections are taken and have one answer each, so that probes see the
+ * drain; afterwards the port is closed. A handler that still runs then, or a deferred request that
+ * is not finished yet, is waited for. NULL is allowed. Call from a thread that is not a loop.
  */
 void http_server_stop(struct http_server *server, uint32_t drain_ms);
 

@@ -8,9 +8,11 @@
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, so an idle daemon sleeps.
  *
- * The end: draining closes the listener and idle connections; when the last connection and the last
- * request are gone the remaining handles are closed and uv_run returns. Requests that a worker or
- * another thread still has are waited for, since their memory is theirs until then.
+ * The end: draining closes idle connections. While others finish, the listener stays, so that a
+ * probe is told that this server is going (each new connection has one answer); those late
+ * connections hold nothing up. Without any others the listener is closed. When the last connection
+ * and the last request are gone the remaining handles are closed and uv_run returns. Requests that
+ * a worker or another thread still has are waited for, since their memory is theirs until then.
  *
  * All signals are blocked in the loops' threads: they belong to the main thread, and a write to a
  * vanished peer then is an error code and not SIGPIPE.
@@ -116,8 +118,26 @@ static void close_handles(struct http_loop *loop)
     uv_close((uv_handle_t *)&loop->drain_timer, NULL);
 }
 
+/* Nobody is left but who came while draining: takes no more, and lets the idle among them go. */
+static void stop_listening(struct http_loop *loop)
+{
+    struct http_connection *next;
+
+    loop->is_deaf = true;
+    uv_close((uv_handle_t *)&loop->listener, NULL);
+    for (struct http_connection *at = loop->connections; at; at = next) {
+        next = at->next;
+        if (at->is_late && at->state < HTTP_CONNECTION_HANDLING && at->output.bytes == 0)
+            http_connection_close(at);
+        else
+            http_connection_drain(at);
+    }
+}
+
 void http_loop_something_ended(struct http_loop *loop)
 {
+    if (loop->is_draining && !loop->is_deaf && loop->connection_count == loop->late_count)
+        stop_listening(loop);
     if (loop->connection_count == 0 && loop->is_ticking) {
         loop->is_ticking = false;
         uv_timer_stop(&loop->tick);
@@ -131,6 +151,8 @@ static void on_drained(uv_timer_t *timer)
 {
     struct http_loop *loop = timer->data;
 
+    if (!loop->is_deaf)
+        stop_listening(loop);
     while (loop->connections)
         http_connection_close(loop->connections);
 }
@@ -140,7 +162,6 @@ static void drain(struct http_loop *loop)
     struct http_connection *next;
 
     loop->is_draining = true;
-    uv_close((uv_handle_t *)&loop->listener, NULL);
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
         http_connection_drain(at);

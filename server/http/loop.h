@@ -43,6 +43,8 @@ struct http_loop {
     struct http_server *server;
     size_t index;
     bool is_draining, is_ending, is_ticking;
+    bool is_deaf;      /* the listener is closed */
+    size_t late_count; /* connections that came while draining; they hold nothing up */
     bool accept_waits; /* a connection could not be taken for want of memory */
 
     struct http_wheel wheel;

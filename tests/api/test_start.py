@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from daemon import KOTAD, SLOW, Daemon, clean_environment, parse_answers
+from daemon import KOTAD, SLOW, Daemon, clean_environment, parse_answers, problem
 from images import asc, hgt, png
 from tap import case, check, equal, fail, near, run, test
 
@@ -336,6 +336,8 @@ def drained(number):
         daemon.process.send_signal(number)
         equal(idle.recv(100), b"", "the idle connection is closed at once")
         check(daemon.is_alive(), "it waits for the request under way")
+        problem(daemon.get("/readyz"), 503, "draining")
+        equal(daemon.get("/livez").status, 200, "it is alive")
         busy.sendall(BATCH[half:])
         received = b""
         while True:
@@ -357,7 +359,8 @@ def drained(number):
         daemon.stop()
 
 
-case("SIGTERM drains: idle connections close, a request under way is answered, exit 0", drained,
+case("SIGTERM drains: idle connections close, readyz is 503, a request under way is answered, exit 0",
+     drained,
      signal.SIGTERM)
 case("SIGINT drains as well", drained, signal.SIGINT)
 

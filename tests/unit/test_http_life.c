@@ -395,6 +395,46 @@ static void draining_lets_the_running_request_finish(void **state)
     assert_int_equal(atomic_load(&fixture.begun), atomic_load(&fixture.ended));
 }
 
+static void draining_answers_new_connections_as_long_as_something_is_under_way(void **state)
+{
+    struct raw_client busy = raw_connect(fixture.port), idle = raw_connect(fixture.port);
+    struct raw_client probe, silent, half;
+    struct raw_answer answer;
+    uint32_t drain_ms = 30000;
+    pthread_t thread;
+    char connection[32];
+
+    (void)state;
+    raw_send_text(&busy, GET_WORKER);
+    fixture_await_entered(&fixture);
+    pthread_create(&thread, NULL, stop_server, &drain_ms);
+    assert_true(raw_is_closed(&idle));
+    raw_close(&idle);
+    for (int i = 0; i < 3; i++) {
+        probe = raw_connect(fixture.port);
+        raw_send_text(&probe, "GET /probe HTTP/1.1\r\n" HOST "\r\n");
+        answer = raw_read(&probe, false);
+        assert_int_equal(answer.status, 200);
+        assert_true(raw_header(&answer, "Connection", connection, sizeof connection));
+        assert_string_equal(connection, "close");
+        raw_answer_free(&answer);
+        raw_close(&probe);
+    }
+    silent = raw_connect(fixture.port);
+    half = raw_connect(fixture.port);
+    raw_send_text(&half, "GET /hel");
+    fixture_open_gate(&fixture, 1);
+    expect(&busy, 200, "worker");
+    raw_close(&busy);
+    assert_true(raw_is_closed(&silent)); /* long before drain_ms */
+    assert_true(raw_is_closed(&half));
+    raw_close(&silent);
+    raw_close(&half);
+    pthread_join(thread, NULL);
+    fixture.server = NULL;
+    assert_int_equal(atomic_load(&fixture.begun), atomic_load(&fixture.ended));
+}
+
 static void draining_waits_for_an_answer_that_is_read_slowly(void **state)
 {
     struct raw_client client = raw_connect(fixture.port);
@@ -576,6 +616,7 @@ int main(void)
         TEST(what_is_pipelined_behind_a_worker_is_bounded),
         TEST(who_does_not_read_holds_little_of_the_server),
         TEST(draining_lets_the_running_request_finish),
+        TEST(draining_answers_new_connections_as_long_as_something_is_under_way),
         TEST(draining_waits_for_an_answer_that_is_read_slowly),
         TEST(draining_ends_when_its_time_is_up),
         TEST(stopping_closes_what_has_only_begun),
