@@ -15,6 +15,7 @@
 #include "http/chunks.h"
 
 #include "http/head.h"
+#include "http/target.h"
 
 enum state {
     AT_SIZE, /* the first is 0, the zeroed state */
@@ -30,20 +31,9 @@ enum state {
 #define SIZE_DIGITS_MAX 15
 #define FRAME_BYTES_PER_BODY_BYTE 16
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct err *err)
 {
-    int value = hex_value(c);
+    int value = http_hex_value(c);
 
     if (value >= 0) {
         if (++chunks->digits > SIZE_DIGITS_MAX)

@@ -139,8 +139,6 @@ void http_server_route_counters(const struct http_server *server, size_t route,
 
 /* ---- a request: everything is borrowed until request_end ------------------------------------ */
 
-enum http_method http_request_method(const struct http_request *request); /* HEAD reads as GET */
-struct span http_request_path(const struct http_request *request);
 struct span http_request_body(const struct http_request *request);
 /* The media type in lower case without parameters ("application/json"), "" when there is none. */
 struct span http_request_media_type(const struct http_request *request);
@@ -156,7 +154,6 @@ void http_request_query_at(const struct http_request *request, size_t n, struct 
 /* The first query item of that name; at is NULL when there is none. */
 struct span http_request_query(const struct http_request *request, const char *name);
 bool http_request_peer_is_loopback(const struct http_request *request);
-const char *http_request_id(const struct http_request *request); /* 16 hexadecimal digits */
 size_t http_request_loop(const struct http_request *request);
 /* Memory of this request, freed with it; 16-byte aligned; NULL when the limit is reached. */
 void *http_request_alloc(struct http_request *request, size_t bytes);
@@ -164,7 +161,6 @@ void *http_request_alloc(struct http_request *request, size_t bytes);
 void http_request_set_user(struct http_request *request, void *user);
 void *http_request_user(const struct http_request *request);
 void *http_request_app_context(const struct http_request *request);
-struct http_server *http_request_server(const struct http_request *request);
 
 /*
  * The handler returns without an answer; the request and its reply stay valid until some thread

@@ -175,16 +175,6 @@ enum err_code http_request_append_body(struct http_request *request, const char 
     return ERR_OK;
 }
 
-enum http_method http_request_method(const struct http_request *request)
-{
-    return request->head.method;
-}
-
-struct span http_request_path(const struct http_request *request)
-{
-    return request->target.path;
-}
-
 struct span http_request_body(const struct http_request *request)
 {
     return (struct span){request->body ? request->body : "", request->body_length};
@@ -258,11 +248,6 @@ bool http_request_peer_is_loopback(const struct http_request *request)
     return request->peer_is_loopback;
 }
 
-const char *http_request_id(const struct http_request *request)
-{
-    return request->id;
-}
-
 size_t http_request_loop(const struct http_request *request)
 {
     return request->loop->index;
@@ -286,11 +271,6 @@ void *http_request_user(const struct http_request *request)
 void *http_request_app_context(const struct http_request *request)
 {
     return request->loop->server->app.context;
-}
-
-struct http_server *http_request_server(const struct http_request *request)
-{
-    return request->loop->server;
 }
 
 void http_request_defer(struct http_request *request)

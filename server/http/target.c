@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int hex_value(char c)
+int http_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -39,8 +39,8 @@ enum err_code http_percent_decode(char *out, size_t *out_length, const char *in,
         if (c == '+' && plus_is_space)
             c = ' ';
         if (c == '%') {
-            int high = length - i > 2 ? hex_value(in[i + 1]) : -1;
-            int low = length - i > 2 ? hex_value(in[i + 2]) : -1;
+            int high = length - i > 2 ? http_hex_value(in[i + 1]) : -1;
+            int low = length - i > 2 ? http_hex_value(in[i + 2]) : -1;
 
             if (high < 0 || low < 0)
                 return err_set(err, ERR_BAD_INPUT,
