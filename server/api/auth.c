@@ -73,6 +73,16 @@ static enum err_code token_add(struct token_list *list, const char *scope, const
     return ERR_OK;
 }
 
+/* Where a comment begins: at a # that begins a word, since a token may hold one. NULL: nowhere. */
+static char *comment_in(char *line)
+{
+    char *at = strchr(line, '#');
+
+    while (at && at > line && at[-1] != ' ' && at[-1] != '\t')
+        at = strchr(at + 1, '#');
+    return at;
+}
+
 static enum err_code list_read(struct token_list *list, const char *file, struct err *err)
 {
     FILE *stream = fopen(file, "re");
@@ -82,7 +92,7 @@ static enum err_code list_read(struct token_list *list, const char *file, struct
         return err_set(err, ERR_BAD_INPUT, "token file %s: %s", file, strerror(errno));
     for (int number = 1; fgets(line, sizeof line, stream); number++) {
         char scope[8] = "", text[sizeof line] = "", more[2] = "";
-        char *comment = strchr(line, '#');
+        char *comment = comment_in(line);
         int words;
 
         if (!strchr(line, '\n') && strlen(line) + 1 == sizeof line) {

@@ -124,6 +124,15 @@ def _():
     equal(set(reads(edit_only, EDIT)), {200}, "reads with one")
 
 
+@test("a # inside a token belongs to it, one that begins a word begins a comment")
+def _():
+    with Daemon("--token-file", token_file(folder.name,
+                                           "edit a#b # mine\n  # read all\n")) as daemon:
+        equal(writes(daemon, {"Authorization": "Bearer a#b"}), [201, 201, 404, 404, 201], "whole")
+        equal(set(writes(daemon, {"Authorization": "Bearer a"})), {401}, "what stands before #")
+        equal(set(reads(daemon, {})), {200}, "no read line")
+
+
 @test("a token may be as short as one character")
 def _():
     with Daemon("--token-file", token_file(folder.name, "edit e\nread r\n")) as daemon:
