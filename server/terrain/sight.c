@@ -3,40 +3,50 @@
  *
  * A sight line is a ray of length one. What needs care is its ends: eyes and targets mostly stand
  * on the ground, with heights that came from an earlier answer and may have been rounded to float32
- * on the way, so "on the ground" is a hair above or below it. Ends within SIGHT_END_TOLERANCE of
- * the surface are therefore taken to stand on top of it, lifted by that tolerance: a line that only
+ * on the way, so "on the ground" is a hair above or below it. An end within SIGHT_END_TOLERANCE of
+ * the surface is therefore taken to stand on top of it, lifted by that tolerance: a line that only
  * touches the ground at its ends is free, and one that leaves an end downwards, into the hill that
- * it stands on, is blocked there. Ends clearly below the surface stay below: a line inside the
- * ground that meets no surface is free, since surfaces have two sides.
+ * it stands on, is blocked there. Only when the other end is clearly inside the ground does the
+ * line come to the surface from below; then the end is lowered instead. Ends clearly below stay
+ * below: a line inside the ground that meets no surface is free, since surfaces have two sides.
  *
  * Tried and dropped: ignoring hits with t below an epsilon. It loses a line that goes straight into
  * the ground it starts from.
  */
 #include "terrain/sight.h"
 
-static struct vec3 end_on_top(const struct heightfield *field, struct vec3 end)
+enum side { SIDE_ABOVE, SIDE_ON, SIDE_BELOW };
+
+/* Where a point is beside the ground over or under it; above where there is none. */
+static enum side side_of(const struct heightfield *field, struct vec3 point, double *height_m,
+                         double *tolerance_m)
 {
     struct ground_point ground;
-    struct vec2 at = {end.x, end.y};
+    struct vec2 at = {point.x, point.y};
 
     heightfield_height(field, at, INTERPOLATION_TRIANGLE, &ground);
-    if (ground.status == GROUND_OK) {
-        double tolerance = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
-
-        if (fabs(end.z - ground.height_m) <= tolerance)
-            end.z = ground.height_m + tolerance;
-    }
-    return end;
+    if (ground.status != GROUND_OK)
+        return SIDE_ABOVE;
+    *height_m = ground.height_m;
+    *tolerance_m = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
+    if (fabs(point.z - ground.height_m) <= *tolerance_m)
+        return SIDE_ON;
+    return point.z > ground.height_m ? SIDE_ABOVE : SIDE_BELOW;
 }
 
 bool heightfield_line_of_sight(const struct heightfield *field, struct vec3 from, struct vec3 to,
                                struct ray_hit *blocker)
 {
-    struct ray ray;
+    double from_height_m = 0, from_tolerance_m = 0, to_height_m = 0, to_tolerance_m = 0;
+    enum side from_side = side_of(field, from, &from_height_m, &from_tolerance_m);
+    enum side to_side = side_of(field, to, &to_height_m, &to_tolerance_m);
 
-    ray.origin = end_on_top(field, from);
-    ray.direction = vec3_sub(end_on_top(field, to), ray.origin);
-    ray.t_max = 1;
+    if (from_side == SIDE_ON)
+        from.z = from_height_m + (to_side == SIDE_BELOW ? -from_tolerance_m : from_tolerance_m);
+    if (to_side == SIDE_ON)
+        to.z = to_height_m + (from_side == SIDE_BELOW ? -to_tolerance_m : to_tolerance_m);
+    struct ray ray = {from, vec3_sub(to, from), 1};
+
     return !ray_is_valid(&ray) || !heightfield_ray(field, &ray, RAY_CLOSEST, blocker, NULL);
 }
 

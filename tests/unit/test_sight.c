@@ -44,6 +44,8 @@ static void sight_lines_by_hand(void **state)
         {"through the ground from below", {2, 5, -1}, {4, 5, 1}, false, 0.5},
         {"below the ground all along", {2, 5, -1}, {18, 5, -1}, true, 0},
         {"from flank to flank inside the ridge", {9.5, 5, 5}, {10.5, 5, 5}, false, 0},
+        {"from inside the ground up to its surface", {2, 5, -3}, {4, 5, 0}, true, 0},
+        {"from the surface down into the ground", {4, 5, 0}, {2, 5, -3}, true, 0},
         {"a point", {2, 5, 1}, {2, 5, 1}, true, 0},
         {"beside the field", {-5, 5, 1}, {-5, 9, 1}, true, 0},
         {"into the field from outside", {-5, 5, 1}, {25, 5, 1}, false, 14.1 / 30},
