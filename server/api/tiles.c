@@ -106,21 +106,14 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
  */
 
 /* The least or greatest sample of a square that begins at (c, r); NaN when it has none. */
-static float extreme(const struct heightfield *field, enum tile_kind kind, uint64_t c, uint64_t r,
+static float extreme(const struct heightfield *field, enum tile_kind kind, uint32_t c, uint32_t r,
                      uint32_t step)
 {
-    const struct heightfield_spec *spec = heightfield_spec(field);
-    float found = NAN;
+    float min, max;
 
-    for (uint64_t y = r; y < r + step && y < spec->rows; y++) {
-        for (uint64_t x = c; x < c + step && x < spec->cols; x++) {
-            float h = heightfield_sample(field, (uint32_t)x, (uint32_t)y);
-
-            if (isnan(found) || (kind == KIND_MIN ? h < found : h > found))
-                found = isnan(h) ? found : h;
-        }
-    }
-    return found;
+    if (!heightfield_range(field, c, r, c + step - 1, r + step - 1, &min, &max))
+        return NAN;
+    return kind == KIND_MIN ? min : max;
 }
 
 static void read_block(const struct tile_request *tile, float *block)
@@ -137,7 +130,7 @@ static void read_block(const struct tile_request *tile, float *block)
             if (c < spec->cols && r < spec->rows)
                 h = tile->kind == KIND_SAMPLED
                         ? heightfield_sample(tile->field, (uint32_t)c, (uint32_t)r)
-                        : extreme(tile->field, tile->kind, c, r, step);
+                        : extreme(tile->field, tile->kind, (uint32_t)c, (uint32_t)r, step);
             block[j * BLOCK_SIDE + i] = h == h ? h : __builtin_nanf("");
         }
     }

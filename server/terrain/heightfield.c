@@ -292,6 +292,18 @@ struct bounds heightfield_rect_bounds(const struct heightfield *field, uint32_t 
     return rect_visit(&q, field->level_max, 0, 0);
 }
 
+bool heightfield_range(const struct heightfield *field, uint32_t column0, uint32_t row0,
+                       uint32_t column1, uint32_t row1, float *min_m, float *max_m)
+{
+    struct bounds b = heightfield_rect_bounds(field, column0, row0, column1, row1);
+
+    if (!(b.min <= b.max))
+        return false;
+    *min_m = b.min;
+    *max_m = b.max;
+    return true;
+}
+
 static bool aprons_agree(const struct heightfield *field, struct err *err)
 {
     for (uint32_t ty = 0; ty < field->tile_rows; ty++)

@@ -94,6 +94,14 @@ bool heightfield_bounds(const struct heightfield *field, struct box3 *out);
 float heightfield_sample(const struct heightfield *field, uint32_t column, uint32_t row);
 
 /*
+ * Least and greatest sample of columns column0..column1 × rows row0..row1, both inclusive and cut
+ * at the field's edges; column0 and row0 are inside it. False, and both untouched, when all are
+ * no-data. By the pyramid: O(samples on the rectangle's rim).
+ */
+bool heightfield_range(const struct heightfield *field, uint32_t column0, uint32_t row0,
+                       uint32_t column1, uint32_t row1, float *min_m, float *max_m);
+
+/*
  * Recomputes every invariant from the samples: aprons agree, each node's bounds are exactly those
  * of its samples. False and a message at the first that does not hold. O(samples).
  */
