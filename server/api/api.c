@@ -70,6 +70,13 @@ static void loop_quiet(void *context, size_t loop_index)
     world_reader_quiet(api->world, loop_index);
 }
 
+static void loop_gone(void *context, size_t loop_index)
+{
+    struct api *api = context;
+
+    world_reader_gone(api->world, loop_index);
+}
+
 static enum err_code authorize(void *context, const struct http_request *request,
                                const struct http_route *route, struct err *err)
 {
@@ -96,6 +103,7 @@ struct http_app api_http_app(struct api *api)
         .request_begin = request_begin,
         .request_end = request_end,
         .loop_quiet = loop_quiet,
+        .loop_gone = loop_gone,
         .authorize = authorize,
     };
 }

@@ -79,6 +79,8 @@ struct http_app {
     void (*request_end)(void *context, struct http_request *request);
     /* Loop `loop_index` is about to wait for events: nothing unpinned is held. */
     void (*loop_quiet)(void *context, size_t loop_index);
+    /* Loop `loop_index` has ended: it holds nothing any more. The last call on its thread. */
+    void (*loop_gone)(void *context, size_t loop_index);
     /*
      * May this request be handled at all (tokens, origins)? ERR_OK or an error that becomes the
      * answer. Runs when the headers are complete, before a body is read, and not for OPTIONS.

@@ -13,6 +13,7 @@
  * connections hold nothing up. Without any others the listener is closed. When the last connection
  * and the last request are gone the remaining handles are closed and uv_run returns. Requests that
  * a worker or another thread still has are waited for, since their memory is theirs until then.
+ * Nobody need wake a loop that drains: it ticks, so that whoever waits for it to be quiet goes on.
  *
  * All signals are blocked in the loops' threads: they belong to the main thread, and a write to a
  * vanished peer then is an error code and not SIGPIPE.
@@ -38,6 +39,7 @@
 #define BACKLOG 1024
 #define TICK_MS_MAX 500
 #define TICK_MS_MIN 5
+#define DRAIN_TICK_MS 10
 
 void http_loop_refresh_date(struct http_loop *loop)
 {
@@ -138,7 +140,7 @@ void http_loop_something_ended(struct http_loop *loop)
 {
     if (loop->is_draining && !loop->is_deaf && loop->connection_count == loop->late_count)
         stop_listening(loop);
-    if (loop->connection_count == 0 && loop->is_ticking) {
+    if (loop->connection_count == 0 && loop->is_ticking && !loop->is_draining) {
         loop->is_ticking = false;
         uv_timer_stop(&loop->tick);
     }
@@ -166,6 +168,8 @@ static void drain(struct http_loop *loop)
         next = at->next;
         http_connection_drain(at);
     }
+    loop->is_ticking = true;
+    uv_timer_start(&loop->tick, on_tick, DRAIN_TICK_MS, DRAIN_TICK_MS);
     uv_timer_start(&loop->drain_timer, on_drained, loop->server->drain_ms, 0);
     http_loop_something_ended(loop);
 }
@@ -326,8 +330,11 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
 static void run(void *argument)
 {
     struct http_loop *loop = argument;
+    const struct http_app *app = &loop->server->app;
 
     uv_run(&loop->uv, UV_RUN_DEFAULT);
+    if (app->loop_gone)
+        app->loop_gone(app->context, loop->index);
 }
 
 enum err_code http_loop_start(struct http_loop *loop, struct err *err)

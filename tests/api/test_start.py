@@ -389,6 +389,27 @@ def _():
     check(whole > 0, "no batch was answered")
 
 
+@test("SIGTERM while hundreds of writes wait and most loops are idle: all end")
+def _():
+    daemon = Daemon("--loops", "64")
+    sockets = []
+    try:
+        for i in range(600):
+            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+            sockets.append(s)
+            if i % 50 == 0:
+                equal(daemon.get("/livez").status, 200, "livez")
+        for i, s in enumerate(sockets):
+            s.sendall(f"PUT /v1/locales/l{i} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                      "Content-Length: 2\r\nConnection: close\r\n\r\n{}".encode())
+        daemon.process.send_signal(signal.SIGTERM)
+        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+    finally:
+        for s in sockets:
+            s.close()
+        daemon.stop()
+
+
 @test("a client that never finishes cannot hold the daemon for ever")
 def _():
     daemon = field_daemon()

@@ -186,6 +186,14 @@ static void on_quiet(void *context, size_t loop_index)
     atomic_fetch_add(&fixture->quiet, 1);
 }
 
+static void on_gone(void *context, size_t loop_index)
+{
+    struct http_fixture *fixture = context;
+
+    (void)loop_index;
+    atomic_fetch_add(&fixture->gone, 1);
+}
+
 static enum err_code authorize(void *context, const struct http_request *request,
                                const struct http_route *route, struct err *err)
 {
@@ -213,6 +221,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
                            .request_begin = on_begin,
                            .request_end = on_end,
                            .loop_quiet = on_quiet,
+                           .loop_gone = on_gone,
                            .authorize = authorize};
     struct err err;
 
@@ -222,6 +231,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
     atomic_store(&fixture->begun, 0);
     atomic_store(&fixture->ended, 0);
     atomic_store(&fixture->quiet, 0);
+    atomic_store(&fixture->gone, 0);
     fixture->server = http_server_start(config, &app, &err);
     if (!fixture->server)
         fail_msg("the server did not start: %s", err.msg);

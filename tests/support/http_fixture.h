@@ -34,7 +34,7 @@ struct http_fixture {
     uint16_t port;
     sem_t gate;    /* one post lets one waiting handler go */
     sem_t entered; /* posted by each handler that waits */
-    atomic_uint begun, ended, quiet;
+    atomic_uint begun, ended, quiet, gone;
 };
 
 /* Defaults that a test may change before fixture_start. */

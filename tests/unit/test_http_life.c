@@ -480,6 +480,41 @@ static void draining_ends_when_its_time_is_up(void **state)
     }
 }
 
+static void each_loop_says_that_it_is_gone(void **state)
+{
+    unsigned gone;
+
+    (void)state;
+    http_server_stop(fixture.server, 20);
+    fixture.server = NULL;
+    gone = atomic_load(&fixture.gone);
+    if (gone != 2)
+        fail_msg("%u of two loops said that they are gone", gone);
+}
+
+/* Whoever waits for every loop to be quiet must not wait for the end of a request. */
+static void a_draining_loop_is_quiet_again_and_again(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+    uint32_t drain_ms = 30000;
+    unsigned before;
+    pthread_t thread;
+
+    (void)state;
+    raw_send_text(&client, GET_DEFERRED);
+    fixture_await_entered(&fixture);
+    raw_close(&client);
+    pthread_create(&thread, NULL, stop_server, &drain_ms);
+    before = atomic_load(&fixture.quiet);
+    for (int i = 0; i < 1000 && atomic_load(&fixture.quiet) < before + 20; i++)
+        poll(NULL, 0, 10);
+    if (atomic_load(&fixture.quiet) < before + 20)
+        fail_msg("only %u times quiet within ten seconds", atomic_load(&fixture.quiet) - before);
+    fixture_open_gate(&fixture, 1);
+    pthread_join(thread, NULL);
+    fixture.server = NULL;
+}
+
 static void stopping_closes_what_has_only_begun(void **state)
 {
     struct raw_client half = raw_connect(fixture.port);
@@ -619,6 +654,8 @@ int main(void)
         TEST(draining_answers_new_connections_as_long_as_something_is_under_way),
         TEST(draining_waits_for_an_answer_that_is_read_slowly),
         TEST(draining_ends_when_its_time_is_up),
+        TEST_WITH(each_loop_says_that_it_is_gone, setup_with_two_loops),
+        TEST(a_draining_loop_is_quiet_again_and_again),
         TEST(stopping_closes_what_has_only_begun),
         TEST(a_taken_port_and_a_bad_host_are_errors),
         TEST(waking_makes_every_loop_quiet),
