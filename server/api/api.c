@@ -18,6 +18,7 @@ void api_limits_init(struct api_limits *limits)
         .binary_items_max = 1000000,
         .json_bytes_max = (size_t)8 << 20,
         .trace_max = 4096,
+        .batch_ms_max = 30000,
         .raster = raster_limits_default,
         .world = world_limits_default,
         .http = http_limits_default,

@@ -19,6 +19,7 @@ struct api_limits {
     size_t binary_items_max; /* items of a binary batch, 1,000,000 */
     size_t json_bytes_max;   /* a JSON body, 8 MiB */
     size_t trace_max;        /* boxes, and cells, of a traced ray: 4,096 */
+    uint64_t batch_ms_max;   /* what one batch may take, 30,000 */
     struct raster_limits raster;
     struct world_limits world;
     struct http_limits http;

@@ -4,6 +4,8 @@
  * An answer function returns an error code; the frame turns it into a problem document, which
  * replaces whatever was written. So a call can decode, ask and encode item by item, without holding
  * a decoded batch, and a mistake in the last item still refuses the whole request.
+ * Before each item a batch asks whether it may go on (call_pace): one that takes long on a loop is
+ * begun again on a worker, and one that takes too long there, or that nobody waits for, ends.
  * The snapshot was pinned when the request began; a call never looks at another one.
  */
 #include "api/call.h"
@@ -13,6 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* What a call may hold a loop, and how long a ray's way may be that is begun there: the slowest
+ * takes some 20 ns for each row and column that it crosses. */
+#define LOOP_NS_MAX 2000000u
+#define LOOP_RAY_SAMPLES_MAX 100000u
+#define WORKER_ITEMS_A_LOOK 16
 
 bool span_equals(struct span s, const char *text)
 {
@@ -44,6 +53,14 @@ bool span_number(struct span s, double *out)
     return true;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static char *reply_reserve(void *to, size_t bytes)
 {
     return http_reply_reserve(to, bytes);
@@ -60,6 +77,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     size_t count = http_request_query_count(request);
 
     *call = (struct call){
+        .started_ns = now_ns(),
         .api = http_request_app_context(request),
         .request = request,
         .reply = reply,
@@ -145,18 +163,59 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
         (needs != CALL_NEEDS_LOCALE || find_locale(&call, &err) == ERR_OK) &&
         check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
-        if (!call.is_deferred && call.locale)
+        if (!call.is_deferred && !call.is_moving && call.locale)
             call_header(&call, "Kota-Revision", "%llu", (unsigned long long)call.locale->revision);
         if (!call.is_deferred)
             is_written = json_finish(&call.out);
     }
     call_close(&call);
-    if (call.is_deferred)
+    if (call.is_moving)
+        http_request_move(request);
+    if (call.is_deferred || call.is_moving)
         return;
     if (err.code == ERR_OK && !is_written)
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
     if (err.code != ERR_OK)
         http_reply_problem(reply, &err);
+}
+
+static enum err_code move(struct call *call, struct err *err)
+{
+    call->is_moving = true;
+    return err_set(err, ERR_BUSY, "the call is begun again on a worker");
+}
+
+enum err_code call_pace(struct call *call, size_t i, struct err *err)
+{
+    uint64_t most_ms = call->api->limits.batch_ms_max, taken_ns;
+    bool may_move = call->request && http_request_may_move(call->request);
+
+    if (!call->request || (!may_move && i % WORKER_ITEMS_A_LOOK != 0))
+        return ERR_OK;
+    taken_ns = now_ns() - call->started_ns;
+    if (may_move && taken_ns > LOOP_NS_MAX)
+        return move(call, err);
+    if (http_request_is_abandoned(call->request))
+        return err_set(err, ERR_BUSY, "given up: nobody waits for the answer");
+    if (taken_ns > most_ms * 1000000u)
+        return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor((double)taken_ns / 1e6),
+                         "the batch takes more than %llu ms; ask for fewer items at once",
+                         (unsigned long long)most_ms);
+    return ERR_OK;
+}
+
+enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err)
+{
+    uint64_t samples = 0;
+
+    for (size_t i = 0; i < choice->count; i++) {
+        const struct heightfield_spec *spec = heightfield_spec(choice->layers[i]->field);
+
+        samples += (uint64_t)spec->cols + spec->rows;
+    }
+    if (samples > LOOP_RAY_SAMPLES_MAX && call->request && http_request_may_move(call->request))
+        return move(call, err);
+    return call_pace(call, 0, err);
 }
 
 void call_close(struct call *call)

@@ -29,6 +29,8 @@ struct call {
     cJSON *json; /* the body, once options_open has parsed it; freed by call_close */
     struct json_writer out;
     bool is_deferred; /* another thread will finish: touch nothing any more */
+    bool is_moving;   /* it takes too long for a loop and is begun again on a worker */
+    uint64_t started_ns;
 };
 
 /* Decodes, asks, encodes into call->out; on error what was written is dropped. */
@@ -54,6 +56,16 @@ void call_status(struct call *call, int status);
 void call_header(struct call *call, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void call_content_type(struct call *call, const char *media_type);
+
+/*
+ * Before item i of a batch (0 before the first, for what is no batch): may the call go on? Else it
+ * returns the error as it is.
+ * ERR_BUSY       nobody waits for the answer; or the call leaves the loop and is begun again
+ * ERR_TOO_LARGE  the batch has taken limits.batch_ms_max
+ */
+enum err_code call_pace(struct call *call, size_t i, struct err *err);
+/* The same before the first item of a call whose items may cross whole layers, as rays do. */
+enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err);
 
 /* `"locale":…,"revision":…` at the start of an answer's object. */
 void call_begin_answer(struct call *call);

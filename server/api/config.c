@@ -70,6 +70,8 @@ static const struct option options[] = {
      "of a JSON batch (10000)"},
     {"max-binary-items", OPTION_COUNT, FIELD(limits.binary_items_max), 1, 100000000, "N",
      "of a binary batch (1000000)"},
+    {"max-batch-ms", OPTION_COUNT, FIELD(limits.batch_ms_max), 1, 3600000, "N",
+     "what one batch may take (30000)"},
     {"max-samples", OPTION_COUNT, FIELD(limits.raster.samples_max), 4, (uint64_t)1 << 40, "N",
      "of an uploaded raster (134217728)"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",

@@ -114,13 +114,16 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
     const cJSON *item;
     size_t count;
 
-    if (json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err))
+    if (json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+        call_pace_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {
         struct contacts contacts;
         struct vec3 point;
 
+        if (call_pace(call, i, err))
+            return err->code;
         if (json_get_vec3(item, &point, err))
             return err_at(err, "/points/%zu", i);
         locale_contact(&options->choice, point, options->reach_up_m, &contacts);
@@ -164,8 +167,9 @@ static enum err_code decode_footprint(const cJSON *item, size_t i, struct footpr
     return ERR_OK;
 }
 
-static enum ground_status ask_footprint(const struct contact_options *options,
-                                        struct footprint *footprint, struct plane *plane)
+static enum err_code ask_footprint(struct call *call, const struct contact_options *options,
+                                   struct footprint *footprint, struct plane *plane,
+                                   enum ground_status *out, struct err *err)
 {
     struct vec3 up = vec3_opposite(options->choice.locale->manifest.gravity);
     enum ground_status status = GROUND_OK;
@@ -173,6 +177,8 @@ static enum ground_status ask_footprint(const struct contact_options *options,
     for (size_t k = 0; k < footprint->count; k++) {
         struct contacts contacts;
 
+        if (call_pace(call, k, err))
+            return err->code;
         locale_contact(&options->choice, footprint->asked[k], options->reach_up_m, &contacts);
         footprint->has_floor[k] = contacts.has_floor;
         footprint->floor[k] = contacts.floor.point;
@@ -181,7 +187,8 @@ static enum ground_status ask_footprint(const struct contact_options *options,
     }
     if (status == GROUND_OK && !plane_through(footprint->floor, footprint->count, up, plane))
         status = GROUND_HOLE;
-    return status;
+    *out = status;
+    return ERR_OK;
 }
 
 static void encode_footprint(struct json_writer *w, enum ground_status status,
@@ -223,17 +230,18 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
         err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
         return err_at(err, "/clearance");
     }
-    if (json_get_batch(call->json, "footprints", call->api->limits.items_max, &item, &count, err))
+    if (json_get_batch(call->json, "footprints", call->api->limits.items_max, &item, &count, err) ||
+        call_pace_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {
         struct footprint footprint;
         struct plane plane;
-        enum ground_status status;
+        enum ground_status status = GROUND_HOLE;
 
-        if (decode_footprint(item, i, &footprint, err))
+        if (decode_footprint(item, i, &footprint, err) ||
+            ask_footprint(call, options, &footprint, &plane, &status, err))
             return err->code;
-        status = ask_footprint(options, &footprint, &plane);
         encode_footprint(&call->out, status, &footprint, &plane);
     }
     call_end_results(call);
@@ -246,13 +254,14 @@ static enum err_code contact_binary(struct call *call, struct err *err)
     struct contact_options options;
     struct batch batch;
 
-    if (batch_open(call, 3, 5, names, &batch, err) || decode_options(call, &options, err))
+    if (batch_open(call, 3, 5, names, &batch, err) || decode_options(call, &options, err) ||
+        call_pace_rays(call, &options.choice, err))
         return err->code;
     for (size_t i = 0; i < batch.count; i++) {
         double in[3], out[5] = {NAN, NAN, NAN, NAN, NAN};
         struct contacts contacts;
 
-        if (batch_read(&batch, i, 3, false, in, err))
+        if (call_pace(call, i, err) || batch_read(&batch, i, 3, false, in, err))
             return err->code;
         locale_contact(
             &options.choice,

@@ -18,13 +18,14 @@ static enum err_code contains_binary(struct call *call, struct err *err)
     struct layer_choice choice;
     struct batch batch;
 
-    if (batch_open(call, 3, 0, names, &batch, err) || option_choose(call, &choice, err))
+    if (batch_open(call, 3, 0, names, &batch, err) || option_choose(call, &choice, err) ||
+        call_pace_rays(call, &choice, err))
         return err->code;
     for (size_t i = 0; i < batch.count; i++) {
         bool has_floor, has_ceiling, is_inside;
         double in[3];
 
-        if (batch_read(&batch, i, 3, false, in, err))
+        if (call_pace(call, i, err) || batch_read(&batch, i, 3, false, in, err))
             return err->code;
         is_inside = locale_contains(
             &choice,
@@ -60,13 +61,16 @@ enum err_code contains_post_answer(struct call *call, struct err *err)
     if (batch_is_binary(call))
         return contains_binary(call, err);
     if (options_open_json(call, items, names, err) || option_choose(call, &choice, err) ||
-        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err))
+        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+        call_pace_rays(call, &choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {
         bool has_floor, has_ceiling, is_inside;
         struct vec3 point;
 
+        if (call_pace(call, i, err))
+            return err->code;
         if (json_get_vec3(item, &point, err))
             return err_at(err, "/points/%zu", i);
         is_inside = locale_contains(&choice, point, &has_floor, &has_ceiling);

@@ -45,7 +45,8 @@ enum err_code los_post_answer(struct call *call, struct err *err)
     size_t count;
 
     if (options_open_json(call, items, names, err) || option_choose(call, &choice, err) ||
-        json_get_batch(call->json, "segments", call->api->limits.items_max, &item, &count, err))
+        json_get_batch(call->json, "segments", call->api->limits.items_max, &item, &count, err) ||
+        call_pace_rays(call, &choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {
@@ -53,7 +54,7 @@ enum err_code los_post_answer(struct call *call, struct err *err)
         struct locale_hit blocker;
         bool is_visible;
 
-        if (decode_segment(item, i, &from, &to, err))
+        if (call_pace(call, i, err) || decode_segment(item, i, &from, &to, err))
             return err->code;
         is_visible = locale_line_of_sight(&choice, from, to, &blocker);
         encode(&call->out, is_visible, &blocker);

@@ -138,7 +138,8 @@ enum err_code pick_post_answer(struct call *call, struct err *err)
     if (options_open_json(call, items, names, err) || decode_viewport(call, &viewport, err) ||
         check_view(call, err) ||
         option_integer(call, "tile_side", 1, HEIGHTFIELD_SIDE_MAX, &tile_side, err) ||
-        option_choose(call, &choice, err) || decode_ray(call, &viewport, &ray, err))
+        option_choose(call, &choice, err) || decode_ray(call, &viewport, &ray, err) ||
+        call_pace_rays(call, &choice, err))
         return err->code;
     is_hit = locale_ray(&choice, &ray, RAY_CLOSEST, &hit, NULL);
     encode(call, is_hit ? &hit : NULL, (uint32_t)tile_side);

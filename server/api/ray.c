@@ -149,7 +149,8 @@ static enum err_code ray_binary(struct call *call, struct err *err)
     struct ray_options options;
     struct batch batch;
 
-    if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err))
+    if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err) ||
+        call_pace_rays(call, &options.choice, err))
         return err->code;
     for (size_t i = 0; i < batch.count; i++) {
         double in[7], out[4] = {NAN, NAN, NAN, NAN};
@@ -157,7 +158,7 @@ static enum err_code ray_binary(struct call *call, struct err *err)
         struct ray ray;
         enum ray_status status;
 
-        if (batch_read(&batch, i, 7, true, in, err))
+        if (call_pace(call, i, err) || batch_read(&batch, i, 7, true, in, err))
             return err->code;
         ray.origin =
             (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]};
@@ -188,14 +189,15 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
     if (batch_is_binary(call))
         return ray_binary(call, err);
     if (options_open_json(call, items, names, err) || decode_options(call, &options, err) ||
-        json_get_batch(call->json, "rays", call->api->limits.items_max, &item, &count, err))
+        json_get_batch(call->json, "rays", call->api->limits.items_max, &item, &count, err) ||
+        call_pace_rays(call, &options.choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {
         bool is_traced = options.is_traced;
         struct ray ray;
 
-        if (decode_ray(item, i, &ray, &is_traced, err))
+        if (call_pace(call, i, err) || decode_ray(item, i, &ray, &is_traced, err))
             return err->code;
         if (is_traced && count > 1) {
             err_limit(err, ERR_BAD_INPUT, 1, (double)count,

@@ -84,10 +84,12 @@ void http_connection_close(struct http_connection *connection)
 
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
-    if (request && request->is_begun)
+    if (request && request->is_begun) {
         request->connection = NULL;
-    else if (request)
+        atomic_store_explicit(&request->is_abandoned, true, memory_order_relaxed);
+    } else if (request) {
         http_request_release(request);
+    }
     connection->request = NULL;
     connection->state = HTTP_CONNECTION_CLOSED;
     http_wheel_remove(&connection->timer);

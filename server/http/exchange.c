@@ -12,6 +12,9 @@
  * at once. If the body is small it is read and dropped after that, and the connection kept; if it
  * is large, chunked or waits for 100 Continue, the connection closes.
  *
+ * A handler that finds on the loop that it takes long moves: it is begun again on a worker. What it
+ * has done so far is lost, but nobody must foresee what a request costs.
+ *
  * One request at a time: while the application has one, nothing is taken. Answers are therefore
  * in order by construction.
  *
@@ -268,13 +271,18 @@ static void dispatch(struct http_connection *connection, struct http_request *re
     loop->requests_begun++;
     if (app->request_begin)
         app->request_begin(app->context, request);
-    if (place == HTTP_BY_SIZE)
-        place = request->body_length <= loop->server->limits.loop_body_bytes_max ? HTTP_ON_LOOP
-                                                                                 : HTTP_ON_WORKER;
+    if (place == HTTP_BY_SIZE) {
+        request->may_move = request->body_length <= loop->server->limits.loop_body_bytes_max;
+        place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
+    }
     if (place == HTTP_ON_LOOP) {
         request->route->handler(request, &request->reply);
-        returned(request);
-        return;
+        if (!request->is_moving) {
+            returned(request);
+            return;
+        }
+        http_reply_reset(&request->reply);
+        request->may_move = false;
     }
     request->work.data = request;
     CHECK(uv_queue_work(&loop->uv, &request->work, work, after_work) == 0);

@@ -171,6 +171,19 @@ void *http_request_app_context(const struct http_request *request);
 void http_request_defer(struct http_request *request);
 void http_request_finish(struct http_request *request);
 
+/* Does the handler run on the loop, and may it move? Only where the route says HTTP_BY_SIZE. */
+bool http_request_may_move(const struct http_request *request);
+/*
+ * For a handler that may move and finds that it takes long: it returns, its reply is emptied, and
+ * it is called once more from its beginning, on a worker.
+ */
+void http_request_move(struct http_request *request);
+/*
+ * Will nobody read the answer, because the connection is gone or the time to drain is over? A
+ * handler that takes long asks now and then and gives up. Any thread.
+ */
+bool http_request_is_abandoned(const struct http_request *request);
+
 /* ---- a reply ----------------------------------------------------------------------------------
  */
 

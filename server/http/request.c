@@ -81,7 +81,8 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->is_head_parsed = request->is_message_done = request->is_trailer = false;
     request->wants_keep_alive = request->is_begun = false;
     request->is_returned = request->is_deferred = request->is_finished = false;
-    request->peer_is_loopback = false;
+    request->may_move = request->is_moving = request->peer_is_loopback = false;
+    atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->user = NULL;
     request->started_ns = uv_hrtime();
     write_id(loop, request->id);
@@ -282,4 +283,20 @@ void http_request_defer(struct http_request *request)
 void http_request_finish(struct http_request *request)
 {
     http_loop_push_finished(request->loop, request);
+}
+
+bool http_request_may_move(const struct http_request *request)
+{
+    return request->may_move;
+}
+
+void http_request_move(struct http_request *request)
+{
+    CHECK(request->may_move && !request->is_deferred);
+    request->is_moving = true;
+}
+
+bool http_request_is_abandoned(const struct http_request *request)
+{
+    return atomic_load_explicit(&request->is_abandoned, memory_order_relaxed);
 }

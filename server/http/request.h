@@ -15,6 +15,7 @@
 #include "http/reply.h"
 #include "http/router.h"
 
+#include <stdatomic.h>
 #include <uv.h>
 
 #define HTTP_REQUEST_FIRST_BYTES 4096
@@ -53,6 +54,9 @@ struct http_request {
     bool is_returned; /* the handler has returned */
     bool is_deferred; /* set by the handler's thread before it returns */
     bool is_finished; /* http_request_finish has arrived at the loop */
+    bool may_move;    /* runs on the loop, and could on a worker */
+    bool is_moving;   /* the handler wants to */
+    atomic_bool is_abandoned;
     bool peer_is_loopback;
     char id[17];
     uint64_t started_ns;

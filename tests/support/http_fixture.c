@@ -4,6 +4,7 @@
  */
 #include "tests/support/http_fixture.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,6 +143,29 @@ static void get_huge(struct http_request *request, struct http_reply *reply)
     assert_null(http_reply_reserve(reply, (size_t)1 << 40));
 }
 
+/* Says where it was when it ended; on the loop it writes a little and moves. */
+static void post_moving(struct http_request *request, struct http_reply *reply)
+{
+    if (http_request_may_move(request)) {
+        http_reply_status(reply, 201);
+        http_reply_header(reply, "X-Lost", "yes");
+        reply_text(reply, "half an answer");
+        http_request_move(request);
+        return;
+    }
+    reply_text(reply, "from a worker");
+}
+
+static void get_patient(struct http_request *request, struct http_reply *reply)
+{
+    struct http_fixture *fixture = http_request_app_context(request);
+
+    sem_post(&fixture->entered);
+    while (!http_request_is_abandoned(request))
+        poll(NULL, 0, 5);
+    reply_text(reply, "for nobody");
+}
+
 static const struct http_route routes[] = {
     {METHOD_GET, "/hello", get_hello, HTTP_ON_LOOP, 0, false},
     {METHOD_POST, "/echo", post_echo, HTTP_BY_SIZE, 0, false},
@@ -157,6 +181,8 @@ static const struct http_route routes[] = {
     {METHOD_GET, "/problem", get_problem, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/huge", get_huge, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/probe", get_hello, HTTP_ON_LOOP, 0, true},
+    {METHOD_POST, "/moving", post_moving, HTTP_BY_SIZE, 0, false},
+    {METHOD_GET, "/patient", get_patient, HTTP_ON_WORKER, 0, false},
     {METHOD_PUT, "/secret", post_echo, HTTP_ON_LOOP, 0, false},
 };
 

@@ -16,6 +16,8 @@
  *   GET  /problem          422 with pointer, limit and got
  *   GET  /huge             asks for more memory than a reply may have
  *   GET  /probe            is_probe
+ *   POST /moving           moves to a worker; "from a worker"
+ *   GET  /patient          stays on a worker until nobody waits for it
  *   PUT  /secret           authorize refuses it
  */
 #ifndef KOTA_TESTS_HTTP_FIXTURE_H
@@ -27,7 +29,7 @@
 #include <stdatomic.h>
 
 #define FIXTURE_ROUTE_HELLO 0
-#define FIXTURE_ROUTE_NONE 15 /* counts what matched no route */
+#define FIXTURE_ROUTE_NONE 17 /* counts what matched no route */
 
 struct http_fixture {
     struct http_server *server;

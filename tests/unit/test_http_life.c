@@ -190,6 +190,55 @@ static void a_request_may_be_finished_before_its_handler_returns(void **state)
     raw_close(&client);
 }
 
+static void a_request_that_moves_is_answered_by_a_worker_alone(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct raw_answer answer;
+        char value[8];
+
+        raw_send_text(&client, "POST /moving HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nok");
+        answer = raw_read(&client, false);
+        assert_int_equal(answer.status, 200);
+        assert_string_equal(answer.body, "from a worker");
+        assert_false(raw_header(&answer, "X-Lost", value, sizeof value));
+        raw_answer_free(&answer);
+    }
+    raw_close(&client);
+    fixture_stop(&fixture);
+    if (atomic_load(&fixture.begun) != 3)
+        fail_msg("three requests began %u times", atomic_load(&fixture.begun));
+}
+
+static void a_handler_learns_that_its_peer_is_gone(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+
+    (void)state;
+    raw_send_text(&client, "GET /patient HTTP/1.1\r\n" HOST "\r\n");
+    fixture_await_entered(&fixture);
+    raw_reset(&client);
+    for (int i = 0; i < 1000 && atomic_load(&fixture.ended) == 0; i++)
+        poll(NULL, 0, 10);
+    if (atomic_load(&fixture.ended) != 1)
+        fail_msg("the handler still works, ten seconds after its peer has gone");
+}
+
+static void a_handler_learns_that_the_time_to_drain_is_over(void **state)
+{
+    struct raw_client client = raw_connect(fixture.port);
+
+    (void)state;
+    raw_send_text(&client, "GET /patient HTTP/1.1\r\n" HOST "\r\n");
+    fixture_await_entered(&fixture);
+    http_server_stop(fixture.server, 20);
+    fixture.server = NULL;
+    assert_int_equal(atomic_load(&fixture.ended), 1);
+    raw_close(&client);
+}
+
 static void a_half_closed_peer_gets_its_late_answer(void **state)
 {
     struct raw_client client = raw_connect(fixture.port);
@@ -647,6 +696,9 @@ int main(void)
         TEST(bodies_over_the_loop_limit_go_to_a_worker_and_back),
         TEST(a_peer_that_vanishes_does_no_harm),
         TEST(a_request_may_be_finished_before_its_handler_returns),
+        TEST(a_request_that_moves_is_answered_by_a_worker_alone),
+        TEST(a_handler_learns_that_its_peer_is_gone),
+        TEST(a_handler_learns_that_the_time_to_drain_is_over),
         TEST(a_half_closed_peer_gets_its_late_answer),
         TEST(what_is_pipelined_behind_a_worker_is_bounded),
         TEST(who_does_not_read_holds_little_of_the_server),

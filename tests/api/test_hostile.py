@@ -1,0 +1,101 @@
+"""What a hostile client may send: it gets an answer that says so, and nobody else notices.
+
+Framing, JSON and uploads that are merely wrong are in test_http.py and test_errors.py; here are
+those that are chosen to hold a thread, to hold memory, or to make two parsers differ.
+"""
+import array
+import json
+import select
+import signal
+import socket
+import struct
+import time
+
+from daemon import F32, JSON, SLOW, Daemon, parse_answers, problem
+from tap import case, check, equal, rng, run, test
+
+LAND = "/v1/locales/land"
+INFINITY = float("inf")
+
+
+def spikes(cols, rows=4):
+    """A spike at every fourth sample of the first row: a ray beside them meets every box."""
+    row = array.array("f", [float(c % 4 == 0) for c in range(cols)])
+    return row.tobytes() + bytes(4 * cols * (rows - 1))
+
+
+def start(*args, cols=60_000):
+    daemon = Daemon("--loops", "1", *args)
+    daemon.ok("PUT", LAND, {}, status=201)
+    daemon.ok("PUT", f"{LAND}/layers/ground?cols={cols}&rows=4&spacing=1,1", spikes(cols),
+              media=F32, status=201)
+    return daemon
+
+
+def head(call, length, media=JSON, more=""):
+    return (f"POST {LAND}/{call} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\n"
+            f"Content-Length: {length}\r\n{more}\r\n").encode()
+
+
+# ---- questions that take long ----------------------------------------------------------------------
+
+ALONG = {"origin": [0, 1, .5], "direction": [1, 0, 0]}
+LONG = {
+    "ray": {"rays": [ALONG] * 300},
+    "los": {"segments": [{"from": [0, 1, .5], "to": [1e6, 1, .5]}] * 300},
+    "contact": {"points": [[0, 1, .5]] * 800},
+    "contains": {"points": [[0, 1, .5]] * 800},
+}
+
+
+def does_not_hold_the_loop(call, cols):
+    """A question that the loop could answer by its size, and that takes some tenths of a second."""
+    daemon = start(cols=cols)
+    if call in ("contact", "contains"):
+        daemon.ok("PUT", LAND, {"gravity": [1, 0, 0]})
+    body = json.dumps(LONG[call]).replace(" ", "").encode()
+    check(len(body) <= 16 * 1024, f"{len(body)} bytes would go to a worker by themselves")
+    equal(daemon.get("/livez").status, 200, "livez")
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=120 * SLOW) as s:
+        s.sendall(head(call, len(body), more="Connection: close\r\n") + body)
+        equal(daemon.get("/livez").status, 200, "livez")
+        check(not select.select([s], [], [], 0)[0], "the long question was answered first")
+        received = b""
+        while more := s.recv(1 << 16):
+            received += more
+    answers = parse_answers(received)
+    equal([a.status for a in answers], [200], "statuses")
+    equal(len(answers[0].json["results"]), len(next(iter(LONG[call].values()))), "results")
+    daemon.stop()
+
+
+for call_ in LONG:
+    case(f"{call_}: what takes long does not hold the loop", does_not_hold_the_loop, call_, 60_000)
+case("ray: nor does it where a single ray takes long", does_not_hold_the_loop, "ray", 120_000)
+
+
+@test("a batch that takes too long is 413 with the limit, as JSON and as bytes")
+def _():
+    daemon = start("--max-batch-ms", "20")
+    equal(daemon.ok("GET", "/v1/limits")["batch_ms_max"], 20, "batch_ms_max")
+    problem(daemon.post(LAND + "/ray", {"rays": [ALONG] * 2000}), 413, "20 ms", limit=20)
+    ray = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY)
+    problem(daemon.post(LAND + "/ray", ray * 2000, media=F32), 413, "20 ms", limit=20)
+    equal(len(daemon.ok("POST", LAND + "/ray", {"rays": [ALONG]})["results"]), 1, "a short one")
+    daemon.stop()
+
+
+@test("SIGTERM ends batches that would take hours")
+def _():
+    daemon = start("--drain-ms", "100", "--max-batch-ms", "3600000", cols=1 << 20)
+    body = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY) * 1_000_000
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+        s.sendall(head("ray", len(body), F32) + body)
+        daemon.get("/livez")
+        time.sleep(0.2)
+        daemon.process.send_signal(signal.SIGTERM)
+        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+    daemon.stop()
+
+
+run()
