@@ -19,6 +19,7 @@ void api_limits_init(struct api_limits *limits)
         .json_bytes_max = (size_t)8 << 20,
         .trace_max = 4096,
         .batch_ms_max = 30000,
+        .uploads_bytes_max = (uint64_t)2 << 30,
         .raster = raster_limits_default,
         .world = world_limits_default,
         .http = http_limits_default,
@@ -37,6 +38,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
     api->route_count = api_route_count;
     atomic_store(&api->server, NULL);
+    atomic_store(&api->upload_bytes, 0);
     atomic_store(&api->state, API_LOADING);
     clock_gettime(CLOCK_MONOTONIC, &api->started);
     return ERR_OK;

@@ -15,11 +15,12 @@
 #define KOTA_VERSION "0.1.0"
 
 struct api_limits {
-    size_t items_max;        /* items of a JSON batch, 10,000 */
-    size_t binary_items_max; /* items of a binary batch, 1,000,000 */
-    size_t json_bytes_max;   /* a JSON body, 8 MiB */
-    size_t trace_max;        /* boxes, and cells, of a traced ray: 4,096 */
-    uint64_t batch_ms_max;   /* what one batch may take, 30,000 */
+    size_t items_max;           /* items of a JSON batch, 10,000 */
+    size_t binary_items_max;    /* items of a binary batch, 1,000,000 */
+    size_t json_bytes_max;      /* a JSON body, 8 MiB */
+    size_t trace_max;           /* boxes, and cells, of a traced ray: 4,096 */
+    uint64_t batch_ms_max;      /* what one batch may take, 30,000 */
+    uint64_t uploads_bytes_max; /* of fields that are built and not yet published, 2 GiB */
     struct raster_limits raster;
     struct world_limits world;
     struct http_limits http;
@@ -38,6 +39,7 @@ struct api {
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */
     _Atomic int state;                    /* enum api_state */
+    _Atomic uint64_t upload_bytes;        /* of fields that are not yet published */
     struct timespec started;              /* CLOCK_MONOTONIC */
 };
 

@@ -74,6 +74,8 @@ static const struct option options[] = {
      "what one batch may take (30000)"},
     {"max-samples", OPTION_COUNT, FIELD(limits.raster.samples_max), 4, (uint64_t)1 << 40, "N",
      "of an uploaded raster (134217728)"},
+    {"max-uploads-bytes", OPTION_COUNT, FIELD(limits.uploads_bytes_max), 1, (uint64_t)1 << 50,
+     "BYTES", "of layers that are built at once; a single one always may (2147483648)"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
      "in the world (1000)"},
     {"max-world-bytes", OPTION_COUNT, FIELD(limits.world.bytes_max), MIB, (uint64_t)1 << 50,

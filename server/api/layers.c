@@ -61,9 +61,8 @@ enum err_code layer_put_answer(struct call *call, struct err *err)
         options_open_query(call, names, err) || decode_format(call, &format, err) ||
         upload_decode(call, format, false, &upload, err))
         return err->code;
-    change.field =
-        upload_heightfield(format, call->body.at, call->body.length, &upload,
-                           &call->api->limits.raster, call->locale->manifest.triangulation, err);
+    change.field = upload_heightfield(call->api, format, call->body.at, call->body.length, &upload,
+                                      call->locale->manifest.triangulation, err);
     if (!change.field)
         return err->code;
     memcpy(change.locale_id, call->locale->id, sizeof change.locale_id);

@@ -183,9 +183,11 @@ static struct heightfield *layer_read(struct api *api, const struct layer_source
     }
     if (format == RASTER_HGT && !upload.has_spacing)
         hgt_spacing(source->path, file.length, &upload);
-    field = upload_heightfield(format, file.at, file.length, &upload, &api->limits.raster,
-                               source->triangulation, err);
-    if (!field)
+    field =
+        upload_heightfield(api, format, file.at, file.length, &upload, source->triangulation, err);
+    if (field)
+        upload_release(api, upload_charge(field)); /* one after the other: nothing to bound */
+    else
         err_in_file(err, base_name(source->path));
     free(file.at);
     return field;

@@ -32,7 +32,7 @@ enum { KIB = 1024 };
 #define LAYER LOCALE "/layers/{layer}"
 
 const struct api_route api_routes[] = {
-    READ("/v1/locales", locales_get),
+    READ_ON_WORKER("/v1/locales", locales_get),
     READ(LOCALE, locale_get),
     WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_LOOP, 64 * KIB),
     WRITE(METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB),

@@ -48,6 +48,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "trace_boxes_max", limits->trace_max);
     put(w, "trace_cells_max", limits->trace_max);
     put(w, "batch_ms_max", limits->batch_ms_max);
+    put(w, "uploads_bytes_max", limits->uploads_bytes_max);
     put(w, "json_bytes_max", limits->json_bytes_max);
     put(w, "json_depth_max", JSON_DEPTH_MAX);
     put(w, "json_values_max", JSON_VALUES_MAX);

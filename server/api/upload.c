@@ -76,19 +76,50 @@ static enum err_code spec_of(const struct upload *upload, const struct raster *r
     return ERR_OK;
 }
 
-struct heightfield *upload_heightfield(enum raster_format format, const void *bytes, size_t length,
+static enum err_code reserve(struct api *api, uint64_t bytes, struct err *err)
+{
+    uint64_t most = api->limits.uploads_bytes_max;
+    uint64_t before = atomic_fetch_add(&api->upload_bytes, bytes);
+
+    if (before == 0 || before + bytes <= most)
+        return ERR_OK;
+    atomic_fetch_sub(&api->upload_bytes, bytes);
+    return err_limit(err, ERR_BUSY, (double)most, (double)(before + bytes),
+                     "the layers that are being built would take %llu bytes together, the most is "
+                     "%llu; try again in a moment",
+                     (unsigned long long)(before + bytes), (unsigned long long)most);
+}
+
+uint64_t upload_charge(const struct heightfield *field)
+{
+    return heightfield_tile_bytes(heightfield_spec(field));
+}
+
+void upload_release(struct api *api, uint64_t charge)
+{
+    atomic_fetch_sub(&api->upload_bytes, charge);
+}
+
+struct heightfield *upload_heightfield(struct api *api, enum raster_format format,
+                                       const void *bytes, size_t length,
                                        const struct upload *upload,
-                                       const struct raster_limits *limits,
                                        enum triangulation triangulation, struct err *err)
 {
     struct heightfield *field = NULL;
     struct heightfield_spec spec;
     struct raster raster;
+    uint64_t charged;
 
-    if (raster_decode(format, bytes, length, &upload->raster, limits, &raster, err))
+    if (raster_decode(format, bytes, length, &upload->raster, &api->limits.raster, &raster, err))
         return NULL;
-    if (spec_of(upload, &raster, triangulation, &spec, err) == ERR_OK)
-        field = heightfield_create(&spec, raster.heights_m, err);
+    if (spec_of(upload, &raster, triangulation, &spec, err) == ERR_OK) {
+        charged = heightfield_tile_bytes(&spec);
+        if (reserve(api, charged, err) == ERR_OK) {
+            field = heightfield_create(&spec, raster.heights_m, err);
+            if (!field)
+                upload_release(api, charged);
+        }
+    }
     raster_free(&raster);
     return field;
 }

@@ -24,14 +24,21 @@ enum err_code upload_decode(struct call *call, enum raster_format format, bool f
                             struct upload *out, struct err *err);
 
 /*
- * Decodes a file and builds the heightfield. A file's own spacing (ASC) stands where the
- * options give none; its own origin, a place on a map far from the frame's, does not.
- * ERR_BAD_INPUT  malformed, or no spacing anywhere; else what raster_decode says
- * NULL on error. O(samples).
+ * Decodes a file and builds the heightfield. Its bytes are charged to api->upload_bytes until
+ * upload_release, because a thin file makes a large field: a tile has 256×256 cells, full or not. A
+ * file's own spacing (ASC) stands where the options give none; its own origin, a place on a map far
+ * from the frame's, does not. ERR_BAD_INPUT  malformed, or no spacing anywhere; else what
+ * raster_decode says ERR_BUSY       others are being built, and all together pass
+ * limits.uploads_bytes_max NULL on error. O(samples).
  */
-struct heightfield *upload_heightfield(enum raster_format format, const void *bytes, size_t length,
+struct heightfield *upload_heightfield(struct api *api, enum raster_format format,
+                                       const void *bytes, size_t length,
                                        const struct upload *upload,
-                                       const struct raster_limits *limits,
                                        enum triangulation triangulation, struct err *err);
+
+/* What was charged for a field. */
+uint64_t upload_charge(const struct heightfield *field);
+/* The field of this charge is published, or dropped. Any thread. */
+void upload_release(struct api *api, uint64_t charge);
 
 #endif

@@ -6,11 +6,14 @@
 #include "api/write.h"
 
 #include "api/shape.h"
+#include "api/upload.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct write {
+    struct api *api;
+    uint64_t charge; /* of an upload */
     struct http_request *request;
     struct http_reply *reply;
     enum world_change_kind kind;
@@ -54,6 +57,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
 {
     struct write *write = context;
 
+    upload_release(write->api, write->charge);
     if (outcome->code == ERR_OK)
         encode(write, outcome);
     else
@@ -65,10 +69,15 @@ enum err_code write_submit(struct call *call, struct world_change *change, struc
 {
     struct write *write = http_request_alloc(call->request, sizeof *write);
 
+    uint64_t charge = change->field ? upload_charge(change->field) : 0;
+
     if (!write) {
+        upload_release(call->api, charge);
         heightfield_unref(change->field);
         return err_set(err, ERR_NO_MEMORY, "no memory for a write");
     }
+    write->api = call->api;
+    write->charge = charge;
     write->request = call->request;
     write->reply = call->reply;
     write->kind = change->kind;

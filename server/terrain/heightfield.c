@@ -205,6 +205,15 @@ const struct heightfield_spec *heightfield_spec(const struct heightfield *field)
     return &field->spec;
 }
 
+uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec)
+{
+    uint64_t tile_cols = (spec->cols - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
+    uint64_t tile_rows = (spec->rows - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
+    uint32_t leaf_cells = spec->leaf_cells ? spec->leaf_cells : HEIGHTFIELD_LEAF_CELLS_DEFAULT;
+
+    return tile_cols * tile_rows * tile_bytes((uint32_t)__builtin_ctz(leaf_cells));
+}
+
 void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out)
 {
     const struct top_level *last = &field->top_level[field->top_level_count - 1];

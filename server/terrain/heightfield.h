@@ -85,6 +85,9 @@ struct heightfield *heightfield_ref(const struct heightfield *field);
 void heightfield_unref(struct heightfield *field); /* NULL is fine */
 
 const struct heightfield_spec *heightfield_spec(const struct heightfield *field);
+/* What the tiles of such a field will take, of a valid spec; the rest is some bytes a tile. O(1).
+ */
+uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec);
 void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out);
 
 /* The box of all samples; false (and a flat box at z 0) when there is no data at all. */

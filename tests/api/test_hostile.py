@@ -4,11 +4,13 @@ Framing, JSON and uploads that are merely wrong are in test_http.py and test_err
 those that are chosen to hold a thread, to hold memory, or to make two parsers differ.
 """
 import array
+import copy
 import json
 import select
 import signal
 import socket
 import struct
+import threading
 import time
 
 from daemon import F32, JSON, SLOW, Daemon, parse_answers, problem
@@ -95,6 +97,43 @@ def _():
         time.sleep(0.2)
         daemon.process.send_signal(signal.SIGTERM)
         equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+    daemon.stop()
+
+
+# ---- what is held ----------------------------------------------------------------------------------
+
+
+@test("thin layers, large when built, wait for each other: 503, and memory stays bounded")
+def _():
+    daemon = Daemon("--max-uploads-bytes", "1")
+    daemon.ok("PUT", LAND, {}, status=201)
+    body, cols, statuses = bytes(4 * 2 * 131072), 131072, []
+
+    def upload(height=body, rows=2):
+        return daemon_of().put(f"{LAND}/layers/g?cols={cols}&rows={rows}&spacing=1,1", height,
+                               media=F32).status
+
+    def daemon_of():
+        other = copy.copy(daemon)
+        other.connection = None
+        return other
+
+    def put_some():
+        for _ in range(4):
+            statuses.append(upload())
+    threads = [threading.Thread(target=put_some) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(set(statuses) <= {200, 201, 503} and {200, 201} & set(statuses), f"{set(statuses)}")
+    if SLOW == 1:  # a sanitizer keeps what is freed
+        peak = daemon.memory_kib("VmHWM") >> 10
+        check(peak < 1000, f"{peak} MiB for layers of 137 MiB")
+    for _ in range(3):  # what was charged has been given back, after refusals, too
+        equal(upload(struct.pack("<f", INFINITY) + body[4:]), 400, "an infinite height")
+        equal(upload(body[4:]), 400, "too short")
+        equal(upload(), 200, "one alone")
     daemon.stop()
 
 
