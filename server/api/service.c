@@ -21,6 +21,7 @@ static void limits_of_http(struct json_writer *w, const struct http_limits *limi
 {
     put(w, "body_bytes_max", limits->body_bytes_max);
     put(w, "bodies_bytes_max", limits->bodies_bytes_max);
+    put(w, "answers_bytes_max", limits->answers_bytes_max);
     put(w, "target_bytes_max", limits->target_bytes_max);
     put(w, "header_bytes_max", limits->header_bytes_max);
     put(w, "header_count_max", limits->header_count_max);

@@ -138,13 +138,15 @@ static void put_head(struct cursor *cursor, const struct http_request *request,
 static bool hand_over_body(struct http_connection *connection, struct http_reply *reply,
                            const void *body, size_t length)
 {
-    void *owned = reply->static_body ? NULL : reply->body;
+    struct http_owned owned = {NULL, NULL, 0};
 
+    if (!reply->static_body)
+        owned = (struct http_owned){reply->body, reply->budget, reply->charged};
     if (!http_output_hand_over(&connection->output, body, length, owned))
         return false;
-    if (owned) {
+    if (owned.at) {
         reply->body = NULL;
-        reply->body_length = reply->body_capacity = 0;
+        reply->body_length = reply->body_capacity = reply->charged = 0;
     }
     return true;
 }

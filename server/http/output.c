@@ -16,6 +16,21 @@
 
 #define POOL_CHUNKS_MAX 64
 
+bool http_budget_take(struct http_budget *budget, size_t bytes)
+{
+    size_t held = atomic_fetch_add_explicit(&budget->held, bytes, memory_order_relaxed) + bytes;
+
+    if (held <= budget->most)
+        return true;
+    http_budget_give(budget, bytes);
+    return false;
+}
+
+void http_budget_give(struct http_budget *budget, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&budget->held, bytes, memory_order_relaxed);
+}
+
 static void append(struct http_output *output, struct http_chunk *chunk)
 {
     chunk->next = NULL;
@@ -41,13 +56,15 @@ static struct http_chunk *take_chunk(struct http_chunk_pool *pool)
     chunk->at = chunk->bytes;
     chunk->length = 0;
     chunk->capacity = HTTP_OUTPUT_CHUNK_BYTES;
-    chunk->owned = NULL;
+    chunk->owned = (struct http_owned){NULL, NULL, 0};
     return chunk;
 }
 
 static void drop_chunk(struct http_chunk_pool *pool, struct http_chunk *chunk)
 {
-    free(chunk->owned);
+    if (chunk->owned.charged)
+        http_budget_give(chunk->owned.budget, chunk->owned.charged);
+    free(chunk->owned.at);
     if (chunk->capacity && pool->count < POOL_CHUNKS_MAX) {
         chunk->next = pool->free;
         pool->free = chunk;
@@ -81,7 +98,8 @@ void http_output_advance(struct http_output *output, size_t bytes)
     output->bytes += bytes;
 }
 
-bool http_output_hand_over(struct http_output *output, const void *at, size_t length, void *owned)
+bool http_output_hand_over(struct http_output *output, const void *at, size_t length,
+                           struct http_owned owned)
 {
     struct http_chunk *chunk = malloc(sizeof *chunk);
 

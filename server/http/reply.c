@@ -3,7 +3,8 @@
  *
  * The body grows by doubling in memory that the request keeps for the next one on its loop while
  * it is small, so a short answer allocates nothing. Failure is remembered, not returned: a handler
- * that ran out of memory half-way leaves a reply that is answered 503, never half a document.
+ * that ran out of memory half-way leaves a reply that is answered 503, never half a document. A
+ * large body is charged to a budget of the server until it is sent, since it waits for its reader.
  *
  * Headers are kept as text. A control byte in a value becomes a space, so that text from outside
  * can never begin a header of its own.
@@ -40,6 +41,9 @@ void http_reply_reset(struct http_reply *reply)
 
 void http_reply_free(struct http_reply *reply)
 {
+    if (reply->charged)
+        http_budget_give(reply->budget, reply->charged);
+    reply->charged = 0;
     free(reply->body);
     reply->body = NULL;
     reply->body_length = reply->body_capacity = 0;
@@ -86,6 +90,7 @@ void http_reply_content_type(struct http_reply *reply, const char *media_type)
 char *http_reply_reserve(struct http_reply *reply, size_t bytes)
 {
     size_t capacity = reply->body_capacity ? reply->body_capacity : BODY_FIRST_BYTES;
+    size_t charge;
     char *body;
 
     reply->static_body = NULL;
@@ -97,11 +102,19 @@ char *http_reply_reserve(struct http_reply *reply, size_t bytes)
     }
     while (capacity - reply->body_length < bytes)
         capacity *= 2;
-    body = realloc(reply->body, capacity);
-    if (!body) {
+    charge = capacity > BODY_KEPT_BYTES ? capacity - reply->charged : 0;
+    if (charge && !http_budget_take(reply->budget, charge)) {
         reply->is_failed = true;
         return NULL;
     }
+    body = realloc(reply->body, capacity);
+    if (!body) {
+        if (charge)
+            http_budget_give(reply->budget, charge);
+        reply->is_failed = true;
+        return NULL;
+    }
+    reply->charged += charge;
     reply->body = body;
     reply->body_capacity = capacity;
     return body + reply->body_length;

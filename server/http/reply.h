@@ -5,6 +5,7 @@
 #define KOTA_HTTP_REPLY_H
 
 #include "http/http.h"
+#include "http/output.h"
 
 /* All headers that a handler may add, together. */
 #define HTTP_REPLY_HEADERS_BYTES 2048
@@ -19,6 +20,8 @@ struct http_reply {
     char *body; /* malloc'd, kept between requests while it is small */
     size_t body_length;
     size_t body_capacity;
+    struct http_budget *budget;
+    size_t charged; /* of a large body, to the budget */
     bool is_failed; /* memory ran out: the answer becomes 503 */
     size_t headers_length;
     char headers[HTTP_REPLY_HEADERS_BYTES]; /* "Name: value\r\n" each */

@@ -49,6 +49,7 @@ static struct http_request *new_request(struct http_loop *loop)
         return NULL;
     memset(request, 0, sizeof *request);
     request->loop = loop;
+    request->reply.budget = &loop->server->answers;
     http_arena_init(&request->arena, request->first, sizeof request->first,
                     HTTP_REQUEST_ARENA_BYTES_MAX);
     return request;
@@ -106,6 +107,7 @@ void http_request_release(struct http_request *request)
     struct http_loop *loop = request->loop;
 
     drop_body(request);
+    http_reply_reset(&request->reply); /* of a peer that is gone it may be large */
     http_arena_reset(&request->arena);
     request->connection = NULL;
     if (loop->free_request_count >= POOL_REQUESTS_MAX) {

@@ -32,6 +32,7 @@ const struct http_limits http_limits_default = {
     .header_count_max = 64,
     .body_bytes_max = (size_t)64 * 1024 * 1024,
     .bodies_bytes_max = (size_t)1024 * 1024 * 1024,
+    .answers_bytes_max = (size_t)1024 * 1024 * 1024,
     .loop_body_bytes_max = 16 * 1024,
     .connections_max = 10000,
     .connections_per_address_max = 1000,
@@ -120,6 +121,7 @@ static struct http_server *create(const struct http_config *config, const struct
         seed ^= (uint64_t)getpid() << 32;
     server->app = *app;
     server->limits = config->limits;
+    server->answers.most = config->limits.answers_bytes_max;
     server->slow_request_ms = config->slow_request_ms;
     server->access_log = config->access_log;
     server->port = config->port;

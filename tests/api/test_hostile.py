@@ -105,7 +105,7 @@ def _():
 
 @test("thin layers, large when built, wait for each other: 503, and memory stays bounded")
 def _():
-    daemon = Daemon("--max-uploads-bytes", "1")
+    daemon = Daemon("--max-uploads", "1")
     daemon.ok("PUT", LAND, {}, status=201)
     body, cols, statuses = bytes(4 * 2 * 131072), 131072, []
 
@@ -134,6 +134,32 @@ def _():
         equal(upload(struct.pack("<f", INFINITY) + body[4:]), 400, "an infinite height")
         equal(upload(body[4:]), 400, "too short")
         equal(upload(), 200, "one alone")
+    daemon.stop()
+
+
+@test("answers that nobody reads are bounded together: 503 for the large ones, the others go on")
+def _():
+    daemon = start("--max-answers", str(16 << 20), cols=300)
+    body = b'{"path":[[0.1,0.2],[298.3,2.7]],"samples":10000}'
+    sockets = []
+    for _ in range(60):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(60 * SLOW)
+        s.connect(("127.0.0.1", daemon.port))
+        s.sendall((head("profile", len(body)) + body) * 20)
+        sockets.append(s)
+    deadline, status = time.monotonic() + 60 * SLOW, 200
+    while status == 200 and time.monotonic() < deadline:
+        equal(daemon.get("/livez").status, 200, "livez")
+        status = daemon.post(LAND + "/profile", body, media=JSON).status
+    equal(status, 503, "the answer to one more")
+    equal(daemon.get(LAND + "/height?x=1&y=1").status, 200, "a small answer")
+    for s in sockets:
+        s.close()
+    while status != 200 and time.monotonic() < deadline:
+        status = daemon.post(LAND + "/profile", body, media=JSON).status
+    equal(status, 200, "the answer once they are gone")
     daemon.stop()
 
 
