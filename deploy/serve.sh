@@ -82,14 +82,21 @@ echo "\$ $build/kotad$(typed --listen "$listen" ${ARGS:-} "$@")"
 pid=$!
 trap 'kill -TERM "$pid" 2>/dev/null' INT TERM HUP
 
-# Waits for the daemon itself, however many signals come meanwhile, and exits as it did.
+# Waits for the daemon itself, however many signals come meanwhile, and exits as it did. A wait that
+# a signal ended says 128 and more, as does a daemon that died of one: only asking again tells which
+# (127: it has been told already).
 finish()
 {
-    while :; do
+    wait "$pid"
+    status=$?
+    while [ "$status" -gt 128 ]; do
         wait "$pid"
-        status=$?
-        kill -0 "$pid" 2>/dev/null || exit "$status"
+        again=$?
+        [ "$again" -ne 127 ] || break
+        [ "$again" -ne "$status" ] || kill -0 "$pid" 2>/dev/null || break
+        status=$again
     done
+    exit "$status"
 }
 
 # The port file appears when /readyz answers 200.
