@@ -281,7 +281,7 @@ static void init_handles(struct http_loop *loop)
     http_wheel_init(&loop->wheel, uv_now(&loop->uv), tick_ms_for(&loop->server->limits));
 }
 
-static void free_loop(struct http_loop *loop)
+void http_loop_free(struct http_loop *loop)
 {
     while (loop->free_requests) {
         struct http_request *request = loop->free_requests;
@@ -312,7 +312,7 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
     loop->route_counters = aligned_alloc(64, (routes_bytes + 63) & ~(size_t)63);
     if (!loop->read_buffer || !loop->route_counters) {
         err_set(err, ERR_NO_MEMORY, "no memory for a loop");
-        free_loop(loop);
+        http_loop_free(loop);
         return NULL;
     }
     memset(loop->route_counters, 0, routes_bytes);
@@ -322,6 +322,7 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
     if (listen_on(loop, host, port, err)) {
         close_handles(loop);
         http_loop_join(loop, false);
+        http_loop_free(loop);
         return NULL;
     }
     return loop;
@@ -358,5 +359,4 @@ void http_loop_join(struct http_loop *loop, bool is_started)
     else
         uv_run(&loop->uv, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&loop->uv) == 0);
-    free_loop(loop);
 }

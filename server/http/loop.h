@@ -91,8 +91,12 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
                                    uint16_t *port, struct err *err);
 /* Starts the thread. */
 enum err_code http_loop_start(struct http_loop *loop, struct err *err);
-/* Joins the thread (if started), closes and frees. The loop must have been told to drain. */
+/* Joins the thread (if started), closes all handles. The loop must have been told to drain. */
 void http_loop_join(struct http_loop *loop, bool is_started);
+/*
+ * After the join of every loop: until then each of them may read the counters of all (/metrics).
+ */
+void http_loop_free(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);
 void http_loop_push_finished(struct http_loop *loop, struct http_request *request);

@@ -149,6 +149,8 @@ static void end_loops(struct http_server *server, size_t started, size_t created
         http_loop_wake(server->loops[i]);
     for (size_t i = 0; i < created; i++)
         http_loop_join(server->loops[i], i < started);
+    for (size_t i = 0; i < created; i++)
+        http_loop_free(server->loops[i]);
 }
 
 struct http_server *http_server_start(const struct http_config *config, const struct http_app *app,

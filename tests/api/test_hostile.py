@@ -52,7 +52,7 @@ LONG = {
 
 def does_not_hold_the_loop(call, cols):
     """A question that the loop could answer by its size, and that takes some tenths of a second."""
-    daemon = start(cols=cols)
+    daemon = start("--max-batch-ms", str(30_000 * SLOW), cols=cols)
     if call in ("contact", "contains"):
         daemon.ok("PUT", LAND, {"gravity": [1, 0, 0]})
     body = json.dumps(LONG[call]).replace(" ", "").encode()
