@@ -132,9 +132,10 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
+# Fixtures among the support files fail tests through cmocka.
 $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
