@@ -4,8 +4,9 @@
  *
  * In memory a mesh is one flat block without pointers, the image: the form that is written to disk
  * is the form that is asked. Built meshes are immutable and counted; queries allocate nothing.
- * Coordinates in and out are the locale's; inside, the quadtree works in the frame that Q's rotation
- * R turns so that gravity is -Z (and X-Y along the terrain's own direction); answers are turned back.
+ * Coordinates in and out are the locale's; inside, the quadtree works in the frame that Q's
+ * rotation R turns so that gravity is -Z (and X-Y along the terrain's own direction); answers are
+ * turned back.
  */
 #ifndef KOTA_TERRAIN_MESH_H
 #define KOTA_TERRAIN_MESH_H
@@ -18,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Polygons as they come from a file: polygon i has vertices starts[i] .. starts[i+1]-1 of corners. */
+/* Polygons as they come from a file: polygon i has vertices starts[i] .. starts[i+1]-1 of corners.
+ */
 struct polygon_soup {
     const struct vec3 *vertices;
     size_t vertex_count;
@@ -83,9 +85,9 @@ struct box3 mesh_bounds(const struct mesh *mesh);
 /* A surface on the gravity line through a point. */
 struct mesh_contact {
     struct vec3 point;
-    struct vec3 normal;  /* unit, against gravity */
-    double distance_m;   /* along gravity from the asked point; > 0 below it, < 0 above it */
-    uint32_t polygon;    /* index in the uploaded file */
+    struct vec3 normal; /* unit, against gravity */
+    double distance_m;  /* along gravity from the asked point; > 0 below it, < 0 above it */
+    uint32_t polygon;   /* index in the uploaded file */
 };
 
 /*

@@ -1,0 +1,23 @@
+/*
+ * The vertical line through a mesh, for contact and for rays that run along gravity. Inside of the
+ * room only.
+ */
+#ifndef KOTA_TERRAIN_MESH_CONTACT_H
+#define KOTA_TERRAIN_MESH_CONTACT_H
+
+#include "terrain/mesh_data.h"
+
+/*
+ * The floors of the column at (x, y) in the mesh's frame: the highest with z <= limit, or, is_up,
+ * the lowest with z >= limit. False when there is none. polygon is the piece's index.
+ */
+bool mesh_column(const struct mesh *mesh, double x, double y, bool is_up, double limit, double *z,
+                 uint32_t *polygon);
+
+/* The place at z of the mesh's frame on the vertical line through a point of the locale. */
+struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double z);
+
+/* Unit, against gravity, in the locale's frame. */
+struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon);
+
+#endif

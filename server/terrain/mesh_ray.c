@@ -1,0 +1,318 @@
+/*
+ * Rays against a mesh, walls and all.
+ *
+ * The quadtree is a tree of boxes for rays, too: each node knows the lowest and highest z below it.
+ * Children are opened in the order in which the ray enters them, and left alone when it passes
+ * above or below or when a hit is nearer already. Boxes are taken larger by `near`, so that a ray
+ * along a cut sees both sides and rounding loses nothing.
+ *
+ * A polygon is tested in the ray's own space (Woop, Benthin, Wald: Watertight Ray/Triangle
+ * Intersection, 2013): vertices are moved by the origin, sheared so that the ray is an axis, and
+ * then the ray is inside when all edges turn the same way around the axis. A corner's place there
+ * depends on the corner alone, and cross(p, q) is exactly -cross(q, p), so two polygons at an edge
+ * cannot both miss. Edges are inclusive by the rounding of those places, which closes T-junctions.
+ * Nothing in it needs the polygon to be a floor: walls and slopes are tested alike. A polygon seen
+ * exactly from its side is a line, and not hit.
+ *
+ * Rays along gravity take the column of mesh_floor.c, so that they agree with contact to the bit.
+ *
+ * Far origins: the ray is first moved to where it enters the mesh's box.
+ */
+#include "terrain/mesh_contact.h"
+#include "terrain/pieces.h"
+
+#include <float.h>
+
+#define SIDEWAYS 1e-14 /* cosine between ray and normal: seen from its side */
+
+struct walk {
+    const struct mesh *mesh;
+    double o[3], d[3]; /* in the mesh's frame; d scaled to about 1 */
+    double inv[2];
+    double t_min, t_end; /* t_end shrinks to the nearest hit */
+    double pad;          /* rounding of a place in the ray's space */
+    int kx, ky, kz;      /* d[kz] is the largest */
+    double shear_x, shear_y, inv_z;
+    bool is_any;
+    bool is_hit;
+    uint32_t polygon;
+    struct vec3 normal; /* of the hit, not unit, in the mesh's frame */
+};
+
+struct span {
+    double t0, t1;
+};
+
+/* ---- one polygon ---------------------------------------------------------------------------- */
+
+struct place {
+    double x, y, t;
+};
+
+static inline struct place place_of(const struct walk *w, struct vec3 vertex)
+{
+    double v[3] = {vertex.x - w->o[0], vertex.y - w->o[1], vertex.z - w->o[2]};
+
+    return (struct place){v[w->kx] - w->shear_x * v[w->kz], v[w->ky] - w->shear_y * v[w->kz],
+                          v[w->kz] * w->inv_z};
+}
+
+/* True when the ray is inside all edges; low and high: t of the corners. */
+static bool is_through(const struct walk *w, const struct mesh_polygon *p, struct span *t)
+{
+    const uint32_t *corners = w->mesh->corners + p->first;
+    struct place a = place_of(w, w->mesh->vertices[corners[p->count - 1]]);
+    bool can_left = true, can_right = true;
+
+    *t = (struct span){a.t, a.t};
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct place b = place_of(w, w->mesh->vertices[corners[i]]);
+        double turn = a.x * b.y - a.y * b.x;
+        double slack = w->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
+
+        can_left &= turn >= -slack;
+        can_right &= turn <= slack;
+        if (!can_left && !can_right)
+            return false;
+        t->t0 = b.t < t->t0 ? b.t : t->t0;
+        t->t1 = b.t > t->t1 ? b.t : t->t1;
+        a = b;
+    }
+    return t->t0 <= w->t_end && t->t1 >= w->t_min;
+}
+
+static void polygon_test(struct walk *w, uint32_t index)
+{
+    const struct mesh *m = w->mesh;
+    const struct mesh_polygon *p = &m->polygons[index];
+    struct span span;
+
+    if (!is_through(w, p, &span))
+        return;
+    struct vec3 n = piece_normal(m->vertices, m->corners + p->first, p->count);
+    struct vec3 v = m->vertices[m->corners[p->first]];
+    double across = n.x * w->d[0] + n.y * w->d[1] + n.z * w->d[2];
+    double t = (n.x * (v.x - w->o[0]) + n.y * (v.y - w->o[1]) + n.z * (v.z - w->o[2])) / across;
+
+    if (!(fabs(across) > SIDEWAYS * vec3_length(n)))
+        return;
+    t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
+    if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end))
+        return;
+    w->is_hit = true;
+    w->t_end = t;
+    w->polygon = index;
+    w->normal = n;
+}
+
+/* ---- boxes ---------------------------------------------------------------------------------- */
+
+/* Where the ray is between two planes across axis 0 or 1. */
+static inline struct span slab(const struct walk *w, int axis, double low, double high)
+{
+    if (w->d[axis] == 0)
+        return w->o[axis] >= low && w->o[axis] <= high ? (struct span){-INFINITY, INFINITY}
+                                                       : (struct span){INFINITY, -INFINITY};
+    double t0 = (low - w->o[axis]) * w->inv[axis], t1 = (high - w->o[axis]) * w->inv[axis];
+
+    return t0 <= t1 ? (struct span){t0, t1} : (struct span){t1, t0};
+}
+
+static inline struct span span_cut(struct span a, struct span b)
+{
+    return (struct span){a.t0 > b.t0 ? a.t0 : b.t0, a.t1 < b.t1 ? a.t1 : b.t1};
+}
+
+/* The ray's z over a span misses these bounds. */
+static inline bool passes(const struct walk *w, struct span t, double z_min, double z_max)
+{
+    double a = w->o[2] + w->d[2] * t.t0, b = w->o[2] + w->d[2] * t.t1;
+
+    return (a < b ? b : a) < z_min - w->pad || (a < b ? a : b) > z_max + w->pad;
+}
+
+static void leaf_test(struct walk *w, const struct mesh_node *leaf, struct span t)
+{
+    const uint32_t *refs = w->mesh->leaf_refs + leaf->first;
+    double xa = w->o[0] + w->d[0] * t.t0, xb = w->o[0] + w->d[0] * t.t1;
+    double ya = w->o[1] + w->d[1] * t.t0, yb = w->o[1] + w->d[1] * t.t1;
+    double x_min = fmin(xa, xb) - w->pad, x_max = fmax(xa, xb) + w->pad;
+    double y_min = fmin(ya, yb) - w->pad, y_max = fmax(ya, yb) + w->pad;
+
+    for (uint32_t i = 0; i < leaf->count && !(w->is_hit && w->is_any); i++) {
+        const struct mesh_polygon *p = &w->mesh->polygons[refs[i]];
+
+        if ((double)p->x_min > x_max || (double)p->x_max < x_min || (double)p->y_min > y_max ||
+            (double)p->y_max < y_min || passes(w, t, (double)p->z_min, (double)p->z_max))
+            continue;
+        polygon_test(w, refs[i]);
+    }
+}
+
+struct visit {
+    uint32_t node;
+    struct box2 box;
+    struct span t;
+};
+
+/* Puts the children that the ray meets on the stack, the first one on top. */
+static uint32_t children_push(const struct walk *w, const struct visit *v, struct visit *stack,
+                              uint32_t depth)
+{
+    const struct mesh_node *n = &w->mesh->nodes[v->node];
+    const struct box2 *b = &v->box;
+    double near = w->mesh->header->near;
+    struct span side_x[2] = {slab(w, 0, b->x_min - near, n->as.cut.x + near),
+                             slab(w, 0, n->as.cut.x - near, b->x_max + near)};
+    struct span side_y[2] = {slab(w, 1, b->y_min - near, n->as.cut.y + near),
+                             slab(w, 1, n->as.cut.y - near, b->y_max + near)};
+    uint32_t begin = depth;
+
+    for (unsigned q = 0; q < 4; q++) {
+        const struct mesh_node *child = &w->mesh->nodes[n->first + q];
+        struct span t = span_cut(v->t, span_cut(side_x[q & 1], side_y[q >> 1]));
+        uint32_t at = depth;
+
+        if (!(t.t0 <= t.t1) || passes(w, t, (double)child->z_min, (double)child->z_max))
+            continue;
+        for (; at > begin && stack[at - 1].t.t0 < t.t0; at--)
+            stack[at] = stack[at - 1];
+        stack[at] = (struct visit){n->first + q, box_quadrant(b, n->as.cut, q), t};
+        depth++;
+    }
+    return depth;
+}
+
+static void walk_run(struct walk *w, struct span t)
+{
+    struct visit stack[3 * MESH_DEPTH_MAX + 4];
+    uint32_t depth = 0;
+
+    stack[depth++] = (struct visit){0, w->mesh->header->root, t};
+    while (depth > 0 && !(w->is_hit && w->is_any)) {
+        struct visit v = stack[--depth];
+
+        if (v.t.t0 > w->t_end)
+            continue;
+        v.t.t1 = v.t.t1 < w->t_end ? v.t.t1 : w->t_end;
+        if (w->mesh->nodes[v.node].count == MESH_NODE_INNER)
+            depth = children_push(w, &v, stack, depth);
+        else
+            leaf_test(w, &w->mesh->nodes[v.node], v.t);
+    }
+}
+
+/* ---- the ray as a whole --------------------------------------------------------------------- */
+
+/* Where the ray is inside the mesh's box; empty when nowhere. */
+static struct span enter_box(const struct walk *w)
+{
+    const struct mesh_header *h = w->mesh->header;
+    double near = h->near;
+    struct span t = {0, w->t_end};
+    double z_min = (double)w->mesh->nodes[0].z_min - near;
+    double z_max = (double)w->mesh->nodes[0].z_max + near;
+
+    t = span_cut(t, slab(w, 0, h->root.x_min - near, h->root.x_max + near));
+    t = span_cut(t, slab(w, 1, h->root.y_min - near, h->root.y_max + near));
+    if (w->d[2] == 0)
+        return w->o[2] >= z_min && w->o[2] <= z_max ? t : (struct span){1, 0};
+    double a = (z_min - w->o[2]) / w->d[2], b = (z_max - w->o[2]) / w->d[2];
+
+    return span_cut(t, (struct span){fmin(a, b), fmax(a, b)});
+}
+
+static void axes_set(struct walk *w)
+{
+    double x = fabs(w->d[0]), y = fabs(w->d[1]), z = fabs(w->d[2]);
+
+    w->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
+    w->kx = (w->kz + 1) % 3;
+    w->ky = (w->kz + 2) % 3;
+    w->shear_x = w->d[w->kx] / w->d[w->kz];
+    w->shear_y = w->d[w->ky] / w->d[w->kz];
+    w->inv_z = 1 / w->d[w->kz];
+    for (int i = 0; i < 2; i++)
+        w->inv[i] = w->d[i] != 0 ? 1 / w->d[i] : 0;
+}
+
+/* A ray along gravity: the column decides. */
+static bool column_ray(struct walk *w, struct span t, double *t_hit, double *z)
+{
+    double slack = w->mesh->header->slack, dz = w->d[2];
+    double x = w->o[0] + w->d[0] * t.t0, y = w->o[1] + w->d[1] * t.t0;
+    bool is_up = dz > 0;
+
+    if (!mesh_column(w->mesh, x, y, is_up, is_up ? w->o[2] - slack : w->o[2] + slack, z,
+                     &w->polygon))
+        return false;
+    *t_hit = fmax((*z - w->o[2]) / dz, 0);
+    return *t_hit <= w->t_end;
+}
+
+static bool slanted_ray(struct walk *w, struct span t, double *t_hit)
+{
+    double t_max = w->t_end;
+
+    for (int i = 0; i < 3; i++)
+        w->o[i] += w->d[i] * t.t0;
+    w->pad = 2 * w->mesh->header->slack;
+    /* within rounding the ray may begin and end on the surface */
+    w->t_min = -w->pad;
+    w->t_end = t.t1 - t.t0 + w->pad;
+    walk_run(w, (struct span){w->t_min, w->t_end});
+    *t_hit = fmin(fmax(t.t0 + w->t_end, 0), t_max);
+    return w->is_hit;
+}
+
+static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
+{
+    const struct mesh_polygon *p = &w->mesh->polygons[w->polygon];
+    double along = w->normal.x * w->d[0] + w->normal.y * w->d[1] + w->normal.z * w->d[2];
+    bool is_away = p->is_wall ? along > 0 : w->normal.z < 0;
+
+    hit->normal =
+        mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
+}
+
+bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+              struct mesh_hit *hit)
+{
+    const struct mesh_header *h = mesh->header;
+    struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
+    double height = (double)mesh->nodes[0].z_max - (double)mesh->nodes[0].z_min, z = 0, t;
+    int exponent;
+
+    /* t is scaled by a power of two so that the longest component is near 1: exact both ways */
+    frexp(fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z))), &exponent);
+    struct walk w = {
+        .mesh = mesh,
+        .o = {o.x, o.y, o.z},
+        .d = {ldexp(d.x, -exponent), ldexp(d.y, -exponent), ldexp(d.z, -exponent)},
+        .t_end = ldexp(ray->t_max, exponent),
+        .is_any = mode == RAY_ANY,
+    };
+    for (int i = 0; i < 3; i++)
+        w.d[i] = fabs(w.d[i]) < DBL_MIN ? 0 : w.d[i];
+    bool is_vertical = hypot(w.d[0], w.d[1]) * height <= h->slack * fabs(w.d[2]);
+
+    axes_set(&w);
+    struct span inside = enter_box(&w);
+
+    if (!(inside.t0 <= inside.t1) ||
+        !(is_vertical ? column_ray(&w, inside, &t, &z) : slanted_ray(&w, inside, &t)))
+        return false;
+    t = fmin(ldexp(t, -exponent), ray->t_max);
+    if (!isfinite(t))
+        return false;
+    hit->t = t;
+    hit->polygon = mesh->polygons[w.polygon].source;
+    if (is_vertical) {
+        hit->point = mesh_column_point(mesh, ray->origin, z);
+        hit->normal = mesh_floor_normal(mesh, w.polygon);
+    } else {
+        hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
+        slanted_normal(&w, hit);
+    }
+    return true;
+}

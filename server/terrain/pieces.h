@@ -1,0 +1,50 @@
+/*
+ * Polygons of a file made ready for the quadtree: turned into the mesh's frame, split into convex
+ * pieces where they are not convex or not flat, with boxes, edge lines and planes (Q, table 1).
+ */
+#ifndef KOTA_TERRAIN_PIECES_H
+#define KOTA_TERRAIN_PIECES_H
+
+#include "terrain/mesh_data.h"
+
+enum {
+    PIECE_CORNERS_MAX = 4096, /* a polygon with more is dropped: convexity is checked in O(n²) */
+    PIECE_CONCAVE_MAX = 1024  /* so is one with more that is not convex */
+};
+
+struct piece_set {
+    struct vec3 *vertices; /* in the mesh's frame; those that no piece uses are left out */
+    size_t vertex_count;
+    struct mesh_polygon *polygons;
+    struct box2 *boxes; /* exact, one a polygon */
+    size_t polygon_count;
+    uint32_t *corners;
+    struct mesh_line *lines;
+    size_t corner_count;
+    struct box2 root;
+    struct box3 bounds; /* in the locale's frame */
+    double slack;       /* see mesh_data.h */
+};
+
+/* Every index in range, every vertex finite; names the first that is not. */
+enum err_code soup_check(const struct polygon_soup *soup, struct err *err);
+
+/*
+ * Makes the pieces of a soup that was checked; header gives rotation and centre. import counts.
+ * ERR_TOO_LARGE, ERR_UNPROCESSABLE (none left), ERR_NO_MEMORY: *out is empty then. Cost O(corners)
+ * for triangles; O(n²) for a polygon of n corners, n bounded.
+ */
+enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
+                          struct piece_set *out, struct mesh_import *import, struct err *err);
+
+void pieces_free(struct piece_set *set);
+
+/* Line and box of pieces from vertices: what the image holds, and mesh_validate compares. */
+void piece_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count, bool is_wall,
+                 struct mesh_line *lines);
+struct box2 piece_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
+
+/* Twice the area along the normal, right-handed (Newell). */
+struct vec3 piece_normal(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
+
+#endif

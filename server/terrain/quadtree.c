@@ -1,0 +1,272 @@
+/*
+ * Q's quadtree, built level by level.
+ *
+ * Q splits any leaf with more than Maxpoly polygons that is above Maxdepth, in any order. Here the
+ * order is breadth first. The children of the nodes of one level then lie side by side, so that a
+ * child's place follows from its parent's rank, which is what makes an image easy to verify; and
+ * when the bound on memory is reached, it is reached everywhere at about the same depth. The bound
+ * matters: a hundred polygons that lie on one another would otherwise fill 4^12 leaves.
+ *
+ * Each level has one pool of lists: its nodes' lists one after another. Splitting a node writes
+ * four lists into the pool of the next level; a leaf's list moves to the tree's refs, floors before
+ * walls.
+ *
+ * Chosen cuts also go on below max_polygons where a leaf is large: a split that saves tests where
+ * much of the terrain lies is worth its memory, one in a corner that is hardly asked is not (Q,
+ * "Future Directions": increase the size of leaves that contain no or one polygon). The worth is
+ * the share of the terrain times the tests saved, in units of one polygon's share.
+ */
+#include "terrain/quadtree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REFS_FREE = 1 << 16 }; /* beside those for each polygon */
+
+/* Tests saved times area, in mean areas of a polygon, that pay for a split below max_polygons. */
+#define SPLIT_WORTH 4.0
+/* A split that saves less than this part of the tests does not go on (chosen cuts). */
+#define SPLIT_GAIN 0.02
+
+/* A node of the present level. */
+struct open_node {
+    struct box2 box;
+    size_t first; /* in the level's pool */
+    uint32_t count;
+};
+
+struct level {
+    struct open_node *open;
+    size_t open_count, open_capacity;
+    uint32_t *pool;
+    size_t pool_count, pool_capacity;
+};
+
+struct builder {
+    const struct piece_set *set;
+    struct quadtree *tree;
+    uint32_t max_polygons, max_depth;
+    enum mesh_cuts cuts;
+    double worth_area; /* what an area must save to be split below max_polygons */
+    size_t refs_max;
+    struct level level, next;
+    size_t rank; /* of the next node to be looked at */
+};
+
+static bool reserve(void **block, size_t *capacity, size_t count, size_t size)
+{
+    size_t wanted = *capacity;
+    void *grown;
+
+    if (count <= *capacity)
+        return true;
+    while (wanted < count)
+        wanted = wanted * 2 + 1024;
+    grown = realloc(*block, wanted * size);
+    if (grown == NULL)
+        return false;
+    *block = grown;
+    *capacity = wanted;
+    return true;
+}
+
+/* Room for the children of one node: four nodes, four open nodes, four lists. */
+static bool reserve_children(struct builder *b, uint32_t count)
+{
+    struct quadtree *tree = b->tree;
+    struct level *next = &b->next;
+
+    return reserve((void **)&tree->nodes, &tree->node_capacity, tree->node_count + 4,
+                   sizeof *tree->nodes) &&
+           reserve((void **)&next->open, &next->open_capacity, next->open_count + 4,
+                   sizeof *next->open) &&
+           reserve((void **)&next->pool, &next->pool_capacity, next->pool_count + 4 * (size_t)count,
+                   sizeof *next->pool);
+}
+
+static void node_bounds(const struct builder *b, struct mesh_node *node, const uint32_t *list,
+                        uint32_t count)
+{
+    node->z_min = INFINITY;
+    node->z_max = -INFINITY;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct mesh_polygon *p = &b->set->polygons[list[i]];
+
+        node->z_min = p->z_min < node->z_min ? p->z_min : node->z_min;
+        node->z_max = p->z_max > node->z_max ? p->z_max : node->z_max;
+    }
+}
+
+static bool leaf_make(struct builder *b, struct mesh_node *node, const struct open_node *open)
+{
+    struct quadtree *tree = b->tree;
+    const uint32_t *list = b->level.pool + open->first;
+    uint32_t floors = 0;
+
+    if (!reserve((void **)&tree->refs, &tree->ref_capacity, tree->ref_count + open->count,
+                 sizeof *tree->refs))
+        return false;
+    uint32_t *out = tree->refs + tree->ref_count;
+
+    for (uint32_t i = 0; i < open->count; i++)
+        if (!b->set->polygons[list[i]].is_wall)
+            out[floors++] = list[i];
+    for (uint32_t i = 0, walls = floors; i < open->count; i++)
+        if (b->set->polygons[list[i]].is_wall)
+            out[walls++] = list[i];
+    memset(&node->as, 0, sizeof node->as);
+    node->as.leaf.floors = floors;
+    node->first = (uint32_t)tree->ref_count;
+    node->count = open->count;
+    tree->ref_count += open->count;
+    tree->tests +=
+        (open->box.x_max - open->box.x_min) * (open->box.y_max - open->box.y_min) * open->count;
+    return true;
+}
+
+/* True with a cut when the node is to be split. */
+static bool wants_split(const struct builder *b, const struct open_node *open, uint32_t depth,
+                        struct vec2 *cut)
+{
+    const struct box2 *box = &open->box;
+    size_t refs = b->tree->ref_count + b->level.pool_count + b->next.pool_count;
+    double area = (box->x_max - box->x_min) * (box->y_max - box->y_min);
+    struct quadtree_task task = {b->set, *box, b->level.pool + open->first, open->count,
+                                 b->max_polygons};
+    double tests;
+
+    *cut = (struct vec2){box->x_min + (box->x_max - box->x_min) / 2,
+                         box->y_min + (box->y_max - box->y_min) / 2};
+    if (depth >= b->max_depth || refs + 3 * (size_t)open->count > b->refs_max ||
+        b->tree->node_count > UINT32_MAX - 8 || !(cut->x > box->x_min && cut->x < box->x_max) ||
+        !(cut->y > box->y_min && cut->y < box->y_max))
+        return false;
+    if (b->cuts == MESH_CUTS_EQUAL)
+        return open->count > b->max_polygons;
+    bool is_needed = open->count > b->max_polygons;
+
+    if (!is_needed && area * open->count < b->worth_area)
+        return false;
+    *cut = quadtree_cut(&task, &tests);
+    double saved = area * open->count - tests;
+
+    return is_needed ? saved > SPLIT_GAIN * area * open->count : saved > b->worth_area;
+}
+
+/* Four lists from one. */
+static void distribute(struct builder *b, const struct open_node *open, struct vec2 cut)
+{
+    const uint32_t *list = b->level.pool + open->first;
+    const struct piece_set *set = b->set;
+    struct level *next = &b->next;
+
+    for (unsigned q = 0; q < 4; q++) {
+        struct open_node *child = &next->open[next->open_count++];
+        uint32_t *out = next->pool + next->pool_count;
+
+        child->box = box_quadrant(&open->box, cut, q);
+        child->first = next->pool_count;
+        child->count = 0;
+        for (uint32_t i = 0; i < open->count; i++) {
+            const struct mesh_polygon *p = &set->polygons[list[i]];
+
+            out[child->count] = list[i];
+            child->count += box_is_reached(&child->box, &set->boxes[list[i]], set->lines + p->first,
+                                           p->count, reach_least(p->is_wall, set->slack));
+        }
+        next->pool_count += child->count;
+    }
+}
+
+static bool node_place(struct builder *b, const struct open_node *open, uint32_t depth)
+{
+    struct quadtree *tree = b->tree;
+    struct vec2 cut;
+
+    node_bounds(b, &tree->nodes[b->rank], b->level.pool + open->first, open->count);
+    if (!wants_split(b, open, depth, &cut)) {
+        tree->depth = depth;
+        return leaf_make(b, &tree->nodes[b->rank++], open);
+    }
+    if (!reserve_children(b, open->count))
+        return false;
+    struct mesh_node *node = &tree->nodes[b->rank++];
+
+    node->as.cut = cut;
+    node->first = (uint32_t)tree->node_count;
+    node->count = MESH_NODE_INNER;
+    tree->node_count += 4;
+    distribute(b, open, cut);
+    return true;
+}
+
+static bool root_open(struct builder *b)
+{
+    uint32_t count = (uint32_t)b->set->polygon_count;
+    struct level *next = &b->next;
+
+    if (!reserve_children(b, count))
+        return false;
+    next->open[0] = (struct open_node){b->set->root, 0, count};
+    next->open_count = 1;
+    next->pool_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        next->pool[i] = i;
+    b->tree->node_count = 1;
+    return true;
+}
+
+static bool levels_build(struct builder *b)
+{
+    if (!root_open(b))
+        return false;
+    for (uint32_t depth = 0; b->next.open_count > 0; depth++) {
+        struct level done = b->level;
+
+        b->level = b->next;
+        b->next = done;
+        b->next.open_count = b->next.pool_count = 0;
+        for (size_t i = 0; i < b->level.open_count; i++)
+            if (!node_place(b, &b->level.open[i], depth))
+                return false;
+    }
+    return true;
+}
+
+enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons, uint32_t max_depth,
+                             enum mesh_cuts cuts, struct quadtree *out, struct err *err)
+{
+    const struct box2 *root = &set->root;
+    double area = (root->x_max - root->x_min) * (root->y_max - root->y_min);
+    struct builder b = {
+        .set = set,
+        .tree = out,
+        .max_polygons = max_polygons,
+        .max_depth = max_depth,
+        .cuts = cuts,
+        .worth_area = SPLIT_WORTH * area / (double)set->polygon_count,
+        .refs_max = QUADTREE_REFS_PER_POLYGON * set->polygon_count + REFS_FREE,
+    };
+
+    memset(out, 0, sizeof *out);
+    bool is_built = levels_build(&b);
+
+    free(b.level.open);
+    free(b.level.pool);
+    free(b.next.open);
+    free(b.next.pool);
+    if (is_built && out->ref_count < UINT32_MAX)
+        return ERR_OK;
+    quadtree_free(out);
+    if (is_built)
+        return err_set(err, ERR_TOO_LARGE, "the leaves of %zu polygons do not fit an index",
+                       set->polygon_count);
+    return err_set(err, ERR_NO_MEMORY, "no memory for a tree of %zu polygons", set->polygon_count);
+}
+
+void quadtree_free(struct quadtree *tree)
+{
+    free(tree->nodes);
+    free(tree->refs);
+    memset(tree, 0, sizeof *tree);
+}
