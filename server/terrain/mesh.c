@@ -6,8 +6,8 @@
  * 2. Pieces (pieces.c), the quadtree (quadtree.c), the image.
  * 3. The X-Y direction: Q suggests to turn the axes to a long terrain's own direction. The
  *    direction is that of the bounding rectangle of least area; if it is clearly less than the
- *    upright one, both trees are built, and the one that needs fewer tests over the terrain stays.
- *    Most terrains never get that far.
+ *    upright one, both trees are built, and the one stays whose tests over the terrain times memory
+ * are less. Most terrains never get that far.
  *
  * An image is immutable from the moment it is sealed. References are counted.
  */
@@ -147,6 +147,13 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
     return err->code;
 }
 
+/* Tests over the terrain times memory: each can be had for the other. */
+static double tree_cost(const struct quadtree *tree)
+{
+    return tree->tests *
+           (double)(tree->node_count * sizeof *tree->nodes + tree->ref_count * sizeof *tree->refs);
+}
+
 /* Replaces the draft by one that is turned to the terrain's own direction, if that is better. */
 static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *soup,
                                 const struct mesh_options *options, struct err *err)
@@ -160,7 +167,7 @@ static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *
     rotation_set(turned.header.rotation, (struct vec3){r[6], r[7], r[8]}, angle);
     if (draft_make(&turned, soup, options, err))
         return err->code;
-    bool is_better = turned.tree.tests < draft->tree.tests;
+    bool is_better = tree_cost(&turned.tree) < tree_cost(&draft->tree);
 
     if (is_better) {
         struct draft kept = *draft;

@@ -25,8 +25,6 @@ enum { REFS_FREE = 1 << 16 }; /* beside those for each polygon */
 
 /* Tests saved times area, in mean areas of a polygon, that pay for a split below max_polygons. */
 #define SPLIT_WORTH 4.0
-/* A split that saves less than this part of the tests does not go on (chosen cuts). */
-#define SPLIT_GAIN 0.02
 
 /* A node of the present level. */
 struct open_node {
@@ -50,7 +48,8 @@ struct builder {
     double worth_area; /* what an area must save to be split below max_polygons */
     size_t refs_max;
     struct level level, next;
-    size_t rank; /* of the next node to be looked at */
+    uint8_t *quadrants; /* of the polygons of one node */
+    size_t rank;        /* of the next node to be looked at */
 };
 
 static bool reserve(void **block, size_t *capacity, size_t count, size_t size)
@@ -124,57 +123,60 @@ static bool leaf_make(struct builder *b, struct mesh_node *node, const struct op
     return true;
 }
 
-/* True with a cut when the node is to be split. */
-static bool wants_split(const struct builder *b, const struct open_node *open, uint32_t depth,
-                        struct vec2 *cut)
+/* Where the middle is; false when the node is too small to have one, or nothing may be added. */
+static bool may_split(const struct builder *b, const struct open_node *open, uint32_t depth,
+                      struct vec2 *middle)
 {
     const struct box2 *box = &open->box;
     size_t refs = b->tree->ref_count + b->level.pool_count + b->next.pool_count;
-    double area = (box->x_max - box->x_min) * (box->y_max - box->y_min);
-    struct quadtree_task task = {b->set, *box, b->level.pool + open->first, open->count,
-                                 b->max_polygons};
-    double tests;
 
-    *cut = (struct vec2){box->x_min + (box->x_max - box->x_min) / 2,
-                         box->y_min + (box->y_max - box->y_min) / 2};
-    if (depth >= b->max_depth || refs + 3 * (size_t)open->count > b->refs_max ||
-        b->tree->node_count > UINT32_MAX - 8 || !(cut->x > box->x_min && cut->x < box->x_max) ||
-        !(cut->y > box->y_min && cut->y < box->y_max))
+    *middle = (struct vec2){box->x_min + (box->x_max - box->x_min) / 2,
+                            box->y_min + (box->y_max - box->y_min) / 2};
+    return depth < b->max_depth && refs + 3 * (size_t)open->count <= b->refs_max &&
+           b->tree->node_count < UINT32_MAX - 8 && middle->x > box->x_min &&
+           middle->x < box->x_max && middle->y > box->y_min && middle->y < box->y_max;
+}
+
+/* True, with cut and b->quadrants, when the node is to be split. */
+static bool wants_split(struct builder *b, const struct open_node *open, uint32_t depth,
+                        struct vec2 *cut)
+{
+    const struct box2 *box = &open->box;
+    struct quadtree_task task = {b->set, *box, b->level.pool + open->first, open->count};
+    double all = (box->x_max - box->x_min) * (box->y_max - box->y_min) * open->count, tests;
+    bool is_crowded = open->count > b->max_polygons;
+    struct vec2 middle;
+
+    if ((!is_crowded && (b->cuts == MESH_CUTS_EQUAL || all < b->worth_area)) ||
+        !may_split(b, open, depth, &middle))
         return false;
-    if (b->cuts == MESH_CUTS_EQUAL)
-        return open->count > b->max_polygons;
-    bool is_needed = open->count > b->max_polygons;
-
-    if (!is_needed && area * open->count < b->worth_area)
-        return false;
-    *cut = quadtree_cut(&task, &tests);
-    double saved = area * open->count - tests;
-
-    return is_needed ? saved > SPLIT_GAIN * area * open->count : saved > b->worth_area;
+    *cut = middle;
+    /* where little is asked, the middle is as good as any */
+    if (b->cuts == MESH_CUTS_CHOSEN && open->count <= QUADTREE_CANDIDATES_MAX &&
+        all >= b->worth_area)
+        *cut = quadtree_cut(&task, middle, &tests, b->quadrants);
+    else
+        tests = quadtree_part(&task, middle, b->quadrants);
+    return is_crowded || all - tests > b->worth_area;
 }
 
 /* Four lists from one. */
 static void distribute(struct builder *b, const struct open_node *open, struct vec2 cut)
 {
     const uint32_t *list = b->level.pool + open->first;
-    const struct piece_set *set = b->set;
     struct level *next = &b->next;
 
     for (unsigned q = 0; q < 4; q++) {
         struct open_node *child = &next->open[next->open_count++];
         uint32_t *out = next->pool + next->pool_count;
+        uint32_t count = 0;
 
-        child->box = box_quadrant(&open->box, cut, q);
-        child->first = next->pool_count;
-        child->count = 0;
         for (uint32_t i = 0; i < open->count; i++) {
-            const struct mesh_polygon *p = &set->polygons[list[i]];
-
-            out[child->count] = list[i];
-            child->count += box_is_reached(&child->box, &set->boxes[list[i]], set->lines + p->first,
-                                           p->count, reach_least(p->is_wall, set->slack));
+            out[count] = list[i];
+            count += b->quadrants[i] >> q & 1;
         }
-        next->pool_count += child->count;
+        *child = (struct open_node){box_quadrant(&open->box, cut, q), next->pool_count, count};
+        next->pool_count += count;
     }
 }
 
@@ -249,8 +251,10 @@ enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons,
     };
 
     memset(out, 0, sizeof *out);
-    bool is_built = levels_build(&b);
+    b.quadrants = malloc(set->polygon_count);
+    bool is_built = b.quadrants != NULL && levels_build(&b);
 
+    free(b.quadrants);
     free(b.level.open);
     free(b.level.pool);
     free(b.next.open);

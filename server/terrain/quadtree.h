@@ -29,23 +29,29 @@ enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons,
 
 void quadtree_free(struct quadtree *tree);
 
-enum { QUADTREE_REFS_PER_POLYGON = 32 };
+enum { QUADTREE_REFS_PER_POLYGON = 32, QUADTREE_CANDIDATES_MAX = 64 };
 
-/* ---- for quadtree_cuts.c -------------------------------------------------------------------- */
+/* ---- quadtree_cuts.c, for quadtree.c -------------------------------------------------------- */
 
-/* A node that may be split: polygons[list[i]] reach into its box. */
+/* A node that may be split: polygons list[i] reach into its box. */
 struct quadtree_task {
     const struct piece_set *set;
     struct box2 box;
     const uint32_t *list;
     uint32_t count;
-    uint32_t max_polygons;
 };
 
 /*
- * Where to cut, and what is expected then: sum over the quadrants of area times polygons in it.
- * Equal quadrants are among the candidates.
+ * Who is where when the node is cut there: bit q of quadrants[i] says that polygon list[i] reaches
+ * into quadrant q. Returns the expected tests: sum over the quadrants of area times polygons.
  */
-struct vec2 quadtree_cut(const struct quadtree_task *task, double *tests);
+double quadtree_part(const struct quadtree_task *task, struct vec2 cut, uint8_t *quadrants);
+
+/*
+ * The cut with the least expected tests among the middle and some through vertices, and its
+ * quadrants. At most QUADTREE_CANDIDATES_MAX polygons.
+ */
+struct vec2 quadtree_cut(const struct quadtree_task *task, struct vec2 middle, double *tests,
+                         uint8_t *quadrants);
 
 #endif

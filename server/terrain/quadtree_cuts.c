@@ -1,34 +1,131 @@
 /*
- * Where a node is cut.
+ * Where a node is cut, and what lies where then.
  *
- * placeholder text
+ * Q cuts each node into equal quadrants and expects most from cuts through vertices: only they can
+ * part polygons that share a vertex. A good cut along one axis runs where many polygons end or
+ * begin, so the candidates are the ends of the polygons' boxes. Each axis is swept once over the
+ * sorted ends for the least of
+ *
+ *     (x - left) · polygons left of x  +  (right - x) · polygons right of x,
+ *
+ * the expected number of tests if there were only that cut. Then the best of both axes, each with
+ * the other or with the middle, compete with the equal quadrants by the true number of tests.
+ *
+ * Tried and dropped: more candidates an axis and all their pairs (a twentieth fewer tests, three
+ * times the time); looking at nodes of more than MANY polygons, which are far from being leaves, so
+ * that no cut parts their polygons well.
  */
 #include "terrain/quadtree.h"
 
-static double tests_of(const struct quadtree_task *t, struct vec2 cut)
+/* A box in 8 slacks of a border gains nothing by a cut there. */
+#define BORDER_SLACKS 8
+
+enum { MANY = QUADTREE_CANDIDATES_MAX };
+
+/* Is polygon p in quadrant q? Bit q of the answer. */
+static inline uint8_t quadrants_of(const struct quadtree_task *t, const struct box2 box[4],
+                                   struct vec2 cut, uint32_t polygon)
 {
+    const struct mesh_polygon *p = &t->set->polygons[polygon];
+    const struct box2 *own = &t->set->boxes[polygon];
+    const struct mesh_line *lines = t->set->lines + p->first;
+    double least = reach_least(p->is_wall, t->set->slack);
+    bool left = cut.x - own->x_min > least, right = own->x_max - cut.x > least;
+    bool low = cut.y - own->y_min > least, high = own->y_max - cut.y > least;
+    unsigned maybe =
+        (unsigned)((left & low) | (right & low) << 1 | (left & high) << 2 | (right & high) << 3);
+    unsigned is_in = 0;
+
+    for (unsigned q = 0; q < 4; q++)
+        if (maybe >> q & 1)
+            is_in |= (unsigned)box_is_reached(&box[q], own, lines, p->count, least) << q;
+    return (uint8_t)is_in;
+}
+
+double quadtree_part(const struct quadtree_task *t, struct vec2 cut, uint8_t *quadrants)
+{
+    struct box2 box[4];
+    uint32_t count[4] = {0, 0, 0, 0};
     double sum = 0;
 
-    for (unsigned q = 0; q < 4; q++) {
-        struct box2 box = box_quadrant(&t->box, cut, q);
-        uint32_t count = 0;
-
-        for (uint32_t i = 0; i < t->count; i++) {
-            const struct mesh_polygon *p = &t->set->polygons[t->list[i]];
-
-            count += box_is_reached(&box, &t->set->boxes[t->list[i]], t->set->lines + p->first,
-                                    p->count, reach_least(p->is_wall, t->set->slack));
-        }
-        sum += (box.x_max - box.x_min) * (box.y_max - box.y_min) * count;
+    for (unsigned q = 0; q < 4; q++)
+        box[q] = box_quadrant(&t->box, cut, q);
+    for (uint32_t i = 0; i < t->count; i++) {
+        quadrants[i] = quadrants_of(t, box, cut, t->list[i]);
+        for (unsigned q = 0; q < 4; q++)
+            count[q] += quadrants[i] >> q & 1;
     }
+    for (unsigned q = 0; q < 4; q++)
+        sum += (box[q].x_max - box[q].x_min) * (box[q].y_max - box[q].y_min) * count[q];
     return sum;
 }
 
-struct vec2 quadtree_cut(const struct quadtree_task *task, double *tests)
+/* Insertion: there are few. */
+static void sort(double *values, uint32_t count)
 {
-    struct vec2 best = {task->box.x_min + (task->box.x_max - task->box.x_min) / 2,
-                        task->box.y_min + (task->box.y_max - task->box.y_min) / 2};
+    for (uint32_t i = 1; i < count; i++) {
+        double value = values[i];
+        uint32_t at = i;
 
-    *tests = tests_of(task, best);
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+/* The cut across one axis with the least tests; the middle when no polygon ends inside. */
+static double best_line(const struct quadtree_task *t, bool is_y)
+{
+    double begins[MANY], ends[MANY], slack = t->set->slack;
+    double low = is_y ? t->box.y_min : t->box.x_min, high = is_y ? t->box.y_max : t->box.x_max;
+    double best = low + (high - low) / 2, least = INFINITY;
+    uint32_t n = t->count, left = 0, right = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct box2 *b = &t->set->boxes[t->list[i]];
+
+        begins[i] = is_y ? b->y_min : b->x_min;
+        ends[i] = is_y ? b->y_max : b->x_max;
+    }
+    sort(begins, n);
+    sort(ends, n);
+    for (uint32_t i = 0, k = 0; i < n || k < n;) {
+        double x = k >= n || (i < n && begins[i] <= ends[k]) ? begins[i++] : ends[k++];
+
+        if (!(x > low + BORDER_SLACKS * slack && x < high - BORDER_SLACKS * slack))
+            continue;
+        while (left < n && begins[left] < x - slack)
+            left++;
+        while (right < n && ends[right] <= x + slack)
+            right++;
+        double tests = (x - low) * left + (high - x) * (n - right);
+
+        if (tests < least) {
+            least = tests;
+            best = x;
+        }
+    }
+    return best;
+}
+
+struct vec2 quadtree_cut(const struct quadtree_task *task, struct vec2 middle, double *tests,
+                         uint8_t *quadrants)
+{
+    struct vec2 through = {best_line(task, false), best_line(task, true)};
+    struct vec2 tried[4] = {{through.x, middle.y}, {middle.x, through.y}, through, middle};
+    struct vec2 best = middle;
+    double least = INFINITY;
+
+    for (int i = 0; i < 4; i++) {
+        double expected = quadtree_part(task, tried[i], quadrants);
+
+        if (expected < least) {
+            least = expected;
+            best = tried[i];
+        }
+    }
+    if (best.x != middle.x || best.y != middle.y) /* the last one tried is not the best */
+        quadtree_part(task, best, quadrants);
+    *tests = least;
     return best;
 }

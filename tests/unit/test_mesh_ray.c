@@ -1,0 +1,301 @@
+/*
+ * Rays against meshes: by hand, against brute force, at vertices and edges, and along gravity.
+ */
+#include "terrain/mesh.h"
+
+#include "support/mesh_oracle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "support/near.h"
+
+static const struct vec3 down = {0, 0, -1};
+
+static struct mesh *create(const struct soup *soup, const struct mesh_options *options)
+{
+    struct polygon_soup view = soup_view(soup);
+    struct mesh_import import;
+    struct err err;
+    struct mesh *mesh = mesh_create(&view, options, &import, &err);
+
+    if (mesh == NULL)
+        fail_msg("mesh_create: %s", err.msg);
+    if (!mesh_validate(mesh, &err))
+        fail_msg("mesh_validate: %s", err.msg);
+    return mesh;
+}
+
+/* ---- by hand -------------------------------------------------------------------------------- */
+
+/* A floor of 10 by 10 at 0, a wall across it at x = 6 from 0 to 3, a roof of 10 by 10 at 4. */
+static struct mesh *room(void)
+{
+    struct soup soup = {0};
+    struct mesh_options options = {.gravity = down};
+    const struct vec3 floor[] = {{0, 0, 0}, {10, 0, 0}, {10, 10, 0}, {0, 10, 0}};
+    const struct vec3 wall[] = {{6, 0, 0}, {6, 10, 0}, {6, 10, 3}, {6, 0, 3}};
+    const struct vec3 roof[] = {{0, 0, 4}, {10, 0, 4}, {10, 10, 4}, {0, 10, 4}};
+
+    soup_add(&soup, floor, 4);
+    soup_add(&soup, wall, 4);
+    soup_add(&soup, roof, 4);
+    struct mesh *mesh = create(&soup, &options);
+
+    soup_free(&soup);
+    return mesh;
+}
+
+static void exact_cases_by_hand(void **state)
+{
+    static const struct {
+        struct ray ray;
+        double t; /* INFINITY: a miss */
+        uint32_t polygon;
+        struct vec3 normal;
+    } cases[] = {
+        /* the wall, from both sides; its normal is against the ray */
+        {{{1, 5, 1}, {1, 0, 0}, INFINITY}, 5, 1, {-1, 0, 0}},
+        {{{9, 5, 1}, {-2, 0, 0}, INFINITY}, 1.5, 1, {1, 0, 0}},
+        {{{1, 5, 1}, {1, 0, 0}, 4.9}, INFINITY, 0, {0, 0, 0}},
+        {{{1, 5, 1}, {1, 0, 0}, 5}, 5, 1, {-1, 0, 0}},
+        /* above the wall, and out of the room */
+        {{{1, 5, 3.5}, {1, 0, 0}, INFINITY}, INFINITY, 0, {0, 0, 0}},
+        /* the wall's upper edge and its corner */
+        {{{1, 5, 3}, {1, 0, 0}, INFINITY}, 5, 1, {-1, 0, 0}},
+        {{{1, 10, 3}, {1, 0, 0}, INFINITY}, 5, 1, {-1, 0, 0}},
+        /* down and up; the roof from below has its normal up */
+        {{{2, 2, 3}, {0, 0, -1}, INFINITY}, 3, 0, {0, 0, 1}},
+        {{{2, 2, 3}, {0, 0, 0.5}, INFINITY}, 2, 2, {0, 0, 1}},
+        {{{2, 2, 9}, {0, 0, -1}, INFINITY}, 5, 2, {0, 0, 1}},
+        {{{2, 2, 9}, {0, 0, -1}, 4}, INFINITY, 0, {0, 0, 0}},
+        {{{12, 2, 9}, {0, 0, -1}, INFINITY}, INFINITY, 0, {0, 0, 0}},
+        /* straight down on the wall there is the roof, below it the floor */
+        {{{6, 2, 3.9}, {0, 0, -1}, INFINITY}, 3.9, 0, {0, 0, 1}},
+        /* slanted */
+        {{{2, 2, 1}, {0, 1, -1}, INFINITY}, 1, 0, {0, 0, 1}},
+        {{{2, 2, 1}, {0, 1, 1}, INFINITY}, 3, 2, {0, 0, 1}},
+        {{{-5, 5, 2}, {11, 0, 0}, 1}, 1, 1, {-1, 0, 0}},
+        /* from the surface itself */
+        {{{2, 2, 0}, {1, 0, 1}, INFINITY}, 0, 0, {0, 0, 1}},
+        /* from far away */
+        {{{1e6, 5, 1}, {-1, 0, 0}, INFINITY}, 1e6 - 6, 1, {1, 0, 0}},
+        {{{2, 2, 1e9}, {0, 0, -1e9}, INFINITY}, 1 - 4e-9, 2, {0, 0, 1}},
+    };
+    struct mesh *mesh = room();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int mode = 0; mode < 2; mode++) {
+            struct mesh_hit hit = {.t = INFINITY};
+            bool is_hit = mesh_ray(mesh, &cases[i].ray, RAY_CLOSEST, &hit);
+            struct mesh_hit any;
+
+            if (is_hit != isfinite(cases[i].t) ||
+                (is_hit && !(fabs(hit.t - cases[i].t) <= 1e-12 * fabs(cases[i].t))))
+                fail_msg("case %zu: t is %.17g, expected %.17g", i, hit.t, cases[i].t);
+            if (mesh_ray(mesh, &cases[i].ray, RAY_ANY, &any) != is_hit)
+                fail_msg("case %zu: any hit and closest hit disagree", i);
+            if (!is_hit)
+                continue;
+            if (hit.polygon != cases[i].polygon)
+                fail_msg("case %zu: polygon %u, expected %u", i, hit.polygon, cases[i].polygon);
+            assert_near(vec3_length(vec3_sub(hit.normal, cases[i].normal)), 0, 1e-15);
+        }
+    mesh_unref(mesh);
+}
+
+/* ---- against brute force -------------------------------------------------------------------- */
+
+static struct vec3 random_in_ball(struct random *random, double size)
+{
+    return vec3_scale(oracle_direction(random), random_in(random, 0, size));
+}
+
+static struct ray random_ray(struct random *random, struct vec3 up, double size)
+{
+    struct ray ray = {
+        random_in_ball(random, size * (random_below(random, 2) ? 0.5 : 3)), {0, 0, 0}, INFINITY};
+    uint32_t kind = random_below(random, 12);
+    double scale = exp(random_in(random, -7, 7));
+
+    ray.direction = vec3_sub(random_in_ball(random, 0.6 * size), ray.origin);
+    if (kind == 0)
+        ray.direction.x = 0;
+    if (kind == 1)
+        ray.direction = (struct vec3){0, ray.direction.y, 0};
+    if (kind == 2)
+        ray.direction = vec3_scale(up, random_below(random, 2) ? size : -size);
+    if (kind == 3) /* across gravity */
+        ray.direction = vec3_sub(ray.direction, vec3_scale(up, vec3_dot(up, ray.direction)));
+    if (kind == 4)
+        ray.t_max = random_in(random, 0, 1.5) / scale;
+    ray.direction = vec3_scale(ray.direction, scale);
+    return ray;
+}
+
+static void expect_agreement(const struct mesh *mesh, const struct polygon_soup *soup,
+                             const struct ray *ray, uint64_t seed)
+{
+    struct mesh_hit hit = {.t = INFINITY}, any;
+    bool is_hit = mesh_ray(mesh, ray, RAY_CLOSEST, &hit);
+    struct oracle_hit want = oracle_ray(soup, ray, 1e-9);
+    double slack = 1e-6 / vec3_length(ray->direction) + 1e-9 * hit.t;
+    /* walls and needles along gravity are no floors, so a ray along gravity may miss them */
+    bool agrees = is_hit ? fabs(hit.t - want.t) <= slack || fabs(hit.t - want.t_loose) <= slack ||
+                               (hit.t >= want.t_loose - slack && hit.t <= want.t_tight + slack)
+                         : isinf(want.t_tight);
+
+    if (!agrees || mesh_ray(mesh, ray, RAY_ANY, &any) != is_hit)
+        fail_msg("seed %llu: from (%.17g %.17g %.17g) along (%.17g %.17g %.17g) to %g: t is %.17g, "
+                 "brute force %.17g (grown %.17g, shrunk %.17g)",
+                 (unsigned long long)seed, ray->origin.x, ray->origin.y, ray->origin.z,
+                 ray->direction.x, ray->direction.y, ray->direction.z, ray->t_max, hit.t, want.t,
+                 want.t_loose, want.t_tight);
+    if (is_hit && !(vec3_length(vec3_sub(
+                        hit.point, vec3_add(ray->origin, vec3_scale(ray->direction, hit.t)))) <=
+                    1e-9 * (1 + vec3_length(ray->origin))))
+        fail_msg("seed %llu: the point is not on the ray", (unsigned long long)seed);
+}
+
+static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
+{
+    enum { SOUPS = 200, RAYS = 500 };
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SOUPS; seed++) {
+        struct random random = {seed};
+        struct soup soup = {0};
+        struct vec3 up = seed % 3 == 0 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
+        double size = exp(random_in(&random, 0, 5));
+        struct mesh_options options = {.gravity = vec3_scale(up, -1),
+                                       .max_polygons = 1 + random_below(&random, 12),
+                                       .cuts = (enum mesh_cuts)(seed % 2)};
+
+        oracle_soup(&random, up, size, &soup);
+        struct polygon_soup view = soup_view(&soup);
+        struct mesh *mesh = create(&soup, &options);
+
+        for (int i = 0; i < RAYS; i++) {
+            struct ray ray = random_ray(&random, up, size);
+
+            expect_agreement(mesh, &view, &ray, seed);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
+/* ---- watertight ----------------------------------------------------------------------------- */
+
+/* A closed ball of triangles around the origin, its vertices moved at random. */
+static void add_ball(struct random *random, uint32_t rings, uint32_t sectors, struct soup *soup)
+{
+    uint32_t top = soup_vertex(soup, (struct vec3){0, 0, 1}), bottom;
+
+    for (uint32_t r = 1; r < rings; r++)
+        for (uint32_t s = 0; s < sectors; s++) {
+            double a = 3.141592653589793 * r / rings, b = 6.283185307179586 * s / sectors;
+            double radius = random_in(random, 0.9, 1.1);
+
+            soup_vertex(soup, (struct vec3){radius * sin(a) * cos(b), radius * sin(a) * sin(b),
+                                            radius * cos(a)});
+        }
+    bottom = soup_vertex(soup, (struct vec3){0, 0, -1});
+    for (uint32_t s = 0; s < sectors; s++) {
+        uint32_t next = (s + 1) % sectors, last = 1 + (rings - 2) * sectors;
+
+        soup_polygon(soup, (uint32_t[]){top, 1 + s, 1 + next}, 3);
+        soup_polygon(soup, (uint32_t[]){bottom, last + next, last + s}, 3);
+        for (uint32_t r = 0; r + 2 < rings; r++) {
+            uint32_t a = 1 + r * sectors, b = a + sectors;
+
+            soup_polygon(soup, (uint32_t[]){a + s, b + s, a + next}, 3);
+            soup_polygon(soup, (uint32_t[]){a + next, b + s, b + next}, 3);
+        }
+    }
+}
+
+static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state)
+{
+    enum { BALLS = 50, RAYS = 4000 };
+    unsigned leaked = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= BALLS; seed++) {
+        struct random random = {seed};
+        struct soup soup = {0};
+        struct mesh_options options = {.gravity = oracle_direction(&random),
+                                       .max_polygons = 1 + random_below(&random, 12),
+                                       .cuts = (enum mesh_cuts)(seed % 2)};
+
+        if (seed % 2)
+            options.gravity = down;
+        add_ball(&random, 12, 16, &soup);
+        struct mesh *mesh = create(&soup, &options);
+
+        for (int i = 0; i < RAYS; i++) {
+            uint32_t at = random_below(&random, (uint32_t)soup.corner_count);
+            struct vec3 a = soup.vertices[soup.corners[at]];
+            struct vec3 b = soup.vertices[soup.corners[at / 3 * 3 + (at + 1) % 3]];
+            double share = i % 3 == 0 ? 0 : random_in(&random, 0, 1);
+            struct vec3 aim = vec3_add(a, vec3_scale(vec3_sub(b, a), share));
+            struct vec3 inside = random_in_ball(&random, i % 2 ? 0.5 : 0);
+            struct ray ray = {inside, vec3_sub(aim, inside), INFINITY};
+            struct mesh_hit hit;
+
+            leaked += !mesh_ray(mesh, &ray, RAY_CLOSEST, &hit) || hit.t > 1 + 1e-9;
+            ray.origin = vec3_scale(aim, 5);
+            ray.direction = vec3_sub(inside, ray.origin);
+            leaked += !mesh_ray(mesh, &ray, RAY_ANY, &hit);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+    assert_int_equal(leaked, 0);
+}
+
+static void a_ray_along_gravity_gives_the_floor_to_the_bit(void **state)
+{
+    struct random random = {3};
+    (void)state;
+
+    for (int n = 0; n < 50; n++) {
+        struct vec3 up = n % 2 ? oracle_direction(&random) : (struct vec3){0, 0, 1};
+        struct mesh_options options = {.gravity = vec3_scale(up, -1)};
+        struct soup soup = {0};
+
+        oracle_soup(&random, up, 100, &soup);
+        struct mesh *mesh = create(&soup, &options);
+
+        for (int i = 0; i < 500; i++) {
+            struct vec3 p = random_in_ball(&random, 60);
+            struct ray ray = {p, options.gravity, INFINITY};
+            struct mesh_contact floor;
+            struct mesh_hit hit;
+            bool has_floor = mesh_floor(mesh, p, 0, &floor);
+
+            if (mesh_ray(mesh, &ray, RAY_CLOSEST, &hit) != has_floor)
+                fail_msg("soup %d: ray and floor disagree", n);
+            if (has_floor && vec3_length(vec3_sub(floor.point, hit.point)) > (n % 2 ? 1e-10 : 0))
+                fail_msg("soup %d: floor at %.17g, hit at %.17g", n, floor.point.z, hit.point.z);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_cases_by_hand),
+        cmocka_unit_test(a_hundred_thousand_random_rays_agree_with_brute_force),
+        cmocka_unit_test(rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak),
+        cmocka_unit_test(a_ray_along_gravity_gives_the_floor_to_the_bit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
