@@ -96,7 +96,10 @@ static double own_direction(const struct piece_set *set)
             angle = quarter * i / TURN_STEPS;
         }
     }
-    for (double step = quarter / TURN_STEPS / 2; step > 1e-4; step /= 2)
+    if (least >= TURN_AREA * upright)
+        return 0;
+    /* to the last digit: then edges that run along it are cut along, too */
+    for (double step = quarter / TURN_STEPS / 2; step > 1e-15; step /= 2)
         for (int side = -1; side <= 1; side += 2) {
             double area = rectangle_area(set, angle + side * step);
 
@@ -105,7 +108,7 @@ static double own_direction(const struct piece_set *set)
                 angle += side * step;
             }
         }
-    return least < TURN_AREA * upright ? angle : 0;
+    return angle;
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

@@ -67,10 +67,10 @@ static bool polygon_check(const struct mesh *m, uint32_t i, struct mesh_line *li
     piece_lines(m->vertices, corners, p->count, p->is_wall, lines);
     if (memcmp(lines, m->lines + p->first, p->count * sizeof *lines) != 0)
         return wrong(err, "an edge line of polygon", i);
-    if (!((double)p->x_min <= box.x_min - m->header->slack &&
-          (double)p->y_min <= box.y_min - m->header->slack &&
-          (double)p->x_max >= box.x_max + m->header->slack &&
-          (double)p->y_max >= box.y_max + m->header->slack))
+    double slack = m->header->slack;
+
+    if (p->x_min != float_down(box.x_min - slack) || p->y_min != float_down(box.y_min - slack) ||
+        p->x_max != float_up(box.x_max + slack) || p->y_max != float_up(box.y_max + slack))
         return wrong(err, "the box of polygon", i);
     if (!p->is_wall && !(piece_normal(m->vertices, corners, p->count).z > 0))
         return wrong(err, "the order of corners of polygon", i);

@@ -165,20 +165,6 @@ void piece_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t 
         lines[i] = edge_line(vertices[corners[i]], vertices[corners[i + 1 < count ? i + 1 : 0]]);
 }
 
-static float float_down(double x)
-{
-    float f = (float)x;
-
-    return (double)f > x ? nextafterf(f, -INFINITY) : f;
-}
-
-static float float_up(double x)
-{
-    float f = (float)x;
-
-    return (double)f < x ? nextafterf(f, INFINITY) : f;
-}
-
 /* ---- pieces --------------------------------------------------------------------------------- */
 
 static void piece_plane(const struct piece_set *set, struct mesh_polygon *p, struct vec3 normal)

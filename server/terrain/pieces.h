@@ -44,6 +44,21 @@ void piece_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t 
                  struct mesh_line *lines);
 struct box2 piece_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
 
+/* Outward to float32: not above, not below. */
+static inline float float_down(double x)
+{
+    float f = (float)x;
+
+    return (double)f > x ? nextafterf(f, -INFINITY) : f;
+}
+
+static inline float float_up(double x)
+{
+    float f = (float)x;
+
+    return (double)f < x ? nextafterf(f, INFINITY) : f;
+}
+
 /* Twice the area along the normal, right-handed (Newell). */
 struct vec3 piece_normal(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
 
