@@ -21,10 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFS_FREE = 1 << 16 }; /* beside those for each polygon */
+enum { REFS_FREE = 1 << 12 }; /* beside those for each polygon */
 
 /* Tests saved times area, in mean areas of a polygon, that pay for a split below max_polygons. */
 #define SPLIT_WORTH 4.0
+/* With chosen cuts: a split that leaves more of the tests than this leads nowhere. */
+#define SPLIT_GAIN 0.98
 
 /* A node of the present level. */
 struct open_node {
@@ -157,7 +159,9 @@ static bool wants_split(struct builder *b, const struct open_node *open, uint32_
         *cut = quadtree_cut(&task, middle, &tests, b->quadrants);
     else
         tests = quadtree_part(&task, middle, b->quadrants);
-    return is_crowded || all - tests > b->worth_area;
+    if (is_crowded)
+        return b->cuts == MESH_CUTS_EQUAL || tests < SPLIT_GAIN * all;
+    return all - tests > b->worth_area;
 }
 
 /* Four lists from one. */
