@@ -257,6 +257,7 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
         return NULL;
     if (options->keep_axes || draft_turn(&draft, soup, options, err) == ERR_OK)
         mesh = draft_image(&draft, err);
+    VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
     if (mesh != NULL && import != NULL)
         *import = draft.import;
     draft_finish(&draft);
@@ -287,6 +288,11 @@ const void *mesh_image(const struct mesh *mesh, size_t *length)
 {
     *length = mesh->header->bytes;
     return mesh->header;
+}
+
+const uint8_t *mesh_content(const struct mesh *mesh)
+{
+    return mesh->header->content;
 }
 
 struct box3 mesh_bounds(const struct mesh *mesh)

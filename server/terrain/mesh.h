@@ -37,7 +37,7 @@ enum mesh_cuts {
 struct mesh_options {
     struct vec3 gravity;   /* unit; {0,0,-1} */
     uint32_t max_polygons; /* a leaf with more is split; 0: 12 */
-    uint32_t max_depth;    /* 0: 12 */
+    uint32_t max_depth;    /* 0: 12; at most 32 */
     enum mesh_cuts cuts;
     bool keep_axes; /* do not turn X-Y to the terrain's own direction */
 };
@@ -45,8 +45,9 @@ struct mesh_options {
 /* What became of the polygons. */
 struct mesh_import {
     uint64_t kept;    /* convex pieces in the mesh */
-    uint64_t split;   /* concave input polygons that were split into convex pieces */
-    uint64_t dropped; /* degenerate ones: under 3 corners, zero area, self-intersecting, not flat */
+    uint64_t split;   /* input polygons made of several pieces: concave or not flat */
+    uint64_t dropped; /* under 3 or over 4096 corners, no area, crossing itself, or not convex with
+                         more than 1024 corners */
 };
 
 struct mesh_stats {
@@ -58,11 +59,18 @@ struct mesh_stats {
 struct mesh;
 
 /*
- * ERR_BAD_INPUT   a vertex that is not finite, an index out of range (named)
- * ERR_TOO_LARGE   more than 2^32 - 2 corners
+ * Builds a mesh. Flat convex polygons stay as they are; flat means within a millionth of their
+ * size. Corners at the place of the one before do not count.
+ *
+ * import  out, may be NULL; set only on success
+ *
+ * ERR_BAD_INPUT      a vertex that is not finite or beyond 1e12 m, an index out of range (named);
+ *                    gravity that is no unit vector, max_depth over 32
+ * ERR_TOO_LARGE      more than 2^32 - 2 polygons, vertices, corners or refs
  * ERR_UNPROCESSABLE  no polygon is left
  * ERR_NO_MEMORY
- * Bounded time and memory however the polygons lie: coincident ones end at max_depth.
+ * Bounded time and memory however the polygons lie: coincident ones end at max_depth, and the leaf
+ * lists together hold at most 32 refs a polygon and 4096 more. About 1.5 µs a polygon.
  */
 struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_options *options,
                          struct mesh_import *import, struct err *err);
@@ -71,18 +79,37 @@ void mesh_unref(struct mesh *mesh);
 
 /* The image: versioned, little-endian, checksummed, content-hashed. Borrowed. */
 const void *mesh_image(const struct mesh *mesh, size_t *length);
+
+/* BLAKE2b-256 of what the image holds: [32] bytes that name it. Borrowed. */
+const uint8_t *mesh_content(const struct mesh *mesh);
+
 /*
- * A mesh over an image (copied, or borrowed with `release(context)` called by the last unref, for a
- * mapped file). Every offset and checksum is verified first: hostile bytes are ERR_BAD_INPUT.
+ * A mesh over an image: copied when release is NULL, else borrowed (for a mapped file) until the
+ * last unref calls release(context). A borrowed image begins at a multiple of 64 bytes. On an error
+ * it stays the caller's and release is not called.
+ *
+ * ERR_BAD_INPUT  not an image of this version; every offset, index and checksum is verified, so
+ *                hostile bytes end here
+ * ERR_NO_MEMORY
+ * O(length).
  */
 struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *context),
                        void *context, struct err *err);
 
+/*
+ * Recomputes every invariant from the vertices: edge lines, boxes, planes, convexity, and each
+ * leaf's list. False and a message at the first that does not hold.
+ */
 bool mesh_validate(const struct mesh *mesh, struct err *err);
+
 void mesh_stats(const struct mesh *mesh, struct mesh_stats *out);
 struct box3 mesh_bounds(const struct mesh *mesh);
 
-/* A surface on the gravity line through a point. */
+/*
+ * A surface on the gravity line through a point. Edges belong to their polygons, with a few
+ * roundings to spare (16 ε times the mesh's largest coordinate): points on shared edges and
+ * vertices, on T-junctions and on the outer border have the floor.
+ */
 struct mesh_contact {
     struct vec3 point;
     struct vec3 normal; /* unit, against gravity */
@@ -92,14 +119,17 @@ struct mesh_contact {
 
 /*
  * The highest surface at or below `point` lifted by reach_up_m (>= 0, may be INFINITY) against
- * gravity: the floor. False when there is none.
+ * gravity: the floor. False when there is none: outside, or over a hole. A point that an earlier
+ * answer put on a floor stands on it. About 0.1 µs, no allocation; any thread with a reference.
  */
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out);
 
 /*
  * The lowest surface above `above_m` and at or above `lift_m`, both heights over `point` against
- * gravity (above_m may be -INFINITY: no floor): the ceiling. False when there is none.
+ * gravity (above_m may be -INFINITY: no floor): the ceiling. False when there is none. Surfaces
+ * within rounding of above_m are the floor itself. For the floor c of the same point, above_m is
+ * -c.distance_m.
  */
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,
                   struct mesh_contact *out);
@@ -110,7 +140,11 @@ struct mesh_hit {
     uint32_t polygon;
 };
 
-/* The first polygon along a ray, vertical ones included; surfaces have two sides; watertight. */
+/*
+ * The first polygon along a ray, vertical ones included; surfaces have two sides; watertight over
+ * shared edges. A polygon seen exactly from its side is not hit. RAY_ANY: any hit within t_max.
+ * A ray along gravity gives what mesh_floor or mesh_ceiling give. *hit is untouched on a miss.
+ */
 bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
               struct mesh_hit *hit);
 

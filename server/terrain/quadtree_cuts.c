@@ -8,16 +8,18 @@
  *
  *     (x - left) · polygons left of x  +  (right - x) · polygons right of x,
  *
- * the expected number of tests if there were only that cut. Then the best of both axes, each with
- * the other or with the middle, compete with the equal quadrants by the true number of tests.
+ * the expected number of tests if there were only that cut. Then both lines together compete with
+ * the middle, and each with the middle of the other axis, by the true number of tests.
  *
- * Tried and dropped: more candidates an axis and all their pairs (a twentieth fewer tests, three
- * times the time); looking at nodes of more than MANY polygons, which are far from being leaves, so
- * that no cut parts their polygons well.
+ * Only nodes where much is asked and few polygons are left choose (quadtree.c). Choosing in every
+ * node was tried: building a race track of 13,004 triangles took half as long again, and its
+ * average of tests, 1.80, stayed the same.
  */
 #include "terrain/quadtree.h"
 
-/* A box in 8 slacks of a border gains nothing by a cut there. */
+#include <string.h>
+
+/* Nearer to a border than this, in slacks, a cut gains nothing. */
 #define BORDER_SLACKS 8
 
 enum { MANY = QUADTREE_CANDIDATES_MAX };
@@ -112,20 +114,20 @@ struct vec2 quadtree_cut(const struct quadtree_task *task, struct vec2 middle, d
                          uint8_t *quadrants)
 {
     struct vec2 through = {best_line(task, false), best_line(task, true)};
-    struct vec2 tried[4] = {{through.x, middle.y}, {middle.x, through.y}, through, middle};
-    struct vec2 best = middle;
-    double least = INFINITY;
+    struct vec2 tried[4] = {middle, through, {through.x, middle.y}, {middle.x, through.y}};
+    uint8_t others[MANY];
 
-    for (int i = 0; i < 4; i++) {
-        double expected = quadtree_part(task, tried[i], quadrants);
+    *tests = quadtree_part(task, middle, quadrants);
+    for (int i = 1; i < 4; i++) {
+        double expected = quadtree_part(task, tried[i], others);
 
-        if (expected < least) {
-            least = expected;
-            best = tried[i];
+        if (expected < *tests) {
+            *tests = expected;
+            memcpy(quadrants, others, task->count);
+            middle = tried[i];
         }
+        if (i == 1 && expected == *tests) /* both lines are good: half of them is less */
+            break;
     }
-    if (best.x != middle.x || best.y != middle.y) /* the last one tried is not the best */
-        quadtree_part(task, best, quadrants);
-    *tests = least;
-    return best;
+    return middle;
 }
