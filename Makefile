@@ -44,7 +44,7 @@ endif
 CPPFLAGS += -Iserver -Iproto -Itests -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
 CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
 HARDENING := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
-LDFLAGS_COMMON := -pthread
+LDFLAGS_COMMON := -pthread -Wl,--as-needed
 LDLIBS := $(SERVER_PC_LIBS) $(LLHTTP_LIBS) -lm
 
 CFLAGS_release := -O2 $(HARDENING)

@@ -13,11 +13,12 @@
 
 set -u
 
-BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev
+BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
     libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp python3 python3-yaml'
 TEST='libcmocka-dev python3 curl'
 FUZZ='clang libclang-rt'
-RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp'
+RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
+    libassimp6|libassimp5t64|libassimp5'
 
 say()
 {
@@ -121,7 +122,8 @@ done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "this system has no apt. Install by hand: a C17 compiler, make, pkg-config, libuv," \
-        "llhttp, cJSON, libpng, libcurl, python3 with yaml; cmocka for the tests; then run 'make'."
+        "llhttp, cJSON, libpng, assimp, libcurl, python3 with yaml; cmocka for the tests; then" \
+        "run 'make'."
 fi
 
 # ---- what is missing -----------------------------------------------------------------------------

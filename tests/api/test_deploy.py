@@ -30,7 +30,7 @@ def write_script(path, text):
 # ---- install-deps.sh -----------------------------------------------------------------------------
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
-         "libcurl4-openssl-dev", "python3", "python3-yaml"]
+         "libassimp-dev", "libcurl4-openssl-dev", "python3", "python3-yaml"]
 
 
 class Apt:
