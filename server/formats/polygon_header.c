@@ -105,7 +105,7 @@ struct ply_header {
     uint64_t vertices, faces;
 };
 
-/* Splits the next line into words; false where the header's bytes end before the line does. */
+/* Splits the next line into words; false where no LF or CR LF ends it. */
 static bool ply_line(struct ply_header *ply)
 {
     const char *end = ply->at;
@@ -126,7 +126,9 @@ static bool ply_line(struct ply_header *ply)
         if (ply->at < end)
             ply->at++;
     }
-    ply->at = end + (*end == '\r' && end + 1 < ply->end && end[1] == '\n' ? 2 : 1);
+    if (*end == '\r' && (end + 1 == ply->end || end[1] != '\n'))
+        return false; /* assimp would go on to read as it likes */
+    ply->at = end + (*end == '\r' ? 2 : 1);
     return true;
 }
 
@@ -209,17 +211,21 @@ static enum err_code ply_statement(struct ply_header *ply, struct err *err)
         ply->has_format = true;
         ply->binary =
             ply_word_is(ply, 1, "binary_little_endian") || ply_word_is(ply, 1, "binary_big_endian");
-        if (!ply->binary && !ply_word_is(ply, 1, "ascii"))
-            return err_set(err, ERR_BAD_INPUT, "PLY: neither ascii nor binary");
+        if ((!ply->binary && !ply_word_is(ply, 1, "ascii")) || !ply_word_is(ply, 2, "1.0"))
+            return err_set(err, ERR_BAD_INPUT, "PLY: neither ascii nor binary of version 1.0");
         return ERR_OK;
     }
-    if (!ply->has_format && !ply_word_is(ply, 0, "comment") && !ply_word_is(ply, 0, "obj_info"))
+    if (ply_word_is(ply, 0, "comment") || ply_word_is(ply, 0, "obj_info"))
+        return ERR_OK;
+    if (!ply->has_format)
         return err_set(err, ERR_BAD_INPUT, "PLY: the format is not said first");
     if (ply_word_is(ply, 0, "element"))
         return ply_element(ply, err);
     if (ply_word_is(ply, 0, "property"))
         return ply_property(ply, err);
-    return ERR_OK; /* a comment */
+    if (ply_word_is(ply, 0, "end_header"))
+        return ERR_OK;
+    return err_set(err, ERR_BAD_INPUT, "PLY: a line of the header says nothing known");
 }
 
 static enum err_code ply_check(const uint8_t *bytes, size_t length,
@@ -234,7 +240,9 @@ static enum err_code ply_check(const uint8_t *bytes, size_t length,
         return err_set(err, ERR_BAD_INPUT, "PLY: the first line is not \"ply\"");
     do {
         if (!ply_line(&ply))
-            return err_set(err, ERR_BAD_INPUT, "PLY: no end_header in the first %zu bytes", header);
+            return err_set(err, ERR_BAD_INPUT,
+                           "PLY: no end_header on a line of its own in the first %zu bytes",
+                           header);
         if (ply_statement(&ply, err))
             return err->code;
     } while (!ply_word_is(&ply, 0, "end_header"));
