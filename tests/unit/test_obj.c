@@ -66,8 +66,8 @@ static void lines_may_end_and_go_on_and_be_commented_in_every_way(void **state)
         "# head \\\nv 1 2 3 # one\nv 4 5 6 #\nv 7 8 9\n#\nf 1 2 3 # f 1 2 3",
         "\xef\xbb\xbfv 1 2 3\nv 4 5 6\nv 7 8 9\nf 1 2 3",
         "v 1 2 3 1\nv 4 5 6 .5 .5 .5\nv 7 8 9 1 0 0 1\nf 1 2 3",
-        "mtllib a.mtl\no x\ng y z\nv 1 2 3\nvn 0 0 1\nvt 0\nvp 1\nv 4 5 6\ns off\nv 7 8 9\n"
-        "usemtl red \\\nf 9 9 9\nl 1 2\np 1\nf 1 2 3\nF 1 2 3\nfo 1 2 3\n",
+        ("mtllib a.mtl\no x\ng y z\nv 1 2 3\nvn 0 0 1\nvt 0\nvp 1\nv 4 5 6\ns off\nv 7 8 9\n"
+         "usemtl red \\\nf 9 9 9\nl 1 2\np 1\nf 1 2 3\nF 1 2 3\nfo 1 2 3\n"),
         "v 1 2 3\nv 4e0 +5. 60e-1\nv 7 .8e1 9\nf 1 2 3",
     };
 
