@@ -137,6 +137,36 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
+# What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
+# the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
+CONTACT_PEERS := $(B)/bench/bench_contact_peers
+ifneq ($(filter bench $(CONTACT_PEERS),$(MAKECMDGOALS)),)
+has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
+EMBREE := $(firstword $(foreach version,4 3,$(if $(call has_header,embree$(version)/rtcore.h),\
+	embree$(version))))
+BULLET := $(shell $(PKG_CONFIG) --exists bullet && command -v $(firstword $(CXX)) >/dev/null && \
+	echo bullet)
+PEER_OBJ := $(if $(EMBREE),$(B)/tests/bench/peer_embree.o) \
+	$(if $(BULLET),$(B)/tests/bench/peer_bullet.o)
+PEER_LIBS := $(EMBREE:%=-l%) $(if $(BULLET),-lBulletCollision -lLinearMath)
+# links again when a package has come or gone
+ifneq ($(strip $(file <$(B)/bench/peers)),$(strip $(EMBREE) $(BULLET)))
+$(shell mkdir -p $(B)/bench && echo $(EMBREE) $(BULLET) >$(B)/bench/peers)
+endif
+endif
+
+$(CONTACT_PEERS): $(B)/tests/bench/bench_contact_peers.o $(PEER_OBJ) \
+		$(call obj,$(SUPPORT_SRC)) $(CORE) $(wildcard $(B)/bench/peers)
+	@mkdir -p $(@D)
+	$(Q)$(if $(BULLET),$(CXX),$(CC)) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) \
+		$(PEER_LIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+
+$(B)/tests/bench/peer_bullet.o: tests/bench/peer_bullet.cc Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CXX     $<")
+	$(Q)$(CXX) -std=c++17 -g -pthread $(CFLAGS_$(config)) $(CXXFLAGS) -Wall -Wextra -I. \
+		$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags bullet)) -MMD -MP -c -o $@ $<
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $<")

@@ -3,9 +3,9 @@
 #
 #   sh deploy/install-deps.sh [--check] [PART…]
 #
-# Parts: build (default), test, fuzz, runtime. --check installs nothing, says what is missing and
-# exits with 1 if anything is. When all is there the script changes nothing, asks no network and
-# needs no root.
+# Parts: build (default), test, fuzz, bench (what the benchmarks compare with), runtime. --check
+# installs nothing, says what is missing and exits with 1 if anything is. When all is there the
+# script changes nothing, asks no network and needs no root.
 #
 # Two things are named differently from release to release and are looked up rather than assumed:
 # llhttp (libllhttp-dev where there is one, else node-llhttp, which carries its C sources) and the
@@ -17,6 +17,7 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
     libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp python3 python3-yaml'
 TEST='libcmocka-dev python3 curl'
 FUZZ='clang libclang-rt'
+BENCH='libcmocka-dev libembree-dev libbullet-dev g++'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5'
 
@@ -111,9 +112,10 @@ for argument; do
     build) parts="$parts build" wanted="$wanted $BUILD" ;;
     test) parts="$parts test" wanted="$wanted $TEST" ;;
     fuzz) parts="$parts fuzz" wanted="$wanted $FUZZ" ;;
+    bench) parts="$parts bench" wanted="$wanted $BENCH" ;;
     runtime) parts="$parts runtime" wanted="$wanted $RUNTIME" ;;
     *)
-        echo "usage: sh deploy/install-deps.sh [--check] [build] [test] [fuzz] [runtime]" >&2
+        echo "usage: sh deploy/install-deps.sh [--check] [build] [test] [fuzz] [bench] [runtime]" >&2
         exit 2
         ;;
     esac
