@@ -18,6 +18,9 @@
 /* Nothing found yet. */
 #define NO_POLYGON UINT32_MAX
 
+/* Boxes are compared this many at a time before any edge is looked at. */
+enum { LEAF_BATCH = 16 };
+
 struct column {
     const struct mesh *mesh;
     double x, y;
@@ -27,31 +30,53 @@ struct column {
     uint32_t polygon;
 };
 
+/* Is the point inside of all edge lines, or outside by no more than the slack? */
+static inline bool is_inside(const struct column *c, const struct mesh_polygon *p)
+{
+    const struct mesh_line *line = c->mesh->lines + p->first;
+    double least = -c->mesh->header->slack;
+    bool inside = true;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        inside &= line_value(&line[i], c->x, c->y) >= least;
+    return inside;
+}
+
+static inline void floor_take(struct column *c, uint32_t polygon)
+{
+    const struct mesh_polygon *p = &c->mesh->polygons[polygon];
+    double z =
+        p->height + p->slope_x * (c->x - (double)p->x_min) + p->slope_y * (c->y - (double)p->y_min);
+
+    z = z < (double)p->z_min ? (double)p->z_min : z > (double)p->z_max ? (double)p->z_max : z;
+    z *= c->sign;
+    if (z <= c->limit && z > c->best) {
+        c->best = z;
+        c->polygon = polygon;
+    }
+}
+
 static inline void leaf_scan(struct column *c, const struct mesh_node *leaf)
 {
-    const struct mesh *m = c->mesh;
-    const uint32_t *refs = m->leaf_refs + leaf->first;
-    double least = -m->header->slack;
+    const struct mesh_polygon *polygons = c->mesh->polygons;
+    const uint32_t *refs = c->mesh->leaf_refs + leaf->first;
     float x = (float)c->x, y = (float)c->y; /* boxes are rounded outward: safe to compare */
+    uint32_t near_by[LEAF_BATCH];
 
-    for (uint32_t i = 0; i < leaf->as.leaf.floors; i++) {
-        const struct mesh_polygon *p = &m->polygons[refs[i]];
-        const struct mesh_line *line = m->lines + p->first, *end = line + p->count;
+    for (uint32_t left = leaf->as.leaf.floors; left > 0;) {
+        uint32_t batch = left < LEAF_BATCH ? left : LEAF_BATCH, count = 0;
 
-        if (x < p->x_min || x > p->x_max || y < p->y_min || y > p->y_max)
-            continue;
-        while (line < end && line_value(line, c->x, c->y) >= least)
-            line++;
-        if (line < end)
-            continue;
-        double z = p->height + p->slope_x * (c->x - (double)p->x_min) +
-                   p->slope_y * (c->y - (double)p->y_min);
+        for (uint32_t i = 0; i < batch; i++) {
+            const struct mesh_polygon *p = &polygons[refs[i]];
 
-        z = z < (double)p->z_min ? (double)p->z_min : z > (double)p->z_max ? (double)p->z_max : z;
-        if (c->sign * z <= c->limit && c->sign * z > c->best) {
-            c->best = c->sign * z;
-            c->polygon = refs[i];
+            near_by[count] = refs[i];
+            count += (x >= p->x_min) & (x <= p->x_max) & (y >= p->y_min) & (y <= p->y_max);
         }
+        for (uint32_t i = 0; i < count; i++)
+            if (is_inside(c, &polygons[near_by[i]]))
+                floor_take(c, near_by[i]);
+        refs += batch;
+        left -= batch;
     }
 }
 
