@@ -216,7 +216,13 @@ static struct mesh *draft_image(struct draft *draft, struct err *err)
     }
     memset(image + sizeof *h, 0, h->offset[0] - sizeof *h);
     mesh_image_seal(image);
-    return mesh_over(image, err);
+    struct mesh *mesh = mesh_over(image, err);
+
+    if (mesh != NULL && mesh_directory_make(mesh, err)) {
+        mesh_unref(mesh);
+        mesh = NULL;
+    }
+    return mesh;
 }
 
 static enum err_code options_check(const struct polygon_soup *soup,
@@ -280,6 +286,7 @@ void mesh_unref(struct mesh *mesh)
         return;
     if (mesh->release != NULL)
         mesh->release(mesh->context);
+    free(mesh->directory.nodes);
     free(mesh->own);
     free(mesh);
 }
@@ -324,7 +331,8 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     out->nodes = h->count[MESH_NODES];
     out->leaves = (3 * out->nodes + 1) / 4;
     out->polygons = h->count[MESH_POLYGONS];
-    out->bytes = h->bytes + sizeof *mesh;
+    out->bytes = h->bytes + sizeof *mesh +
+                 (uint64_t)mesh->directory.side * mesh->directory.side * sizeof(uint32_t);
     out->depth = h->depth;
     out->average_tests =
         area > 0 ? tests_below(mesh, mesh->nodes, &h->root) / area : mesh->nodes[0].count;

@@ -98,6 +98,14 @@ struct mesh_header {
     uint64_t checksum; /* FNV-1a of the header before it */
 };
 
+/* Where vertical questions begin (mesh_directory.c). */
+struct mesh_directory {
+    uint32_t *nodes;    /* [side][side], row 0 at the root's y_min */
+    uint32_t side;      /* a power of two */
+    struct vec2 scale;  /* cells a metre */
+    struct vec2 margin; /* in cells: points so near to a cell's border begin at the root */
+};
+
 struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
@@ -107,6 +115,7 @@ struct mesh {
     const uint32_t *corners;
     const uint32_t *leaf_refs;
     const struct vec3 *vertices;
+    struct mesh_directory directory;
     void *own;                      /* the image when it is ours */
     void (*release)(void *context); /* else this gives it back */
     void *context;
@@ -198,7 +207,11 @@ bool mesh_header_lay_out(struct mesh_header *header);
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
 
-/* A mesh over an image that is our own (aligned, from aligned_alloc); takes it, unless NULL. */
+/* ERR_NO_MEMORY. The nodes are checked or our own. */
+enum err_code mesh_directory_make(struct mesh *mesh, struct err *err);
+
+/* A mesh without directory over an image that is our own (aligned, from aligned_alloc); takes it,
+ * unless NULL. */
 struct mesh *mesh_over(void *image, struct err *err);
 
 #endif

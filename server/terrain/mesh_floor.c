@@ -1,10 +1,10 @@
 /*
  * What stands above and below a point (Q, "Accessing Terrain Data").
  *
- * The point is turned into the mesh's frame; two comparisons a level lead to its leaf; each floor
- * in the list is asked for its box, its edge lines, its height. A point within `near` of a cut is
- * looked up on both sides of it: leaf lists leave out floors that only touch their leaf, which is
- * what makes cuts through vertices worth making.
+ * The point is turned into the mesh's frame; the directory and then two comparisons a level lead to
+ * its leaf; each floor in the list is asked for its box, its edge lines, its height. A point within
+ * `near` of a cut is looked up on both sides of it: leaf lists leave out floors that only touch
+ * their leaf, which is what makes cuts through vertices worth making.
  *
  * Edges are inclusive by the slack (mesh_data.h), so a point on an edge, a vertex or the outer
  * border always has the floor. A height that the slack has led beyond the polygon is held between
@@ -102,16 +102,36 @@ static void scan_near_cuts(struct column *c, uint32_t at)
     }
 }
 
+/* From where to go down: the node of the point's cell, or the root, or NULL outside of the root. */
+static inline const struct mesh_node *column_node(const struct column *c)
+{
+    const struct mesh_directory *d = &c->mesh->directory;
+    const struct box2 *root = &c->mesh->header->root;
+    double x = (c->x - root->x_min) * d->scale.x, y = (c->y - root->y_min) * d->scale.y;
+    double near = c->mesh->header->near;
+
+    if (x >= 0 && x < d->side && y >= 0 && y < d->side) {
+        uint32_t col = (uint32_t)x, row = (uint32_t)y;
+
+        x -= col;
+        y -= row;
+        if (x >= d->margin.x && x <= 1 - d->margin.x && y >= d->margin.y && y <= 1 - d->margin.y)
+            return c->mesh->nodes + d->nodes[(size_t)row * d->side + col];
+    }
+    return c->x >= root->x_min - near && c->x <= root->x_max + near && c->y >= root->y_min - near &&
+                   c->y <= root->y_max + near
+               ? c->mesh->nodes
+               : NULL;
+}
+
 static void column_scan(struct column *c)
 {
-    const struct mesh_header *h = c->mesh->header;
-    const struct mesh_node *n = c->mesh->nodes;
-    double near = h->near;
+    const struct mesh_node *n = column_node(c);
+    double near = c->mesh->header->near;
 
     c->best = -INFINITY;
     c->polygon = NO_POLYGON;
-    if (!(c->x >= h->root.x_min - near && c->x <= h->root.x_max + near &&
-          c->y >= h->root.y_min - near && c->y <= h->root.y_max + near))
+    if (n == NULL)
         return;
     while (n->count == MESH_NODE_INNER) {
         double dx = c->x - n->as.cut.x, dy = c->y - n->as.cut.y;

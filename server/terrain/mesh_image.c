@@ -272,7 +272,7 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
         return NULL;
     if (is_borrowed)
         mesh->own = NULL;
-    if (nodes_check(mesh, err) || arrays_check(mesh, err)) {
+    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_directory_make(mesh, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }
