@@ -127,6 +127,7 @@ struct terrain {
 
 struct contestant {
     const char *name;
+    const char *package; /* of a peer */
     void (*floors)(const void *scene, const float *points, size_t count, float *heights);
     void (*destroy)(void *scene);
     void *scene; /* NULL: absent */
@@ -182,9 +183,10 @@ static void qota_create(struct contestant *c, struct terrain *terrain, enum mesh
 }
 
 static void peer_create(struct contestant *c, const struct terrain *terrain,
-                        const struct peer *peer, const char *name)
+                        const struct peer *peer, const char *name, const char *package)
 {
     c->name = name;
+    c->package = package;
     if (peer == NULL)
         return;
     c->name = peer->name();
@@ -363,9 +365,8 @@ static void table_print(const struct contestant *c, const struct agreement *a)
         double hit = c[k].times[0][ROUNDS / 2], miss = c[k].times[1][ROUNDS / 2];
 
         if (c[k].scene == NULL) {
-            printf("  %-24s skipped: lib%s-dev is not installed (sh deploy/install-deps.sh bench)"
-                   "\n",
-                   c[k].name, c[k].name);
+            printf("  %-24s skipped: %s is not installed (sh deploy/install-deps.sh bench)\n",
+                   c[k].name, c[k].package);
             continue;
         }
         printf("  %-24s %7.1f ns %6.1f %6.1f %8.1f ns %6.1f %6.1f   ", c[k].name, 1e9 * hit,
@@ -375,6 +376,13 @@ static void table_print(const struct contestant *c, const struct agreement *a)
             printf("%.1g m, %llu, %llu", a[k].largest, (unsigned long long)a[k].at_edges / ROUNDS,
                    (unsigned long long)a[k].wrong / ROUNDS);
         printf("\n");
+    }
+    for (int k = CONTESTANTS - 2; k < CONTESTANTS; k++) {
+        struct mesh_stats stats;
+
+        mesh_stats(c[k].scene, &stats);
+        printf("  %s: %llu nodes, %.1f MB, %.1f tests on average\n", c[k].name,
+               (unsigned long long)stats.nodes, 1e-6 * (double)stats.bytes, stats.average_tests);
     }
 }
 
@@ -387,8 +395,8 @@ static bool terrain_race(struct terrain *t, const char *name)
     bool is_good = true;
 
     terrain_prepare(t);
-    peer_create(&c[0], t, &peer_bullet, "bullet");
-    peer_create(&c[1], t, &peer_embree, "embree");
+    peer_create(&c[0], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
+    peer_create(&c[1], t, &peer_embree, "Embree", "libembree-dev");
     qota_create(&c[2], t, MESH_CUTS_EQUAL);
     qota_create(&c[3], t, MESH_CUTS_CHOSEN);
     for (int list = 0; list < LISTS; list++)
