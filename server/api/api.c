@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+enum { POLYGON_CORNERS_MEAN_MAX = 4 }; /* as in polygon_limits_default */
+
 void api_limits_init(struct api_limits *limits)
 {
     *limits = (struct api_limits){
@@ -21,6 +23,7 @@ void api_limits_init(struct api_limits *limits)
         .batch_ms_max = 30000,
         .uploads_bytes_max = (uint64_t)2 << 30,
         .raster = raster_limits_default,
+        .polygon = polygon_limits_default,
         .world = world_limits_default,
         .http = http_limits_default,
     };
@@ -36,6 +39,8 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     for (size_t i = 0; i < api_route_count; i++)
         routes[i] = api_routes[i].http;
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
+    api->limits.polygon.corners_max = api->limits.polygon.vertices_max =
+        POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
     api->route_count = api_route_count;
     atomic_store(&api->server, NULL);
     atomic_store(&api->upload_bytes, 0);

@@ -5,6 +5,7 @@
 #define KOTA_API_API_H
 
 #include "api/auth.h"
+#include "formats/polygon_file.h"
 #include "formats/raster.h"
 #include "http/http.h"
 #include "world/world.h"
@@ -22,6 +23,7 @@ struct api_limits {
     uint64_t batch_ms_max;      /* what one batch may take, 30,000 */
     uint64_t uploads_bytes_max; /* of fields that are built and not yet published, 2 GiB */
     struct raster_limits raster;
+    struct polygon_limits polygon;
     struct world_limits world;
     struct http_limits http;
 };
@@ -39,7 +41,7 @@ struct api {
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */
     _Atomic int state;                    /* enum api_state */
-    _Atomic uint64_t upload_bytes;        /* of fields that are not yet published */
+    _Atomic uint64_t upload_bytes;        /* of layers that are not yet published */
     struct timespec started;              /* CLOCK_MONOTONIC */
 };
 

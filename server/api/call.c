@@ -209,9 +209,17 @@ enum err_code call_pace_rays(struct call *call, const struct layer_choice *choic
     uint64_t samples = 0;
 
     for (size_t i = 0; i < choice->count; i++) {
-        const struct heightfield_spec *spec = heightfield_spec(choice->layers[i]->field);
+        const struct layer *layer = choice->layers[i];
 
-        samples += (uint64_t)spec->cols + spec->rows;
+        if (layer->kind == LAYER_MESH) { /* the leaves along one side, and what is in them */
+            const struct mesh_stats *stats = &layer->mesh_stats;
+
+            samples += (uint64_t)(2 * sqrt((double)stats->leaves) * stats->average_tests);
+        } else {
+            const struct heightfield_spec *spec = heightfield_spec(layer->field);
+
+            samples += (uint64_t)spec->cols + spec->rows;
+        }
     }
     if (samples > LOOP_RAY_SAMPLES_MAX && call->request && http_request_may_move(call->request))
         return move(call, err);

@@ -78,6 +78,8 @@ static const struct option options[] = {
      "of an uploaded raster (134217728)"},
     {"max-uploads", OPTION_COUNT, FIELD(limits.uploads_bytes_max), 1, (uint64_t)1 << 50, "BYTES",
      "of layers that are built at once; a single one always may (2147483648)"},
+    {"max-polygons", OPTION_COUNT, FIELD(limits.polygon.polygons_max), 1, UINT32_MAX - 1, "N",
+     "of an uploaded mesh (2000000); four times as many vertices and corners"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
      "in the world (1000)"},
     {"max-world-bytes", OPTION_COUNT, FIELD(limits.world.bytes_max), MIB, (uint64_t)1 << 50,

@@ -85,8 +85,8 @@ static void encode_contact(struct json_writer *w, const char *key, const struct 
     json_number(w, contact->slope_deg);
     json_key(w, "layer");
     json_string(w, contact->layer->id);
-    json_key(w, "cell");
-    shape_cell(w, contact->cell);
+    shape_cell_on(w, contact->layer, contact->cell);
+    shape_polygon_on(w, contact->layer, contact->polygon);
     json_end_object(w);
 }
 

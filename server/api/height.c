@@ -4,7 +4,7 @@
  * POST …/height  binary: x y  ->  height (NaN: none)
  *
  * One point is asked by one function in all three forms, so a batch gives what its items would
- * give.
+ * give. A locale of meshes alone answers with its topmost ground; cell is null there.
  */
 #include "api/calls.h"
 
@@ -16,10 +16,15 @@
 enum { FIELD_HEIGHT = 1, FIELD_NORMAL = 2, FIELD_CELL = 4 };
 
 struct height_options {
-    const struct layer *layer;
+    struct layer_choice ground;
     enum interpolation interpolation;
     unsigned fields;
 };
+
+static bool is_mesh(const struct height_options *options)
+{
+    return options->ground.layers[0]->kind == LAYER_MESH;
+}
 
 static enum err_code decode_options(struct call *call, struct height_options *out, struct err *err)
 {
@@ -28,21 +33,25 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
     out->fields = FIELD_HEIGHT;
     if (option_interpolation(call, &out->interpolation, err) ||
         option_words(call, "fields", fields, &out->fields, err) ||
-        option_choose_field(call, &out->layer, err))
+        option_choose_ground(call, &out->ground, err))
         return err->code;
+    if (is_mesh(out) && out->interpolation != INTERPOLATION_TRIANGLE) {
+        err_set(err, ERR_UNPROCESSABLE, "polygons have no samples: interp=triangle alone");
+        return err_at(err, "interp");
+    }
     return ERR_OK;
 }
 
-static void ask(const struct call *call, const struct height_options *options, struct vec2 at,
-                struct ground_point *out)
+static void ask(const struct height_options *options, struct vec2 at, struct ground_point *out)
 {
-    heightfield_height(options->layer->field, at, options->interpolation, out);
-    if (vec3_dot(out->normal, call->locale->manifest.gravity) > 0)
-        out->normal = vec3_opposite(out->normal);
+    locale_height(&options->ground, at, options->interpolation, out);
 }
 
-static void encode(struct json_writer *w, unsigned fields, const struct ground_point *ground)
+static void encode(struct json_writer *w, const struct height_options *options,
+                   const struct ground_point *ground)
 {
+    unsigned fields = options->fields;
+
     json_key(w, "status");
     json_string(w, shape_ground_status(ground->status));
     json_key(w, "height");
@@ -56,7 +65,7 @@ static void encode(struct json_writer *w, unsigned fields, const struct ground_p
     }
     if (fields & FIELD_CELL) {
         json_key(w, "cell");
-        if (ground->status != GROUND_OUTSIDE)
+        if (ground->status != GROUND_OUTSIDE && !is_mesh(options))
             shape_cell(w, ground->cell);
         else
             json_null(w);
@@ -80,9 +89,9 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     }
     if (decode_options(call, &options, err))
         return err->code;
-    ask(call, &options, at, &ground);
+    ask(&options, at, &ground);
     call_begin_answer(call);
-    encode(&call->out, options.fields, &ground);
+    encode(&call->out, &options, &ground);
     json_end_object(&call->out);
     return ERR_OK;
 }
@@ -102,7 +111,7 @@ static enum err_code height_binary(struct call *call, struct err *err)
 
         if (batch_read(&batch, i, 2, false, in, err))
             return err->code;
-        ask(call, &options, (struct vec2){in[0] + batch.base[0], in[1] + batch.base[1]}, &ground);
+        ask(&options, (struct vec2){in[0] + batch.base[0], in[1] + batch.base[1]}, &ground);
         height = ground.status == GROUND_OK ? ground.height_m - batch.base[2] : NAN;
         batch_write(&batch, i, 1, &height);
     }
@@ -130,9 +139,9 @@ enum err_code height_post_answer(struct call *call, struct err *err)
 
         if (json_get_vec2(point, &at, err))
             return err_at(err, "/points/%zu", i);
-        ask(call, &options, at, &ground);
+        ask(&options, at, &ground);
         json_begin_object(&call->out);
-        encode(&call->out, options.fields, &ground);
+        encode(&call->out, &options, &ground);
         json_end_object(&call->out);
     }
     call_end_results(call);

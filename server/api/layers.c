@@ -1,10 +1,13 @@
 /*
  * PUT    …/layers/{layer}?spacing=sx,sy&origin=x,y&height_scale=&height_offset=&flip_y=&nodata=
  *        image/png, application/vnd.kota.f32 (cols, rows), .hgt, .asc  ->  201 or 200 Locale
+ * PUT    …/layers/{layer}?role=ground|ceiling&up=z|y&scale=&frame=cartesian
+ *        model/obj, model/gltf-binary, …  ->  201 or 200 Locale with import:{kept,split,dropped}
  * DELETE …/layers/{layer}        ->  204
- * GET    …/layers/{layer}/stats  ->  {"tiles","samples","bytes","levels"}
+ * GET    …/layers/{layer}/stats  ->  heightfield: {"tiles","samples","bytes","levels"};
+ *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests"}
  *
- * An upload is decoded on a worker; only the finished heightfield goes to the writer.
+ * An upload is decoded, and a mesh built, on a worker; only the finished layer goes to the writer.
  */
 #include "api/calls.h"
 
@@ -16,31 +19,37 @@
 
 enum { MEDIA_TYPE_BYTES_MAX = 64 };
 
-static enum err_code decode_format(struct call *call, enum raster_format *out, struct err *err)
+/* application/octet-stream says nothing: its format stands in the query. */
+static enum err_code decode_format(struct call *call, struct upload_format *out, struct err *err)
 {
-    static const char *const words[] = {"png", "f32", "hgt", "asc", NULL};
-    static const enum raster_format formats[] = {RASTER_PNG, RASTER_F32, RASTER_HGT, RASTER_ASC};
+    static const char *const words[] = {"png",  "f32", "hgt", "asc", "obj", "glb",
+                                        "gltf", "ply", "stl", "ac",  "dae", NULL};
     char media_type[MEDIA_TYPE_BYTES_MAX] = "";
+    struct upload_format told = {.kind = LAYER_HEIGHTFIELD};
     int word = -1;
 
     if (option_word(call, "format", words, &word, err))
         return err->code;
+    if (word >= 0)
+        upload_format_of_word(words[word], &told);
     if (call->media_type.length > 0)
         span_copy(call->media_type, media_type, sizeof media_type);
     if (strcmp(media_type, "application/octet-stream") == 0) {
-        if (word >= 0) {
-            *out = formats[word];
-            return ERR_OK;
-        }
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "application/octet-stream needs format=png, f32, hgt or asc");
+        *out = told;
+        return word >= 0 ? ERR_OK
+                         : err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                                   "application/octet-stream needs format=png, f32, hgt, asc, obj, "
+                                   "glb, gltf, ply, stl, ac or dae");
     }
-    if (!raster_format_of_media_type(media_type, out))
+    if (!upload_format_of_media_type(media_type, out))
         return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "a layer is image/png, application/vnd.kota.f32, application/vnd.kota.hgt "
-                       "or application/vnd.kota.asc, not \"%s\"",
+                       "a layer is image/png, application/vnd.kota.f32, application/vnd.kota.hgt, "
+                       "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, "
+                       "model/ply, model/stl, application/x-ac3d or model/vnd.collada+xml, not "
+                       "\"%s\"",
                        media_type);
-    if (word >= 0 && formats[word] != *out) {
+    if (word >= 0 &&
+        (told.kind != out->kind || told.raster != out->raster || told.polygon != out->polygon)) {
         err_set(err, ERR_BAD_INPUT, "format=%s contradicts the media type %s", words[word],
                 media_type);
         return err_at(err, "format");
@@ -48,25 +57,35 @@ static enum err_code decode_format(struct call *call, enum raster_format *out, s
     return ERR_OK;
 }
 
+/* The options of this kind of layer, and `format`. */
+static enum err_code open_query(struct call *call, enum layer_kind kind, struct err *err)
+{
+    const char *names[CALL_QUERY_MAX] = {"format"};
+    const char *const *of_kind = upload_names(kind);
+
+    for (size_t i = 0; of_kind[i]; i++)
+        names[i + 1] = of_kind[i];
+    return options_open_query(call, names, err);
+}
+
 enum err_code layer_put_answer(struct call *call, struct err *err)
 {
-    static const char *const names[] = {"spacing", "origin", "height_scale", "height_offset",
-                                        "flip_y",  "nodata", "cols",         "rows",
-                                        "format",  NULL};
     struct world_change change = {.kind = WORLD_PUT_LAYER};
-    enum raster_format format;
+    struct upload_format format;
     struct upload upload;
+    struct uploaded uploaded;
 
     if (write_layer_id(call, ERR_BAD_INPUT, change.layer_id, err) ||
-        options_open_query(call, names, err) || decode_format(call, &format, err) ||
+        decode_format(call, &format, err) || open_query(call, format.kind, err) ||
         upload_decode(call, format, false, &upload, err))
         return err->code;
-    change.field = upload_heightfield(call->api, format, call->body.at, call->body.length, &upload,
-                                      call->locale->manifest.triangulation, err);
-    if (!change.field)
+    if (upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
+                     &call->locale->manifest, &uploaded, err))
         return err->code;
+    change.layer = uploaded.layer;
     memcpy(change.locale_id, call->locale->id, sizeof change.locale_id);
-    return write_submit(call, &change, err);
+    return write_submit(call, &change, format.kind == LAYER_MESH ? &uploaded.import : NULL,
+                        uploaded.charge, err);
 }
 API_HANDLER(layer_put, 2, CALL_NEEDS_LOCALE)
 
@@ -78,14 +97,43 @@ enum err_code layer_delete_answer(struct call *call, struct err *err)
         options_open_query(call, NULL, err))
         return err->code;
     memcpy(change.locale_id, call->locale->id, sizeof change.locale_id);
-    return write_submit(call, &change, err);
+    return write_submit(call, &change, NULL, 0, err);
 }
 API_HANDLER(layer_delete, 2, CALL_NEEDS_LOCALE)
+
+static void put(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_integer(w, value);
+}
+
+static void stats_of_field(struct json_writer *w, const struct layer *layer)
+{
+    struct heightfield_stats stats;
+
+    heightfield_stats(layer->field, &stats);
+    put(w, "tiles", stats.tiles);
+    put(w, "samples", stats.samples);
+    put(w, "bytes", stats.bytes);
+    put(w, "levels", stats.levels);
+}
+
+static void stats_of_mesh(struct json_writer *w, const struct layer *layer)
+{
+    const struct mesh_stats *stats = &layer->mesh_stats;
+
+    put(w, "nodes", stats->nodes);
+    put(w, "leaves", stats->leaves);
+    put(w, "depth", stats->depth);
+    put(w, "polygons", stats->polygons);
+    put(w, "bytes", stats->bytes);
+    json_key(w, "average_tests");
+    json_number(w, stats->average_tests);
+}
 
 enum err_code layer_stats_get_answer(struct call *call, struct err *err)
 {
     struct json_writer *w = &call->out;
-    struct heightfield_stats stats;
     char id[WORLD_ID_MAX + 1];
     const struct layer *layer;
 
@@ -95,18 +143,13 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
     if (!layer)
         return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", id,
                        call->locale->id);
-    heightfield_stats(layer->field, &stats);
     call_begin_answer(call);
     json_key(w, "layer");
     json_string(w, layer->id);
-    json_key(w, "tiles");
-    json_integer(w, stats.tiles);
-    json_key(w, "samples");
-    json_integer(w, stats.samples);
-    json_key(w, "bytes");
-    json_integer(w, stats.bytes);
-    json_key(w, "levels");
-    json_integer(w, stats.levels);
+    if (layer->kind == LAYER_MESH)
+        stats_of_mesh(w, layer);
+    else
+        stats_of_field(w, layer);
     json_end_object(w);
     return ERR_OK;
 }

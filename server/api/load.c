@@ -13,6 +13,7 @@
 #include "api/manifest.h"
 #include "api/options.h"
 #include "api/upload.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -141,7 +142,7 @@ struct layer_source {
     const char *path;      /* the file */
     struct call *options;  /* query or JSON that say how to read it */
     bool flips_by_default; /* .hgt and .asc on the command line */
-    enum triangulation triangulation;
+    const struct locale_manifest *manifest;
 };
 
 static bool hgt_spacing(const char *path, size_t length, struct upload *upload)
@@ -158,39 +159,59 @@ static bool hgt_spacing(const char *path, size_t length, struct upload *upload)
     return true;
 }
 
-static struct heightfield *layer_read(struct api *api, const struct layer_source *source,
-                                      struct err *err)
+static uint64_t file_bytes_max(const struct api *api, enum layer_kind kind)
 {
-    uint64_t bytes_max = api->limits.raster.samples_max * 16 + 65536;
-    struct heightfield *field = NULL;
-    enum raster_format format;
-    struct upload upload;
-    struct bytes file;
+    return kind == LAYER_MESH ? POLYGON_FILE_BYTES_MAX
+                              : api->limits.raster.samples_max * 16 + 65536;
+}
 
-    if (!raster_format_of_name(source->path, &format)) {
-        err_set(err, ERR_BAD_INPUT, "%.100s ends in none of .png .f32 .hgt .asc",
-                base_name(source->path));
+static enum err_code format_of_name(const char *path, struct upload_format *out, struct err *err)
+{
+    if (upload_format_of_name(path, out))
+        return ERR_OK;
+    return err_set(err, ERR_BAD_INPUT,
+                   "%.100s ends in none of .png .f32 .hgt .asc .obj .glb .gltf .ply .stl .ac .dae",
+                   base_name(path));
+}
+
+static void say_import(const char *path, const struct mesh_import *import)
+{
+    if (import->split > 0 || import->dropped > 0)
+        log_info("%s: %llu polygons kept, %llu split, %llu dropped", path,
+                 (unsigned long long)import->kept, (unsigned long long)import->split,
+                 (unsigned long long)import->dropped);
+}
+
+static struct layer *layer_read(struct api *api, const char *id, const struct layer_source *source,
+                                struct err *err)
+{
+    struct upload_format format;
+    struct upload upload;
+    struct uploaded uploaded;
+    struct bytes file;
+    bool is_hgt, is_asc;
+
+    if (format_of_name(source->path, &format, err))
         return NULL;
-    }
-    if (upload_decode(source->options, format,
-                      source->flips_by_default && (format == RASTER_HGT || format == RASTER_ASC),
+    is_hgt = format.kind == LAYER_HEIGHTFIELD && format.raster == RASTER_HGT;
+    is_asc = format.kind == LAYER_HEIGHTFIELD && format.raster == RASTER_ASC;
+    if (upload_decode(source->options, format, source->flips_by_default && (is_hgt || is_asc),
                       &upload, err))
         return NULL;
-    if (file_read(source->path, bytes_max, &file, err)) {
+    if (file_read(source->path, file_bytes_max(api, format.kind), &file, err)) {
         err_in_file(err, base_name(source->path));
         free(file.at);
         return NULL;
     }
-    if (format == RASTER_HGT && !upload.has_spacing)
+    if (is_hgt && !upload.has_spacing)
         hgt_spacing(source->path, file.length, &upload);
-    field =
-        upload_heightfield(api, format, file.at, file.length, &upload, source->triangulation, err);
-    if (field)
-        upload_release(api, upload_charge(field)); /* one after the other: nothing to bound */
-    else
+    if (upload_layer(api, id, file.at, file.length, &upload, source->manifest, &uploaded, err))
         err_in_file(err, base_name(source->path));
+    else
+        upload_release(api, uploaded.charge); /* one after the other: nothing to bound */
+    say_import(source->path, &uploaded.import);
     free(file.at);
-    return field;
+    return uploaded.layer;
 }
 
 static enum err_code put_layer(struct api *api, const char *locale_id, const char *layer_id,
@@ -200,8 +221,8 @@ static enum err_code put_layer(struct api *api, const char *locale_id, const cha
 
     snprintf(change.locale_id, sizeof change.locale_id, "%s", locale_id);
     snprintf(change.layer_id, sizeof change.layer_id, "%s", layer_id);
-    change.field = layer_read(api, source, err);
-    return change.field ? world_apply(api->world, &change, err) : err->code;
+    change.layer = layer_read(api, layer_id, source, err);
+    return change.layer ? world_apply(api->world, &change, err) : err->code;
 }
 
 /* ---- FILE?options ------------------------------------------------------------------------------
@@ -235,10 +256,13 @@ static struct span percent_decode(char *text, size_t length)
 }
 
 /* Splits a query in place; the call borrows it. */
-static enum err_code query_split(char *query, struct call *call, struct err *err)
+static enum err_code query_split(char *query, const char *path, struct call *call, struct err *err)
 {
+    struct upload_format format;
     char *save = NULL;
 
+    if (format_of_name(path, &format, err))
+        return err->code;
     for (char *item = strtok_r(query, "&", &save); item; item = strtok_r(NULL, "&", &save)) {
         char *equals = strchr(item, '=');
         size_t length = equals ? (size_t)(equals - item) : strlen(item);
@@ -250,7 +274,7 @@ static enum err_code query_split(char *query, struct call *call, struct err *err
         q->name = percent_decode(item, length);
         call->query_count++;
     }
-    return options_open_query(call, upload_names, err);
+    return options_open_query(call, upload_names(format.kind), err);
 }
 
 /* The base name without its ending, what no id may hold turned into '-'. */
@@ -302,10 +326,10 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err)
     if (query)
         *query++ = '\0';
     source.path = path;
-    source.triangulation = manifest.triangulation;
+    source.manifest = &manifest;
     clean_id(path, id);
     snprintf(manifest.title, sizeof manifest.title, "%.200s", base_name(path));
-    if ((query && query_split(query, &call, err)) || put_locale(api, id, &manifest, err) ||
+    if ((query && query_split(query, path, &call, err)) || put_locale(api, id, &manifest, err) ||
         put_layer(api, id, "ground", &source, err))
         err_in(err, argument);
     free(path);
@@ -334,19 +358,32 @@ static enum err_code path_below(const char *folder, const char *file, char out[s
     return ERR_OK;
 }
 
+/* The members are id, file and the options of the file's kind. */
+static enum err_code check_members(const cJSON *json, struct err *err)
+{
+    const char *names[CALL_QUERY_MAX] = {"id", "file"};
+    const cJSON *file = json_member(json, "file");
+    struct upload_format format = {.kind = LAYER_HEIGHTFIELD};
+    const char *const *of_kind;
+
+    if (cJSON_IsString(file))
+        upload_format_of_name(file->valuestring, &format);
+    of_kind = upload_names(format.kind);
+    for (size_t i = 0; of_kind[i]; i++)
+        names[i + 2] = of_kind[i];
+    return json_only_members(json, names, "", err);
+}
+
 static enum err_code load_layer(struct api *api, const char *folder, const char *locale_id,
                                 const cJSON *siblings, const cJSON *json,
-                                enum triangulation triangulation, struct err *err)
+                                const struct locale_manifest *manifest, struct err *err)
 {
-    static const char *const members[] = {"id",           "file",          "spacing", "origin",
-                                          "height_scale", "height_offset", "flip_y",  "nodata",
-                                          "cols",         "rows",          NULL};
     struct call call = call_for_options(api);
-    struct layer_source source = {.options = &call, .triangulation = triangulation};
+    struct layer_source source = {.options = &call, .manifest = manifest};
     const char *id, *file;
     char path[PATH_MAX];
 
-    if (json_only_members(json, members, "", err))
+    if (check_members(json, err))
         return err->code;
     if (json_get_string(json_member(json, "id"), &id, err))
         return err_at(err, "/id");
@@ -372,7 +409,7 @@ static enum err_code load_layer(struct api *api, const char *folder, const char 
 }
 
 static enum err_code load_layers(struct api *api, const char *folder, const char *locale_id,
-                                 const cJSON *json, enum triangulation triangulation,
+                                 const cJSON *json, const struct locale_manifest *manifest,
                                  struct err *err)
 {
     const cJSON *layers = json_given(json, "layers");
@@ -385,7 +422,7 @@ static enum err_code load_layers(struct api *api, const char *folder, const char
     for (const cJSON *layer = layers ? layers->child : NULL; layer; layer = layer->next, i++) {
         char pointer[sizeof err->pointer];
 
-        if (load_layer(api, folder, locale_id, layers->child, layer, triangulation, err) == ERR_OK)
+        if (load_layer(api, folder, locale_id, layers->child, layer, manifest, err) == ERR_OK)
             continue;
         snprintf(pointer, sizeof pointer, "%s", err->pointer);
         return err_at(err, "/layers/%zu%s%.60s", i,
@@ -414,7 +451,7 @@ static enum err_code load_locale(struct api *api, const char *folder, const char
              json_only_members(json, members, "", err) == ERR_OK &&
              manifest_decode(json, &manifest, err) == ERR_OK &&
              put_locale(api, id, &manifest, err) == ERR_OK)
-        load_layers(api, folder, id, json, manifest.triangulation, err);
+        load_layers(api, folder, id, json, &manifest, err);
     cJSON_Delete(json);
     free(text.at);
     return err->code == ERR_OK ? ERR_OK : err_in(err, file);

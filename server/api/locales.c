@@ -9,6 +9,7 @@
 #include "api/manifest.h"
 #include "api/options.h"
 #include "api/shape.h"
+#include "api/upload.h"
 #include "api/write.h"
 
 enum err_code locales_get_answer(struct call *call, struct err *err)
@@ -21,7 +22,7 @@ enum err_code locales_get_answer(struct call *call, struct err *err)
     json_key(w, "locales");
     json_begin_array(w);
     for (size_t i = 0; i < call->snapshot->locale_count; i++)
-        shape_locale(w, call->snapshot->locales[i]);
+        shape_locale(w, call->snapshot->locales[i], NULL);
     json_end_array(w);
     json_end_object(w);
     return ERR_OK;
@@ -32,15 +33,35 @@ enum err_code locale_get_answer(struct call *call, struct err *err)
 {
     if (options_open_query(call, NULL, err))
         return err->code;
-    shape_locale(&call->out, call->locale);
+    shape_locale(&call->out, call->locale, NULL);
     return ERR_OK;
 }
 API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)
+
+/* Another gravity needs other meshes: they are built here, on a worker, not by the writer. */
+static enum err_code prepare_meshes(struct call *call, struct world_change *change,
+                                    uint64_t *charge, struct err *err)
+{
+    const struct locale *now = snapshot_locale(call->snapshot, change->locale_id);
+
+    *charge = 0;
+    if (!now || !locale_needs_build(now, &change->manifest))
+        return ERR_OK;
+    if (upload_charge(call->api, now->memory_bytes, err))
+        return err->code;
+    change->prepared = locale_next(now, &change->manifest, NULL, NULL, NULL, err);
+    if (change->prepared)
+        *charge = now->memory_bytes;
+    else
+        upload_release(call->api, now->memory_bytes);
+    return err->code;
+}
 
 enum err_code locale_put_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.kind = WORLD_PUT_LOCALE};
     struct span id = call->params[0];
+    uint64_t charge;
 
     if (!world_id_is_valid(id.at, id.length) ||
         !span_copy(id, change.locale_id, sizeof change.locale_id))
@@ -49,9 +70,10 @@ enum err_code locale_put_answer(struct call *call, struct err *err)
                        (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
                        id.at ? id.at : "", WORLD_ID_MAX);
     if (options_open_json(call, manifest_members, NULL, err) ||
-        manifest_decode(call->json, &change.manifest, err))
+        manifest_decode(call->json, &change.manifest, err) ||
+        prepare_meshes(call, &change, &charge, err))
         return err->code;
-    return write_submit(call, &change, err);
+    return write_submit(call, &change, NULL, charge, err);
 }
 API_HANDLER(locale_put, 1, CALL_NEEDS_NOTHING)
 
@@ -62,6 +84,6 @@ enum err_code locale_delete_answer(struct call *call, struct err *err)
     if (options_open_query(call, NULL, err))
         return err->code;
     span_copy(call->params[0], change.locale_id, sizeof change.locale_id);
-    return write_submit(call, &change, err);
+    return write_submit(call, &change, NULL, 0, err);
 }
 API_HANDLER(locale_delete, 1, CALL_NEEDS_LOCALE)

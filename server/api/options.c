@@ -311,6 +311,15 @@ enum err_code option_choose(struct call *call, struct layer_choice *out, struct 
     return locale_choose(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
 }
 
+enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
+{
+    char layer[WORLD_ID_MAX + 1];
+
+    if (option_layer(call, layer, err))
+        return err->code;
+    return locale_choose_ground(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+}
+
 enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err)
 {
     char layer[WORLD_ID_MAX + 1];

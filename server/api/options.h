@@ -43,8 +43,9 @@ enum err_code option_words(struct call *call, const char *name, const char *cons
  */
 enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1], struct err *err);
 
-/* `layer` and locale_choose, or locale_choose_field. */
+/* `layer` and locale_choose, locale_choose_ground or locale_choose_field. */
 enum err_code option_choose(struct call *call, struct layer_choice *out, struct err *err);
+enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err);
 enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err);
 
 /* interp= and its default, the triangle. */

@@ -4,7 +4,7 @@
  *         or   {"inverse_view_projection":[16],"depth":"gl|d3d",…}
  *   ->  {"locale","revision","status":"hit|miss","hit":Hit|null,"tile":Tile|null}
  *
- * The tile is the logical one of the layer that was hit (text P).
+ * The tile is the logical one of the heightfield that was hit (text P); a mesh has none.
  */
 #include "api/calls.h"
 
@@ -116,7 +116,7 @@ static void encode(struct call *call, const struct locale_hit *hit, uint32_t til
         json_null(w);
     }
     json_key(w, "tile");
-    if (hit) {
+    if (hit && hit->layer->kind == LAYER_HEIGHTFIELD) {
         pick_logical_tile(hit->layer->field, hit->at.cell, tile_side, &tile);
         encode_tile(w, &tile);
     } else {

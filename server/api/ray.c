@@ -1,10 +1,12 @@
 /*
  * POST …/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any","trace","layer"}
- *   ->  results: {"status":"hit|miss|invalid","t","point","normal","layer","cell","triangle"}
+ *   ->  results: {"status":"hit|miss|invalid","t","point","normal","layer","cell","triangle",
+ *                 "polygon"}
  * POST …/ray  binary: ox oy oz dx dy dz t_max  ->  t nx ny nz (t = +inf: miss; NaN: invalid)
  *
  * A ray that cannot be (no direction, negative t_max) is an item of status invalid; what is no ray
- * at all refuses the request. A trace explains one ray: the boxes and cells it visited, bounded.
+ * at all refuses the request. A trace explains one ray: the boxes and cells it visited in
+ * heightfields, bounded.
  */
 #include "api/calls.h"
 

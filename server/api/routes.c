@@ -34,7 +34,7 @@ enum { KIB = 1024 };
 const struct api_route api_routes[] = {
     READ_ON_WORKER("/v1/locales", locales_get),
     READ(LOCALE, locale_get),
-    WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_LOOP, 64 * KIB),
+    WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB),
     WRITE(METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB),
     WRITE(METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0),
     WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),

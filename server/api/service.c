@@ -62,6 +62,9 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "queued_changes_max", limits->world.queue_max);
     put(w, "raster_samples_max", limits->raster.samples_max);
     put(w, "raster_side_max", limits->raster.side_max);
+    put(w, "polygons_max", limits->polygon.polygons_max);
+    put(w, "polygon_corners_max", limits->polygon.corners_max);
+    put(w, "polygon_vertices_max", limits->polygon.vertices_max);
     limits_of_http(w, &limits->http);
     json_end_object(w);
     return ERR_OK;
@@ -75,6 +78,9 @@ static void stats_of_world(struct json_writer *w, const struct world_stats *worl
     put(w, "locales", world->locales);
     put(w, "layers", world->layers);
     put(w, "memory_bytes", world->memory_bytes);
+    put(w, "mesh_layers", world->mesh_layers);
+    put(w, "mesh_polygons", world->mesh_polygons);
+    put(w, "mesh_bytes", world->mesh_bytes);
     put(w, "publications", world->publications);
     put(w, "changes", world->changes);
     put(w, "changes_refused", world->refused);

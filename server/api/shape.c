@@ -5,6 +5,8 @@
 
 const char *const shape_triangulations[] = {"anti", "main", "alternating", NULL};
 
+const char *const shape_roles[] = {"ground", "ceiling", NULL};
+
 const char *shape_ground_status(enum ground_status status)
 {
     static const char *const words[] = {"ok", "hole", "outside"};
@@ -36,26 +38,38 @@ static void number_pair(struct json_writer *w, const char *key, double x, double
     json_end_array(w);
 }
 
-static void layer_object(struct json_writer *w, const struct layer *layer)
+static void field_members(struct json_writer *w, const struct layer *layer)
 {
     const struct heightfield_spec *spec = heightfield_spec(layer->field);
-    struct box3 box;
 
-    json_begin_object(w);
-    json_key(w, "id");
-    json_string(w, layer->id);
-    json_key(w, "kind");
-    json_string(w, "heightfield");
-    json_key(w, "role");
-    json_string(w, layer->role == LAYER_GROUND ? "ground" : "ceiling");
     json_key(w, "cols");
     json_integer(w, spec->cols);
     json_key(w, "rows");
     json_integer(w, spec->rows);
     number_pair(w, "spacing", spec->spacing_x_m, spec->spacing_y_m);
     number_pair(w, "origin", spec->origin_x_m, spec->origin_y_m);
+}
+
+static void layer_object(struct json_writer *w, const struct layer *layer)
+{
+    bool is_mesh = layer->kind == LAYER_MESH;
+    struct box3 box;
+
+    json_begin_object(w);
+    json_key(w, "id");
+    json_string(w, layer->id);
+    json_key(w, "kind");
+    json_string(w, is_mesh ? "mesh" : "heightfield");
+    json_key(w, "role");
+    json_string(w, shape_roles[layer->role]);
+    if (is_mesh) {
+        json_key(w, "polygons");
+        json_integer(w, layer->mesh_stats.polygons);
+    } else {
+        field_members(w, layer);
+    }
     json_key(w, "bounds");
-    if (heightfield_bounds(layer->field, &box))
+    if (layer_bounds(layer, &box))
         json_box3(w, box);
     else
         json_null(w);
@@ -105,7 +119,20 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
     }
 }
 
-void shape_locale(struct json_writer *w, const struct locale *locale)
+static void import_object(struct json_writer *w, const struct mesh_import *import)
+{
+    json_begin_object(w);
+    json_key(w, "kept");
+    json_integer(w, import->kept);
+    json_key(w, "split");
+    json_integer(w, import->split);
+    json_key(w, "dropped");
+    json_integer(w, import->dropped);
+    json_end_object(w);
+}
+
+void shape_locale(struct json_writer *w, const struct locale *locale,
+                  const struct mesh_import *import)
 {
     json_begin_object(w);
     json_key(w, "id");
@@ -125,12 +152,35 @@ void shape_locale(struct json_writer *w, const struct locale *locale)
     json_end_array(w);
     json_key(w, "memory_bytes");
     json_integer(w, locale->memory_bytes);
+    if (import) {
+        json_key(w, "import");
+        import_object(w, import);
+    }
     json_end_object(w);
+}
+
+void shape_cell_on(struct json_writer *w, const struct layer *layer, const uint32_t cell[2])
+{
+    json_key(w, "cell");
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        shape_cell(w, cell);
+    else
+        json_null(w);
+}
+
+void shape_polygon_on(struct json_writer *w, const struct layer *layer, uint32_t polygon)
+{
+    json_key(w, "polygon");
+    if (layer->kind == LAYER_MESH)
+        json_integer(w, polygon);
+    else
+        json_null(w);
 }
 
 void shape_hit_members(struct json_writer *w, const struct locale_hit *hit)
 {
-    static const char *const names[] = {"t", "point", "normal", "layer", "cell", "triangle"};
+    static const char *const names[] = {"t",    "point",    "normal", "layer",
+                                        "cell", "triangle", "polygon"};
 
     if (!hit) {
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -139,16 +189,19 @@ void shape_hit_members(struct json_writer *w, const struct locale_hit *hit)
         }
         return;
     }
-    json_key(w, names[0]);
+    json_key(w, "t");
     json_number(w, hit->at.t);
-    json_key(w, names[1]);
+    json_key(w, "point");
     json_vec3(w, hit->at.point);
-    json_key(w, names[2]);
+    json_key(w, "normal");
     json_vec3(w, hit->at.normal);
-    json_key(w, names[3]);
+    json_key(w, "layer");
     json_string(w, hit->layer->id);
-    json_key(w, names[4]);
-    shape_cell(w, hit->at.cell);
-    json_key(w, names[5]);
-    json_integer(w, (uint64_t)hit->at.triangle);
+    shape_cell_on(w, hit->layer, hit->at.cell);
+    json_key(w, "triangle");
+    if (hit->layer->kind == LAYER_HEIGHTFIELD)
+        json_integer(w, (uint64_t)hit->at.triangle);
+    else
+        json_null(w);
+    shape_polygon_on(w, hit->layer, hit->polygon);
 }

@@ -8,16 +8,22 @@
 #include "world/query.h"
 
 extern const char *const shape_triangulations[]; /* by enum triangulation, NULL-terminated */
+extern const char *const shape_roles[];          /* by enum layer_role, NULL-terminated */
 
 const char *shape_ground_status(enum ground_status status);
 
-/* A whole Locale object. */
-void shape_locale(struct json_writer *w, const struct locale *locale);
+/* A whole Locale object; with `import`, unless NULL, as its last member. */
+void shape_locale(struct json_writer *w, const struct locale *locale,
+                  const struct mesh_import *import);
 
 /* [c,r] */
 void shape_cell(struct json_writer *w, const uint32_t cell[2]);
 
-/* The members t … triangle of a hit, or all of them null when hit is NULL. */
+/* The members cell and polygon of a place on a layer: one of the two is null. */
+void shape_cell_on(struct json_writer *w, const struct layer *layer, const uint32_t cell[2]);
+void shape_polygon_on(struct json_writer *w, const struct layer *layer, uint32_t polygon);
+
+/* The members t … triangle, polygon of a hit, or all of them null when hit is NULL. */
 void shape_hit_members(struct json_writer *w, const struct locale_hit *hit);
 
 /* The status words of a ray's answer. */

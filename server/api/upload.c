@@ -5,11 +5,50 @@
 #include "api/upload.h"
 
 #include "api/options.h"
+#include "api/shape.h"
 
+#include <stdio.h>
 #include <string.h>
 
-const char *const upload_names[] = {
-    "spacing", "origin", "height_scale", "height_offset", "flip_y", "nodata", "cols", "rows", NULL};
+/* What a mesh takes while it is built: its own arrays, its image, and a draft of that. */
+enum { MESH_POLYGON_BYTES = 512, MESH_CORNER_BYTES = 64, MESH_VERTEX_BYTES = 96 };
+
+bool upload_format_of_name(const char *name, struct upload_format *out)
+{
+    *out = (struct upload_format){.kind = LAYER_HEIGHTFIELD};
+    if (raster_format_of_name(name, &out->raster))
+        return true;
+    out->kind = LAYER_MESH;
+    return polygon_format_of_name(name, &out->polygon);
+}
+
+bool upload_format_of_word(const char *word, struct upload_format *out)
+{
+    char name[16];
+
+    if (snprintf(name, sizeof name, "file.%s", word) >= (int)sizeof name || strchr(word, '.'))
+        return false;
+    return upload_format_of_name(name, out);
+}
+
+bool upload_format_of_media_type(const char *media_type, struct upload_format *out)
+{
+    *out = (struct upload_format){.kind = LAYER_HEIGHTFIELD};
+    if (raster_format_of_media_type(media_type, &out->raster))
+        return true;
+    out->kind = LAYER_MESH;
+    return polygon_format_of_media_type(media_type, &out->polygon);
+}
+
+const char *const *upload_names(enum layer_kind kind)
+{
+    static const char *const rasters[] = {"role",          "spacing", "origin", "height_scale",
+                                          "height_offset", "flip_y",  "nodata", "cols",
+                                          "rows",          NULL};
+    static const char *const polygons[] = {"role", "up", "scale", "frame", NULL};
+
+    return kind == LAYER_MESH ? polygons : rasters;
+}
 
 static enum err_code decode_size(struct call *call, enum raster_format format, struct upload *out,
                                  struct err *err)
@@ -33,17 +72,19 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
     return ERR_OK;
 }
 
-enum err_code upload_decode(struct call *call, enum raster_format format, bool flip_y_default,
-                            struct upload *out, struct err *err)
+static enum err_code decode_raster(struct call *call, struct upload *out, struct err *err)
 {
-    *out = (struct upload){.raster = {.height_scale = 1, .flip_y = flip_y_default}};
+    if (out->role != LAYER_GROUND) {
+        err_set(err, ERR_UNPROCESSABLE, "a heightfield is ground, it cannot be a ceiling");
+        return err_at(err, "role");
+    }
     if (option_numbers(call, "spacing", 2, out->spacing_m, &out->has_spacing, err) ||
         option_numbers(call, "origin", 2, out->origin_m, &out->has_origin, err) ||
         option_number(call, "height_scale", &out->raster.height_scale, NULL, err) ||
         option_number(call, "height_offset", &out->raster.height_offset, NULL, err) ||
         option_boolean(call, "flip_y", &out->raster.flip_y, err) ||
         option_number(call, "nodata", &out->raster.nodata, &out->raster.has_nodata, err) ||
-        decode_size(call, format, out, err))
+        decode_size(call, out->format.raster, out, err))
         return err->code;
     if (out->has_spacing && !(out->spacing_m[0] > 0 && out->spacing_m[1] > 0)) {
         err_set(err, ERR_BAD_INPUT, "spacing %.17g,%.17g: both must be above 0 m",
@@ -51,6 +92,46 @@ enum err_code upload_decode(struct call *call, enum raster_format format, bool f
         return err_at(err, "spacing");
     }
     return ERR_OK;
+}
+
+static enum err_code decode_polygon(struct call *call, struct upload *out, struct err *err)
+{
+    static const char *const axes[] = {"z", "y", NULL};
+    static const char *const frames[] = {"cartesian", "spherical", "cylindrical", NULL};
+    int axis = 0, frame = 0;
+
+    if (option_word(call, "up", axes, &axis, err) ||
+        option_word(call, "frame", frames, &frame, err) ||
+        option_number(call, "scale", &out->polygon.scale, NULL, err))
+        return err->code;
+    if (frame != 0) {
+        err_set(err, ERR_UNPROCESSABLE, "frame=%s is not in this version, cartesian is",
+                frames[frame]);
+        return err_at(err, "frame");
+    }
+    if (!(out->polygon.scale > 0)) {
+        err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", out->polygon.scale);
+        return err_at(err, "scale");
+    }
+    out->polygon.up_y = axis == 1;
+    return ERR_OK;
+}
+
+enum err_code upload_decode(struct call *call, struct upload_format format, bool flip_y_default,
+                            struct upload *out, struct err *err)
+{
+    int role = LAYER_GROUND;
+
+    *out = (struct upload){
+        .format = format,
+        .raster = {.height_scale = 1, .flip_y = flip_y_default},
+        .polygon = polygon_options_default,
+    };
+    if (option_word(call, "role", shape_roles, &role, err))
+        return err->code;
+    out->role = (enum layer_role)role;
+    return format.kind == LAYER_MESH ? decode_polygon(call, out, err)
+                                     : decode_raster(call, out, err);
 }
 
 static enum err_code spec_of(const struct upload *upload, const struct raster *raster,
@@ -76,7 +157,7 @@ static enum err_code spec_of(const struct upload *upload, const struct raster *r
     return ERR_OK;
 }
 
-static enum err_code reserve(struct api *api, uint64_t bytes, struct err *err)
+enum err_code upload_charge(struct api *api, uint64_t bytes, struct err *err)
 {
     uint64_t most = api->limits.uploads_bytes_max;
     uint64_t before = atomic_fetch_add(&api->upload_bytes, bytes);
@@ -90,36 +171,66 @@ static enum err_code reserve(struct api *api, uint64_t bytes, struct err *err)
                      (unsigned long long)(before + bytes), (unsigned long long)most);
 }
 
-uint64_t upload_charge(const struct heightfield *field)
+void upload_release(struct api *api, uint64_t bytes)
 {
-    return heightfield_tile_bytes(heightfield_spec(field));
+    atomic_fetch_sub(&api->upload_bytes, bytes);
 }
 
-void upload_release(struct api *api, uint64_t charge)
+static void raster_layer(struct api *api, const char *id, const struct heightfield_spec *spec,
+                         const struct raster *raster, struct uploaded *out, struct err *err)
 {
-    atomic_fetch_sub(&api->upload_bytes, charge);
+    uint64_t charge = heightfield_tile_bytes(spec);
+    struct heightfield *field;
+
+    if (upload_charge(api, charge, err))
+        return;
+    field = heightfield_create(spec, raster->heights_m, err);
+    out->layer = field ? layer_create_heightfield(id, field, err) : NULL;
+    if (out->layer)
+        out->charge = charge;
+    else
+        upload_release(api, charge);
 }
 
-struct heightfield *upload_heightfield(struct api *api, enum raster_format format,
-                                       const void *bytes, size_t length,
-                                       const struct upload *upload,
-                                       enum triangulation triangulation, struct err *err)
+static void polygon_layer(struct api *api, const char *id, enum layer_role role,
+                          struct vec3 gravity, struct polygon_set *polygons, struct uploaded *out,
+                          struct err *err)
 {
-    struct heightfield *field = NULL;
+    uint64_t charge = polygons->polygon_count * MESH_POLYGON_BYTES +
+                      polygons->starts[polygons->polygon_count] * MESH_CORNER_BYTES +
+                      polygons->vertex_count * MESH_VERTEX_BYTES;
+
+    if (upload_charge(api, charge, err)) {
+        polygon_set_free(polygons);
+        return;
+    }
+    out->layer = layer_create_mesh(id, role, polygons, gravity, &out->import, err);
+    if (out->layer)
+        out->charge = charge;
+    else
+        upload_release(api, charge);
+}
+
+enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
+                           const struct upload *upload, const struct locale_manifest *manifest,
+                           struct uploaded *out, struct err *err)
+{
     struct heightfield_spec spec;
     struct raster raster;
-    uint64_t charged;
+    struct polygon_set polygons;
 
-    if (raster_decode(format, bytes, length, &upload->raster, &api->limits.raster, &raster, err))
-        return NULL;
-    if (spec_of(upload, &raster, triangulation, &spec, err) == ERR_OK) {
-        charged = heightfield_tile_bytes(&spec);
-        if (reserve(api, charged, err) == ERR_OK) {
-            field = heightfield_create(&spec, raster.heights_m, err);
-            if (!field)
-                upload_release(api, charged);
-        }
+    *out = (struct uploaded){.layer = NULL};
+    if (upload->format.kind == LAYER_MESH) {
+        if (polygon_decode(upload->format.polygon, bytes, length, &upload->polygon,
+                           &api->limits.polygon, &polygons, err) == ERR_OK)
+            polygon_layer(api, id, upload->role, manifest->gravity, &polygons, out, err);
+        return err->code;
     }
+    if (raster_decode(upload->format.raster, bytes, length, &upload->raster, &api->limits.raster,
+                      &raster, err))
+        return err->code;
+    if (spec_of(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
+        raster_layer(api, id, &spec, &raster, out, err);
     raster_free(&raster);
-    return field;
+    return err->code;
 }

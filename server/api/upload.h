@@ -1,44 +1,75 @@
 /*
- * From the bytes of a file to a heightfield: what PUT of a layer, `kotad FILE` and a world's
- * locale.json have in common.
+ * From the bytes of a file to a layer: what PUT of a layer, `kotad FILE` and a world's locale.json
+ * have in common.
  */
 #ifndef KOTA_API_UPLOAD_H
 #define KOTA_API_UPLOAD_H
 
 #include "api/call.h"
+#include "formats/polygon_file.h"
+#include "formats/raster.h"
 
-struct upload {
-    struct raster_options raster;
-    bool has_spacing, has_origin;
-    double spacing_m[2], origin_m[2];
+/* What a file is: a raster becomes a heightfield, polygons become a mesh. */
+struct upload_format {
+    enum layer_kind kind;
+    enum raster_format raster;   /* LAYER_HEIGHTFIELD */
+    enum polygon_format polygon; /* LAYER_MESH */
 };
 
-/* spacing, origin, height_scale, height_offset, flip_y, nodata, cols, rows; NULL-terminated. */
-extern const char *const upload_names[];
+struct upload {
+    struct upload_format format;
+    enum layer_role role;
+    struct raster_options raster; /* as the following two, LAYER_HEIGHTFIELD */
+    bool has_spacing, has_origin;
+    double spacing_m[2], origin_m[2];
+    struct polygon_options polygon; /* LAYER_MESH */
+};
+
+/* By a name's ending, a word of the `format` option (png f32 hgt asc obj glb gltf ply stl ac dae),
+ * or a media type. False when it is none. */
+bool upload_format_of_name(const char *name, struct upload_format *out);
+bool upload_format_of_word(const char *word, struct upload_format *out);
+bool upload_format_of_media_type(const char *media_type, struct upload_format *out);
+
+/*
+ * The names of the options, NULL-terminated. Rasters: role, spacing, origin, height_scale,
+ * height_offset, flip_y, nodata, cols, rows. Polygons: role, up, scale, frame.
+ */
+const char *const *upload_names(enum layer_kind kind);
 
 /*
  * Reads these options of a call, from the query or from a JSON object; flip_y_default stands where
- * flip_y is not given. ERR_BAD_INPUT names the option.
+ * flip_y is not given. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame that is not
+ * cartesian, a heightfield that should be a ceiling.
  */
-enum err_code upload_decode(struct call *call, enum raster_format format, bool flip_y_default,
+enum err_code upload_decode(struct call *call, struct upload_format format, bool flip_y_default,
                             struct upload *out, struct err *err);
 
 /*
- * Decodes a file and builds the heightfield. Its bytes are charged to api->upload_bytes until
- * upload_release, because a thin file makes a large field: a tile has 256×256 cells, full or not. A
- * file's own spacing (ASC) stands where the options give none; its own origin, a place on a map far
- * from the frame's, does not. ERR_BAD_INPUT  malformed, or no spacing anywhere; else what
- * raster_decode says ERR_BUSY       others are being built, and all together pass
- * limits.uploads_bytes_max NULL on error. O(samples).
+ * Bytes of layers that are being built are charged to api->upload_bytes until they are published or
+ * dropped, because a thin file makes a large layer: a tile has 256×256 cells, full or not.
+ * ERR_BUSY  others are being built, and all together pass limits.uploads_bytes_max. Any thread.
  */
-struct heightfield *upload_heightfield(struct api *api, enum raster_format format,
-                                       const void *bytes, size_t length,
-                                       const struct upload *upload,
-                                       enum triangulation triangulation, struct err *err);
+enum err_code upload_charge(struct api *api, uint64_t bytes, struct err *err);
+void upload_release(struct api *api, uint64_t bytes);
 
-/* What was charged for a field. */
-uint64_t upload_charge(const struct heightfield *field);
-/* The field of this charge is published, or dropped. Any thread. */
-void upload_release(struct api *api, uint64_t charge);
+struct uploaded {
+    struct layer *layer;       /* a reference */
+    struct mesh_import import; /* of polygons; else zero */
+    uint64_t charge;           /* for upload_release */
+};
+
+/*
+ * Decodes a file and builds the layer as the manifest's triangulation and gravity want it. A
+ * file's own spacing (ASC) stands where the options give none; its own origin, a place on a map far
+ * from the frame's, does not.
+ *
+ * ERR_BAD_INPUT  malformed, or no spacing anywhere; else what raster_decode, polygon_decode,
+ *                mesh_create and upload_charge say
+ * *out is empty on error. O(samples), or what a mesh takes: no loop's thread.
+ */
+enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
+                           const struct upload *upload, const struct locale_manifest *manifest,
+                           struct uploaded *out, struct err *err);
 
 #endif

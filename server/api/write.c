@@ -17,6 +17,8 @@ struct write {
     struct http_request *request;
     struct http_reply *reply;
     enum world_change_kind kind;
+    bool has_import;
+    struct mesh_import import;
     char location[2 * WORLD_ID_MAX + 40];
 };
 
@@ -48,7 +50,7 @@ static void encode(const struct write *write, const struct world_outcome *outcom
     }
     http_reply_content_type(write->reply, "application/json");
     json_init(&w, (struct json_sink){write->reply, reply_reserve, reply_advance});
-    shape_locale(&w, outcome->locale);
+    shape_locale(&w, outcome->locale, write->has_import ? &write->import : NULL);
     json_finish(&w);
 }
 
@@ -65,15 +67,15 @@ static void write_done(void *context, const struct world_outcome *outcome)
     http_request_finish(write->request);
 }
 
-enum err_code write_submit(struct call *call, struct world_change *change, struct err *err)
+enum err_code write_submit(struct call *call, struct world_change *change,
+                           const struct mesh_import *import, uint64_t charge, struct err *err)
 {
     struct write *write = http_request_alloc(call->request, sizeof *write);
 
-    uint64_t charge = change->field ? upload_charge(change->field) : 0;
-
     if (!write) {
         upload_release(call->api, charge);
-        heightfield_unref(change->field);
+        layer_unref(change->layer);
+        locale_unref(change->prepared);
         return err_set(err, ERR_NO_MEMORY, "no memory for a write");
     }
     write->api = call->api;
@@ -81,6 +83,9 @@ enum err_code write_submit(struct call *call, struct world_change *change, struc
     write->request = call->request;
     write->reply = call->reply;
     write->kind = change->kind;
+    write->has_import = import != NULL;
+    if (import)
+        write->import = *import;
     if (change->kind == WORLD_PUT_LAYER)
         snprintf(write->location, sizeof write->location, "/v1/locales/%s/layers/%s",
                  change->locale_id, change->layer_id);

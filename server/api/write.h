@@ -9,10 +9,13 @@
 
 /*
  * Submits a change; its outcome becomes the answer (201 with Location when something new came to
- * be, 200 Locale, 204 after a deletion, or the error). Takes change->field. After ERR_OK the
- * request belongs to the writer: touch nothing of it.
+ * be, 200 Locale, 204 after a deletion, or the error), with what became of imported polygons
+ * (NULL: nothing to say). Takes change->layer and change->prepared, and the charge (upload.h),
+ * which is released with the outcome. After ERR_OK the request belongs to the writer: touch nothing
+ * of it.
  */
-enum err_code write_submit(struct call *call, struct world_change *change, struct err *err);
+enum err_code write_submit(struct call *call, struct world_change *change,
+                           const struct mesh_import *import, uint64_t charge, struct err *err);
 
 /* The layer's id of …/layers/{layer}: ERR_BAD_INPUT on a PUT, else ERR_NOT_FOUND, when it is none.
  */

@@ -1,6 +1,13 @@
 /*
  * Layers: a name, a role and a counted surface. Readers reach a layer only through a published
- * snapshot, which holds a reference; so the count is touched by the writer and by whoever frees.
+ * snapshot, which holds a reference; so the count is touched by the writer, by workers that prepare
+ * a change, and by whoever frees.
+ *
+ * A mesh is built for one gravity: Q's quadtree looks along it, and what is a wall under one
+ * gravity is a floor under another. So the polygons are kept as they were uploaded, counted, beside
+ * the mesh; another gravity builds another mesh of them, and however often that happens, vertices
+ * and indices stay those of the file. Dropped: turning the image's vertices back, which saves a
+ * sixth of the memory, rounds each time, and has lost the polygons that were split or dropped.
  */
 #include "world/layer.h"
 
@@ -8,6 +15,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+struct layer_polygons {
+    struct polygon_set set;
+    uint64_t bytes;
+    uint32_t refs; /* atomic */
+};
 
 bool world_id_is_valid(const char *id, size_t length)
 {
@@ -23,25 +36,165 @@ bool world_id_is_valid(const char *id, size_t length)
     return true;
 }
 
-struct layer *layer_create_heightfield(const char *id, struct heightfield *field, struct err *err)
+static struct layer *layer_allocate(const char *id, enum layer_kind kind, enum layer_role role,
+                                    struct err *err)
 {
     struct layer *layer = calloc(1, sizeof *layer);
-    struct heightfield_stats stats;
 
     CHECK(world_id_is_valid(id, strlen(id)));
     if (!layer) {
-        heightfield_unref(field);
         err_set(err, ERR_NO_MEMORY, "no memory for layer %s", id);
         return NULL;
     }
     memcpy(layer->id, id, strlen(id) + 1);
-    layer->kind = LAYER_HEIGHTFIELD;
-    layer->role = LAYER_GROUND;
+    layer->kind = kind;
+    layer->role = role;
+    layer->refs = 1;
+    return layer;
+}
+
+struct layer *layer_create_heightfield(const char *id, struct heightfield *field, struct err *err)
+{
+    struct layer *layer = layer_allocate(id, LAYER_HEIGHTFIELD, LAYER_GROUND, err);
+    struct heightfield_stats stats;
+
+    if (!layer) {
+        heightfield_unref(field);
+        return NULL;
+    }
     layer->field = field;
     heightfield_stats(field, &stats);
     layer->memory_bytes = stats.bytes + sizeof *layer;
-    layer->refs = 1;
     return layer;
+}
+
+/* ---- polygons ---------------------------------------------------------------------------------
+ */
+
+static struct layer_polygons *polygons_create(struct polygon_set *set, struct err *err)
+{
+    struct layer_polygons *polygons = malloc(sizeof *polygons);
+
+    if (!polygons) {
+        polygon_set_free(set);
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", set->polygon_count);
+        return NULL;
+    }
+    *polygons = (struct layer_polygons){.set = *set, .refs = 1};
+    polygons->bytes = sizeof *polygons + set->vertex_count * sizeof *set->vertices +
+                      set->starts[set->polygon_count] * sizeof *set->corners +
+                      (set->polygon_count + 1) * sizeof *set->starts;
+    *set = (struct polygon_set){0};
+    return polygons;
+}
+
+static struct layer_polygons *polygons_ref(struct layer_polygons *polygons)
+{
+    __atomic_fetch_add(&polygons->refs, 1, __ATOMIC_RELAXED);
+    return polygons;
+}
+
+static void polygons_unref(struct layer_polygons *polygons)
+{
+    if (!polygons || __atomic_fetch_sub(&polygons->refs, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    polygon_set_free(&polygons->set);
+    free(polygons);
+}
+
+/* Takes the reference on the polygons. */
+static struct layer *layer_over_polygons(const char *id, enum layer_role role,
+                                         struct layer_polygons *polygons, struct vec3 gravity,
+                                         struct mesh_import *import, struct err *err)
+{
+    const struct polygon_set *set = &polygons->set;
+    const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
+                                      set->polygon_count};
+    const struct mesh_options options = {.gravity = gravity};
+    struct mesh_import counts;
+    struct layer *layer = layer_allocate(id, LAYER_MESH, role, err);
+
+    if (!layer) {
+        polygons_unref(polygons);
+        return NULL;
+    }
+    layer->polygons = polygons;
+    layer->gravity = gravity;
+    layer->mesh = mesh_create(&soup, &options, &counts, err);
+    if (!layer->mesh) {
+        layer_unref(layer);
+        return NULL;
+    }
+    mesh_stats(layer->mesh, &layer->mesh_stats);
+    layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
+    if (import)
+        *import = counts;
+    return layer;
+}
+
+struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
+                                struct vec3 gravity, struct mesh_import *import, struct err *err)
+{
+    struct layer_polygons *counted;
+
+    if (polygons->polygon_count == 0) {
+        polygon_set_free(polygons);
+        err_set(err, ERR_UNPROCESSABLE, "there are no polygons");
+        return NULL;
+    }
+    counted = polygons_create(polygons, err);
+    return counted ? layer_over_polygons(id, role, counted, gravity, import, err) : NULL;
+}
+
+/* ---- any layer --------------------------------------------------------------------------------
+ */
+
+bool layer_fits(const struct layer *layer, enum triangulation triangulation, struct vec3 gravity)
+{
+    const struct vec3 *own = &layer->gravity;
+
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        return heightfield_spec(layer->field)->triangulation == triangulation;
+    return own->x == gravity.x && own->y == gravity.y && own->z == gravity.z;
+}
+
+struct layer *layer_fitted(struct layer *layer, enum triangulation triangulation,
+                           struct vec3 gravity, struct err *err)
+{
+    struct heightfield *field;
+
+    if (layer_fits(layer, triangulation, gravity))
+        return layer_ref(layer);
+    if (layer->kind == LAYER_MESH)
+        return layer_over_polygons(layer->id, layer->role, polygons_ref(layer->polygons), gravity,
+                                   NULL, err);
+    field = heightfield_with_triangulation(layer->field, triangulation, err);
+    return field ? layer_create_heightfield(layer->id, field, err) : NULL;
+}
+
+bool layer_is_rebuilt(const struct layer *layer, const struct layer *other)
+{
+    return layer->polygons && layer->polygons == other->polygons && layer->role == other->role &&
+           strcmp(layer->id, other->id) == 0;
+}
+
+bool layer_bounds(const struct layer *layer, struct box3 *out)
+{
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        return heightfield_bounds(layer->field, out);
+    *out = mesh_bounds(layer->mesh);
+    return true;
+}
+
+bool layer_validate(const struct layer *layer, struct err *err)
+{
+    if ((layer->kind == LAYER_HEIGHTFIELD) != (layer->field != NULL) ||
+        (layer->kind == LAYER_MESH) != (layer->mesh != NULL) ||
+        (layer->mesh != NULL) != (layer->polygons != NULL)) {
+        err_set(err, ERR_INTERNAL, "layer %s has the surface of another kind", layer->id);
+        return false;
+    }
+    return layer->field ? heightfield_validate(layer->field, err) : mesh_validate(layer->mesh, err);
 }
 
 struct layer *layer_ref(struct layer *layer)
@@ -55,5 +208,7 @@ void layer_unref(struct layer *layer)
     if (!layer || __atomic_fetch_sub(&layer->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
     heightfield_unref(layer->field);
+    mesh_unref(layer->mesh);
+    polygons_unref(layer->polygons);
     free(layer);
 }

@@ -5,7 +5,9 @@
 #define KOTA_WORLD_LAYER_H
 
 #include "base/err.h"
+#include "formats/polygon_file.h"
 #include "terrain/heightfield.h"
+#include "terrain/mesh.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,14 +15,21 @@
 
 enum { WORLD_ID_MAX = 64 }; /* characters of [A-Za-z0-9_-] in the id of a locale or layer */
 
-enum layer_kind { LAYER_HEIGHTFIELD };
+enum layer_kind { LAYER_HEIGHTFIELD, LAYER_MESH };
 enum layer_role { LAYER_GROUND, LAYER_CEILING };
+
+/* The polygons of a file, counted: several layers are built of them when gravity changes. */
+struct layer_polygons;
 
 struct layer {
     char id[WORLD_ID_MAX + 1];
     enum layer_kind kind;
-    enum layer_role role;
-    struct heightfield *field; /* LAYER_HEIGHTFIELD */
+    enum layer_role role;            /* a heightfield is ground */
+    struct heightfield *field;       /* LAYER_HEIGHTFIELD, else NULL */
+    struct mesh *mesh;               /* LAYER_MESH, else NULL, as what follows */
+    struct layer_polygons *polygons; /* as they came, to build the mesh anew */
+    struct vec3 gravity;             /* that the mesh was built for */
+    struct mesh_stats mesh_stats;
     uint64_t memory_bytes;
     uint32_t refs; /* atomic */
 };
@@ -30,6 +39,36 @@ bool world_id_is_valid(const char *id, size_t length);
 
 /* A ground layer over a heightfield; takes `field` even on error. NULL and ERR_NO_MEMORY. */
 struct layer *layer_create_heightfield(const char *id, struct heightfield *field, struct err *err);
+
+/*
+ * A layer over polygons, built for a unit vector of gravity. Takes the arrays of `polygons` and
+ * leaves it empty, on error, too. NULL on error: what mesh_create says. Takes as long as that: no
+ * loop's thread.
+ *
+ * import  out, may be NULL: what became of the polygons
+ */
+struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
+                                struct vec3 gravity, struct mesh_import *import, struct err *err);
+
+/* Does the surface fit a locale that splits cells and pulls in this way? */
+bool layer_fits(const struct layer *layer, enum triangulation triangulation, struct vec3 gravity);
+
+/*
+ * The layer itself when it fits, else one over the same samples or polygons that does; a new
+ * reference. Polygons keep their indices. NULL and ERR_NO_MEMORY, or what mesh_create says; a mesh
+ * is built anew here, a heightfield shares its tiles.
+ */
+struct layer *layer_fitted(struct layer *layer, enum triangulation triangulation,
+                           struct vec3 gravity, struct err *err);
+
+/* Are both over the same polygons of one upload, under the same name and role? */
+bool layer_is_rebuilt(const struct layer *layer, const struct layer *other);
+
+/* The box of the surface; false when there is no data, x and y are then still the extent. */
+bool layer_bounds(const struct layer *layer, struct box3 *out);
+
+/* Recomputes what must hold of the surface and of the layer's numbers. O(samples). */
+bool layer_validate(const struct layer *layer, struct err *err);
 
 struct layer *layer_ref(struct layer *layer);
 void layer_unref(struct layer *layer); /* NULL is fine */

@@ -5,9 +5,12 @@
  * writer replaces layers and manifests.
  * Approach: a locale is never changed after it was made. A change copies the small head (manifest,
  * layer pointers) and shares every layer it does not touch; a changed triangulation wraps the same
- * tiles anew.
- * Invariants: layer ids differ; every field is split as the manifest says; bounds are the box of
- * all layers' boxes; memory_bytes sums the layers (locale_validate).
+ * tiles anew, a changed gravity builds meshes of the same polygons anew. Building takes long, so a
+ * worker may do it first: it makes the next locale of what it sees, and hands that over as
+ * "prepared". What the writer still finds unchanged it takes from there; only a layer that was put
+ * in between is built on the writer's thread.
+ * Invariants: layer ids differ; every field is split, and every mesh pulled, as the manifest says;
+ * bounds are the box of all layers' boxes; memory_bytes sums the layers (locale_validate).
  */
 #include "world/locale.h"
 
@@ -123,33 +126,35 @@ static void locale_measure(const struct locale *locale, bool *has_bounds, struct
     for (size_t i = 0; i < locale->layer_count; i++) {
         struct box3 box;
 
-        if (heightfield_bounds(locale->layers[i]->field, &box))
+        if (layer_bounds(locale->layers[i], &box))
             box_include(has_bounds, bounds, box);
         *memory_bytes += locale->layers[i]->memory_bytes;
     }
 }
 
-/* The layer itself, or one over the same samples that is split the wanted way. */
-static struct layer *layer_split(struct layer *layer, enum triangulation triangulation,
-                                 struct err *err)
+/* The layer as the manifest wants it: from what was prepared, or made now. */
+static struct layer *layer_for(const struct locale_manifest *manifest, struct layer *layer,
+                               const struct locale *prepared, struct err *err)
 {
-    struct heightfield *field;
+    for (size_t i = 0; prepared && i < prepared->layer_count; i++) {
+        struct layer *made = prepared->layers[i];
 
-    if (heightfield_spec(layer->field)->triangulation == triangulation)
-        return layer_ref(layer);
-    field = heightfield_with_triangulation(layer->field, triangulation, err);
-    return field ? layer_create_heightfield(layer->id, field, err) : NULL;
+        if (layer_is_rebuilt(made, layer) &&
+            layer_fits(made, manifest->triangulation, manifest->gravity))
+            return layer_ref(made);
+    }
+    return layer_fitted(layer, manifest->triangulation, manifest->gravity, err);
 }
 
 /* Fills the layers of a new locale; false when one could not be made. */
 static bool locale_fill(struct locale *next, const struct locale *locale, struct layer *put,
-                        const char *dropped, struct err *err)
+                        const char *dropped, const struct locale *prepared, struct err *err)
 {
     bool is_placed = put == NULL;
 
     for (size_t i = 0; i < locale->layer_count || !is_placed; i++) {
         struct layer *layer = i < locale->layer_count ? locale->layers[i] : put;
-        struct layer *split;
+        struct layer *fitted;
 
         if (layer == put || (put && strcmp(layer->id, put->id) == 0)) {
             layer = put;
@@ -157,16 +162,17 @@ static bool locale_fill(struct locale *next, const struct locale *locale, struct
         } else if (dropped && strcmp(layer->id, dropped) == 0) {
             continue;
         }
-        split = layer_split(layer, next->manifest.triangulation, err);
-        if (!split)
+        fitted = layer_for(&next->manifest, layer, prepared, err);
+        if (!fitted)
             return false;
-        next->layers[next->layer_count++] = split;
+        next->layers[next->layer_count++] = fitted;
     }
     return true;
 }
 
 struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
-                           struct layer *put, const char *dropped, struct err *err)
+                           struct layer *put, const char *dropped, const struct locale *prepared,
+                           struct err *err)
 {
     struct locale *next;
 
@@ -180,7 +186,7 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
         return NULL;
     next->revision = locale->revision + 1;
     next->manifest = manifest ? *manifest : locale->manifest;
-    if (!locale_fill(next, locale, put, dropped, err)) {
+    if (!locale_fill(next, locale, put, dropped, prepared, err)) {
         locale_unref(next);
         return NULL;
     }
@@ -223,15 +229,27 @@ static bool layers_validate(const struct locale *locale, struct err *err)
                     layer->id);
             return false;
         }
-        if (heightfield_spec(layer->field)->triangulation != locale->manifest.triangulation) {
-            err_set(err, ERR_INTERNAL, "%s/%s is split another way than its locale", locale->id,
-                    layer->id);
+        if (!layer_fits(layer, locale->manifest.triangulation, locale->manifest.gravity)) {
+            err_set(err, ERR_INTERNAL, "%s/%s is split or pulled another way than its locale",
+                    locale->id, layer->id);
             return false;
         }
-        if (!heightfield_validate(layer->field, err))
+        if (!layer_validate(layer, err))
             return false;
     }
     return true;
+}
+
+bool locale_needs_build(const struct locale *locale, const struct locale_manifest *manifest)
+{
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        const struct layer *layer = locale->layers[i];
+
+        if (layer->kind == LAYER_MESH &&
+            !layer_fits(layer, manifest->triangulation, manifest->gravity))
+            return true;
+    }
+    return false;
 }
 
 bool locale_validate(const struct locale *locale, struct err *err)

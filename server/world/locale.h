@@ -56,11 +56,17 @@ struct locale *locale_create(const char *id, const struct locale_manifest *manif
 /*
  * The next revision of a locale: with another manifest (NULL: the same), with `put` added or in the
  * place of the layer of that id, and without the layer `dropped` (each may be NULL). Fields are
- * wrapped anew where the triangulation differs. Takes nothing; NULL and ERR_NO_MEMORY, or
- * ERR_TOO_LARGE over LOCALE_LAYERS_MAX.
+ * wrapped anew where the triangulation differs. Meshes that were built for another gravity are
+ * taken from `prepared` (may be NULL: such a next revision, made before) or else built, which takes
+ * long. Takes nothing; NULL and ERR_NO_MEMORY, what mesh_create says, or ERR_TOO_LARGE over
+ * LOCALE_LAYERS_MAX.
  */
 struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
-                           struct layer *put, const char *dropped, struct err *err);
+                           struct layer *put, const char *dropped, const struct locale *prepared,
+                           struct err *err);
+
+/* Would another manifest make locale_next build a mesh? */
+bool locale_needs_build(const struct locale *locale, const struct locale_manifest *manifest);
 
 struct locale *locale_ref(struct locale *locale);
 void locale_unref(struct locale *locale); /* NULL is fine */
@@ -68,7 +74,7 @@ void locale_unref(struct locale *locale); /* NULL is fine */
 /* NULL when there is none. */
 const struct layer *locale_layer(const struct locale *locale, const char *id);
 
-/* Recomputes what must hold: ids, bounds, bytes, triangulations, each heightfield. O(samples). */
+/* Recomputes what must hold: ids, bounds, bytes, triangulations, each surface. O(samples). */
 bool locale_validate(const struct locale *locale, struct err *err);
 
 #endif

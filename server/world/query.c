@@ -5,10 +5,16 @@
  * nearest of several hits, the highest floor, the lowest ceiling. Every layer is asked with the ray
  * as it came: one that was shortened to the nearest hit so far would save time, but give a t that
  * differs in its last bit from what the layer answers alone.
- * Contact under gravity -Z asks each heightfield for its height: a heightfield has one surface over
- * a point, so floor and ceiling are a comparison. Under another gravity a line can meet one
- * heightfield several times, and a ray along gravity, and one against it, find the nearest meeting
- * on either side; the ray upwards starts a hair above the floor, since the ceiling is above it.
+ * Contact compares levels: heights against gravity, which under -Z are the z themselves, to the
+ * bit. A mesh was built for the locale's gravity and looks along it. A heightfield under -Z is
+ * asked for its height: it has one surface over a point, so floor and ceiling are a comparison.
+ * Under another gravity a line can meet one heightfield several times, and a ray along gravity, and
+ * one against it, find the nearest meeting on either side; the ray upwards starts a hair above the
+ * floor, since the ceiling is above it.
+ * The ends of a sight line that touch a mesh are moved a hair to the side of the other end, as on
+ * heightfields (terrain/sight.c). Vertical polygons have no height to tell that by: what the line
+ * meets within a quarter of that hair from its ends is left out, so that it may begin and end on a
+ * wall.
  * The plane under a footprint is fitted about the points' mean, in axes of which one is "up"; the
  * normal equations are 2×2 then.
  * Source: J. Barrus and R. Waters, "QOTA", 1996 (text Q): floors, ceilings, containment, footprint.
@@ -19,8 +25,21 @@
 #include <string.h>
 
 /* How far above a floor its ceiling begins, relative to the coordinates: float64's own precision
- * after a ray's arithmetic. Only for gravity other than -Z. */
+ * after a ray's arithmetic. For heightfields, under a gravity other than -Z or over polygons. */
 #define ABOVE_FLOOR_RELATIVE 1e-9
+
+static bool is_minus_z(struct vec3 gravity)
+{
+    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
+}
+
+static struct vec3 against(struct vec3 normal, struct vec3 gravity)
+{
+    return vec3_dot(normal, gravity) > 0 ? vec3_opposite(normal) : normal;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------
+ */
 
 enum err_code locale_choose(const struct locale *locale, const char *layer_id,
                             struct layer_choice *out, struct err *err)
@@ -44,23 +63,151 @@ enum err_code locale_choose_field(const struct locale *locale, const char *layer
                                   const struct layer **out, struct err *err)
 {
     struct layer_choice choice;
+    size_t fields = 0;
 
     if (locale_choose(locale, layer_id, &choice, err))
         return err->code;
-    if (choice.count == 0)
-        return err_set(err, ERR_UNPROCESSABLE, "locale %s has no heightfield", locale->id);
-    if (choice.count > 1) {
-        err_set(err, ERR_UNPROCESSABLE, "locale %s has %zu heightfields: choose one with `layer`",
-                locale->id, choice.count);
-        return err_at(err, "/layer");
+    for (size_t i = 0; i < choice.count; i++) {
+        if (choice.layers[i]->kind == LAYER_HEIGHTFIELD && fields++ == 0)
+            *out = choice.layers[i];
     }
-    *out = choice.layers[0];
-    return ERR_OK;
+    if (fields == 1)
+        return ERR_OK;
+    if (fields == 0 && !layer_id)
+        return err_set(err, ERR_UNPROCESSABLE, "locale %s has no heightfield", locale->id);
+    if (fields == 0)
+        err_set(err, ERR_UNPROCESSABLE, "layer %s of locale %s is a mesh, not a heightfield",
+                layer_id, locale->id);
+    else
+        err_set(err, ERR_UNPROCESSABLE, "locale %s has %zu heightfields: choose one with `layer`",
+                locale->id, fields);
+    return err_at(err, "/layer");
 }
 
-static struct vec3 against(struct vec3 normal, struct vec3 gravity)
+static bool has_ground_mesh(const struct layer_choice *choice)
 {
-    return vec3_dot(normal, gravity) > 0 ? vec3_opposite(normal) : normal;
+    for (size_t i = 0; i < choice->count; i++)
+        if (choice->layers[i]->kind == LAYER_MESH && choice->layers[i]->role == LAYER_GROUND)
+            return true;
+    return false;
+}
+
+enum err_code locale_choose_ground(const struct locale *locale, const char *layer_id,
+                                   struct layer_choice *out, struct err *err)
+{
+    const struct layer *field;
+    bool has_field = false;
+
+    if (locale_choose(locale, layer_id, out, err))
+        return err->code;
+    for (size_t i = 0; i < out->count; i++)
+        has_field = has_field || out->layers[i]->kind == LAYER_HEIGHTFIELD;
+    if (!has_field && has_ground_mesh(out)) {
+        if (is_minus_z(locale->manifest.gravity))
+            return ERR_OK;
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "heights are along Z, and gravity in locale %s is not: ask for contact",
+                       locale->id);
+    }
+    if (!has_field && layer_id) {
+        err_set(err, ERR_UNPROCESSABLE, "layer %s of locale %s is a ceiling and has no ground",
+                layer_id, locale->id);
+        return err_at(err, "/layer");
+    }
+    if (locale_choose_field(locale, layer_id, &field, err))
+        return err->code;
+    return locale_choose(locale, field->id, out, err);
+}
+
+/* ---- heights ----------------------------------------------------------------------------------
+ */
+
+/* The rectangle over which the layers' boxes stand. */
+static bool is_over_extents(const struct layer_choice *choice, struct vec2 p)
+{
+    struct vec2 low = {INFINITY, INFINITY}, high = {-INFINITY, -INFINITY};
+
+    for (size_t i = 0; i < choice->count; i++) {
+        struct box3 box;
+
+        layer_bounds(choice->layers[i], &box);
+        low = (struct vec2){fmin(low.x, box.min.x), fmin(low.y, box.min.y)};
+        high = (struct vec2){fmax(high.x, box.max.x), fmax(high.y, box.max.y)};
+    }
+    return p.x >= low.x && p.x <= high.x && p.y >= low.y && p.y <= high.y;
+}
+
+static void height_of_meshes(const struct layer_choice *ground, struct vec2 at,
+                             struct ground_point *out)
+{
+    const struct vec3 point = {at.x, at.y, 0};
+
+    *out = (struct ground_point){.status = GROUND_HOLE, .height_m = NAN, .triangle = -1};
+    out->normal = (struct vec3){NAN, NAN, NAN};
+    for (size_t i = 0; i < ground->count; i++) {
+        const struct layer *layer = ground->layers[i];
+        struct mesh_contact top;
+
+        if (layer->role != LAYER_GROUND || !mesh_floor(layer->mesh, point, INFINITY, &top) ||
+            (out->status == GROUND_OK && top.point.z <= out->height_m))
+            continue;
+        out->status = GROUND_OK;
+        out->height_m = top.point.z;
+        out->normal = top.normal;
+        out->triangle = 0;
+    }
+    if (out->status != GROUND_OK && !is_over_extents(ground, at))
+        out->status = GROUND_OUTSIDE;
+}
+
+void locale_height(const struct layer_choice *ground, struct vec2 at,
+                   enum interpolation interpolation, struct ground_point *out)
+{
+    if (ground->layers[0]->kind == LAYER_MESH) {
+        height_of_meshes(ground, at, out);
+        return;
+    }
+    heightfield_height(ground->layers[0]->field, at, interpolation, out);
+    out->normal = against(out->normal, ground->locale->manifest.gravity);
+}
+
+/* ---- rays -------------------------------------------------------------------------------------
+ */
+
+static struct locale_hit hit_on_field(const struct layer *layer, const struct ray_hit *hit,
+                                      struct vec3 gravity)
+{
+    struct locale_hit out = {.at = *hit, .layer = layer};
+
+    out.at.normal = against(hit->normal, gravity);
+    return out;
+}
+
+static struct locale_hit hit_on_mesh(const struct layer *layer, const struct mesh_hit *hit)
+{
+    return (struct locale_hit){
+        .at = {.t = hit->t, .point = hit->point, .normal = hit->normal, .triangle = -1},
+        .polygon = hit->polygon,
+        .layer = layer,
+    };
+}
+
+static bool layer_ray(const struct layer *layer, struct vec3 gravity, const struct ray *ray,
+                      enum ray_mode mode, struct locale_hit *out, struct ray_trace *trace)
+{
+    struct ray_hit on_field;
+    struct mesh_hit on_mesh;
+
+    if (layer->kind == LAYER_MESH) {
+        if (!mesh_ray(layer->mesh, ray, mode, &on_mesh))
+            return false;
+        *out = hit_on_mesh(layer, &on_mesh);
+        return true;
+    }
+    if (!heightfield_ray(layer->field, ray, mode, &on_field, trace))
+        return false;
+    *out = hit_on_field(layer, &on_field, gravity);
+    return true;
 }
 
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
@@ -69,20 +216,71 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
     bool is_hit = false;
 
     for (size_t i = 0; i < choice->count; i++) {
-        struct ray_hit hit;
+        struct locale_hit hit;
 
-        if (!heightfield_ray(choice->layers[i]->field, ray, mode, &hit, trace))
-            continue;
-        if (is_hit && hit.t >= out->at.t)
+        if (!layer_ray(choice->layers[i], choice->locale->manifest.gravity, ray, mode, &hit,
+                       trace) ||
+            (is_hit && hit.at.t >= out->at.t))
             continue;
         is_hit = true;
-        out->at = hit;
-        out->at.normal = against(hit.normal, choice->locale->manifest.gravity);
-        out->layer = choice->layers[i];
+        *out = hit;
         if (mode == RAY_ANY)
             break;
     }
     return is_hit;
+}
+
+/* How near a surface an end counts as on it. */
+static double end_tolerance(struct vec3 end)
+{
+    return SIGHT_END_TOLERANCE * fmax(1, vec3_length(end));
+}
+
+/*
+ * The end of a sight line that is on a polygon, moved a hair off it: to the side of the polygon's
+ * plane on which the other end is, on top when that is on the plane, too.
+ */
+static struct vec3 end_off_mesh(const struct layer *layer, struct vec3 end, struct vec3 other)
+{
+    double tolerance = end_tolerance(end), side;
+    struct vec3 up = vec3_opposite(layer->gravity);
+    struct mesh_contact on;
+
+    if (!mesh_floor(layer->mesh, end, tolerance, &on) || fabs(on.distance_m) > tolerance)
+        return end;
+    side = vec3_dot(vec3_sub(other, on.point), on.normal);
+    return vec3_add(on.point, vec3_scale(up, side < -tolerance ? -tolerance : tolerance));
+}
+
+static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, struct vec3 to,
+                               struct locale_hit *blocker)
+{
+    struct vec3 start = end_off_mesh(layer, from, to), end = end_off_mesh(layer, to, from);
+    struct vec3 along = vec3_sub(end, start);
+    double length = vec3_length(along), margin = fmax(end_tolerance(start), end_tolerance(end)) / 4;
+    double t = margin / length;
+    struct ray ray = {vec3_add(start, vec3_scale(along, t)), along, 1 - 2 * t};
+    struct mesh_hit hit;
+
+    if (!(length > 2 * margin) || !ray_is_valid(&ray) ||
+        !mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
+        return true;
+    hit.t += t;
+    *blocker = hit_on_mesh(layer, &hit);
+    return false;
+}
+
+static bool layer_line_of_sight(const struct layer *layer, struct vec3 gravity, struct vec3 from,
+                                struct vec3 to, struct locale_hit *blocker)
+{
+    struct ray_hit hit;
+
+    if (layer->kind == LAYER_MESH)
+        return mesh_line_of_sight(layer, from, to, blocker);
+    if (heightfield_line_of_sight(layer->field, from, to, &hit))
+        return true;
+    *blocker = hit_on_field(layer, &hit, gravity);
+    return false;
 }
 
 bool locale_line_of_sight(const struct layer_choice *choice, struct vec3 from, struct vec3 to,
@@ -91,22 +289,41 @@ bool locale_line_of_sight(const struct layer_choice *choice, struct vec3 from, s
     bool is_visible = true;
 
     for (size_t i = 0; i < choice->count; i++) {
-        struct ray_hit hit;
+        struct locale_hit hit;
 
-        if (heightfield_line_of_sight(choice->layers[i]->field, from, to, &hit))
-            continue;
-        if (!is_visible && hit.t >= blocker->at.t)
+        if (layer_line_of_sight(choice->layers[i], choice->locale->manifest.gravity, from, to,
+                                &hit) ||
+            (!is_visible && hit.at.t >= blocker->at.t))
             continue;
         is_visible = false;
-        blocker->at = hit;
-        blocker->at.normal = against(hit.normal, choice->locale->manifest.gravity);
-        blocker->layer = choice->layers[i];
+        *blocker = hit;
     }
     return is_visible;
 }
 
 /* ---- contact ----------------------------------------------------------------------------------
  */
+
+/* One question for contact, the same for all layers. */
+struct probe {
+    const struct layer_choice *choice;
+    struct vec3 point, gravity;
+    double reach_up_m;
+    bool is_vertical;   /* gravity is -Z */
+    double lifted;      /* level of the lifted point; may be INFINITY */
+    struct vec3 beyond; /* other gravity: where rays start, the lifted point or past everything */
+};
+
+/* Height against gravity; under -Z exactly z. */
+static double level_of(struct vec3 p, struct vec3 gravity)
+{
+    return -vec3_dot(p, gravity);
+}
+
+static double hair_at(struct vec3 p)
+{
+    return fmax(1, vec3_length(p)) * ABOVE_FLOOR_RELATIVE;
+}
 
 static double slope_deg(struct vec3 normal, struct vec3 gravity)
 {
@@ -116,64 +333,141 @@ static double slope_deg(struct vec3 normal, struct vec3 gravity)
     return atan2(across, along) * (180 / M_PI);
 }
 
-/* Is the point over (or under) the rectangle that all layers together cover? */
-static bool is_over_extents(const struct layer_choice *choice, struct vec3 p)
-{
-    struct box3 all = {{INFINITY, INFINITY, 0}, {-INFINITY, -INFINITY, 0}};
-
-    for (size_t i = 0; i < choice->count; i++) {
-        struct box3 box;
-
-        heightfield_bounds(choice->layers[i]->field, &box);
-        all.min.x = fmin(all.min.x, box.min.x);
-        all.min.y = fmin(all.min.y, box.min.y);
-        all.max.x = fmax(all.max.x, box.max.x);
-        all.max.y = fmax(all.max.y, box.max.y);
-    }
-    return p.x >= all.min.x && p.x <= all.max.x && p.y >= all.min.y && p.y <= all.max.y;
-}
-
-static struct contact contact_of_ground(const struct layer *layer, struct vec3 point,
-                                        const struct ground_point *ground, struct vec3 gravity)
+static struct contact contact_of_height(const struct probe *probe, const struct layer *layer,
+                                        const struct ground_point *ground)
 {
     struct contact contact = {.layer = layer, .cell = {ground->cell[0], ground->cell[1]}};
 
-    contact.point = (struct vec3){point.x, point.y, ground->height_m};
-    contact.distance_m = fabs(point.z - ground->height_m);
-    contact.normal = against(ground->normal, gravity);
-    contact.slope_deg = slope_deg(contact.normal, gravity);
+    contact.point = (struct vec3){probe->point.x, probe->point.y, ground->height_m};
+    contact.distance_m = fabs(probe->point.z - ground->height_m);
+    contact.normal = against(ground->normal, probe->gravity);
+    contact.slope_deg = slope_deg(contact.normal, probe->gravity);
     return contact;
 }
 
-/* Gravity is -Z. */
-static void contact_by_height(const struct layer_choice *choice, struct vec3 point,
-                              double reach_up_m, struct contacts *out)
+static struct contact contact_of_hit(const struct probe *probe, const struct locale_hit *hit)
 {
-    struct vec3 gravity = choice->locale->manifest.gravity;
-    struct vec2 at = {point.x, point.y};
-    double lifted = point.z + reach_up_m;
+    struct contact contact = {.point = hit->at.point, .normal = hit->at.normal};
 
-    for (int pass = 0; pass < 2; pass++) { /* floors first: a ceiling is above the floor */
-        for (size_t i = 0; i < choice->count; i++) {
-            const struct layer *layer = choice->layers[i];
-            struct ground_point ground;
-            double h;
+    contact.distance_m = fabs(vec3_dot(vec3_sub(hit->at.point, probe->point), probe->gravity));
+    contact.slope_deg = slope_deg(hit->at.normal, probe->gravity);
+    contact.cell[0] = hit->at.cell[0];
+    contact.cell[1] = hit->at.cell[1];
+    contact.layer = hit->layer;
+    return contact;
+}
 
-            heightfield_height(layer->field, at, INTERPOLATION_TRIANGLE, &ground);
-            h = ground.height_m;
-            if (ground.status != GROUND_OK)
-                continue;
-            if (pass == 0 && h <= lifted && layer->role == LAYER_GROUND &&
-                (!out->has_floor || h > out->floor.point.z)) {
-                out->has_floor = true;
-                out->floor = contact_of_ground(layer, point, &ground, gravity);
-            }
-            if (pass == 1 && h >= lifted && (!out->has_floor || h > out->floor.point.z) &&
-                (!out->has_ceiling || h < out->ceiling.point.z)) {
-                out->has_ceiling = true;
-                out->ceiling = contact_of_ground(layer, point, &ground, gravity);
-            }
-        }
+static struct contact contact_of_polygon(const struct probe *probe, const struct layer *layer,
+                                         const struct mesh_contact *on)
+{
+    return (struct contact){
+        .point = on->point,
+        .distance_m = fabs(on->distance_m),
+        .normal = on->normal,
+        .slope_deg = slope_deg(on->normal, probe->gravity),
+        .polygon = on->polygon,
+        .layer = layer,
+    };
+}
+
+/* A heightfield under -Z: its one surface over the point. */
+static bool field_height(const struct probe *probe, const struct layer *layer, struct contact *out)
+{
+    const struct vec2 at = {probe->point.x, probe->point.y};
+    struct ground_point ground;
+
+    heightfield_height(layer->field, at, INTERPOLATION_TRIANGLE, &ground);
+    if (ground.status != GROUND_OK)
+        return false;
+    *out = contact_of_height(probe, layer, &ground);
+    return true;
+}
+
+static bool field_ray(const struct probe *probe, const struct layer *layer, struct vec3 origin,
+                      struct vec3 direction, struct contact *out)
+{
+    const struct ray ray = {origin, direction, INFINITY};
+    struct locale_hit hit;
+
+    if (!layer_ray(layer, probe->gravity, &ray, RAY_CLOSEST, &hit, NULL))
+        return false;
+    *out = contact_of_hit(probe, &hit);
+    return true;
+}
+
+static bool layer_floor(const struct probe *probe, const struct layer *layer, struct contact *out)
+{
+    struct mesh_contact on;
+
+    if (layer->kind == LAYER_MESH) {
+        if (!mesh_floor(layer->mesh, probe->point, probe->reach_up_m, &on))
+            return false;
+        *out = contact_of_polygon(probe, layer, &on);
+        return true;
+    }
+    if (probe->is_vertical)
+        return field_height(probe, layer, out) && out->point.z <= probe->lifted;
+    return field_ray(probe, layer, probe->beyond, probe->gravity, out);
+}
+
+/* floor: the level of the floor that was found, or -INFINITY. */
+static bool layer_ceiling(const struct probe *probe, const struct layer *layer, double floor,
+                          struct contact *out)
+{
+    struct vec3 up = vec3_opposite(probe->gravity), origin = probe->beyond;
+    struct mesh_contact on;
+
+    if (layer->kind == LAYER_MESH) {
+        if (!mesh_ceiling(layer->mesh, probe->point, floor - level_of(probe->point, probe->gravity),
+                          probe->reach_up_m, &on))
+            return false;
+        *out = contact_of_polygon(probe, layer, &on);
+        return true;
+    }
+    if (probe->is_vertical)
+        return field_height(probe, layer, out) && out->point.z >= probe->lifted &&
+               out->point.z > floor;
+    if (floor >= level_of(origin, probe->gravity) - hair_at(origin))
+        origin = vec3_add(origin, vec3_scale(up, hair_at(origin)));
+    return field_ray(probe, layer, origin, up, out);
+}
+
+static void find_floor(const struct probe *probe, struct contacts *out)
+{
+    double best = -INFINITY;
+
+    for (size_t i = 0; i < probe->choice->count; i++) {
+        const struct layer *layer = probe->choice->layers[i];
+        struct contact contact;
+
+        if (layer->role != LAYER_GROUND || !layer_floor(probe, layer, &contact) ||
+            !(level_of(contact.point, probe->gravity) > best))
+            continue;
+        best = level_of(contact.point, probe->gravity);
+        out->has_floor = true;
+        out->floor = contact;
+    }
+}
+
+static void find_ceiling(const struct probe *probe, struct contacts *out)
+{
+    double floor = out->has_floor ? level_of(out->floor.point, probe->gravity) : -INFINITY;
+    double best = INFINITY, hair = 0;
+
+    /* a polygon that lies on a heightfield is rounded another way; meshes see to that themselves */
+    if (out->has_floor && out->floor.layer->kind == LAYER_MESH)
+        hair = hair_at(out->floor.point);
+    for (size_t i = 0; i < probe->choice->count; i++) {
+        const struct layer *layer = probe->choice->layers[i];
+        double above = layer->kind == LAYER_MESH ? floor : floor + hair;
+        struct contact contact;
+
+        if (!layer_ceiling(probe, layer, above, &contact) ||
+            !(level_of(contact.point, probe->gravity) < best))
+            continue;
+        best = level_of(contact.point, probe->gravity);
+        out->has_ceiling = true;
+        out->ceiling = contact;
     }
 }
 
@@ -187,8 +481,7 @@ static double reach_of_box(const struct box3 *box, struct vec3 p, struct vec3 al
     return fmax(0, vec3_dot(vec3_sub(corner, p), along));
 }
 
-/* Does the endless line through p along d meet the box? (slabs) */
-static bool line_meets_box(const struct box3 *box, struct vec3 p, struct vec3 d)
+bool box_meets_line(const struct box3 *box, struct vec3 p, struct vec3 d)
 {
     const double low[3] = {box->min.x, box->min.y, box->min.z};
     const double high[3] = {box->max.x, box->max.y, box->max.z};
@@ -211,67 +504,33 @@ static bool line_meets_box(const struct box3 *box, struct vec3 p, struct vec3 d)
     return enter <= leave;
 }
 
-static struct contact contact_of_hit(const struct locale_hit *hit, struct vec3 point,
-                                     struct vec3 gravity)
-{
-    struct contact contact = {.point = hit->at.point, .normal = hit->at.normal};
-
-    contact.distance_m = fabs(vec3_dot(vec3_sub(hit->at.point, point), gravity));
-    contact.slope_deg = slope_deg(hit->at.normal, gravity);
-    contact.cell[0] = hit->at.cell[0];
-    contact.cell[1] = hit->at.cell[1];
-    contact.layer = hit->layer;
-    return contact;
-}
-
-/* Any other gravity. Every layer is ground here: heightfields have no other role. */
-static void contact_by_ray(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
-                           struct contacts *out)
-{
-    struct vec3 gravity = choice->locale->manifest.gravity;
-    struct vec3 up = vec3_opposite(gravity);
-    const struct box3 *box = &choice->locale->bounds;
-    double lift = fmin(reach_up_m, reach_of_box(box, point, up) + 1);
-    struct vec3 lifted = vec3_add(point, vec3_scale(up, lift));
-    struct ray ray = {lifted, gravity, INFINITY};
-    double scale = fmax(1, vec3_length(lifted)) * ABOVE_FLOOR_RELATIVE;
-    struct locale_hit hit;
-
-    out->has_floor = locale_ray(choice, &ray, RAY_CLOSEST, &hit, NULL);
-    if (out->has_floor)
-        out->floor = contact_of_hit(&hit, point, gravity);
-    ray.direction = up;
-    if (out->has_floor && hit.at.t <= scale)
-        ray.origin = vec3_add(lifted, vec3_scale(up, scale));
-    out->has_ceiling = locale_ray(choice, &ray, RAY_CLOSEST, &hit, NULL);
-    if (out->has_ceiling)
-        out->ceiling = contact_of_hit(&hit, point, gravity);
-}
-
-static bool is_minus_z(struct vec3 gravity)
-{
-    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
-}
-
 void locale_contact(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
                     struct contacts *out)
 {
     const struct locale *locale = choice->locale;
-    bool is_vertical = is_minus_z(locale->manifest.gravity);
+    struct vec3 gravity = locale->manifest.gravity, up = vec3_opposite(gravity);
+    double lift = fmin(reach_up_m, reach_of_box(&locale->bounds, point, up) + 1);
+    const struct probe probe = {
+        .choice = choice,
+        .point = point,
+        .gravity = gravity,
+        .reach_up_m = reach_up_m,
+        .is_vertical = is_minus_z(gravity),
+        .lifted = level_of(point, gravity) + reach_up_m,
+        .beyond = vec3_add(point, vec3_scale(up, lift)),
+    };
     bool is_inside;
 
     memset(out, 0, sizeof *out);
-    if (is_vertical)
-        contact_by_height(choice, point, reach_up_m, out);
-    else
-        contact_by_ray(choice, point, reach_up_m, out);
+    find_floor(&probe, out);
+    find_ceiling(&probe, out);
     if (out->has_floor || out->has_ceiling) {
         out->status = GROUND_OK;
         return;
     }
-    is_inside = is_vertical ? is_over_extents(choice, point)
-                            : locale->has_bounds &&
-                                  line_meets_box(&locale->bounds, point, locale->manifest.gravity);
+    is_inside = probe.is_vertical
+                    ? is_over_extents(choice, (struct vec2){point.x, point.y})
+                    : locale->has_bounds && box_meets_line(&locale->bounds, point, gravity);
     out->status = is_inside ? GROUND_HOLE : GROUND_OUTSIDE;
 }
 

@@ -26,33 +26,59 @@ enum err_code locale_choose(const struct locale *locale, const char *layer_id,
                             struct layer_choice *out, struct err *err);
 
 /*
- * The one heightfield that a question about heights means: the layer of that id, or with NULL the
+ * The one heightfield that a question about samples means: the layer of that id, or with NULL the
  * locale's only heightfield.
- * ERR_UNPROCESSABLE  no such layer; none chosen among several; a locale without a heightfield
+ * ERR_UNPROCESSABLE  no such layer, or a mesh; none chosen among several; a locale without a
+ *                    heightfield
  */
 enum err_code locale_choose_field(const struct locale *locale, const char *layer_id,
                                   const struct layer **out, struct err *err);
 
+/*
+ * What the height at a point means: the heightfield as above, or, in a locale without one, its
+ * meshes; or the mesh of that id.
+ * ERR_UNPROCESSABLE  as above; meshes under a gravity other than -Z; a ceiling, chosen by its id
+ */
+enum err_code locale_choose_ground(const struct locale *locale, const char *layer_id,
+                                   struct layer_choice *out, struct err *err);
+
+/*
+ * Height of what locale_choose_ground gave: of the heightfield, or of the topmost polygon of role
+ * ground. Over meshes `interpolation` does not matter, cell is 0,0 and triangle 0 where there is
+ * ground, -1 elsewhere; a hole is a gap inside their boxes. The normal is against gravity.
+ */
+void locale_height(const struct layer_choice *ground, struct vec2 at,
+                   enum interpolation interpolation, struct ground_point *out);
+
 struct locale_hit {
-    struct ray_hit at;         /* normal against the locale's gravity */
+    struct ray_hit at;         /* normal against the locale's gravity, of a vertical polygon against
+                                  the ray; on a mesh cell is 0,0 and triangle -1 */
+    uint32_t polygon;          /* on a mesh: its index in the uploaded file */
     const struct layer *layer; /* borrowed */
 };
 
-/* The nearest hit over the layers (RAY_ANY: some hit). False: out is untouched. */
+/*
+ * The nearest hit over the layers (RAY_ANY: some hit). False: out is untouched. A trace tells what
+ * was looked at in heightfields, not in meshes.
+ */
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
                 struct locale_hit *out, struct ray_trace *trace);
 
-/* True when no layer blocks the line; else the blocker nearest to `from`. */
+/*
+ * True when no layer blocks the line; else the blocker nearest to `from`. Ends within
+ * SIGHT_END_TOLERANCE of a surface touch it, from the side of the other end.
+ */
 bool locale_line_of_sight(const struct layer_choice *choice, struct vec3 from, struct vec3 to,
                           struct locale_hit *blocker);
 
 /* A surface met along the gravity line through a point. */
 struct contact {
     struct vec3 point;
-    double distance_m;  /* >= 0, along the line from the asked point */
-    struct vec3 normal; /* unit, against gravity */
-    double slope_deg;   /* between the normal and "up" */
-    uint32_t cell[2];
+    double distance_m;         /* >= 0, along the line from the asked point */
+    struct vec3 normal;        /* unit, against gravity */
+    double slope_deg;          /* between the normal and "up" */
+    uint32_t cell[2];          /* on a heightfield */
+    uint32_t polygon;          /* on a mesh: its index in the uploaded file */
     const struct layer *layer; /* borrowed */
 };
 
@@ -63,11 +89,11 @@ struct contacts {
 };
 
 /*
- * What is below and above a point (text Q; design, "Contact"): the floor is the highest ground at
- * or below the point lifted by reach_up_m against gravity, the ceiling the lowest surface above
- * that floor and at or above the lifted point. reach_up_m >= 0, INFINITY looks from beyond
- * everything. Heightfields under gravity -Z are asked for their height, under any other gravity by
- * a ray along it. O(layers · log samples).
+ * What is below and above a point (text Q; design, "Contact"): the floor is the highest surface of
+ * role ground at or below the point lifted by reach_up_m against gravity, the ceiling the lowest
+ * surface of any role above that floor and at or above the lifted point. reach_up_m >= 0, INFINITY
+ * looks from beyond everything. Heightfields under gravity -Z are asked for their height, under any
+ * other gravity by a ray along it; meshes look along their own. O(layers · log samples).
  */
 void locale_contact(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
                     struct contacts *out);
@@ -75,6 +101,9 @@ void locale_contact(const struct layer_choice *choice, struct vec3 point, double
 /* Q's containment: a floor below and, unless the locale is open to the sky, a ceiling above. */
 bool locale_contains(const struct layer_choice *choice, struct vec3 point, bool *has_floor,
                      bool *has_ceiling);
+
+/* Does the endless line through p along d meet the box? */
+bool box_meets_line(const struct box3 *box, struct vec3 p, struct vec3 d);
 
 enum { FOOTPRINT_POINTS_MAX = 64 };
 

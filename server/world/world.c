@@ -229,10 +229,24 @@ static void pause_ms(int ms)
     nanosleep(&time, NULL);
 }
 
+static void count_layers(const struct locale *locale, struct world_stats *sum)
+{
+    sum->layers += locale->layer_count;
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        const struct layer *layer = locale->layers[i];
+
+        if (layer->kind != LAYER_MESH)
+            continue;
+        sum->mesh_layers++;
+        sum->mesh_polygons += layer->mesh_stats.polygons;
+        sum->mesh_bytes += layer->memory_bytes;
+    }
+}
+
 static void writer_publish(struct world *world, struct world_snapshot *next)
 {
     struct world_snapshot *old;
-    uint64_t layers = 0;
+    struct world_stats sum = {0};
 
     for (int ms = POLL_FIRST_MS; world->retired_count >= world->limits.retired_max;) {
         readers_wake(world);
@@ -241,11 +255,14 @@ static void writer_publish(struct world *world, struct world_snapshot *next)
         writer_reclaim(world);
     }
     for (size_t i = 0; i < next->locale_count; i++)
-        layers += next->locales[i]->layer_count;
+        count_layers(next->locales[i], &sum);
     pthread_mutex_lock(&world->mutex);
     world->counted.publications++;
     world->counted.locales = next->locale_count;
-    world->counted.layers = layers;
+    world->counted.layers = sum.layers;
+    world->counted.mesh_layers = sum.mesh_layers;
+    world->counted.mesh_polygons = sum.mesh_polygons;
+    world->counted.mesh_bytes = sum.mesh_bytes;
     world->counted.memory_bytes = next->memory_bytes;
     pthread_mutex_unlock(&world->mutex);
 
@@ -300,8 +317,9 @@ static enum err_code change_locale(struct world *world, const struct world_chang
                                    struct err *err)
 {
     outcome->is_new = now == NULL;
-    struct locale *next = now ? locale_next(now, &change->manifest, NULL, NULL, err)
-                              : locale_create(change->locale_id, &change->manifest, err);
+    struct locale *next =
+        now ? locale_next(now, &change->manifest, NULL, NULL, change->prepared, err)
+            : locale_create(change->locale_id, &change->manifest, err);
 
     if (next && writer_replace(world, change, next, err) == ERR_OK)
         outcome->locale = snapshot_locale(atomic_load(&world->published), change->locale_id);
@@ -309,34 +327,37 @@ static enum err_code change_locale(struct world *world, const struct world_chang
     return outcome->locale ? ERR_OK : err->code;
 }
 
-static enum err_code change_layer(struct world *world, struct world_change *change,
+static enum err_code change_layer(struct world *world, const struct world_change *change,
                                   struct locale *now, struct world_outcome *outcome,
                                   struct err *err)
 {
-    struct layer *layer = NULL;
+    struct layer *put = change->kind == WORLD_PUT_LAYER ? change->layer : NULL;
     struct locale *next;
 
     if (!now)
         return unknown(change, err);
     outcome->is_new = locale_layer(now, change->layer_id) == NULL;
-    if (change->kind == WORLD_PUT_LAYER) {
-        layer = layer_create_heightfield(change->layer_id, change->field, err);
-        change->field = NULL;
-        if (!layer)
-            return err->code;
-    } else if (outcome->is_new) {
+    CHECK((change->kind == WORLD_PUT_LAYER) == (put != NULL));
+    if (put)
+        CHECK(strcmp(put->id, change->layer_id) == 0);
+    else if (outcome->is_new)
         return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", change->layer_id,
                        change->locale_id);
-    }
-    next = locale_next(now, NULL, layer, layer ? NULL : change->layer_id, err);
-    layer_unref(layer);
+    next = locale_next(now, NULL, put, put ? NULL : change->layer_id, NULL, err);
     if (next && writer_replace(world, change, next, err) == ERR_OK)
         outcome->locale = snapshot_locale(atomic_load(&world->published), change->locale_id);
     locale_unref(next);
     return outcome->locale ? ERR_OK : err->code;
 }
 
-static enum err_code change_apply(struct world *world, struct world_change *change,
+/* Lets go of what a change brought. */
+static void change_finish(const struct world_change *change)
+{
+    layer_unref(change->layer);
+    locale_unref(change->prepared);
+}
+
+static enum err_code change_apply(struct world *world, const struct world_change *change,
                                   struct world_outcome *outcome, struct err *err)
 {
     struct locale *now = snapshot_locale(atomic_load(&world->published), change->locale_id);
@@ -366,7 +387,7 @@ static void writer_handle(struct world *world, struct queued *queued)
     pthread_mutex_unlock(&world->mutex);
     if (queued->change.done)
         queued->change.done(queued->change.context, &outcome);
-    heightfield_unref(queued->change.field);
+    change_finish(&queued->change);
     free(queued);
 }
 
@@ -428,7 +449,7 @@ enum err_code world_submit(struct world *world, const struct world_change *chang
     bool is_full;
 
     if (!queued) {
-        heightfield_unref(change->field);
+        change_finish(change);
         return err_set(err, ERR_NO_MEMORY, "no memory for a change");
     }
     queued->change = *change;
@@ -444,7 +465,7 @@ enum err_code world_submit(struct world *world, const struct world_change *chang
     pthread_mutex_unlock(&world->mutex);
     if (!is_full)
         return ERR_OK;
-    heightfield_unref(change->field);
+    change_finish(change);
     free(queued);
     return err_limit(err, ERR_BUSY, (double)world->limits.queue_max,
                      (double)world->limits.queue_max + 1,

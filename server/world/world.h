@@ -23,7 +23,7 @@ extern const struct world_limits world_limits_default;
 enum world_change_kind {
     WORLD_PUT_LOCALE, /* manifest: a new locale, or the next revision of one */
     WORLD_DELETE_LOCALE,
-    WORLD_PUT_LAYER, /* field: added, or in the place of the layer of that id */
+    WORLD_PUT_LAYER, /* layer: added, or in the place of the layer of that id */
     WORLD_DELETE_LAYER
 };
 
@@ -43,8 +43,9 @@ struct world_change {
     char locale_id[WORLD_ID_MAX + 1];
     char layer_id[WORLD_ID_MAX + 1];
     struct locale_manifest manifest;
-    struct heightfield *field; /* taken, whatever comes of the change */
-    world_done done;           /* may be NULL */
+    struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change */
+    struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
+    world_done done;         /* may be NULL */
     void *context;
 };
 
@@ -52,6 +53,7 @@ struct world_stats {
     uint64_t publications; /* snapshots published since the start */
     uint64_t changes, refused;
     uint64_t locales, layers, memory_bytes;
+    uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
     uint64_t reclaimed; /* snapshots let go and freed */
 };
@@ -73,7 +75,7 @@ void world_destroy(struct world *world);
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context);
 
 /*
- * Queues a change. On error the change is not queued, done is not called, the field is let go:
+ * Queues a change. On error the change is not queued, done is not called, what it brings is let go:
  * ERR_BUSY when the queue is full, ERR_NO_MEMORY. Any thread.
  */
 enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err);

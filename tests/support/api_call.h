@@ -54,6 +54,7 @@ static inline void api_test_layer(struct api_test *t, const char *id, const char
 {
     struct world_change change = {.kind = WORLD_PUT_LAYER};
     struct heightfield_spec spec = {9, 7, 0, 0, 10, 10, TRIANGULATION_ANTI, 0};
+    struct heightfield *field;
     float heights_m[7 * 9];
 
     for (int r = 0; r < 7; r++)
@@ -62,8 +63,10 @@ static inline void api_test_layer(struct api_test *t, const char *id, const char
     heights_m[4 * 9 + 6] = __builtin_nanf("");
     snprintf(change.locale_id, sizeof change.locale_id, "%s", id);
     snprintf(change.layer_id, sizeof change.layer_id, "%s", layer);
-    change.field = heightfield_create(&spec, heights_m, &t->err);
-    api_test_must(change.field != NULL, "no field");
+    field = heightfield_create(&spec, heights_m, &t->err);
+    api_test_must(field != NULL, "no field");
+    change.layer = layer_create_heightfield(layer, field, &t->err);
+    api_test_must(change.layer != NULL, "no layer");
     api_test_must(world_apply(t->world, &change, &t->err) == ERR_OK, t->err.msg);
 }
 

@@ -50,7 +50,7 @@ static struct locale *random_locale(struct random *random, struct vec3 gravity)
 
         snprintf(id, sizeof id, "n%d", i);
         layer = random_layer(random, id, 8.0 * i);
-        next = locale_next(locale, NULL, layer, NULL, &err);
+        next = locale_next(locale, NULL, layer, NULL, NULL, &err);
         assert_non_null(next);
         layer_unref(layer);
         locale_unref(locale);

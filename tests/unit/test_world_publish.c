@@ -53,7 +53,8 @@ static enum err_code put_layer(struct world *world, const char *locale, const ch
 {
     struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
 
-    change.field = flat(height_m);
+    change.layer = layer_create_heightfield(layer, flat(height_m), err);
+    assert_non_null(change.layer);
     return world_apply(world, &change, err);
 }
 
@@ -363,7 +364,8 @@ static void what_was_submitted_is_done_before_the_end(void **state)
     for (int i = 0; i < 200; i++) {
         struct world_change change = change_of(WORLD_PUT_LAYER, "a", "ground");
 
-        change.field = flat((float)i);
+        change.layer = layer_create_heightfield(change.layer_id, flat((float)i), &err);
+        assert_non_null(change.layer);
         change.done = count_done;
         change.context = &done;
         assert_int_equal(world_submit(world, &change, &err), ERR_OK);
