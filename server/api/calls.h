@@ -23,6 +23,7 @@
     X(los_post)                                                                                    \
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
+    X(locate_post)                                                                                 \
     X(tile_get)                                                                                    \
     X(limits_get)                                                                                  \
     X(stats_get)                                                                                   \

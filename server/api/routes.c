@@ -47,6 +47,7 @@ const struct api_route api_routes[] = {
     ASK(LOCALE "/los", los_post),
     ASK(LOCALE "/pick", pick_post),
     ASK(LOCALE "/contains", contains_post),
+    {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     READ_ON_WORKER(LOCALE "/tiles/{level}/{column}/{row}", tile_get),
     READ("/v1/limits", limits_get),
     READ("/v1/stats", stats_get),

@@ -58,7 +58,7 @@ static const struct question answered[] = {
     {"a miss", ray_post_answer, "hills", "",
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,1]}]}",
      "[{\"status\":\"miss\",\"t\":null,\"point\":null,\"normal\":null,\"layer\":null,\"cell\":null,"
-     "\"triangle\":null}]"},
+     "\"triangle\":null,\"polygon\":null}]"},
     {"a ray too short", ray_post_answer, "hills", "",
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,-1],\"t_max\":9.4}]}", "\"miss\""},
     {"t_max null is no end", ray_post_answer, "hills", "",
@@ -68,7 +68,7 @@ static const struct question answered[] = {
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1],\"t_max\":-1},"
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1]}]}",
      "{\"status\":\"invalid\",\"detail\":\"t_max is negative\",\"t\":null,\"point\":null,"
-     "\"normal\":null,\"layer\":null,\"cell\":null,\"triangle\":null},{\"status\":\"hit\""},
+     "\"normal\":null,\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null},{\"status\":\"hit\""},
     {"the nearest of two layers", ray_post_answer, "twin", "",
      "{\"rays\":[{\"origin\":[5,0,200],\"direction\":[0,0,-1]}]}", "\"layer\":\"high\""},
     {"one layer alone", ray_post_answer, "twin", "layer=low",

@@ -1,0 +1,97 @@
+/*
+ * POST /v1/locate  {"points":[[x,y,z]…],"hints":["id"|null…]}
+ *   ->  {"results":[{"locale":"id"|null,"point":[x,y,z]|null,"changed":bool}…]}
+ *
+ * Points are the world's, the answer's those of the locale's frame. A hint says where the point
+ * was: that locale keeps it while it contains it, by a hair more than its border. A hint that names
+ * no locale (any more) is a locale that does not contain the point.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "world/locate.h"
+
+#include <string.h>
+
+static enum err_code decode_hints(struct call *call, size_t count, const cJSON **first,
+                                  struct err *err)
+{
+    const cJSON *hints = json_given(call->json, "hints");
+    size_t got;
+
+    *first = NULL;
+    if (!hints)
+        return ERR_OK;
+    if (json_get_batch(call->json, "hints", call->api->limits.items_max, first, &got, err))
+        return err->code;
+    if (got == count)
+        return ERR_OK;
+    err_limit(err, ERR_BAD_INPUT, (double)count, (double)got,
+              "there are %zu hints for %zu points: one a point, or none at all", got, count);
+    return err_at(err, "/hints");
+}
+
+static enum err_code decode_hint(const cJSON *item, size_t i, const char **out, struct err *err)
+{
+    *out = NULL;
+    if (!item || cJSON_IsNull(item))
+        return ERR_OK;
+    if (json_get_string(item, out, err))
+        return err_at(err, "/hints/%zu", i);
+    return ERR_OK;
+}
+
+static void encode(struct json_writer *w, const struct located *located, const char *hint)
+{
+    const char *id = located->locale ? located->locale->id : NULL;
+
+    json_begin_object(w);
+    json_key(w, "locale");
+    if (id)
+        json_string(w, id);
+    else
+        json_null(w);
+    json_key(w, "point");
+    if (id)
+        json_vec3(w, located->point);
+    else
+        json_null(w);
+    json_key(w, "changed");
+    json_boolean(w, hint && (!id || strcmp(hint, id) != 0));
+    json_end_object(w);
+}
+
+enum err_code locate_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"points", "hints", NULL};
+    struct json_writer *w = &call->out;
+    const cJSON *item, *hint_item;
+    size_t count;
+
+    if (options_open_json(call, items, NULL, err) ||
+        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+        decode_hints(call, count, &hint_item, err))
+        return err->code;
+    json_begin_object(w);
+    json_key(w, "results");
+    json_begin_array(w);
+    for (size_t i = 0; item; item = item->next, i++) {
+        struct located located;
+        struct vec3 point;
+        const char *hint;
+
+        if (call_pace(call, i, err))
+            return err->code;
+        if (json_get_vec3(item, &point, err))
+            return err_at(err, "/points/%zu", i);
+        if (decode_hint(hint_item, i, &hint, err))
+            return err->code;
+        snapshot_locate(call->snapshot, point, hint, &located);
+        encode(w, &located, hint);
+        hint_item = hint_item ? hint_item->next : NULL;
+    }
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(locate_post, 0, CALL_NEEDS_NOTHING)
