@@ -366,8 +366,8 @@ static enum err_code check_members(const cJSON *json, struct err *err)
     struct upload_format format = {.kind = LAYER_HEIGHTFIELD};
     const char *const *of_kind;
 
-    if (cJSON_IsString(file))
-        upload_format_of_name(file->valuestring, &format);
+    if (cJSON_IsString(file) && !upload_format_of_name(file->valuestring, &format))
+        format.kind = LAYER_HEIGHTFIELD; /* refused by name, later */
     of_kind = upload_names(format.kind);
     for (size_t i = 0; of_kind[i]; i++)
         names[i + 2] = of_kind[i];

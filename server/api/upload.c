@@ -75,7 +75,7 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
 static enum err_code decode_raster(struct call *call, struct upload *out, struct err *err)
 {
     if (out->role != LAYER_GROUND) {
-        err_set(err, ERR_UNPROCESSABLE, "a heightfield is ground, it cannot be a ceiling");
+        err_set(err, ERR_BAD_INPUT, "a heightfield is ground, it cannot be a ceiling");
         return err_at(err, "role");
     }
     if (option_numbers(call, "spacing", 2, out->spacing_m, &out->has_spacing, err) ||

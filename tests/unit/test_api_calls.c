@@ -68,7 +68,8 @@ static const struct question answered[] = {
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1],\"t_max\":-1},"
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1]}]}",
      "{\"status\":\"invalid\",\"detail\":\"t_max is negative\",\"t\":null,\"point\":null,"
-     "\"normal\":null,\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null},{\"status\":\"hit\""},
+     "\"normal\":null,\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null},{\"status\":"
+     "\"hit\""},
     {"the nearest of two layers", ray_post_answer, "twin", "",
      "{\"rays\":[{\"origin\":[5,0,200],\"direction\":[0,0,-1]}]}", "\"layer\":\"high\""},
     {"one layer alone", ray_post_answer, "twin", "layer=low",
