@@ -1,4 +1,4 @@
-/* The demo world: all landscapes, made and written. */
+/* The demo world: all landscapes and the two locales of polygons, made and written. */
 #ifndef KOTA_WORLDGEN_DEMO_H
 #define KOTA_WORLDGEN_DEMO_H
 
@@ -11,7 +11,7 @@ struct demo_options {
 };
 
 /*
- * Makes every landscape and writes them as one world directory, all or nothing. Tells on standard
+ * Makes every locale and writes them as one world directory, all or nothing. Tells on standard
  * error how far it is when that is a terminal. Errors as world_folder_open and ERR_NO_MEMORY.
  * About 6 s and 160 MiB for a size of 2048 on two threads.
  */

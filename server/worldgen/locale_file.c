@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MANIFEST_BYTES_MAX = 1 << 20, LAYER_BYTES_MAX = 1 << 30 };
 
@@ -100,6 +101,17 @@ static enum err_code layer_options(const cJSON *layer, enum raster_format format
 
 /* ---- layers ------------------------------------------------------------------------------- */
 
+static bool is_mesh_name(const char *name)
+{
+    static const char *const endings[] = {".obj", ".glb", ".gltf", ".ply", ".stl", ".ac", ".dae"};
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (!strcasecmp(dot, endings[i]))
+            return true;
+    return false;
+}
+
 static enum err_code layer_raster(const char *dir, const cJSON *layer, struct raster *out,
                                   struct err *err)
 {
@@ -111,6 +123,11 @@ static enum err_code layer_raster(const char *dir, const cJSON *layer, struct ra
     size_t length = 0;
     uint8_t *bytes;
 
+    if (cJSON_IsString(file) && is_mesh_name(file->valuestring))
+        return err_set(
+            err, ERR_UNPROCESSABLE,
+            "the first layer of %s, %s, is a mesh; pictures are made of heightfields only", dir,
+            file->valuestring);
     if (!cJSON_IsString(file) || !raster_format_of_name(file->valuestring, &format))
         return err_set(err, ERR_BAD_INPUT, "locale.json: the layer's file is not a raster's name");
     if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, file->valuestring) >= sizeof path)

@@ -11,7 +11,8 @@ uint8_t *file_read(const char *path, size_t length_max, size_t *length, struct e
 
 /*
  * The first layer of DIR/locale.json as a heightfield with the locale's triangulation; the caller
- * gives the reference back. NULL on error: ERR_NOT_FOUND, ERR_BAD_INPUT with the file and member.
+ * gives the reference back. NULL on error: ERR_NOT_FOUND, ERR_BAD_INPUT with the file and member,
+ * ERR_UNPROCESSABLE when the layer is a mesh.
  */
 struct heightfield *locale_read(const char *dir, struct err *err);
 

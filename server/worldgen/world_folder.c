@@ -80,6 +80,23 @@ static int folder_is_empty(const char *path)
     return empty;
 }
 
+static void folder_remove_meshes(const char *path, const struct village_locale *locale)
+{
+    char file[PATH_MAX + 128];
+
+    for (uint32_t i = 0; i <= locale->layer_count; i++) {
+        bool layer = i < locale->layer_count;
+
+        snprintf(file, sizeof file, "%s/%s/%s%s", path, locale->id,
+                 layer ? locale->layers[i].id : "locale", layer ? ".obj" : ".json");
+        unlink(file);
+        strcat(file, ".part");
+        unlink(file);
+    }
+    snprintf(file, sizeof file, "%s/%s", path, locale->id);
+    rmdir(file);
+}
+
 /* Removes what this program writes; 0 when the folder is gone. */
 static int folder_remove(const char *path)
 {
@@ -95,6 +112,8 @@ static int folder_remove(const char *path)
         snprintf(file, sizeof file, "%s/%s", path, landscapes[i].id);
         rmdir(file);
     }
+    for (size_t i = 0; i < VILLAGE_LOCALE_COUNT; i++)
+        folder_remove_meshes(path, &village_locales[i]);
     snprintf(file, sizeof file, "%s/" MARKER, path);
     unlink(file);
     return rmdir(path);
@@ -287,4 +306,29 @@ enum err_code world_folder_add(const struct world_folder *folder, const struct l
                             format == GROUND_PNG ? &codes : NULL);
     strcpy(path + stem, "/locale.json");
     return file_write(path, manifest, (size_t)length, err);
+}
+
+enum err_code world_folder_add_meshes(const struct world_folder *folder,
+                                      const struct village_locale *locale, struct err *err)
+{
+    char path[PATH_MAX + 128], manifest[1024];
+    size_t stem, length;
+    char *text;
+    int printed;
+
+    stem = (size_t)snprintf(path, sizeof path, "%s/%s", folder->staging, locale->id);
+    if (mkdir(path, 0777))
+        return system_error(err, "create the folder", path);
+    for (uint32_t i = 0; i < locale->layer_count; i++) {
+        if (village_layer_obj(locale, &locale->layers[i], &text, &length, err))
+            return err->code;
+        snprintf(path + stem, sizeof path - stem, "/%s.obj", locale->layers[i].id);
+        file_write(path, text, length, err);
+        free(text);
+        if (err->code)
+            return err->code;
+    }
+    printed = village_manifest(manifest, sizeof manifest, locale);
+    strcpy(path + stem, "/locale.json");
+    return file_write(path, manifest, (size_t)printed, err);
 }

@@ -1,5 +1,5 @@
 /*
- * A world directory on disk: DIR/<id>/locale.json and its ground, as kotad --world reads them.
+ * A world directory on disk: DIR/<id>/locale.json and its layers, as kotad --world reads them.
  *
  * It is written into a temporary folder beside DIR and takes DIR's name when it is complete, so
  * that nobody finds half a world. A marker file tells our own folders from foreign ones.
@@ -9,6 +9,7 @@
 
 #include "worldgen/grid.h"
 #include "worldgen/landscape.h"
+#include "worldgen/village.h"
 
 #include <limits.h>
 
@@ -26,7 +27,7 @@ struct world_folder {
 enum err_code world_folder_open(struct world_folder *folder, const char *dir, struct err *err);
 
 /*
- * Writes one locale. PNG: 16-bit codes, first row at the greatest y (flip_y), height = offset +
+ * Writes one landscape. PNG: 16-bit codes, first row at the greatest y (flip_y), height = offset +
  * scale·code with the smallest power of two that spans the heights as scale; code 0 is no-data
  * where the ground has holes. F32: the samples as they are. May be called on several threads for
  * different landscapes.
@@ -34,6 +35,10 @@ enum err_code world_folder_open(struct world_folder *folder, const char *dir, st
 enum err_code world_folder_add(const struct world_folder *folder, const struct landscape *landscape,
                                const struct grid *ground, enum ground_format format,
                                struct err *err);
+
+/* Writes one locale made of polygons: its manifest and an OBJ file a layer. */
+enum err_code world_folder_add_meshes(const struct world_folder *folder,
+                                      const struct village_locale *locale, struct err *err);
 
 /* Gives the folder its name; an older world of ours there is removed. */
 enum err_code world_folder_commit(struct world_folder *folder, struct err *err);

@@ -182,6 +182,19 @@ static const char *folder_path(struct folder *folder, const char *name)
     return folder->path;
 }
 
+static void folder_remove_meshes(struct folder *folder, const struct village_locale *locale)
+{
+    char name[64];
+
+    for (uint32_t i = 0; i < locale->layer_count; i++) {
+        snprintf(name, sizeof name, "%s/%s.obj", locale->id, locale->layers[i].id);
+        remove(folder_path(folder, name));
+    }
+    snprintf(name, sizeof name, "%s/locale.json", locale->id);
+    remove(folder_path(folder, name));
+    remove(folder_path(folder, locale->id));
+}
+
 static void folder_remove_world(struct folder *folder)
 {
     static const char *const files[] = {"ground.png", "locale.json", ""};
@@ -192,6 +205,8 @@ static void folder_remove_world(struct folder *folder)
             snprintf(name, sizeof name, "%s/%s", landscapes[i].id, files[k]);
             remove(folder_path(folder, name));
         }
+    for (uint32_t i = 0; i < VILLAGE_LOCALE_COUNT; i++)
+        folder_remove_meshes(folder, &village_locales[i]);
     remove(folder_path(folder, ".kota-worldgen"));
     remove(folder->world);
     if (rmdir(folder->root)) /* whatever else was left there fails the test */
