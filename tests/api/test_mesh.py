@@ -1,0 +1,549 @@
+"""Layers of polygons: upload and what it counts, scenes worked out by hand, statistics."""
+import math
+import struct
+
+from daemon import F64, Daemon, problem
+from fields import Terrain, put_layer, put_locale, results
+from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, put_world, rectangle,
+                         wall)
+from tap import case, check, equal, near, near_all, rng, run, test
+
+daemon = Daemon()
+LAYER = {"id", "kind", "role", "polygons", "bounds", "memory_bytes"}
+STATS = {"nodes", "leaves", "depth", "polygons", "bytes", "average_tests"}
+DOWN = [0, 0, -1]
+
+
+def at(name):
+    return f"/v1/locales/{name}"
+
+
+def scene(name, rings, query="", **manifest):
+    """A new locale with one mesh layer; the PUT's answer."""
+    put_locale(daemon, name, **manifest)
+    return put_mesh(daemon, name, rings, query=query)
+
+
+def contact(name, point, **named):
+    return results(daemon, at(name) + "/contact", {"points": [point], **named}, 1)[0]
+
+
+def heights_of(item):
+    """(floor z, ceiling z) of a contact item."""
+    return tuple(item[member] and item[member]["point"][2] for member in ("floor", "ceiling"))
+
+
+# ---- upload -------------------------------------------------------------------------------------
+
+
+@test("a mesh layer is told with its kind, role, polygons and bounds; the PUT says what was kept")
+def _():
+    put_locale(daemon, "told")
+    answer = put_mesh(daemon, "told", [rectangle(0, 0, 4, 2, 1), wall((0, 0), (4, 0), 1, 3)])
+    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0}, "import")
+    equal(answer["revision"], 2, "revision")
+    equal(answer["bounds"], {"min": [0, 0, 1], "max": [4, 2, 3]}, "bounds, the wall counts")
+    layer = answer["layers"][0]
+    check(set(layer) >= LAYER, f"members {sorted(layer)}")
+    equal((layer["id"], layer["kind"], layer["role"], layer["polygons"]),
+          ("mesh", "mesh", "ground", 2), "layer")
+    equal(layer["bounds"], answer["bounds"], "bounds of the layer")
+    check(layer["memory_bytes"] > 100, f"memory_bytes {layer['memory_bytes']}")
+    locale = daemon.ok("GET", at("told"))
+    check("import" not in locale, "import belongs to the upload")
+    del answer["import"]
+    equal(locale, answer, "GET")
+    again = put_mesh(daemon, "told", [rectangle(0, 0, 1, 1, 5)], status=200)
+    equal((again["revision"], again["layers"][0]["polygons"]), (3, 1), "replaced")
+    equal(again["bounds"], {"min": [0, 0, 5], "max": [1, 1, 5]}, "bounds of the new one")
+    equal(daemon.ask("DELETE", at("told") + "/layers/mesh").status, 204, "DELETE")
+    equal(daemon.ok("GET", at("told"))["bounds"], None, "nothing left")
+
+
+L_SHAPE = [(0, 0, 0), (4, 0, 0), (4, 1, 0), (1, 1, 0), (1, 4, 0), (0, 4, 0)]
+STAR = [(math.cos(i * math.pi / 5) * (4 if i % 2 else 1.5),
+         math.sin(i * math.pi / 5) * (4 if i % 2 else 1.5), 2.0) for i in range(10)]
+BOW_TIE = [(0, 0, 0), (2, 2, 0), (2, 0, 0), (0, 2, 0)]
+SQUARE = rectangle(10, 10, 12, 12, 0)
+# (sentence, rings, kept: a number or at least (n,), split, dropped)
+IMPORTS = [
+    ("a convex polygon is kept whole", [SQUARE], 1, 0, 0),
+    ("a clockwise one as well", [SQUARE[::-1]], 1, 0, 0),
+    ("two clean halves are two", [SQUARE[:3], SQUARE], 2, 0, 0),
+    ("a concave one is split", [L_SHAPE], (2,), 1, 0),
+    ("a concave one wound clockwise is split", [L_SHAPE[::-1]], (2,), 1, 0),
+    ("a star of five points is split", [STAR], (5,), 1, 0),
+    ("an upright concave one is split", [[(x, 0, y) for x, y, _ in L_SHAPE]], (2,), 1, 0),
+    ("a polygon of three points on a line is dropped", [SQUARE, [(0, 0, 0), (1, 1, 1), (2, 2, 2)]],
+     1, 0, 1),
+    ("a polygon of one place is dropped", [SQUARE, [(5, 5, 5)] * 4], 1, 0, 1),
+    ("there and back again has no area", [SQUARE, [(0, 0, 0), (3, 0, 0), (0, 0, 0)]], 1, 0, 1),
+    ("a polygon that crosses itself is dropped", [SQUARE, BOW_TIE], 1, 0, 1),
+    ("a corner given twice is taken once", [[*SQUARE[:2], SQUARE[1], *SQUARE[2:]]], 1, 0, 0),
+    ("a corner on an edge does not make it concave",
+     [[SQUARE[0], (11, 10, 0), *SQUARE[1:]]], 1, 0, 0),
+    ("coincident polygons are all kept", [SQUARE] * 50, 50, 0, 0),
+    ("all at once", [SQUARE, L_SHAPE, BOW_TIE, [(5, 5, 5)] * 3, STAR], (8,), 2, 2),
+]
+
+
+def imported(rings, kept, split, dropped):
+    daemon.ask("DELETE", at("import"))
+    answer = scene("import", obj(rings, share=False))
+    got = answer["import"]
+    equal(set(got), {"kept", "split", "dropped"}, "members")
+    if isinstance(kept, tuple):
+        check(got["kept"] >= kept[0], f"kept {got['kept']}, at least {kept[0]} convex pieces")
+    else:
+        equal(got["kept"], kept, "kept")
+    equal((got["split"], got["dropped"]), (split, dropped), f"split and dropped of {got}")
+    equal(answer["layers"][0]["polygons"], got["kept"], "polygons in the layer")
+    equal(daemon.ok("GET", at("import") + "/layers/mesh/stats")["polygons"], got["kept"], "stats")
+
+
+for sentence_, rings_, kept_, split_, dropped_ in IMPORTS:
+    case(sentence_, imported, rings_, kept_, split_, dropped_)
+
+
+@test("a polygon that is not flat loses nothing: it is split, or it is dropped and counted")
+def _():
+    answer = scene("twisted", obj([[(0, 0, 0), (4, 0, 1), (4, 4, 0), (0, 4, 1)]] + [SQUARE]))
+    got = answer["import"]
+    check((got["kept"], got["split"], got["dropped"]) in ((3, 1, 0), (1, 0, 1)), f"{got}")
+    if got["split"]:
+        item = contact("twisted", [1, 1, 9])
+        check(-0.001 <= heights_of(item)[0] <= 1.001, f"{item}")
+        equal(item["floor"]["polygon"], 0, "polygon")
+
+
+@test("a split polygon answers everywhere as the one that was uploaded")
+def _():
+    random = rng("split")
+    rings = [L_SHAPE, [(x + 20, y, 1 + x / 4) for x, y, _ in STAR], SQUARE]
+    world = World([MeshLayer(rings)])
+    put_world(daemon, "split", world)
+    points = [[random.uniform(-5, 25), random.uniform(-5, 13), 9] for _ in range(600)]
+    hits = 0
+    for point, item in zip(points, results(daemon, at("split") + "/contact", {"points": points},
+                                           600)):
+        column = world.column(point, 1e-7)
+        if any(m.inner < 1e-7 for m in column):
+            continue
+        floor, _ = world.floor_and_ceiling(column, 0)
+        equal(item["floor"] and item["floor"]["polygon"], floor and floor.polygon, f"at {point}")
+        hits += floor is not None
+        if floor:
+            near(item["floor"]["point"][2], floor.point[2], f"at {point}", 1e-9)
+    check(hits > 50, f"{hits} hits")
+    # The diagonals that split the ring are no gaps.
+    points = [[0.5 * i / 100, 0.5 * i / 100, 9] for i in range(1, 200)]
+    for point, item in zip(points, results(daemon, at("split") + "/contact", {"points": points},
+                                           199)):
+        equal(heights_of(item)[0], 0, f"on a diagonal, {point}")
+
+
+@test("polygon is the index among the file's polygons, dropped ones counted")
+def _():
+    rings = [[(9, 9, 9)] * 3, rectangle(0, 0, 1, 1, 0), [(0, 0, 0), (1, 1, 1), (2, 2, 2)],
+             rectangle(1, 0, 2, 1, 0)]
+    scene("index", obj(rings, share=False))
+    equal([contact("index", [x, 0.5, 1])["floor"]["polygon"] for x in (0.5, 1.5)], [1, 3], "index")
+
+
+@test("up=y turns (x, y, z) to (x, -z, y), scale multiplies")
+def _():
+    # A floor at y = 3 of the file, x 0..2, z 0..5.
+    rings = [[(0, 3, 0), (2, 3, 0), (2, 3, 5), (0, 3, 5)]]
+    answer = scene("up-y", rings, "up=y&scale=0.5")
+    equal(answer["bounds"], {"min": [0, -2.5, 1.5], "max": [1, 0, 1.5]}, "bounds")
+    item = contact("up-y", [0.5, -1, 9])
+    equal((heights_of(item)[0], item["floor"]["normal"]), (1.5, [0, 0, 1]), "contact")
+    equal(scene("up-z", rings, "up=z")["bounds"], {"min": [0, 3, 0], "max": [2, 3, 5]}, "up=z")
+    equal(scene("up-none", rings)["bounds"], {"min": [0, 3, 0], "max": [2, 3, 5]}, "z unless said")
+    equal(contact("up-none", [1, 3, 9])["floor"], None, "an upright polygon is no floor")
+    scene("up-cartesian", rings, "up=y&frame=cartesian")
+
+
+@test("OBJ: faces with textures and normals, negative indices, comments, continued lines, CRLF")
+def _():
+    text = (b"# made by hand\r\no thing\r\nv 0 0 0\r\nv 2 0 0 1.0\r\nv 2 2 0\r\nv 0 2 0\r\n"
+            b"vt 0 0\r\nvn 0 0 1\r\nusemtl grass\r\ns off\r\nf 1/1/1 2/1/1 3/1/1 \\\r\n4/1/1\r\n"
+            b"g roof\r\nv 0 0 3\r\nv 2 0 3\r\nv 2 2 3\r\nf -3//1 -2//1 -1//1 # the last\r\n")
+    put_locale(daemon, "forms")
+    answer = put_mesh(daemon, "forms", text)
+    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0}, "import")
+    item = contact("forms", [1.5, 0.5, 1])
+    equal(heights_of(item), (0, 3), "floor and ceiling")
+    equal((item["floor"]["polygon"], item["ceiling"]["polygon"]), (0, 1), "polygons")
+
+
+# ---- scenes -------------------------------------------------------------------------------------
+
+
+@test("a bridge over a road: two floors at one place, the nearest below counts")
+def _():
+    scene("bridge", [rectangle(0, 0, 10, 4, 0), rectangle(4, -3, 6, 7, 3)])
+    equal(heights_of(contact("bridge", [5, 2, 1])), (0, 3), "under it")
+    equal(heights_of(contact("bridge", [5, 2, 4])), (3, None), "on it")
+    equal(heights_of(contact("bridge", [5, 2, 3])), (3, None), "standing on it")
+    equal(heights_of(contact("bridge", [5, 2, 2.7])), (0, 3), "knee deep in it")
+    equal(heights_of(contact("bridge", [5, 2, 2.7], reach_up=0.5)), (3, None), "stepping up to it")
+    equal(heights_of(contact("bridge", [5, 2, 2.7], reach_up=0.2)), (0, 3), "too high a step")
+    equal(heights_of(contact("bridge", [5, 2, -1])), (None, 0), "below the road")
+    equal(heights_of(contact("bridge", [5, -2, 1])), (None, 3), "beside the road, under the bridge")
+    equal(contact("bridge", [5, -2, 1])["status"], "ok", "a ceiling alone is ok")
+
+
+@test("distances are at least 0 on either side, the point tells which")
+def _():
+    item = contact("bridge", [5, 2, 1])
+    equal((item["floor"]["distance"], item["ceiling"]["distance"]), (1, 2), "distances")
+    item = contact("bridge", [5, 2, 2.75], reach_up=1)
+    equal((item["floor"]["distance"], item["floor"]["point"]), (0.25, [5, 2, 3]), "a step up")
+    equal(item["floor"]["polygon"], 1, "polygon")
+    equal((item["floor"]["layer"], item["floor"]["cell"]), ("mesh", None), "layer, cell")
+    check("triangle" not in item["floor"] or item["floor"]["triangle"] is None, "triangle")
+
+
+@test("a hole inside the bounds is a hole, beyond them is outside")
+def _():
+    scene("holed", grid_rings(8, 8, hole=lambda c, r: 3 <= c < 5 and 2 <= r < 6))
+    points = [[4, 4, 1], [0.5, 0.4, 1], [9, 4, 1], [-0.1, 4, 1], [3.01, 2.01, 1], [2.9, 2.2, 1]]
+    got = results(daemon, at("holed") + "/contact", {"points": points}, 6)
+    equal([item["status"] for item in got], ["hole", "ok", "outside", "outside", "hole", "ok"],
+          "status")
+    for item in (got[0], got[2]):
+        equal(heights_of(item), (None, None), "neither")
+    got = results(daemon, at("holed") + "/contains", {"points": points}, 6)
+    equal([item["status"] for item in got],
+          ["outside", "inside", "outside", "outside", "outside", "inside"], "contains")
+    equal([item["floor"] for item in got], [False, True, False, False, False, True], "floor")
+
+
+@test("contains: a floor below, and under a closed sky a ceiling above")
+def _():
+    floors = MeshLayer([rectangle(0, 0, 8, 8, 0)], name="floor")
+    roof = MeshLayer([rectangle(0, 0, 4, 8, 3)], CEILING, "roof")
+    for name, sky in (("room-open", True), ("room-closed", False)):
+        put_world(daemon, name, World([floors, roof], open_sky=sky))
+        points = [[2, 2, 1], [6, 2, 1], [2, 2, 5], [2, 2, -1], [2, 2, 0], [2, 2, 3], [9, 2, 1]]
+        got = results(daemon, at(name) + "/contains", {"points": points}, 7)
+        equal([(item["floor"], item["ceiling"]) for item in got],
+              [(True, True), (True, False), (True, False), (False, True), (True, True),
+               (True, True), (False, False)], f"floor and ceiling, {name}")
+        inside = [item["status"] == "inside" for item in got]
+        equal(inside, [True, sky, sky, False, True, True, False], f"inside, {name}")
+
+
+@test("a ceiling is no floor, whichever side it is seen from; ground is a ceiling from below")
+def _():
+    scene("roof", [rectangle(0, 0, 4, 4, 3)], "role=ceiling")
+    equal(daemon.ok("GET", at("roof"))["layers"][0]["role"], "ceiling", "role")
+    equal(heights_of(contact("roof", [1, 1, 5])), (None, None), "above it")
+    equal(contact("roof", [1, 1, 5])["status"], "hole", "no floor, no ceiling, inside the bounds")
+    equal(heights_of(contact("roof", [1, 1, 1])), (None, 3), "below it")
+    put_mesh(daemon, "roof", [rectangle(0, 0, 4, 4, 0), rectangle(0, 0, 4, 4, 2)], "ground")
+    equal(heights_of(contact("roof", [1, 1, 1])), (0, 2), "the storey comes first")
+    equal(heights_of(contact("roof", [1, 1, 2.5])), (2, 3), "then the roof")
+
+
+@test("walls are no floor but stop rays and sight")
+def _():
+    scene("wall", [rectangle(0, 0, 10, 10, 0), wall((5, 0), (5, 10), 0, 4)])
+    equal(heights_of(contact("wall", [5, 5, 9])), (0, None), "above the wall is the floor below it")
+    rays = [{"origin": [0, 5, 2], "direction": [2, 0, 0]}, {"origin": [9, 5, 2],
+                                                            "direction": [-1, 0, 0]},
+            {"origin": [0, 5, 4.5], "direction": [1, 0, 0]},
+            {"origin": [0, 5, 2], "direction": [1, 0, 0], "t_max": 4.9}]
+    got = results(daemon, at("wall") + "/ray", {"rays": rays}, 4)
+    equal([item["t"] for item in got], [2.5, 4, None, None], "t")
+    equal([item["polygon"] for item in got], [1, 1, None, None], "polygon")
+    near_all(got[0]["normal"], [-1, 0, 0], "normal against the ray from the west")
+    near_all(got[1]["normal"], [1, 0, 0], "normal against the ray from the east")
+    equal((got[0]["cell"], got[0]["triangle"], got[0]["layer"]), (None, None, "mesh"), "members")
+    segments = [{"from": [1, 5, 1], "to": [9, 5, 1]}, {"from": [1, 5, 5], "to": [9, 5, 5]},
+                {"from": [1, 5, 1], "to": [5, 5, 1]}, {"from": [5, 5, 1], "to": [9, 5, 1]},
+                {"from": [1, 5, 0], "to": [4, 5, 3]}]
+    got = results(daemon, at("wall") + "/los", {"segments": segments}, 5)
+    equal([item["visible"] for item in got], [False, True, True, True, True],
+          "a line that only touches at its ends is visible")
+    equal((got[0]["t"], got[0]["point"]), (0.5, [5, 5, 1]), "where it is blocked")
+
+
+@test("points on shared edges and corners always have a floor, at the edges' height")
+def _():
+    def height(x, y):
+        return math.sin(x * 1.3) + math.cos(y * 0.7)
+    random = rng("edges")
+    for name, gravity in (("edges", DOWN), ("edges-slanted", [0.36, 0.48, -0.8])):
+        scene(name, grid_rings(12, 12, 0.75, height), gravity=gravity)
+        points, want = [], []
+        for _ in range(600):
+            c, r = random.randrange(1, 11), random.randrange(1, 11)
+            i, j = random.choice(((1, 0), (0, 1), (1, -1), (0, 0)))
+            share = random.random()
+            a, b = ([(c + k * i) * 0.75, (r + k * j) * 0.75] for k in (0, 1))
+            p = [a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])]
+            z = height(*a) + share * (height(*b) - height(*a))
+            lift = random.uniform(0, 2)
+            points.append([*(v - lift * g for v, g in zip((*p, z), gravity))])
+            want.append([*p, z])
+        got = results(daemon, at(name) + "/contact", {"points": points, "reach_up": 0.5}, 600)
+        for point, at_edge, item in zip(points, want, got):
+            check(item["floor"], f"{name}: no floor at {point}")
+        for point, at_edge, item in zip(points, want, got):
+            if gravity is DOWN:
+                near_all(item["floor"]["point"], at_edge, f"at {point}", 1e-9, 10)
+        rays = [{"origin": p, "direction": [3 * (b - a) for a, b in zip(p, w)]}
+                for p, w in zip(points, want) if math.dist(p, w) > 0.01]
+        for ray, item in zip(rays, results(daemon, at(name) + "/ray", {"rays": rays}, len(rays))):
+            equal(item["status"], "hit", f"{name}: {ray}")
+
+
+@test("slivers and steep faces: heights of the plane, not of the box")
+def _():
+    rings = [[(0, 0, 0), (100, 0, 0), (100, 0.001, 0)], [(0, 2, 0), (1, 2, 100), (0, 3, 0)]]
+    scene("sliver", rings)
+    item = contact("sliver", [50, 0.0004, 5])
+    equal((heights_of(item)[0], item["floor"]["polygon"]), (0, 0), "in the sliver")
+    equal(contact("sliver", [50, 0.0006, 5])["floor"], None, "beside it")
+    item = contact("sliver", [0.25, 2.25, 200])
+    near(heights_of(item)[0], 25, "on the steep face", 1e-9)
+    near(item["floor"]["slope_deg"], math.degrees(math.atan(100)), "slope", 1e-6)
+
+
+@test("clearance and its modes over two storeys")
+def _():
+    def placed(z, **named):
+        return contact("bridge", [5, 2, z], **named)["placed"]
+    equal(placed(1, clearance=0.5), [5, 2, 3.5], "reach_up is unbounded: onto the bridge")
+    equal(placed(1, clearance=0.5, reach_up=0), [5, 2, 1], "high enough above the road")
+    equal(placed(0.25, clearance=0.5, reach_up=0), [5, 2, 0.5], "raised above the road")
+    equal(placed(1, clearance=0.5, reach_up=0, clearance_mode="exact"), [5, 2, 0.5], "exact")
+    equal(placed(2.75, clearance=0.5, reach_up=0.5), [5, 2, 3.5], "a step onto the bridge")
+    equal(contact("bridge", [5, 9, 2], clearance=1)["placed"], None, "nothing to stand on")
+
+
+@test("a footprint on a mesh: the plane through its contacts, on the storey that is near")
+def _():
+    rings = [[(0, 0, 0), (8, 0, 4), (8, 8, 4), (0, 8, 0)], rectangle(0, 0, 8, 8, 9)]
+    scene("ramp", rings)
+    feet = [[[1, 1, 6], [3, 1, 6], [2, 3, 6]], [[1, 1, 10], [3, 1, 10], [3, 3, 10], [1, 3, 10]],
+            [[1, 1, 6], [3, 1, 6], [9, 1, 6]]]
+    got = results(daemon, at("ramp") + "/contact", {"footprints": feet}, 3)
+    length = math.sqrt(1.25)
+    near_all(got[0]["plane"]["normal"], [-0.5 / length, 0, 1 / length], "on the ramp", 1e-9)
+    near(got[0]["plane"]["d"], 0, "through the origin", 1e-9)
+    equal(got[0]["points"], [[1, 1, 0.5], [3, 1, 1.5], [2, 3, 1]], "points")
+    near_all(got[1]["plane"]["normal"], [0, 0, 1], "upstairs", 1e-9)
+    near(got[1]["plane"]["d"], -9, "upstairs, d", 1e-9)
+    equal((got[2]["status"], got[2]["plane"]), ("outside", None), "a foot outside")
+
+
+@test("gravity in any direction: floors are turned with it")
+def _():
+    # A box of 4 m around the origin; whatever wall gravity points at is the floor.
+    faces = {(axis, sign): [tuple(sign * 2.0 if k == axis else p[(k - axis) % 3 - 1]
+                                  for k in range(3))
+                            for p in ((-2, -2), (2, -2), (2, 2), (-2, 2))]
+             for axis in range(3) for sign in (-1, 1)}
+    rings = list(faces.values())
+    for number, (axis, sign) in enumerate(faces):
+        gravity = [sign if k == axis else 0 for k in range(3)]
+        name = f"box-{axis}-{sign + 1}"
+        scene(name, rings, gravity=gravity)
+        point = [0.5, 0.25, -0.75]
+        item = contact(name, point)
+        equal(item["status"], "ok", f"status, gravity {gravity}")
+        equal(item["floor"]["polygon"], number, f"floor, gravity {gravity}")
+        want = [sign * 2.0 if k == axis else v for k, v in enumerate(point)]
+        near_all(item["floor"]["point"], want, f"floor, gravity {gravity}", 1e-12)
+        near_all(item["floor"]["normal"], [-g for g in gravity], f"normal, gravity {gravity}")
+        near(item["floor"]["slope_deg"], 0, "slope", 1e-6)
+        equal(item["ceiling"]["polygon"], number + (1 if sign < 0 else -1), "ceiling")
+        near(item["floor"]["distance"] + item["ceiling"]["distance"], 4, "the box is 4 m high")
+        inside = results(daemon, at(name) + "/contains",
+                         {"points": [point, [3 * v for v in gravity], [9, 9, 9]]}, 3)
+        equal([i["status"] for i in inside], ["inside", "outside", "outside"], "contains")
+
+
+@test("a heightfield and a mesh in one locale: the nearest of both")
+def _():
+    put_locale(daemon, "both")
+    put_layer(daemon, "both", Terrain(9, 9, [[1.0] * 9] * 9))
+    put_mesh(daemon, "both", [rectangle(2, 2, 6, 6, 3), rectangle(2, 2, 6, 6, -1)], "deck")
+    names = [(layer["id"], layer["kind"]) for layer in daemon.ok("GET", at("both"))["layers"]]
+    equal(sorted(names), [("deck", "mesh"), ("ground", "heightfield")], "layers")
+    item = contact("both", [4.2, 4.3, 2])
+    equal([(item[m]["layer"], item[m]["point"][2]) for m in ("floor", "ceiling")],
+          [("ground", 1), ("deck", 3)], "between")
+    check(item["floor"]["cell"] == [4, 4] and item["floor"]["polygon"] is None, f"{item['floor']}")
+    check(item["ceiling"]["cell"] is None and item["ceiling"]["polygon"] == 0, f"{item}")
+    equal(contact("both", [4.2, 4.3, 0])["floor"]["polygon"], 1, "in the cellar")
+    equal(contact("both", [4.2, 4.3, 0])["ceiling"]["layer"], "ground", "its ceiling")
+    equal(contact("both", [4.2, 4.3, 9], layer="ground")["floor"]["layer"], "ground", "layer")
+    equal(contact("both", [4.2, 4.3, 9], layer="deck")["floor"]["layer"], "deck", "layer")
+    down = {"rays": [{"origin": [4.2, 4.3, z], "direction": [0, 0, d]}
+                     for z, d in ((9, -1), (2, -1), (0, -1), (-9, 1), (0, 1), (2, 1))]}
+    got = results(daemon, at("both") + "/ray", down, 6)
+    equal([(item["layer"], item["point"][2]) for item in got],
+          [("deck", 3), ("ground", 1), ("deck", -1), ("deck", -1), ("ground", 1), ("deck", 3)],
+          "rays")
+    got = daemon.ok("GET", at("both") + "/height?x=4.2&y=4.3")
+    equal((got["status"], got["height"]), ("ok", 1), "height is the heightfield's")
+    segments = [{"from": [4.2, 4.3, 2], "to": [4.2, 4.3, 9]},
+                {"from": [0.5, 4.3, 2], "to": [0.5, 4.3, 9]}]
+    got = results(daemon, at("both") + "/los", {"segments": segments}, 2)
+    equal([item["visible"] for item in got], [False, True], "sight")
+
+
+# ---- height -------------------------------------------------------------------------------------
+
+
+@test("height in a locale of meshes alone is the topmost ground")
+def _():
+    put_world(daemon, "storeys", World([
+        MeshLayer([rectangle(0, 0, 8, 8, 0), rectangle(2, 2, 6, 6, 3)], name="low"),
+        MeshLayer([rectangle(4, 4, 8, 8, 5)], name="high"),
+        MeshLayer([rectangle(0, 0, 8, 4, 9)], CEILING, "roof")]))
+    points = [[1, 1], [3, 3], [5, 5], [7, 7], [9, 9]]
+    got = results(daemon, at("storeys") + "/height", {"points": points}, 5)
+    equal([(item["status"], item["height"]) for item in got],
+          [("ok", 0), ("ok", 3), ("ok", 5), ("ok", 5), ("outside", None)], "heights")
+    got = results(daemon, at("storeys") + "/height",
+                  {"points": points[:2], "fields": ["height", "normal", "cell"]}, 2)
+    equal([(item["normal"], item["cell"]) for item in got], [([0, 0, 1], None)] * 2, "fields")
+    equal(daemon.ok("GET", at("storeys") + "/height?x=5&y=5")["height"], 5, "GET")
+    got = results(daemon, at("holed") + "/height", {"points": [[4, 4], [0.5, 0.4], [9, 9]]}, 3)
+    equal([item["status"] for item in got], ["hole", "ok", "outside"], "status")
+
+
+@test("height under another gravity and meshes alone is 422 and says why")
+def _():
+    scene("tilted", [rectangle(0, 0, 4, 4, 0)], gravity=[0.6, 0, -0.8])
+    problem(daemon.post(at("tilted") + "/height", {"points": [[1, 1]]}), 422, "gravity")
+    problem(daemon.get(at("tilted") + "/height?x=1&y=1"), 422, "gravity")
+
+
+@test("what only heightfields have is refused on meshes, and named")
+def _():
+    for target in ("/profile", "/height"):
+        body = ({"path": [[0, 0], [1, 1]], "samples": 2} if target == "/profile"
+                else {"points": [[1, 1]]})
+        put_locale(daemon, "none", status=201 if target == "/profile" else 200)
+        problem(daemon.post(at("none") + target, body), 422, "heightfield")
+    answer = daemon.get(at("storeys") + "/tiles/0/0/0?format=f32")
+    problem(answer, answer.status)
+    check(answer.status in (404, 422), f"tiles of a mesh: {answer}")
+    answer = daemon.post(at("storeys") + "/profile", {"path": [[0, 0], [1, 1]], "samples": 2})
+    check(answer.status in (200, 422), f"profile over meshes: {answer}")
+    problem(daemon.post(at("two") + "/height", {"points": [[1, 1]]}), 404)
+    put_locale(daemon, "two")
+    for name in ("a", "b"):
+        put_layer(daemon, "two", Terrain(3, 3, [[1] * 3] * 3), name)
+    put_mesh(daemon, "two", [rectangle(0, 0, 2, 2, 5)], "deck")
+    problem(daemon.post(at("two") + "/height", {"points": [[1, 1]]}), 422, "layer")
+
+
+# ---- picking ------------------------------------------------------------------------------------
+
+
+@test("a pick that hits a mesh has no tile; on the heightfield beside it there is one")
+def _():
+    def pick(x):
+        return daemon.ok("POST", at("both") + "/pick", {
+            "camera": {"eye": [x, 4.3, 20], "target": [x, 4.3, 0], "up": [0, 1, 0],
+                       "fov_y_deg": 40}, "viewport": [200, 100], "pixel": [100, 50]})
+    got = pick(4.2)
+    equal((got["status"], got["tile"]), ("hit", None), "on the deck")
+    equal((got["hit"]["layer"], got["hit"]["polygon"], got["hit"]["cell"]), ("deck", 0, None),
+          "hit")
+    near(got["hit"]["t"], 17, "t in metres", 1e-9)
+    got = pick(0.6)
+    equal((got["hit"]["layer"], got["hit"]["polygon"], got["hit"]["cell"]), ("ground", None,
+                                                                            [0, 4]), "ground")
+    equal((got["tile"]["column"], got["tile"]["row"]), (0, 4), "tile")
+
+
+# ---- statistics ---------------------------------------------------------------------------------
+
+
+def stats(name, layer="mesh"):
+    got = daemon.ok("GET", at(name) + f"/layers/{layer}/stats")
+    check(set(got) >= STATS, f"members {sorted(got)}")
+    inner = got["leaves"] // 3
+    equal(got["leaves"], 3 * inner + 1, f"leaves of a tree of four children: {got}")
+    equal(got["nodes"], 4 * inner + 1, f"nodes: {got}")
+    check(4 ** got["depth"] >= got["leaves"] and got["depth"] <= inner, f"depth: {got}")
+    check(0 <= got["average_tests"] <= got["polygons"], f"average_tests: {got}")
+    return got
+
+
+@test("stats of one polygon: one leaf, one test at most")
+def _():
+    scene("one", [rectangle(0, 0, 1, 1, 0)])
+    got = stats("one")
+    equal((got["polygons"], got["nodes"], got["leaves"], got["depth"]), (1, 1, 1, 0), f"{got}")
+    near(got["average_tests"], 1, "average_tests")
+
+
+@test("stats of a fine grid: a deep tree, few tests, memory as the layer says")
+def _():
+    answer = scene("fine", grid_rings(60, 60, 0.5, lambda x, y: math.sin(x) + math.cos(y)))
+    got = stats("fine")
+    equal(got["polygons"], 7200, "polygons")
+    check(3 <= got["depth"] <= 12, f"depth {got['depth']}")
+    check(0.5 < got["average_tests"] <= 12, f"average_tests {got['average_tests']}")
+    check(got["leaves"] >= 7200 / 12, f"leaves {got['leaves']}")
+    check(7200 * 40 < got["bytes"] < 7200 * 2000, f"bytes {got['bytes']}")
+    memory = answer["layers"][0]["memory_bytes"]
+    check(got["bytes"] <= memory <= got["bytes"] + 65536, f"bytes {got['bytes']}, memory {memory}")
+    check(memory <= answer["memory_bytes"], "the locale holds the layer")
+
+
+@test("the same bytes give the same tree, whatever was there before")
+def _():
+    rings = grid_rings(20, 20, 1.0, lambda x, y: x * y / 40)
+    put_locale(daemon, "same")
+    put_mesh(daemon, "same", rings, "a")
+    put_mesh(daemon, "same", grid_rings(3, 3), "b")
+    put_mesh(daemon, "same", rings, "b", status=200)
+    equal(stats("same", "a"), stats("same", "b"), "stats")
+
+
+@test("polygons that no depth can separate end at a bounded depth")
+def _():
+    answer = scene("heap", obj([rectangle(0, 0, 1, 1, i * 0.001) for i in range(3000)]))
+    equal(answer["import"]["kept"], 3000, "kept")
+    got = stats("heap")
+    check(got["depth"] <= 12 and got["bytes"] < 3000 * 4000, f"{got}")
+    near(heights_of(contact("heap", [0.5, 0.5, 1.4567]))[0], 1.456, "the floor below", 1e-9)
+    near(heights_of(contact("heap", [0.5, 0.5, 1.4567]))[1], 1.457, "the ceiling above", 1e-9)
+
+
+@test("stats of what is not there are 404 or 422, of a heightfield its own")
+def _():
+    problem(daemon.get(at("atlantis") + "/layers/mesh/stats"), 404, "atlantis")
+    answer = daemon.get(at("one") + "/layers/cellar/stats")
+    problem(answer, answer.status, "cellar")
+    check(answer.status in (404, 422), f"{answer}")
+    problem(daemon.get(at("one") + "/layers/mesh/stats?colour=1"), 400, "colour")
+    got = daemon.ok("GET", at("both") + "/layers/ground/stats")
+    equal(got["samples"], 81, f"samples of a heightfield: {got}")
+    check(set(got) >= {"tiles", "samples", "bytes", "levels"}, f"{got}")
+
+
+# ---- binary -------------------------------------------------------------------------------------
+
+
+@test("a binary contact on a mesh: NaN where there is none")
+def _():
+    answer = daemon.post(at("bridge") + "/contact", struct.pack("<6d", 5, 2, 1, 5, -2, 1),
+                         media=F64)
+    equal(answer.status, 200, f"{answer}")
+    got = struct.unpack("<10d", answer.body)
+    equal(got[:5], (0, 0, 0, 1, 3), "under the bridge")
+    check(all(math.isnan(v) for v in got[5:9]) and got[9] == 3, f"beside the road: {got[5:]}")
+
+
+run(daemon.stop)
