@@ -1,6 +1,6 @@
-"""What layers of polygons answer, worked out the slow way: every polygon, double precision, no tree.
+"""What layers of polygons answer, worked out the slow way: every polygon, no tree.
 
-Written from the design alone. A polygon is a ring of corners in a plane; it need not be convex: a
+Written from the design alone, in double precision. A polygon is a ring of corners in a plane; it need not be convex: a
 line meets the plane, and crossings are counted to see whether the place is inside the ring. Beside
 each answer stands how far it is from the nearest edge, so that a test can tell what one rounding
 decides. Heightfields of a locale join in as the triangles of oracle.Terrain.
@@ -243,8 +243,15 @@ def random_soup(random, count, size=40.0, up=(0.0, 0.0, 1.0), height=12.0):
             if abs(dot(normal, up)) < 0.05:
                 continue
             rings.append(random_ring(random, place(x, y, z), normal,
-                                     size * random.uniform(0.02, 0.2), random.randrange(3, 9)))
+                                     size * random.uniform(0.05, 0.25), random.randrange(3, 9)))
     return rings[:count]
+
+
+def soup_place(random, size=40.0, up=(0.0, 0.0, 1.0), height=12.0, beyond=0.1):
+    """A place among the polygons of such a soup, or a share `beyond` around them."""
+    u, v = frame_of(up)
+    x, y, z = (side * random.uniform(-beyond, 1 + beyond) for side in (size, size, height))
+    return list(add(add(scale(u, x), scale(v, y)), scale(up, z)))
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -313,6 +320,8 @@ def put_world(daemon, locale, world, **manifest):
     """A locale with all layers of a World."""
     manifest.setdefault("gravity", list(world.gravity))
     manifest.setdefault("open_sky", world.open_sky)
+    for _, terrain in world.heightfields:
+        manifest.setdefault("triangulation", terrain.triangulation)
     daemon.ok("PUT", f"/v1/locales/{locale}", manifest, status=201)
     answer = None
     for name, terrain in world.heightfields:

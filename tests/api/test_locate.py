@@ -3,7 +3,8 @@ import math
 
 from daemon import Daemon, problem
 from fields import Terrain, put_layer, put_locale
-from mesh_oracle import CEILING, MeshLayer, World, put_mesh, put_world, random_soup, rectangle
+from mesh_oracle import (CEILING, MeshLayer, World, put_mesh, put_world, random_soup, rectangle,
+                         soup_place)
 from tap import case, check, equal, near_all, rng, run, test
 
 daemon = Daemon()
@@ -202,8 +203,7 @@ def _():
     points, hints = [], []
     for _ in range(300):
         world, placement = made[random.choice(sorted(made))]
-        low, high = world.bounds()
-        local = [a + (b - a) * random.uniform(-0.1, 1.1) for a, b in zip(low, high)]
+        local = soup_place(random, up=tuple(-v for v in world.gravity))
         points.append(to_world(placement, local))
         hints.append(random.choice((*sorted(made), None, None)))
     judged = found = 0
@@ -228,7 +228,7 @@ def _():
         if want:
             found += 1
             near_all(item["point"], dict(containing)[want], f"point in {want}", 1e-9, 1e4)
-    check(judged > 200 and found > 80, f"{judged} judged, {found} found")
+    check(judged > 200 and found > 25, f"{judged} judged, {found} found")
 
 
 @test("locate and contains of the locale it names agree")
@@ -242,7 +242,7 @@ def _():
                             {"points": [item["point"]]})["results"][0]
             equal(got["status"], "inside", f"{item}")
             found += 1
-    check(found > 10, f"{found} found")
+    check(found > 5, f"{found} found")
 
 
 # ---- refusals -----------------------------------------------------------------------------------
