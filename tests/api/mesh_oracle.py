@@ -1,9 +1,9 @@
 """What layers of polygons answer, worked out the slow way: every polygon, no tree.
 
-Written from the design alone, in double precision. A polygon is a ring of corners in a plane; it need not be convex: a
-line meets the plane, and crossings are counted to see whether the place is inside the ring. Beside
-each answer stands how far it is from the nearest edge, so that a test can tell what one rounding
-decides. Heightfields of a locale join in as the triangles of oracle.Terrain.
+Written from the design alone, in double precision. A polygon is a ring of corners in a plane; it
+need not be convex: a line meets the plane, and crossings are counted to see whether the place is
+inside the ring. Beside each answer stands how far it is from the nearest edge, so that a test can
+tell what one rounding decides. Heightfields of a locale join in as triangles of oracle.Terrain.
 """
 import math
 

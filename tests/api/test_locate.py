@@ -3,8 +3,8 @@ import math
 
 from daemon import Daemon, problem
 from fields import Terrain, put_layer, put_locale
-from mesh_oracle import (CEILING, MeshLayer, World, put_mesh, put_world, random_soup, rectangle,
-                         soup_place)
+from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, put_mesh, put_world, random_soup,
+                         rectangle, soup_place)
 from tap import case, check, equal, near_all, rng, run, test
 
 daemon = Daemon()
@@ -243,6 +243,36 @@ def _():
             equal(got["status"], "inside", f"{item}")
             found += 1
     check(found > 5, f"{found} found")
+
+
+@test("feet on the floor are in their locale, however it is turned and wherever it lies")
+def _():
+    random = rng("feet")
+    rings = grid_rings(10, 10, 1.3, lambda x, y: math.sin(x) + y / 3)
+    field = Terrain(14, 14, [[math.sin(c) + r / 3 for c in range(14)] for r in range(14)])
+    for i, far in enumerate((0.0, 1e3, 1e5, 1e7)):
+        placement = {"translation": [far, 5000 + 2 * far, -far],
+                     "rotation": quaternion((1, 2, 3), 77)}
+        for kind in ("mesh", "field"):
+            name = f"feet-{kind}-{i}"
+            placement["translation"][2] += 500
+            put_locale(daemon, name, placement=placement)
+            if kind == "mesh":
+                put_mesh(daemon, name, rings)
+            else:
+                put_layer(daemon, name, field)
+            placement = daemon.ok("GET", f"/v1/locales/{name}")["placement"]
+            above = [[random.uniform(0.01, 12.9), random.uniform(0.01, 12.9), 99]
+                     for _ in range(200)]
+            floors = [item["floor"]["point"] for item in daemon.ok(
+                "POST", f"/v1/locales/{name}/contact", {"points": above})["results"]]
+            feet = [to_world(placement, p) for p in floors]
+            for hints in ([name] * 200, None):
+                for point, item in zip(feet, locate(feet, hints)):
+                    equal(item["locale"], name, f"{point}, {hints and 'hinted'}")
+            for point, item in zip(floors, daemon.ok(
+                    "POST", f"/v1/locales/{name}/contains", {"points": floors})["results"]):
+                equal(item["status"], "inside", f"{name}: {point}")
 
 
 # ---- refusals -----------------------------------------------------------------------------------

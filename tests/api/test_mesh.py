@@ -1,8 +1,11 @@
 """Layers of polygons: upload and what it counts, scenes worked out by hand, statistics."""
+import http.client
+import json
 import math
 import struct
+import threading
 
-from daemon import F64, Daemon, problem
+from daemon import F64, SLOW, Daemon, problem
 from fields import Terrain, put_layer, put_locale, results
 from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, put_world, rectangle,
                          wall)
@@ -553,6 +556,38 @@ def _():
     got = daemon.ok("GET", at("both") + "/layers/ground/stats")
     equal(got["samples"], 81, f"samples of a heightfield: {got}")
     check(set(got) >= {"tiles", "samples", "bytes", "levels"}, f"{got}")
+
+
+# ---- while it changes ---------------------------------------------------------------------------
+
+
+@test("a batch is answered at one revision, while the mesh is replaced under it")
+def _():
+    first = scene("flux", grid_rings(8, 8, 1.0, lambda x, y: 1.0))["revision"]
+    bodies = [obj(grid_rings(8, 8, 1.0, lambda x, y, z=z: z)) for z in (1.0, 2.0)]
+    failures, revisions = [], set()
+
+    def replace():
+        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60 * SLOW)
+        for i in range(1, 61):
+            connection.request("PUT", at("flux") + "/layers/mesh", body=bodies[i % 2],
+                               headers={"Content-Type": "model/obj"})
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200 or json.loads(body)["revision"] != first + i:
+                failures.append(body)
+        connection.close()
+    thread = threading.Thread(target=replace)
+    thread.start()
+    points = [[i % 8 + 0.3, i // 8 % 8 + 0.4, 9] for i in range(500)]
+    while thread.is_alive():
+        answer = daemon.ok("POST", at("flux") + "/contact", {"points": points})
+        heights = {item["floor"]["point"][2] for item in answer["results"]}
+        revisions.add(answer["revision"])
+        equal(heights, {1.0 + (answer["revision"] - first) % 2}, f"at {answer['revision']}")
+    thread.join()
+    equal(failures, [], "replacements that failed")
+    check(len(revisions) > 3, f"revisions seen: {revisions}")
 
 
 # ---- binary -------------------------------------------------------------------------------------
