@@ -273,6 +273,60 @@ def _():
     equal((got[0]["t"], got[0]["point"]), (0.5, [5, 5, 1]), "where it is blocked")
 
 
+@test("a sight line that only touches at its ends is visible, whichever side they are seen from")
+def _():
+    segments = [{"from": [5, 2, 3], "to": [5, 2, 0]}, {"from": [5, 2, 0], "to": [5, 2, 3]},
+                {"from": [5, 2, 3], "to": [5, 2, 9]}, {"from": [4.2, 2, 3], "to": [5.8, 2, 3]},
+                {"from": [5, 2, 4], "to": [5, 2, 0]}, {"from": [5, 2, 1], "to": [5, 2, 4]}]
+    got = results(daemon, at("bridge") + "/los", {"segments": segments}, 6)
+    equal([item["visible"] for item in got], [True] * 4 + [False] * 2, "between road and bridge")
+
+
+@test("two feet on either side of a hill do not see each other through it")
+def _():
+    scene("ridge", [[(0, 0, 0), (4, 0, 4), (4, 8, 4), (0, 8, 0)],
+                    [(4, 0, 4), (8, 0, 0), (8, 8, 0), (4, 8, 4)]])
+    segments = [{"from": [2, 4, 2], "to": [6, 4, 2]}, {"from": [6, 4, 2], "to": [3, 5, 3]},
+                {"from": [1, 4, 1], "to": [3, 4, 3]}, {"from": [2, 4, 2], "to": [2, 4, 9]},
+                {"from": [4, 4, 4], "to": [6, 4, 2]}, {"from": [2, 4, 5], "to": [6, 4, 5]}]
+    got = results(daemon, at("ridge") + "/los", {"segments": segments}, 6)
+    equal([item["visible"] for item in got], [False] * 2 + [True] * 4, "over the ridge")
+
+
+@test("the same ground as a heightfield and as a mesh gives the same heights, hits and sights")
+def _():
+    random = rng("twins")
+    field = Terrain(13, 13, [[3 * math.sin(c * 0.8) * math.cos(r * 0.6) for c in range(13)]
+                             for r in range(13)])
+    rings = [[field.at(*corner) for corner in field.corners(c, r, k)]
+             for r in range(12) for c in range(12) for k in (0, 1)]
+    put_locale(daemon, "twin-field")
+    put_layer(daemon, "twin-field", field)
+    scene("twin-mesh", rings)
+    places = [[random.uniform(0.1, 11.9), random.uniform(0.1, 11.9)] for _ in range(600)]
+
+    def both(call, body, count):
+        return zip(*(results(daemon, at(name) + call, body, count)
+                     for name in ("twin-field", "twin-mesh")))
+    heights = []
+    for place, (a, b) in zip(places, both("/height", {"points": places}, 600)):
+        near(b["height"], a["height"], f"height at {place}", 1e-9)
+        heights.append(a["height"])
+    feet = [[*place, height] for place, height in zip(places, heights)]
+    segments = [{"from": a, "to": b} for a, b in zip(feet[:300], feet[300:])]
+    segments += [{"from": a, "to": [b[0], b[1], b[2] + 1.7]} for a, b in zip(feet[300:], feet)]
+    seen = 0
+    for segment, (a, b) in zip(segments, both("/los", {"segments": segments}, 600)):
+        equal(b["visible"], a["visible"], f"{segment}: as a heightfield {a}, as a mesh {b}")
+        seen += a["visible"]
+    check(60 < seen < 540, f"{seen} of 600 in sight")
+    rays = [{"origin": [a[0], a[1], a[2] + random.uniform(-4, 9)],
+             "direction": [q - p for p, q in zip(a, b)]} for a, b in zip(feet[:300], feet[300:])]
+    for ray, (a, b) in zip(rays, both("/ray", {"rays": rays}, 300)):
+        equal(b["status"], a["status"], f"{ray}")
+        near(b["t"], a["t"], f"t of {ray}", 1e-7)
+
+
 @test("points on shared edges and corners always have a floor, at the edges' height")
 def _():
     def height(x, y):

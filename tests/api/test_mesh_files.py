@@ -12,6 +12,7 @@ import shutil
 import struct
 import tempfile
 import threading
+import time
 
 from daemon import SLOW, Daemon, data_path, problem
 from fields import Terrain, put_locale, put_terrain, results
@@ -606,6 +607,102 @@ def _():
         equal(answers[0][0], 201, f"{answers[0][1][:300]}")
         equal(json.loads(answers[0][1])["import"]["kept"], body.count(b"f"), "kept")
         check(answered >= 20, f"{answered} questions answered meanwhile")
+
+
+def children(process):
+    """Processes that this one has started and not yet waited for."""
+    found = []
+    for task in os.listdir(f"/proc/{process.pid}/task"):
+        path = f"/proc/{process.pid}/task/{task}/children"
+        if not os.path.exists(path):
+            raise Skip("no /proc/…/children here")
+        with open(path) as file:
+            found += file.read().split()
+    return found
+
+
+@test("uploads at the same time are each answered, and leave no process behind")
+def _():
+    global before
+    put_locale(daemon, "crowd")
+    statuses = []
+
+    def upload(number):
+        _, media, body, _ = FORMATS[number % len(FORMATS)]
+        if number % 3 == 2:
+            body = body[:len(body) // 2]
+        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120 * SLOW)
+        connection.request("PUT", f"/v1/locales/crowd/layers/m{number}", body=body,
+                           headers={"Content-Type": media})
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append((number, answer.status))
+        connection.close()
+    threads = [threading.Thread(target=upload, args=(number,)) for number in range(18)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, status in sorted(statuses):
+        name, cut = FORMATS[number % len(FORMATS)][0], number % 3 == 2
+        check(status in ((201, 400, 422) if cut else (201,)), f"{name}, cut {cut}: {status}")
+    equal(len(statuses), 18, "answers")
+    equal(children(daemon.process), [], "processes left")
+    daemon.ok("DELETE", "/v1/locales/crowd", status=204)
+    before = daemon.get("/v1/locales").body
+
+
+@test("hundreds of uploads, taken and refused, leave memory where it was")
+def _():
+    global before
+    put_locale(daemon, "again")
+    body = obj([[(x + i, y, z) for x, y, z in ring] for i in range(300) for ring in SQUARE])
+
+    def upload(count):
+        for i in range(count):
+            answer = daemon.put("/v1/locales/again/layers/m", body, media=OBJ)
+            check(answer.status in (200, 201), f"{answer}")
+            bad = body[:-20] + b"f 1 2 999999\n" if i % 2 else TRIANGLE + b"f 1 1 1\n"
+            problem(daemon.put("/v1/locales/again/layers/m", bad, media=OBJ), 400 if i % 2 else 422)
+    upload(60)
+    start = daemon.memory_kib()
+    upload(300 if SLOW == 1 else 60)
+    grown = daemon.memory_kib() - start
+    check(grown < 16 * 1024 * SLOW, f"{grown} KiB more")
+    daemon.ok("DELETE", "/v1/locales/again", status=204)
+    before = daemon.get("/v1/locales").body
+
+
+@test("SIGTERM during an upload ends the daemon in order, and its reader of files with it")
+def _():
+    faces = b"".join(struct.pack("<B3i", 3, i, i + 1, i + 2) for i in range(200_000))
+    corners = b"".join(struct.pack("<3f", i % 400, i // 400, i % 3) for i in range(200_002))
+    head = ply_binary().split(b"end_header")[0].replace(b"vertex 7", b"vertex 200002")
+    body = head.replace(b"face 2", b"face 200000") + b"end_header\n" + corners + faces
+    single = Daemon()
+    answers, left = [], []
+    try:
+        put_locale(single, "big")
+
+        def upload():
+            connection = http.client.HTTPConnection("127.0.0.1", single.port, timeout=300 * SLOW)
+            try:
+                connection.request("PUT", "/v1/locales/big/layers/m", body=body,
+                                   headers={"Content-Type": PLY})
+                answers.append(connection.getresponse().status)
+            except (OSError, http.client.HTTPException) as error:
+                answers.append(repr(error))
+            connection.close()
+        thread = threading.Thread(target=upload)
+        thread.start()
+        deadline = time.monotonic() + 20 * SLOW
+        while not left and thread.is_alive() and time.monotonic() < deadline:
+            left = children(single.process)
+    finally:
+        single.stop()
+    thread.join()
+    for pid in left:
+        check(not os.path.exists(f"/proc/{pid}"), f"process {pid} is left; {answers}")
 
 
 # ---- world folders ------------------------------------------------------------------------------

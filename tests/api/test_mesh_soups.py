@@ -286,6 +286,37 @@ for name_ in ("down", "slanted", "upward", "mixed"):
     case(f"300 lines of sight through soup {name_} agree with brute force", sights_agree, name_)
 
 
+def hits_in_sight(name):
+    world = worlds[name]
+    random = rng(f"sight of hits {name}")
+    rays = [random_ray(random, world) for _ in range(500)]
+    segments, below = [], 0
+    for ray, item in zip(rays, results(daemon, at(name) + "/ray", {"rays": rays}, 500)):
+        if item["status"] == "miss":
+            continue
+        d, n = ray["direction"], item["normal"]
+        sine = sum(a * b for a, b in zip(d, n)) / math.hypot(*d)
+        if abs(sine) < 1e-2 or math.dist(ray["origin"], item["point"]) < 1e-2:
+            continue
+        near_t = item["t"] + 1e-3 / math.hypot(*d)
+        if len(world.meetings(ray["origin"], d, 0.0, near_t, 1e-4)) != 1:
+            continue  # another surface is so near that it may count as touched, too
+        if item["layer"] == "ground":
+            continue  # a heightfield is solid, but for its holes: test_ray.py asks about it
+        below += sine > 0
+        segments.append({"from": ray["origin"], "to": item["point"]})
+        segments.append({"from": item["point"], "to": ray["origin"]})
+    check(below > 20 and len(segments) > 100, f"{len(segments)} segments, {below} from below")
+    for segment, item in zip(segments, results(daemon, at(name) + "/los",
+                                               {"segments": segments}, len(segments))):
+        equal(item["visible"], True, f"{segment}: {item}")
+
+
+for name_ in ("down", "slanted", "upward", "mixed"):
+    case(f"what a ray hits first in soup {name_} is in sight of its origin, from either side",
+         hits_in_sight, name_)
+
+
 def picks_agree(name):
     world = worlds[name]
     random = rng(f"pick {name}")
