@@ -6,48 +6,58 @@
  * on the way, so "on the ground" is a hair above or below it. An end within SIGHT_END_TOLERANCE of
  * the surface is therefore taken to stand on top of it, lifted by that tolerance: a line that only
  * touches the ground at its ends is free, and one that leaves an end downwards, into the hill that
- * it stands on, is blocked there. Only when the other end is clearly inside the ground does the
- * line come to the surface from below; then the end is lowered instead. Ends clearly below stay
- * below: a line inside the ground that meets no surface is free, since surfaces have two sides.
+ * it stands on, is blocked there. When one end alone is on the surface the line may as well come to
+ * it from below, so the end is then tried on the under side, too. Between two ends on the surface
+ * it may not: it would run inside the ground. Ends clearly below stay below: a line inside the
+ * ground that meets no surface is free, since surfaces have two sides.
  *
- * Tried and dropped: ignoring hits with t below an epsilon. It loses a line that goes straight into
- * the ground it starts from.
+ * Tried and dropped: ignoring hits with t below an epsilon (loses a line that goes straight into
+ * the ground it starts from); telling the side by the other end's own column (wrong across holes)
+ * or by the plane of the touched triangle (wrong on a ridge, which has two).
  */
 #include "terrain/sight.h"
 
-enum side { SIDE_ABOVE, SIDE_ON, SIDE_BELOW };
+/* An end of the line: where it is, and how far it is moved when it is on the surface, else 0. */
+struct end {
+    struct vec3 point;
+    double tolerance_m;
+};
 
-/* Where a point is beside the ground over or under it; above where there is none. */
-static enum side side_of(const struct heightfield *field, struct vec3 point, double *height_m,
-                         double *tolerance_m)
+static struct end end_at(const struct heightfield *field, struct vec3 point)
 {
     struct ground_point ground;
     struct vec2 at = {point.x, point.y};
+    double tolerance_m;
 
     heightfield_height(field, at, INTERPOLATION_TRIANGLE, &ground);
-    if (ground.status != GROUND_OK)
-        return SIDE_ABOVE;
-    *height_m = ground.height_m;
-    *tolerance_m = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
-    if (fabs(point.z - ground.height_m) <= *tolerance_m)
-        return SIDE_ON;
-    return point.z > ground.height_m ? SIDE_ABOVE : SIDE_BELOW;
+    tolerance_m = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
+    if (ground.status != GROUND_OK || fabs(point.z - ground.height_m) > tolerance_m)
+        return (struct end){point, 0};
+    point.z = ground.height_m;
+    return (struct end){point, tolerance_m};
+}
+
+/* Is the line free with its ends on top (side 1) or on the under side (side -1)? */
+static bool is_free(const struct heightfield *field, struct end from, struct end to, double side,
+                    struct ray_hit *blocker)
+{
+    struct ray ray = {from.point, {0, 0, 0}, 1};
+
+    ray.origin.z += side * from.tolerance_m;
+    to.point.z += side * to.tolerance_m;
+    ray.direction = vec3_sub(to.point, ray.origin);
+    return !ray_is_valid(&ray) || !heightfield_ray(field, &ray, RAY_CLOSEST, blocker, NULL);
 }
 
 bool heightfield_line_of_sight(const struct heightfield *field, struct vec3 from, struct vec3 to,
                                struct ray_hit *blocker)
 {
-    double from_height_m = 0, from_tolerance_m = 0, to_height_m = 0, to_tolerance_m = 0;
-    enum side from_side = side_of(field, from, &from_height_m, &from_tolerance_m);
-    enum side to_side = side_of(field, to, &to_height_m, &to_tolerance_m);
+    struct end a = end_at(field, from), b = end_at(field, to);
+    struct ray_hit below;
 
-    if (from_side == SIDE_ON)
-        from.z = from_height_m + (to_side == SIDE_BELOW ? -from_tolerance_m : from_tolerance_m);
-    if (to_side == SIDE_ON)
-        to.z = to_height_m + (from_side == SIDE_BELOW ? -to_tolerance_m : to_tolerance_m);
-    struct ray ray = {from, vec3_sub(to, from), 1};
-
-    return !ray_is_valid(&ray) || !heightfield_ray(field, &ray, RAY_CLOSEST, blocker, NULL);
+    if (is_free(field, a, b, 1, blocker))
+        return true;
+    return (a.tolerance_m > 0) != (b.tolerance_m > 0) && is_free(field, a, b, -1, &below);
 }
 
 static double segment_length(const struct profile_path *path, size_t i)
