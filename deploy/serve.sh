@@ -151,7 +151,11 @@ ask_around() # ask_around ID X Y TOP SOUTH WIDTH
 }
 
 ask ls
-first=$("$kota" --json ls </dev/null | sed -n 's/^{"id":"\([A-Za-z0-9_-]*\)".*/\1/p' | head -n 1)
+# the first locale with a heightfield, else the first
+first=$("$kota" --json ls </dev/null | sed -n '/"kind":"heightfield"/s/^{"id":"\([A-Za-z0-9_-]*\)".*/\1/p' |
+    head -n 1)
+[ -n "$first" ] ||
+    first=$("$kota" --json ls </dev/null | sed -n 's/^{"id":"\([A-Za-z0-9_-]*\)".*/\1/p' | head -n 1)
 if [ -n "$first" ]; then
     bounds=$(read_bounds "$first")
     # shellcheck disable=SC2086 # five numbers

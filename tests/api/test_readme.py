@@ -59,8 +59,9 @@ def output_of(daemon, command):
         return ""
     command = command.replace(URL, url(daemon)).replace("curl ", "curl -sS ")
     command = command.replace("build/release/", BIN_DIR + "/")
-    done = subprocess.run(["sh", "-c", command], env=clean_environment({"KOTA_URL": url(daemon)}),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    environment = clean_environment({"KOTA_URL": url(daemon), "KOTA_BIN_DIR": BIN_DIR})
+    done = subprocess.run(["sh", "-c", command], env=environment, cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=600, check=False)
     return done.stdout.decode().rstrip("\n").replace(url(daemon), URL)
 
 
