@@ -257,15 +257,20 @@ static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, stru
 {
     struct vec3 start = end_off_mesh(layer, from, to), end = end_off_mesh(layer, to, from);
     struct vec3 along = vec3_sub(end, start);
-    double length = vec3_length(along), margin = fmax(end_tolerance(start), end_tolerance(end)) / 4;
-    double t = margin / length;
-    struct ray ray = {vec3_add(start, vec3_scale(along, t)), along, 1 - 2 * t};
+    double length = vec3_length(along);
+    double margin = fmax(end_tolerance(start), end_tolerance(end)) / (4 * length);
+    struct ray ray = {start, along, 1 - margin};
     struct mesh_hit hit;
 
-    if (!(length > 2 * margin) || !ray_is_valid(&ray) ||
-        !mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
+    if (!(margin < 0.5) || !ray_is_valid(&ray) || !mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
         return true;
-    hit.t += t;
+    if (hit.t < margin) { /* it begins on a wall: what comes after that? */
+        ray.origin = vec3_add(start, vec3_scale(along, margin));
+        ray.t_max = 1 - 2 * margin;
+        if (!mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
+            return true;
+        hit.t += margin;
+    }
     *blocker = hit_on_mesh(layer, &hit);
     return false;
 }

@@ -4,7 +4,9 @@
  * static, so that a fuzzer needs no more objects than the server's.
  *
  * The world: `hills` (9×7, spacing 10, a hole, anti), `twin` (two layers `low` and `high`, main,
- * not open to the sky), `tilted` (gravity along +X), `bare` (no layer).
+ * not open to the sky), `tilted` (gravity along +X), `bare` (no layer), `crossing` (as `hills`, and
+ * the meshes `deck`, polygon 1 of which is a bridge at z = 30 over x 20..40, y 20..80, and `roof`,
+ * a ceiling at z = 50 over the bridge), `house` (the mesh `deck` alone, placed 1000 m to the east).
  */
 #ifndef KOTA_TESTS_SUPPORT_API_CALL_H
 #define KOTA_TESTS_SUPPORT_API_CALL_H
@@ -70,6 +72,37 @@ static inline void api_test_layer(struct api_test *t, const char *id, const char
     api_test_must(world_apply(t->world, &change, &t->err) == ERR_OK, t->err.msg);
 }
 
+/* Polygon 0 has no area, polygon 1 is a rectangle at height z. */
+static inline void api_test_deck(struct api_test *t, const char *id, const char *layer,
+                                 enum layer_role role, double z)
+{
+    struct world_change change = {.kind = WORLD_PUT_LAYER};
+    const struct vec3 vertices[] = {{20, 20, z}, {40, 20, z}, {40, 80, z}, {20, 80, z}};
+    const uint32_t corners[] = {0, 1, 0, 0, 1, 2, 3}, starts[] = {0, 3, 7};
+    struct polygon_set set;
+
+    api_test_must(polygon_set_allocate(4, 2, 7, &set, &t->err) == ERR_OK, "no polygons");
+    memcpy(set.vertices, vertices, sizeof vertices);
+    memcpy(set.corners, corners, sizeof corners);
+    memcpy(set.starts, starts, sizeof starts);
+    snprintf(change.locale_id, sizeof change.locale_id, "%s", id);
+    snprintf(change.layer_id, sizeof change.layer_id, "%s", layer);
+    change.layer = layer_create_mesh(layer, role, &set, (struct vec3){0, 0, -1}, NULL, &t->err);
+    api_test_must(change.layer != NULL, "no mesh");
+    api_test_must(world_apply(t->world, &change, &t->err) == ERR_OK, t->err.msg);
+}
+
+/* `house` of the world above: placed in the world. */
+static inline void api_test_house(struct api_test *t)
+{
+    struct world_change change = {
+        .kind = WORLD_PUT_LOCALE, .locale_id = "house", .manifest = locale_manifest_default};
+
+    change.manifest.placement.translation.x = 1000;
+    api_test_must(world_apply(t->world, &change, &t->err) == ERR_OK, t->err.msg);
+    api_test_deck(t, "house", "deck", LAYER_GROUND, 30);
+}
+
 static inline void api_test_open(struct api_test *t)
 {
     const struct vec3 down = {0, 0, -1}, along = {1, 0, 0};
@@ -90,6 +123,11 @@ static inline void api_test_open(struct api_test *t)
     api_test_locale(t, "tilted", along, true, TRIANGULATION_ALTERNATING);
     api_test_layer(t, "tilted", "ground", 0);
     api_test_locale(t, "bare", down, true, TRIANGULATION_ANTI);
+    api_test_locale(t, "crossing", down, true, TRIANGULATION_ANTI);
+    api_test_layer(t, "crossing", "ground", 0);
+    api_test_deck(t, "crossing", "deck", LAYER_GROUND, 30);
+    api_test_deck(t, "crossing", "roof", LAYER_CEILING, 50);
+    api_test_house(t);
     t->snapshot = world_pin(t->world, 0);
 }
 
