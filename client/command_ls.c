@@ -102,9 +102,9 @@ const struct kota_command command_ls = {
 /* The layers of a locale as a table of their own. */
 static enum err_code info_print_layers(const cJSON *layers, struct err *err)
 {
-    static const char *const headings[] = {"LAYER", "KIND",    "ROLE",   "COLS",
+    static const char *const headings[] = {"LAYER", "KIND",    "ROLE",   "POLYGONS", "COLS",
                                            "ROWS",  "SPACING", "ORIGIN", "BYTES"};
-    static const char *const names[] = {"id",   "kind",    "role",   "cols",
+    static const char *const names[] = {"id",   "kind",    "role",   "polygons",    "cols",
                                         "rows", "spacing", "origin", "memory_bytes"};
     size_t columns = sizeof(names) / sizeof(names[0]);
     struct table *table = table_open(headings, columns);

@@ -1,5 +1,5 @@
 /*
- * kota put: a locale's manifest, or the file of a heightfield.
+ * kota put: a locale's manifest, or the file of a heightfield or a mesh.
  *
  * The file goes up as it is; the daemon decodes and judges it. Here only its kind is told from its
  * name, as the daemon does for the files on its own command line.
@@ -18,6 +18,7 @@
 struct put_options {
     const char *title, *triangulation, *manifest;
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
+    const char *role, *up, *scale;
     bool flip_y;
 };
 
@@ -28,6 +29,13 @@ static const struct {
     {"f32", "application/vnd.kota.f32"},
     {"hgt", "application/vnd.kota.hgt"},
     {"asc", "application/vnd.kota.asc"},
+    {"obj", "model/obj"},
+    {"glb", "model/gltf-binary"},
+    {"gltf", "model/gltf+json"},
+    {"ply", "model/ply"},
+    {"stl", "model/stl"},
+    {"ac", "application/x-ac3d"},
+    {"dae", "model/vnd.collada+xml"},
 };
 
 /* ---- the query ---------------------------------------------------------------------------- */
@@ -61,9 +69,26 @@ static enum err_code add_query(char path[KOTA_PATH_MAX], const char *name, const
     return ERR_OK;
 }
 
+/* Appends name=word, when the word is given: one of two. */
+static enum err_code add_word(char path[KOTA_PATH_MAX], const char *name, const char *word,
+                              const char *const words[2], struct err *err)
+{
+    size_t length = strlen(path);
+
+    if (!word)
+        return ERR_OK;
+    if (strcmp(word, words[0]) != 0 && strcmp(word, words[1]) != 0)
+        return err_set(err, ERR_BAD_INPUT, "--%s '%.64s' is neither %s nor %s", name, word,
+                       words[0], words[1]);
+    snprintf(path + length, KOTA_PATH_MAX - length, "%c%s=%s", strchr(path, '?') ? '&' : '?', name,
+             word);
+    return ERR_OK;
+}
+
 static enum err_code layer_path(struct kota *kota, const struct put_options *options,
                                 char path[KOTA_PATH_MAX])
 {
+    static const char *const roles[] = {"ground", "ceiling"}, *const axes[] = {"z", "y"};
     struct err *err = &kota->err;
     char rest[128];
 
@@ -78,7 +103,10 @@ static enum err_code layer_path(struct kota *kota, const struct put_options *opt
         add_query(path, "height-offset", options->height_offset, 1, err) ||
         add_query(path, "nodata", options->nodata, 1, err) ||
         add_query(path, "cols", options->cols, 1, err) ||
-        add_query(path, "rows", options->rows, 1, err))
+        add_query(path, "rows", options->rows, 1, err) ||
+        add_word(path, "role", options->role, roles, err) ||
+        add_word(path, "up", options->up, axes, err) ||
+        add_query(path, "scale", options->scale, 1, err))
         return err->code;
     return ERR_OK;
 }
@@ -156,7 +184,8 @@ static enum kota_exit put_send(struct kota *kota, const char *path, const char *
 static bool has_layer_options(const struct put_options *options)
 {
     return options->spacing || options->origin || options->height_scale || options->height_offset ||
-           options->nodata || options->cols || options->rows || options->format || options->flip_y;
+           options->nodata || options->cols || options->rows || options->format ||
+           options->flip_y || options->role || options->up || options->scale;
 }
 
 /* The manifest's text: a file as it is, or made from the options. Freed by free(). */
@@ -186,7 +215,7 @@ static enum kota_exit put_manifest(struct kota *kota, const struct put_options *
     enum kota_exit done;
 
     if (has_layer_options(options))
-        err_set(&kota->err, ERR_BAD_INPUT, "the options of a heightfield need LAYER FILE");
+        err_set(&kota->err, ERR_BAD_INPUT, "the options of a layer need LAYER FILE");
     else if (!kota_locale_path(kota, "", path))
         manifest_text(options, &text, &length, &kota->err);
     done = kota->err.code ? kota_misused(kota)
@@ -208,7 +237,8 @@ static enum kota_exit put_layer(struct kota *kota, const struct put_options *opt
         err_set(&kota->err, ERR_BAD_INPUT,
                 "--title, --triangulation and --manifest belong to the locale: kota put ID");
     else if (!media_type)
-        err_set(&kota->err, ERR_BAD_INPUT, "%.200s: which format? --format png|f32|hgt|asc", file);
+        err_set(&kota->err, ERR_BAD_INPUT,
+                "%.200s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae", file);
     else if (!layer_path(kota, options, path))
         read_file(file, &bytes, &length, &kota->err);
     done = kota->err.code ? kota_misused(kota) : put_send(kota, path, media_type, bytes, length);
@@ -230,6 +260,9 @@ static enum kota_exit put_run(struct kota *kota)
                                       {.name = "cols", .text = &o.cols},
                                       {.name = "rows", .text = &o.rows},
                                       {.name = "format", .text = &o.format},
+                                      {.name = "role", .text = &o.role},
+                                      {.name = "up", .text = &o.up},
+                                      {.name = "scale", .text = &o.scale},
                                       {.name = "flip-y", .flag = &o.flip_y},
                                       {.name = NULL}};
     enum kota_exit done;
@@ -246,7 +279,7 @@ static enum kota_exit put_run(struct kota *kota)
 const struct kota_command command_put = {
     .name = "put",
     .synopsis = "ID [LAYER FILE]",
-    .summary = "makes or replaces a locale or a heightfield",
+    .summary = "makes or replaces a locale, a heightfield or a mesh",
     .help = "With an id alone the locale is made, or its manifest replaced:\n"
             "  --title TEXT\n"
             "  --triangulation T anti (default), main or alternating\n"
@@ -260,7 +293,13 @@ const struct kota_command command_put = {
             "  --flip-y          the first row of the file is its north edge\n"
             "  --nodata N        this number in the file is a hole\n"
             "  --cols C --rows R size of an .f32 file\n"
-            "  --format F        png, f32, hgt or asc, when the name does not tell\n"
+            "\n"
+            "With LAYER and FILE (.obj .glb .gltf .ply .stl .ac .dae) the mesh is:\n"
+            "  --role R          ground (default), or ceiling: never a floor\n"
+            "  --up AXIS         z (default) or y: the file's upward axis\n"
+            "  --scale S         metres a unit of the file (1)\n"
+            "\n"
+            "  --format F        the ending that the file's name should have\n"
             "\n"
             "Prints the locale as it is then.\n",
     .run = put_run,

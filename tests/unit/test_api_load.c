@@ -79,6 +79,12 @@ static const struct {
     {"{\"title\":\"T\"}", {NULL}},
     {"{\"layers\":[{\"id\":\"ground\",\"file\":\"a.asc\",\"spacing\":[5,5],\"flip_y\":true}]}",
      {NULL}},
+    {"{\"layers\":[{\"id\":\"roof\",\"file\":\"a.obj\",\"role\":\"ceiling\",\"up\":\"y\","
+     "\"scale\":2}]}",
+     {NULL}},
+    {"{\"gravity\":[1,0,0],\"layers\":[{\"id\":\"a\",\"file\":\"a.obj\"},{\"id\":\"b\",\"file\":"
+     "\"a.asc\"}]}",
+     {NULL}},
     {"{\"layers\":[", {"locale.json", "byte 11"}},
     {"{\"tilte\":\"T\"}", {"locale.json", "/tilte"}},
     {"{\"gravity\":[0,0]}", {"locale.json", "/gravity"}},
@@ -102,6 +108,13 @@ static const struct {
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"cols\":3}]}", {"/layers/0/cols", "f32"}},
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\"},{\"id\":\"g\",\"file\":\"a.asc\"}]}",
      {"/layers/1/id", "\"g\""}},
+    {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.obj\",\"spacing\":[1,1]}]}", {"/layers/0/spacing"}},
+    {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"up\":\"y\"}]}", {"/layers/0/up"}},
+    {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"role\":\"ceiling\"}]}",
+     {"/layers/0/role", "ground"}},
+    {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.obj\",\"scale\":0}]}",
+     {"/layers/0/scale", "above 0"}},
+    {"{\"layers\":[{\"id\":\"g\",\"file\":\"cut.obj\"}]}", {"/layers/0", "cut.obj"}},
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"cut.asc\",\"spacing\":[1,1]}]}",
      {"/layers/0", "cut.asc"}},
 };
@@ -132,16 +145,22 @@ static void worlds_are_taken_whole_or_refused_by_name(void **state)
 static void files_take_options_after_a_question_mark(void **state)
 {
     static const struct {
-        const char *options;
+        const char *argument;
         const char *part; /* NULL: taken */
     } cases[] = {
-        {"", NULL},
-        {"?spacing=5,5&flip_y=false", NULL},
-        {"?spacing=5%2C5", NULL},
-        {"?spacing=5", "spacing"},
-        {"?spacing=5,0", "spacing"},
-        {"?colour=red", "colour"},
-        {"?flip_y=maybe", "flip_y"},
+        {"a.asc", NULL},
+        {"a.asc?spacing=5,5&flip_y=false", NULL},
+        {"a.asc?spacing=5%2C5", NULL},
+        {"a.asc?spacing=5", "spacing"},
+        {"a.asc?spacing=5,0", "spacing"},
+        {"a.asc?colour=red", "colour"},
+        {"a.asc?flip_y=maybe", "flip_y"},
+        {"a.obj", NULL},
+        {"a.obj?role=ceiling&up=y&scale=0.5", NULL},
+        {"a.obj?spacing=5,5", "spacing"},
+        {"a.obj?up=x", "up"},
+        {"a.asc?up=y", "up"},
+        {"cut.obj", "cut.obj"},
     };
     char argument[256];
 
@@ -150,12 +169,12 @@ static void files_take_options_after_a_question_mark(void **state)
         struct err err = {.code = ERR_OK};
         enum err_code code;
 
-        snprintf(argument, sizeof argument, "%s/world/island/a.asc%s", folder, cases[i].options);
+        snprintf(argument, sizeof argument, "%s/world/island/%s", folder, cases[i].argument);
         api_test_open(&t);
         code = load_file(&t.api, argument, &err);
         if ((code == ERR_OK) != (cases[i].part == NULL) ||
             (cases[i].part && !strstr(err.msg, cases[i].part)))
-            fail_msg("%s: got %d (%s)", cases[i].options, (int)code, err.msg);
+            fail_msg("%s: got %d (%s)", cases[i].argument, (int)code, err.msg);
         api_test_close(&t);
     }
 }
@@ -186,6 +205,8 @@ static int make_folder(void **state)
     mkdir(path, 0700);
     write_file("outside.asc", asc);
     write_file("island/a.asc", asc);
+    write_file("island/a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    write_file("island/cut.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n");
     write_file("island/cut.asc", "ncols 3\nnrows 2\ncellsize 10\n1 2 3\n4");
     return 0;
 }
@@ -193,7 +214,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     static const char *const names[] = {"world/island/locale.json", "world/island/a.asc",
-                                        "world/island/cut.asc", "world/outside.asc"};
+                                        "world/island/cut.asc",     "world/outside.asc",
+                                        "world/island/a.obj",       "world/island/cut.obj"};
     char path[256];
 
     (void)state;
