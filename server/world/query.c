@@ -11,12 +11,13 @@
  * Under another gravity a line can meet one heightfield several times, and a ray along gravity, and
  * one against it, find the nearest meeting on either side; the ray upwards starts a hair above the
  * floor, since the ceiling is above it.
- * The ends of a sight line that touch a mesh are moved a hair to the side of the other end, as on
- * heightfields (terrain/sight.c). Vertical polygons have no height to tell that by: what the line
- * meets within a quarter of that hair from its ends is left out, so that it may begin and end on a
- * wall.
- * The plane under a footprint is fitted about the points' mean, in axes of which one is "up"; the
- * normal equations are 2×2 then.
+ * The ends of a sight line that touch a mesh stand on top of it, unless the other end is
+ * underneath, as on heightfields (terrain/sight.c): two feet on either side of a hill do not see
+ * each other. What is the inside of a hill and what is the room under a bridge polygons do not
+ * tell; here it is a room when the polygon, or its neighbours no higher than its plane, are over
+ * the other end. Vertical polygons have no top: what the line meets within a quarter of that hair
+ * from its ends is left out, so that it may begin and end on a wall. The plane under a footprint is
+ * fitted about the points' mean, in axes of which one is "up"; the normal equations are 2×2 then.
  * Source: J. Barrus and R. Waters, "QOTA", 1996 (text Q): floors, ceilings, containment, footprint.
  */
 #include "world/query.h"
@@ -230,26 +231,40 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
     return is_hit;
 }
 
-/* How near a surface an end counts as on it. */
-static double end_tolerance(struct vec3 end)
+/* How near a surface an end counts as on it; by its height, as on heightfields. */
+static double end_tolerance(const struct layer *layer, struct vec3 end)
 {
-    return SIGHT_END_TOLERANCE * fmax(1, vec3_length(end));
+    return SIGHT_END_TOLERANCE * fmax(1, fabs(vec3_dot(end, layer->gravity)));
 }
 
 /*
- * The end of a sight line that is on a polygon, moved a hair off it: to the side of the polygon's
- * plane on which the other end is, on top when that is on the plane, too.
+ * Is `other` on the lower side of the ground that was met at `on`: below its plane, with a surface
+ * overhead that is no higher? A point across a ridge is below the plane of this side, too, but has
+ * nothing overhead.
  */
+static bool is_underneath(const struct layer *layer, struct vec3 other, double tolerance,
+                          const struct mesh_contact *on)
+{
+    struct mesh_contact over;
+
+    return vec3_dot(vec3_sub(other, on->point), on->normal) < -tolerance &&
+           mesh_ceiling(layer->mesh, other, tolerance, 0, &over) &&
+           vec3_dot(vec3_sub(over.point, on->point), on->normal) <= tolerance;
+}
+
+/* The end of a sight line that is on a polygon, moved a hair off it: up, unless the other end is
+ * underneath. */
 static struct vec3 end_off_mesh(const struct layer *layer, struct vec3 end, struct vec3 other)
 {
-    double tolerance = end_tolerance(end), side;
+    double tolerance = end_tolerance(layer, end);
     struct vec3 up = vec3_opposite(layer->gravity);
     struct mesh_contact on;
 
     if (!mesh_floor(layer->mesh, end, tolerance, &on) || fabs(on.distance_m) > tolerance)
         return end;
-    side = vec3_dot(vec3_sub(other, on.point), on.normal);
-    return vec3_add(on.point, vec3_scale(up, side < -tolerance ? -tolerance : tolerance));
+    return vec3_add(
+        on.point,
+        vec3_scale(up, is_underneath(layer, other, tolerance, &on) ? -tolerance : tolerance));
 }
 
 static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, struct vec3 to,
@@ -258,7 +273,7 @@ static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, stru
     struct vec3 start = end_off_mesh(layer, from, to), end = end_off_mesh(layer, to, from);
     struct vec3 along = vec3_sub(end, start);
     double length = vec3_length(along);
-    double margin = fmax(end_tolerance(start), end_tolerance(end)) / (4 * length);
+    double margin = fmax(end_tolerance(layer, start), end_tolerance(layer, end)) / (4 * length);
     struct ray ray = {start, along, 1 - margin};
     struct mesh_hit hit;
 

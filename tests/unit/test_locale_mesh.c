@@ -208,7 +208,8 @@ static const struct {
     {"from the deck up", {45, 20, 20}, {45, 30, 40}, NAN},
     {"down on the deck", {45, 20, 40}, {45, 30, 20}, NAN},
     {"up to the deck from below", {45, 20, 10}, {45, 30, 20}, NAN},
-    {"from the deck down: it only touches", {45, 20, 20}, {45, 30, 10}, NAN},
+    {"from the deck to a point underneath: it only touches", {45, 20, 20}, {45, 30, 10}, NAN},
+    {"from the deck down, beside it: through where it stands", {59, 20, 20}, {63, 20, 15}, 0},
     {"beginning on the rail", {60, 20, 20.5}, {70, 20, 20.5}, NAN},
     {"ending on the rail", {50, 20, 20.5}, {60, 20, 20.5}, NAN},
     {"into the ground under the bridge", {50, 20, 15}, {50, 20, -5}, 0.5},
@@ -226,11 +227,36 @@ static void sight_lines_may_touch_at_their_ends(void **state)
         bool is_visible = locale_line_of_sight(&choice, sights[i].from, sights[i].to, &blocker);
 
         if (is_visible != isnan(sights[i].t) ||
-            (!is_visible && fabs(blocker.at.t - sights[i].t) > 1e-6))
+            (!is_visible && fabs(blocker.at.t - sights[i].t) > 1e-5))
             fail_msg("%s: got %.17g, expected %.17g", sights[i].what,
                      is_visible ? NAN : blocker.at.t, sights[i].t);
     }
     locale_unref(locale);
+}
+
+static void feet_across_a_ridge_do_not_see_each_other(void **state)
+{
+    static const struct vec3 corners[][4] = {
+        {{0, 0, 0}, {4, 0, 4}, {4, 8, 4}, {0, 8, 0}},
+        {{4, 0, 4}, {8, 0, 0}, {8, 8, 0}, {4, 8, 4}},
+        {{0, 0, 9}, {8, 0, 9}, {8, 8, 9}, {0, 8, 9}}, /* a roof over it */
+    };
+    const struct vec3 west = {2, 4, 2}, east_foot = {6, 4, 2}, top = {4, 4, 4}, beneath = {3, 4, 1};
+    struct locale_hit blocker;
+
+    (void)state;
+    for (uint32_t count = 2; count <= 3; count++) {
+        struct locale *locale =
+            with(empty(down, true), quads("ridge", LAYER_GROUND, down, corners, count));
+        struct layer_choice choice = all_of(locale);
+
+        assert_false(locale_line_of_sight(&choice, west, east_foot, &blocker));
+        assert_false(locale_line_of_sight(&choice, east_foot, west, &blocker));
+        assert_true(locale_line_of_sight(&choice, west, top, &blocker));
+        assert_true(locale_line_of_sight(&choice, beneath, west, &blocker));
+        assert_true(locale_line_of_sight(&choice, west, beneath, &blocker));
+        locale_unref(locale);
+    }
 }
 
 /* Gravity along +X: "floors" face west. */
@@ -368,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_ceiling_is_no_floor),
         cmocka_unit_test(rays_and_sight_lines_meet_the_nearest_layer),
         cmocka_unit_test(sight_lines_may_touch_at_their_ends),
+        cmocka_unit_test(feet_across_a_ridge_do_not_see_each_other),
         cmocka_unit_test(gravity_may_pull_sideways),
         cmocka_unit_test(polygons_on_a_heightfield_are_not_their_own_ceiling),
         cmocka_unit_test(heights_are_of_the_only_field_or_of_the_meshes),
