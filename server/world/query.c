@@ -11,13 +11,16 @@
  * Under another gravity a line can meet one heightfield several times, and a ray along gravity, and
  * one against it, find the nearest meeting on either side; the ray upwards starts a hair above the
  * floor, since the ceiling is above it.
- * The ends of a sight line that touch a mesh stand on top of it, unless the other end is
- * underneath, as on heightfields (terrain/sight.c): two feet on either side of a hill do not see
- * each other. What is the inside of a hill and what is the room under a bridge polygons do not
- * tell; here it is a room when the polygon, or its neighbours no higher than its plane, are over
- * the other end. Vertical polygons have no top: what the line meets within a quarter of that hair
- * from its ends is left out, so that it may begin and end on a wall. The plane under a footprint is
- * fitted about the points' mean, in axes of which one is "up"; the normal equations are 2×2 then.
+ *
+ * The ends of a sight line that touch a mesh stand on top of it, and one that does so alone may be
+ * seen from below, too, as on heightfields (terrain/sight.c): two feet on either side of a hill do
+ * not see each other. What is the inside of a hill, and what the room under a bridge, polygons do
+ * not tell; between two ends on polygons it is a room when the one's polygon, or its neighbours no
+ * higher than its plane, are over the other. Vertical polygons have no top: what the line meets
+ * within a quarter of that hair from its ends is left out, so that it may begin and end on a wall.
+ *
+ * The plane under a footprint is fitted about the points' mean, in axes of which one is "up"; the
+ * normal equations are 2×2 then.
  * Source: J. Barrus and R. Waters, "QOTA", 1996 (text Q): floors, ceilings, containment, footprint.
  */
 #include "world/query.h"
@@ -252,42 +255,60 @@ static bool is_underneath(const struct layer *layer, struct vec3 other, double t
            vec3_dot(vec3_sub(over.point, on->point), on->normal) <= tolerance;
 }
 
-/* The end of a sight line that is on a polygon, moved a hair off it: up, unless the other end is
- * underneath. */
-static struct vec3 end_off_mesh(const struct layer *layer, struct vec3 end, struct vec3 other)
+/* An end of a sight line: where it is, and how far it is moved along `up` when it is on a polygon.
+ */
+struct sight_end {
+    struct vec3 point;
+    double tolerance, by; /* by: 0 when it is on none */
+};
+
+static struct sight_end sight_end(const struct layer *layer, struct vec3 point, struct vec3 other)
 {
-    double tolerance = end_tolerance(layer, end);
-    struct vec3 up = vec3_opposite(layer->gravity);
+    struct sight_end end = {point, end_tolerance(layer, point), 0};
     struct mesh_contact on;
 
-    if (!mesh_floor(layer->mesh, end, tolerance, &on) || fabs(on.distance_m) > tolerance)
+    if (!mesh_floor(layer->mesh, point, end.tolerance, &on) || fabs(on.distance_m) > end.tolerance)
         return end;
-    return vec3_add(
-        on.point,
-        vec3_scale(up, is_underneath(layer, other, tolerance, &on) ? -tolerance : tolerance));
+    end.point = on.point;
+    end.by = is_underneath(layer, other, end.tolerance, &on) ? -end.tolerance : end.tolerance;
+    return end;
+}
+
+static bool mesh_is_free(const struct layer *layer, struct sight_end from, struct sight_end to,
+                         struct mesh_hit *hit)
+{
+    struct vec3 up = vec3_opposite(layer->gravity);
+    struct vec3 start = vec3_add(from.point, vec3_scale(up, from.by));
+    struct vec3 along = vec3_sub(vec3_add(to.point, vec3_scale(up, to.by)), start);
+    double margin = fmax(from.tolerance, to.tolerance) / (4 * vec3_length(along));
+    struct ray ray = {start, along, 1 - margin};
+
+    if (!(margin < 0.5) || !ray_is_valid(&ray) || !mesh_ray(layer->mesh, &ray, RAY_CLOSEST, hit))
+        return true;
+    if (hit->t >= margin)
+        return false;
+    ray.origin = vec3_add(start, vec3_scale(along, margin)); /* it begins on a wall: what then? */
+    ray.t_max = 1 - 2 * margin;
+    if (!mesh_ray(layer->mesh, &ray, RAY_CLOSEST, hit))
+        return true;
+    hit->t += margin;
+    return false;
 }
 
 static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, struct vec3 to,
                                struct locale_hit *blocker)
 {
-    struct vec3 start = end_off_mesh(layer, from, to), end = end_off_mesh(layer, to, from);
-    struct vec3 along = vec3_sub(end, start);
-    double length = vec3_length(along);
-    double margin = fmax(end_tolerance(layer, start), end_tolerance(layer, end)) / (4 * length);
-    struct ray ray = {start, along, 1 - margin};
-    struct mesh_hit hit;
+    struct sight_end a = sight_end(layer, from, to), b = sight_end(layer, to, from);
+    struct mesh_hit hit, below;
 
-    if (!(margin < 0.5) || !ray_is_valid(&ray) || !mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
+    if (mesh_is_free(layer, a, b, &hit))
         return true;
-    if (hit.t < margin) { /* it begins on a wall: what comes after that? */
-        ray.origin = vec3_add(start, vec3_scale(along, margin));
-        ray.t_max = 1 - 2 * margin;
-        if (!mesh_ray(layer->mesh, &ray, RAY_CLOSEST, &hit))
-            return true;
-        hit.t += margin;
-    }
     *blocker = hit_on_mesh(layer, &hit);
-    return false;
+    if ((a.by != 0) == (b.by != 0))
+        return false;
+    a.by = -a.by;
+    b.by = -b.by;
+    return mesh_is_free(layer, a, b, &below);
 }
 
 static bool layer_line_of_sight(const struct layer *layer, struct vec3 gravity, struct vec3 from,

@@ -66,8 +66,8 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
 
 /*
  * True when no layer blocks the line; else the blocker nearest to `from`. Ends within
- * SIGHT_END_TOLERANCE of a surface stand on top of it, or touch it from below when the other end is
- * underneath.
+ * SIGHT_END_TOLERANCE of a surface stand on top of it, or touch it from below when the line comes
+ * from there.
  */
 bool locale_line_of_sight(const struct layer_choice *choice, struct vec3 from, struct vec3 to,
                           struct locale_hit *blocker);

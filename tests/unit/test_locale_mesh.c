@@ -209,7 +209,7 @@ static const struct {
     {"down on the deck", {45, 20, 40}, {45, 30, 20}, NAN},
     {"up to the deck from below", {45, 20, 10}, {45, 30, 20}, NAN},
     {"from the deck to a point underneath: it only touches", {45, 20, 20}, {45, 30, 10}, NAN},
-    {"from the deck down, beside it: through where it stands", {59, 20, 20}, {63, 20, 15}, 0},
+    {"from the deck down, beside it: it only touches", {59, 20, 20}, {63, 20, 15}, NAN},
     {"beginning on the rail", {60, 20, 20.5}, {70, 20, 20.5}, NAN},
     {"ending on the rail", {50, 20, 20.5}, {60, 20, 20.5}, NAN},
     {"into the ground under the bridge", {50, 20, 15}, {50, 20, -5}, 0.5},
