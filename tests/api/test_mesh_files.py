@@ -345,7 +345,7 @@ def _():
         if item["polygon"] is not None:
             item = {**item, "polygon": index.index(item["polygon"])}
         hits += judge_ray(world, ray, item)
-    check(hits > 10, f"{hits} hits of {len(rays)}")
+    check(hits > len(rays) // 8, f"{hits} hits of {len(rays)}")
 
 
 def is_thick(ring):
