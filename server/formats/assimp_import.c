@@ -4,7 +4,8 @@
  *
  *   assimp_decode        checks the header, starts a jail, receives and checks its answer
  *   (the jail's child)   assimp_decode_here, then writes a head and three arrays to the pipe
- *   assimp_decode_here   asks assimp for a scene, counts it, allocates, fills
+ *   assimp_decode_here   asks assimp for a scene, counts it, allocates, fills; judges by itself
+ *                        what assimp mends or leaves out in silence (ac3d.h, gltf.h)
  *
  * assimp gets an aiFileIO of ours in which exactly one file exists, the one in memory, under a name
  * with the format's ending. aiImportFileFromMemory would not do: it falls back to the real file
@@ -27,6 +28,8 @@
 
 #include "base/check.h"
 #include "base/jail.h"
+#include "formats/ac3d.h"
+#include "formats/gltf.h"
 #include "formats/polygon_header.h"
 
 #include <assimp/cfileio.h>
@@ -408,11 +411,15 @@ enum err_code assimp_decode_here(enum polygon_format format, const uint8_t *byte
 
     if (polygon_header_check(format, bytes, length, limits, err))
         return err->code;
+    if (format == POLYGON_AC3D && ac3d_check_indices(bytes, length, err))
+        return err->code;
     scene = scene_read(format, bytes, length, err);
     if (!scene)
         return err->code;
     code = scene_convert(format, scene, limits, out, err);
-    aiReleaseImport(scene);
+    aiReleaseImport(scene); /* before the next takes its memory */
+    if (!code && (format == POLYGON_GLB || format == POLYGON_GLTF))
+        code = gltf_check_polygons(format, bytes, length, out->polygon_count, err);
     return code;
 }
 

@@ -81,7 +81,7 @@ bool polygon_format_of_media_type(const char *media_type, enum polygon_format *o
  * counts before the scale; COLLADA's up_axis does not: options->up_y alone decides.
  *
  * ERR_BAD_INPUT      malformed, truncated, an index out of range, a vertex that is not finite: says
- *                    the line (OBJ) or what assimp said; a bad option
+ *                    the line (OBJ, AC3D) or what assimp said; a bad option
  * ERR_TOO_LARGE      over a limit, with limit and got
  * ERR_UNPROCESSABLE  no polygons; or assimp took too long
  * ERR_NO_MEMORY, ERR_INTERNAL  this machine's fault: no memory, no process

@@ -1,0 +1,22 @@
+/*
+ * What assimp takes for granted of an AC3D file, and what it mends where it should refuse: judged
+ * by us before assimp sees the file.
+ */
+#ifndef KOTA_FORMATS_AC3D_H
+#define KOTA_FORMATS_AC3D_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * ERR_OK when every object of bytes[length] has the vertices that its numvert promises and every
+ * surface the indices that its refs promises, each of one of its object's vertices.
+ *
+ * ERR_BAD_INPUT  says the line, and the index and the object's vertices where it is about them
+ * Cost O(length); allocates nothing. Any thread.
+ */
+enum err_code ac3d_check_indices(const uint8_t *bytes, size_t length, struct err *err);
+
+#endif
