@@ -6,11 +6,14 @@
 #include "support/mesh_oracle.h"
 #include "terrain/content_hash.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static struct mesh *random_mesh(uint64_t seed, double size)
@@ -117,6 +120,43 @@ static void an_image_at_another_address_gives_the_same_bits(void **state)
         assert_int_equal(released, 1);
         free(aligned);
     }
+}
+
+/* A file named by its content, mapped read-only: what is on the disk is what is asked. */
+static void an_image_in_a_file_is_mapped_and_asked_as_it_is(void **state)
+{
+    char folder[] = "/tmp/kota-mesh-XXXXXX", path[128];
+    struct mesh *mesh = random_mesh(9, 100);
+    int released = 0, fd;
+    size_t length, at;
+    const void *image = mesh_image(mesh, &length);
+    struct err err;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    at = (size_t)snprintf(path, sizeof path, "%s/", folder);
+    for (int i = 0; i < 32; i++)
+        at += (size_t)snprintf(path + at, sizeof path - at, "%02x", mesh_content(mesh)[i]);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, image, length), length);
+    void *mapped = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, 0);
+
+    assert_true(mapped != MAP_FAILED);
+    struct mesh *opened = mesh_open(mapped, length, release_count, &released, &err);
+
+    if (opened == NULL)
+        fail_msg("mesh_open: %s", err.msg);
+    assert_ptr_equal(mesh_image(opened, &length), mapped);
+    assert_memory_equal(mesh_content(opened), mesh_content(mesh), 32);
+    expect_same_answers(mesh, opened, 9);
+    mesh_unref(opened);
+    assert_int_equal(released, 1);
+    munmap(mapped, length);
+    close(fd);
+    unlink(path);
+    rmdir(folder);
+    mesh_unref(mesh);
 }
 
 static void the_same_polygons_make_the_same_image(void **state)
@@ -293,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_image_at_another_address_gives_the_same_bits),
+        cmocka_unit_test(an_image_in_a_file_is_mapped_and_asked_as_it_is),
         cmocka_unit_test(the_same_polygons_make_the_same_image),
         cmocka_unit_test(every_truncated_length_is_refused),
         cmocka_unit_test(every_flipped_bit_is_refused),
