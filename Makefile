@@ -20,7 +20,7 @@ PKG_CONFIG ?= pkg-config
 Q := $(if $(V),,@)
 
 # ---- components of the distribution ---------------------------------------------------------
-PACKAGES := libuv libcjson libpng assimp
+PACKAGES := libuv libcjson libpng assimp sqlite3 zlib
 SERVER_PC_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
 SERVER_PC_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 
@@ -65,7 +65,7 @@ ALL_CFLAGS = $(CFLAGS_COMMON) $(CFLAGS_$(config)) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_$(config)) $(LDFLAGS)
 
 # ---- what is built --------------------------------------------------------------------------
-ROOMS := base terrain formats world http api
+ROOMS := base terrain formats store world http api
 SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
 WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))

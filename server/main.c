@@ -74,7 +74,7 @@ static void server_wake(void *context)
     http_server_wake(context);
 }
 
-static enum err_code world_load(struct daemon *d, struct err *err)
+static enum err_code terrain_load(struct daemon *d, struct err *err)
 {
     err->code = ERR_OK;
     if (d->config.world[0] != '\0' && load_world(&d->api, d->config.world, err))
@@ -98,10 +98,10 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     d->auth = auth_create(tokens, config->is_read_only, err);
     if (!d->auth || (config->data[0] != '\0' && directory_make(config->data, err)))
         return err->code;
-    d->world = world_create((size_t)config->loops, &config->limits.world, err);
+    d->world = world_create((size_t)config->loops, &config->limits.world, NULL, err);
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
         return err->code;
-    return world_load(d, err);
+    return terrain_load(d, err);
 }
 
 static enum err_code daemon_serve(struct daemon *d, struct err *err)

@@ -33,6 +33,8 @@
     X(NOT_IMPLEMENTED, 501, "Not implemented")                                                     \
     X(BUSY, 503, "Busy")                                                                           \
     X(NO_MEMORY, 503, "Out of memory")                                                             \
+    X(READ_ONLY, 503, "Read-only store")                                                           \
+    X(DAMAGED, 503, "Damaged data")                                                                \
     X(HTTP_VERSION, 505, "HTTP version not supported")                                             \
     X(DISK_FULL, 507, "Disk full")
 

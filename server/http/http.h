@@ -65,6 +65,10 @@ struct http_limits {
     size_t connections_max;     /* per server, 10,000: 503 and close */
     size_t connections_per_address_max;             /* 1,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
+    size_t streams_max;         /* answers that do not end, per server, 4,096: 503 */
+    uint32_t stream_silence_ms; /* a stream that has sent nothing for so long sends a comment,
+                                   15,000 */
+    uint32_t park_ms_max;       /* how long http_request_park waits, 2,000 */
 };
 
 extern const struct http_limits http_limits_default;
@@ -101,11 +105,23 @@ struct http_config {
     const char *cors_allow_origin; /* "*" by default; NULL: no CORS headers */
 };
 
+/* Why a stream ended. */
+enum http_stream_end {
+    HTTP_STREAM_LEFT,    /* the peer has closed, or its connection broke */
+    HTTP_STREAM_STALLED, /* it has not taken a byte for limits.write_ms */
+    HTTP_STREAM_BEHIND,  /* the application: it cannot catch up any more */
+    HTTP_STREAM_OVER,    /* the application: there is nothing more to come */
+    HTTP_STREAM_DRAINED, /* the server stops */
+    HTTP_STREAM_ENDS
+};
+
 struct http_counters {
     uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
     uint64_t timeouts, parse_errors, write_errors;
     uint64_t latency_us_sum;
     uint64_t latency_count[20]; /* bucket i: below 2^i · 8 µs; the last one is open */
+    uint64_t streams, streams_opened, streams_rejected;
+    uint64_t streams_ended[HTTP_STREAM_ENDS]; /* by reason */
 };
 
 /* Requests of one route by class of status: by_class[4] counts 4xx. */
@@ -185,6 +201,16 @@ void http_request_move(struct http_request *request);
  */
 bool http_request_is_abandoned(const struct http_request *request);
 
+/*
+ * The handler cannot answer yet and returns: its reply is emptied, request_end is called, and after
+ * the next http_server_wake request_begin and the handler run again from the beginning. After
+ * limits.park_ms_max http_request_is_last_try is true and it must answer. A parked request holds no
+ * thread, nor what request_begin pins. Only in a handler that runs on the loop; a handler that may
+ * move may park before it moves.
+ */
+void http_request_park(struct http_request *request);
+bool http_request_is_last_try(const struct http_request *request);
+
 /* ---- a reply ----------------------------------------------------------------------------------
  */
 
@@ -206,6 +232,37 @@ void http_reply_advance(struct http_reply *reply, size_t bytes);
 void http_reply_append(struct http_reply *reply, const void *bytes, size_t length);
 /* Bytes that outlive every request (embedded pages): not copied. */
 void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
+/*
+ * An answer that does not end (server-sent events): status, headers and what the handler has
+ * written so far are sent at once, without Content-Length and with Connection: close; then the
+ * request ends (request_end) and the connection lives on as a stream. Only from a handler that runs
+ * on the loop, as its last call. With HEAD only the headers are sent.
+ *
+ * calls.pull  writes what there is to send: after the start, after each http_server_wake, and when
+ *             what was written has left; loop's thread
+ * calls.ended the stream is over, for that reason; context is not used any more; loop's thread,
+ *             exactly once, also when the stream could not begin
+ * ERR_BUSY    limits.streams_max; then ended is not called
+ *
+ * A stream that has been silent for limits.stream_silence_ms sends ":\n\n". While the server drains
+ * all streams end.
+ */
+struct http_stream;
+struct http_stream_calls {
+    void (*pull)(void *context, struct http_stream *stream);
+    void (*ended)(void *context, enum http_stream_end reason);
+};
+enum err_code http_reply_stream(struct http_request *request, struct http_reply *reply,
+                                const struct http_stream_calls *calls, void *context,
+                                struct err *err);
+
+/* In pull: may more be written now? Each stream holds at most 64 KiB that wait to be sent. */
+bool http_stream_has_room(const struct http_stream *stream);
+/* In pull: copies bytes to be sent; false without memory, the stream then ends. */
+bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length);
+/* In pull: ends it once what was written has been sent. */
+void http_stream_end(struct http_stream *stream, enum http_stream_end reason);
+
 /*
  * Replaces whatever was written, headers included, by an application/problem+json document. 401
  * brings WWW-Authenticate, 429 and 503 bring Retry-After.

@@ -76,6 +76,40 @@ struct heightfield;
 struct heightfield *heightfield_create(const struct heightfield_spec *spec, const float *heights_m,
                                        struct err *err);
 
+/*
+ * A heightfield whose tiles come one by one, for a store: heightfield_tile_layout says how many and
+ * how large; `fill` writes the tile's samples, in any order of tiles and on `threads` threads at
+ * once. Each tile brings its own apron; aprons that disagree are refused.
+ *
+ * fill  samples_m[257][257], row stride 257: the tile's own [rows][cols] of heightfield_tile_layout
+ *       are to be written, the rest is NaN already. False ends it with what it put into err.
+ *
+ * ERR_BAD_INPUT  as heightfield_create; an infinite height or an apron that disagrees names the
+ * tile ERR_NO_MEMORY, or what fill said. NULL on error.
+ */
+typedef bool (*heightfield_fill)(void *context, uint32_t tile_column, uint32_t tile_row,
+                                 float *samples_m, struct err *err);
+struct heightfield *heightfield_create_from_tiles(const struct heightfield_spec *spec,
+                                                  heightfield_fill fill, void *context,
+                                                  unsigned threads, struct err *err);
+
+/* Tiles of a field of this size, and how many samples of one lie inside the field (up to 257). */
+struct heightfield_tile_layout {
+    uint32_t tile_cols, tile_rows;
+};
+struct heightfield_tile_layout heightfield_tile_layout(const struct heightfield_spec *spec);
+void heightfield_tile_size(const struct heightfield_spec *spec, uint32_t tile_column,
+                           uint32_t tile_row, uint32_t *cols, uint32_t *rows);
+
+/*
+ * The samples of one tile, row stride 257, borrowed from the field; and a number that no other tile
+ * of this process ever has, by which what was made of a tile can be cached.
+ */
+const float *heightfield_tile_samples(const struct heightfield *field, uint32_t tile_column,
+                                      uint32_t tile_row);
+uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
+                                 uint32_t tile_row);
+
 /* The same samples and tiles, split the other way; NULL and ERR_NO_MEMORY when there is none. */
 struct heightfield *heightfield_with_triangulation(const struct heightfield *field,
                                                    enum triangulation triangulation,

@@ -37,6 +37,7 @@ const struct world_limits world_limits_default = {
     .locales_max = 1000,
     .bytes_max = (uint64_t)8 << 30,
     .queue_max = 1000,
+    .edit_samples_max = 16777216,
     .retired_max = 64,
 };
 
@@ -355,6 +356,7 @@ static void change_finish(const struct world_change *change)
 {
     layer_unref(change->layer);
     locale_unref(change->prepared);
+    free((void *)change->edit.heights_m);
 }
 
 static enum err_code change_apply(struct world *world, const struct world_change *change,
@@ -370,6 +372,8 @@ static enum err_code change_apply(struct world *world, const struct world_change
     case WORLD_PUT_LAYER:
     case WORLD_DELETE_LAYER:
         return change_layer(world, change, now, outcome, err);
+    case WORLD_EDIT:
+        return err_set(err, ERR_NOT_IMPLEMENTED, "edits are not taken yet");
     }
     CHECK(false); /* a change of no kind */
     return ERR_INTERNAL;
@@ -540,7 +544,8 @@ static void world_free(struct world *world)
     free(world);
 }
 
-struct world *world_create(size_t reader_count, const struct world_limits *limits, struct err *err)
+struct world *world_create(size_t reader_count, const struct world_limits *limits,
+                           struct store *store, struct err *err)
 {
     struct world *world = calloc(1, sizeof *world);
     size_t bytes = (reader_count + 1) * sizeof(struct reader);
@@ -553,6 +558,7 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     pthread_mutex_init(&world->mutex, NULL);
     pthread_mutex_init(&world->wake_mutex, NULL);
     pthread_cond_init(&world->changed, NULL);
+    (void)store;
     world->limits = *limits;
     world->reader_count = reader_count;
     world->last = &world->first;

@@ -9,12 +9,16 @@
 #ifndef KOTA_WORLD_WORLD_H
 #define KOTA_WORLD_WORLD_H
 
+#include "store/store.h"
+#include "terrain/edit.h"
+#include "world/feed.h"
 #include "world/snapshot.h"
 
 struct world_limits {
-    size_t locales_max; /* 1,000 */
-    uint64_t bytes_max; /* of all layers together, 8 GiB */
-    size_t queue_max;   /* changes that wait, 1,000: ERR_BUSY */
+    size_t locales_max;        /* 1,000 */
+    uint64_t bytes_max;        /* of all layers together, 8 GiB */
+    size_t queue_max;          /* changes that wait, 1,000: ERR_BUSY */
+    uint64_t edit_samples_max; /* samples that one edit may change, 16,777,216 */
     size_t retired_max; /* snapshots that wait to be let go before the writer slows down, 64 */
 };
 
@@ -24,19 +28,32 @@ enum world_change_kind {
     WORLD_PUT_LOCALE, /* manifest: a new locale, or the next revision of one */
     WORLD_DELETE_LOCALE,
     WORLD_PUT_LAYER, /* layer: added, or in the place of the layer of that id */
-    WORLD_DELETE_LAYER
+    WORLD_DELETE_LAYER,
+    WORLD_EDIT /* samples of a heightfield: layer_id, or "" for the locale's only one */
 };
 
 /* What came of a change; everything is borrowed for the time of the callback. */
 struct world_outcome {
-    enum err_code code;          /* ERR_OK: published */
+    enum err_code code;          /* ERR_OK: durable and published */
     const struct err *err;       /* when not ERR_OK */
-    const struct locale *locale; /* as published; NULL after WORLD_DELETE_LOCALE and on error */
+    const struct locale *locale; /* as this change made it; NULL after WORLD_DELETE_LOCALE, on
+                                    error, and for a repeat */
+    uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
+    struct sample_rect rect;     /* WORLD_EDIT */
+    const void *answer;          /* a change with an op_id: what `answer` said, when it was first
+                                    made, if this is a repeat */
+    size_t answer_bytes;
 };
 
 /* On the writer's thread, once for each submitted change, after it was published or refused. */
 typedef void (*world_done)(void *context, const struct world_outcome *outcome);
+
+/*
+ * What the change with an op_id is answered with, to be kept with it: asked once, on the writer's
+ * thread, before the commit. malloc, or NULL without memory.
+ */
+typedef void *(*world_answer)(void *context, const struct world_outcome *outcome, size_t *bytes);
 
 struct world_change {
     enum world_change_kind kind;
@@ -45,27 +62,56 @@ struct world_change {
     struct locale_manifest manifest;
     struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change */
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
-    world_done done;         /* may be NULL */
+    struct edit edit;        /* WORLD_EDIT; edit.heights_m is malloc and taken */
+    uint64_t if_revision;    /* not 0: refused unless the locale is at this revision */
+    char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
+    char op_id[STORE_OP_ID_MAX + 1];      /* "": none. With a known one nothing is changed */
+    uint8_t request[STORE_REQUEST_BYTES]; /* with an op_id: what was asked for */
+    world_answer answer;                  /* with an op_id */
+    world_done done;                      /* may be NULL */
     void *context;
 };
+
+/*
+ * The errors of a change, beside those of what it does:
+ * ERR_NOT_FOUND            no such locale or layer
+ * ERR_PRECONDITION_FAILED  if_revision is not the locale's
+ * ERR_UNPROCESSABLE        the op_id is known from another request
+ * ERR_DAMAGED              the locale could not be loaded from the store
+ * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot take it; reads go on
+ * ERR_BUSY                 the queue is full; a backup keeps the WAL at its limit
+ */
 
 struct world_stats {
     uint64_t publications; /* snapshots published since the start */
     uint64_t changes, refused;
+    uint64_t repeats; /* of changes with a known op_id */
+    uint64_t edits, edit_samples;
     uint64_t locales, layers, memory_bytes;
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
     uint64_t reclaimed; /* snapshots let go and freed */
+    uint64_t damaged;   /* locales that could not be loaded */
 };
 
 struct world;
 
 /*
  * An empty world and its writer's thread. ERR_NO_MEMORY, ERR_INTERNAL (no thread); NULL then.
+ * Without a store (NULL) changes live in memory and end with the process, and the log that answers
+ * repeats is bounded. A store is borrowed; from here on it belongs to the writer's thread.
  */
-struct world *world_create(size_t reader_count, const struct world_limits *limits, struct err *err);
+struct world *world_create(size_t reader_count, const struct world_limits *limits,
+                           struct store *store, struct err *err);
 
-/* Finishes the queue, joins the writer, frees everything. All readers must be gone. */
+/*
+ * Fills a new world from its store, before anything else is asked of it. What is damaged is left
+ * out and told by world_damage. ERR_DAMAGED: the store as a whole cannot be read; ERR_NO_MEMORY.
+ */
+enum err_code world_load(struct world *world, struct err *err);
+
+/* Finishes the queue, materialises, joins the writer, frees everything. All readers must be gone.
+ */
 void world_destroy(struct world *world);
 
 /*
@@ -82,6 +128,28 @@ enum err_code world_submit(struct world *world, const struct world_change *chang
 
 /* Queues a change and waits for its outcome. Any thread but the writer's and the readers'. */
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err);
+
+/*
+ * The same for several changes of one locale, all or none: one commit, one publication. Each takes
+ * its revision. The error is the first that was refused.
+ */
+enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
+                              struct err *err);
+
+/* Writes a mesh layer's files ahead of its change (nothing without a store). Any thread. */
+enum err_code world_save_layer(struct world *world, const struct layer *layer, struct err *err);
+
+/* The feed of all changes. Any thread. */
+struct feed *world_feed(struct world *world);
+
+/* The store, for its numbers and models; NULL when there is none. */
+struct store *world_store(struct world *world);
+
+/*
+ * Why a locale could not be loaded: a message that names what is damaged, or NULL. With id NULL the
+ * first of all. Set before serving begins, constant then. Any thread.
+ */
+const char *world_damage(const struct world *world, const char *id);
 
 /* The readers' threads are about to be started. Before this no reader holds anything back. */
 void world_readers_begin(struct world *world);

@@ -110,7 +110,7 @@ static inline void api_test_open(struct api_test *t)
 
     memset(t, 0, sizeof *t);
     api_limits_init(&limits);
-    t->world = world_create(1, &limits.world, &t->err);
+    t->world = world_create(1, &limits.world, NULL, &t->err);
     api_test_must(t->world != NULL, "no world");
     t->auth = auth_create(NULL, false, &t->err);
     api_test_must(t->auth && api_init(&t->api, t->world, t->auth, &limits, &t->err) == ERR_OK,

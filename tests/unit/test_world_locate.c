@@ -61,7 +61,7 @@ static const struct vec3 down = {0, 0, -1};
 
 static struct world *make_world(void)
 {
-    struct world *world = world_create(1, &world_limits_default, &err);
+    struct world *world = world_create(1, &world_limits_default, NULL, &err);
 
     assert_non_null(world);
     world_readers_begin(world);

@@ -85,7 +85,7 @@ static void put_field(struct world *world, const char *id)
 
 static struct world *make_world(void)
 {
-    struct world *world = world_create(1, &world_limits_default, &err);
+    struct world *world = world_create(1, &world_limits_default, NULL, &err);
     struct world_change change = change_of(WORLD_PUT_LOCALE, "");
 
     assert_non_null(world);
@@ -260,7 +260,7 @@ static void a_world_without_room_refuses_a_mesh_and_stays_as_it_was(void **state
 {
     const struct world_limits limits = {
         .locales_max = 10, .bytes_max = 2000, .queue_max = 10, .retired_max = 10};
-    struct world *world = world_create(1, &limits, &err);
+    struct world *world = world_create(1, &limits, NULL, &err);
     struct world_change put = change_of(WORLD_PUT_LOCALE, ""),
                         change = change_of(WORLD_PUT_LAYER, "room");
 

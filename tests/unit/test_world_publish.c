@@ -69,7 +69,7 @@ static enum err_code delete (struct world *world, const char *locale, const char
 static struct world *make_world(size_t readers, const struct world_limits *limits)
 {
     struct err err;
-    struct world *world = world_create(readers, limits, &err);
+    struct world *world = world_create(readers, limits, NULL, &err);
 
     assert_non_null(world);
     return world;

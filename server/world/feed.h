@@ -1,0 +1,58 @@
+/*
+ * The change feed: the last changes of the world, in order, for whoever follows it.
+ *
+ * A ring of fixed size. The writer appends; any thread reads copies under a short lock, never on
+ * the way of a query. Nothing of a subscriber is kept here, so a slow one holds nothing back: it
+ * finds that its place is gone.
+ */
+#ifndef KOTA_WORLD_FEED_H
+#define KOTA_WORLD_FEED_H
+
+#include "terrain/edit.h"
+#include "terrain/vec.h"
+#include "world/layer.h"
+
+enum { FEED_SOURCE_MAX = 32, FEED_EVENTS_MAX = 16384 };
+
+struct feed_event {
+    uint64_t sequence; /* over all locales, from 1, without gaps */
+    uint64_t revision; /* of the locale */
+    char locale[WORLD_ID_MAX + 1];
+    char layer[WORLD_ID_MAX + 1];     /* "": it concerns all layers, or none */
+    char source[FEED_SOURCE_MAX + 1]; /* edit, brush, layer, manifest, delete */
+    bool has_rect;                    /* samples of a heightfield that may have changed */
+    struct sample_rect rect;
+    bool has_bounds; /* every point of the surface that has changed lies inside, as it was and is */
+    struct box3 bounds;
+};
+
+struct feed;
+
+/* NULL and ERR_NO_MEMORY. */
+struct feed *feed_create(size_t events_max, struct err *err);
+void feed_destroy(struct feed *feed); /* NULL is fine */
+
+/* The event's sequence is one more than the last one's, or any when it is the first. Writer. */
+void feed_append(struct feed *feed, const struct feed_event *event);
+
+/* Sequence of the last event, 0 when there is none yet. Any thread, no lock. */
+uint64_t feed_last(const struct feed *feed);
+
+/*
+ * Copies events with a sequence above *after, oldest first, of one locale (NULL: of all), at most
+ * `max`, and moves *after behind what was looked at. Returns how many; 0 when there are none yet.
+ * False in *held: some of the events after *after are not held any more; nothing was copied. Any
+ * thread.
+ */
+size_t feed_read(struct feed *feed, const char *locale, uint64_t *after, struct feed_event *out,
+                 size_t max, bool *held);
+
+/*
+ * Where to begin for a reader that knows `revision` of a locale, which now is at `current`: the
+ * sequence after which all later events of it come. False when they are not all held, or when
+ * revision is above current. Any thread.
+ */
+bool feed_find(struct feed *feed, const char *locale, uint64_t revision, uint64_t current,
+               uint64_t *after);
+
+#endif
