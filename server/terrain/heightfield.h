@@ -77,21 +77,35 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
                                        struct err *err);
 
 /*
- * A heightfield whose tiles come one by one, for a store: heightfield_tile_layout says how many and
- * how large; `fill` writes the tile's samples, in any order of tiles and on `threads` threads at
- * once. Each tile brings its own apron; aprons that disagree are refused.
+ * A heightfield whose tiles come one by one, for a store. The caller brings the threads: different
+ * tiles may be begun, written and sealed on different threads at once, in any order, without a
+ * lock; create, finish and free belong to one thread, before and after the others.
  *
- * fill  samples_m[257][257], row stride 257: the tile's own [rows][cols] of heightfield_tile_layout
- *       are to be written, the rest is NaN already. False ends it with what it put into err.
+ *   builder = heightfield_builder_create(spec, err)
+ *   for each tile, anywhere:
+ *       samples_m = heightfield_builder_begin(builder, tile_column, tile_row, err)
+ *       write the tile's own [rows][cols] of heightfield_tile_size, row stride 257
+ *       heightfield_builder_seal(builder, tile_column, tile_row, err)
+ *   field = heightfield_builder_finish(builder, err)
  *
- * ERR_BAD_INPUT  as heightfield_create; an infinite height or an apron that disagrees names the
- * tile ERR_NO_MEMORY, or what fill said. NULL on error.
+ * begin   samples_m[257][257], borrowed until seal: what lies beyond the field is NaN already, the
+ *         rest is to be written, each tile its own apron. NULL and ERR_NO_MEMORY. Once a tile.
+ * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
+ *         an infinite height, named with its place in the field.
+ * finish  takes the builder, whatever comes out. ERR_BAD_INPUT: a tile that was not sealed, or that
+ *         disagrees with a neighbour on their apron (bit for bit), named. O(tiles · 257).
+ * free    for a builder that is not to be finished; NULL is fine.
  */
-typedef bool (*heightfield_fill)(void *context, uint32_t tile_column, uint32_t tile_row,
-                                 float *samples_m, struct err *err);
-struct heightfield *heightfield_create_from_tiles(const struct heightfield_spec *spec,
-                                                  heightfield_fill fill, void *context,
-                                                  unsigned threads, struct err *err);
+struct heightfield_builder;
+struct heightfield_builder *heightfield_builder_create(const struct heightfield_spec *spec,
+                                                       struct err *err); /* as heightfield_create */
+float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
+                                 uint32_t tile_row, struct err *err);
+enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint32_t tile_column,
+                                       uint32_t tile_row, struct err *err);
+struct heightfield *heightfield_builder_finish(struct heightfield_builder *builder,
+                                               struct err *err);
+void heightfield_builder_free(struct heightfield_builder *builder);
 
 /* Tiles of a field of this size, and how many samples of one lie inside the field (up to 257). */
 struct heightfield_tile_layout {
