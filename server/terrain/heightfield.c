@@ -5,213 +5,68 @@
  * is read from one place, and an edit need only remake the tiles it touches. Approach: text T's
  * min/max pyramid (Sjöstrand 2017, section 3.1), cut in two. Up to 256×256 cells it lives inside
  * immutable tiles; above them `top` holds ceil(n / 2^k)² nodes a level, so that no power of two is
- * needed. What lies beyond the field inside the last tiles is NaN.
+ * needed. What lies beyond the field inside the last tiles is NaN. How fields are made:
+ * heightfield_build.c, edit_tiles.c.
  *
  * Invariants (heightfield_validate): neighbouring tiles agree on their apron bit for bit; each node
  * is exactly the min and max of the samples that its cells use; a node without data is (+inf,
- * -inf).
+ * -inf); groups name the field's tiles.
  */
 #include "terrain/heightfield.h"
 
 #include "terrain/heightfield_data.h"
 
-#include <stdlib.h>
+#include "base/check.h"
+
 #include <string.h>
-
-static enum err_code spec_check(const struct heightfield_spec *spec, struct err *err)
-{
-    uint32_t leaf = spec->leaf_cells;
-
-    if (spec->cols < 2 || spec->cols > HEIGHTFIELD_SIDE_MAX)
-        return err_limit(err, ERR_BAD_INPUT, HEIGHTFIELD_SIDE_MAX, spec->cols,
-                         "cols is %u, must be 2..%d", spec->cols, HEIGHTFIELD_SIDE_MAX);
-    if (spec->rows < 2 || spec->rows > HEIGHTFIELD_SIDE_MAX)
-        return err_limit(err, ERR_BAD_INPUT, HEIGHTFIELD_SIDE_MAX, spec->rows,
-                         "rows is %u, must be 2..%d", spec->rows, HEIGHTFIELD_SIDE_MAX);
-    if (!(spec->spacing_x_m > 0 && spec->spacing_y_m > 0) ||
-        !isfinite(spec->spacing_x_m * spec->cols) || !isfinite(spec->spacing_y_m * spec->rows))
-        return err_set(err, ERR_BAD_INPUT, "spacing is %g, %g, must be positive and finite",
-                       spec->spacing_x_m, spec->spacing_y_m);
-    if (!isfinite(spec->origin_x_m) || !isfinite(spec->origin_y_m))
-        return err_set(err, ERR_BAD_INPUT, "origin is %g, %g, must be finite", spec->origin_x_m,
-                       spec->origin_y_m);
-    /* a grid whose samples fall on one another in float64 has no cells */
-    if (spec->origin_x_m + spec->spacing_x_m == spec->origin_x_m ||
-        spec->origin_y_m + spec->spacing_y_m == spec->origin_y_m)
-        return err_set(err, ERR_BAD_INPUT, "spacing %g, %g vanishes beside the origin %g, %g",
-                       spec->spacing_x_m, spec->spacing_y_m, spec->origin_x_m, spec->origin_y_m);
-    if (leaf != 0 && (leaf > TILE_CELLS || (leaf & (leaf - 1)) != 0))
-        return err_set(err, ERR_BAD_INPUT, "leaf_cells is %u, must be a power of two up to %d",
-                       leaf, TILE_CELLS);
-    if ((unsigned)spec->triangulation > TRIANGULATION_ALTERNATING)
-        return err_set(err, ERR_BAD_INPUT, "triangulation is %d, must be 0..2",
-                       (int)spec->triangulation);
-    return ERR_OK;
-}
-
-static enum err_code heights_check(const float *heights_m, uint32_t cols, uint32_t rows,
-                                   struct err *err)
-{
-    for (uint32_t row = 0; row < rows; row++) {
-        const float *line = heights_m + (size_t)row * cols;
-        uint32_t infinite = 0;
-
-        for (uint32_t column = 0; column < cols; column++)
-            infinite |= (uint32_t)(fabsf(line[column]) > __FLT_MAX__);
-        if (infinite)
-            for (uint32_t column = 0;; column++)
-                if (isinf(line[column]))
-                    return err_set(err, ERR_BAD_INPUT, "height (%u, %u) is infinite", column, row);
-    }
-    return ERR_OK;
-}
-
-/* The field without tiles: all sizes and offsets, top levels laid out. */
-static struct heightfield *field_allocate(const struct heightfield_spec *spec)
-{
-    uint32_t tile_cols = (spec->cols - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
-    uint32_t tile_rows = (spec->rows - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
-    struct top_level level[TOP_LEVELS_MAX];
-    uint32_t count = 0, offset = 0;
-
-    for (uint32_t c = tile_cols, r = tile_rows;; c = (c + 1) / 2, r = (r + 1) / 2) {
-        level[count++] = (struct top_level){c, r, offset};
-        offset += c * r;
-        if (c == 1 && r == 1)
-            break;
-    }
-    size_t tiles = (size_t)tile_cols * tile_rows;
-    struct heightfield *field = calloc(1, sizeof *field);
-
-    if (field == NULL)
-        return NULL;
-    field->tiles = calloc(1, tiles * sizeof *field->tiles + offset * sizeof *field->top);
-    if (field->tiles == NULL) {
-        free(field);
-        return NULL;
-    }
-    field->top = (struct bounds *)(void *)(field->tiles + tiles);
-    atomic_init(&field->refs, 1);
-    field->spec = *spec;
-    if (field->spec.leaf_cells == 0)
-        field->spec.leaf_cells = HEIGHTFIELD_LEAF_CELLS_DEFAULT;
-    field->leaf_shift = (uint32_t)__builtin_ctz(field->spec.leaf_cells);
-    field->cell_cols = spec->cols - 1;
-    field->cell_rows = spec->rows - 1;
-    field->tile_cols = tile_cols;
-    field->tile_rows = tile_rows;
-    field->top_level_count = count;
-    field->level_max = TILE_SHIFT + count - 1;
-    memcpy(field->top_level, level, count * sizeof *level);
-    return field;
-}
-
-/* One node of a top level from the (up to four) nodes below it. */
-static struct bounds top_node(const struct heightfield *field, uint32_t level, uint32_t column,
-                              uint32_t row)
-{
-    const struct top_level *below = &field->top_level[level - 1];
-    struct bounds b = BOUNDS_EMPTY;
-
-    for (uint32_t r = 2 * row; r < 2 * row + 2 && r < below->rows; r++)
-        for (uint32_t c = 2 * column; c < 2 * column + 2 && c < below->cols; c++)
-            b = bounds_union(b, field->top[below->offset + (size_t)r * below->cols + c]);
-    return b;
-}
-
-static void top_build(struct heightfield *field)
-{
-    for (size_t i = 0; i < (size_t)field->tile_cols * field->tile_rows; i++)
-        field->top[i] = tile_root(field->tiles[i]);
-    for (uint32_t level = 1; level < field->top_level_count; level++) {
-        const struct top_level *top = &field->top_level[level];
-
-        for (uint32_t row = 0; row < top->rows; row++)
-            for (uint32_t column = 0; column < top->cols; column++)
-                field->top[top->offset + (size_t)row * top->cols + column] =
-                    top_node(field, level, column, row);
-    }
-}
-
-struct heightfield *heightfield_create(const struct heightfield_spec *spec, const float *heights_m,
-                                       struct err *err)
-{
-    if (spec_check(spec, err) || heights_check(heights_m, spec->cols, spec->rows, err))
-        return NULL;
-    struct heightfield *field = field_allocate(spec);
-
-    if (field == NULL) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a heightfield");
-        return NULL;
-    }
-    for (uint32_t row = 0; row < field->tile_rows; row++)
-        for (uint32_t column = 0; column < field->tile_cols; column++) {
-            struct tile *tile = tile_create(heights_m, spec->cols, spec->rows, column << TILE_SHIFT,
-                                            row << TILE_SHIFT, field->leaf_shift);
-
-            if (tile == NULL) {
-                heightfield_unref(field);
-                err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %u×%u samples",
-                        spec->cols, spec->rows);
-                return NULL;
-            }
-            field->tiles[(size_t)row * field->tile_cols + column] = tile;
-        }
-    top_build(field);
-    return field;
-}
-
-struct heightfield *heightfield_with_triangulation(const struct heightfield *field,
-                                                   enum triangulation triangulation,
-                                                   struct err *err)
-{
-    struct heightfield *copy = field_allocate(&field->spec);
-    size_t tiles = (size_t)field->tile_cols * field->tile_rows;
-
-    if (copy == NULL) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a heightfield");
-        return NULL;
-    }
-    copy->spec.triangulation = triangulation;
-    for (size_t i = 0; i < tiles; i++) {
-        copy->tiles[i] = field->tiles[i];
-        tile_ref(copy->tiles[i]);
-    }
-    top_build(copy);
-    return copy;
-}
-
-struct heightfield *heightfield_ref(const struct heightfield *field)
-{
-    struct heightfield *counted =
-        (struct heightfield *)(uintptr_t)field; /* only the count changes */
-
-    atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
-    return counted;
-}
-
-void heightfield_unref(struct heightfield *field)
-{
-    if (field == NULL || atomic_fetch_sub_explicit(&field->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    for (size_t i = 0; i < (size_t)field->tile_cols * field->tile_rows; i++)
-        tile_unref(field->tiles[i]);
-    free(field->tiles);
-    free(field);
-}
 
 const struct heightfield_spec *heightfield_spec(const struct heightfield *field)
 {
     return &field->spec;
 }
 
+struct heightfield_tile_layout heightfield_tile_layout(const struct heightfield_spec *spec)
+{
+    return (struct heightfield_tile_layout){(spec->cols - 1 + TILE_CELLS - 1) >> TILE_SHIFT,
+                                            (spec->rows - 1 + TILE_CELLS - 1) >> TILE_SHIFT};
+}
+
+void heightfield_tile_size(const struct heightfield_spec *spec, uint32_t tile_column,
+                           uint32_t tile_row, uint32_t *cols, uint32_t *rows)
+{
+    uint32_t right = spec->cols - (tile_column << TILE_SHIFT);
+    uint32_t up = spec->rows - (tile_row << TILE_SHIFT);
+
+    *cols = right < TILE_SAMPLES ? right : TILE_SAMPLES;
+    *rows = up < TILE_SAMPLES ? up : TILE_SAMPLES;
+}
+
+static const struct tile *tile_at(const struct heightfield *field, uint32_t tile_column,
+                                  uint32_t tile_row)
+{
+    CHECK(tile_column < field->tile_cols && tile_row < field->tile_rows);
+    return field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
+}
+
+const float *heightfield_tile_samples(const struct heightfield *field, uint32_t tile_column,
+                                      uint32_t tile_row)
+{
+    return tile_at(field, tile_column, tile_row)->samples;
+}
+
+uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
+                                 uint32_t tile_row)
+{
+    return tile_at(field, tile_column, tile_row)->serial;
+}
+
 uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec)
 {
-    uint64_t tile_cols = (spec->cols - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
-    uint64_t tile_rows = (spec->rows - 1 + TILE_CELLS - 1) >> TILE_SHIFT;
+    struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
     uint32_t leaf_cells = spec->leaf_cells ? spec->leaf_cells : HEIGHTFIELD_LEAF_CELLS_DEFAULT;
 
-    return tile_cols * tile_rows * tile_bytes((uint32_t)__builtin_ctz(leaf_cells));
+    return (uint64_t)layout.tile_cols * layout.tile_rows *
+           tile_bytes((uint32_t)__builtin_ctz(leaf_cells));
 }
 
 void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out)
@@ -222,8 +77,10 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
     out->tiles = tiles;
     out->samples = (uint64_t)field->spec.cols * field->spec.rows;
     out->levels = field->level_max - field->leaf_shift + 1;
-    out->bytes = sizeof *field + tiles * (sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
-                 (last->offset + 1) * sizeof(struct bounds);
+    out->bytes =
+        sizeof *field + tiles * (sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
+        heightfield_group_count(field) * (sizeof(struct tile_group *) + sizeof(struct tile_group)) +
+        (last->offset + 1) * sizeof(struct bounds);
 }
 
 bool heightfield_bounds(const struct heightfield *field, struct box3 *out)
@@ -308,12 +165,12 @@ bool heightfield_range(const struct heightfield *field, uint32_t column0, uint32
 
     if (!(b.min <= b.max))
         return false;
-    *min_m = b.min;
-    *max_m = b.max;
+    *min_m = b.min + 0.0f; /* never -0: as the pyramid's bounds are */
+    *max_m = b.max + 0.0f;
     return true;
 }
 
-static bool aprons_agree(const struct heightfield *field, struct err *err)
+bool heightfield_aprons_agree(const struct heightfield *field, struct err *err)
 {
     for (uint32_t ty = 0; ty < field->tile_rows; ty++)
         for (uint32_t tx = 0; tx < field->tile_cols; tx++) {
@@ -337,8 +194,21 @@ static bool aprons_agree(const struct heightfield *field, struct err *err)
     return true;
 }
 
+static bool groups_agree(const struct heightfield *field, struct err *err)
+{
+    for (size_t i = 0; i < (size_t)field->tile_cols * field->tile_rows; i++)
+        if (field->groups[i / TILE_GROUP_TILES]->tiles[i % TILE_GROUP_TILES] != field->tiles[i] ||
+            field->tiles[i]->serial == 0) {
+            err_set(err, ERR_INTERNAL, "tile %zu is not the one that is counted, or not sealed", i);
+            return false;
+        }
+    return true;
+}
+
 bool heightfield_validate(const struct heightfield *field, struct err *err)
 {
+    if (!groups_agree(field, err))
+        return false;
     for (size_t i = 0; i < (size_t)field->tile_cols * field->tile_rows; i++) {
         struct bounds root = tile_root(field->tiles[i]);
 
@@ -353,7 +223,7 @@ bool heightfield_validate(const struct heightfield *field, struct err *err)
         const struct top_level *top = &field->top_level[level];
 
         for (uint32_t i = 0; i < top->cols * top->rows; i++) {
-            struct bounds want = top_node(field, level, i % top->cols, i / top->cols);
+            struct bounds want = heightfield_top_node(field, level, i % top->cols, i / top->cols);
             struct bounds got = field->top[top->offset + i];
 
             if (want.min != got.min || want.max != got.max) {
@@ -362,5 +232,5 @@ bool heightfield_validate(const struct heightfield *field, struct err *err)
             }
         }
     }
-    return aprons_agree(field, err);
+    return heightfield_aprons_agree(field, err);
 }

@@ -10,7 +10,20 @@
 #include "terrain/heightfield.h"
 #include "terrain/tile.h"
 
-enum { TOP_LEVELS_MAX = 14 }; /* 2^20 samples are 2^12 tiles */
+enum {
+    TOP_LEVELS_MAX = 14, /* 2^20 samples are 2^12 tiles */
+    TILE_GROUP_TILES = 32
+};
+
+/*
+ * The references to some tiles that follow one another, shared between fields as tiles are: what
+ * an edit does not touch costs it one count for 32 tiles, each of which lies far from the next.
+ */
+struct tile_group {
+    atomic_uint refs;
+    uint32_t count;
+    struct tile *tiles[TILE_GROUP_TILES];
+};
 
 struct top_level {
     uint32_t cols, rows, offset;
@@ -25,9 +38,35 @@ struct heightfield {
     uint32_t top_level_count;
     uint32_t level_max; /* TILE_SHIFT + top_level_count - 1: the root's level */
     struct top_level top_level[TOP_LEVELS_MAX]; /* [0] are the tiles' roots */
-    struct bounds *top;                         /* behind tiles, same allocation */
     struct tile **tiles;                        /* [tile_rows][tile_cols] */
+    struct tile_group **groups; /* of all tiles in this order, behind tiles, same allocation */
+    struct bounds *top;         /* behind groups, same allocation */
 };
+
+static inline size_t heightfield_group_count(const struct heightfield *field)
+{
+    return ((size_t)field->tile_cols * field->tile_rows + TILE_GROUP_TILES - 1) / TILE_GROUP_TILES;
+}
+
+/* ---- fields in the making: heightfield_build.c --------------------------------------------------
+ */
+
+/* A copy that still has the other's tiles, pyramid and groups; NULL without memory. */
+struct heightfield *heightfield_copy(const struct heightfield *field, struct err *err);
+
+/* Puts a tile (taken) in the place of another into a field that nobody else has yet. */
+bool heightfield_replace_tile(struct heightfield *field, size_t index, struct tile *tile);
+
+/* The top pyramid's nodes over some tiles, each level anew from the one below. */
+void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uint32_t tile_row0,
+                           uint32_t tile_column1, uint32_t tile_row1);
+
+/* Do neighbouring tiles have the same samples where they meet, bit for bit? O(tiles · 257). */
+bool heightfield_aprons_agree(const struct heightfield *field, struct err *err);
+
+/* The node of a top level (1 ..) that the nodes below it make. */
+struct bounds heightfield_top_node(const struct heightfield *field, uint32_t level, uint32_t column,
+                                   uint32_t row);
 
 /* The four samples of a cell: h[row][column]. */
 struct corners {

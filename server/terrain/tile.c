@@ -10,12 +10,26 @@
  * samples. Its leaf_first_index sums from m = 1; there is no such index here.
  *
  * NaN never enters a bound: `sample < min` is false for NaN. Bounds are float32 like the samples,
- * so they are exact and need no rounding outward.
+ * so they are exact and need no rounding outward. A zero bound is made +0, so that a bound does not
+ * depend on the order in which samples are looked at, and a pyramid that was mended is bit for bit
+ * the one that would be built anew.
+ *
+ * Leaves are built by rows of leaves: first the bounds of each column of samples (four at a time;
+ * minps and maxps with the sample first are exactly `sample < min ? sample : min`), then of the
+ * columns of each leaf. Infinite samples show in the root at no cost.
  */
 #include "terrain/tile.h"
 
+#include "base/check.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+static atomic_uint_least64_t last_serial;
 
 static size_t node_count(uint32_t leaf_shift)
 {
@@ -31,38 +45,94 @@ size_t tile_bytes(uint32_t leaf_shift)
     return sizeof(struct tile) + node_count(leaf_shift) * sizeof(struct bounds);
 }
 
-static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)
+void tile_column_bounds_scalar(const float *samples, uint32_t rows, uint32_t cols, float *min,
+                               float *max)
 {
-    struct bounds b = BOUNDS_EMPTY;
+    for (uint32_t column = 0; column < cols; column++) {
+        struct bounds b = BOUNDS_EMPTY;
 
-    for (uint32_t row = 0; row <= side_cells; row++)
-        for (uint32_t column = 0; column <= side_cells; column++)
-            b = bounds_add(b, samples[row * TILE_SAMPLES + column]);
-    return b;
+        for (uint32_t row = 0; row < rows; row++)
+            b = bounds_add(b, samples[(size_t)row * TILE_SAMPLES + column]);
+        min[column] = b.min;
+        max[column] = b.max;
+    }
 }
 
-static void build_leaves(struct tile *tile)
+#ifdef __SSE2__
+void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, float *min, float *max)
 {
-    uint32_t shift = tile->leaf_shift;
+    uint32_t column = 0;
+
+    for (; column + 8 <= cols; column += 8) {
+        const float *at = samples + column;
+        __m128 min0 = _mm_set1_ps(__builtin_inff()), max0 = _mm_set1_ps(-__builtin_inff());
+        __m128 min1 = min0, max1 = max0;
+
+        for (uint32_t row = 0; row < rows; row++, at += TILE_SAMPLES) {
+            __m128 h0 = _mm_loadu_ps(at), h1 = _mm_loadu_ps(at + 4);
+
+            min0 = _mm_min_ps(h0, min0);
+            max0 = _mm_max_ps(h0, max0);
+            min1 = _mm_min_ps(h1, min1);
+            max1 = _mm_max_ps(h1, max1);
+        }
+        _mm_storeu_ps(min + column, min0);
+        _mm_storeu_ps(min + column + 4, min1);
+        _mm_storeu_ps(max + column, max0);
+        _mm_storeu_ps(max + column + 4, max1);
+    }
+    tile_column_bounds_scalar(samples + column, rows, cols - column, min + column, max + column);
+}
+#else
+void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, float *min, float *max)
+{
+    tile_column_bounds_scalar(samples, rows, cols, min, max);
+}
+#endif
+
+/* Part of the nodes of one level: column0 .. column1 - 1, row0 .. row1 - 1. */
+struct node_rect {
+    uint32_t column0, row0, column1, row1;
+};
+
+static void build_leaves(struct tile *tile, const struct node_rect *part)
+{
+    uint32_t shift = tile->leaf_shift, cells = 1u << shift;
     uint32_t side = (uint32_t)TILE_CELLS >> shift;
     struct bounds *leaves = tile->nodes + tile->level_offset[shift];
+    float min[TILE_SAMPLES], max[TILE_SAMPLES];
 
-    for (uint32_t row = 0; row < side; row++)
-        for (uint32_t column = 0; column < side; column++)
-            leaves[row * side + column] = leaf_bounds(
-                tile->samples + (size_t)(row << shift) * TILE_SAMPLES + ((size_t)column << shift),
-                1u << shift);
+    for (uint32_t row = part->row0; row < part->row1; row++) {
+        const float *samples = tile->samples + ((size_t)row << shift) * TILE_SAMPLES +
+                               ((size_t)part->column0 << shift);
+
+        tile_column_bounds(samples, cells + 1, ((part->column1 - part->column0) << shift) + 1, min,
+                           max);
+        for (uint32_t column = part->column0; column < part->column1; column++) {
+            uint32_t first = (column - part->column0) << shift;
+            struct bounds b = {min[first], max[first]};
+
+            for (uint32_t i = first + 1; i <= first + cells; i++)
+                b = bounds_union(b, (struct bounds){min[i], max[i]});
+            leaves[row * side + column] = (struct bounds){b.min + 0.0f, b.max + 0.0f};
+        }
+    }
 }
 
-static void build_levels(struct tile *tile)
+/* The ancestors of these leaves. */
+static void build_levels(struct tile *tile, const struct node_rect *leaves)
 {
+    struct node_rect part = *leaves;
+
     for (uint32_t level = tile->leaf_shift + 1; level <= TILE_SHIFT; level++) {
         uint32_t side = (uint32_t)TILE_CELLS >> level;
         struct bounds *nodes = tile->nodes + tile->level_offset[level];
         const struct bounds *below = tile->nodes + tile->level_offset[level - 1];
 
-        for (uint32_t row = 0; row < side; row++)
-            for (uint32_t column = 0; column < side; column++) {
+        part = (struct node_rect){part.column0 / 2, part.row0 / 2, (part.column1 + 1) / 2,
+                                  (part.row1 + 1) / 2};
+        for (uint32_t row = part.row0; row < part.row1; row++)
+            for (uint32_t column = part.column0; column < part.column1; column++) {
                 const struct bounds *child = below + (size_t)row * 4 * side + (size_t)column * 2;
 
                 nodes[row * side + column] =
@@ -72,11 +142,8 @@ static void build_levels(struct tile *tile)
     }
 }
 
-struct tile *tile_create(const float *heights_m, uint32_t cols, uint32_t rows, uint32_t column0,
-                         uint32_t row0, uint32_t leaf_shift)
+struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
 {
-    uint32_t width = cols - column0 < TILE_SAMPLES ? cols - column0 : TILE_SAMPLES;
-    uint32_t height = rows - row0 < TILE_SAMPLES ? rows - row0 : TILE_SAMPLES;
     struct tile *tile = malloc(tile_bytes(leaf_shift));
     uint32_t offset = 0;
 
@@ -84,6 +151,7 @@ struct tile *tile_create(const float *heights_m, uint32_t cols, uint32_t rows, u
         return NULL;
     atomic_init(&tile->refs, 1);
     tile->leaf_shift = leaf_shift;
+    tile->serial = 0;
     memset(tile->level_offset, 0, sizeof tile->level_offset);
     for (uint32_t level = leaf_shift; level <= TILE_SHIFT; level++) {
         tile->level_offset[level] = offset;
@@ -92,16 +160,80 @@ struct tile *tile_create(const float *heights_m, uint32_t cols, uint32_t rows, u
     tile->nodes = (struct bounds *)(void *)((char *)tile + sizeof *tile);
     for (uint32_t row = 0; row < TILE_SAMPLES; row++) {
         float *to = tile->samples + (size_t)row * TILE_SAMPLES;
-        uint32_t filled = row < height ? width : 0;
 
-        memcpy(to, heights_m + (size_t)(row < height ? row0 + row : row0) * cols + column0,
-               filled * sizeof *to);
-        for (uint32_t column = filled; column < TILE_SAMPLES; column++)
+        for (uint32_t column = row < rows ? cols : 0; column < TILE_SAMPLES; column++)
             to[column] = __builtin_nanf("");
     }
-    build_leaves(tile);
-    build_levels(tile);
     return tile;
+}
+
+static uint64_t next_serial(void)
+{
+    return atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+}
+
+bool tile_seal(struct tile *tile)
+{
+    uint32_t side = (uint32_t)TILE_CELLS >> tile->leaf_shift;
+    struct node_rect all = {0, 0, side, side};
+
+    build_leaves(tile, &all);
+    build_levels(tile, &all);
+    struct bounds root = tile_root(tile);
+
+    if (root.min == -__builtin_inff() || root.max == __builtin_inff())
+        return false;
+    tile->serial = next_serial();
+    return true;
+}
+
+static bool has_samples(const struct tile *tile, const struct tile_rect *rect,
+                        const float *heights_m, size_t stride)
+{
+    const float *own = tile->samples + (size_t)rect->row * TILE_SAMPLES + rect->column;
+
+    for (uint32_t row = 0; row < rect->rows; row++)
+        if (memcmp(own + (size_t)row * TILE_SAMPLES, heights_m + row * stride,
+                   rect->cols * sizeof *own) != 0)
+            return false;
+    return true;
+}
+
+/* The leaves that use one of count samples from the first on: a seam belongs to both sides. */
+static void leaves_of(uint32_t first, uint32_t count, uint32_t shift, uint32_t *low, uint32_t *high)
+{
+    uint32_t side = (uint32_t)TILE_CELLS >> shift;
+    uint32_t last = (first + count - 1) >> shift;
+
+    *low = first == 0 ? 0 : (first - 1) >> shift;
+    *high = last < side ? last + 1 : side;
+}
+
+struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
+                               const float *heights_m, size_t stride)
+{
+    CHECK(rect->cols > 0 && rect->rows > 0 && rect->column + rect->cols <= TILE_SAMPLES &&
+          rect->row + rect->rows <= TILE_SAMPLES);
+    if (has_samples(tile, rect, heights_m, stride)) {
+        tile_ref(tile);
+        return tile;
+    }
+    struct tile *copy = tile_begin(TILE_SAMPLES, TILE_SAMPLES, tile->leaf_shift);
+    struct node_rect part;
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy->samples, tile->samples, sizeof tile->samples);
+    memcpy(copy->nodes, tile->nodes, node_count(tile->leaf_shift) * sizeof *tile->nodes);
+    for (uint32_t row = 0; row < rect->rows; row++)
+        memcpy(copy->samples + (size_t)(rect->row + row) * TILE_SAMPLES + rect->column,
+               heights_m + row * stride, rect->cols * sizeof *heights_m);
+    leaves_of(rect->column, rect->cols, tile->leaf_shift, &part.column0, &part.column1);
+    leaves_of(rect->row, rect->rows, tile->leaf_shift, &part.row0, &part.row1);
+    build_leaves(copy, &part);
+    build_levels(copy, &part);
+    copy->serial = next_serial();
+    return copy;
 }
 
 void tile_ref(struct tile *tile)
@@ -113,6 +245,16 @@ void tile_unref(struct tile *tile)
 {
     if (tile != NULL && atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) == 1)
         free(tile);
+}
+
+static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)
+{
+    struct bounds b = BOUNDS_EMPTY;
+
+    for (uint32_t row = 0; row <= side_cells; row++)
+        for (uint32_t column = 0; column <= side_cells; column++)
+            b = bounds_add(b, samples[row * TILE_SAMPLES + column]);
+    return b;
 }
 
 bool tile_validate(const struct tile *tile, struct err *err)
@@ -128,7 +270,10 @@ bool tile_validate(const struct tile *tile, struct err *err)
                                 1u << level);
                 struct bounds got = tile_node(tile, level, column, row);
 
-                if (want.min != got.min || want.max != got.max) {
+                bool is_minus_zero =
+                    (got.min == 0 && signbit(got.min)) || (got.max == 0 && signbit(got.max));
+
+                if (want.min != got.min || want.max != got.max || is_minus_zero) {
                     err_set(err, ERR_INTERNAL,
                             "node (%u, %u) of level %u is %g..%g, its samples %g..%g", column, row,
                             level, (double)got.min, (double)got.max, (double)want.min,
