@@ -87,7 +87,7 @@ static const struct option options[] = {
     {"max-connections", OPTION_COUNT, FIELD(limits.http.connections_max), 1, 1000000, "N",
      "in all (10000)"},
     {"max-connections-per-address", OPTION_COUNT, FIELD(limits.http.connections_per_address_max), 1,
-     1000000, "N", "(1000)"},
+     1000000, "N", "(2000)"},
     {"version", OPTION_FLAG, FIELD(is_version), 0, 0, NULL, "print the version"},
     {"help", OPTION_FLAG, FIELD(is_help), 0, 0, NULL, "print this"},
 };

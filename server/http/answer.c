@@ -5,8 +5,9 @@
  * (date, CORS lines) are kept ready. A body up to COPY_BYTES goes behind it into the same chunk,
  * so that pipelined answers leave in one write; a larger one keeps its memory and changes owner.
  *
- * Framing: Content-Length is on every answer but 204 and 304, which have no body by definition;
- * HEAD says what GET would have sent. Source: RFC 9110 sections 8.6, 15; RFC 9112 section 9.3.
+ * Framing: Content-Length is on every answer but 204 and 304, which have no body by definition,
+ * and streams, which end with their connection; HEAD says what GET would have sent. Source: RFC
+ * 9110 sections 8.6, 15; RFC 9112 section 9.3.
  */
 #include "http/answer.h"
 
@@ -105,7 +106,7 @@ static void put_status_line(struct cursor *cursor, int status)
 }
 
 static void put_head(struct cursor *cursor, const struct http_request *request,
-                     size_t content_length, bool has_length, bool close)
+                     size_t content_length, bool has_body, bool close)
 {
     const struct http_reply *reply = &request->reply;
     const struct http_server *server = request->loop->server;
@@ -116,12 +117,12 @@ static void put_head(struct cursor *cursor, const struct http_request *request,
     put(cursor, request->id, 16);
     PUT_LITERAL(cursor, "\r\n");
     put(cursor, server->cors, server->cors_length);
-    if (has_length) {
-        if (reply->content_type) {
-            PUT_LITERAL(cursor, "Content-Type: ");
-            put(cursor, reply->content_type, strlen(reply->content_type));
-            PUT_LITERAL(cursor, "\r\n");
-        }
+    if (has_body && reply->content_type) {
+        PUT_LITERAL(cursor, "Content-Type: ");
+        put(cursor, reply->content_type, strlen(reply->content_type));
+        PUT_LITERAL(cursor, "\r\n");
+    }
+    if (has_body && !reply->is_endless) {
         PUT_LITERAL(cursor, "Content-Length: ");
         put_number(cursor, content_length);
         PUT_LITERAL(cursor, "\r\n");
@@ -158,8 +159,8 @@ size_t http_answer_encode(struct http_connection *connection, struct http_reques
     struct http_loop *loop = request->loop;
     const void *body = reply->static_body ? reply->static_body : reply->body;
     size_t length = reply->static_body ? reply->static_length : reply->body_length;
-    bool has_length = reply->status != 204 && reply->status != 304;
-    size_t sent = has_length && !request->head.is_head ? length : 0;
+    bool has_body = reply->status != 204 && reply->status != 304;
+    size_t sent = has_body && !request->head.is_head ? length : 0;
     size_t copied = sent <= COPY_BYTES ? sent : 0;
     size_t type_length = reply->content_type ? strlen(reply->content_type) : 0;
     struct cursor cursor;
@@ -174,7 +175,7 @@ size_t http_answer_encode(struct http_connection *connection, struct http_reques
     if (!start)
         return 0;
     cursor.at = start;
-    put_head(&cursor, request, length, has_length, close);
+    put_head(&cursor, request, length, has_body, close);
     if (copied)
         put(&cursor, body, copied);
     http_output_advance(&connection->output, (size_t)(cursor.at - start));

@@ -14,6 +14,10 @@
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
  * time that its bytes so far take at BODY_BYTES_PER_MS. A write must make progress in write_ms.
  *
+ * A stream (stream.h) keeps the connection for itself after its request: what comes is dropped, and
+ * its writing shares everything with other answers. In one turn it is asked twice at most, the
+ * second time what it writes waits for uv_write, so that an endless one holds no loop.
+ *
  * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer. So
  * after an error the connection is shut down for writing first and what comes is dropped, for a
  * bounded time and number of bytes (RFC 9112 section 9.6).
@@ -28,6 +32,7 @@
 #include "http/request.h"
 #include "http/loop.h"
 #include "http/server.h"
+#include "http/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,10 +89,12 @@ void http_connection_close(struct http_connection *connection)
 
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
+    http_stream_over(connection, HTTP_STREAM_LEFT);
     if (request && request->is_begun) {
         request->connection = NULL;
         atomic_store_explicit(&request->is_abandoned, true, memory_order_relaxed);
     } else if (request) {
+        http_exchange_unpark(request);
         http_request_release(request);
     }
     connection->request = NULL;
@@ -156,6 +163,8 @@ static void on_written(uv_write_t *write, int status)
         return;
     }
     sent(connection, connection->writing_bytes);
+    if (connection->stream)
+        connection->stream->is_due = true;
     http_connection_continue(connection);
 }
 
@@ -200,6 +209,21 @@ static void flush(struct http_connection *connection)
     }
 }
 
+/* Asks the stream what it has to say, and sends it. */
+static void run_stream(struct http_connection *connection)
+{
+    bool is_broken, has_written = http_stream_pull(connection, &is_broken);
+
+    flush(connection);
+    if (has_written && connection->stream && connection->output.bytes == 0) {
+        connection->stream->is_due = true;
+        if (http_stream_pull(connection, &is_broken))
+            write_later(connection);
+    }
+    if (is_broken || (connection->stream && connection->peer_ended))
+        http_connection_close(connection);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
@@ -233,6 +257,8 @@ static void feed_pending(struct http_connection *connection)
     if (connection->pending_length == 0)
         return;
     used = http_exchange_feed(connection, connection->pending, connection->pending_length);
+    if (connection->stream)
+        used = connection->pending_length;
     connection->pending_length -= used;
     if (connection->pending_length && used)
         memmove(connection->pending, connection->pending + used, connection->pending_length);
@@ -253,10 +279,18 @@ static void take_bytes(struct http_connection *connection, const char *at, size_
             http_connection_close(connection);
         return;
     }
+    if (connection->stream) {
+        connection->lingered_bytes += length;
+        if (connection->lingered_bytes > HTTP_STREAM_INPUT_BYTES_MAX)
+            http_connection_close(connection);
+        return;
+    }
     if (connection->close_after)
         return;
     if (connection->pending_length == 0)
         used = http_exchange_feed(connection, at, length);
+    if (connection->stream)
+        return;
     if (!keep_pending(connection, at + used, length - used)) {
         http_connection_close(connection);
         return;
@@ -286,6 +320,11 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
     } else if (length == UV_EOF && connection->state != HTTP_CONNECTION_LINGER) {
         connection->peer_ended = true;
         connection->is_reading = false;
+        if (connection->request && connection->request->is_parked) {
+            http_exchange_retry(connection->request, true);
+            http_connection_continue(connection);
+            return;
+        }
     } else {
         http_connection_close(connection);
     }
@@ -333,6 +372,12 @@ static void end_of_input(struct http_connection *connection)
 
 void http_connection_drain(struct http_connection *connection)
 {
+    if (connection->stream) {
+        http_stream_over(connection, HTTP_STREAM_DRAINED);
+        flush(connection);
+        http_connection_close(connection);
+        return;
+    }
     if (connection->is_late && !connection->loop->is_deaf)
         return;
     if (connection->state != HTTP_CONNECTION_CLOSED && is_between_requests(connection) &&
@@ -356,6 +401,10 @@ static void set_deadlines(struct http_connection *connection)
 
     if (connection->state == HTTP_CONNECTION_LINGER) {
         /* set once */
+    } else if (connection->stream) {
+        connection->read_deadline_ms = connection->stream->sent_ms + limits->stream_silence_ms;
+    } else if (connection->request && connection->request->is_parked) {
+        connection->read_deadline_ms = connection->request->park_until_ms;
     } else if (!http_connection_takes_input(connection)) {
         connection->read_deadline_ms = 0;
     } else if (connection->state != HTTP_CONNECTION_HEAD) {
@@ -397,6 +446,10 @@ static void settle(struct http_connection *connection)
 {
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
+    if (connection->stream && !connection->loop->is_draining)
+        run_stream(connection);
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
     send_and_take(connection);
     if (connection->loop->is_draining)
         http_connection_drain(connection);
@@ -412,7 +465,8 @@ static void settle(struct http_connection *connection)
         if (connection->state == HTTP_CONNECTION_CLOSED)
             return;
     }
-    if (connection->state == HTTP_CONNECTION_LINGER || http_connection_takes_input(connection) ||
+    if (connection->state == HTTP_CONNECTION_LINGER || connection->stream ||
+        http_connection_takes_input(connection) ||
         (connection->state == HTTP_CONNECTION_HANDLING &&
          connection->pending_length < PENDING_STOP_BYTES))
         start_reading(connection);
@@ -443,11 +497,22 @@ void http_connection_expired(struct http_timer *timer)
 
         if (queued >= connection->write_queue_seen) {
             http_count(&loop->counters.timeouts, 1);
+            http_stream_over(connection, HTTP_STREAM_STALLED);
             http_connection_close(connection);
             return;
         }
         connection->write_queue_seen = queued;
         connection->write_deadline_ms = now_ms + loop->server->limits.write_ms;
+    }
+    if (is_reading_late && connection->request && connection->request->is_parked) {
+        http_exchange_retry(connection->request, true);
+        http_connection_continue(connection);
+        return;
+    }
+    if (is_reading_late && connection->stream) {
+        http_stream_break_silence(connection);
+        settle(connection);
+        return;
     }
     if (is_reading_late &&
         (connection->state == HTTP_CONNECTION_LINGER ||

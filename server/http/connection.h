@@ -14,13 +14,15 @@
 
 struct http_loop;
 struct http_request;
+struct http_stream;
 
 /* The first three take input. */
 enum http_connection_state {
     HTTP_CONNECTION_HEAD,     /* waits for a request, or for the rest of its head */
     HTTP_CONNECTION_BODY,     /* waits for the rest of a body */
     HTTP_CONNECTION_DISCARD,  /* answered; drops the body before the next request */
-    HTTP_CONNECTION_HANDLING, /* the application has the request */
+    HTTP_CONNECTION_HANDLING, /* the application has the request, or it is parked */
+    HTTP_CONNECTION_STREAM,   /* answered by a stream; what comes is dropped */
     HTTP_CONNECTION_LINGER,   /* answered and shut down; what still comes is dropped */
     HTTP_CONNECTION_CLOSED    /* uv_close was called */
 };
@@ -41,6 +43,7 @@ struct http_connection {
     bool linger_after; /* and let the peer read the answer first */
 
     struct http_request *request;
+    struct http_stream *stream; /* not NULL in the state STREAM */
     struct http_head head;
     llhttp_t parser;
     uint64_t head_since_ms; /* first byte of an incomplete head; 0: none */
@@ -67,7 +70,7 @@ void http_connection_retry_accept(struct http_loop *loop);
 void http_connection_continue(struct http_connection *connection);
 /* May the next bytes be looked at now? */
 bool http_connection_takes_input(const struct http_connection *connection);
-/* The loop drains: closes it if it is idle. */
+/* The loop drains: closes it if it is idle or a stream. */
 void http_connection_drain(struct http_connection *connection);
 /* At once. A request that the application has is detached and ends by itself. */
 void http_connection_close(struct http_connection *connection);

@@ -15,6 +15,10 @@
  * A handler that finds on the loop that it takes long moves: it is begun again on a worker. What it
  * has done so far is lost, but nobody must foresee what a request costs.
  *
+ * A handler, or request_begin, that waits for the application's next state parks: the request ends
+ * for the application and begins again after the next wake-up, with the same bytes. So a wait holds
+ * neither a thread nor a snapshot.
+ *
  * One request at a time: while the application has one, nothing is taken. Answers are therefore
  * in order by construction.
  *
@@ -28,6 +32,7 @@
 #include "http/answer.h"
 #include "http/loop.h"
 #include "http/server.h"
+#include "http/stream.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -153,7 +158,15 @@ static void count_request(const struct http_request *request, uint64_t us)
                1);
 }
 
-/* Encodes the answer of a request whose peer is still there. */
+static void decide_to_close(struct http_connection *connection, const struct http_request *request)
+{
+    if (!request->wants_keep_alive)
+        connection->close_after = true;
+    if (request->loop->is_draining && !connection->close_after)
+        connection->close_after = connection->linger_after = true;
+}
+
+/* Encodes the answer of a request whose peer is still there; a stream begins. */
 static size_t answer(struct http_connection *connection, struct http_request *request)
 {
     struct err err;
@@ -164,13 +177,14 @@ static size_t answer(struct http_connection *connection, struct http_request *re
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
         http_reply_problem(&request->reply, &err);
     }
-    if (!request->wants_keep_alive)
+    if (!request->reply.is_endless)
+        decide_to_close(connection, request);
+    bytes = http_answer_encode(connection, request,
+                               connection->close_after || request->reply.is_endless, &ok);
+    if (!ok || (request->reply.is_endless && !request->stream))
         connection->close_after = true;
-    if (request->loop->is_draining && !connection->close_after)
-        connection->close_after = connection->linger_after = true;
-    bytes = http_answer_encode(connection, request, connection->close_after, &ok);
-    if (!ok)
-        connection->close_after = true;
+    else if (request->reply.is_endless)
+        http_stream_begin(connection, request);
     return bytes;
 }
 
@@ -185,6 +199,7 @@ static void complete(struct http_request *request)
 
     if (connection)
         bytes = answer(connection, request);
+    http_stream_cancel(request);
     count_request(request, us);
     log_request(request, bytes, us);
     if (request->is_begun) {
@@ -195,7 +210,7 @@ static void complete(struct http_request *request)
     http_request_release(request);
     if (connection) {
         connection->request = NULL;
-        connection->state = HTTP_CONNECTION_HEAD;
+        connection->state = connection->stream ? HTTP_CONNECTION_STREAM : HTTP_CONNECTION_HEAD;
     } else {
         http_loop_something_ended(loop);
     }
@@ -259,15 +274,60 @@ bool http_exchange_finished(struct http_request *request)
     return true;
 }
 
-static void dispatch(struct http_connection *connection, struct http_request *request)
+/* ---- parking ----------------------------------------------------------------------------------
+ */
+
+/* The handler wants another try: the request ends for the application, and waits. */
+static void park(struct http_request *request)
+{
+    struct http_loop *loop = request->loop;
+    const struct http_app *app = &loop->server->app;
+
+    http_reply_reset(&request->reply);
+    if (app->request_end)
+        app->request_end(app->context, request);
+    loop->requests_begun--;
+    request->user = NULL;
+    request->is_begun = request->is_parking = request->may_move = false;
+    request->is_parked = true;
+    if (request->park_until_ms == 0)
+        request->park_until_ms = uv_now(&loop->uv) + loop->server->limits.park_ms_max;
+    request->next_parked = NULL;
+    request->previous_parked = loop->last_parked;
+    if (loop->last_parked)
+        loop->last_parked->next_parked = request;
+    else
+        loop->parked = request;
+    loop->last_parked = request;
+    loop->parked_count++;
+}
+
+void http_exchange_unpark(struct http_request *request)
+{
+    struct http_loop *loop = request->loop;
+
+    if (!request->is_parked)
+        return;
+    if (request->previous_parked)
+        request->previous_parked->next_parked = request->next_parked;
+    else
+        loop->parked = request->next_parked;
+    if (request->next_parked)
+        request->next_parked->previous_parked = request->previous_parked;
+    else
+        loop->last_parked = request->previous_parked;
+    loop->parked_count--;
+    request->is_parked = false;
+}
+
+/* Begins the request for the application and runs its handler, or has a worker run it. */
+static void handle(struct http_request *request)
 {
     struct http_loop *loop = request->loop;
     const struct http_app *app = &loop->server->app;
     enum http_place place = request->route->place;
 
-    connection->state = HTTP_CONNECTION_HANDLING;
-    request->started_ns = uv_hrtime();
-    request->is_begun = true;
+    request->is_begun = request->is_on_loop = true;
     loop->requests_begun++;
     if (app->request_begin)
         app->request_begin(app->context, request);
@@ -275,17 +335,50 @@ static void dispatch(struct http_connection *connection, struct http_request *re
         request->may_move = request->body_length <= loop->server->limits.loop_body_bytes_max;
         place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
     }
-    if (place == HTTP_ON_LOOP) {
+    if (place == HTTP_ON_LOOP && !request->is_parking)
         request->route->handler(request, &request->reply);
-        if (!request->is_moving) {
-            returned(request);
-            return;
-        }
-        http_reply_reset(&request->reply);
-        request->may_move = false;
+    request->is_on_loop = false;
+    if (request->is_parking) {
+        park(request);
+        return;
     }
+    if (place == HTTP_ON_LOOP && !request->is_moving) {
+        returned(request);
+        return;
+    }
+    if (request->is_moving)
+        http_reply_reset(&request->reply);
+    request->may_move = false;
     request->work.data = request;
     CHECK(uv_queue_work(&loop->uv, &request->work, work, after_work) == 0);
+}
+
+void http_exchange_retry(struct http_request *request, bool is_last)
+{
+    http_exchange_unpark(request);
+    request->is_last_try = is_last || request->loop->is_draining;
+    handle(request);
+}
+
+void http_exchange_retry_all(struct http_loop *loop)
+{
+    for (size_t left = loop->parked_count; left && loop->parked; left--) {
+        struct http_connection *connection = loop->parked->connection;
+
+        http_exchange_retry(loop->parked, false);
+        http_connection_continue(connection);
+    }
+}
+
+static void dispatch(struct http_connection *connection, struct http_request *request)
+{
+    const struct http_loop *loop = request->loop;
+
+    connection->state = HTTP_CONNECTION_HANDLING;
+    request->started_ns = uv_hrtime();
+    request->is_last_try =
+        loop->is_draining || loop->server->limits.park_ms_max == 0 || connection->peer_ended;
+    handle(request);
 }
 
 /* ---- from head to route -----------------------------------------------------------------------

@@ -19,4 +19,11 @@ void http_exchange_fail(struct http_connection *connection, const struct err *er
 /* The deferred request has been finished by its owner. True when it was answered by that. */
 bool http_exchange_finished(struct http_request *request);
 
+/* Takes a parked request out of its loop's list; nothing if it is in none. */
+void http_exchange_unpark(struct http_request *request);
+/* Begins a parked request again; the caller then lets its connection continue. */
+void http_exchange_retry(struct http_request *request, bool is_last);
+/* All parked requests of the loop, once, and their connections. */
+void http_exchange_retry_all(struct http_loop *loop);
+
 #endif

@@ -63,7 +63,7 @@ struct http_limits {
     size_t answers_bytes_max;   /* of large answers, until they are sent, 1 GiB: 503 */
     size_t loop_body_bytes_max; /* 16 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
     size_t connections_max;     /* per server, 10,000: 503 and close */
-    size_t connections_per_address_max;             /* 1,000: 429 and close */
+    size_t connections_per_address_max;             /* 2,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
     size_t streams_max;         /* answers that do not end, per server, 4,096: 503 */
     uint32_t stream_silence_ms; /* a stream that has sent nothing for so long sends a comment,
@@ -161,6 +161,8 @@ void http_server_route_counters(const struct http_server *server, size_t route,
 struct span http_request_body(const struct http_request *request);
 /* The media type in lower case without parameters ("application/json"), "" when there is none. */
 struct span http_request_media_type(const struct http_request *request);
+/* The row of app.routes; not NULL once the request is begun. */
+const struct http_route *http_request_route(const struct http_request *request);
 /* The n-th {name} of the route's pattern, percent-decoded. */
 struct span http_request_param(const struct http_request *request, size_t n);
 /* Headers by lower-case name; combined with ", " never: the first one. */
@@ -205,8 +207,10 @@ bool http_request_is_abandoned(const struct http_request *request);
  * The handler cannot answer yet and returns: its reply is emptied, request_end is called, and after
  * the next http_server_wake request_begin and the handler run again from the beginning. After
  * limits.park_ms_max http_request_is_last_try is true and it must answer. A parked request holds no
- * thread, nor what request_begin pins. Only in a handler that runs on the loop; a handler that may
- * move may park before it moves.
+ * thread, nor what request_begin pins; its memory (http_request_alloc) stays. Only in a handler
+ * that runs on the loop, or in request_begin of any route: then the handler is not called. A
+ * handler that may move may park before it moves. A peer that stops sending, and a server that
+ * drains, bring the last try at once.
  */
 void http_request_park(struct http_request *request);
 bool http_request_is_last_try(const struct http_request *request);
@@ -236,16 +240,18 @@ void http_reply_static(struct http_reply *reply, const void *bytes, size_t lengt
  * An answer that does not end (server-sent events): status, headers and what the handler has
  * written so far are sent at once, without Content-Length and with Connection: close; then the
  * request ends (request_end) and the connection lives on as a stream. Only from a handler that runs
- * on the loop, as its last call. With HEAD only the headers are sent.
+ * on the loop, as its last call but for headers. With HEAD only the headers are sent, and ended is
+ * called at once.
  *
  * calls.pull  writes what there is to send: after the start, after each http_server_wake, and when
  *             what was written has left; loop's thread
  * calls.ended the stream is over, for that reason; context is not used any more; loop's thread,
  *             exactly once, also when the stream could not begin
- * ERR_BUSY    limits.streams_max; then ended is not called
+ * ERR_BUSY, ERR_NO_MEMORY  limits.streams_max; then ended is not called
  *
- * A stream that has been silent for limits.stream_silence_ms sends ":\n\n". While the server drains
- * all streams end.
+ * A stream that has been silent for limits.stream_silence_ms sends ":\n\n". What the peer still
+ * sends is dropped, up to 64 KiB; its end of file ends the stream. When the server drains all
+ * streams end at once.
  */
 struct http_stream;
 struct http_stream_calls {
@@ -256,9 +262,11 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
                                 const struct http_stream_calls *calls, void *context,
                                 struct err *err);
 
-/* In pull: may more be written now? Each stream holds at most 64 KiB that wait to be sent. */
+/*
+ * In pull: may 16 KiB more be written now? Each stream holds at most 64 KiB that wait to be sent.
+ */
 bool http_stream_has_room(const struct http_stream *stream);
-/* In pull: copies bytes to be sent; false without memory, the stream then ends. */
+/* In pull: copies bytes to be sent; false without memory or room, the stream then ends (LEFT). */
 bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length);
 /* In pull: ends it once what was written has been sent. */
 void http_stream_end(struct http_stream *stream, enum http_stream_end reason);

@@ -25,6 +25,7 @@
 #include "http/exchange.h"
 #include "http/request.h"
 #include "http/server.h"
+#include "http/stream.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -87,14 +88,13 @@ static void on_connection(uv_stream_t *listener, int status)
 /* A tick fine enough for the shortest limit, coarse enough to sleep. */
 static uint64_t tick_ms_for(const struct http_limits *limits)
 {
+    const uint32_t others[] = {limits->header_ms, limits->body_ms, limits->write_ms,
+                               limits->stream_silence_ms, limits->park_ms_max};
     uint32_t least = limits->idle_ms;
 
-    if (limits->header_ms < least)
-        least = limits->header_ms;
-    if (limits->body_ms < least)
-        least = limits->body_ms;
-    if (limits->write_ms < least)
-        least = limits->write_ms;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] && others[i] < least)
+            least = others[i];
     least /= 8;
     return least < TICK_MS_MIN ? TICK_MS_MIN : least > TICK_MS_MAX ? TICK_MS_MAX : least;
 }
@@ -168,6 +168,7 @@ static void drain(struct http_loop *loop)
         next = at->next;
         http_connection_drain(at);
     }
+    http_exchange_retry_all(loop);
     loop->is_ticking = true;
     uv_timer_start(&loop->tick, on_tick, DRAIN_TICK_MS, DRAIN_TICK_MS);
     uv_timer_start(&loop->drain_timer, on_drained, loop->server->drain_ms, 0);
@@ -204,6 +205,12 @@ static void on_async(uv_async_t *async)
         if (http_exchange_finished(request) && connection)
             http_connection_continue(connection);
     }
+    if (atomic_exchange_explicit(&loop->is_woken, false, memory_order_acquire)) {
+        http_streams_wake(loop);
+        http_exchange_retry_all(loop);
+    }
+    if (http_streams_turn(loop))
+        uv_async_send(&loop->async);
     if (!loop->is_draining &&
         atomic_load_explicit(&loop->server->is_draining, memory_order_acquire))
         drain(loop);
@@ -211,6 +218,7 @@ static void on_async(uv_async_t *async)
 
 void http_loop_wake(struct http_loop *loop)
 {
+    atomic_store_explicit(&loop->is_woken, true, memory_order_release);
     uv_async_send(&loop->async);
 }
 

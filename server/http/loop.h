@@ -19,12 +19,15 @@
 struct http_server;
 struct http_request;
 struct http_connection;
+struct http_stream;
 
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
 struct http_loop_counters {
     _Atomic uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
     _Atomic uint64_t timeouts, parse_errors, write_errors;
     _Atomic uint64_t latency_us_sum;
+    _Atomic uint64_t streams, streams_opened, streams_rejected;
+    _Atomic uint64_t streams_ended[HTTP_STREAM_ENDS];
     _Atomic uint64_t latency_count[HTTP_LATENCY_BUCKETS];
 };
 
@@ -53,8 +56,13 @@ struct http_loop {
     size_t free_request_count;
     struct http_connection *connections; /* a list */
     size_t connection_count;
-    size_t rejected_count; /* of them, turned away and lingering */
-    size_t requests_begun; /* and not ended */
+    size_t rejected_count;                     /* of them, turned away and lingering */
+    size_t requests_begun;                     /* and not ended */
+    struct http_stream *streams, *last_stream; /* a list */
+    size_t stream_count;
+    size_t streams_due;                        /* from the list's front, since the last wake-up */
+    struct http_request *parked, *last_parked; /* a list */
+    size_t parked_count;
     uint64_t id_state;
     uint64_t reject_logged_ms;
     time_t date_second;
@@ -66,6 +74,7 @@ struct http_loop {
     struct http_loop_route_counters *route_counters;      /* [route_count + 1] */
     _Alignas(64) _Atomic(struct http_request *) finished; /* pushed by any thread */
     atomic_uint finishing;
+    atomic_bool is_woken; /* by http_loop_wake, since the loop looked last */
 };
 
 /* The only writer is the loop's thread, so no locked instruction is needed. */

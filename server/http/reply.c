@@ -35,7 +35,7 @@ void http_reply_reset(struct http_reply *reply)
     reply->static_body = NULL;
     reply->static_length = 0;
     reply->body_length = 0;
-    reply->is_failed = false;
+    reply->is_failed = reply->is_endless = false;
     reply->headers_length = 0;
 }
 

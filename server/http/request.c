@@ -83,6 +83,9 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->wants_keep_alive = request->is_begun = false;
     request->is_returned = request->is_deferred = request->is_finished = false;
     request->may_move = request->is_moving = request->peer_is_loopback = false;
+    request->is_on_loop = request->is_parking = request->is_parked = request->is_last_try = false;
+    request->park_until_ms = 0;
+    request->stream = NULL;
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->user = NULL;
     request->started_ns = uv_hrtime();
@@ -186,6 +189,11 @@ struct span http_request_body(const struct http_request *request)
 struct span http_request_media_type(const struct http_request *request)
 {
     return request->media_type;
+}
+
+const struct http_route *http_request_route(const struct http_request *request)
+{
+    return request->route;
 }
 
 struct span http_request_param(const struct http_request *request, size_t n)
@@ -296,6 +304,18 @@ void http_request_move(struct http_request *request)
 {
     CHECK(request->may_move && !request->is_deferred);
     request->is_moving = true;
+}
+
+void http_request_park(struct http_request *request)
+{
+    CHECK(request->is_on_loop && !request->is_deferred && !request->is_moving);
+    CHECK(!request->is_last_try && !request->stream);
+    request->is_parking = true;
+}
+
+bool http_request_is_last_try(const struct http_request *request)
+{
+    return request->is_last_try;
 }
 
 bool http_request_is_abandoned(const struct http_request *request)

@@ -23,6 +23,7 @@
 
 struct http_loop;
 struct http_connection;
+struct http_stream;
 
 struct http_field {
     struct span name, value; /* name in lower case */
@@ -56,6 +57,13 @@ struct http_request {
     bool is_finished; /* http_request_finish has arrived at the loop */
     bool may_move;    /* runs on the loop, and could on a worker */
     bool is_moving;   /* the handler wants to */
+    bool is_on_loop;  /* the loop runs its handler or request_begin now */
+    bool is_parking;  /* the handler wants to be tried again */
+    bool is_parked;   /* it waits for that, in the loop's list */
+    bool is_last_try;
+    uint64_t park_until_ms; /* 0: not parked yet */
+    struct http_request *previous_parked, *next_parked;
+    struct http_stream *stream; /* made and not begun yet */
     atomic_bool is_abandoned;
     bool peer_is_loopback;
     char id[17];

@@ -35,11 +35,14 @@ const struct http_limits http_limits_default = {
     .answers_bytes_max = (size_t)1024 * 1024 * 1024,
     .loop_body_bytes_max = 16 * 1024,
     .connections_max = 10000,
-    .connections_per_address_max = 1000,
+    .connections_per_address_max = 2000,
     .idle_ms = 60000,
     .header_ms = 10000,
     .body_ms = 60000,
     .write_ms = 30000,
+    .streams_max = 4096,
+    .stream_silence_ms = 15000,
+    .park_ms_max = 2000,
 };
 
 /* Is the port free of any other listener? Port 0 always is. */
@@ -227,6 +230,11 @@ void http_server_counters(const struct http_server *server, struct http_counters
         add(&out->parse_errors, &counters->parse_errors);
         add(&out->write_errors, &counters->write_errors);
         add(&out->latency_us_sum, &counters->latency_us_sum);
+        add(&out->streams, &counters->streams);
+        add(&out->streams_opened, &counters->streams_opened);
+        add(&out->streams_rejected, &counters->streams_rejected);
+        for (size_t r = 0; r < HTTP_STREAM_ENDS; r++)
+            add(&out->streams_ended[r], &counters->streams_ended[r]);
         for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
             add(&out->latency_count[b], &counters->latency_count[b]);
     }

@@ -29,6 +29,7 @@ struct http_server {
     char cors[512];            /* header lines that every answer carries */
     atomic_size_t connections; /* open, without those that were turned away */
     atomic_size_t body_bytes;  /* held by the bodies of requests */
+    atomic_size_t streams;     /* made and not over */
     struct http_budget answers;
     atomic_bool is_draining;
     uint32_t drain_ms; /* set before is_draining */

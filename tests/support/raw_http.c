@@ -123,6 +123,14 @@ static char *take(struct raw_client *client, size_t length)
     return copy;
 }
 
+void raw_read_bytes(struct raw_client *client, void *out, size_t length)
+{
+    char *bytes = take(client, length);
+
+    memcpy(out, bytes, length);
+    free(bytes);
+}
+
 struct raw_answer raw_read(struct raw_client *client, bool is_head)
 {
     struct raw_answer answer = {0};

@@ -42,7 +42,7 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(config.limits.items_max, 10000);
     assert_int_equal(config.limits.binary_items_max, 1000000);
     assert_int_equal(config.limits.http.body_bytes_max, 64 << 20);
-    assert_int_equal(config.limits.http.connections_per_address_max, 1000);
+    assert_int_equal(config.limits.http.connections_per_address_max, 2000);
     assert_true(config.limits.http.idle_ms >= 10000);
     assert_true(config_is_loopback(&config));
 }

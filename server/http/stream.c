@@ -1,0 +1,262 @@
+/*
+ * Streams: answers that do not end (server-sent events); see stream.h and http.h.
+ *
+ * Problem: a thousand readers follow what happens, some of them slowly, some of them gone without a
+ * word, and none of them may hold memory, a snapshot, or the loop.
+ *
+ * Approach: nothing is pushed. A stream is asked (pull) when it may have something to say: at its
+ * start, after a wake-up of the server, and when what it wrote has left. It writes at most
+ * HTTP_STREAM_OUTPUT_BYTES that wait; what it has no room for stays where it comes from, and there
+ * the application sees when a reader has fallen too far behind. The kernel's buffer is kept small,
+ * so that a reader that takes nothing is seen soon. The request is over when the head is sent.
+ *
+ * A wake-up pulls STREAMS_A_TURN streams and lets the loop look at its other connections before the
+ * next ones: 1,000 streams with one message each are some 10 ms of system calls. The list turns, so
+ * that the streams take turns too.
+ *
+ * A peer that takes nothing for write_ms is dropped by its connection's deadline; one that has
+ * vanished without a word (no answer to what was sent) by TCP_USER_TIMEOUT.
+ *
+ * Invariants: a stream is in the loop's list from begin to over; each that was made is counted in
+ * server->streams until it is freed, and its owner hears exactly one `ended`.
+ *
+ * Source: WHATWG HTML, section 9.2 (server-sent events), for the comment that breaks the silence.
+ */
+#include "http/stream.h"
+
+#include "base/check.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define STREAMS_A_TURN 128
+#define KERNEL_BYTES (64 * 1024)
+
+/* ---- making -----------------------------------------------------------------------------------
+ */
+
+enum err_code http_reply_stream(struct http_request *request, struct http_reply *reply,
+                                const struct http_stream_calls *calls, void *context,
+                                struct err *err)
+{
+    struct http_loop *loop = request->loop;
+    struct http_server *server = loop->server;
+    struct http_stream *stream;
+    size_t before;
+
+    CHECK(request->is_begun && request->is_on_loop && !request->stream && !reply->is_endless);
+    if (request->head.is_head) {
+        reply->is_endless = true;
+        calls->ended(context, HTTP_STREAM_OVER);
+        return ERR_OK;
+    }
+    before = atomic_fetch_add_explicit(&server->streams, 1, memory_order_relaxed);
+    stream = before < server->limits.streams_max ? calloc(1, sizeof *stream) : NULL;
+    if (!stream) {
+        atomic_fetch_sub_explicit(&server->streams, 1, memory_order_relaxed);
+        http_count(&loop->counters.streams_rejected, 1);
+        if (before < server->limits.streams_max)
+            return err_set(err, ERR_NO_MEMORY, "no memory for a stream");
+        return err_limit(err, ERR_BUSY, (double)server->limits.streams_max, (double)before + 1,
+                         "all %zu streams are taken", server->limits.streams_max);
+    }
+    stream->calls = *calls;
+    stream->context = context;
+    request->stream = stream;
+    reply->is_endless = true;
+    return ERR_OK;
+}
+
+/* Frees it and tells its owner. */
+static void finish(struct http_server *server, struct http_stream *stream,
+                   enum http_stream_end reason)
+{
+    struct http_stream_calls calls = stream->calls;
+    void *context = stream->context;
+
+    atomic_fetch_sub_explicit(&server->streams, 1, memory_order_relaxed);
+    free(stream);
+    calls.ended(context, reason);
+}
+
+void http_stream_cancel(struct http_request *request)
+{
+    struct http_stream *stream = request->stream;
+
+    request->stream = NULL;
+    if (stream)
+        finish(request->loop->server, stream, HTTP_STREAM_LEFT);
+}
+
+/* ---- the list ---------------------------------------------------------------------------------
+ */
+
+static void link_last(struct http_loop *loop, struct http_stream *stream)
+{
+    stream->next = NULL;
+    stream->previous = loop->last_stream;
+    if (loop->last_stream)
+        loop->last_stream->next = stream;
+    else
+        loop->streams = stream;
+    loop->last_stream = stream;
+    loop->stream_count++;
+}
+
+static void unlink_stream(struct http_loop *loop, struct http_stream *stream)
+{
+    if (stream->previous)
+        stream->previous->next = stream->next;
+    else
+        loop->streams = stream->next;
+    if (stream->next)
+        stream->next->previous = stream->previous;
+    else
+        loop->last_stream = stream->previous;
+    loop->stream_count--;
+}
+
+void http_streams_wake(struct http_loop *loop)
+{
+    loop->streams_due = loop->stream_count;
+}
+
+bool http_streams_turn(struct http_loop *loop)
+{
+    size_t left = STREAMS_A_TURN;
+
+    while (loop->streams_due && loop->streams && left--) {
+        struct http_stream *stream = loop->streams;
+
+        loop->streams_due--;
+        unlink_stream(loop, stream);
+        link_last(loop, stream);
+        stream->is_due = true;
+        http_connection_continue(stream->connection);
+    }
+    if (!loop->streams)
+        loop->streams_due = 0;
+    return loop->streams_due > 0;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+/* A small buffer in the kernel, and a bound on how long it waits for a peer that is silent. */
+static void tune_socket(struct http_connection *connection)
+{
+    const struct http_limits *limits = &connection->loop->server->limits;
+    unsigned timeout_ms = limits->write_ms < UINT32_MAX / 3 ? 3 * limits->write_ms : UINT32_MAX;
+    int bytes = KERNEL_BYTES;
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &fd) != 0)
+        return;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}
+
+void http_stream_begin(struct http_connection *connection, struct http_request *request)
+{
+    struct http_loop *loop = connection->loop;
+    struct http_stream *stream = request->stream;
+
+    request->stream = NULL;
+    stream->connection = connection;
+    stream->is_due = true;
+    stream->sent_ms = uv_now(&loop->uv);
+    connection->stream = stream;
+    connection->lingered_bytes = 0;
+    link_last(loop, stream);
+    http_count(&loop->counters.streams, 1);
+    http_count(&loop->counters.streams_opened, 1);
+    tune_socket(connection);
+}
+
+void http_stream_over(struct http_connection *connection, enum http_stream_end reason)
+{
+    struct http_loop *loop = connection->loop;
+    struct http_stream *stream = connection->stream;
+
+    if (!stream)
+        return;
+    connection->stream = NULL;
+    connection->close_after = connection->linger_after = true;
+    unlink_stream(loop, stream);
+    http_uncount(&loop->counters.streams);
+    http_count(&loop->counters.streams_ended[reason], 1);
+    finish(loop->server, stream, reason);
+}
+
+bool http_stream_pull(struct http_connection *connection, bool *is_broken)
+{
+    struct http_stream *stream = connection->stream;
+    size_t before = connection->output.bytes;
+
+    *is_broken = false;
+    if (!stream->is_due || !http_stream_has_room(stream))
+        return false;
+    stream->is_due = false;
+    stream->calls.pull(stream->context, stream);
+    *is_broken = stream->is_failed;
+    if (stream->is_failed)
+        http_stream_over(connection, HTTP_STREAM_LEFT);
+    else if (stream->is_ending)
+        http_stream_over(connection, stream->reason);
+    return connection->output.bytes > before;
+}
+
+void http_stream_break_silence(struct http_connection *connection)
+{
+    struct http_stream *stream = connection->stream;
+
+    stream->sent_ms = uv_now(&connection->loop->uv);
+    if (connection->output.bytes == 0)
+        http_stream_write(stream, ":\n\n", 3);
+}
+
+/* ---- what pull calls --------------------------------------------------------------------------
+ */
+
+bool http_stream_has_room(const struct http_stream *stream)
+{
+    return !stream->is_failed && !stream->is_ending &&
+           stream->connection->output.bytes + HTTP_STREAM_ROOM_BYTES <= HTTP_STREAM_OUTPUT_BYTES;
+}
+
+bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length)
+{
+    struct http_connection *connection = stream->connection;
+    struct http_output *output = &connection->output;
+
+    if (stream->is_failed || length > HTTP_STREAM_OUTPUT_BYTES - output->bytes ||
+        output->bytes > HTTP_STREAM_OUTPUT_BYTES) {
+        stream->is_failed = true;
+        return false;
+    }
+    stream->sent_ms = uv_now(&connection->loop->uv);
+    for (size_t part; length; bytes = (const char *)bytes + part, length -= part) {
+        char *at;
+
+        part = length < HTTP_OUTPUT_CHUNK_BYTES ? length : HTTP_OUTPUT_CHUNK_BYTES;
+        at = http_output_reserve(output, &connection->loop->chunks, part);
+        if (!at) {
+            stream->is_failed = true;
+            return false;
+        }
+        memcpy(at, bytes, part);
+        http_output_advance(output, part);
+    }
+    return true;
+}
+
+void http_stream_end(struct http_stream *stream, enum http_stream_end reason)
+{
+    stream->is_ending = true;
+    stream->reason = reason;
+}

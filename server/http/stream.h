@@ -1,0 +1,60 @@
+/*
+ * The inside of a stream; http.h has what handlers call.
+ *
+ * Life of a stream: made by http_reply_stream while its request is handled, begun when the head has
+ * been encoded (the request ends with that), over for one reason. Everything on the loop's thread.
+ */
+#ifndef KOTA_HTTP_STREAM_H
+#define KOTA_HTTP_STREAM_H
+
+#include "http/connection.h"
+#include "http/http.h"
+#include "http/request.h"
+
+/* Bytes of one stream that may wait to be sent. */
+#define HTTP_STREAM_OUTPUT_BYTES ((size_t)64 * 1024)
+/* http_stream_has_room says that so many may be written. */
+#define HTTP_STREAM_ROOM_BYTES ((size_t)16 * 1024)
+/* What a peer may send on after its request; it is dropped. */
+#define HTTP_STREAM_INPUT_BYTES_MAX ((size_t)64 * 1024)
+
+struct http_stream {
+    struct http_connection *connection;  /* NULL before it has begun */
+    struct http_stream *previous, *next; /* in the loop's list */
+    struct http_stream_calls calls;
+    void *context;
+    uint64_t sent_ms; /* when something was written last */
+    bool is_due;      /* pull is to be called when there is room */
+    bool is_failed;   /* a write found no memory or no room */
+    bool is_ending;   /* http_stream_end was called */
+    enum http_stream_end reason;
+};
+
+/* The head is in the connection's output: the stream leaves its request and goes to the loop's
+ * list. */
+void http_stream_begin(struct http_connection *connection, struct http_request *request);
+/* It could not begin: tells its owner, frees it. Nothing without a stream. */
+void http_stream_cancel(struct http_request *request);
+
+/*
+ * Calls pull, once, if it is due and there is room. True when something was written. Afterwards the
+ * stream may be over: either it ended (the connection sends what is left and closes) or it failed
+ * (*is_broken: close it now).
+ */
+bool http_stream_pull(struct http_connection *connection, bool *is_broken);
+
+/*
+ * Tells the owner, counts, frees; the connection becomes one that closes when all is sent. Nothing
+ * without a stream.
+ */
+void http_stream_over(struct http_connection *connection, enum http_stream_end reason);
+
+/* The stream has been silent for too long: a comment, unless something waits to be sent anyway. */
+void http_stream_break_silence(struct http_connection *connection);
+
+/* Each stream of the loop is due once more; http_streams_turn pulls some of them. */
+void http_streams_wake(struct http_loop *loop);
+/* True when some are left for another turn. */
+bool http_streams_turn(struct http_loop *loop);
+
+#endif
