@@ -32,6 +32,9 @@ enum world_change_kind {
     WORLD_EDIT /* samples of a heightfield: layer_id, or "" for the locale's only one */
 };
 
+/* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
+enum world_condition { WORLD_IF_ANY, WORLD_IF_PRESENT, WORLD_IF_ABSENT };
+
 /* What came of a change; everything is borrowed for the time of the callback. */
 struct world_outcome {
     enum err_code code;          /* ERR_OK: durable and published */
@@ -64,6 +67,7 @@ struct world_change {
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
     struct edit edit;        /* WORLD_EDIT; edit.heights_m is malloc and taken */
     uint64_t if_revision;    /* not 0: refused unless the locale is at this revision */
+    enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
     char op_id[STORE_OP_ID_MAX + 1];      /* "": none. With a known one nothing is changed */
     uint8_t request[STORE_REQUEST_BYTES]; /* with an op_id: what was asked for */
@@ -75,7 +79,9 @@ struct world_change {
 /*
  * The errors of a change, beside those of what it does:
  * ERR_NOT_FOUND            no such locale or layer
- * ERR_PRECONDITION_FAILED  if_revision is not the locale's
+ * ERR_PRECONDITION_FAILED  if_revision is not the locale's (or there is none), or the condition
+ *                          does not hold; of a locale that is not there only a PUT of it is refused
+ *                          so, all else is ERR_NOT_FOUND
  * ERR_UNPROCESSABLE        the op_id is known from another request
  * ERR_DAMAGED              the locale could not be loaded from the store
  * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot take it; reads go on
