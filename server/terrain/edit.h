@@ -34,9 +34,11 @@ enum brush_shape {
  * changes, nor does a hole.
  *   raise    h + amount · w
  *   crater   h - amount · w · (1 - βt²), with β such that the changes of the samples add up to 0:
- *            a pit of about half the radius, a rim inside the radius
+ *            a pit of about half the radius, a rim inside the radius; with no sample inside but the
+ *            one at the centre there is no such β, and nothing changes
  *   flatten  h + w · clamp(centre's height - h, ±amount)
- *   smooth   h + w · clamp(mean of the up to 8 neighbours that are no holes - h, ±amount)
+ *   smooth   h + w · clamp(mean of the up to 8 neighbours that are no holes - h, ±amount); of the
+ *            samples as they were before. Without such a neighbour a sample stays
  */
 struct brush {
     enum brush_shape shape;
@@ -74,7 +76,8 @@ enum err_code edit_rect(const struct heightfield *field, const struct edit *edit
  * ERR_UNPROCESSABLE  a sum beyond float32, named by its sample; flatten with its centre over a hole
  *                    or outside
  * ERR_NO_MEMORY
- * O(samples of the rect). Sums and brushes in float64, rounded once to float32.
+ * O(samples of the rect). Sums and brushes in float64, rounded once to float32. What does not
+ * change keeps its bits. `out` is untouched after an error.
  */
 enum err_code edit_evaluate(const struct heightfield *field, const struct edit *edit,
                             uint64_t samples_max, struct edit_outcome *out, struct err *err);
@@ -84,8 +87,8 @@ void edit_outcome_free(struct edit_outcome *outcome); /* an empty one is fine */
  * The field with these samples in the rectangle, which is inside it: heights_m[rows][cols], no
  * infinity. Remakes the tiles that hold one of the samples (aprons included), in them the leaves
  * that changed and their ancestors, and the pyramid above the tiles along the same paths; shares
- * every other tile. NULL and ERR_NO_MEMORY. O(samples of the rect + bytes of its tiles + tiles of
- * the field).
+ * every other tile, and those of these whose samples are the same already, bit for bit. NULL and
+ * ERR_NO_MEMORY. O(samples of the rect + bytes of its tiles + tiles of the field).
  */
 struct heightfield *heightfield_with_samples(const struct heightfield *field,
                                              const struct sample_rect *rect, const float *heights_m,

@@ -4,6 +4,9 @@
 #include "terrain/heightfield_data.h"
 
 #include "support/random.h"
+#include "support/same_field.h"
+
+#include <pthread.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -290,6 +293,235 @@ static void a_sample_costs_less_than_four_and_a_half_bytes(void **state)
     free(samples);
 }
 
+/* ---- tile by tile
+ * -------------------------------------------------------------------------------- */
+
+/* A field whose tiles are written from an array, and what is done wrong on the way. */
+struct piecewise {
+    struct heightfield_spec spec;
+    const float *samples;
+    struct heightfield_builder *builder;
+    atomic_uint next;
+    uint32_t tiles;
+    int64_t left_out; /* this tile is not begun; below 0: none */
+    int64_t bent;     /* this tile's first sample is another */
+};
+
+static void *fill_tiles(void *context)
+{
+    struct piecewise *p = context;
+    struct heightfield_tile_layout layout = heightfield_tile_layout(&p->spec);
+    uint32_t i, cols, rows;
+    struct err err;
+
+    /* 7 is prime to the number of tiles: every tile once, in no order that the field knows */
+    while ((i = atomic_fetch_add(&p->next, 1)) < p->tiles) {
+        uint32_t tile = i * 7 % p->tiles;
+        uint32_t column = tile % layout.tile_cols, row = tile / layout.tile_cols;
+        float *to;
+
+        if (tile == p->left_out)
+            continue;
+        to = heightfield_builder_begin(p->builder, column, row, &err);
+        heightfield_tile_size(&p->spec, column, row, &cols, &rows);
+        for (uint32_t r = 0; r < rows; r++)
+            memcpy(to + (size_t)r * TILE_SAMPLES,
+                   p->samples + (size_t)(row * TILE_CELLS + r) * p->spec.cols + column * TILE_CELLS,
+                   cols * sizeof *to);
+        if (tile == p->bent)
+            to[0] += 1;
+        if (heightfield_builder_seal(p->builder, column, row, &err))
+            return (void *)1;
+    }
+    return NULL;
+}
+
+static struct heightfield *build(struct piecewise *p, int threads, struct err *err)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(&p->spec);
+    pthread_t thread[4];
+    void *failed = NULL;
+
+    p->builder = heightfield_builder_create(&p->spec, err);
+    assert_non_null(p->builder);
+    p->tiles = layout.tile_cols * layout.tile_rows;
+    atomic_init(&p->next, 0);
+    for (int i = 0; i < threads; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, fill_tiles, p), 0);
+    for (int i = 0; i < threads; i++) {
+        void *said;
+
+        pthread_join(thread[i], &said);
+        failed = said != NULL ? said : failed;
+    }
+    assert_null(failed);
+    return heightfield_builder_finish(p->builder, err);
+}
+
+static void a_field_built_on_threads_is_the_same(void **state)
+{
+    static const uint32_t sizes[][2] = {{2, 2}, {257, 257}, {258, 2}, {700, 1025}, {1026, 513}};
+    struct random random = {6};
+    char where[80];
+    struct err err;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int threads = 1; threads <= 4; threads++) {
+            uint32_t cols = sizes[i][0], rows = sizes[i][1];
+            float *samples = random_samples(&random, (size_t)cols * rows, 0.1);
+            struct piecewise p = {.spec = {cols, rows, 0, 0, 1, 1, TRIANGULATION_MAIN, 4},
+                                  .samples = samples,
+                                  .left_out = -1,
+                                  .bent = -1};
+            struct heightfield *field = create(&p.spec, samples), *built = build(&p, threads, &err);
+
+            if (built == NULL)
+                fail_msg("%ux%u: %s", cols, rows, err.msg);
+            if (!same_field(field, built, where, sizeof where))
+                fail_msg("%ux%u on %d threads: %s", cols, rows, threads, where);
+            if (!heightfield_validate(built, &err))
+                fail_msg("%ux%u on %d threads: %s", cols, rows, threads, err.msg);
+            heightfield_unref(field);
+            heightfield_unref(built);
+            free(samples);
+        }
+}
+
+static void tiles_that_do_not_fit_are_refused(void **state)
+{
+    struct random random = {7};
+    float *samples = random_samples(&random, 600 * 300, 0);
+    struct piecewise p = {.spec = {600, 300, 0, 0, 1, 1, TRIANGULATION_MAIN, 0}, /* 3 × 2 tiles */
+                          .samples = samples,
+                          .left_out = 4,
+                          .bent = -1};
+    struct err err;
+    (void)state;
+
+    assert_null(build(&p, 1, &err));
+    assert_int_equal(err.code, ERR_BAD_INPUT);
+    assert_string_equal(err.msg, "tile (1, 1) is missing");
+    p.left_out = -1;
+    p.bent = 4; /* its low corner is in four tiles */
+    assert_null(build(&p, 1, &err));
+    assert_int_equal(err.code, ERR_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "disagrees"));
+    p.bent = 0; /* its low corner is its own */
+    struct heightfield *field = build(&p, 1, &err);
+
+    assert_non_null(field);
+    heightfield_unref(field);
+    p.spec.cols = 1;
+    assert_null(heightfield_builder_create(&p.spec, &err));
+    assert_non_null(strstr(err.msg, "cols is 1"));
+    free(samples);
+}
+
+static void an_infinite_height_in_a_tile_is_named(void **state)
+{
+    static const struct heightfield_spec spec = {300, 300, 0, 0, 1, 1, TRIANGULATION_MAIN, 0};
+    (void)state;
+
+    for (int sign = -1; sign <= 1; sign += 2) {
+        struct err err;
+        struct heightfield_builder *builder = heightfield_builder_create(&spec, &err);
+        float *to = heightfield_builder_begin(builder, 1, 0, &err);
+
+        for (uint32_t row = 0; row < TILE_SAMPLES; row++)
+            for (uint32_t column = 0; column < TILE_SAMPLES; column++)
+                if (column < 44)
+                    to[row * TILE_SAMPLES + column] = 0;
+                else
+                    assert_true(isnan(to[row * TILE_SAMPLES + column]));
+        to[7 * TILE_SAMPLES + 3] = (float)sign * INFINITY;
+        assert_int_equal(heightfield_builder_seal(builder, 1, 0, &err), ERR_BAD_INPUT);
+        assert_string_equal(err.msg, "height (259, 7) is infinite");
+        assert_null(heightfield_builder_finish(builder, &err));
+    }
+    heightfield_builder_free(NULL);
+}
+
+static bool same_bound(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (a == 0 && b == 0);
+}
+
+static void column_bounds_are_the_scalar_ones(void **state)
+{
+    static const float odd[] = {NAN,    -NAN,    0,       -0.0f,    INFINITY, -INFINITY,
+                                1e-45f, -1e-45f, 3.4e38f, -3.4e38f, 1,        -1};
+    static float samples[TILE_SAMPLES * TILE_SAMPLES];
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct random random = {seed};
+        uint32_t rows = 1 + random_below(&random, 9), cols = 1 + random_below(&random, 257);
+        float min[2][TILE_SAMPLES], max[2][TILE_SAMPLES];
+
+        for (uint32_t i = 0; i < rows * TILE_SAMPLES; i++)
+            samples[i] = odd[random_below(&random, seed % 2 ? 12 : 4)];
+        tile_column_bounds_scalar(samples, rows, cols, min[0], max[0]);
+        tile_column_bounds(samples, rows, cols, min[1], max[1]);
+        for (uint32_t column = 0; column < cols; column++)
+            if (!same_bound(min[0][column], min[1][column]) ||
+                !same_bound(max[0][column], max[1][column]))
+                fail_msg("seed %llu column %u: %g..%g, scalar %g..%g", (unsigned long long)seed,
+                         column, (double)min[1][column], (double)max[1][column],
+                         (double)min[0][column], (double)max[0][column]);
+    }
+}
+
+/* A zero bound is +0 in the pyramid, whatever zeros the samples are, in whatever order. */
+static void zero_bounds_are_positive(void **state)
+{
+    struct random random = {8};
+    float *samples = malloc(300 * 300 * sizeof *samples);
+    struct heightfield_spec spec = {300, 300, 0, 0, 1, 1, TRIANGULATION_MAIN, 1};
+    float low, high;
+    (void)state;
+
+    for (uint32_t i = 0; i < 300 * 300; i++)
+        samples[i] = random_below(&random, 2) ? 0 : -0.0f;
+    struct heightfield *field = create(&spec, samples);
+
+    for (uint32_t tile = 0; tile < 4; tile++)
+        for (uint32_t i = 0; i <= field->tiles[tile]->level_offset[TILE_SHIFT]; i++) {
+            struct bounds b = field->tiles[tile]->nodes[i];
+
+            if (b.min <= b.max)
+                assert_false(signbit(b.min) || signbit(b.max));
+        }
+    for (uint32_t n = 0; n < 100; n++) {
+        uint32_t column = random_below(&random, 300), row = random_below(&random, 300);
+
+        assert_true(heightfield_range(field, column, row, column + 2, row + 2, &low, &high));
+        assert_false(signbit(low) || signbit(high));
+    }
+    field->tiles[2]->nodes[9].min = -0.0f;
+    struct err err;
+
+    assert_false(heightfield_validate(field, &err));
+    heightfield_unref(field);
+    free(samples);
+}
+
+static void a_serial_is_never_had_twice(void **state)
+{
+    static const float samples[4] = {0};
+    static const struct heightfield_spec spec = {2, 2, 0, 0, 1, 1, TRIANGULATION_MAIN, 0};
+    uint64_t last = 0;
+    (void)state;
+
+    for (int n = 0; n < 100; n++) { /* each in the memory of the one before, most likely */
+        struct heightfield *field = create(&spec, samples);
+
+        assert_true(heightfield_tile_serial(field, 0, 0) > last);
+        last = heightfield_tile_serial(field, 0, 0);
+        heightfield_unref(field);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +534,12 @@ int main(void)
         cmocka_unit_test(the_corners_of_the_bounds_are_inside),
         cmocka_unit_test(another_triangulation_shares_the_tiles),
         cmocka_unit_test(a_sample_costs_less_than_four_and_a_half_bytes),
+        cmocka_unit_test(a_field_built_on_threads_is_the_same),
+        cmocka_unit_test(tiles_that_do_not_fit_are_refused),
+        cmocka_unit_test(an_infinite_height_in_a_tile_is_named),
+        cmocka_unit_test(column_bounds_are_the_scalar_ones),
+        cmocka_unit_test(zero_bounds_are_positive),
+        cmocka_unit_test(a_serial_is_never_had_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

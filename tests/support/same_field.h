@@ -1,0 +1,46 @@
+/*
+ * Are two heightfields the same bit for bit: samples, every node of every tile, the pyramid above?
+ * Says where they are not. For tests that know the inside of a field.
+ */
+#ifndef KOTA_TESTS_SAME_FIELD_H
+#define KOTA_TESTS_SAME_FIELD_H
+
+#include "terrain/heightfield_data.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static inline bool same_tile(const struct tile *a, const struct tile *b)
+{
+    size_t nodes = a->level_offset[TILE_SHIFT] + 1u;
+
+    return a == b || (a->leaf_shift == b->leaf_shift &&
+                      memcmp(a->samples, b->samples, sizeof a->samples) == 0 &&
+                      memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0);
+}
+
+static inline bool same_field(const struct heightfield *a, const struct heightfield *b, char *where,
+                              size_t where_bytes)
+{
+    const struct top_level *last = &a->top_level[a->top_level_count - 1];
+
+    if (a->tile_cols != b->tile_cols || a->tile_rows != b->tile_rows) {
+        snprintf(where, where_bytes, "sizes differ");
+        return false;
+    }
+    for (uint32_t i = 0; i < a->tile_cols * a->tile_rows; i++)
+        if (!same_tile(a->tiles[i], b->tiles[i])) {
+            snprintf(where, where_bytes, "tile (%u, %u) differs", i % a->tile_cols,
+                     i / a->tile_cols);
+            return false;
+        }
+    for (uint32_t i = 0; i <= last->offset; i++)
+        if (memcmp(&a->top[i], &b->top[i], sizeof *a->top) != 0) {
+            snprintf(where, where_bytes, "node %u above the tiles differs", i);
+            return false;
+        }
+    return true;
+}
+
+#endif
