@@ -21,15 +21,17 @@
 #include "terrain/tile.h"
 
 #include "base/check.h"
+#include "base/slab.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 static atomic_uint_least64_t last_serial;
+static struct slab_pool pools[TILE_SHIFT + 1] = {
+    [0 ... TILE_SHIFT] = SLAB_POOL_INIT}; /* a leaf size has its size of tiles */
 
 static size_t node_count(uint32_t leaf_shift)
 {
@@ -144,7 +146,7 @@ static void build_levels(struct tile *tile, const struct node_rect *leaves)
 
 struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
 {
-    struct tile *tile = malloc(tile_bytes(leaf_shift));
+    struct tile *tile = slab_alloc(&pools[leaf_shift], tile_bytes(leaf_shift));
     uint32_t offset = 0;
 
     if (tile == NULL)
@@ -244,7 +246,7 @@ void tile_ref(struct tile *tile)
 void tile_unref(struct tile *tile)
 {
     if (tile != NULL && atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) == 1)
-        free(tile);
+        slab_free(&pools[tile->leaf_shift], tile);
 }
 
 static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)
