@@ -205,9 +205,28 @@ static bool groups_agree(const struct heightfield *field, struct err *err)
     return true;
 }
 
+static bool beyond_is_nan(const struct heightfield *field, struct err *err)
+{
+    for (uint32_t i = 0; i < field->tile_cols * field->tile_rows; i++) {
+        const float *samples = field->tiles[i]->samples;
+        uint32_t cols, rows;
+
+        heightfield_tile_size(&field->spec, i % field->tile_cols, i / field->tile_cols, &cols,
+                              &rows);
+        for (uint32_t row = 0; row < TILE_SAMPLES; row++)
+            for (uint32_t column = row < rows ? cols : 0; column < TILE_SAMPLES; column++)
+                if (!isnan(samples[row * TILE_SAMPLES + column])) {
+                    err_set(err, ERR_INTERNAL, "tile %u has sample (%u, %u) beyond the field", i,
+                            column, row);
+                    return false;
+                }
+    }
+    return true;
+}
+
 bool heightfield_validate(const struct heightfield *field, struct err *err)
 {
-    if (!groups_agree(field, err))
+    if (!groups_agree(field, err) || !beyond_is_nan(field, err))
         return false;
     for (size_t i = 0; i < (size_t)field->tile_cols * field->tile_rows; i++) {
         struct bounds root = tile_root(field->tiles[i]);

@@ -82,6 +82,11 @@ static void validate_finds_a_bound_that_is_off(void **state)
     field->top[field->top_level[1].offset].min += 1;
     field->tiles[0]->samples[TILE_CELLS] = 7; /* the apron: also in the next tile */
     assert_false(heightfield_validate(field, &err));
+    field->tiles[0]->samples[TILE_CELLS] = samples[TILE_CELLS];
+    assert_true(heightfield_validate(field, &err));
+    field->tiles[2]->samples[88] = 0; /* of 600 columns the third tile has 0..87 */
+    assert_false(heightfield_validate(field, &err));
+    assert_non_null(strstr(err.msg, "beyond the field"));
     heightfield_unref(field);
     free(samples);
 }
