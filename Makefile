@@ -180,6 +180,10 @@ $(B)/openapi.json: proto/openapi.yaml Makefile
 $(B)/server/api/pages.o: $(B)/openapi.json
 $(B)/server/api/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
 
+# The scripts of the database are embedded in server/store/store_schema.c.
+$(B)/server/store/store_schema.o: $(wildcard server/store/schema/*.sql)
+$(B)/server/store/store_schema.o: CPPFLAGS += -DKOTA_STORE_SCHEMA='"server/store/schema"'
+
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<

@@ -1,0 +1,353 @@
+/*
+ * Opening, closing, transactions, errors and numbers of the store.
+ *
+ * Problem: what was acknowledged must survive the loss of power, and what could not be written must
+ * not be acknowledged. Approach: SQLite's WAL with synchronous=FULL makes a COMMIT durable before
+ * it returns. After an error in a write nobody knows what of it reached the disk (an fsync that
+ * failed once may succeed when it is tried again, with the data lost: "fsyncgate", 2018), so the
+ * first error makes the store read-only until the file is opened, and read, again.
+ *
+ * Want of memory before COMMIT is no such error: nothing was written, rollback is enough. Nor is
+ * a busy database before anything was written.
+ *
+ * A rollback makes the mirror (store_mirror.c) stale; it is read again before the next write.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t store_now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+enum err_code store_code(const struct store *store, int rc, bool is_writing)
+{
+    (void)store;
+    switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+        return ERR_NO_MEMORY;
+    case SQLITE_FULL:
+        return ERR_DISK_FULL;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return ERR_BUSY;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+        return is_writing ? ERR_READ_ONLY : ERR_BAD_INPUT;
+    default: /* corrupt, no database, an I/O error, a declaration that is not ours */
+        return is_writing ? ERR_READ_ONLY : ERR_DAMAGED;
+    }
+}
+
+enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool is_writing,
+                                 const char *what, struct err *err)
+{
+    /* the VFS that has no space for more says so by errno */
+    bool is_full = (rc & 0xff) == SQLITE_IOERR && db && sqlite3_system_errno(db) == ENOSPC;
+    const char *reason = sqlite3_errstr(rc);
+
+    if (db && sqlite3_extended_errcode(db) == rc)
+        reason = sqlite3_errmsg(db);
+    return err_set(err, is_full ? ERR_DISK_FULL : store_code(store, rc, is_writing),
+                   "%.120s: %s: %.100s (SQLite %d)", store->path, what, reason, rc);
+}
+
+void store_poison(struct store *store, const struct err *err)
+{
+    pthread_mutex_lock(&store->stats_mutex);
+    if (!store->stats.is_read_only) {
+        store->stats.is_read_only = true;
+        store->stats.cause = err->code == ERR_DISK_FULL ? ERR_DISK_FULL : ERR_READ_ONLY;
+        snprintf(store->stats.reason, sizeof store->stats.reason, "%.*s",
+                 (int)sizeof store->stats.reason - 1, err->msg);
+    }
+    pthread_mutex_unlock(&store->stats_mutex);
+}
+
+enum err_code store_write_error(struct store *store, int rc, const char *what, struct err *err)
+{
+    store->has_failed = true;
+    if (store_sqlite_error(store, store->db, rc, true, what, err) != ERR_NO_MEMORY)
+        store_poison(store, err);
+    return err->code;
+}
+
+/* ---- statements ----------------------------------------------------------------------------- */
+
+sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *err)
+{
+    struct statement *s = store->statements;
+    int rc;
+
+    for (size_t i = 0; i < store->statement_count; i++, s++)
+        if (s->sql == sql) {
+            sqlite3_reset(s->prepared);
+            sqlite3_clear_bindings(s->prepared);
+            return s->prepared;
+        }
+    CHECK(store->statement_count < STORE_STATEMENTS_MAX);
+    rc = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->prepared, NULL);
+    if (rc != SQLITE_OK) {
+        store_write_error(store, rc, "a statement cannot be prepared", err);
+        return NULL;
+    }
+    s->sql = sql;
+    store->statement_count++;
+    return s->prepared;
+}
+
+enum err_code store_run(struct store *store, sqlite3_stmt *statement, const char *what,
+                        struct err *err)
+{
+    int rc = sqlite3_step(statement);
+
+    if (rc != SQLITE_DONE) {
+        store_write_error(store, rc, what, err);
+        sqlite3_reset(statement);
+        return err->code;
+    }
+    sqlite3_reset(statement);
+    return ERR_OK;
+}
+
+/* ---- open and close ------------------------------------------------------------------------- */
+
+static enum err_code take_lock(struct store *store, struct err *err)
+{
+    char path[STORE_PATH_MAX + 16];
+
+    snprintf(path, sizeof path, "%s/lock", store->directory);
+    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (store->lock < 0)
+        return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_BAD_INPUT, "%.200s: %s", path,
+                       strerror(errno));
+    if (flock(store->lock, LOCK_EX | LOCK_NB) != 0)
+        return err_set(err, ERR_CONFLICT, "%.200s: another process uses the directory", path);
+    return ERR_OK;
+}
+
+static enum err_code open_directory(struct store *store, struct err *err)
+{
+    char meshes[STORE_PATH_MAX + 16];
+
+    if (store->is_read_only)
+        return ERR_OK;
+    snprintf(meshes, sizeof meshes, "%s/meshes", store->directory);
+    if (!files_make_directory(store->directory) || !files_make_directory(meshes))
+        return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_BAD_INPUT,
+                       "%.200s cannot be made: %s", store->directory, strerror(errno));
+    return take_lock(store, err);
+}
+
+static void take_options(struct store *store, const struct store_options *options)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    snprintf(store->directory, sizeof store->directory, "%s", options->directory);
+    snprintf(store->path, sizeof store->path, "%s/kota.db", store->directory);
+    if (options->vfs)
+        snprintf(store->vfs_name, sizeof store->vfs_name, "%s", options->vfs);
+    store->sync = options->sync;
+    store->wal_bytes_max = options->wal_bytes_max ? options->wal_bytes_max : UINT64_C(1) << 30;
+    store->log_rows_max = options->log_rows_max ? options->log_rows_max : 10000;
+    store->is_read_only = options->is_read_only;
+    store->threads = options->threads ? options->threads : cores > 0 ? (unsigned)cores : 1;
+    store->stats.wal_bytes_max = store->wal_bytes_max;
+}
+
+struct store *store_open(const struct store_options *options, struct err *err)
+{
+    struct store *store = NULL;
+
+    *err = (struct err){0};
+    if (strlen(options->directory) >= STORE_PATH_MAX - 128) {
+        err_limit(err, ERR_BAD_INPUT, STORE_PATH_MAX - 128, (double)strlen(options->directory),
+                  "the data directory's path is too long");
+        return NULL;
+    }
+    store = calloc(1, sizeof *store);
+    if (!store) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a store");
+        return NULL;
+    }
+    store->lock = -1;
+    pthread_mutex_init(&store->stats_mutex, NULL);
+    pthread_mutex_init(&store->checkpointer.mutex, NULL);
+    pthread_mutex_init(&store->checkpointer.turn, NULL);
+    pthread_cond_init(&store->checkpointer.wake, NULL);
+    take_options(store, options);
+    store->vfs = sqlite3_vfs_find(options->vfs);
+    if (!store->vfs)
+        err_set(err, ERR_BAD_INPUT, "SQLite has no VFS %s", options->vfs);
+    else if (!open_directory(store, err) && !store_open_database(store, err) &&
+             (store->is_read_only || !checkpointer_start(store, err)))
+        return store;
+    store_close(store);
+    return NULL;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    checkpointer_stop(store);
+    for (size_t i = 0; i < store->statement_count; i++)
+        sqlite3_finalize(store->statements[i].prepared);
+    /* what is open is rolled back; the last connection checkpoints and removes the WAL */
+    CHECK(sqlite3_close(store->db) == SQLITE_OK);
+    mirror_free(&store->mirror);
+    free(store->op_row);
+    if (store->lock >= 0)
+        close(store->lock);
+    pthread_cond_destroy(&store->checkpointer.wake);
+    pthread_mutex_destroy(&store->checkpointer.turn);
+    pthread_mutex_destroy(&store->checkpointer.mutex);
+    pthread_mutex_destroy(&store->stats_mutex);
+    free(store);
+}
+
+/* ---- transactions --------------------------------------------------------------------------- */
+
+/* Read-only already: the code and reason that it was then. */
+static enum err_code remembered(struct store *store, struct err *err)
+{
+    enum err_code code = ERR_OK;
+
+    pthread_mutex_lock(&store->stats_mutex);
+    if (store->stats.is_read_only)
+        code = err_set(err, store->stats.cause, "%s", store->stats.reason);
+    pthread_mutex_unlock(&store->stats_mutex);
+    return code;
+}
+
+enum err_code store_begin(struct store *store, struct err *err)
+{
+    sqlite3_stmt *begin;
+    int rc;
+
+    CHECK(!store->is_in_transaction);
+    store->has_failed = false;
+    if (store->is_read_only)
+        return err_set(err, ERR_READ_ONLY, "%.200s is open for reading only", store->path);
+    if (remembered(store, err) || checkpointer_make_room(store, err))
+        return err->code;
+    if (!store->is_mirrored && mirror_load(store, NULL, NULL, err)) {
+        if (err->code != ERR_NO_MEMORY)
+            store_poison(store, err);
+        return err->code == ERR_DAMAGED ? (err->code = ERR_READ_ONLY) : err->code;
+    }
+    begin = store_statement(store, "BEGIN IMMEDIATE", err);
+    if (!begin)
+        return err->code;
+    rc = sqlite3_step(begin);
+    sqlite3_reset(begin);
+    if ((rc & 0xff) == SQLITE_BUSY)
+        return store_sqlite_error(store, store->db, rc, true, "another program writes", err);
+    if (rc != SQLITE_DONE)
+        return store_write_error(store, rc, "cannot begin", err);
+    store->is_in_transaction = true;
+    return ERR_OK;
+}
+
+static void count_commit(struct store *store, uint64_t us)
+{
+    enum { BUCKETS = sizeof store->stats.commit_count / sizeof *store->stats.commit_count };
+    unsigned bucket = 0;
+
+    while (bucket < BUCKETS - 1 && us >= UINT64_C(64) << bucket)
+        bucket++;
+    pthread_mutex_lock(&store->stats_mutex);
+    store->stats.commits++;
+    store->stats.commit_us_sum += us;
+    store->stats.commit_count[bucket]++;
+    store->stats.behind_tiles = store->mirror.behind_tiles;
+    store->stats.behind_bytes = store->mirror.pending_bytes;
+    pthread_mutex_unlock(&store->stats_mutex);
+}
+
+enum err_code store_commit(struct store *store, struct err *err)
+{
+    sqlite3_stmt *commit;
+    uint64_t start = store_now_us();
+    int rc;
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    commit = store_statement(store, "COMMIT", err);
+    rc = commit ? sqlite3_step(commit) : SQLITE_NOMEM;
+    if (rc != SQLITE_DONE) {
+        if (commit)
+            store_write_error(store, rc, "cannot commit", err);
+        if (commit)
+            sqlite3_reset(commit);
+        if (err->code == ERR_NO_MEMORY || err->code == ERR_BUSY)
+            err->code = ERR_READ_ONLY; /* at COMMIT there is no way back */
+        store_poison(store, err);
+        store_rollback(store);
+        return err->code;
+    }
+    sqlite3_reset(commit);
+    store->is_in_transaction = false;
+    count_commit(store, store_now_us() - start);
+    checkpointer_tell(store);
+    return ERR_OK;
+}
+
+void store_rollback(struct store *store)
+{
+    if (!store->is_in_transaction)
+        return;
+    if (!sqlite3_get_autocommit(store->db) &&
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK) {
+        struct err err;
+
+        err_set(&err, ERR_READ_ONLY, "%.100s: cannot roll back: %.40s", store->path,
+                sqlite3_errmsg(store->db));
+        store_poison(store, &err);
+    }
+    store->is_in_transaction = false;
+    store->is_mirrored = false;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static uint64_t file_bytes(const char *path, const char *suffix)
+{
+    char name[STORE_PATH_MAX + 32];
+    struct stat stat_of;
+
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return stat(name, &stat_of) == 0 ? (uint64_t)stat_of.st_size : 0;
+}
+
+void store_stats(struct store *store, struct store_stats *out)
+{
+    pthread_mutex_lock(&store->stats_mutex);
+    *out = store->stats;
+    pthread_mutex_unlock(&store->stats_mutex);
+    out->database_bytes = file_bytes(store->path, "");
+    out->wal_bytes = file_bytes(store->path, "-wal");
+}
+
+void store_behind(const struct store *store, struct store_behind *out)
+{
+    out->tiles = store->mirror.behind_tiles;
+    out->log_bytes = store->mirror.pending_bytes;
+    out->edits = store->mirror.pending_count;
+}

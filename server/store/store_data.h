@@ -1,0 +1,266 @@
+/*
+ * The inside of the store, for the files of this room only; everybody else uses store.h.
+ *
+ *   store.c             open, close, transactions, errors, numbers
+ *   store_schema.c      the database file: how it is made, migrated, known; checksums of rows
+ *   store_mirror.c      what is kept in memory of the small tables, and how it is written
+ *   store_write.c       locales, layers, the log, models
+ *   store_materialise.c tiles behind the log
+ *   store_files.c       meshes/
+ *   store_checkpoint.c  the WAL
+ *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
+ *   store_check.c       models, store_check
+ */
+#ifndef KOTA_STORE_STORE_DATA_H
+#define KOTA_STORE_STORE_DATA_H
+
+#include "store/store.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+enum {
+    STORE_PAGE_BYTES = 16384,
+    STORE_PATH_MAX = 3840, /* bytes of a path of the store's files */
+    STORE_STATEMENTS_MAX = 32
+};
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blobs are little-endian");
+
+/*
+ * What a test's VFS may know beyond SQLite's: durable names. Asked of an open file by xFileControl;
+ * SQLITE_NOTFOUND: by rename(2) and fsync(2) of the folder.
+ */
+enum {
+    STORE_FCNTL_RENAME = 0x6b6f7401,        /* const char *: the file's new path */
+    STORE_FCNTL_SYNC_DIRECTORY = 0x6b6f7402 /* of the file; NULL */
+};
+
+/* ---- what is in memory of the small tables --------------------------------------------------- */
+
+struct mirror_locale {
+    struct store_locale row;
+    uint64_t applied_rev, log_first, log_last;
+    uint32_t layers;
+    bool is_damaged; /* found by store_load: nothing of it is written behind the log */
+};
+
+struct mirror_layer {
+    char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1];
+    uint32_t position;
+    enum store_layer_kind kind;
+    int role;
+    struct heightfield_spec spec; /* STORE_HEIGHTFIELD; triangulation is the locale's */
+    double gravity[3];            /* STORE_MESH */
+    uint8_t mesh[STORE_HASH_BYTES], polygons[STORE_HASH_BYTES];
+    uint64_t
+        *behind; /* bit ty · tile_cols + tx: samples of that tile are in the log only; or NULL */
+    uint64_t behind_count;
+};
+
+/* A row of the log whose samples are not in tiles. */
+struct mirror_pending {
+    uint64_t sequence, revision;
+    char locale[STORE_ID_MAX + 1], layer[STORE_ID_MAX + 1];
+    struct sample_rect rect;
+};
+
+struct mirror {
+    struct mirror_locale *locales;
+    struct mirror_layer *layers;
+    struct mirror_pending *pending; /* rising sequence */
+    size_t locale_count, locale_room, layer_count, layer_room, pending_count, pending_room;
+    uint64_t models;
+    uint64_t behind_tiles, pending_bytes;
+};
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+struct statement {
+    const char *sql; /* the literal's address is the key */
+    sqlite3_stmt *prepared;
+};
+
+struct checkpointer {
+    pthread_t thread;
+    bool is_running;
+    pthread_mutex_t mutex; /* guards all below */
+    pthread_cond_t wake;
+    bool is_ending, is_due;
+    uint64_t commits, commits_done; /* all; when the last checkpoint began */
+    uint64_t frames_done;           /* in the WAL then */
+    pthread_mutex_t turn;           /* held by who checkpoints */
+};
+
+struct store {
+    char directory[STORE_PATH_MAX], path[STORE_PATH_MAX + 16];
+    char vfs_name[64]; /* "": the default */
+    sqlite3_vfs *vfs;
+    enum store_sync sync;
+    uint64_t wal_bytes_max, log_rows_max;
+    bool is_read_only, is_immutable; /* immutable: no WAL, nobody has it open */
+    unsigned threads;
+    int lock; /* descriptor, -1 */
+
+    sqlite3 *db; /* the writer's */
+    struct statement statements[STORE_STATEMENTS_MAX];
+    size_t statement_count;
+    struct mirror mirror;
+    bool is_mirrored, is_in_transaction, has_failed; /* failed: only rollback is allowed */
+    char *op_row;                                    /* what store_find_op gave out */
+
+    struct checkpointer checkpointer;
+    atomic_uint_least64_t wal_frames; /* in use, as the last commit left it */
+    uint64_t wal_blocked_at;          /* writer: frames when a reader was last in the way */
+    atomic_uint temporary;            /* number of the next temporary file */
+
+    pthread_mutex_t stats_mutex; /* guards stats */
+    struct store_stats stats;    /* is_read_only, cause, reason: set once */
+};
+
+/* ---- store.c --------------------------------------------------------------------------------- */
+
+/* The code that an SQLite result means when reading (damage) or writing; never ERR_OK. */
+enum err_code store_code(const struct store *store, int rc, bool is_writing);
+
+/* err from an SQLite result: "FILE: what: SQLite's reason". */
+enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool is_writing,
+                                 const char *what, struct err *err);
+
+/* The same in a write: the store is read-only from here on (but for want of memory). */
+enum err_code store_write_error(struct store *store, int rc, const char *what, struct err *err);
+
+/* Read-only from here on, for the reason in err. */
+void store_poison(struct store *store, const struct err *err);
+
+/* A prepared statement of the writer's connection, reset; NULL with err. sql is a literal. */
+sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *err);
+
+/* Steps a statement that gives no row, and resets it. */
+enum err_code store_run(struct store *store, sqlite3_stmt *statement, const char *what,
+                        struct err *err);
+
+/* Waits and clocks. */
+uint64_t store_now_us(void);
+
+/* ---- store_schema.c -------------------------------------------------------------------------- */
+
+/* Opens a connection with the room's settings. */
+int store_connect(struct store *store, const char *path, bool is_writer, sqlite3 **out);
+
+/* Makes the database if there is none; checks and migrates it. Sets store->db. */
+enum err_code store_open_database(struct store *store, struct err *err);
+
+/*
+ * The checksum of a row: CRC-32 over type, length and bytes of each value. In SQL it is
+ * row_crc(value, …); by hand for blobs that are never a value in memory.
+ */
+uint32_t row_crc_text(uint32_t crc, const char *text);
+uint32_t row_crc_integer(uint32_t crc, int64_t value);
+uint32_t row_crc_blob_head(uint32_t crc, size_t length); /* then crc32_z over the bytes */
+
+/* ---- store_mirror.c -------------------------------------------------------------------------- */
+
+/*
+ * Reads the small tables. damage, when not NULL, is told of each row that cannot be trusted (such a
+ * row's locale is marked); otherwise such a row is an error. ERR_DAMAGED, ERR_NO_MEMORY.
+ */
+typedef void (*mirror_damage)(void *context, const char *locale, const char *message);
+enum err_code mirror_load(struct store *store, mirror_damage damage, void *context,
+                          struct err *err);
+void mirror_free(struct mirror *mirror);
+
+struct mirror_locale *mirror_locale(struct mirror *mirror, const char *id); /* NULL: none */
+struct mirror_layer *mirror_layer(struct mirror *mirror, const char *locale, const char *id);
+
+/* A new one, with its ids set; NULL without memory. */
+struct mirror_locale *mirror_add_locale(struct mirror *mirror, const char *id);
+struct mirror_layer *mirror_add_layer(struct mirror *mirror, const char *locale, const char *id);
+void mirror_remove_layer(struct mirror *mirror, struct mirror_layer *layer);
+
+/* Remembers samples as not in tiles. Nothing when their layer is gone. */
+enum err_code mirror_add_pending(struct mirror *mirror, const struct mirror_pending *pending,
+                                 struct err *err);
+void mirror_clear_behind(struct mirror *mirror, struct mirror_layer *layer);
+
+/* Rows as they are in the mirror, to the database. */
+enum err_code mirror_write_store(struct store *store, struct err *err);
+enum err_code mirror_write_locale(struct store *store, const struct mirror_locale *locale,
+                                  struct err *err);
+
+/* The tiles that hold a sample of the rectangle: columns x0..x1, rows y0..y1. */
+struct tile_span {
+    uint32_t x0, y0, x1, y1;
+};
+struct tile_span tile_span(const struct heightfield_spec *spec, const struct sample_rect *rect);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Text of a column into text[size]; false when it does not fit or is none. */
+bool column_text(sqlite3_stmt *row, int column, char *text, size_t size);
+/* A blob of exactly that length. */
+bool column_bytes(sqlite3_stmt *row, int column, void *bytes, size_t length);
+
+/* ---- store_write.c --------------------------------------------------------------------------- */
+
+/* Drops the samples of pending rows that `is_gone` names, from the log and the mirror. */
+enum err_code store_let_go(struct store *store,
+                           bool (*is_gone)(const void *context, const struct mirror_pending *row),
+                           const void *context, struct err *err);
+
+/* Writes one tile of a field, new or in the place of what was there. */
+enum err_code store_write_tile(struct store *store, const struct mirror_layer *layer,
+                               const struct heightfield *field, uint64_t revision, uint32_t tx,
+                               uint32_t ty, struct err *err);
+
+/*
+ * A row of the log from a statement whose columns are EDIT_COLUMNS; texts and blobs as the
+ * statement holds them. False when the row's checksum is wrong.
+ */
+#define EDIT_COLUMNS                                                                               \
+    "sequence, locale, rev, kind, layer, source, op_id, request, rect, bounds, answer, "           \
+    "has_samples, crc = row_crc(sequence, locale, rev, kind, layer, source, op_id, request, "      \
+    "rect, bounds, answer, has_samples)"
+enum { EDIT_COLUMN_COUNT = 13, EDIT_COLUMN_ANSWER = 10, EDIT_COLUMN_HAS_SAMPLES = 11 };
+bool edit_row_read(sqlite3_stmt *row, struct store_edit *out);
+
+/* ---- store_files.c --------------------------------------------------------------------------- */
+
+enum err_code files_save_mesh(struct store *store, const struct mesh *mesh,
+                              const struct polygon_set *polygons, uint8_t mesh_name[32],
+                              uint8_t polygons_name[32], struct err *err);
+enum err_code files_load_mesh(struct store *store, const uint8_t name[32], struct mesh **out,
+                              struct err *err);
+enum err_code files_load_polygons(struct store *store, const uint8_t name[32],
+                                  struct polygon_set *out, struct err *err);
+/* Removes what no layer of the mirror names. */
+void files_sweep(struct store *store);
+/* Renames a file that is synced, durably. An SQLite code. */
+int files_rename(struct store *store, const char *from, const char *to);
+/* mkdir -p, each new folder's name made durable. False with errno. */
+bool files_make_directory(const char *path);
+
+/* ---- store_checkpoint.c ---------------------------------------------------------------------- */
+
+enum err_code checkpointer_start(struct store *store, struct err *err);
+void checkpointer_stop(struct store *store);
+/* After a commit. */
+void checkpointer_tell(struct store *store);
+/* Before a transaction: ERR_BUSY when the WAL is at its limit. */
+enum err_code checkpointer_make_room(struct store *store, struct err *err);
+
+/* ---- store_tiles.c --------------------------------------------------------------------------- */
+
+/*
+ * A layer's heightfield from its tiles, with the samples of the log that are not in them. A tile
+ * that is missing or damaged is ERR_DAMAGED and named.
+ */
+struct tile_readers;
+struct tile_readers *tile_readers_open(struct store *store, struct err *err);
+void tile_readers_close(struct tile_readers *readers);
+struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
+                               const struct mirror_layer *layer, enum triangulation triangulation,
+                               struct err *err);
+
+#endif

@@ -1,0 +1,352 @@
+/*
+ * Everything in the store, verified, to a sink.
+ *
+ * Problem: damage must be found at the start, named, and kept from being served, yet one bad tile
+ * must not take the rest of the world away. Approach, in this order:
+ *
+ * 1. SQLite's integrity_check of the small tables: their pages and indexes. The one of tiles would
+ *    take longer than the load; what it would find there, a missing or wrong row, is found below.
+ * 2. The small tables into the mirror, each row by its checksum, rows counted (store_mirror.c).
+ * 3. The log, row by row: checksums, no gap within a locale, from log_first to log_last.
+ * 4. Each locale: all its layers are loaded before the sink sees any of it. One that has damage is
+ *    told as damage alone.
+ * 5. The log's rows of sound locales.
+ *
+ * A damaged locale stays marked in the mirror: its samples are not let go of (store_materialise),
+ * and no file is removed while there is damage, since the row that names it may be the damaged one.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct load {
+    struct store *store;
+    const struct store_sink *sink;
+    struct tile_readers *readers;
+    struct err *err;
+    uint64_t damages;
+    uint64_t *log_next; /* of each locale: the next revision of its log */
+};
+
+static void tell(void *context, const char *locale, const char *message)
+{
+    struct load *load = context;
+    struct mirror_locale *of = mirror_locale(&load->store->mirror, locale);
+
+    if (of)
+        of->is_damaged = true;
+    load->damages++;
+    load->sink->damage(load->sink->context, locale, message);
+}
+
+/* ---- the small tables ----------------------------------------------------------------------- */
+
+static enum err_code check_table(struct load *load, const char *table)
+{
+    char sql[64], message[256];
+    sqlite3_stmt *row = NULL;
+    int rc;
+
+    snprintf(sql, sizeof sql, "PRAGMA integrity_check(%s)", table);
+    rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        const char *said;
+
+        rc = sqlite3_step(row);
+        said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+        if (!said || strcmp(said, "ok") == 0)
+            continue;
+        snprintf(message, sizeof message, "table %s: %.200s", table, said);
+        tell(load, "", message);
+    }
+    sqlite3_finalize(row);
+    if (rc == SQLITE_DONE)
+        return ERR_OK;
+    return store_sqlite_error(load->store, load->store->db, rc, false,
+                              "its integrity cannot be checked", load->err);
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+/*
+ * One row; false: it cannot be trusted. The samples of a row are checked when they are applied;
+ * that they are there if they must be is checked here.
+ */
+static void check_row(struct load *load, sqlite3_stmt *row)
+{
+    struct mirror *mirror = &load->store->mirror;
+    struct store_edit edit;
+    bool is_good = edit_row_read(row, &edit);
+    struct mirror_locale *locale = mirror_locale(mirror, edit.locale);
+    bool has_codec = sqlite3_column_type(row, EDIT_COLUMN_COUNT) != SQLITE_NULL;
+    uint64_t *next = locale ? &load->log_next[locale - mirror->locales] : NULL;
+    char message[224];
+
+    if (is_good && next && edit.revision == *next &&
+        (sqlite3_column_int(row, EDIT_COLUMN_HAS_SAMPLES) || !has_codec) &&
+        (has_codec || sqlite3_column_int(row, EDIT_COLUMN_COUNT + 1) == 1)) {
+        ++*next;
+        return;
+    }
+    snprintf(message, sizeof message, "locale %s, revision %llu: the log's row %llu is %s",
+             edit.locale, (unsigned long long)edit.revision, (unsigned long long)edit.sequence,
+             !is_good                 ? "damaged (checksum)"
+             : !next                  ? "of a locale that is not there"
+             : edit.revision != *next ? "not the next revision"
+                                      : "damaged (samples)");
+    if (next && edit.revision >= *next)
+        *next = edit.revision + 1; /* told once, not for each row behind */
+    tell(load, locale ? edit.locale : "", message);
+}
+
+static enum err_code check_log(struct load *load)
+{
+    static const char sql[] = "SELECT " EDIT_COLUMNS ", codec, "
+                              "iif(codec IS NULL, data_crc = row_crc(sequence, codec, data), 0) "
+                              "FROM edit ORDER BY sequence";
+    struct mirror *mirror = &load->store->mirror;
+    sqlite3_stmt *row = NULL;
+    char message[224];
+    int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
+
+    for (size_t i = 0; i < mirror->locale_count; i++)
+        load->log_next[i] = mirror->locales[i].log_first;
+    if (rc == SQLITE_OK)
+        while ((rc = sqlite3_step(row)) == SQLITE_ROW)
+            check_row(load, row);
+    if (rc != SQLITE_DONE) {
+        snprintf(message, sizeof message, "table edit cannot be read to its end: %.120s",
+                 sqlite3_errmsg(load->store->db));
+        tell(load, "", message);
+    }
+    sqlite3_finalize(row);
+    for (size_t i = 0; i < mirror->locale_count; i++) {
+        const struct mirror_locale *locale = &mirror->locales[i];
+
+        if (locale->is_damaged ||
+            (load->log_next[i] == locale->log_last + 1 &&
+             (locale->log_last == 0 || locale->log_last == locale->row.revision)))
+            continue;
+        snprintf(message, sizeof message, "locale %s: it is at revision %llu, its log ends at %llu",
+                 locale->row.id, (unsigned long long)locale->row.revision,
+                 (unsigned long long)load->log_next[i] - 1);
+        tell(load, locale->row.id, message);
+    }
+    return (rc & 0xff) == SQLITE_NOMEM
+               ? err_set(load->err, ERR_NO_MEMORY, "no memory to read the log")
+               : ERR_OK;
+}
+
+/* Tiles that belong to no layer. */
+static enum err_code check_tile_owners(struct load *load)
+{
+    static const char sql[] =
+        "WITH RECURSIVE owner(locale, layer) AS ("
+        " SELECT * FROM (SELECT locale, layer FROM tile ORDER BY locale, layer LIMIT 1)"
+        " UNION ALL SELECT"
+        "  (SELECT t.locale FROM tile t WHERE (t.locale, t.layer) > (owner.locale, owner.layer)"
+        "   ORDER BY t.locale, t.layer LIMIT 1),"
+        "  (SELECT t.layer FROM tile t WHERE (t.locale, t.layer) > (owner.locale, owner.layer)"
+        "   ORDER BY t.locale, t.layer LIMIT 1)"
+        " FROM owner WHERE owner.locale IS NOT NULL)"
+        "SELECT locale, layer FROM owner WHERE locale IS NOT NULL";
+    struct mirror *mirror = &load->store->mirror;
+    sqlite3_stmt *row = NULL;
+    char message[256];
+    int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        const char *locale, *id;
+        const struct mirror_layer *layer;
+
+        rc = sqlite3_step(row);
+        if (rc != SQLITE_ROW)
+            break;
+        locale = (const char *)sqlite3_column_text(row, 0);
+        id = (const char *)sqlite3_column_text(row, 1);
+        layer = mirror_layer(mirror, locale ? locale : "", id ? id : "");
+        if (layer && layer->kind == STORE_HEIGHTFIELD)
+            continue;
+        snprintf(message, sizeof message,
+                 "locale %.64s: there are tiles of layer %.64s, which is "
+                 "not there",
+                 locale ? locale : "?", id ? id : "?");
+        tell(load, mirror_locale(mirror, locale ? locale : "") ? locale : "", message);
+    }
+    if (rc != SQLITE_DONE && (rc & 0xff) != SQLITE_NOMEM) {
+        snprintf(message, sizeof message, "table tile cannot be listed: %.120s",
+                 sqlite3_errmsg(load->store->db));
+        tell(load, "", message);
+    }
+    sqlite3_finalize(row);
+    return (rc & 0xff) == SQLITE_NOMEM
+               ? err_set(load->err, ERR_NO_MEMORY, "no memory to list tiles")
+               : ERR_OK;
+}
+
+/* ---- locales -------------------------------------------------------------------------------- */
+
+static void free_layer(struct store_loaded_layer *layer)
+{
+    heightfield_unref(layer->field);
+    if (layer->mesh)
+        mesh_unref(layer->mesh);
+    polygon_set_free(&layer->polygons);
+}
+
+static enum err_code load_layer(struct load *load, const struct mirror_locale *locale,
+                                const struct mirror_layer *from, struct store_loaded_layer *out,
+                                struct err *err)
+{
+    struct err said;
+
+    memset(out, 0, sizeof *out);
+    memcpy(out->locale, from->locale, sizeof out->locale);
+    memcpy(out->id, from->id, sizeof out->id);
+    out->kind = from->kind;
+    out->role = from->role;
+    memcpy(out->gravity, from->gravity, sizeof out->gravity);
+    if (from->kind == STORE_HEIGHTFIELD) {
+        out->field = tiles_load(load->store, load->readers, from, locale->row.triangulation, err);
+        return out->field ? ERR_OK : err->code;
+    }
+    if (files_load_mesh(load->store, from->mesh, &out->mesh, &said) ||
+        files_load_polygons(load->store, from->polygons, &out->polygons, &said))
+        return err_set(err, said.code, "locale %s, layer %s: %.180s", from->locale, from->id,
+                       said.msg);
+    return ERR_OK;
+}
+
+/* All layers of a locale; *count of them are made, also on an error. */
+static enum err_code load_layers(struct load *load, const struct mirror_locale *locale,
+                                 struct store_loaded_layer *layers, size_t *count, struct err *err)
+{
+    const struct mirror *mirror = &load->store->mirror;
+
+    for (size_t i = 0; i < mirror->layer_count; i++)
+        if (strcmp(mirror->layers[i].locale, locale->row.id) == 0 &&
+            load_layer(load, locale, &mirror->layers[i], &layers[(*count)++], err))
+            return err->code;
+    return ERR_OK;
+}
+
+static bool give_locale(struct load *load, const struct mirror_locale *locale,
+                        struct store_loaded_layer *layers, size_t count)
+{
+    const struct store_sink *sink = load->sink;
+
+    if (!sink->locale(sink->context, &locale->row, load->err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        bool goes_on = sink->layer(sink->context, &layers[i], load->err);
+
+        memset(&layers[i], 0, sizeof layers[i]); /* it was taken */
+        if (!goes_on)
+            return false;
+    }
+    return true;
+}
+
+static enum err_code load_locale(struct load *load, struct mirror_locale *locale)
+{
+    struct store_loaded_layer *layers = NULL;
+    size_t count = 0;
+    struct err err;
+
+    if (locale->is_damaged)
+        return ERR_OK;
+    layers = calloc(locale->layers ? locale->layers : 1, sizeof *layers);
+    if (!layers)
+        return err_set(load->err, ERR_NO_MEMORY, "no memory to load a locale");
+    if (load_layers(load, locale, layers, &count, &err)) {
+        if (err.code == ERR_NO_MEMORY)
+            *load->err = err;
+        else
+            tell(load, locale->row.id, err.msg);
+    } else if (!give_locale(load, locale, layers, count) && !load->err->code) {
+        err_set(load->err, ERR_INTERNAL, "the load was ended");
+    }
+    for (size_t i = 0; i < count; i++)
+        free_layer(&layers[i]);
+    free(layers);
+    return load->err->code;
+}
+
+static enum err_code give_log(struct load *load)
+{
+    struct mirror *mirror = &load->store->mirror;
+    const struct store_sink *sink = load->sink;
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(
+        load->store->db, "SELECT " EDIT_COLUMNS " FROM edit ORDER BY sequence", -1, &row, NULL);
+
+    if (rc == SQLITE_OK)
+        while (!load->err->code && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+            struct store_edit edit;
+            const struct mirror_locale *locale;
+
+            if (!edit_row_read(row, &edit))
+                continue; /* told by check_log */
+            locale = mirror_locale(mirror, edit.locale);
+            if (!locale || locale->is_damaged)
+                continue;
+            if (!sink->edit(sink->context, &edit, load->err) && !load->err->code)
+                err_set(load->err, ERR_INTERNAL, "the load was ended");
+        }
+    if (rc == SQLITE_NOMEM && !load->err->code)
+        err_set(load->err, ERR_NO_MEMORY, "no memory to read the log");
+    sqlite3_finalize(row);
+    return load->err->code;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static enum err_code load_all(struct load *load)
+{
+    static const char *const small[] = {"store", "locale", "layer", "edit", "model"};
+    struct mirror *mirror = &load->store->mirror;
+
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        if (check_table(load, small[i]))
+            return load->err->code;
+    if (mirror_load(load->store, tell, load, load->err))
+        return load->err->code;
+    load->log_next = calloc(mirror->locale_count + 1, sizeof *load->log_next);
+    if (!load->log_next)
+        return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
+    if (check_log(load) || check_tile_owners(load))
+        return load->err->code;
+    load->readers = tile_readers_open(load->store, load->err);
+    if (!load->readers)
+        return load->err->code;
+    for (size_t i = 0; i < mirror->locale_count; i++)
+        if (load_locale(load, &mirror->locales[i]))
+            return load->err->code;
+    return give_log(load);
+}
+
+enum err_code store_load(struct store *store, const struct store_sink *sink, struct err *err)
+{
+    struct load load = {.store = store, .sink = sink, .err = err};
+
+    CHECK(!store->is_in_transaction);
+    *err = (struct err){0};
+    if (store->is_read_only) /* somebody else may write: one state for all that is read */
+        sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
+    load_all(&load);
+    tile_readers_close(load.readers);
+    free(load.log_next);
+    if (store->is_read_only)
+        sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    if (!err->code && load.damages == 0 && !store->is_read_only)
+        files_sweep(store);
+    pthread_mutex_lock(&store->stats_mutex);
+    store->stats.behind_tiles = store->mirror.behind_tiles;
+    store->stats.behind_bytes = store->mirror.pending_bytes;
+    pthread_mutex_unlock(&store->stats_mutex);
+    return err->code;
+}

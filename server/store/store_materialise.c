@@ -1,0 +1,112 @@
+/*
+ * Tiles behind the log.
+ *
+ * Problem: an edit must be durable at the cost of its own samples, not of the tiles that it
+ * touches (264 KB each). Approach: the log's row is the edit; from time to time the tiles that were
+ * touched are written once, whatever number of edits touched them, and in the same transaction the
+ * samples leave the log. So at each commit tiles and logged samples together are the field, and a
+ * load applies what is still logged; applying samples that a tile has already changes nothing.
+ *
+ * Rows stay in the log without their samples, for diffs and repeats, up to log_rows_max a locale.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+static bool is_behind(const struct mirror_layer *layer, size_t tile)
+{
+    return layer->behind[tile / 64] >> tile % 64 & 1;
+}
+
+static enum err_code write_behind(struct store *store, struct mirror_layer *layer,
+                                  const struct heightfield *field, uint64_t revision,
+                                  struct err *err)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
+    const struct heightfield_spec *spec = heightfield_spec(field);
+
+    CHECK(spec->cols == layer->spec.cols && spec->rows == layer->spec.rows);
+    for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < layout.tile_cols; tx++)
+            if (is_behind(layer, (size_t)ty * layout.tile_cols + tx) &&
+                store_write_tile(store, layer, field, revision, tx, ty, err))
+                return err->code;
+    mirror_clear_behind(&store->mirror, layer);
+    return ERR_OK;
+}
+
+static bool is_whole(const void *context, const struct mirror_pending *row)
+{
+    struct store *store = (struct store *)(uintptr_t)context; /* to look up only */
+    const struct mirror_locale *locale = mirror_locale(&store->mirror, row->locale);
+
+    return !locale || !locale->is_damaged;
+}
+
+static enum err_code trim(struct store *store, struct mirror_locale *locale, struct err *err)
+{
+    sqlite3_stmt *run;
+
+    if (locale->log_first > locale->log_last ||
+        locale->log_last - locale->log_first < store->log_rows_max)
+        return ERR_OK;
+    locale->log_first = locale->log_last - store->log_rows_max + 1;
+    run = store_statement(store, "DELETE FROM edit WHERE locale = ?1 AND rev < ?2", err);
+    if (!run)
+        return err->code;
+    sqlite3_bind_text(run, 1, locale->row.id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(run, 2, (int64_t)locale->log_first);
+    if (store_run(store, run, "cannot shorten the log", err))
+        return err->code;
+    return mirror_write_locale(store, locale, err);
+}
+
+static enum err_code write_all(struct store *store, store_field_of field_of, void *context,
+                               struct err *err)
+{
+    struct mirror *mirror = &store->mirror;
+
+    for (size_t i = 0; i < mirror->layer_count; i++) {
+        struct mirror_layer *layer = &mirror->layers[i];
+        const struct mirror_locale *locale = mirror_locale(mirror, layer->locale);
+        const struct heightfield *field;
+
+        if (!layer->behind || locale->is_damaged)
+            continue;
+        field = field_of(context, layer->locale, layer->id);
+        if (!field)
+            mirror_clear_behind(mirror, layer);
+        else if (write_behind(store, layer, field, locale->row.revision, err))
+            return err->code;
+    }
+    if (store_let_go(store, is_whole, store, err))
+        return err->code;
+    for (size_t i = 0; i < mirror->locale_count; i++) {
+        struct mirror_locale *locale = &mirror->locales[i];
+
+        if (locale->is_damaged)
+            continue;
+        if (locale->applied_rev != locale->row.revision) {
+            locale->applied_rev = locale->row.revision;
+            if (mirror_write_locale(store, locale, err))
+                return err->code;
+        }
+        if (trim(store, locale, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code store_materialise(struct store *store, store_field_of field_of, void *context,
+                                struct err *err)
+{
+    if (store_begin(store, err))
+        return err->code;
+    if (write_all(store, field_of, context, err)) {
+        store_rollback(store);
+        return err->code;
+    }
+    return store_commit(store, err);
+}

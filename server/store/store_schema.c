@@ -1,0 +1,355 @@
+/*
+ * The database file: how it is made, known again and migrated; the checksum of a row.
+ *
+ * Making: a new database is made whole under another name and renamed when it is on the disk. So
+ * kota.db either is not there or has its tables; an empty file, or one without them, is damage and
+ * not a new world. (SQLite itself takes an empty file for a new database.)
+ *
+ * Knowing: beside user_version, the tables as the file declares them are compared with what the
+ * scripts of schema/ make of an empty database. A flipped bit in a declaration can change what a
+ * value means (an affinity, a key) without a word from SQLite.
+ *
+ * Migration: user_version is the number of the last script that ran; each later one runs in a
+ * transaction of its own.
+ *
+ * Checksums: SQLite has none of its own for what is in the database file. Each row carries the
+ * CRC-32 of its values, computed by the SQL function row_crc, where it is written and where it is
+ * read, so that no column can be forgotten on one side only.
+ */
+#include "store/store_data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#ifndef KOTA_STORE_SCHEMA
+#error "the build defines KOTA_STORE_SCHEMA, the folder of the scripts to embed"
+#endif
+
+extern const char store_schema_001[];
+
+__asm__(".pushsection .rodata\n"
+        ".global store_schema_001\n"
+        "store_schema_001:\n"
+        ".incbin \"" KOTA_STORE_SCHEMA "/001.sql\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+
+enum { APPLICATION_ID = 0x6b6f7461 }; /* "kota" */
+
+static const char *const scripts[] = {store_schema_001};
+enum { SCHEMA_VERSION = sizeof scripts / sizeof *scripts };
+
+/* ---- checksums of rows ---------------------------------------------------------------------- */
+
+static uint32_t crc_head(uint32_t crc, char type, uint64_t length)
+{
+    uint8_t head[9] = {(uint8_t)type};
+
+    memcpy(head + 1, &length, sizeof length);
+    return (uint32_t)crc32_z(crc, head, sizeof head);
+}
+
+uint32_t row_crc_text(uint32_t crc, const char *text)
+{
+    size_t length = strlen(text);
+
+    return (uint32_t)crc32_z(crc_head(crc, 't', length), (const Bytef *)text, length);
+}
+
+uint32_t row_crc_integer(uint32_t crc, int64_t value)
+{
+    return crc_head(crc, 'i', (uint64_t)value);
+}
+
+uint32_t row_crc_blob_head(uint32_t crc, size_t length)
+{
+    return crc_head(crc, 'b', length);
+}
+
+static uint32_t crc_value(uint32_t crc, sqlite3_value *value)
+{
+    uint64_t bits;
+    double real;
+    int type = sqlite3_value_type(value);
+    const void *bytes;
+
+    switch (type) {
+    case SQLITE_INTEGER:
+        return row_crc_integer(crc, sqlite3_value_int64(value));
+    case SQLITE_FLOAT:
+        real = sqlite3_value_double(value);
+        memcpy(&bits, &real, sizeof bits);
+        return crc_head(crc, 'f', bits);
+    case SQLITE_NULL:
+        return crc_head(crc, 'n', 0);
+    default:
+        bytes = type == SQLITE_TEXT ? (const void *)sqlite3_value_text(value)
+                                    : sqlite3_value_blob(value);
+        crc = crc_head(crc, type == SQLITE_TEXT ? 't' : 'b', (uint64_t)sqlite3_value_bytes(value));
+        return bytes ? (uint32_t)crc32_z(crc, bytes, (size_t)sqlite3_value_bytes(value)) : crc;
+    }
+}
+
+static void row_crc(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    uint32_t crc = 0;
+
+    for (int i = 0; i < count; i++)
+        crc = crc_value(crc, values[i]);
+    sqlite3_result_int64(context, crc);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+static int connection_settings(struct store *store, sqlite3 *db, bool is_writer)
+{
+    const char *sql = "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF;";
+    int rc;
+
+    sqlite3_extended_result_codes(db, 1);
+    rc = sqlite3_create_function_v2(db, "row_crc", -1,
+                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                    row_crc, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(db, 2000);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (rc != SQLITE_OK || !is_writer)
+        return rc;
+    /* secure_delete, on by default in Debian, would write each page once more to blank it */
+    rc = sqlite3_exec(db,
+                      "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
+                      "PRAGMA cache_size=-32768; PRAGMA journal_size_limit=16777216;"
+                      "PRAGMA temp_store=MEMORY;",
+                      NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    return sqlite3_exec(db,
+                        store->sync == STORE_SYNC_FULL ? "PRAGMA synchronous=FULL"
+                                                       : "PRAGMA synchronous=NORMAL",
+                        NULL, NULL, NULL);
+}
+
+int store_connect(struct store *store, const char *path, bool is_writer, sqlite3 **out)
+{
+    const char *vfs = store->vfs_name[0] ? store->vfs_name : NULL;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc;
+
+    *out = NULL;
+    if (store->is_immutable) {
+        char *uri = sqlite3_mprintf("file:%s?immutable=1", path);
+
+        if (!uri)
+            return SQLITE_NOMEM;
+        rc = sqlite3_open_v2(uri, out, flags | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, vfs);
+        sqlite3_free(uri);
+    } else {
+        flags |= store->is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+        rc = sqlite3_open_v2(path, out, flags, vfs);
+    }
+    if (rc == SQLITE_OK)
+        rc = connection_settings(store, *out, is_writer);
+    return rc;
+}
+
+/* ---- making one ----------------------------------------------------------------------------- */
+
+static int run_script(sqlite3 *db, unsigned version)
+{
+    char pragma[64];
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, scripts[version - 1], NULL, NULL, NULL);
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%u", version);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, pragma, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+static int fill_new(sqlite3 *db)
+{
+    char pragmas[160];
+    int rc;
+
+    snprintf(pragmas, sizeof pragmas,
+             "PRAGMA page_size=%d; PRAGMA auto_vacuum=NONE; PRAGMA encoding='UTF-8';"
+             "PRAGMA application_id=%d; PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL;",
+             STORE_PAGE_BYTES, APPLICATION_ID);
+    rc = sqlite3_exec(db, pragmas, NULL, NULL, NULL);
+    for (unsigned version = 1; rc == SQLITE_OK && version <= SCHEMA_VERSION; version++)
+        rc = run_script(db, version);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, "INSERT INTO store VALUES (1, 0, 0, row_crc(1, 0, 0))", NULL, NULL,
+                          NULL);
+    return rc == SQLITE_OK
+               ? sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL)
+               : rc;
+}
+
+/* Makes kota.db whole under another name, then gives it its own. */
+static enum err_code make_database(struct store *store, struct err *err)
+{
+    static const char *const remains[] = {"", "-wal", "-shm", "-journal"};
+    char path[sizeof store->path + 16], name[sizeof path + 16];
+    sqlite3 *db = NULL;
+    int rc;
+
+    snprintf(path, sizeof path, "%s.new", store->path);
+    for (size_t i = 0; i < sizeof remains / sizeof *remains; i++) {
+        snprintf(name, sizeof name, "%s%s", path, remains[i]);
+        unlink(name);
+    }
+    rc = sqlite3_open_v2(path, &db,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE,
+                         store->vfs_name[0] ? store->vfs_name : NULL);
+    if (rc == SQLITE_OK)
+        rc = connection_settings(store, db, true);
+    if (rc == SQLITE_OK)
+        rc = fill_new(db);
+    if (rc != SQLITE_OK) {
+        store_sqlite_error(store, db, rc, true, "cannot make a database", err);
+        sqlite3_close(db);
+        return err->code;
+    }
+    sqlite3_close(db);
+    rc = files_rename(store, path, store->path);
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, NULL, rc, true, "cannot name the new database", err);
+    return ERR_OK;
+}
+
+/* ---- knowing one again ---------------------------------------------------------------------- */
+
+static int pragma_integer(sqlite3 *db, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *row;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(row);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
+    sqlite3_finalize(row);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+/* All declarations: their checksum. */
+static int declarations(sqlite3 *db, int64_t *crc)
+{
+    return pragma_integer(db,
+                          "SELECT row_crc(group_concat(line)) FROM (SELECT type || name || "
+                          "tbl_name || coalesce(sql, '') AS line FROM sqlite_schema "
+                          "ORDER BY type, name)",
+                          crc);
+}
+
+/* What the scripts make of nothing. */
+static int declarations_wanted(struct store *store, int64_t *crc)
+{
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = connection_settings(store, db, false);
+    for (unsigned version = 1; rc == SQLITE_OK && version <= SCHEMA_VERSION; version++)
+        rc = run_script(db, version);
+    if (rc == SQLITE_OK)
+        rc = declarations(db, crc);
+    sqlite3_close(db);
+    return rc;
+}
+
+static enum err_code check_declarations(struct store *store, struct err *err)
+{
+    int64_t got, want, application, page_bytes;
+    int rc = declarations(store->db, &got);
+
+    if (rc == SQLITE_OK)
+        rc = pragma_integer(store->db, "PRAGMA application_id", &application);
+    if (rc == SQLITE_OK)
+        rc = pragma_integer(store->db, "PRAGMA page_size", &page_bytes);
+    if (rc == SQLITE_OK)
+        rc = declarations_wanted(store, &want);
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, store->db, rc, false, "its tables cannot be read", err);
+    if (got != want || application != APPLICATION_ID || page_bytes != STORE_PAGE_BYTES)
+        return err_set(err, ERR_DAMAGED, "%.200s: its tables are not those of a kota database",
+                       store->path);
+    return ERR_OK;
+}
+
+static enum err_code migrate(struct store *store, struct err *err)
+{
+    int64_t version;
+    int rc = pragma_integer(store->db, "PRAGMA user_version", &version);
+
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, store->db, rc, false, "cannot be read", err);
+    if (version > SCHEMA_VERSION)
+        return err_set(err, ERR_BAD_INPUT,
+                       "%.200s has schema version %lld, this program knows versions up to %d",
+                       store->path, (long long)version, (int)SCHEMA_VERSION);
+    if (version < 1)
+        return err_set(err, ERR_DAMAGED, "%.200s: schema version %lld: no kota database",
+                       store->path, (long long)version);
+    if (version < SCHEMA_VERSION && store->is_read_only)
+        return err_set(err, ERR_BAD_INPUT,
+                       "%.200s has schema version %lld and is to be opened for writing first",
+                       store->path, (long long)version);
+    while (version < SCHEMA_VERSION) {
+        rc = run_script(store->db, (unsigned)++version);
+        if (rc != SQLITE_OK)
+            return store_sqlite_error(store, store->db, rc, true, "cannot be migrated", err);
+    }
+    return ERR_OK;
+}
+
+static enum err_code set_wal(struct store *store, struct err *err)
+{
+    sqlite3_stmt *row;
+    int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode=WAL", -1, &row, NULL);
+    bool is_wal = false;
+
+    if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        is_wal = strcmp((const char *)sqlite3_column_text(row, 0), "wal") == 0;
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(row);
+    if (rc == SQLITE_OK && !is_wal)
+        rc = SQLITE_CANTOPEN;
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, store->db, rc, false, "cannot use a WAL", err);
+    return ERR_OK;
+}
+
+enum err_code store_open_database(struct store *store, struct err *err)
+{
+    int rc;
+
+    if (access(store->path, F_OK) != 0) {
+        if (errno != ENOENT || store->is_read_only)
+            return err_set(err, ERR_BAD_INPUT, "%.200s: %s", store->path, strerror(errno));
+        if (make_database(store, err))
+            return err->code;
+    }
+    if (store->is_read_only) {
+        char wal[sizeof store->path + 8];
+
+        snprintf(wal, sizeof wal, "%s-wal", store->path);
+        store->is_immutable = access(wal, F_OK) != 0;
+    }
+    rc = store_connect(store, store->path, !store->is_read_only, &store->db);
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, store->db, rc, false, "cannot be opened", err);
+    if (migrate(store, err) || check_declarations(store, err))
+        return err->code;
+    return store->is_read_only ? ERR_OK : set_wal(store, err);
+}

@@ -1,0 +1,406 @@
+/*
+ * A layer's heightfield from its tiles, fast.
+ *
+ * Problem: a world of gigabytes is to be served soon after a start, so tiles should come in at a
+ * good part of the speed of memory, yet each byte is to be verified. Approach: the rows' places are
+ * listed first (without their data, which lies on overflow pages); then threads, each with a
+ * connection of its own, read a tile's blob straight into the samples of the tile that is built,
+ * checksum it there, lay the log's samples over it, and build its pyramid while all is in the
+ * cache.
+ *
+ * The connections read by mmap_size: SQLite then copies out of the page cache without a page cache
+ * of its own between. A read-only store is read on its one connection, in its one transaction, for
+ * somebody else may write meanwhile.
+ *
+ * Samples of the log are verified before they are laid over a tile; the tile's own checksum is
+ * over what was stored. Aprons are compared when all tiles are there (the builder's finish).
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { TILE_SIDE = 257 };
+
+struct reader {
+    sqlite3 *db;
+    sqlite3_blob *blob;
+    float *packed; /* a tile at the field's edge */
+};
+
+struct tile_readers {
+    unsigned count;
+    bool is_borrowed; /* the store's own connection */
+    struct reader readers[];
+};
+
+struct tile_row {
+    int64_t number, revision;
+    uint32_t crc;
+    int codec, bytes;
+    bool is_there;
+};
+
+struct overlay {
+    struct sample_rect rect;
+    float *heights_m;
+};
+
+/* A load under way. What is behind the atomic is constant while threads run. */
+struct tiles {
+    struct store *store;
+    const struct mirror_layer *layer;
+    struct heightfield_spec spec;
+    struct heightfield_tile_layout layout;
+    struct heightfield_builder *builder;
+    struct tile_row *rows;
+    struct overlay *overlays;
+    size_t overlay_count;
+    atomic_size_t next;
+    atomic_bool has_failed;
+};
+
+struct worker {
+    struct tiles *tiles;
+    struct reader *reader;
+    pthread_t thread;
+    struct err err;
+};
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+void tile_readers_close(struct tile_readers *readers)
+{
+    if (!readers)
+        return;
+    for (unsigned i = 0; i < readers->count; i++) {
+        sqlite3_blob_close(readers->readers[i].blob);
+        free(readers->readers[i].packed);
+        if (!readers->is_borrowed)
+            sqlite3_close(readers->readers[i].db);
+    }
+    free(readers);
+}
+
+static bool reader_open(struct store *store, struct reader *reader, bool is_borrowed,
+                        struct err *err)
+{
+    char pragma[64];
+    int rc;
+
+    reader->packed = malloc(TILE_SIDE * TILE_SIDE * sizeof *reader->packed);
+    if (!reader->packed) {
+        err_set(err, ERR_NO_MEMORY, "no memory to read tiles");
+        return false;
+    }
+    if (is_borrowed) {
+        reader->db = store->db;
+        return true;
+    }
+    rc = store_connect(store, store->path, false, &reader->db);
+    snprintf(pragma, sizeof pragma, "PRAGMA mmap_size=%lld", 1LL << 40);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(reader->db, pragma, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        store_sqlite_error(store, reader->db, rc, false, "cannot be opened", err);
+    return rc == SQLITE_OK;
+}
+
+struct tile_readers *tile_readers_open(struct store *store, struct err *err)
+{
+    bool is_borrowed = store->is_read_only && !store->is_immutable;
+    unsigned count = is_borrowed ? 1 : store->threads;
+    struct tile_readers *readers = calloc(1, sizeof *readers + count * sizeof *readers->readers);
+
+    if (!readers) {
+        err_set(err, ERR_NO_MEMORY, "no memory to read tiles");
+        return NULL;
+    }
+    readers->is_borrowed = is_borrowed;
+    for (; readers->count < count; readers->count++)
+        if (!reader_open(store, &readers->readers[readers->count], is_borrowed, err)) {
+            readers->count++;
+            tile_readers_close(readers);
+            return NULL;
+        }
+    return readers;
+}
+
+/* ---- what there is -------------------------------------------------------------------------- */
+
+static enum err_code damaged_tile(const struct tiles *t, uint32_t tx, uint32_t ty, const char *what,
+                                  struct err *err)
+{
+    return err_set(err, ERR_DAMAGED, "locale %s, layer %s, tile (%u, %u): %.120s", t->layer->locale,
+                   t->layer->id, tx, ty, what);
+}
+
+static enum err_code take_row(struct tiles *t, sqlite3_stmt *row, struct err *err)
+{
+    int64_t ty = sqlite3_column_int64(row, 1), tx = sqlite3_column_int64(row, 2);
+    struct tile_row *to;
+
+    if (tx < 0 || ty < 0 || tx >= t->layout.tile_cols || ty >= t->layout.tile_rows)
+        return damaged_tile(t, (uint32_t)tx, (uint32_t)ty, "the layer has no such tile", err);
+    to = &t->rows[(size_t)ty * t->layout.tile_cols + (size_t)tx];
+    if (to->is_there)
+        return damaged_tile(t, (uint32_t)tx, (uint32_t)ty, "it is there twice", err);
+    *to = (struct tile_row){.number = sqlite3_column_int64(row, 0),
+                            .revision = sqlite3_column_int64(row, 3),
+                            .codec = sqlite3_column_int(row, 4),
+                            .crc = (uint32_t)sqlite3_column_int64(row, 5),
+                            .bytes = sqlite3_column_int(row, 6),
+                            .is_there = true};
+    return ERR_OK;
+}
+
+static enum err_code list_rows(struct tiles *t, struct err *err)
+{
+    static const char sql[] = "SELECT number, ty, tx, rev, codec, crc, length(data) FROM tile "
+                              "WHERE locale = ?1 AND layer = ?2";
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(t->store->db, sql, -1, &row, NULL);
+
+    *err = (struct err){0};
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, t->layer->locale, -1, SQLITE_STATIC);
+        sqlite3_bind_text(row, 2, t->layer->id, -1, SQLITE_STATIC);
+        while ((rc = sqlite3_step(row)) == SQLITE_ROW && take_row(t, row, err) == ERR_OK)
+            ;
+    }
+    if (!err->code && rc != SQLITE_DONE)
+        store_sqlite_error(t->store, t->store->db, rc, false, "tiles cannot be listed", err);
+    sqlite3_finalize(row);
+    if (err->code)
+        return err->code;
+    for (uint32_t ty = 0; ty < t->layout.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < t->layout.tile_cols; tx++)
+            if (!t->rows[(size_t)ty * t->layout.tile_cols + tx].is_there)
+                return damaged_tile(t, tx, ty, "it is missing", err);
+    return ERR_OK;
+}
+
+/* One row's samples out of the log. */
+static enum err_code read_overlay(struct tiles *t, sqlite3_stmt *row,
+                                  const struct mirror_pending *pending, struct overlay *out,
+                                  struct err *err)
+{
+    size_t bytes = (size_t)pending->rect.cols * pending->rect.rows * sizeof(float);
+    int rc;
+
+    sqlite3_reset(row);
+    sqlite3_bind_int64(row, 1, (int64_t)pending->sequence);
+    rc = sqlite3_step(row);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_sqlite_error(t->store, t->store->db, rc, false, "the log cannot be read", err);
+    out->rect = pending->rect;
+    out->heights_m = malloc(bytes);
+    if (!out->heights_m)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
+    if (rc != SQLITE_ROW || sqlite3_column_int(row, 0) != 1 ||
+        !column_bytes(row, 1, out->heights_m, bytes))
+        return err_set(err, ERR_DAMAGED,
+                       "locale %s, layer %s: the log's samples of revision %llu are damaged "
+                       "(checksum)",
+                       pending->locale, pending->layer, (unsigned long long)pending->revision);
+    return ERR_OK;
+}
+
+static enum err_code read_overlays(struct tiles *t, struct err *err)
+{
+    static const char sql[] = "SELECT codec = 0 AND data_crc = row_crc(sequence, codec, data), "
+                              "data FROM edit WHERE sequence = ?1";
+    const struct mirror *mirror = &t->store->mirror;
+    sqlite3_stmt *row = NULL;
+    int rc;
+
+    if (!t->layer->behind)
+        return ERR_OK;
+    t->overlays = calloc(mirror->pending_count, sizeof *t->overlays);
+    if (!t->overlays)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
+    rc = sqlite3_prepare_v2(t->store->db, sql, -1, &row, NULL);
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(t->store, t->store->db, rc, false, "the log cannot be read", err);
+    *err = (struct err){0};
+    for (size_t i = 0; i < mirror->pending_count && !err->code; i++) {
+        const struct mirror_pending *pending = &mirror->pending[i];
+
+        if (strcmp(pending->locale, t->layer->locale) == 0 &&
+            strcmp(pending->layer, t->layer->id) == 0)
+            read_overlay(t, row, pending, &t->overlays[t->overlay_count++], err);
+    }
+    sqlite3_finalize(row);
+    return err->code;
+}
+
+/* ---- one tile ------------------------------------------------------------------------------- */
+
+/* The part of a rectangle that the tile has. */
+static void lay_over(const struct overlay *o, uint32_t tx, uint32_t ty, uint32_t cols,
+                     uint32_t rows, float *samples_m)
+{
+    uint32_t left = tx * 256, bottom = ty * 256;
+    uint32_t c0 = o->rect.column > left ? o->rect.column : left;
+    uint32_t r0 = o->rect.row > bottom ? o->rect.row : bottom;
+    uint32_t c1 = o->rect.column + o->rect.cols, r1 = o->rect.row + o->rect.rows;
+
+    if (c1 > left + cols)
+        c1 = left + cols;
+    if (r1 > bottom + rows)
+        r1 = bottom + rows;
+    for (uint32_t row = r0; row < r1 && c0 < c1; row++)
+        memcpy(samples_m + (size_t)(row - bottom) * TILE_SIDE + (c0 - left),
+               o->heights_m + (size_t)(row - o->rect.row) * o->rect.cols + (c0 - o->rect.column),
+               (c1 - c0) * sizeof *samples_m);
+}
+
+static int blob_at(struct reader *reader, int64_t number)
+{
+    return reader->blob
+               ? sqlite3_blob_reopen(reader->blob, number)
+               : sqlite3_blob_open(reader->db, "main", "tile", "data", number, 0, &reader->blob);
+}
+
+static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float *samples_m)
+{
+    const struct tiles *t = w->tiles;
+    const struct tile_row *row = &t->rows[(size_t)ty * t->layout.tile_cols + tx];
+    uint32_t cols, rows, crc = 0;
+    size_t bytes;
+    float *to;
+    int rc;
+
+    heightfield_tile_size(&t->spec, tx, ty, &cols, &rows);
+    bytes = (size_t)cols * rows * sizeof *samples_m;
+    if (row->codec != 0 || row->bytes < 0 || (size_t)row->bytes != bytes)
+        return damaged_tile(t, tx, ty, "its codec or length is not the one that was written",
+                            &w->err);
+    to = cols == TILE_SIDE ? samples_m : w->reader->packed;
+    rc = blob_at(w->reader, row->number);
+    if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(w->reader->blob) != bytes)
+        rc = SQLITE_CORRUPT;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_blob_read(w->reader->blob, to, (int)bytes, 0);
+    if (rc == SQLITE_NOMEM)
+        return err_set(&w->err, ERR_NO_MEMORY, "no memory to read a tile");
+    if (rc != SQLITE_OK)
+        return damaged_tile(t, tx, ty, sqlite3_errstr(rc), &w->err);
+    crc = row_crc_text(row_crc_text(crc, t->layer->locale), t->layer->id);
+    crc = row_crc_integer(row_crc_integer(crc, ty), tx);
+    crc = row_crc_integer(row_crc_integer(crc, row->revision), row->codec);
+    crc = (uint32_t)crc32_z(row_crc_blob_head(crc, bytes), (const Bytef *)to, bytes);
+    if (crc != row->crc)
+        return damaged_tile(t, tx, ty, "its checksum is wrong", &w->err);
+    for (uint32_t r = 0; to != samples_m && r < rows; r++)
+        memcpy(samples_m + (size_t)r * TILE_SIDE, to + (size_t)r * cols, cols * sizeof *to);
+    for (size_t i = 0; i < t->overlay_count; i++)
+        lay_over(&t->overlays[i], tx, ty, cols, rows, samples_m);
+    return ERR_OK;
+}
+
+static enum err_code build_tile(struct worker *w, size_t index)
+{
+    struct tiles *t = w->tiles;
+    uint32_t tx = (uint32_t)(index % t->layout.tile_cols);
+    uint32_t ty = (uint32_t)(index / t->layout.tile_cols);
+    float *samples_m = heightfield_builder_begin(t->builder, tx, ty, &w->err);
+
+    if (!samples_m || read_tile(w, tx, ty, samples_m) ||
+        heightfield_builder_seal(t->builder, tx, ty, &w->err)) {
+        char said[sizeof w->err.msg];
+
+        snprintf(said, sizeof said, "%s", w->err.msg);
+        if (w->err.code == ERR_BAD_INPUT)
+            damaged_tile(t, tx, ty, said, &w->err);
+        return w->err.code;
+    }
+    return ERR_OK;
+}
+
+static void *work(void *context)
+{
+    struct worker *w = context;
+    struct tiles *t = w->tiles;
+    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows, index;
+
+    while (!atomic_load(&t->has_failed) && (index = atomic_fetch_add(&t->next, 1)) < tiles)
+        if (build_tile(w, index))
+            atomic_store(&t->has_failed, true);
+    return NULL;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static enum err_code read_tiles(struct tiles *t, struct tile_readers *readers, struct err *err)
+{
+    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows;
+    size_t count = tiles < readers->count ? tiles : readers->count, started = 0;
+    struct worker *workers = calloc(count, sizeof *workers);
+
+    if (!workers)
+        return err_set(err, ERR_NO_MEMORY, "no memory to read tiles");
+    for (size_t i = 0; i < count; i++) {
+        workers[i].tiles = t;
+        workers[i].reader = &readers->readers[i];
+    }
+    while (started + 1 < count &&
+           pthread_create(&workers[started + 1].thread, NULL, work, &workers[started + 1]) == 0)
+        started++;
+    work(&workers[0]);
+    for (size_t i = 1; i <= started; i++)
+        pthread_join(workers[i].thread, NULL);
+    *err = (struct err){0};
+    for (size_t i = 0; i < count && !err->code; i++)
+        *err = workers[i].err;
+    free(workers);
+    return err->code;
+}
+
+static struct heightfield *finish(struct tiles *t, struct err *err)
+{
+    struct heightfield *field = heightfield_builder_finish(t->builder, err);
+    char said[sizeof err->msg];
+
+    t->builder = NULL;
+    snprintf(said, sizeof said, "%s", err->msg);
+    if (!field && err->code == ERR_BAD_INPUT)
+        err_set(err, ERR_DAMAGED, "locale %s, layer %s: %.160s", t->layer->locale, t->layer->id,
+                said);
+    return field;
+}
+
+struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
+                               const struct mirror_layer *layer, enum triangulation triangulation,
+                               struct err *err)
+{
+    struct tiles t = {.store = store, .layer = layer, .spec = layer->spec};
+    struct heightfield *field = NULL;
+    char said[sizeof err->msg];
+
+    t.spec.triangulation = triangulation;
+    t.builder = heightfield_builder_create(&t.spec, err);
+    if (!t.builder) {
+        snprintf(said, sizeof said, "%s", err->msg);
+        if (err->code == ERR_BAD_INPUT)
+            err_set(err, ERR_DAMAGED, "locale %s, layer %s: %.160s", layer->locale, layer->id,
+                    said);
+        return NULL;
+    }
+    t.layout = heightfield_tile_layout(&t.spec);
+    t.rows = calloc((size_t)t.layout.tile_cols * t.layout.tile_rows, sizeof *t.rows);
+    if (!t.rows)
+        err_set(err, ERR_NO_MEMORY, "no memory for a list of tiles");
+    else if (!list_rows(&t, err) && !read_overlays(&t, err) && !read_tiles(&t, readers, err))
+        field = finish(&t, err);
+    heightfield_builder_free(t.builder);
+    for (size_t i = 0; i < t.overlay_count; i++)
+        free(t.overlays[i].heights_m);
+    free(t.overlays);
+    free(t.rows);
+    return field;
+}

@@ -1,0 +1,474 @@
+/*
+ * What changes: locales, layers, the log, models.
+ *
+ * Each call writes its rows into the open transaction and keeps the mirror in step. Order within a
+ * transaction is the caller's: samples that are logged before their layer is put anew are let go by
+ * it, samples logged after it are behind it.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+#include "terrain/content_hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_transaction(const struct store *store)
+{
+    CHECK(store->is_in_transaction && !store->has_failed);
+}
+
+static enum err_code no_memory(struct store *store, const char *what, struct err *err)
+{
+    store->has_failed = true;
+    return err_set(err, ERR_NO_MEMORY, "no memory for %s", what);
+}
+
+/* ---- tiles and layers ----------------------------------------------------------------------- */
+
+/* The tile's samples inside the field, without a gap: borrowed, or packed into *packed (malloc). */
+static const float *tile_pack(const struct heightfield *field, uint32_t tx, uint32_t ty,
+                              size_t *bytes, float **packed)
+{
+    const float *samples = heightfield_tile_samples(field, tx, ty);
+    uint32_t cols, rows;
+
+    heightfield_tile_size(heightfield_spec(field), tx, ty, &cols, &rows);
+    *bytes = (size_t)cols * rows * sizeof *samples;
+    *packed = NULL;
+    if (cols == 257)
+        return samples;
+    *packed = malloc(*bytes);
+    for (uint32_t row = 0; *packed && row < rows; row++)
+        memcpy(*packed + (size_t)row * cols, samples + (size_t)row * 257, cols * sizeof *samples);
+    return *packed;
+}
+
+enum err_code store_write_tile(struct store *store, const struct mirror_layer *layer,
+                               const struct heightfield *field, uint64_t revision, uint32_t tx,
+                               uint32_t ty, struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store,
+        "INSERT INTO tile VALUES (NULL, ?1, ?2, ?3, ?4, ?5, 0, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, 0, ?6), ?6) ON CONFLICT (locale, layer, ty, tx) "
+        "DO UPDATE SET rev = excluded.rev, crc = excluded.crc, data = excluded.data",
+        err);
+    enum err_code code;
+    const float *samples;
+    float *packed;
+    size_t bytes;
+
+    if (!write)
+        return err->code;
+    samples = tile_pack(field, tx, ty, &bytes, &packed);
+    if (!samples)
+        return no_memory(store, "a tile", err);
+    sqlite3_bind_text(write, 1, layer->locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 2, layer->id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 3, ty);
+    sqlite3_bind_int64(write, 4, tx);
+    sqlite3_bind_int64(write, 5, (int64_t)revision);
+    sqlite3_bind_blob64(write, 6, samples, bytes, SQLITE_STATIC);
+    code = store_run(store, write, "cannot write a tile", err);
+    sqlite3_clear_bindings(write);
+    free(packed);
+    return code;
+}
+
+static enum err_code run_on_layer(struct store *store, const char *sql, const char *locale,
+                                  const char *layer, const char *what, struct err *err)
+{
+    sqlite3_stmt *run = store_statement(store, sql, err);
+
+    if (!run)
+        return err->code;
+    sqlite3_bind_text(run, 1, locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(run, 2, layer, -1, SQLITE_STATIC);
+    return store_run(store, run, what, err);
+}
+
+#define DELETE_TILES "DELETE FROM tile WHERE locale = ?1 AND layer = ?2"
+#define DELETE_LAYER "DELETE FROM layer WHERE locale = ?1 AND id = ?2"
+
+static bool is_of_layer(const void *context, const struct mirror_pending *row)
+{
+    const struct mirror_layer *layer = context;
+
+    return strcmp(row->locale, layer->locale) == 0 && strcmp(row->layer, layer->id) == 0;
+}
+
+enum err_code store_let_go(struct store *store,
+                           bool (*is_gone)(const void *context, const struct mirror_pending *row),
+                           const void *context, struct err *err)
+{
+    static const char sql[] = "UPDATE edit SET codec = NULL, data = NULL, "
+                              "data_crc = row_crc(?1, NULL, NULL) WHERE sequence = ?1";
+    struct mirror *mirror = &store->mirror;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < mirror->pending_count; i++) {
+        const struct mirror_pending row = mirror->pending[i];
+        sqlite3_stmt *run;
+
+        if (!is_gone(context, &row)) {
+            mirror->pending[kept++] = row;
+            continue;
+        }
+        run = store_statement(store, sql, err);
+        if (!run)
+            return err->code;
+        sqlite3_bind_int64(run, 1, (int64_t)row.sequence);
+        if (store_run(store, run, "cannot let go of logged samples", err))
+            return err->code;
+        mirror->pending_bytes -= (uint64_t)row.rect.cols * row.rect.rows * sizeof(float);
+    }
+    mirror->pending_count = kept;
+    return ERR_OK;
+}
+
+static enum err_code drop_contents(struct store *store, struct mirror_layer *layer, struct err *err)
+{
+    if (store_let_go(store, is_of_layer, layer, err))
+        return err->code;
+    mirror_clear_behind(&store->mirror, layer);
+    return layer->kind == STORE_HEIGHTFIELD ? run_on_layer(store, DELETE_TILES, layer->locale,
+                                                           layer->id, "cannot remove tiles", err)
+                                            : ERR_OK;
+}
+
+static enum err_code write_layer_row(struct store *store, const struct mirror_layer *layer,
+                                     struct err *err)
+{
+    const struct heightfield_spec *spec = &layer->spec;
+    const double grid[4] = {spec->origin_x_m, spec->origin_y_m, spec->spacing_x_m,
+                            spec->spacing_y_m};
+    sqlite3_stmt *write = store_statement(
+        store,
+        "INSERT INTO layer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)) "
+        "ON CONFLICT (locale, id) DO UPDATE SET position = excluded.position, "
+        "kind = excluded.kind, role = excluded.role, cols = excluded.cols, "
+        "rows = excluded.rows, leaf_cells = excluded.leaf_cells, grid = excluded.grid, "
+        "gravity = excluded.gravity, mesh = excluded.mesh, polygons = excluded.polygons, "
+        "crc = excluded.crc",
+        err);
+
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, layer->locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 2, layer->id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 3, layer->position);
+    sqlite3_bind_int(write, 4, (int)layer->kind);
+    sqlite3_bind_int(write, 5, layer->role);
+    if (layer->kind == STORE_HEIGHTFIELD) {
+        sqlite3_bind_int64(write, 6, spec->cols);
+        sqlite3_bind_int64(write, 7, spec->rows);
+        sqlite3_bind_int64(write, 8, spec->leaf_cells);
+        sqlite3_bind_blob(write, 9, grid, sizeof grid, SQLITE_STATIC);
+    } else {
+        sqlite3_bind_blob(write, 10, layer->gravity, sizeof layer->gravity, SQLITE_STATIC);
+        sqlite3_bind_blob(write, 11, layer->mesh, sizeof layer->mesh, SQLITE_STATIC);
+        sqlite3_bind_blob(write, 12, layer->polygons, sizeof layer->polygons, SQLITE_STATIC);
+    }
+    return store_run(store, write, "cannot write a layer", err);
+}
+
+static enum err_code put_tiles(struct store *store, const struct mirror_layer *layer,
+                               const struct heightfield *field, uint64_t revision, struct err *err)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
+
+    for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < layout.tile_cols; tx++)
+            if (store_write_tile(store, layer, field, revision, tx, ty, err))
+                return err->code;
+    return ERR_OK;
+}
+
+/* The layer's place in the mirror, emptied of what it held. */
+static struct mirror_layer *layer_slot(struct store *store, struct mirror_locale *locale,
+                                       const char *id, struct err *err)
+{
+    struct mirror_layer *layer = mirror_layer(&store->mirror, locale->row.id, id);
+
+    if (layer)
+        return drop_contents(store, layer, err) ? NULL : layer;
+    layer = mirror_add_layer(&store->mirror, locale->row.id, id);
+    if (!layer) {
+        no_memory(store, "a layer", err);
+        return NULL;
+    }
+    locale->layers++;
+    return mirror_write_locale(store, locale, err) ? NULL : layer;
+}
+
+enum err_code store_put_layer(struct store *store, const struct store_layer *put, struct err *err)
+{
+    struct mirror_locale *locale = mirror_locale(&store->mirror, put->locale);
+    struct mirror_layer *layer;
+
+    expect_transaction(store);
+    CHECK(locale && !locale->row.is_deleted);
+    layer = layer_slot(store, locale, put->id, err);
+    if (!layer)
+        return err->code;
+    layer->position = put->position;
+    layer->kind = put->kind;
+    layer->role = put->role;
+    if (put->kind == STORE_HEIGHTFIELD) {
+        layer->spec = *heightfield_spec(put->field);
+    } else {
+        memcpy(layer->gravity, put->gravity, sizeof layer->gravity);
+        if (files_save_mesh(store, put->mesh, put->polygons, layer->mesh, layer->polygons, err)) {
+            store->has_failed = true;
+            if (err->code != ERR_NO_MEMORY)
+                store_poison(store, err);
+            return err->code;
+        }
+    }
+    if (write_layer_row(store, layer, err))
+        return err->code;
+    return put->kind == STORE_HEIGHTFIELD
+               ? put_tiles(store, layer, put->field, locale->row.revision, err)
+               : ERR_OK;
+}
+
+static enum err_code remove_layer(struct store *store, struct mirror_layer *layer, struct err *err)
+{
+    if (drop_contents(store, layer, err) ||
+        run_on_layer(store, DELETE_LAYER, layer->locale, layer->id, "cannot remove a layer", err))
+        return err->code;
+    mirror_remove_layer(&store->mirror, layer);
+    return ERR_OK;
+}
+
+enum err_code store_drop_layer(struct store *store, const char *locale_id, const char *id,
+                               struct err *err)
+{
+    struct mirror *mirror = &store->mirror;
+    struct mirror_locale *locale = mirror_locale(mirror, locale_id);
+    struct mirror_layer *layer = mirror_layer(mirror, locale_id, id);
+    uint32_t position;
+
+    expect_transaction(store);
+    CHECK(locale && layer);
+    position = layer->position;
+    if (remove_layer(store, layer, err))
+        return err->code;
+    /* those behind it move up, so that the next one's position is behind all */
+    for (size_t i = 0; i < mirror->layer_count; i++) {
+        layer = &mirror->layers[i];
+        if (strcmp(layer->locale, locale_id) != 0 || layer->position <= position)
+            continue;
+        layer->position--;
+        if (write_layer_row(store, layer, err))
+            return err->code;
+    }
+    locale->layers--;
+    return mirror_write_locale(store, locale, err);
+}
+
+/* ---- locales -------------------------------------------------------------------------------- */
+
+static enum err_code remove_layers(struct store *store, const char *locale, struct err *err)
+{
+    struct mirror *mirror = &store->mirror;
+
+    for (size_t i = mirror->layer_count; i-- > 0;)
+        if (strcmp(mirror->layers[i].locale, locale) == 0 &&
+            remove_layer(store, &mirror->layers[i], err))
+            return err->code;
+    return ERR_OK;
+}
+
+enum err_code store_put_locale(struct store *store, const struct store_locale *put, struct err *err)
+{
+    struct mirror_locale *locale = mirror_locale(&store->mirror, put->id);
+
+    expect_transaction(store);
+    if (!locale) {
+        locale = mirror_add_locale(&store->mirror, put->id);
+        if (!locale)
+            return no_memory(store, "a locale", err);
+        if (mirror_write_store(store, err))
+            return err->code;
+    }
+    CHECK(put->revision >= locale->row.revision);
+    locale->row = *put;
+    if (put->is_deleted) {
+        if (remove_layers(store, put->id, err))
+            return err->code;
+        locale->layers = 0;
+    }
+    return mirror_write_locale(store, locale, err);
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+static void bind_edit(sqlite3_stmt *write, const struct store_edit *edit)
+{
+    sqlite3_bind_int64(write, 1, (int64_t)edit->sequence);
+    sqlite3_bind_text(write, 2, edit->locale, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 3, (int64_t)edit->revision);
+    sqlite3_bind_int(write, 4, edit->kind);
+    sqlite3_bind_text(write, 5, edit->layer, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 6, edit->source, -1, SQLITE_STATIC);
+    if (edit->op_id[0]) {
+        sqlite3_bind_text(write, 7, edit->op_id, -1, SQLITE_STATIC);
+        sqlite3_bind_blob(write, 8, edit->request, sizeof edit->request, SQLITE_STATIC);
+        if (edit->answer)
+            sqlite3_bind_blob64(write, 11, edit->answer, edit->answer_bytes, SQLITE_STATIC);
+    }
+    if (edit->has_rect)
+        sqlite3_bind_blob(write, 9, &edit->rect, sizeof edit->rect, SQLITE_STATIC);
+    if (edit->has_bounds)
+        sqlite3_bind_blob(write, 10, &edit->bounds, sizeof edit->bounds, SQLITE_STATIC);
+    sqlite3_bind_int(write, 12, edit->heights_m != NULL);
+    if (edit->heights_m) {
+        sqlite3_bind_int(write, 13, 0);
+        sqlite3_bind_blob64(write, 14, edit->heights_m,
+                            (uint64_t)edit->rect.cols * edit->rect.rows * sizeof(float),
+                            SQLITE_STATIC);
+    }
+}
+
+static enum err_code remember_samples(struct store *store, const struct store_edit *edit,
+                                      struct err *err)
+{
+    struct mirror_pending pending = {
+        .sequence = edit->sequence, .revision = edit->revision, .rect = edit->rect};
+
+    memcpy(pending.locale, edit->locale, sizeof pending.locale);
+    memcpy(pending.layer, edit->layer, sizeof pending.layer);
+    if (mirror_add_pending(&store->mirror, &pending, err) == ERR_OK)
+        return ERR_OK;
+    CHECK(err->code == ERR_NO_MEMORY); /* a caller's rect is inside a layer that is there */
+    store->has_failed = true;
+    return err->code;
+}
+
+enum err_code store_log(struct store *store, const struct store_edit *edit, struct err *err)
+{
+    struct mirror_locale *locale = mirror_locale(&store->mirror, edit->locale);
+    sqlite3_stmt *write;
+
+    expect_transaction(store);
+    CHECK(locale && (!edit->heights_m || edit->has_rect));
+    CHECK(edit->revision > locale->log_last && edit->revision >= locale->row.revision);
+    if (locale->log_first > locale->log_last) /* the log begins here */
+        locale->log_first = edit->revision;
+    else
+        CHECK(edit->revision == locale->log_last + 1);
+    write = store_statement(
+        store,
+        "INSERT INTO edit VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12), row_crc(?1, ?13, ?14), "
+        "?13, ?14)",
+        err);
+    if (!write)
+        return err->code;
+    bind_edit(write, edit);
+    if (store_run(store, write, "cannot write the log", err))
+        return err->code;
+    sqlite3_clear_bindings(write);
+    locale->log_last = edit->revision;
+    locale->row.revision = edit->revision;
+    if (edit->heights_m && remember_samples(store, edit, err))
+        return err->code;
+    return mirror_write_locale(store, locale, err);
+}
+
+bool edit_row_read(sqlite3_stmt *row, struct store_edit *out)
+{
+    bool is_good;
+
+    memset(out, 0, sizeof *out);
+    out->sequence = (uint64_t)sqlite3_column_int64(row, 0);
+    is_good = column_text(row, 1, out->locale, sizeof out->locale);
+    out->revision = (uint64_t)sqlite3_column_int64(row, 2);
+    out->kind = sqlite3_column_int(row, 3);
+    is_good &= column_text(row, 4, out->layer, sizeof out->layer);
+    is_good &= column_text(row, 5, out->source, sizeof out->source);
+    if (sqlite3_column_type(row, 6) != SQLITE_NULL)
+        is_good &= column_text(row, 6, out->op_id, sizeof out->op_id) &&
+                   column_bytes(row, 7, out->request, sizeof out->request);
+    out->has_rect = column_bytes(row, 8, &out->rect, sizeof out->rect);
+    out->has_bounds = column_bytes(row, 9, &out->bounds, sizeof out->bounds);
+    out->answer = sqlite3_column_blob(row, EDIT_COLUMN_ANSWER);
+    out->answer_bytes = (size_t)sqlite3_column_bytes(row, EDIT_COLUMN_ANSWER);
+    return is_good && sqlite3_column_int(row, 12) == 1;
+}
+
+enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
+                            struct store_edit *out, struct err *err)
+{
+    sqlite3_stmt *row = store_statement(
+        store, "SELECT " EDIT_COLUMNS " FROM edit WHERE op_id = ?1 AND op_id IS NOT NULL", err);
+    char *answer = NULL;
+    int rc;
+
+    *found = false;
+    if (!row)
+        return err->code;
+    sqlite3_bind_text(row, 1, op_id, -1, SQLITE_STATIC);
+    rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW && !edit_row_read(row, out)) {
+        err_set(err, ERR_DAMAGED, "the log's row of op_id %s is damaged (checksum)", op_id);
+        sqlite3_reset(row);
+        return err->code;
+    }
+    if (rc == SQLITE_ROW && out->answer) {
+        answer = malloc(out->answer_bytes ? out->answer_bytes : 1);
+        if (answer)
+            memcpy(answer, out->answer, out->answer_bytes);
+        else
+            rc = SQLITE_NOMEM;
+    }
+    free(store->op_row);
+    store->op_row = answer;
+    sqlite3_reset(row);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
+    *found = rc == SQLITE_ROW;
+    if (*found)
+        out->answer = answer;
+    return ERR_OK;
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+enum err_code store_put_model(struct store *store, const struct store_model *model, struct err *err)
+{
+    sqlite3_stmt *is_there = store_statement(store, "SELECT 1 FROM model WHERE id = ?1", err);
+    sqlite3_stmt *write;
+    uint8_t hash[STORE_HASH_BYTES];
+    int rc;
+
+    expect_transaction(store);
+    if (!is_there)
+        return err->code;
+    sqlite3_bind_text(is_there, 1, model->id, -1, SQLITE_STATIC);
+    rc = sqlite3_step(is_there);
+    sqlite3_reset(is_there);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_write_error(store, rc, "cannot look for a model", err);
+    if (rc == SQLITE_DONE) {
+        store->mirror.models++;
+        if (mirror_write_store(store, err))
+            return err->code;
+    }
+    write = store_statement(store,
+                            "INSERT OR REPLACE INTO model VALUES (?1, ?2, ?3, "
+                            "row_crc(?1, ?2, ?3, ?4), ?4)",
+                            err);
+    if (!write)
+        return err->code;
+    content_hash(model->bytes, model->length, hash);
+    sqlite3_bind_text(write, 1, model->id, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 2, hash, sizeof hash, SQLITE_STATIC);
+    sqlite3_bind_text(write, 3, model->media_type, -1, SQLITE_STATIC);
+    sqlite3_bind_blob64(write, 4, model->length ? model->bytes : "", model->length, SQLITE_STATIC);
+    return store_run(store, write, "cannot write a model", err);
+}
