@@ -1,8 +1,10 @@
 /*
  * kotad: configuration, signals, start and drain. It only wires what the rooms offer.
  *
- * The order of the start: configuration, tokens, data directory, world (all of it, or no start),
- * server, readiness, port file. The order of the end: readiness off, server drained, writer joined.
+ * The order of the start: configuration, tokens, store, world (what the store has, then what the
+ * command line names: all of it, or no start), server, readiness, port file. The order of the end:
+ * readiness off, server drained, writer joined, store closed. Damage in the store is no reason not
+ * to start: what is whole is served, and readiness tells.
  * Signals are blocked in every thread and taken by sigwait() here, so that no handler runs.
  */
 #include "api/api.h"
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -26,31 +27,11 @@ extern char **environ;
 struct daemon {
     struct config config;
     struct auth *auth;
+    struct store *store; /* NULL: everything lives in memory */
     struct world *world;
     struct api api;
     struct http_server *server;
 };
-
-/* Makes a directory and its parents; what is there already is fine. */
-static enum err_code directory_make(const char *path, struct err *err)
-{
-    char part[CONFIG_TEXT_MAX];
-    struct stat status;
-
-    snprintf(part, sizeof part, "%s", path);
-    for (char *at = part + 1; *at != '\0'; at++) {
-        if (*at != '/')
-            continue;
-        *at = '\0';
-        mkdir(part, 0755);
-        *at = '/';
-    }
-    if (mkdir(part, 0750) != 0 && errno != EEXIST)
-        return err_set(err, ERR_BAD_INPUT, "data directory %s: %s", path, strerror(errno));
-    if (stat(part, &status) != 0 || !S_ISDIR(status.st_mode))
-        return err_set(err, ERR_BAD_INPUT, "data directory %s is not a directory", path);
-    return ERR_OK;
-}
 
 /* The file appears whole or not at all. */
 static enum err_code port_file_write(const char *path, uint16_t port, struct err *err)
@@ -85,6 +66,22 @@ static enum err_code terrain_load(struct daemon *d, struct err *err)
     return ERR_OK;
 }
 
+static struct store_options store_options_of(const struct config *config)
+{
+    return (struct store_options){.directory = config->data,
+                                  .wal_bytes_max = config->wal_bytes_max};
+}
+
+static enum err_code open_store(struct daemon *d, struct err *err)
+{
+    const struct store_options options = store_options_of(&d->config);
+
+    err->code = ERR_OK;
+    if (d->config.data[0] != '\0')
+        d->store = store_open(&options, err);
+    return err->code;
+}
+
 static enum err_code daemon_prepare(struct daemon *d, struct err *err)
 {
     const struct config *config = &d->config;
@@ -96,10 +93,11 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
                        "--read-only",
                        config->host);
     d->auth = auth_create(tokens, config->is_read_only, err);
-    if (!d->auth || (config->data[0] != '\0' && directory_make(config->data, err)))
+    if (!d->auth || open_store(d, err))
         return err->code;
-    d->world = world_create((size_t)config->loops, &config->limits.world, NULL, err);
-    if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
+    d->world = world_create((size_t)config->loops, &config->limits.world, d->store, err);
+    if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err) ||
+        world_load(d->world, err))
         return err->code;
     return terrain_load(d, err);
 }
@@ -174,6 +172,7 @@ static void daemon_finish(struct daemon *d)
     }
     if (d->world)
         world_destroy(d->world);
+    store_close(d->store);
     if (d->api.routes)
         api_finish(&d->api);
     auth_destroy(d->auth);
@@ -188,6 +187,36 @@ static int print_help(void)
         fputs(text, stdout);
     free(text);
     return text ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void say_damage(void *context, const char *message)
+{
+    (void)context;
+    printf("%s\n", message);
+}
+
+/* kotad --check: what is wrong with the data directory, one line each on standard output. */
+static int check(const struct config *config)
+{
+    struct store_options options = store_options_of(config);
+    struct err err = {.code = ERR_OK};
+    struct store *store = NULL;
+    long wrong = -1;
+
+    options.is_read_only = true;
+    if (config->data[0] == '\0')
+        err_set(&err, ERR_BAD_INPUT, "--check needs --data DIR");
+    else
+        store = store_open(&options, &err);
+    if (store)
+        wrong = store_check(store, say_damage, NULL, &err);
+    store_close(store);
+    if (wrong < 0) {
+        fprintf(stderr, "kotad: %s\n", err.msg);
+        return EXIT_FAILURE;
+    }
+    printf("%s: %ld damaged\n", config->data, wrong);
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static void signals_block(sigset_t *signals)
@@ -215,6 +244,10 @@ int main(int argc, char **argv)
         if (d.config.is_help)
             return print_help();
         return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (d.config.is_check) {
+        free((void *)d.config.files);
+        return check(&d.config);
     }
     log_init(d.config.log_level, d.config.log_format);
     signals_block(&signals);

@@ -40,7 +40,9 @@ static const struct option options[] = {
     {"listen", OPTION_LISTEN, FIELD(host), 0, 0, "HOST:PORT",
      "numeric address; [::1]:7420 for IPv6; port 0 takes a free one (127.0.0.1:7420)"},
     {"data", OPTION_TEXT, FIELD(data), 0, 0, "DIR",
-     "data directory, created if absent (held in memory in this version: nothing is stored yet)"},
+     "data directory, created if absent; without it everything ends with the process"},
+    {"check", OPTION_FLAG, FIELD(is_check), 0, 0, NULL,
+     "verify the data directory, say what is damaged, exit 0 if nothing is"},
     {"world", OPTION_TEXT, FIELD(world), 0, 0, "DIR",
      "load every DIR/<id>/locale.json; a world with an error refuses to start"},
     {"loops", OPTION_COUNT, FIELD(loops), 0, 256, "N", "event loops (one a core)"},
@@ -80,6 +82,8 @@ static const struct option options[] = {
      "of layers that are built at once; a single one always may (2147483648)"},
     {"max-polygons", OPTION_COUNT, FIELD(limits.polygon.polygons_max), 1, UINT32_MAX - 1, "N",
      "of an uploaded mesh (2000000); four times as many vertices and corners"},
+    {"max-wal", OPTION_COUNT, FIELD(wal_bytes_max), MIB, (uint64_t)1 << 50, "BYTES",
+     "of the store's write-ahead log, which a long backup lets grow (1073741824)"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
      "in the world (1000)"},
     {"max-world-bytes", OPTION_COUNT, FIELD(limits.world.bytes_max), MIB, (uint64_t)1 << 50,
@@ -96,7 +100,8 @@ enum { OPTION_COUNT_ALL = sizeof options / sizeof *options };
 
 static void config_defaults(struct config *config, bool is_terminal)
 {
-    *config = (struct config){.port = 7420, .slow_ms = 1000, .drain_ms = 10000};
+    *config =
+        (struct config){.port = 7420, .slow_ms = 1000, .drain_ms = 10000, .wal_bytes_max = GIB};
     strcpy(config->host, "127.0.0.1");
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
     config->log_level = LOG_INFO;

@@ -15,10 +15,11 @@ struct config {
     uint64_t loops; /* 0: one a core */
     char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
-    bool is_read_only, has_access_log, is_help, is_version;
+    bool is_read_only, has_access_log, is_check, is_help, is_version;
     enum log_format log_format;
     enum log_level log_level;
     uint64_t slow_ms, drain_ms;
+    uint64_t wal_bytes_max; /* of the store */
     struct api_limits limits;
     char *const *files; /* what follows the flags: FILE or FILE?options */
     size_t file_count;

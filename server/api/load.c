@@ -214,15 +214,69 @@ static struct layer *layer_read(struct api *api, const char *id, const struct la
     return uploaded.layer;
 }
 
-static enum err_code put_layer(struct api *api, const char *locale_id, const char *layer_id,
-                               const struct layer_source *source, struct err *err)
-{
-    struct world_change change = {.kind = WORLD_PUT_LAYER};
+/* ---- one locale, whole --------------------------------------------------------------------------
+ */
 
-    snprintf(change.locale_id, sizeof change.locale_id, "%s", locale_id);
-    snprintf(change.layer_id, sizeof change.layer_id, "%s", layer_id);
-    change.layer = layer_read(api, layer_id, source, err);
-    return change.layer ? world_apply(api->world, &change, err) : err->code;
+/* A locale and its layers, made in one commit: a start that is cut short leaves none of it. */
+struct import {
+    struct api *api;
+    const char *id;
+    struct world_change changes[1 + LOCALE_LAYERS_MAX];
+    size_t count;
+};
+
+static void import_begin(struct import *import, struct api *api, const char *id,
+                         const struct locale_manifest *manifest)
+{
+    struct world_change *change = &import->changes[0];
+
+    import->api = api;
+    import->id = id;
+    import->count = 1;
+    *change = (struct world_change){
+        .kind = WORLD_PUT_LOCALE, .manifest = *manifest, .condition = WORLD_IF_ABSENT};
+    snprintf(change->locale_id, sizeof change->locale_id, "%s", id);
+}
+
+static enum err_code import_layer(struct import *import, const char *layer_id,
+                                  const struct layer_source *source, struct err *err)
+{
+    struct world_change *change = &import->changes[import->count];
+
+    if (import->count > LOCALE_LAYERS_MAX)
+        return err_limit(err, ERR_TOO_LARGE, LOCALE_LAYERS_MAX, (double)import->count,
+                         "a locale takes %d layers", LOCALE_LAYERS_MAX);
+    *change = (struct world_change){.kind = WORLD_PUT_LAYER};
+    snprintf(change->locale_id, sizeof change->locale_id, "%s", import->id);
+    snprintf(change->layer_id, sizeof change->layer_id, "%s", layer_id);
+    change->layer = layer_read(import->api, layer_id, source, err);
+    if (!change->layer)
+        return err->code;
+    import->count++;
+    return ERR_OK;
+}
+
+/* Makes what was gathered, or with an error before drops it. */
+static enum err_code import_end(struct import *import, struct err *err)
+{
+    if (err->code != ERR_OK) {
+        for (size_t i = 0; i < import->count; i++)
+            layer_unref(import->changes[i].layer);
+        return err->code;
+    }
+    if (world_apply_all(import->api->world, import->changes, import->count, err) ==
+        ERR_PRECONDITION_FAILED)
+        err_set(err, ERR_CONFLICT, "two sources make the locale %s", import->id);
+    return err->code;
+}
+
+/* What the store has is not read again: it may have been changed since. */
+static bool is_stored(struct api *api, const char *id, const char *source)
+{
+    if (!world_is_stored(api->world, id))
+        return false;
+    log_info("%s: locale %s is in the data directory already, which is what counts", source, id);
+    return true;
 }
 
 /* ---- FILE?options ------------------------------------------------------------------------------
@@ -294,23 +348,6 @@ static void clean_id(const char *path, char out[static WORLD_ID_MAX + 1])
         strcpy(out, "file");
 }
 
-/* Is there a locale of that id already? Nobody else writes while the world is loaded. */
-static enum err_code put_locale(struct api *api, const char *id,
-                                const struct locale_manifest *manifest, struct err *err)
-{
-    struct world_change change = {.kind = WORLD_PUT_LOCALE, .manifest = *manifest};
-    struct world_stats before, after;
-
-    snprintf(change.locale_id, sizeof change.locale_id, "%s", id);
-    world_stats(api->world, &before);
-    if (world_apply(api->world, &change, err))
-        return err->code;
-    world_stats(api->world, &after);
-    if (after.locales == before.locales)
-        return err_set(err, ERR_CONFLICT, "two sources make the locale %s", id);
-    return ERR_OK;
-}
-
 enum err_code load_file(struct api *api, const char *argument, struct err *err)
 {
     struct locale_manifest manifest = locale_manifest_default;
@@ -318,10 +355,14 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err)
     struct layer_source source = {.options = &call, .flips_by_default = true};
     char id[WORLD_ID_MAX + 1];
     char *path = strdup(argument), *query;
+    struct import *import = malloc(sizeof *import);
 
     err->code = ERR_OK;
-    if (!path)
+    if (!path || !import) {
+        free(path);
+        free(import);
         return err_set(err, ERR_NO_MEMORY, "no memory for %s", argument);
+    }
     query = strrchr(path, '?');
     if (query)
         *query++ = '\0';
@@ -329,9 +370,14 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err)
     source.manifest = &manifest;
     clean_id(path, id);
     snprintf(manifest.title, sizeof manifest.title, "%.200s", base_name(path));
-    if ((query && query_split(query, path, &call, err)) || put_locale(api, id, &manifest, err) ||
-        put_layer(api, id, "ground", &source, err))
-        err_in(err, argument);
+    if (!is_stored(api, id, argument)) {
+        import_begin(import, api, id, &manifest);
+        if (!query || query_split(query, path, &call, err) == ERR_OK)
+            import_layer(import, "ground", &source, err);
+        if (import_end(import, err))
+            err_in(err, argument);
+    }
+    free(import);
     free(path);
     return err->code;
 }
@@ -374,12 +420,11 @@ static enum err_code check_members(const cJSON *json, struct err *err)
     return json_only_members(json, names, "", err);
 }
 
-static enum err_code load_layer(struct api *api, const char *folder, const char *locale_id,
-                                const cJSON *siblings, const cJSON *json,
-                                const struct locale_manifest *manifest, struct err *err)
+static enum err_code load_layer(struct import *import, const char *folder, const cJSON *siblings,
+                                const cJSON *json, struct err *err)
 {
-    struct call call = call_for_options(api);
-    struct layer_source source = {.options = &call, .manifest = manifest};
+    struct call call = call_for_options(import->api);
+    struct layer_source source = {.options = &call, .manifest = &import->changes[0].manifest};
     const char *id, *file;
     char path[PATH_MAX];
 
@@ -405,11 +450,10 @@ static enum err_code load_layer(struct api *api, const char *folder, const char 
     }
     call.json = (cJSON *)json;
     source.path = path;
-    return put_layer(api, locale_id, id, &source, err);
+    return import_layer(import, id, &source, err);
 }
 
-static enum err_code load_layers(struct api *api, const char *folder, const char *locale_id,
-                                 const cJSON *json, const struct locale_manifest *manifest,
+static enum err_code load_layers(struct import *import, const char *folder, const cJSON *json,
                                  struct err *err)
 {
     const cJSON *layers = json_given(json, "layers");
@@ -422,7 +466,7 @@ static enum err_code load_layers(struct api *api, const char *folder, const char
     for (const cJSON *layer = layers ? layers->child : NULL; layer; layer = layer->next, i++) {
         char pointer[sizeof err->pointer];
 
-        if (load_layer(api, folder, locale_id, layers->child, layer, manifest, err) == ERR_OK)
+        if (load_layer(import, folder, layers->child, layer, err) == ERR_OK)
             continue;
         snprintf(pointer, sizeof pointer, "%s", err->pointer);
         return err_at(err, "/layers/%zu%s%.60s", i,
@@ -431,29 +475,42 @@ static enum err_code load_layers(struct api *api, const char *folder, const char
     return ERR_OK;
 }
 
-static enum err_code load_locale(struct api *api, const char *folder, const char *id,
-                                 struct err *err)
+static enum err_code read_locale(struct import *import, struct api *api, const char *folder,
+                                 const char *id, const cJSON *json, struct err *err)
 {
     static const char *const members[] = {"title",         "gravity", "placement", "open_sky",
                                           "triangulation", "geo",     "layers",    NULL};
-    char file[PATH_MAX];
     struct locale_manifest manifest;
+
+    if (json_only_members(json, members, "", err) || manifest_decode(json, &manifest, err))
+        return err->code;
+    import_begin(import, api, id, &manifest);
+    load_layers(import, folder, json, err);
+    return import_end(import, err);
+}
+
+static enum err_code load_locale(struct api *api, const char *folder, const char *id,
+                                 struct err *err)
+{
+    char file[PATH_MAX];
+    struct import *import = malloc(sizeof *import);
     struct bytes text = {NULL, 0};
     cJSON *json = NULL;
 
     if (snprintf(file, sizeof file, "%s/locale.json", folder) >= (int)sizeof file)
-        return err_set(err, ERR_BAD_INPUT, "%.100s…: the path is too long", folder);
-    if (!world_id_is_valid(id, strlen(id)))
+        err_set(err, ERR_BAD_INPUT, "%.100s…: the path is too long", folder);
+    else if (!import)
+        err_set(err, ERR_NO_MEMORY, "no memory for a locale");
+    else if (!world_id_is_valid(id, strlen(id)))
         err_set(err, ERR_BAD_INPUT, "the folder's name is no id: 1 to %d characters of A-Za-z0-9_-",
                 WORLD_ID_MAX);
-    else if (file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
-             json_parse(text.at, text.length, &json, err) == ERR_OK &&
-             json_only_members(json, members, "", err) == ERR_OK &&
-             manifest_decode(json, &manifest, err) == ERR_OK &&
-             put_locale(api, id, &manifest, err) == ERR_OK)
-        load_layers(api, folder, id, json, &manifest, err);
+    else if (!is_stored(api, id, folder) &&
+             file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
+             json_parse(text.at, text.length, &json, err) == ERR_OK)
+        read_locale(import, api, folder, id, json, err);
     cJSON_Delete(json);
     free(text.at);
+    free(import);
     return err->code == ERR_OK ? ERR_OK : err_in(err, file);
 }
 

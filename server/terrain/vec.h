@@ -77,4 +77,11 @@ static inline int vec3_is_finite(struct vec3 a)
     return isfinite(a.x) && isfinite(a.y) && isfinite(a.z);
 }
 
+/* The least box around both. */
+static inline struct box3 box3_union(struct box3 a, struct box3 b)
+{
+    return (struct box3){{fmin(a.min.x, b.min.x), fmin(a.min.y, b.min.y), fmin(a.min.z, b.min.z)},
+                         {fmax(a.max.x, b.max.x), fmax(a.max.y, b.max.y), fmax(a.max.z, b.max.z)}};
+}
+
 #endif

@@ -102,6 +102,26 @@ static void polygons_unref(struct layer_polygons *polygons)
     free(polygons);
 }
 
+/* Takes the references on the polygons and the mesh. */
+static struct layer *layer_over_mesh(const char *id, enum layer_role role,
+                                     struct layer_polygons *polygons, struct mesh *mesh,
+                                     struct vec3 gravity, struct err *err)
+{
+    struct layer *layer = layer_allocate(id, LAYER_MESH, role, err);
+
+    if (!layer) {
+        polygons_unref(polygons);
+        mesh_unref(mesh);
+        return NULL;
+    }
+    layer->polygons = polygons;
+    layer->gravity = gravity;
+    layer->mesh = mesh;
+    mesh_stats(mesh, &layer->mesh_stats);
+    layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
+    return layer;
+}
+
 /* Takes the reference on the polygons. */
 static struct layer *layer_over_polygons(const char *id, enum layer_role role,
                                          struct layer_polygons *polygons, struct vec3 gravity,
@@ -112,22 +132,15 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
                                       set->polygon_count};
     const struct mesh_options options = {.gravity = gravity};
     struct mesh_import counts;
-    struct layer *layer = layer_allocate(id, LAYER_MESH, role, err);
+    struct mesh *mesh = mesh_create(&soup, &options, &counts, err);
+    struct layer *layer;
 
-    if (!layer) {
+    if (!mesh) {
         polygons_unref(polygons);
         return NULL;
     }
-    layer->polygons = polygons;
-    layer->gravity = gravity;
-    layer->mesh = mesh_create(&soup, &options, &counts, err);
-    if (!layer->mesh) {
-        layer_unref(layer);
-        return NULL;
-    }
-    mesh_stats(layer->mesh, &layer->mesh_stats);
-    layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
-    if (import)
+    layer = layer_over_mesh(id, role, polygons, mesh, gravity, err);
+    if (layer && import)
         *import = counts;
     return layer;
 }
@@ -144,6 +157,23 @@ struct layer *layer_create_mesh(const char *id, enum layer_role role, struct pol
     }
     counted = polygons_create(polygons, err);
     return counted ? layer_over_polygons(id, role, counted, gravity, import, err) : NULL;
+}
+
+struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
+                               struct polygon_set *polygons, struct vec3 gravity, struct err *err)
+{
+    struct layer_polygons *counted = polygons_create(polygons, err);
+
+    if (!counted) {
+        mesh_unref(mesh);
+        return NULL;
+    }
+    return layer_over_mesh(id, role, counted, mesh, gravity, err);
+}
+
+const struct polygon_set *layer_polygon_set(const struct layer *layer)
+{
+    return layer->polygons ? &layer->polygons->set : NULL;
 }
 
 /* ---- any layer --------------------------------------------------------------------------------

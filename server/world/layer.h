@@ -50,6 +50,16 @@ struct layer *layer_create_heightfield(const char *id, struct heightfield *field
 struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
                                 struct vec3 gravity, struct mesh_import *import, struct err *err);
 
+/*
+ * The same over a mesh that exists already, as a store gives it: both are taken, also on error, and
+ * `polygons` is left empty. NULL and ERR_NO_MEMORY.
+ */
+struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
+                               struct polygon_set *polygons, struct vec3 gravity, struct err *err);
+
+/* The polygons of a mesh layer as they came; NULL for a heightfield. Borrowed. */
+const struct polygon_set *layer_polygon_set(const struct layer *layer);
+
 /* Does the surface fit a locale that splits cells and pulls in this way? */
 bool layer_fits(const struct layer *layer, enum triangulation triangulation, struct vec3 gravity);
 

@@ -102,21 +102,6 @@ struct locale *locale_create(const char *id, const struct locale_manifest *manif
     return locale;
 }
 
-static void box_include(bool *has, struct box3 *box, struct box3 other)
-{
-    if (!*has) {
-        *has = true;
-        *box = other;
-        return;
-    }
-    box->min.x = fmin(box->min.x, other.min.x);
-    box->min.y = fmin(box->min.y, other.min.y);
-    box->min.z = fmin(box->min.z, other.min.z);
-    box->max.x = fmax(box->max.x, other.max.x);
-    box->max.y = fmax(box->max.y, other.max.y);
-    box->max.z = fmax(box->max.z, other.max.z);
-}
-
 static void locale_measure(const struct locale *locale, bool *has_bounds, struct box3 *bounds,
                            uint64_t *memory_bytes)
 {
@@ -126,8 +111,10 @@ static void locale_measure(const struct locale *locale, bool *has_bounds, struct
     for (size_t i = 0; i < locale->layer_count; i++) {
         struct box3 box;
 
-        if (layer_bounds(locale->layers[i], &box))
-            box_include(has_bounds, bounds, box);
+        if (layer_bounds(locale->layers[i], &box)) {
+            *bounds = *has_bounds ? box3_union(*bounds, box) : box;
+            *has_bounds = true;
+        }
         *memory_bytes += locale->layers[i]->memory_bytes;
     }
 }
@@ -192,6 +179,26 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
     }
     locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
     return next;
+}
+
+struct locale *locale_assemble(const char *id, uint64_t revision,
+                               const struct locale_manifest *manifest, struct layer *const *layers,
+                               size_t layer_count, struct err *err)
+{
+    struct locale *locale = locale_allocate(id, layer_count, err);
+
+    for (size_t i = 0; i < layer_count; i++) {
+        if (locale)
+            locale->layers[locale->layer_count++] = layers[i];
+        else
+            layer_unref(layers[i]);
+    }
+    if (!locale)
+        return NULL;
+    locale->revision = revision;
+    locale->manifest = *manifest;
+    locale_measure(locale, &locale->has_bounds, &locale->bounds, &locale->memory_bytes);
+    return locale;
 }
 
 struct locale *locale_ref(struct locale *locale)

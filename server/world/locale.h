@@ -65,6 +65,14 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
                            struct layer *put, const char *dropped, const struct locale *prepared,
                            struct err *err);
 
+/*
+ * A locale as it stood at a revision, of layers that fit its manifest; takes the references on the
+ * layers, also on error. NULL and ERR_NO_MEMORY.
+ */
+struct locale *locale_assemble(const char *id, uint64_t revision,
+                               const struct locale_manifest *manifest, struct layer *const *layers,
+                               size_t layer_count, struct err *err);
+
 /* Would another manifest make locale_next build a mesh? */
 bool locale_needs_build(const struct locale *locale, const struct locale_manifest *manifest);
 

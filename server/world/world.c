@@ -26,9 +26,8 @@
 #include "world/world.h"
 
 #include "base/check.h"
+#include "world/world_data.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,42 +41,6 @@ const struct world_limits world_limits_default = {
 };
 
 enum { POLL_FIRST_MS = 1, POLL_LAST_MS = 64 };
-
-/* What belongs to one reader. */
-struct reader {
-    _Alignas(64) _Atomic uint64_t seen; /* the epoch at its last quiet moment */
-    struct world_snapshot *current;     /* the one it met last, held; reader's thread only */
-};
-
-struct queued {
-    struct world_change change;
-    struct queued *next;
-};
-
-struct world {
-    _Atomic(struct world_snapshot *) published;
-    _Atomic uint64_t epoch;
-    struct reader *readers;
-    size_t reader_count;
-    struct world_limits limits;
-    pthread_t writer;
-
-    pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t changed;
-    struct queued *first, **last;
-    size_t queued_count;
-    struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
-    bool is_stopping;
-    struct world_stats counted;
-
-    pthread_mutex_t wake_mutex; /* guards the two below; held during a call */
-    void (*wake)(void *context);
-    void *wake_context;
-
-    struct world_snapshot *retired; /* writer's thread only: oldest first */
-    struct world_snapshot **retired_last;
-    size_t retired_count;
-};
 
 /* ---- readers ----------------------------------------------------------------------------------
  */
@@ -179,7 +142,7 @@ static uint64_t seen_least(const struct world *world)
     return least;
 }
 
-static void readers_wake(struct world *world)
+void world_wake(struct world *world)
 {
     pthread_mutex_lock(&world->wake_mutex);
     if (world->wake)
@@ -187,8 +150,7 @@ static void readers_wake(struct world *world)
     pthread_mutex_unlock(&world->wake_mutex);
 }
 
-/* Lets go of what every reader has passed, and frees what nobody holds. */
-static void writer_reclaim(struct world *world)
+void world_reclaim(struct world *world)
 {
     struct world_snapshot *garbage;
     uint64_t freed = 0, least;
@@ -244,16 +206,16 @@ static void count_layers(const struct locale *locale, struct world_stats *sum)
     }
 }
 
-static void writer_publish(struct world *world, struct world_snapshot *next)
+void world_publish(struct world *world, struct world_snapshot *next)
 {
     struct world_snapshot *old;
     struct world_stats sum = {0};
 
     for (int ms = POLL_FIRST_MS; world->retired_count >= world->limits.retired_max;) {
-        readers_wake(world);
+        world_wake(world);
         pause_ms(ms);
         ms = ms < POLL_LAST_MS ? ms * 2 : POLL_LAST_MS;
-        writer_reclaim(world);
+        world_reclaim(world);
     }
     for (size_t i = 0; i < next->locale_count; i++)
         count_layers(next->locales[i], &sum);
@@ -273,207 +235,73 @@ static void writer_publish(struct world *world, struct world_snapshot *next)
     *world->retired_last = old;
     world->retired_last = &old->next;
     world->retired_count++;
-    readers_wake(world);
+    world_wake(world);
 }
 
-/* ---- the writer: changes ----------------------------------------------------------------------
+/* ---- from any thread --------------------------------------------------------------------------
  */
 
-static enum err_code unknown(const struct world_change *change, struct err *err)
-{
-    return err_set(err, ERR_NOT_FOUND, "there is no locale %s", change->locale_id);
-}
-
-/* Publishes the snapshot in which `next` (NULL: nothing) stands at the change's locale. */
-static enum err_code writer_replace(struct world *world, const struct world_change *change,
-                                    struct locale *next, struct err *err)
-{
-    const struct world_snapshot *now = atomic_load(&world->published);
-    struct world_snapshot *snapshot;
-
-    if (next && !snapshot_locale(now, change->locale_id) &&
-        now->locale_count >= world->limits.locales_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)world->limits.locales_max,
-                         (double)(now->locale_count + 1), "the world takes %zu locales, it is full",
-                         world->limits.locales_max);
-    snapshot = snapshot_next(now, change->locale_id, next, err);
-    if (!snapshot)
-        return err->code;
-    if (next && snapshot->memory_bytes > world->limits.bytes_max &&
-        snapshot->memory_bytes > now->memory_bytes) {
-        err_limit(err, ERR_TOO_LARGE, (double)world->limits.bytes_max,
-                  (double)snapshot->memory_bytes,
-                  "the world would hold %llu bytes, the most is %llu",
-                  (unsigned long long)snapshot->memory_bytes,
-                  (unsigned long long)world->limits.bytes_max);
-        snapshot_destroy(snapshot);
-        return err->code;
-    }
-    writer_publish(world, snapshot);
-    return ERR_OK;
-}
-
-static enum err_code change_locale(struct world *world, const struct world_change *change,
-                                   struct locale *now, struct world_outcome *outcome,
-                                   struct err *err)
-{
-    outcome->is_new = now == NULL;
-    struct locale *next =
-        now ? locale_next(now, &change->manifest, NULL, NULL, change->prepared, err)
-            : locale_create(change->locale_id, &change->manifest, err);
-
-    if (next && writer_replace(world, change, next, err) == ERR_OK)
-        outcome->locale = snapshot_locale(atomic_load(&world->published), change->locale_id);
-    locale_unref(next);
-    return outcome->locale ? ERR_OK : err->code;
-}
-
-static enum err_code change_layer(struct world *world, const struct world_change *change,
-                                  struct locale *now, struct world_outcome *outcome,
-                                  struct err *err)
-{
-    struct layer *put = change->kind == WORLD_PUT_LAYER ? change->layer : NULL;
-    struct locale *next;
-
-    if (!now)
-        return unknown(change, err);
-    outcome->is_new = locale_layer(now, change->layer_id) == NULL;
-    CHECK((change->kind == WORLD_PUT_LAYER) == (put != NULL));
-    if (put)
-        CHECK(strcmp(put->id, change->layer_id) == 0);
-    else if (outcome->is_new)
-        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", change->layer_id,
-                       change->locale_id);
-    next = locale_next(now, NULL, put, put ? NULL : change->layer_id, NULL, err);
-    if (next && writer_replace(world, change, next, err) == ERR_OK)
-        outcome->locale = snapshot_locale(atomic_load(&world->published), change->locale_id);
-    locale_unref(next);
-    return outcome->locale ? ERR_OK : err->code;
-}
-
-/* Lets go of what a change brought. */
-static void change_finish(const struct world_change *change)
+void change_finish(const struct world_change *change)
 {
     layer_unref(change->layer);
     locale_unref(change->prepared);
     free((void *)change->edit.heights_m);
 }
 
-static enum err_code change_apply(struct world *world, const struct world_change *change,
-                                  struct world_outcome *outcome, struct err *err)
+static struct unit *unit_create(size_t count)
 {
-    struct locale *now = snapshot_locale(atomic_load(&world->published), change->locale_id);
+    struct unit *unit = calloc(1, sizeof *unit + count * sizeof unit->changes[0]);
 
-    switch (change->kind) {
-    case WORLD_PUT_LOCALE:
-        return change_locale(world, change, now, outcome, err);
-    case WORLD_DELETE_LOCALE:
-        return now ? writer_replace(world, change, NULL, err) : unknown(change, err);
-    case WORLD_PUT_LAYER:
-    case WORLD_DELETE_LAYER:
-        return change_layer(world, change, now, outcome, err);
-    case WORLD_EDIT:
-        return err_set(err, ERR_NOT_IMPLEMENTED, "edits are not taken yet");
-    }
-    CHECK(false); /* a change of no kind */
-    return ERR_INTERNAL;
+    if (unit)
+        unit->count = count;
+    return unit;
 }
 
-static void writer_handle(struct world *world, struct queued *queued)
+/* Takes the unit; on error it is freed and what its changes bring is let go. */
+static enum err_code enqueue(struct world *world, struct unit *unit, struct err *err)
 {
-    struct err err = {.code = ERR_OK};
-    struct world_outcome outcome = {.err = &err};
-
-    outcome.code = change_apply(world, &queued->change, &outcome, &err);
-    pthread_mutex_lock(&world->mutex);
-    world->counted.changes++;
-    world->counted.refused += outcome.code != ERR_OK;
-    pthread_mutex_unlock(&world->mutex);
-    if (queued->change.done)
-        queued->change.done(queued->change.context, &outcome);
-    change_finish(&queued->change);
-    free(queued);
-}
-
-/* Waits for work; polls, ever more slowly, while snapshots wait for readers to pass. */
-static struct queued *writer_next(struct world *world, int *poll_ms, bool *is_over)
-{
-    struct queued *queued;
-
-    pthread_mutex_lock(&world->mutex);
-    while (!world->first && !world->garbage && !world->is_stopping && !world->retired)
-        pthread_cond_wait(&world->changed, &world->mutex);
-    if (!world->first && !world->garbage && !world->is_stopping) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += *poll_ms * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        pthread_cond_timedwait(&world->changed, &world->mutex, &until);
-        *poll_ms = *poll_ms < POLL_LAST_MS ? *poll_ms * 2 : POLL_LAST_MS;
-    }
-    queued = world->first;
-    if (queued) {
-        world->first = queued->next;
-        if (!world->first)
-            world->last = &world->first;
-        world->queued_count--;
-        *poll_ms = POLL_FIRST_MS;
-    }
-    *is_over = world->is_stopping && !queued;
-    pthread_mutex_unlock(&world->mutex);
-    return queued;
-}
-
-static void *writer_main(void *argument)
-{
-    struct world *world = argument;
-    int poll_ms = POLL_FIRST_MS;
-    bool is_over = false;
-
-    while (!is_over) {
-        struct queued *queued = writer_next(world, &poll_ms, &is_over);
-
-        if (queued)
-            writer_handle(world, queued);
-        else if (world->retired)
-            readers_wake(world);
-        writer_reclaim(world);
-    }
-    return NULL;
-}
-
-/* ---- from any thread --------------------------------------------------------------------------
- */
-
-enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err)
-{
-    struct queued *queued = malloc(sizeof *queued);
+    size_t most = world->limits.queue_max;
     bool is_full;
 
-    if (!queued) {
-        change_finish(change);
-        return err_set(err, ERR_NO_MEMORY, "no memory for a change");
-    }
-    queued->change = *change;
-    queued->next = NULL;
     pthread_mutex_lock(&world->mutex);
-    is_full = world->queued_count >= world->limits.queue_max;
+    is_full = world->queued_count > 0 && world->queued_count + unit->count > most;
     if (!is_full) {
-        *world->last = queued;
-        world->last = &queued->next;
-        world->queued_count++;
+        *world->last = unit;
+        world->last = &unit->next;
+        world->queued_count += unit->count;
         pthread_cond_signal(&world->changed);
     }
     pthread_mutex_unlock(&world->mutex);
     if (!is_full)
         return ERR_OK;
-    change_finish(change);
-    free(queued);
-    return err_limit(err, ERR_BUSY, (double)world->limits.queue_max,
-                     (double)world->limits.queue_max + 1,
-                     "%zu changes wait already; try again in a moment", world->limits.queue_max);
+    for (size_t i = 0; i < unit->count; i++)
+        change_finish(&unit->changes[i]);
+    free(unit);
+    return err_limit(err, ERR_BUSY, (double)most, (double)most + 1,
+                     "%zu changes wait already; try again in a moment", most);
+}
+
+/* A unit of these changes, which it takes; NULL lets them go. */
+static struct unit *unit_of(const struct world_change *changes, size_t count, struct err *err)
+{
+    struct unit *unit = unit_create(count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (unit)
+            unit->changes[i] = changes[i];
+        else
+            change_finish(&changes[i]);
+    }
+    if (!unit)
+        err_set(err, ERR_NO_MEMORY, "no memory for a change");
+    return unit;
+}
+
+enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err)
+{
+    struct unit *unit = unit_of(change, 1, err);
+
+    return unit ? enqueue(world, unit, err) : err->code;
 }
 
 struct waiter {
@@ -483,26 +311,25 @@ struct waiter {
     struct err err;
 };
 
-static void waiter_done(void *context, const struct world_outcome *outcome)
+static void waiter_done(void *context, const struct err *err)
 {
     struct waiter *waiter = context;
 
     pthread_mutex_lock(&waiter->mutex);
     waiter->is_done = true;
-    waiter->err = *outcome->err;
-    waiter->err.code = outcome->code;
+    waiter->err = *err;
     pthread_cond_signal(&waiter->cond);
     pthread_mutex_unlock(&waiter->mutex);
 }
 
-enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err)
+/* Queues a unit and waits until it is done. */
+static enum err_code wait_for(struct world *world, struct unit *unit, struct err *err)
 {
     struct waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
-    struct world_change waited = *change;
 
-    waited.done = waiter_done;
-    waited.context = &waiter;
-    if (world_submit(world, &waited, err))
+    unit->done = waiter_done;
+    unit->context = &waiter;
+    if (enqueue(world, unit, err))
         return err->code;
     pthread_mutex_lock(&waiter.mutex);
     while (!waiter.is_done)
@@ -512,6 +339,65 @@ enum err_code world_apply(struct world *world, const struct world_change *change
     pthread_mutex_destroy(&waiter.mutex);
     *err = waiter.err;
     return waiter.err.code;
+}
+
+enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
+                              struct err *err)
+{
+    struct unit *unit = unit_of(changes, count, err);
+
+    return unit ? wait_for(world, unit, err) : err->code;
+}
+
+enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err)
+{
+    return world_apply_all(world, change, 1, err);
+}
+
+enum err_code world_load(struct world *world, struct err *err)
+{
+    struct unit *unit;
+
+    if (!world->store)
+        return ERR_OK;
+    unit = unit_create(0);
+    if (!unit)
+        return err_set(err, ERR_NO_MEMORY, "no memory to load the store");
+    unit->is_load = true;
+    return wait_for(world, unit, err);
+}
+
+enum err_code world_save_layer(struct world *world, const struct layer *layer, struct err *err)
+{
+    if (!world->store || layer->kind != LAYER_MESH)
+        return ERR_OK;
+    return store_save_mesh(world->store, layer->mesh, layer_polygon_set(layer), err);
+}
+
+struct feed *world_feed(struct world *world)
+{
+    return world->feed;
+}
+
+struct store *world_store(struct world *world)
+{
+    return world->store;
+}
+
+const char *world_damage(const struct world *world, const char *id)
+{
+    for (size_t i = 0; i < world->damage_count; i++)
+        if (!id || strcmp(world->damages[i].locale_id, id) == 0)
+            return world->damages[i].message;
+    return NULL;
+}
+
+bool world_is_stored(const struct world *world, const char *id)
+{
+    for (size_t i = 0; i < world->stored_count; i++)
+        if (strcmp(world->stored[i], id) == 0)
+            return true;
+    return false;
 }
 
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context)
@@ -540,6 +426,11 @@ static void world_free(struct world *world)
     pthread_mutex_destroy(&world->mutex);
     pthread_mutex_destroy(&world->wake_mutex);
     pthread_cond_destroy(&world->changed);
+    feed_destroy(world->feed);
+    ops_destroy(world->ops);
+    free(world->tombstones.at);
+    free(world->damages);
+    free(world->stored);
     free(world->readers);
     free(world);
 }
@@ -558,13 +449,17 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     pthread_mutex_init(&world->mutex, NULL);
     pthread_mutex_init(&world->wake_mutex, NULL);
     pthread_cond_init(&world->changed, NULL);
-    (void)store;
+    world->store = store;
     world->limits = *limits;
     world->reader_count = reader_count;
     world->last = &world->first;
     world->retired_last = &world->retired;
     world->readers = aligned_alloc(_Alignof(struct reader), bytes);
-    first = world->readers ? snapshot_create(0, reader_count, err) : NULL;
+    world->feed = feed_create(FEED_EVENTS_MAX, err);
+    world->ops = store ? NULL : ops_create(OPS_MAX, err);
+    first = world->readers && world->feed && (world->ops || store)
+                ? snapshot_create(0, reader_count, err)
+                : NULL;
     if (!first) {
         err_set(err, ERR_NO_MEMORY, "no memory for %zu readers", reader_count);
         world_free(world);
@@ -591,7 +486,7 @@ void world_destroy(struct world *world)
     pthread_cond_signal(&world->changed);
     pthread_mutex_unlock(&world->mutex);
     pthread_join(world->writer, NULL);
-    writer_reclaim(world);
+    world_reclaim(world);
     CHECK(!world->retired);
     world_free(world);
 }

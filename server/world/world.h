@@ -157,6 +157,9 @@ struct store *world_store(struct world *world);
  */
 const char *world_damage(const struct world *world, const char *id);
 
+/* Did the store have a locale of that id when it was loaded, deleted ones included? As above. */
+bool world_is_stored(const struct world *world, const char *id);
+
 /* The readers' threads are about to be started. Before this no reader holds anything back. */
 void world_readers_begin(struct world *world);
 

@@ -1,0 +1,338 @@
+/*
+ * Between the world's values and the store's: locales, manifests, layers and events become rows,
+ * and rows become a world again.
+ *
+ * The load runs on the writer's thread, once, into a draft that is then published whole. A locale
+ * of which anything is damaged is not in it; what was said about it stays in world->damages, so
+ * that calls on it and the readiness probe can tell.
+ */
+#include "world/world_data.h"
+
+#include "base/check.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)WORLD_ID_MAX == (int)STORE_ID_MAX, "ids are as long in the store");
+_Static_assert((int)LOCALE_TITLE_BYTES_MAX == (int)STORE_TITLE_MAX,
+               "titles are as long in the store");
+_Static_assert((int)FEED_SOURCE_MAX == (int)STORE_SOURCE_MAX, "sources are as long in the store");
+
+/* ---- to the store -------------------------------------------------------------------------------
+ */
+
+static struct store_locale locale_row(const struct locale *locale)
+{
+    const struct locale_manifest *m = &locale->manifest;
+    struct store_locale row = {
+        .revision = locale->revision,
+        .gravity = {m->gravity.x, m->gravity.y, m->gravity.z},
+        .translation = {m->placement.translation.x, m->placement.translation.y,
+                        m->placement.translation.z},
+        .open_sky = m->open_sky,
+        .triangulation = m->triangulation,
+        .has_geo = m->has_geo,
+        .geo_lat_deg = m->geo_lat_deg,
+        .geo_lng_deg = m->geo_lng_deg,
+    };
+
+    memcpy(row.id, locale->id, sizeof row.id);
+    memcpy(row.title, m->title, sizeof row.title);
+    memcpy(row.rotation, m->placement.rotation, sizeof row.rotation);
+    return row;
+}
+
+static uint32_t position_of(const struct locale *locale, const struct layer *layer)
+{
+    uint32_t i = 0;
+
+    while (locale->layers[i] != layer)
+        i++;
+    return i;
+}
+
+static enum err_code put_layer(struct store *store, const struct locale *locale,
+                               const struct layer *layer, struct err *err)
+{
+    struct store_layer row = {
+        .position = position_of(locale, layer),
+        .kind = layer->kind == LAYER_MESH ? STORE_MESH : STORE_HEIGHTFIELD,
+        .role = layer->role,
+        .field = layer->field,
+        .mesh = layer->mesh,
+        .polygons = layer_polygon_set(layer),
+        .gravity = {layer->gravity.x, layer->gravity.y, layer->gravity.z},
+    };
+
+    memcpy(row.locale, locale->id, sizeof row.locale);
+    memcpy(row.id, layer->id, sizeof row.id);
+    return store_put_layer(store, &row, err);
+}
+
+/* The manifest, and the meshes that were built anew for it; samples stay those they were. */
+static enum err_code put_locale(struct store *store, const struct step *step, struct err *err)
+{
+    const struct locale *after = step->after;
+    struct store_locale row = locale_row(after);
+
+    if (store_put_locale(store, &row, err))
+        return err->code;
+    for (size_t i = 0; i < after->layer_count; i++) {
+        const struct layer *layer = after->layers[i];
+
+        if (layer->kind == LAYER_MESH && locale_layer(step->before, layer->id) != layer &&
+            put_layer(store, after, layer, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+static enum err_code bury_locale(struct store *store, const struct step *step, struct err *err)
+{
+    struct store_locale row = locale_row(step->before);
+
+    row.revision = step->event.revision;
+    row.is_deleted = true;
+    return store_put_locale(store, &row, err);
+}
+
+static enum err_code put_values(struct store *store, const struct step *step, struct err *err)
+{
+    const struct world_change *change = step->change;
+
+    switch (change->kind) {
+    case WORLD_PUT_LOCALE:
+        return put_locale(store, step, err);
+    case WORLD_DELETE_LOCALE:
+        return bury_locale(store, step, err);
+    case WORLD_PUT_LAYER:
+        return put_layer(store, step->after, step->layer, err);
+    case WORLD_DELETE_LAYER:
+        return store_drop_layer(store, change->locale_id, change->layer_id, err);
+    case WORLD_EDIT:
+        return ERR_OK; /* the log has its samples */
+    }
+    CHECK(false); /* a change of no kind */
+    return ERR_INTERNAL;
+}
+
+enum err_code persist_step(struct store *store, const struct step *step, struct err *err)
+{
+    const struct world_change *change = step->change;
+    const struct feed_event *event = &step->event;
+    struct store_edit row = {
+        .revision = event->revision,
+        .sequence = event->sequence,
+        .kind = (int)change->kind,
+        .has_rect = event->has_rect,
+        .rect = event->rect,
+        .heights_m = step->outcome.heights_m,
+        .has_bounds = event->has_bounds,
+        .bounds = event->bounds,
+        .answer = step->answer,
+        .answer_bytes = step->answer_bytes,
+    };
+
+    memcpy(row.locale, event->locale, sizeof row.locale);
+    memcpy(row.layer, event->layer, sizeof row.layer);
+    memcpy(row.source, event->source, sizeof row.source);
+    memcpy(row.op_id, change->op_id, sizeof row.op_id);
+    memcpy(row.request, change->request, sizeof row.request);
+    if (put_values(store, step, err))
+        return err->code;
+    return store_log(store, &row, err);
+}
+
+const struct heightfield *persist_field_of(void *context, const char *locale, const char *layer)
+{
+    const struct locale *at = snapshot_locale(context, locale);
+    const struct layer *found = at ? locale_layer(at, layer) : NULL;
+
+    return found ? found->field : NULL;
+}
+
+/* ---- from the store -----------------------------------------------------------------------------
+ */
+
+/* The locale that is being read; its layers follow. */
+struct load {
+    struct world *world;
+    struct draft *draft;
+    bool is_open;
+    struct store_locale row;
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    size_t layer_count;
+};
+
+static struct locale_manifest manifest_of(const struct store_locale *row)
+{
+    struct locale_manifest m = locale_manifest_default;
+
+    memcpy(m.title, row->title, sizeof m.title);
+    m.gravity = (struct vec3){row->gravity[0], row->gravity[1], row->gravity[2]};
+    m.placement.translation =
+        (struct vec3){row->translation[0], row->translation[1], row->translation[2]};
+    memcpy(m.placement.rotation, row->rotation, sizeof m.placement.rotation);
+    m.open_sky = row->open_sky;
+    m.triangulation = row->triangulation;
+    m.has_geo = row->has_geo;
+    m.geo_lat_deg = row->geo_lat_deg;
+    m.geo_lng_deg = row->geo_lng_deg;
+    return m;
+}
+
+static bool draft_add(struct draft *draft, struct locale *locale, struct err *err)
+{
+    struct world_snapshot *next = snapshot_next(draft->snapshot, locale->id, locale, err);
+
+    if (!next)
+        return false;
+    if (draft->is_own)
+        snapshot_destroy(draft->snapshot);
+    draft->snapshot = next;
+    draft->is_own = true;
+    return true;
+}
+
+/* The locale is complete: puts it into the draft. */
+static bool close_locale(struct load *load, struct err *err)
+{
+    struct locale_manifest manifest;
+    struct locale *locale;
+    bool is_added;
+
+    if (!load->is_open)
+        return true;
+    load->is_open = false;
+    manifest = manifest_of(&load->row);
+    locale = locale_assemble(load->row.id, load->row.revision, &manifest, load->layers,
+                             load->layer_count, err);
+    load->layer_count = 0;
+    if (!locale)
+        return false;
+    is_added = draft_add(load->draft, locale, err);
+    locale_unref(locale);
+    return is_added;
+}
+
+static bool note_stored(struct world *world, const char *id, struct err *err)
+{
+    char(*stored)[WORLD_ID_MAX + 1] =
+        realloc(world->stored, (world->stored_count + 1) * sizeof *world->stored);
+
+    if (!stored) {
+        err_set(err, ERR_NO_MEMORY, "no memory to load the store");
+        return false;
+    }
+    world->stored = stored;
+    snprintf(stored[world->stored_count++], sizeof *stored, "%s", id);
+    return true;
+}
+
+static bool on_locale(void *context, const struct store_locale *row, struct err *err)
+{
+    struct load *load = context;
+
+    if (!close_locale(load, err) || !note_stored(load->world, row->id, err))
+        return false;
+    if (row->is_deleted) {
+        tombstones_add(&load->world->tombstones, row->id, row->revision);
+        return true;
+    }
+    load->row = *row;
+    load->is_open = true;
+    return true;
+}
+
+static bool on_layer(void *context, struct store_loaded_layer *loaded, struct err *err)
+{
+    struct load *load = context;
+    struct vec3 gravity = {loaded->gravity[0], loaded->gravity[1], loaded->gravity[2]};
+    struct layer *layer;
+
+    CHECK(load->is_open && strcmp(load->row.id, loaded->locale) == 0);
+    CHECK(load->layer_count < LOCALE_LAYERS_MAX);
+    layer = loaded->kind == STORE_MESH
+                ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,
+                                   &loaded->polygons, gravity, err)
+                : layer_create_heightfield(loaded->id, loaded->field, err);
+    if (layer)
+        load->layers[load->layer_count++] = layer;
+    return layer != NULL;
+}
+
+static bool on_edit(void *context, const struct store_edit *row, struct err *err)
+{
+    struct load *load = context;
+    struct feed_event event = {
+        .sequence = row->sequence,
+        .revision = row->revision,
+        .has_rect = row->has_rect,
+        .rect = row->rect,
+        .has_bounds = row->has_bounds,
+        .bounds = row->bounds,
+    };
+
+    if (!close_locale(load, err))
+        return false;
+    memcpy(event.locale, row->locale, sizeof event.locale);
+    memcpy(event.layer, row->layer, sizeof event.layer);
+    memcpy(event.source, row->source, sizeof event.source);
+    if (event.sequence <= load->draft->sequence) {
+        err_set(err, ERR_DAMAGED, "the log of edits is out of order at %s, revision %llu",
+                row->locale, (unsigned long long)row->revision);
+        return false;
+    }
+    feed_append(load->world->feed, &event);
+    load->draft->sequence = event.sequence;
+    return true;
+}
+
+/* What came of a locale before it turned out to be damaged. */
+static void drop_locale(struct load *load)
+{
+    while (load->layer_count > 0)
+        layer_unref(load->layers[--load->layer_count]);
+    load->is_open = false;
+}
+
+static void on_damage(void *context, const char *locale, const char *message)
+{
+    struct load *load = context;
+    struct world *world = load->world;
+    struct damage *damages =
+        realloc(world->damages, (world->damage_count + 1) * sizeof *world->damages);
+    struct damage *damage;
+
+    log_error("damaged data: %s", message);
+    if (load->is_open && strcmp(load->row.id, locale) == 0)
+        drop_locale(load);
+    if (!damages)
+        return;
+    world->damages = damages;
+    damage = &damages[world->damage_count++];
+    snprintf(damage->locale_id, sizeof damage->locale_id, "%s", locale);
+    snprintf(damage->message, sizeof damage->message, "%s", message);
+    note_stored(world, locale, &(struct err){.code = ERR_OK});
+}
+
+enum err_code persist_load(struct world *world, struct draft *draft, struct err *err)
+{
+    struct load *load = calloc(1, sizeof *load);
+    struct store_sink sink = {load, on_locale, on_layer, on_edit, on_damage};
+
+    if (!load)
+        return err_set(err, ERR_NO_MEMORY, "no memory to load the store");
+    load->world = world;
+    load->draft = draft;
+    if (store_load(world->store, &sink, err) == ERR_OK)
+        close_locale(load, err);
+    drop_locale(load);
+    free(load);
+    pthread_mutex_lock(&world->mutex);
+    world->counted.damaged = world->damage_count;
+    pthread_mutex_unlock(&world->mutex);
+    return err->code;
+}

@@ -1,0 +1,170 @@
+/*
+ * The inside of a world, for the files of this room only; everybody else uses world.h.
+ *
+ *   world.c    readers, epochs, publication, the queue, life
+ *   writer.c   what the writer's thread does: batches, commits, callbacks
+ *   change.c   one change against a draft of the next snapshot
+ *   persist.c  between the world's values and the store's
+ */
+#ifndef KOTA_WORLD_WORLD_DATA_H
+#define KOTA_WORLD_WORLD_DATA_H
+
+#include "world/ops.h"
+#include "world/world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What belongs to one reader. */
+struct reader {
+    _Alignas(64) _Atomic uint64_t seen; /* the epoch at its last quiet moment */
+    struct world_snapshot *current;     /* the one it met last, held; reader's thread only */
+};
+
+/* Changes that are made together or not at all; or the load of the store. */
+struct unit {
+    struct unit *next;
+    bool is_load;
+    void (*done)(void *context, const struct err *err); /* of the unit; may be NULL */
+    void *context;
+    size_t count;
+    struct world_change changes[];
+};
+
+/* The revision at which a locale was deleted: one of that id goes on from there. */
+struct tombstone {
+    char locale_id[WORLD_ID_MAX + 1];
+    uint64_t revision;
+};
+
+struct tombstones {
+    struct tombstone *at;
+    size_t count, capacity;
+};
+
+struct damage {
+    char locale_id[WORLD_ID_MAX + 1];
+    char message[320];
+};
+
+struct world {
+    _Atomic(struct world_snapshot *) published;
+    _Atomic uint64_t epoch;
+    struct reader *readers;
+    size_t reader_count;
+    struct world_limits limits;
+    struct store *store; /* NULL: in memory only */
+    struct feed *feed;
+    pthread_t writer;
+
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t changed;
+    struct unit *first, **last;
+    size_t queued_count;
+    struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
+    bool is_stopping;
+    struct world_stats counted;
+
+    pthread_mutex_t wake_mutex; /* guards the two below; held during a call */
+    void (*wake)(void *context);
+    void *wake_context;
+
+    /* the writer's thread only */
+    struct world_snapshot *retired; /* oldest first */
+    struct world_snapshot **retired_last;
+    size_t retired_count;
+    uint64_t sequence; /* of the last published change */
+    struct tombstones tombstones;
+    struct ops *ops; /* without a store */
+    bool is_store_broken;
+
+    /* set by the load, constant then */
+    struct damage *damages;
+    size_t damage_count;
+    char (*stored)[WORLD_ID_MAX + 1]; /* ids of all locales in the store, in its order */
+    size_t stored_count;
+};
+
+/* ---- world.c, for the writer ------------------------------------------------------------------
+ */
+
+/* Publishes; takes the reference on `next`. Waits while too many old ones cannot be let go. */
+void world_publish(struct world *world, struct world_snapshot *next);
+
+/* Calls the wake function, so that readers pass their quiet moment and followers look. */
+void world_wake(struct world *world);
+
+/* Lets go of what every reader has passed, and frees what nobody holds. */
+void world_reclaim(struct world *world);
+
+/* Lets go of what a change brought. */
+void change_finish(const struct world_change *change);
+
+/* ---- writer.c ---------------------------------------------------------------------------------
+ */
+
+void *writer_main(void *world);
+
+/* ---- change.c ---------------------------------------------------------------------------------
+ */
+
+/* The snapshot in the making and the counters that go with it. */
+struct draft {
+    struct world *world;
+    struct world_snapshot *snapshot; /* borrowed while it is the published one, else a reference */
+    bool is_own;
+    uint64_t sequence;
+    struct tombstones buried; /* locales that the draft deletes */
+};
+
+/* One change as it stands in a draft. */
+struct step {
+    const struct world_change *change;
+    struct locale *before, *after; /* references; NULL: none */
+    const struct layer *layer;     /* that was put or edited; after's */
+    struct edit_outcome outcome;   /* WORLD_EDIT */
+    struct feed_event event;
+    bool is_new;
+    bool is_repeat;
+    void *answer; /* malloc: of the first time when it is a repeat, else what is to be kept */
+    size_t answer_bytes;
+};
+
+void draft_begin(struct draft *draft, struct world *world);
+/* Lets go of the draft's snapshot unless it was taken, and of the rest. */
+void draft_end(struct draft *draft);
+
+/* A draft that begins where `draft` stands, which must not change meanwhile. */
+void draft_fork(const struct draft *draft, struct draft *out);
+/* `draft` becomes what its fork has become; the fork is empty then. */
+void draft_join(struct draft *draft, struct draft *fork);
+
+/*
+ * Makes the change in the draft, or finds that it was made before. On error the draft is as it was.
+ * *step is to be freed by step_finish in any case.
+ */
+enum err_code step_make(struct draft *draft, const struct world_change *change, struct step *step,
+                        struct err *err);
+void step_finish(struct step *step);
+
+/* What the change's callbacks are told of it. */
+struct world_outcome step_outcome(const struct step *step, const struct err *err);
+
+/* A locale's tombstone; 0: none. */
+uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id);
+/* Adds or renews one; the oldest goes when there are too many. Without memory it is left out. */
+void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision);
+
+/* ---- persist.c --------------------------------------------------------------------------------
+ */
+
+/* Writes a step into the store's open transaction. */
+enum err_code persist_step(struct store *store, const struct step *step, struct err *err);
+
+/* Fills the world's draft, tombstones, feed and damages. Writer's thread. */
+enum err_code persist_load(struct world *world, struct draft *draft, struct err *err);
+
+/* For store_materialise: context is a const struct world_snapshot *. */
+const struct heightfield *persist_field_of(void *context, const char *locale, const char *layer);
+
+#endif
