@@ -136,7 +136,7 @@ malformed:
     return err_at(err, "Kota-Min-Revision");
 }
 
-static enum err_code find_locale(struct call *call, struct err *err)
+enum err_code call_unknown_locale(const struct call *call, struct err *err)
 {
     char id[WORLD_ID_MAX + 1];
 
@@ -145,10 +145,28 @@ static enum err_code find_locale(struct call *call, struct err *err)
         return err_set(err, ERR_NOT_FOUND,
                        "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
                        WORLD_ID_MAX);
+    return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+}
+
+enum err_code call_find_locale(struct call *call, struct err *err)
+{
+    char id[WORLD_ID_MAX + 1];
+    const char *damage;
+
+    if (!span_copy(call->params[0], id, sizeof id))
+        return ERR_OK;
     call->locale = snapshot_locale(call->snapshot, id);
-    if (!call->locale)
-        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
-    return check_revision(call, err);
+    if (call->locale)
+        return call->request ? check_revision(call, err) : ERR_OK;
+    damage = world_damage(call->api->world, id);
+    return damage ? err_set(err, ERR_DAMAGED, "%s", damage) : ERR_OK;
+}
+
+static enum err_code need_locale(struct call *call, struct err *err)
+{
+    if (call_find_locale(call, err))
+        return err->code;
+    return call->locale ? ERR_OK : call_unknown_locale(call, err);
 }
 
 void call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
@@ -160,7 +178,7 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
 
     http_reply_content_type(reply, "application/json");
     if (call_open(&call, request, reply, param_count, &err) == ERR_OK &&
-        (needs != CALL_NEEDS_LOCALE || find_locale(&call, &err) == ERR_OK) &&
+        (needs != CALL_NEEDS_LOCALE || need_locale(&call, &err) == ERR_OK) &&
         check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
         if (!call.is_deferred && !call.is_moving && call.locale)

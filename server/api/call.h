@@ -48,6 +48,15 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
         call_run(request, reply, name##_answer, params, needs);                                    \
     }
 
+/*
+ * Looks for the locale that params[0] names: call->locale, NULL when there is none.
+ * ERR_DAMAGED    it could not be loaded from the store
+ * ERR_BAD_INPUT, ERR_BUSY  Kota-Min-Revision
+ */
+enum err_code call_find_locale(struct call *call, struct err *err);
+/* ERR_NOT_FOUND for what params[0] names. */
+enum err_code call_unknown_locale(const struct call *call, struct err *err);
+
 /* Frees what decoding allocated. */
 void call_close(struct call *call);
 

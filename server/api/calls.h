@@ -15,6 +15,8 @@
     X(layer_put)                                                                                   \
     X(layer_delete)                                                                                \
     X(layer_stats_get)                                                                             \
+    X(edits_post)                                                                                  \
+    X(diff_get)                                                                                    \
     X(height_get)                                                                                  \
     X(height_post)                                                                                 \
     X(profile_post)                                                                                \

@@ -78,6 +78,8 @@ static const struct option options[] = {
      "what one batch may take (30000)"},
     {"max-samples", OPTION_COUNT, FIELD(limits.raster.samples_max), 4, (uint64_t)1 << 40, "N",
      "of an uploaded raster (134217728)"},
+    {"max-edit-samples", OPTION_COUNT, FIELD(limits.world.edit_samples_max), 1, (uint64_t)1 << 40,
+     "N", "that one edit may change (16777216)"},
     {"max-uploads", OPTION_COUNT, FIELD(limits.uploads_bytes_max), 1, (uint64_t)1 << 50, "BYTES",
      "of layers that are built at once; a single one always may (2147483648)"},
     {"max-polygons", OPTION_COUNT, FIELD(limits.polygon.polygons_max), 1, UINT32_MAX - 1, "N",

@@ -74,32 +74,32 @@ enum err_code layer_put_answer(struct call *call, struct err *err)
     struct upload_format format;
     struct upload upload;
     struct uploaded uploaded;
+    bool is_answered;
 
     if (write_layer_id(call, ERR_BAD_INPUT, change.layer_id, err) ||
-        decode_format(call, &format, err) || open_query(call, format.kind, err) ||
-        upload_decode(call, format, false, &upload, err))
+        write_open(call, &change, err) || decode_format(call, &format, err) ||
+        open_query(call, format.kind, err) || upload_decode(call, format, false, &upload, err) ||
+        write_repeat(call, &change, &is_answered, err) || is_answered)
         return err->code;
     if (upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
                      &call->locale->manifest, &uploaded, err))
         return err->code;
     change.layer = uploaded.layer;
-    memcpy(change.locale_id, call->locale->id, sizeof change.locale_id);
     return write_submit(call, &change, format.kind == LAYER_MESH ? &uploaded.import : NULL,
                         uploaded.charge, err);
 }
-API_HANDLER(layer_put, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_put, 2, CALL_NEEDS_NOTHING)
 
 enum err_code layer_delete_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.kind = WORLD_DELETE_LAYER};
 
     if (write_layer_id(call, ERR_NOT_FOUND, change.layer_id, err) ||
-        options_open_query(call, NULL, err))
+        write_open(call, &change, err) || options_open_query(call, NULL, err))
         return err->code;
-    memcpy(change.locale_id, call->locale->id, sizeof change.locale_id);
     return write_submit(call, &change, NULL, 0, err);
 }
-API_HANDLER(layer_delete, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_delete, 2, CALL_NEEDS_NOTHING)
 
 static void put(struct json_writer *w, const char *key, uint64_t value)
 {

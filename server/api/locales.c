@@ -1,6 +1,6 @@
 /*
  * GET    /v1/locales       ->  {"locales":[Locale…]}
- * GET    /v1/locales/{id}  ->  Locale
+ * GET    /v1/locales/{id}  ->  Locale; ETag is its revision, If-None-Match  ->  304
  * PUT    /v1/locales/{id}  manifest  ->  201 or 200 Locale
  * DELETE /v1/locales/{id}  ->  204
  */
@@ -8,6 +8,7 @@
 
 #include "api/manifest.h"
 #include "api/options.h"
+#include "api/precondition.h"
 #include "api/shape.h"
 #include "api/upload.h"
 #include "api/write.h"
@@ -33,7 +34,12 @@ enum err_code locale_get_answer(struct call *call, struct err *err)
 {
     if (options_open_query(call, NULL, err))
         return err->code;
-    shape_locale(&call->out, call->locale, NULL);
+    call_header(call, "ETag", "\"%llu\"", (unsigned long long)call->locale->revision);
+    call_header(call, "Cache-Control", "no-cache");
+    if (precondition_is_unchanged(call))
+        call_status(call, 304);
+    else
+        shape_locale(&call->out, call->locale, NULL);
     return ERR_OK;
 }
 API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)
@@ -60,16 +66,9 @@ static enum err_code prepare_meshes(struct call *call, struct world_change *chan
 enum err_code locale_put_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.kind = WORLD_PUT_LOCALE};
-    struct span id = call->params[0];
     uint64_t charge;
 
-    if (!world_id_is_valid(id.at, id.length) ||
-        !span_copy(id, change.locale_id, sizeof change.locale_id))
-        return err_set(err, ERR_BAD_INPUT,
-                       "\"%.*s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
-                       (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
-                       id.at ? id.at : "", WORLD_ID_MAX);
-    if (options_open_json(call, manifest_members, NULL, err) ||
+    if (write_open(call, &change, err) || options_open_json(call, manifest_members, NULL, err) ||
         manifest_decode(call->json, &change.manifest, err) ||
         prepare_meshes(call, &change, &charge, err))
         return err->code;
@@ -81,9 +80,8 @@ enum err_code locale_delete_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.kind = WORLD_DELETE_LOCALE};
 
-    if (options_open_query(call, NULL, err))
+    if (write_open(call, &change, err) || options_open_query(call, NULL, err))
         return err->code;
-    span_copy(call->params[0], change.locale_id, sizeof change.locale_id);
     return write_submit(call, &change, NULL, 0, err);
 }
-API_HANDLER(locale_delete, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(locale_delete, 1, CALL_NEEDS_NOTHING)

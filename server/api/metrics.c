@@ -26,10 +26,11 @@ static void put_plain(struct call *call, const struct metric *metrics, size_t co
 
 static void put_world(struct call *call, const struct numbers *n)
 {
+    struct err unready;
     const struct metric metrics[] = {
         {"kota_uptime_seconds", "gauge", "Time since the start.", n->uptime_s},
         {"kota_ready", "gauge", "1 while /readyz answers 200.",
-         atomic_load(&call->api->state) == API_READY},
+         api_readiness(call->api, &unready) == ERR_OK},
         {"kota_resident_memory_bytes", "gauge", "Resident memory of the process.",
          (double)n->resident_bytes},
         {"kota_locales", "gauge", "Locales in the world.", (double)n->world.locales},
@@ -46,6 +47,14 @@ static void put_world(struct call *call, const struct numbers *n)
          (double)n->world.changes},
         {"kota_changes_refused_total", "counter", "Changes that the writer refused.",
          (double)n->world.refused},
+        {"kota_edits_total", "counter", "Edits of samples that were made.", (double)n->world.edits},
+        {"kota_edit_samples_total", "counter", "Samples in the rectangles of those edits.",
+         (double)n->world.edit_samples},
+        {"kota_idempotent_repeats_total", "counter",
+         "Writes whose Idempotency-Key was known: answered again, not made again.",
+         (double)n->world.repeats},
+        {"kota_locales_damaged", "gauge", "Locales that could not be loaded.",
+         (double)n->world.damaged},
         {"kota_changes_queued", "gauge", "Changes that wait for the writer.",
          (double)n->world.queued},
         {"kota_snapshots_retired", "gauge", "Old snapshots that some loop may still read.",
@@ -78,23 +87,77 @@ static void put_http(struct call *call, const struct http_counters *http)
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
-static void put_latency(struct call *call, const struct http_counters *http)
+struct histogram {
+    const char *name, *help;
+    const uint64_t *counts; /* bucket i: below first_s · 2^i; the last one is open */
+    size_t buckets;
+    double first_s;
+    uint64_t us_sum;
+};
+
+static void put_histogram(struct call *call, const struct histogram *h)
 {
-    static const char name[] = "kota_http_request_duration_seconds";
-    size_t buckets = sizeof http->latency_count / sizeof *http->latency_count;
     uint64_t below = 0;
 
-    text_append(call, "# HELP %s Time from a complete request to its encoded answer.\n", name);
-    text_append(call, "# TYPE %s histogram\n", name);
-    for (size_t i = 0; i < buckets; i++) {
-        below += http->latency_count[i];
-        if (i + 1 < buckets)
-            text_append(call, "%s_bucket{le=\"%.9g\"} %llu\n", name,
-                        8e-6 * (double)((uint64_t)1 << i), (unsigned long long)below);
+    text_append(call, "# HELP %s %s\n# TYPE %s histogram\n", h->name, h->help, h->name);
+    for (size_t i = 0; i < h->buckets; i++) {
+        below += h->counts[i];
+        if (i + 1 < h->buckets)
+            text_append(call, "%s_bucket{le=\"%.9g\"} %llu\n", h->name,
+                        h->first_s * (double)((uint64_t)1 << i), (unsigned long long)below);
     }
-    text_append(call, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)below);
-    text_append(call, "%s_sum %.9g\n", name, (double)http->latency_us_sum * 1e-6);
-    text_append(call, "%s_count %llu\n", name, (unsigned long long)below);
+    text_append(call, "%s_bucket{le=\"+Inf\"} %llu\n", h->name, (unsigned long long)below);
+    text_append(call, "%s_sum %.9g\n", h->name, (double)h->us_sum * 1e-6);
+    text_append(call, "%s_count %llu\n", h->name, (unsigned long long)below);
+}
+
+static void put_latency(struct call *call, const struct http_counters *http)
+{
+    const struct histogram histogram = {
+        .name = "kota_http_request_duration_seconds",
+        .help = "Time from a complete request to its encoded answer.",
+        .counts = http->latency_count,
+        .buckets = sizeof http->latency_count / sizeof *http->latency_count,
+        .first_s = 8e-6,
+        .us_sum = http->latency_us_sum,
+    };
+
+    put_histogram(call, &histogram);
+}
+
+static void put_store(struct call *call, const struct store_stats *store)
+{
+    const struct metric metrics[] = {
+        {"kota_store_read_only", "gauge", "1 after an error: the store takes no write.",
+         store->is_read_only},
+        {"kota_store_database_bytes", "gauge", "The database without its WAL.",
+         (double)store->database_bytes},
+        {"kota_store_wal_bytes", "gauge", "The write-ahead log.", (double)store->wal_bytes},
+        {"kota_store_wal_bytes_max", "gauge", "Where writes are refused until it shrinks.",
+         (double)store->wal_bytes_max},
+        {"kota_store_checkpoints_total", "counter", "Checkpoints of the WAL.",
+         (double)store->checkpoints},
+        {"kota_store_checkpoints_blocked_total", "counter",
+         "Checkpoints that a reader of the database kept from finishing.",
+         (double)store->checkpoints_blocked},
+        {"kota_store_behind_tiles", "gauge", "Tiles whose edits are in the log alone.",
+         (double)store->behind_tiles},
+        {"kota_store_behind_bytes", "gauge", "Samples in the log that are not yet in tiles.",
+         (double)store->behind_bytes},
+        {"kota_store_commits_total", "counter", "Transactions made durable.",
+         (double)store->commits},
+    };
+    const struct histogram histogram = {
+        .name = "kota_store_commit_duration_seconds",
+        .help = "Time that COMMIT took.",
+        .counts = store->commit_count,
+        .buckets = sizeof store->commit_count / sizeof *store->commit_count,
+        .first_s = 64e-6,
+        .us_sum = store->commit_us_sum,
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+    put_histogram(call, &histogram);
 }
 
 static void put_routes(struct call *call, struct http_server *server)
@@ -129,6 +192,8 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
                 "kota_build_info{version=\"%s\"} 1\n",
                 KOTA_VERSION);
     put_world(call, &numbers);
+    if (numbers.has_store)
+        put_store(call, &numbers.store);
     put_http(call, &numbers.http);
     put_latency(call, &numbers.http);
     put_routes(call, atomic_load(&call->api->server));

@@ -22,6 +22,7 @@ static uint64_t resident_bytes(void)
 void numbers_read(struct api *api, struct numbers *out)
 {
     struct http_server *server = atomic_load(&api->server);
+    struct store *store = world_store(api->world);
     struct timespec now;
 
     *out = (struct numbers){.resident_bytes = resident_bytes()};
@@ -29,8 +30,31 @@ void numbers_read(struct api *api, struct numbers *out)
     out->uptime_s = (double)(now.tv_sec - api->started.tv_sec) +
                     (double)(now.tv_nsec - api->started.tv_nsec) * 1e-9;
     world_stats(api->world, &out->world);
+    out->has_store = store != NULL;
+    if (store)
+        store_stats(store, &out->store);
     if (server)
         http_server_counters(server, &out->http);
+}
+
+enum err_code api_readiness(const struct api *api, struct err *err)
+{
+    struct store *store;
+    struct store_stats stats;
+    const char *damage;
+
+    if (atomic_load(&api->state) != API_READY)
+        return err_set(err, ERR_BUSY, "the daemon is %s", api_state_word(api));
+    damage = world_damage(api->world, NULL);
+    if (damage)
+        return err_set(err, ERR_DAMAGED, "%s", damage);
+    store = world_store(api->world);
+    if (!store)
+        return ERR_OK;
+    store_stats(store, &stats);
+    if (!stats.is_read_only)
+        return ERR_OK;
+    return err_set(err, ERR_READ_ONLY, "the store is read-only until a restart: %s", stats.reason);
 }
 
 const char *api_state_word(const struct api *api)

@@ -11,9 +11,18 @@ struct numbers {
     uint64_t resident_bytes; /* 0 where the system does not tell */
     struct world_stats world;
     struct http_counters http; /* zero without a server */
+    bool has_store;
+    struct store_stats store; /* zero without a store */
 };
 
 void numbers_read(struct api *api, struct numbers *out);
+
+/*
+ * May traffic come? ERR_OK, or why not: ERR_BUSY while the world is loaded and while the daemon
+ * drains, ERR_DAMAGED when a locale could not be loaded, ERR_READ_ONLY when the store takes no
+ * write. Any thread.
+ */
+enum err_code api_readiness(const struct api *api, struct err *err);
 
 /* "loading", "ready" or "draining". */
 const char *api_state_word(const struct api *api);

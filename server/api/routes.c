@@ -39,6 +39,8 @@ const struct api_route api_routes[] = {
     WRITE(METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0),
     WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),
     READ(LAYER "/stats", layer_stats_get),
+    WRITE(METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0),
+    READ_ON_WORKER(LOCALE "/diff", diff_get),
     READ(LOCALE "/height", height_get),
     ASK(LOCALE "/height", height_post),
     {{METHOD_POST, LOCALE "/profile", profile_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},

@@ -1,7 +1,8 @@
 /*
  * GET /v1/limits                    the limits in force, each under its name
  * GET /v1/stats                     counters as JSON
- * GET /livez, /healthz, /readyz     {"status":"ok"}; readyz 503 while loading or draining
+ * GET /livez, /healthz, /readyz     {"status":"ok"}; readyz 503 while loading or draining, and
+ * while the store takes no write or has damage
  */
 #include "api/calls.h"
 
@@ -15,6 +16,28 @@ static void put(struct json_writer *w, const char *key, uint64_t value)
 {
     json_key(w, key);
     json_integer(w, value);
+}
+
+static void stats_of_store(struct json_writer *w, const struct store_stats *store)
+{
+    json_key(w, "store");
+    json_begin_object(w);
+    json_key(w, "read_only");
+    json_boolean(w, store->is_read_only);
+    json_key(w, "reason");
+    if (store->is_read_only)
+        json_string(w, store->reason);
+    else
+        json_null(w);
+    put(w, "database_bytes", store->database_bytes);
+    put(w, "wal_bytes", store->wal_bytes);
+    put(w, "wal_bytes_max", store->wal_bytes_max);
+    put(w, "commits", store->commits);
+    put(w, "checkpoints", store->checkpoints);
+    put(w, "checkpoints_blocked", store->checkpoints_blocked);
+    put(w, "behind_tiles", store->behind_tiles);
+    put(w, "behind_bytes", store->behind_bytes);
+    json_end_object(w);
 }
 
 static void limits_of_http(struct json_writer *w, const struct http_limits *limits)
@@ -59,6 +82,8 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "locales_max", limits->world.locales_max);
     put(w, "layers_max", LOCALE_LAYERS_MAX);
     put(w, "world_bytes_max", limits->world.bytes_max);
+    put(w, "edit_samples_max", limits->world.edit_samples_max);
+    put(w, "idempotency_key_characters_max", STORE_OP_ID_MAX);
     put(w, "queued_changes_max", limits->world.queue_max);
     put(w, "raster_samples_max", limits->raster.samples_max);
     put(w, "raster_side_max", limits->raster.side_max);
@@ -85,6 +110,10 @@ static void stats_of_world(struct json_writer *w, const struct world_stats *worl
     put(w, "changes", world->changes);
     put(w, "changes_refused", world->refused);
     put(w, "changes_queued", world->queued);
+    put(w, "idempotent_repeats", world->repeats);
+    put(w, "edits", world->edits);
+    put(w, "edit_samples", world->edit_samples);
+    put(w, "locales_damaged", world->damaged);
     put(w, "snapshots_retired", world->retired);
     put(w, "snapshots_reclaimed", world->reclaimed);
     json_end_object(w);
@@ -123,6 +152,12 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     json_number(w, numbers.uptime_s);
     put(w, "resident_bytes", numbers.resident_bytes);
     stats_of_world(w, &numbers.world);
+    if (numbers.has_store) {
+        stats_of_store(w, &numbers.store);
+    } else {
+        json_key(w, "store");
+        json_null(w);
+    }
     stats_of_http(w, &numbers.http);
     json_end_object(w);
     return ERR_OK;
@@ -143,8 +178,8 @@ API_HANDLER(livez_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code readyz_get_answer(struct call *call, struct err *err)
 {
-    if (atomic_load(&call->api->state) != API_READY)
-        return err_set(err, ERR_BUSY, "the daemon is %s", api_state_word(call->api));
+    if (api_readiness(call->api, err))
+        return err->code;
     return livez_get_answer(call, err);
 }
 API_HANDLER(readyz_get, 0, CALL_NEEDS_NOTHING)

@@ -1,14 +1,31 @@
 /*
  * Writes are asynchronous: world_submit returns at once, and the outcome comes on the writer's
- * thread, after publication. The answer is encoded there from the published locale, so that it
- * shows the revision that this change made, not a later one.
+ * thread, after publication. The answer is made there from what was published, so that it shows the
+ * revision that this change made, not a later one.
+ *
+ * Problem: a client that lost the answer must be able to ask again without changing the world
+ * twice. Approach: an Idempotency-Key is the change's op_id. The answer is made before the commit
+ * (write_answer) and kept with it, in one transaction; a repeat gets it from there. A refused write
+ * is not kept: it changed nothing and may be tried again under its key. Only the writer knows the
+ * keys, so a request with one goes to it even where the locale is gone meanwhile; and an upload,
+ * which takes long to decode, asks first (write_repeat) by a change that cannot happen, because no
+ * locale is ever at its revision.
+ * Invariant: a key means one request; another one under it is 422. Errors replace whatever was
+ * written of an answer.
+ * Dropped: a table of keys beside the writer's (two truths), keys by time (a retry may be late).
  */
 #include "api/write.h"
 
+#include "api/kept_answer.h"
+#include "api/precondition.h"
 #include "api/shape.h"
 #include "api/upload.h"
+#include "base/check.h"
+#include "terrain/content_hash.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct write {
@@ -17,54 +34,329 @@ struct write {
     struct http_request *request;
     struct http_reply *reply;
     enum world_change_kind kind;
+    enum world_condition condition;
     bool has_import;
     struct mesh_import import;
-    char location[2 * WORLD_ID_MAX + 40];
+    char location[KEPT_LOCATION_MAX + 1];
+    bool is_composed;
+    struct kept_answer answer; /* its body is body.at */
+    struct bytes {
+        char *at;
+        size_t used, size;
+    } body;
 };
 
-static char *reply_reserve(void *to, size_t bytes)
+/* ---- the answer -------------------------------------------------------------------------------
+ */
+
+static char *bytes_reserve(void *to, size_t bytes)
 {
-    return http_reply_reserve(to, bytes);
+    struct bytes *b = to;
+
+    if (b->size - b->used < bytes) {
+        size_t size = 2 * (b->used + bytes);
+        char *grown = realloc(b->at, size);
+
+        if (!grown)
+            return NULL;
+        b->at = grown;
+        b->size = size;
+    }
+    return b->at + b->used;
 }
 
-static void reply_advance(void *to, size_t bytes)
+static void bytes_advance(void *to, size_t bytes)
 {
-    http_reply_advance(to, bytes);
+    ((struct bytes *)to)->used += bytes;
 }
 
-static void encode(const struct write *write, const struct world_outcome *outcome)
+static void encode_edit(struct json_writer *w, const struct world_outcome *outcome)
 {
-    bool is_deletion = write->kind == WORLD_DELETE_LOCALE || write->kind == WORLD_DELETE_LAYER;
+    const uint32_t rect[] = {outcome->rect.column, outcome->rect.row, outcome->rect.cols,
+                             outcome->rect.rows};
+
+    json_begin_object(w);
+    json_key(w, "locale");
+    json_string(w, outcome->locale->id);
+    json_key(w, "revision");
+    json_integer(w, outcome->locale->revision);
+    json_key(w, "rect");
+    json_begin_array(w);
+    for (size_t i = 0; i < 4; i++)
+        json_integer(w, rect[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static bool is_deletion(const struct write *write)
+{
+    return write->kind == WORLD_DELETE_LOCALE || write->kind == WORLD_DELETE_LAYER;
+}
+
+/* Makes the answer to a change that was taken. False without memory. */
+static bool compose(struct write *write, const struct world_outcome *outcome)
+{
+    struct kept_answer *answer = &write->answer;
     struct json_writer w;
 
-    if (outcome->locale)
-        http_reply_header(write->reply, "Kota-Revision", "%llu",
-                          (unsigned long long)outcome->locale->revision);
-    if (is_deletion) {
-        http_reply_status(write->reply, 204);
-        return;
+    *answer = (struct kept_answer){.status = is_deletion(write) ? 204 : 200};
+    answer->has_tag = outcome->locale != NULL;
+    answer->revision = outcome->locale ? outcome->locale->revision : outcome->revision;
+    write->body.used = 0;
+    if (!is_deletion(write)) {
+        CHECK(outcome->locale);
+        json_init(&w, (struct json_sink){&write->body, bytes_reserve, bytes_advance});
+        if (write->kind == WORLD_EDIT)
+            encode_edit(&w, outcome);
+        else
+            shape_locale(&w, outcome->locale, write->has_import ? &write->import : NULL);
+        if (!json_finish(&w))
+            return false;
+        if (outcome->is_new && write->kind != WORLD_EDIT) {
+            answer->status = 201;
+            memcpy(answer->location, write->location, sizeof answer->location);
+        }
     }
-    if (outcome->is_new) {
-        http_reply_status(write->reply, 201);
-        http_reply_header(write->reply, "Location", "%s", write->location);
-    }
-    http_reply_content_type(write->reply, "application/json");
-    json_init(&w, (struct json_sink){write->reply, reply_reserve, reply_advance});
-    shape_locale(&w, outcome->locale, write->has_import ? &write->import : NULL);
-    json_finish(&w);
+    answer->body = write->body.at;
+    answer->body_length = write->body.used;
+    write->is_composed = true;
+    return true;
+}
+
+/* On the writer's thread, before the commit. */
+static void *write_answer(void *context, const struct world_outcome *outcome, size_t *bytes)
+{
+    struct write *write = context;
+
+    return compose(write, outcome) ? kept_answer_encode(&write->answer, bytes) : NULL;
+}
+
+static enum err_code send_kept(struct http_reply *reply, const struct world_outcome *outcome,
+                               struct err *err)
+{
+    struct kept_answer kept;
+
+    if (!kept_answer_decode(outcome->answer, outcome->answer_bytes, &kept))
+        return err_set(err, ERR_DAMAGED,
+                       "the write under this Idempotency-Key was made, its answer cannot be read");
+    kept_answer_send(&kept, reply);
+    http_reply_header(reply, "Idempotency-Replayed", "true");
+    return ERR_OK;
 }
 
 /* On the writer's thread. */
 static void write_done(void *context, const struct world_outcome *outcome)
 {
     struct write *write = context;
+    struct err err = {.code = ERR_OK};
 
     upload_release(write->api, write->charge);
-    if (outcome->code == ERR_OK)
-        encode(write, outcome);
-    else
-        http_reply_problem(write->reply, outcome->err);
+    if (outcome->code != ERR_OK) {
+        err = *outcome->err;
+        precondition_name(write->condition, &err);
+    } else if (outcome->answer) {
+        send_kept(write->reply, outcome, &err);
+    } else if (write->is_composed || compose(write, outcome)) {
+        kept_answer_send(&write->answer, write->reply);
+    } else {
+        err_set(&err, ERR_NO_MEMORY, "the write was made; no memory for its answer");
+    }
+    if (err.code != ERR_OK)
+        http_reply_problem(write->reply, &err);
+    free(write->body.at);
     http_request_finish(write->request);
+}
+
+/* ---- a write begins ---------------------------------------------------------------------------
+ */
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct call_query *x = a, *y = b;
+    size_t length = x->name.length < y->name.length ? x->name.length : y->name.length;
+    int order = length > 0 ? memcmp(x->name.at, y->name.at, length) : 0;
+
+    if (order != 0)
+        return order;
+    return (x->name.length > y->name.length) - (x->name.length < y->name.length);
+}
+
+void write_request_hash(const struct call *call, const char *method_and_path,
+                        uint8_t hash[STORE_REQUEST_BYTES])
+{
+    /* Of each part its hash, so that no two requests run together to the same bytes. */
+    uint8_t parts[3 + 2 * CALL_QUERY_MAX][STORE_REQUEST_BYTES];
+    struct call_query query[CALL_QUERY_MAX];
+    size_t n = 0;
+
+    memcpy(query, call->query, sizeof query);
+    qsort(query, call->query_count, sizeof *query, compare_items);
+    content_hash(method_and_path, strlen(method_and_path), parts[n++]);
+    content_hash(call->media_type.at, call->media_type.length, parts[n++]);
+    content_hash(call->body.at, call->body.length, parts[n++]);
+    for (size_t i = 0; i < call->query_count; i++) {
+        content_hash(query[i].name.at, query[i].name.length, parts[n++]);
+        content_hash(query[i].value.at, query[i].value.length, parts[n++]);
+    }
+    content_hash(parts, n * sizeof *parts, hash);
+}
+
+static void path_of(const struct world_change *change, char *out, size_t size)
+{
+    switch (change->kind) {
+    case WORLD_PUT_LAYER:
+    case WORLD_DELETE_LAYER:
+        snprintf(out, size, "/v1/locales/%s/layers/%s", change->locale_id, change->layer_id);
+        return;
+    case WORLD_EDIT:
+        snprintf(out, size, "/v1/locales/%s/edits", change->locale_id);
+        return;
+    case WORLD_PUT_LOCALE:
+    case WORLD_DELETE_LOCALE:
+        break;
+    }
+    snprintf(out, size, "/v1/locales/%s", change->locale_id);
+}
+
+static const char *method_of(enum world_change_kind kind)
+{
+    if (kind == WORLD_EDIT)
+        return "POST";
+    return kind == WORLD_PUT_LOCALE || kind == WORLD_PUT_LAYER ? "PUT" : "DELETE";
+}
+
+static enum err_code decode_key(const struct call *call, struct world_change *change,
+                                struct err *err)
+{
+    struct span key =
+        call->request ? http_request_header(call->request, "idempotency-key") : (struct span){0};
+    char path[KEPT_LOCATION_MAX + 1], method_and_path[sizeof path + 8];
+    bool is_good = key.length >= 1 && key.length <= STORE_OP_ID_MAX;
+
+    if (!key.at)
+        return ERR_OK;
+    for (size_t i = 0; i < key.length; i++)
+        is_good &= key.at[i] > 0x20 && key.at[i] < 0x7f;
+    if (!is_good) {
+        err_set(err, ERR_BAD_INPUT,
+                "an Idempotency-Key has 1 to %d visible ASCII characters, this has %zu bytes",
+                STORE_OP_ID_MAX, key.length);
+        return err_at(err, "Idempotency-Key");
+    }
+    CHECK(span_copy(key, change->op_id, sizeof change->op_id));
+    path_of(change, path, sizeof path);
+    snprintf(method_and_path, sizeof method_and_path, "%s %s", method_of(change->kind), path);
+    write_request_hash(call, method_and_path, change->request);
+    return ERR_OK;
+}
+
+static enum err_code locale_id(const struct call *call, struct world_change *change,
+                               struct err *err)
+{
+    struct span id = call->params[0];
+
+    if (world_id_is_valid(id.at, id.length) &&
+        span_copy(id, change->locale_id, sizeof change->locale_id))
+        return ERR_OK;
+    if (change->kind == WORLD_PUT_LOCALE)
+        return err_set(err, ERR_BAD_INPUT,
+                       "\"%.*s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
+                       (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
+                       id.at ? id.at : "", WORLD_ID_MAX);
+    return call_unknown_locale(call, err);
+}
+
+/* What is left to the writer where a key may be known. */
+static enum err_code check_now(struct call *call, const struct world_change *change,
+                               struct err *err)
+{
+    if (!call->locale && change->kind != WORLD_PUT_LOCALE)
+        return call_unknown_locale(call, err);
+    return precondition_check(call, change, err);
+}
+
+enum err_code write_open(struct call *call, struct world_change *change, struct err *err)
+{
+    if (locale_id(call, change, err) || call_find_locale(call, err))
+        return err->code;
+    if (precondition_decode(call, change, err) || decode_key(call, change, err))
+        return err->code;
+    return change->op_id[0] != '\0' ? ERR_OK : check_now(call, change, err);
+}
+
+/* ---- to the writer ----------------------------------------------------------------------------
+ */
+
+/* A worker that waits for the writer. */
+struct asked {
+    struct http_reply *reply;
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool is_done, is_known;
+    struct err err;
+};
+
+/* On the writer's thread. The one who waits touches the reply only afterwards. */
+static void asked_done(void *context, const struct world_outcome *outcome)
+{
+    struct asked *asked = context;
+
+    pthread_mutex_lock(&asked->mutex);
+    if (outcome->code != ERR_OK)
+        asked->err = *outcome->err;
+    else
+        send_kept(asked->reply, outcome, &asked->err);
+    asked->is_known = outcome->code == ERR_OK;
+    asked->is_done = true;
+    pthread_cond_signal(&asked->cond);
+    pthread_mutex_unlock(&asked->mutex);
+}
+
+static void *no_answer(void *context, const struct world_outcome *outcome, size_t *bytes)
+{
+    (void)context;
+    (void)outcome;
+    (void)bytes;
+    return NULL;
+}
+
+enum err_code write_repeat(struct call *call, const struct world_change *change, bool *is_answered,
+                           struct err *err)
+{
+    struct world_change question = {
+        .kind = WORLD_DELETE_LAYER,
+        .if_revision = UINT64_MAX, /* never: the change is refused, unless its key is known */
+        .answer = no_answer,
+        .done = asked_done,
+    };
+    struct asked asked = {
+        .reply = call->reply, .mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+
+    *is_answered = false;
+    if (change->op_id[0] == '\0')
+        return ERR_OK;
+    memcpy(question.locale_id, change->locale_id, sizeof question.locale_id);
+    memcpy(question.layer_id, change->layer_id, sizeof question.layer_id);
+    memcpy(question.op_id, change->op_id, sizeof question.op_id);
+    memcpy(question.request, change->request, sizeof question.request);
+    question.context = &asked;
+    if (world_submit(call->api->world, &question, err))
+        return err->code;
+    pthread_mutex_lock(&asked.mutex);
+    while (!asked.is_done)
+        pthread_cond_wait(&asked.cond, &asked.mutex);
+    pthread_mutex_unlock(&asked.mutex);
+    pthread_cond_destroy(&asked.cond);
+    pthread_mutex_destroy(&asked.mutex);
+    *is_answered = asked.is_known && asked.err.code == ERR_OK;
+    if (*is_answered) {
+        call->locale = NULL; /* Kota-Revision is the first answer's */
+        return ERR_OK;
+    }
+    if (asked.err.code == ERR_PRECONDITION_FAILED || asked.err.code == ERR_NOT_FOUND)
+        return check_now(call, change, err);
+    *err = asked.err;
+    return err->code;
 }
 
 enum err_code write_submit(struct call *call, struct world_change *change,
@@ -76,21 +368,22 @@ enum err_code write_submit(struct call *call, struct world_change *change,
         upload_release(call->api, charge);
         layer_unref(change->layer);
         locale_unref(change->prepared);
+        free((void *)change->edit.heights_m);
         return err_set(err, ERR_NO_MEMORY, "no memory for a write");
     }
-    write->api = call->api;
-    write->charge = charge;
-    write->request = call->request;
-    write->reply = call->reply;
-    write->kind = change->kind;
-    write->has_import = import != NULL;
+    *write = (struct write){
+        .api = call->api,
+        .charge = charge,
+        .request = call->request,
+        .reply = call->reply,
+        .kind = change->kind,
+        .condition = change->condition,
+        .has_import = import != NULL,
+    };
     if (import)
         write->import = *import;
-    if (change->kind == WORLD_PUT_LAYER)
-        snprintf(write->location, sizeof write->location, "/v1/locales/%s/layers/%s",
-                 change->locale_id, change->layer_id);
-    else
-        snprintf(write->location, sizeof write->location, "/v1/locales/%s", change->locale_id);
+    path_of(change, write->location, sizeof write->location);
+    change->answer = write_answer;
     change->done = write_done;
     change->context = write;
     /* From here on the writer may be faster than this thread, so the deferral comes first. */

@@ -1,6 +1,6 @@
 /*
  * A write: the change goes to the writer's queue, the request waits there without holding a thread,
- * and the writer's thread finishes the answer.
+ * and the writer's thread finishes the answer. Every write takes Idempotency-Key and If-Match.
  */
 #ifndef KOTA_API_WRITE_H
 #define KOTA_API_WRITE_H
@@ -8,11 +8,32 @@
 #include "api/call.h"
 
 /*
+ * Begins a write whose kind (and layer_id, where its path has one) stand in the change: names and
+ * finds its locale, reads its headers into op_id, request, if_revision and condition. For routes
+ * that are CALL_NEEDS_NOTHING. With a key the locale may be gone, because the writer may know the
+ * first answer; call->locale is NULL then.
+ *
+ * ERR_BAD_INPUT            a header or, on a PUT of it, the locale's id is malformed
+ * ERR_NOT_FOUND            no locale, no key
+ * ERR_PRECONDITION_FAILED  without a key: by what the snapshot says
+ * ERR_DAMAGED              it could not be loaded
+ */
+enum err_code write_open(struct call *call, struct world_change *change, struct err *err);
+
+/*
+ * For a write that takes long to decode, after write_open: asks the writer whether the key is
+ * known, and then sends the first answer. Waits for the writer: on a worker alone. If it is not,
+ * what write_open leaves to the writer because of the key is done here.
+ */
+enum err_code write_repeat(struct call *call, const struct world_change *change, bool *is_answered,
+                           struct err *err);
+
+/*
  * Submits a change; its outcome becomes the answer (201 with Location when something new came to
- * be, 200 Locale, 204 after a deletion, or the error), with what became of imported polygons
- * (NULL: nothing to say). Takes change->layer and change->prepared, and the charge (upload.h),
- * which is released with the outcome. After ERR_OK the request belongs to the writer: touch nothing
- * of it.
+ * be, 200 Locale, 204 after a deletion, 200 with the rect after an edit, or the error), with what
+ * became of imported polygons (NULL: nothing to say). Takes change->layer, change->prepared and
+ * change->edit.heights_m, and the charge (upload.h), which is released with the outcome. After
+ * ERR_OK the request belongs to the writer: touch nothing of it.
  */
 enum err_code write_submit(struct call *call, struct world_change *change,
                            const struct mesh_import *import, uint64_t charge, struct err *err);
@@ -21,5 +42,9 @@ enum err_code write_submit(struct call *call, struct world_change *change,
  */
 enum err_code write_layer_id(const struct call *call, enum err_code code, char *out,
                              struct err *err);
+
+/* What a key stands for: the hash of method and path, query, media type and body. */
+void write_request_hash(const struct call *call, const char *method_and_path,
+                        uint8_t hash[STORE_REQUEST_BYTES]);
 
 #endif

@@ -89,7 +89,7 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
         (size_t)snprintf(server->cors, sizeof server->cors,
                          "Access-Control-Allow-Origin: %s\r\n"
                          "Access-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
-                         "ETag, Location, X-Request-Id, Retry-After\r\n%s",
+                         "ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n%s",
                          origin, strcmp(origin, "*") == 0 ? "" : "Vary: Origin\r\n");
     CHECK(server->cors_length < sizeof server->cors);
     return ERR_OK;

@@ -1,0 +1,260 @@
+/*
+ * Decoding of edits.
+ *
+ * Problem: an edit may bring sixteen million samples; nothing of it may cost much before it is
+ * clear that it can be taken, and what can be told without the field should not reach the writer.
+ * Approach: rect first, its size against the limit, then the samples. Of a JSON text the array of
+ * heights is cut out (json_heights.h), so that the tree that is parsed stays small; an f32 body is
+ * copied and looked at once.
+ */
+#include "api/edit_decode.h"
+
+#include "api/json_check.h"
+#include "api/json_heights.h"
+#include "api/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "f32 bodies are little-endian");
+
+static const char *const edit_options[] = {"rect", "op", "layer", NULL};
+static const char media_f32[] = "application/vnd.kota.f32";
+
+/* ---- rect and op ------------------------------------------------------------------------------
+ */
+
+static enum err_code at_rect(const struct call *call, struct err *err)
+{
+    return err_at(err, "%s", json_given(call->json, "rect") ? "/rect" : "rect");
+}
+
+static enum err_code check_rect(const struct call *call, const double *rect, struct err *err)
+{
+    const uint64_t most = call->api->limits.world.edit_samples_max;
+    double samples;
+
+    for (size_t i = 0; i < 4; i++)
+        if (rect[i] != floor(rect[i]))
+            return err_set(err, ERR_BAD_INPUT, "rect is four whole numbers, %.17g is none",
+                           rect[i]);
+    if (rect[2] < 1 || rect[3] < 1)
+        return err_set(err, ERR_BAD_INPUT,
+                       "rect [c0,r0,cols,rows] has %.17g cols and %.17g rows, each is at least 1",
+                       rect[2], rect[3]);
+    samples = rect[2] * rect[3];
+    if (samples > (double)most)
+        return err_limit(err, ERR_TOO_LARGE, (double)most, samples,
+                         "an edit changes at most %llu samples, this rect has %.17g",
+                         (unsigned long long)most, samples);
+    if (rect[0] < 0 || rect[1] < 0 || rect[0] + rect[2] > HEIGHTFIELD_SIDE_MAX ||
+        rect[1] + rect[3] > HEIGHTFIELD_SIDE_MAX)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "rect [%.17g,%.17g,%.17g,%.17g] is not inside the field", rect[0], rect[1],
+                       rect[2], rect[3]);
+    return ERR_OK;
+}
+
+static enum err_code decode_rect(struct call *call, struct edit *edit, struct err *err)
+{
+    static const char *const ops[] = {"set", "add", NULL};
+    bool is_given = false;
+    double rect[4];
+    int op = 0;
+
+    if (option_word(call, "op", ops, &op, err) ||
+        option_numbers(call, "rect", 4, rect, &is_given, err))
+        return err->code;
+    edit->kind = op == 0 ? EDIT_SET : EDIT_ADD;
+    if (!is_given) {
+        err_set(err, ERR_BAD_INPUT, "rect=c0,r0,cols,rows is missing");
+        return err_at(err, "%s", call->json ? "/rect" : "rect");
+    }
+    if (check_rect(call, rect, err))
+        return at_rect(call, err);
+    edit->rect = (struct sample_rect){(uint32_t)rect[0], (uint32_t)rect[1], (uint32_t)rect[2],
+                                      (uint32_t)rect[3]};
+    return ERR_OK;
+}
+
+static size_t sample_count(const struct edit *edit)
+{
+    return (size_t)edit->rect.cols * edit->rect.rows;
+}
+
+static enum err_code no_memory(size_t count, struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "no memory for %zu heights", count);
+}
+
+/* ---- f32 --------------------------------------------------------------------------------------
+ */
+
+static enum err_code decode_f32(struct call *call, struct edit *edit, struct err *err)
+{
+    size_t count;
+    float *heights_m;
+
+    if (options_open_query(call, edit_options, err) || decode_rect(call, edit, err))
+        return err->code;
+    count = sample_count(edit);
+    if (call->body.length != count * sizeof *heights_m)
+        return err_limit(
+            err, ERR_BAD_INPUT, (double)(count * sizeof *heights_m), (double)call->body.length,
+            "the rect has %zu samples of 4 bytes, the body %zu bytes", count, call->body.length);
+    heights_m = malloc(count * sizeof *heights_m);
+    if (!heights_m)
+        return no_memory(count, err);
+    memcpy(heights_m, call->body.at, count * sizeof *heights_m);
+    for (size_t i = 0; i < count; i++) {
+        if (!isinf(heights_m[i]))
+            continue;
+        free(heights_m);
+        err_set(err, ERR_BAD_INPUT, "height %zu is infinite; NaN makes a hole", i);
+        return err_at(err, "/%zu", i);
+    }
+    edit->heights_m = heights_m;
+    return ERR_OK;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Opens the body like any call's, but with [] in the place of the heights; *heights is what stood
+ * there, at NULL when they are not there or no array.
+ */
+static enum err_code open_json(struct call *call, struct span *heights, struct err *err)
+{
+    static const char *const items[] = {"heights", "brush", NULL};
+    struct span body = call->body;
+    size_t before, after;
+    char *cut;
+
+    *heights = (struct span){NULL, 0};
+    if (body.at && body.length <= call->api->limits.json_bytes_max) {
+        if (json_check(body.at, body.length, err))
+            return err->code;
+        *heights = json_find_array(body, "heights");
+    }
+    if (!heights->at)
+        return options_open_json(call, items, edit_options, err);
+    before = (size_t)(heights->at - body.at) + 1;
+    after = body.length - (before + heights->length - 2);
+    cut = malloc(before + after);
+    if (!cut)
+        return err_set(err, ERR_NO_MEMORY, "no memory to parse %zu bytes", before + after);
+    memcpy(cut, body.at, before);
+    memcpy(cut + before, body.at + body.length - after, after);
+    call->body = (struct span){cut, before + after};
+    options_open_json(call, items, edit_options, err);
+    call->body = body;
+    free(cut);
+    return err->code;
+}
+
+static enum err_code decode_brush(struct call *call, const cJSON *json, struct edit *edit,
+                                  struct err *err)
+{
+    static const char *const members[] = {"shape", "center", "radius", "amount", NULL};
+    static const char *const shapes[] = {"crater", "raise", "flatten", "smooth", NULL};
+    static const char *const others[] = {"rect", "op", "heights", NULL};
+    struct brush *brush = &edit->brush;
+    const cJSON *amount;
+    int shape = 0;
+
+    for (size_t i = 0; others[i]; i++) {
+        bool is_query = false;
+
+        for (size_t k = 0; k < call->query_count; k++)
+            is_query |= span_equals(call->query[k].name, others[i]);
+        if (is_query || json_given(call->json, others[i])) {
+            err_set(err, ERR_BAD_INPUT, "a brush takes no %s", others[i]);
+            return err_at(err, "%s%s", is_query ? "" : "/", others[i]);
+        }
+    }
+    if (json_only_members(json, members, "/brush", err))
+        return err->code;
+    if (json_get_word(json_member(json, "shape"), shapes, &shape, err))
+        return err_at(err, "/brush/shape");
+    if (json_get_vec2(json_member(json, "center"), &brush->center, err))
+        return err_at(err, "/brush/center");
+    if (json_get_number(json_member(json, "radius"), &brush->radius_m, err))
+        return err_at(err, "/brush/radius");
+    if (!(brush->radius_m > 0)) {
+        err_limit(err, ERR_BAD_INPUT, 0, brush->radius_m, "radius is %.17g m, it must be above 0",
+                  brush->radius_m);
+        return err_at(err, "/brush/radius");
+    }
+    edit->kind = EDIT_BRUSH;
+    brush->shape = (enum brush_shape)shape;
+    brush->amount_m = INFINITY;
+    amount = json_given(json, "amount");
+    if ((amount || shape == BRUSH_CRATER || shape == BRUSH_RAISE) &&
+        json_get_number(amount, &brush->amount_m, err))
+        return err_at(err, "/brush/amount");
+    if (shape != BRUSH_RAISE && brush->amount_m < 0) {
+        err_limit(err, ERR_BAD_INPUT, 0, brush->amount_m,
+                  "amount of %s is %.17g m, it must not be below 0", shapes[shape],
+                  brush->amount_m);
+        return err_at(err, "/brush/amount");
+    }
+    return ERR_OK;
+}
+
+static enum err_code decode_json(struct call *call, struct edit *edit, struct err *err)
+{
+    const cJSON *brush;
+    struct span heights;
+    float *heights_m;
+    size_t count;
+
+    if (open_json(call, &heights, err))
+        return err->code;
+    brush = json_given(call->json, "brush");
+    if (brush)
+        return decode_brush(call, brush, edit, err);
+    if (decode_rect(call, edit, err))
+        return err->code;
+    if (!heights.at) {
+        err_set(err, ERR_BAD_INPUT, "an array of heights was expected, not %s",
+                json_kind(json_member(call->json, "heights")));
+        return err_at(err, "/heights");
+    }
+    count = json_count_items(heights);
+    if (count != sample_count(edit)) {
+        err_limit(err, ERR_BAD_INPUT, (double)sample_count(edit), (double)count,
+                  "heights has %zu items, the rect has %zu samples", count, sample_count(edit));
+        return err_at(err, "/heights");
+    }
+    heights_m = malloc(count * sizeof *heights_m);
+    if (!heights_m)
+        return no_memory(count, err);
+    if (json_read_heights(heights, "/heights", heights_m, err)) {
+        free(heights_m);
+        return err->code;
+    }
+    edit->heights_m = heights_m;
+    return ERR_OK;
+}
+
+enum err_code edit_decode(struct call *call, struct edit *edit, char layer[WORLD_ID_MAX + 1],
+                          struct err *err)
+{
+    bool is_f32 = span_equals(call->media_type, media_f32);
+
+    *edit = (struct edit){.kind = EDIT_SET};
+    if (!is_f32 && call->media_type.length > 0 &&
+        !span_equals(call->media_type, "application/json"))
+        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                       "an edit is application/json or %s, not %.*s", media_f32,
+                       (int)(call->media_type.length > 64 ? 64 : call->media_type.length),
+                       call->media_type.at);
+    if ((is_f32 ? decode_f32(call, edit, err) : decode_json(call, edit, err)) == ERR_OK &&
+        option_layer(call, layer, err) != ERR_OK) {
+        free((void *)edit->heights_m);
+        edit->heights_m = NULL;
+    }
+    return err->code;
+}

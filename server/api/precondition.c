@@ -1,0 +1,207 @@
+/*
+ * Preconditions of RFC 9110, section 13, where the tag is a revision.
+ *
+ * Problem: of two editors who have read the same revision one must win and the other must hear of
+ * it; only the writer sees the world as a change finds it, and it takes one revision, while a
+ * header may list several. Approach: revisions only grow, so of the listed ones those below the
+ * snapshot's cannot come true any more; the snapshot's own one is taken if it is listed, else the
+ * next that could still come. (A client that lists two revisions which both come true while it
+ * waits may be refused; it reads again.) If-Match compares strongly, so a weak tag never matches.
+ * Whether the target must be there or must not is a condition of its own; it means the locale, or
+ * on a layer's path the layer.
+ */
+#include "api/precondition.h"
+
+#include <string.h>
+
+enum { REVISION_DIGITS_MAX = 18 };
+
+static const char if_match[] = "If-Match", if_none_match[] = "If-None-Match";
+
+static void skip(struct span *rest, const char *set)
+{
+    while (rest->length > 0 && *rest->at != '\0' && strchr(set, *rest->at)) {
+        rest->at++;
+        rest->length--;
+    }
+}
+
+static void cut(struct span *rest, size_t length)
+{
+    rest->at += length;
+    rest->length -= length;
+}
+
+/* Takes one tag; what stands between its quotes goes to *opaque. False when there is none. */
+static bool tag_next(struct span *rest, struct span *opaque, bool *is_weak)
+{
+    size_t length = 0;
+
+    *is_weak = rest->length > 2 && memcmp(rest->at, "W/", 2) == 0;
+    if (*is_weak)
+        cut(rest, 2);
+    if (rest->length == 0 || *rest->at != '"')
+        return false;
+    cut(rest, 1);
+    while (length < rest->length && rest->at[length] != '"') {
+        unsigned char c = (unsigned char)rest->at[length++];
+
+        if (c <= 0x20 || c == 0x7f)
+            return false;
+    }
+    if (length == rest->length)
+        return false;
+    *opaque = (struct span){rest->at, length};
+    cut(rest, length + 1);
+    return true;
+}
+
+/* 0 when it is no revision as this daemon writes it. */
+static uint64_t revision_of(struct span opaque)
+{
+    uint64_t revision = 0;
+
+    if (opaque.length == 0 || opaque.length > REVISION_DIGITS_MAX || *opaque.at == '0')
+        return 0;
+    for (size_t i = 0; i < opaque.length; i++) {
+        if (opaque.at[i] < '0' || opaque.at[i] > '9')
+            return 0;
+        revision = revision * 10 + (uint64_t)(opaque.at[i] - '0');
+    }
+    return revision;
+}
+
+/* Is a better than b, as struct tag_match wants it? */
+static bool is_better(uint64_t a, uint64_t b, uint64_t current)
+{
+    if (b == UINT64_MAX)
+        return true;
+    if (a >= current)
+        return b < current || a < b;
+    return b < current && a > b;
+}
+
+bool tags_read(struct span header, uint64_t current, bool weak_too, struct tag_match *out)
+{
+    struct span rest = header, opaque;
+    size_t count = 0;
+
+    *out = (struct tag_match){.revision = UINT64_MAX};
+    if (!rest.at)
+        return false;
+    skip(&rest, " \t");
+    while (rest.length > 0 && (rest.at[rest.length - 1] == ' ' || rest.at[rest.length - 1] == '\t'))
+        rest.length--;
+    if (rest.length == 1 && *rest.at == '*') {
+        out->is_any = true;
+        return true;
+    }
+    for (skip(&rest, " \t,"); rest.length > 0; count++) {
+        uint64_t revision;
+        bool is_weak;
+
+        if (!tag_next(&rest, &opaque, &is_weak))
+            return false;
+        revision = is_weak && !weak_too ? 0 : revision_of(opaque);
+        if (revision != 0 && is_better(revision, out->revision, current))
+            out->revision = revision;
+        skip(&rest, " \t");
+        if (rest.length > 0 && *rest.at != ',')
+            return false;
+        skip(&rest, " \t,");
+    }
+    return count > 0;
+}
+
+static struct span header_of(const struct call *call, const char *name)
+{
+    return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
+}
+
+bool precondition_is_unchanged(const struct call *call)
+{
+    struct tag_match match;
+
+    return tags_read(header_of(call, "if-none-match"), call->locale->revision, true, &match) &&
+           (match.is_any || match.revision == call->locale->revision);
+}
+
+static enum err_code decode_none_match(struct span header, struct world_change *change,
+                                       struct err *err)
+{
+    bool is_put = change->kind == WORLD_PUT_LOCALE || change->kind == WORLD_PUT_LAYER;
+    struct tag_match match;
+
+    if (!tags_read(header, 0, true, &match) || !match.is_any)
+        err_set(err, ERR_BAD_INPUT, "If-None-Match of a write takes * alone: only if it is new");
+    else if (!is_put)
+        err_set(err, ERR_BAD_INPUT, "If-None-Match belongs to a PUT: only if it is new");
+    else {
+        change->condition = WORLD_IF_ABSENT;
+        return ERR_OK;
+    }
+    return err_at(err, if_none_match);
+}
+
+enum err_code precondition_decode(const struct call *call, struct world_change *change,
+                                  struct err *err)
+{
+    struct span match_header = header_of(call, "if-match");
+    struct span none_match_header = header_of(call, "if-none-match");
+    struct tag_match match;
+
+    if (none_match_header.at && match_header.at) {
+        err_set(err, ERR_BAD_INPUT, "If-Match and If-None-Match contradict each other");
+        return err_at(err, if_none_match);
+    }
+    if (none_match_header.at)
+        return decode_none_match(none_match_header, change, err);
+    if (!match_header.at)
+        return ERR_OK;
+    if (!tags_read(match_header, call->locale ? call->locale->revision : 0, false, &match)) {
+        err_set(err, ERR_BAD_INPUT,
+                "If-Match is * or revisions in quotes, separated by commas, as in \"7\"");
+        return err_at(err, if_match);
+    }
+    if (match.is_any)
+        change->condition = WORLD_IF_PRESENT;
+    else
+        change->if_revision = match.revision;
+    return ERR_OK;
+}
+
+static bool is_of_layer(const struct world_change *change)
+{
+    return change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER;
+}
+
+enum err_code precondition_check(const struct call *call, const struct world_change *change,
+                                 struct err *err)
+{
+    const struct locale *locale = call->locale;
+    bool is_there = locale && (!is_of_layer(change) || locale_layer(locale, change->layer_id));
+
+    if (!locale && change->if_revision != 0)
+        err_set(err, ERR_PRECONDITION_FAILED, "there is no locale %s", change->locale_id);
+    else if (locale && change->if_revision != 0 &&
+             (change->if_revision < locale->revision || change->if_revision == UINT64_MAX))
+        err_set(err, ERR_PRECONDITION_FAILED,
+                "locale %s is at revision %llu, which If-Match does not name", locale->id,
+                (unsigned long long)locale->revision);
+    else if (change->condition == WORLD_IF_PRESENT && !is_there)
+        err_set(err, ERR_PRECONDITION_FAILED, "there is no such %s yet",
+                is_of_layer(change) ? "layer" : "locale");
+    else if (change->condition == WORLD_IF_ABSENT && is_there)
+        err_set(err, ERR_PRECONDITION_FAILED, "there is such a %s already",
+                is_of_layer(change) ? "layer" : "locale");
+    else
+        return ERR_OK;
+    precondition_name(change->condition, err);
+    return err->code;
+}
+
+void precondition_name(enum world_condition condition, struct err *err)
+{
+    if (err->code == ERR_PRECONDITION_FAILED && err->pointer[0] == '\0')
+        err_at(err, "%s", condition == WORLD_IF_ABSENT ? if_none_match : if_match);
+}
