@@ -35,6 +35,8 @@ struct write {
     struct http_reply *reply;
     enum world_change_kind kind;
     enum world_condition condition;
+    bool names_none;   /* If-Match has no tag that is a revision */
+    const char *place; /* of an edit's error that the writer found */
     bool has_import;
     struct mesh_import import;
     char location[KEPT_LOCATION_MAX + 1];
@@ -144,6 +146,19 @@ static enum err_code send_kept(struct http_reply *reply, const struct world_outc
     return ERR_OK;
 }
 
+/* What the writer says, in the words of the request. */
+static void name_error(const struct write *write, struct err *err)
+{
+    bool is_of_edit =
+        err->code == ERR_UNPROCESSABLE || err->code == ERR_TOO_LARGE || err->code == ERR_BAD_INPUT;
+
+    if (err->code == ERR_PRECONDITION_FAILED && write->names_none)
+        err_set(err, ERR_PRECONDITION_FAILED, "If-Match names no revision of the locale");
+    precondition_name(write->condition, err);
+    if (write->place && is_of_edit && err->pointer[0] == '\0')
+        err_at(err, "%s", write->place);
+}
+
 /* On the writer's thread. */
 static void write_done(void *context, const struct world_outcome *outcome)
 {
@@ -153,7 +168,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
     upload_release(write->api, write->charge);
     if (outcome->code != ERR_OK) {
         err = *outcome->err;
-        precondition_name(write->condition, &err);
+        name_error(write, &err);
     } else if (outcome->answer) {
         send_kept(write->reply, outcome, &err);
     } else if (write->is_composed || compose(write, outcome)) {
@@ -359,6 +374,15 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
     return err->code;
 }
 
+static const char *place_of(const struct call *call, const struct world_change *change)
+{
+    if (change->kind != WORLD_EDIT)
+        return NULL;
+    if (change->edit.kind == EDIT_BRUSH)
+        return "/brush";
+    return json_given(call->json, "rect") ? "/rect" : "rect";
+}
+
 enum err_code write_submit(struct call *call, struct world_change *change,
                            const struct mesh_import *import, uint64_t charge, struct err *err)
 {
@@ -378,6 +402,8 @@ enum err_code write_submit(struct call *call, struct world_change *change,
         .reply = call->reply,
         .kind = change->kind,
         .condition = change->condition,
+        .names_none = change->if_revision == UINT64_MAX,
+        .place = place_of(call, change),
         .has_import = import != NULL,
     };
     if (import)
