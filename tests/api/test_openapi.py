@@ -167,7 +167,8 @@ def answered(path, method, status, media, example, body, body_media):
     target = request.get("path", concrete(path))
     if "query" in request:
         target += "?" + request["query"]
-    answer = daemon.ask(method.upper(), target, body, media=body_media)
+    answer = daemon.ask(method.upper(), target, body, media=body_media,
+                        headers=request.get("headers"))
     check(answer.status == int(status), f"{method} {target}: expected {status}, got {answer}")
     equal(answer.media_type, media, "Content-Type")
     volatile = set(example.get("x-kota-volatile", []))
@@ -271,13 +272,15 @@ def parameter_known(path, method, name):
     """A documented query parameter is not refused as unknown."""
     values = {"layer": "ground", "interp": "nearest", "fields": "height", "x": "1", "y": "1",
               "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
-              "mode": "any"}
+              "mode": "any", "since": "2"}
     target = concrete(path)
     query = f"{name}={values[name]}"
     if path.endswith("/height") and method == "get" and name not in ("x", "y"):
         query += "&x=1&y=1"
     elif name in ("x", "y"):
         query = "x=1&y=1"
+    elif path.endswith("/diff") and name != "since":
+        query += "&since=2"
     body = media = None
     if method == "post":
         media = F32
@@ -289,7 +292,8 @@ def parameter_known(path, method, name):
 
 
 for path_, method_, operation_, shared_ in operations():
-    if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick"):
+    if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick",
+                                                                        "edits"):
         continue
     for parameter_ in shared_ + operation_.get("parameters", []):
         parameter_ = resolve(document, parameter_)
