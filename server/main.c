@@ -17,10 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, OTHER_FILES_MAX = 256 };
 
 extern char **environ;
 
@@ -102,6 +103,20 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     return terrain_load(d, err);
 }
 
+/* The usual soft limit of 1,024 open files is less than the connections that are promised. */
+static void files_allow(size_t connections_max)
+{
+    rlim_t wanted = (rlim_t)connections_max + OTHER_FILES_MAX;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted)
+        return;
+    files.rlim_cur = wanted < files.rlim_max ? wanted : files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < wanted)
+        log_warn("this process may open %llu files only: fewer connections than --max-connections",
+                 (unsigned long long)files.rlim_cur);
+}
+
 static enum err_code daemon_serve(struct daemon *d, struct err *err)
 {
     const struct config *config = &d->config;
@@ -116,6 +131,7 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     };
     const struct http_app app = api_http_app(&d->api);
 
+    files_allow(config->limits.http.connections_max);
     world_readers_begin(d->world);
     d->server = http_server_start(&http, &app, err);
     if (!d->server)

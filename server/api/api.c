@@ -2,14 +2,17 @@
  * The API as the HTTP server sees it: routes and hooks.
  *
  * A request's snapshot is pinned when it begins and let go when its answer is encoded, both on its
- * loop's thread (world.h); the pin is the request's user pointer. A loop that is about to wait
- * announces that it holds nothing else.
+ * loop's thread (world.h); the pin is the request's user pointer. A read that asks for a later
+ * revision than the snapshot's (Kota-Min-Revision) is parked there, wherever its handler runs. A
+ * loop that is about to wait announces that it holds nothing else.
  */
 #include "api/api.h"
 
+#include "api/call.h"
 #include "api/routes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { POLYGON_CORNERS_MEAN_MAX = 4 }; /* as in polygon_limits_default */
 
@@ -54,12 +57,29 @@ void api_finish(struct api *api)
     free(api->routes);
 }
 
+static const struct api_route *route_of(const struct api *api, const struct http_route *route)
+{
+    return &api_routes[route - api->routes];
+}
+
+static bool is_read_of_locale(const struct api *api, const struct http_request *request)
+{
+    static const char locale[] = "/v1/locales/{id}";
+    const struct api_route *route = route_of(api, http_request_route(request));
+
+    return route->scope == AUTH_READ &&
+           strncmp(route->http.pattern, locale, sizeof locale - 1) == 0;
+}
+
 static void request_begin(void *context, struct http_request *request)
 {
     struct api *api = context;
     const struct world_snapshot *snapshot = world_pin(api->world, http_request_loop(request));
 
     http_request_set_user(request, (void *)snapshot);
+    if (is_read_of_locale(api, request) && call_is_early(request, snapshot) &&
+        !http_request_is_last_try(request))
+        http_request_park(request);
 }
 
 static void request_end(void *context, struct http_request *request)
@@ -89,7 +109,7 @@ static enum err_code authorize(void *context, const struct http_request *request
                                const struct http_route *route, struct err *err)
 {
     struct api *api = context;
-    const struct api_route *own = &api_routes[route - api->routes];
+    const struct api_route *own = route_of(api, route);
     struct auth_request asked = {
         .authorization = http_request_header(request, "authorization"),
         .origin = http_request_header(request, "origin"),

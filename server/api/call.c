@@ -53,6 +53,21 @@ bool span_number(struct span s, double *out)
     return true;
 }
 
+bool span_count(struct span s, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    if (!s.at || s.length == 0 || s.length > 18)
+        return false;
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.at[i] < '0' || s.at[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(s.at[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -111,29 +126,41 @@ static enum err_code check_encoding(const struct call *call, struct err *err)
     return err_at(err, "Content-Encoding");
 }
 
-/* Kota-Min-Revision: this daemon must have applied that revision already. */
+/*
+ * Kota-Min-Revision: this daemon must have applied that revision already. A read has waited for it
+ * (call_is_early) before this is said.
+ */
 static enum err_code check_revision(struct call *call, struct err *err)
 {
     struct span header = http_request_header(call->request, "kota-min-revision");
-    char text[24];
-    unsigned long long least;
-    char *end;
+    uint64_t least;
 
     if (!header.at)
         return ERR_OK;
-    if (!span_copy(header, text, sizeof text) || text[0] < '0' || text[0] > '9')
-        goto malformed;
-    least = strtoull(text, &end, 10);
-    if (*end != '\0' || strlen(text) > 18)
-        goto malformed;
+    if (!span_count(header, &least)) {
+        err_set(err, ERR_BAD_INPUT,
+                "Kota-Min-Revision is no revision: a whole number was expected");
+        return err_at(err, "Kota-Min-Revision");
+    }
     if (call->locale->revision >= least)
         return ERR_OK;
     return err_limit(err, ERR_BUSY, (double)call->locale->revision, (double)least,
                      "locale %s is at revision %llu here, not yet at %llu", call->locale->id,
-                     (unsigned long long)call->locale->revision, least);
-malformed:
-    err_set(err, ERR_BAD_INPUT, "Kota-Min-Revision is no revision: a whole number was expected");
-    return err_at(err, "Kota-Min-Revision");
+                     (unsigned long long)call->locale->revision, (unsigned long long)least);
+}
+
+bool call_is_early(const struct http_request *request, const struct world_snapshot *snapshot)
+{
+    struct span header = http_request_header(request, "kota-min-revision");
+    const struct locale *locale;
+    char id[WORLD_ID_MAX + 1];
+    uint64_t least;
+
+    if (!header.at || !span_count(header, &least) ||
+        !span_copy(http_request_param(request, 0), id, sizeof id))
+        return false;
+    locale = snapshot_locale(snapshot, id);
+    return locale && locale->revision < least;
 }
 
 enum err_code call_unknown_locale(const struct call *call, struct err *err)

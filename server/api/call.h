@@ -57,6 +57,13 @@ enum err_code call_find_locale(struct call *call, struct err *err);
 /* ERR_NOT_FOUND for what params[0] names. */
 enum err_code call_unknown_locale(const struct call *call, struct err *err);
 
+/*
+ * Does a read ask, by Kota-Min-Revision, for a later revision of its locale than the snapshot's?
+ * Then it is worth waiting. False for what is malformed, or names no locale: the call itself says
+ * so. Before the handler runs.
+ */
+bool call_is_early(const struct http_request *request, const struct world_snapshot *snapshot);
+
 /* Frees what decoding allocated. */
 void call_close(struct call *call);
 
@@ -85,6 +92,9 @@ void call_end_results(struct call *call);
 bool span_equals(struct span s, const char *text);
 /* Copies into a C string; false when it does not fit or holds a NUL. */
 bool span_copy(struct span s, char *out, size_t size);
+
+/* A whole number of at most 18 digits, nothing else. */
+bool span_count(struct span s, uint64_t *out);
 
 /* A finite decimal number, nothing else. */
 bool span_number(struct span s, double *out);

@@ -27,6 +27,8 @@
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \
     X(tile_get)                                                                                    \
+    X(locale_events_get)                                                                           \
+    X(events_get)                                                                                  \
     X(limits_get)                                                                                  \
     X(stats_get)                                                                                   \
     X(metrics_get)                                                                                 \

@@ -94,6 +94,8 @@ static const struct option options[] = {
      "in all (10000)"},
     {"max-connections-per-address", OPTION_COUNT, FIELD(limits.http.connections_per_address_max), 1,
      1000000, "N", "(2000)"},
+    {"max-streams", OPTION_COUNT, FIELD(limits.http.streams_max), 1, 1000000, "N",
+     "subscribers of events (4096)"},
     {"version", OPTION_FLAG, FIELD(is_version), 0, 0, NULL, "print the version"},
     {"help", OPTION_FLAG, FIELD(is_help), 0, 0, NULL, "print this"},
 };

@@ -2,7 +2,7 @@
  * GET /metrics  ->  Prometheus text (exposition format 0.0.4)
  *
  * Names start with kota_, base units are seconds and bytes. Labels hold only what this program
- * bounds: routes as they stand in routes[], and classes of status.
+ * bounds: routes as they stand in routes[], classes of status, reasons why streams end.
  */
 #include "api/calls.h"
 
@@ -82,9 +82,26 @@ static void put_http(struct call *call, const struct http_counters *http)
          (double)http->parse_errors},
         {"kota_write_errors_total", "counter", "Answers that could not be written.",
          (double)http->write_errors},
+        {"kota_streams", "gauge", "Open event streams.", (double)http->streams},
+        {"kota_streams_opened_total", "counter", "Event streams opened.",
+         (double)http->streams_opened},
+        {"kota_streams_rejected_total", "counter", "Event streams over a limit.",
+         (double)http->streams_rejected},
     };
 
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_stream_ends(struct call *call, const struct http_counters *http)
+{
+    static const char name[] = "kota_streams_ended_total";
+
+    text_append(call, "# HELP %s Event streams that ended, by reason.\n# TYPE %s counter\n", name,
+                name);
+    for (int i = 0; i < HTTP_STREAM_ENDS; i++)
+        text_append(call, "%s{reason=\"%s\"} %llu\n", name,
+                    numbers_stream_end((enum http_stream_end)i),
+                    (unsigned long long)http->streams_ended[i]);
 }
 
 struct histogram {
@@ -195,6 +212,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     if (numbers.has_store)
         put_store(call, &numbers.store);
     put_http(call, &numbers.http);
+    put_stream_ends(call, &numbers.http);
     put_latency(call, &numbers.http);
     put_routes(call, atomic_load(&call->api->server));
     return ERR_OK;

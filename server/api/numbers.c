@@ -63,3 +63,14 @@ const char *api_state_word(const struct api *api)
 
     return words[atomic_load(&api->state)];
 }
+
+const char *numbers_stream_end(enum http_stream_end reason)
+{
+    static const char *const words[HTTP_STREAM_ENDS] = {
+        [HTTP_STREAM_LEFT] = "left",       [HTTP_STREAM_STALLED] = "stalled",
+        [HTTP_STREAM_BEHIND] = "behind",   [HTTP_STREAM_OVER] = "over",
+        [HTTP_STREAM_DRAINED] = "drained",
+    };
+
+    return words[reason];
+}

@@ -24,6 +24,9 @@ void numbers_read(struct api *api, struct numbers *out);
  */
 enum err_code api_readiness(const struct api *api, struct err *err);
 
+/* "left", "stalled", "behind", "over", "drained": why streams end. */
+const char *numbers_stream_end(enum http_stream_end reason);
+
 /* "loading", "ready" or "draining". */
 const char *api_state_word(const struct api *api);
 

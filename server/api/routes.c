@@ -51,6 +51,8 @@ const struct api_route api_routes[] = {
     ASK(LOCALE "/contains", contains_post),
     {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     READ_ON_WORKER(LOCALE "/tiles/{level}/{column}/{row}", tile_get),
+    READ(LOCALE "/events", locale_events_get),
+    READ("/v1/events", events_get),
     READ("/v1/limits", limits_get),
     READ("/v1/stats", stats_get),
     READ("/metrics", metrics_get),

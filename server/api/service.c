@@ -54,6 +54,9 @@ static void limits_of_http(struct json_writer *w, const struct http_limits *limi
     put(w, "header_ms", limits->header_ms);
     put(w, "body_ms", limits->body_ms);
     put(w, "write_ms", limits->write_ms);
+    put(w, "streams_max", limits->streams_max);
+    put(w, "stream_silence_ms", limits->stream_silence_ms);
+    put(w, "min_revision_wait_ms", limits->park_ms_max);
 }
 
 enum err_code limits_get_answer(struct call *call, struct err *err)
@@ -85,6 +88,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "edit_samples_max", limits->world.edit_samples_max);
     put(w, "idempotency_key_characters_max", STORE_OP_ID_MAX);
     put(w, "queued_changes_max", limits->world.queue_max);
+    put(w, "feed_events_max", FEED_EVENTS_MAX);
     put(w, "raster_samples_max", limits->raster.samples_max);
     put(w, "raster_side_max", limits->raster.side_max);
     put(w, "polygons_max", limits->polygon.polygons_max);
@@ -132,6 +136,14 @@ static void stats_of_http(struct json_writer *w, const struct http_counters *htt
     put(w, "timeouts", http->timeouts);
     put(w, "parse_errors", http->parse_errors);
     put(w, "write_errors", http->write_errors);
+    put(w, "streams_open", http->streams);
+    put(w, "streams_opened", http->streams_opened);
+    put(w, "streams_rejected", http->streams_rejected);
+    json_key(w, "streams_ended");
+    json_begin_object(w);
+    for (int i = 0; i < HTTP_STREAM_ENDS; i++)
+        put(w, numbers_stream_end((enum http_stream_end)i), http->streams_ended[i]);
+    json_end_object(w);
     json_end_object(w);
 }
 

@@ -7,6 +7,7 @@ import subprocess
 import yaml
 
 from daemon import F32, JSON, PROBLEM, ROOT, Daemon
+from events import Stream, blocks
 from schema import faults, resolve
 from tap import Skip, case, check, equal, fail, near, run, test
 
@@ -14,6 +15,7 @@ daemon = Daemon()
 with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")
+STREAM = "text/event-stream"
 EXAMPLE_VALUES = {"{id}": "hills", "{layer}": "ground", "{level}": "0", "{column}": "0",
                   "{row}": "0"}
 
@@ -156,6 +158,27 @@ def same(got, want, volatile, where="$"):
         equal(got, want, where)
 
 
+def begun(target, example):
+    """A stream begins with the blocks of its example; data is compared as JSON, ids as text."""
+    volatile = set(example.get("x-kota-volatile", []))
+    wants = blocks(example["value"])
+    with Stream(daemon.port, target) as stream:
+        equal(stream.status, 200, target)
+        equal(stream.headers["content-type"], STREAM, "Content-Type")
+        for want in wants:
+            got = stream.block()
+            equal([name for name, _ in got], [name for name, _ in want], "fields")
+            for (name, value), (_, wanted) in zip(got, want):
+                if name == "data":
+                    schema = dict(want)["event"].replace("edit", "event").capitalize()
+                    wrong = faults(document, document["components"]["schemas"][schema],
+                                   json.loads(value))
+                    check(not wrong, "; ".join(wrong[:5]))
+                    same(json.loads(value), json.loads(wanted), volatile)
+                elif name not in volatile:
+                    equal(value, wanted, name)
+
+
 def answered(path, method, status, media, example, body, body_media):
     request = example.get("x-kota-request", {})
     if "before" in request:
@@ -167,6 +190,9 @@ def answered(path, method, status, media, example, body, body_media):
     target = request.get("path", concrete(path))
     if "query" in request:
         target += "?" + request["query"]
+    if media == STREAM:
+        begun(target, example)
+        return
     answer = daemon.ask(method.upper(), target, body, media=body_media,
                         headers=request.get("headers"))
     check(answer.status == int(status), f"{method} {target}: expected {status}, got {answer}")
@@ -227,7 +253,9 @@ def reachable(path, method):
     target = concrete(path)
     if method in ("put", "delete"):
         target = target.replace("hills", "nobody")
-    answer = daemon.ask(method.upper(), target)
+    is_stream = STREAM in document["paths"][path][method]["responses"].get("200", {}).get(
+        "content", {})
+    answer = daemon.ask("HEAD" if is_stream else method.upper(), target)
     check(answer.status != 405, f"{method} {target}: {answer}")
     if answer.status == 404:
         check("nobody" in answer.json["detail"] or "ground" in answer.json["detail"],
@@ -274,6 +302,9 @@ def parameter_known(path, method, name):
               "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
               "mode": "any", "since": "2"}
     target = concrete(path)
+    if path.endswith("/events"):
+        equal(daemon.ask("HEAD", f"{target}?{name}=1").status, 200, target)
+        return
     query = f"{name}={values[name]}"
     if path.endswith("/height") and method == "get" and name not in ("x", "y"):
         query += "&x=1&y=1"

@@ -1,0 +1,313 @@
+/*
+ * GET /v1/locales/{id}/events?since=REVISION  ->  text/event-stream of that locale
+ * GET /v1/events?since=SEQUENCE               ->  text/event-stream of all locales
+ *
+ *   retry: 2000
+ *   : kota
+ *
+ *   event: edit
+ *   id: 12
+ *   data: {"locale":"hills","revision":12,"rect":[c0,r0,cols,rows],"bounds":{"min","max"},
+ *          "source":"edit","layer":"ground"}
+ *
+ * (data is one line.) The id is the locale's revision, or the sequence over all locales. A reader
+ * that says what it has seen, by Last-Event-ID or `since`, is sent everything after that; if this
+ * is not held any more, or lies in the future, it is sent `event: resync` and goes on from the
+ * present: it must read anew what it keeps. A stream of a locale ends with the locale.
+ *
+ * A subscription is a place in the feed and no more: the feed keeps nothing of its readers, and a
+ * stream asks it when it has room. Who falls out of the feed's ring is cut off (BEHIND), and comes
+ * back with its Last-Event-ID to be told to resync.
+ *
+ * The order of the stream against the snapshot: a change is published, then fed, then the loops are
+ * woken. So the feed may lack the last changes of a snapshot for a moment. A stream of a locale
+ * therefore counts by revisions: it begins after the snapshot's, and skips what is not above the
+ * last one it sent. A reader that resumes in that moment waits for the wake-up that follows.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "api/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_A_READ = 8, EVENT_BYTES_MAX = 8192 };
+
+#define GREETING "retry: 2000\n: kota\n\n"
+
+struct subscription {
+    struct feed *feed;
+    uint64_t after;                /* sequence: the place in the feed */
+    uint64_t known;                /* revision of the locale that was sent last */
+    char locale[WORLD_ID_MAX + 1]; /* "": all */
+};
+
+/* ---- encode -----------------------------------------------------------------------------------
+ */
+
+struct text {
+    char bytes[EVENT_BYTES_MAX];
+    size_t length;
+};
+
+static char *text_reserve(void *to, size_t bytes)
+{
+    struct text *text = to;
+
+    return bytes <= sizeof text->bytes - text->length ? text->bytes + text->length : NULL;
+}
+
+static void text_advance(void *to, size_t bytes)
+{
+    ((struct text *)to)->length += bytes;
+}
+
+static void put_id(struct json_writer *w, const char *id)
+{
+    if (id[0] != '\0')
+        json_string(w, id);
+    else
+        json_null(w);
+}
+
+static void put_event(struct json_writer *w, const struct feed_event *event)
+{
+    json_begin_object(w);
+    json_key(w, "locale");
+    json_string(w, event->locale);
+    json_key(w, "revision");
+    json_integer(w, event->revision);
+    json_key(w, "rect");
+    if (event->has_rect) {
+        json_begin_array(w);
+        json_integer(w, event->rect.column);
+        json_integer(w, event->rect.row);
+        json_integer(w, event->rect.cols);
+        json_integer(w, event->rect.rows);
+        json_end_array(w);
+    } else {
+        json_null(w);
+    }
+    json_key(w, "bounds");
+    if (event->has_bounds)
+        json_box3(w, event->bounds);
+    else
+        json_null(w);
+    json_key(w, "source");
+    json_string(w, event->source);
+    json_key(w, "layer");
+    put_id(w, event->layer);
+    json_end_object(w);
+}
+
+/* The data of an event as JSON; it always fits. */
+static void encode(const struct feed_event *event, struct text *data)
+{
+    struct json_writer w;
+
+    data->length = 0;
+    json_init(&w, (struct json_sink){data, text_reserve, text_advance});
+    put_event(&w, event);
+    json_finish(&w);
+}
+
+/*
+ * The loop's thread keeps the last event's data: all its streams send the same one after another.
+ * (1,000 streams at 50 events a second: 0.04 of a core instead of 0.07 to 0.12, beside 0.4 for the
+ * system calls.)
+ */
+static bool send_event(struct http_stream *stream, const struct subscription *s,
+                       const struct feed_event *event)
+{
+    static _Thread_local struct {
+        const struct feed *feed;
+        uint64_t sequence;
+        struct text data;
+    } memo;
+    char head[64];
+    int length = snprintf(head, sizeof head, "event: edit\nid: %llu\ndata: ",
+                          (unsigned long long)(s->locale[0] ? event->revision : event->sequence));
+
+    if (memo.feed != s->feed || memo.sequence != event->sequence) {
+        encode(event, &memo.data);
+        memo.feed = s->feed;
+        memo.sequence = event->sequence;
+    }
+    return http_stream_write(stream, head, (size_t)length) &&
+           http_stream_write(stream, memo.data.bytes, memo.data.length) &&
+           http_stream_write(stream, "\n\n", 2);
+}
+
+/* ---- the stream -------------------------------------------------------------------------------
+ */
+
+/* False when the stream is over. */
+static bool send_events(struct http_stream *stream, struct subscription *s,
+                        const struct feed_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (s->locale[0] && events[i].revision <= s->known)
+            continue;
+        s->known = events[i].revision;
+        if (!send_event(stream, s, &events[i]))
+            return false;
+        if (s->locale[0] && strcmp(events[i].source, "delete") == 0) {
+            http_stream_end(stream, HTTP_STREAM_OVER);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void events_pull(void *context, struct http_stream *stream)
+{
+    struct subscription *s = context;
+
+    while (s->after != feed_last(s->feed) && http_stream_has_room(stream)) {
+        struct feed_event events[EVENTS_A_READ];
+        bool is_held;
+        size_t count = feed_read(s->feed, s->locale[0] ? s->locale : NULL, &s->after, events,
+                                 EVENTS_A_READ, &is_held);
+
+        if (!is_held) {
+            http_stream_end(stream, HTTP_STREAM_BEHIND);
+            return;
+        }
+        if (!send_events(stream, s, events, count))
+            return;
+    }
+}
+
+static void events_ended(void *context, enum http_stream_end reason)
+{
+    (void)reason;
+    free(context);
+}
+
+/* ---- decode -----------------------------------------------------------------------------------
+ */
+
+/* What the reader has seen: Last-Event-ID, or `since` without that header. */
+static enum err_code decode_since(struct call *call, bool *is_given, uint64_t *since,
+                                  struct err *err)
+{
+    static const char *const names[] = {"since", NULL};
+    struct span header = {NULL, 0}, query = {NULL, 0};
+
+    if (options_open_query(call, names, err))
+        return err->code;
+    for (size_t i = 0; i < call->query_count; i++)
+        if (span_equals(call->query[i].name, "since"))
+            query = call->query[i].value.at ? call->query[i].value : (struct span){"", 0};
+    if (call->request)
+        header = http_request_header(call->request, "last-event-id");
+    *is_given = header.at || query.at;
+    if (query.at && !span_count(query, since)) {
+        err_set(err, ERR_BAD_INPUT, "since=%.*s: a whole number was expected",
+                query.length < 64 ? (int)query.length : 64, query.at);
+        return err_at(err, "since");
+    }
+    if (header.at && !span_count(header, since)) {
+        err_set(err, ERR_BAD_INPUT,
+                "Last-Event-ID is no id of an event: a whole number was "
+                "expected");
+        return err_at(err, "Last-Event-ID");
+    }
+    return ERR_OK;
+}
+
+/* ---- the calls --------------------------------------------------------------------------------
+ */
+
+static enum err_code open_stream(struct call *call, const struct subscription *place,
+                                 struct err *err)
+{
+    static const struct http_stream_calls calls = {events_pull, events_ended};
+    struct subscription *s;
+
+    call_content_type(call, "text/event-stream");
+    call_header(call, "Cache-Control", "no-store");
+    call_header(call, "X-Accel-Buffering", "no");
+    if (!call->request)
+        return ERR_OK;
+    s = malloc(sizeof *s);
+    if (!s)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a subscription");
+    *s = *place;
+    if (http_reply_stream(call->request, call->reply, &calls, s, err))
+        free(s);
+    return err->code;
+}
+
+/*
+ * May the feed lack the snapshot's last change for this moment? Then the wake-up after it is
+ * awaited, before the reader is told that it has missed something.
+ */
+static bool park_for_feed(struct call *call, const struct subscription *s)
+{
+    uint64_t current = call->locale->revision, after;
+
+    if (!call->request || s->known >= current || http_request_is_last_try(call->request) ||
+        feed_find(s->feed, s->locale, current - 1, current, &after))
+        return false;
+    http_request_park(call->request);
+    return true;
+}
+
+enum err_code locale_events_get_answer(struct call *call, struct err *err)
+{
+    struct subscription s = {.feed = world_feed(call->api->world), .known = call->locale->revision};
+    uint64_t current = call->locale->revision;
+    bool is_given;
+
+    if (decode_since(call, &is_given, &s.known, err))
+        return err->code;
+    snprintf(s.locale, sizeof s.locale, "%s", call->locale->id);
+    text_append(call, GREETING);
+    if (!feed_find(s.feed, s.locale, s.known, current, &s.after)) {
+        if (park_for_feed(call, &s))
+            return ERR_OK;
+        s.known = current;
+        feed_find(s.feed, s.locale, current, current, &s.after);
+        text_append(call,
+                    "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu}\n\n",
+                    (unsigned long long)current, s.locale, (unsigned long long)current);
+    }
+    return open_stream(call, &s, err);
+}
+API_HANDLER(locale_events_get, 1, CALL_NEEDS_LOCALE)
+
+/* Is everything after that place still to be had? */
+static bool is_held(struct feed *feed, uint64_t after, uint64_t last)
+{
+    struct feed_event event;
+    bool held = true;
+
+    if (after > last)
+        return false;
+    feed_read(feed, NULL, &after, &event, 1, &held);
+    return held;
+}
+
+enum err_code events_get_answer(struct call *call, struct err *err)
+{
+    struct subscription s = {.feed = world_feed(call->api->world)};
+    uint64_t last = feed_last(s.feed);
+    bool is_given;
+
+    s.after = last;
+    if (decode_since(call, &is_given, &s.after, err))
+        return err->code;
+    text_append(call, GREETING);
+    if (!is_held(s.feed, s.after, last)) {
+        s.after = last;
+        text_append(call,
+                    "event: resync\nid: %llu\ndata: {\"locale\":null,\"revision\":null,"
+                    "\"sequence\":%llu}\n\n",
+                    (unsigned long long)last, (unsigned long long)last);
+    }
+    return open_stream(call, &s, err);
+}
+API_HANDLER(events_get, 0, CALL_NEEDS_NOTHING)
