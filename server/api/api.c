@@ -25,6 +25,7 @@ void api_limits_init(struct api_limits *limits)
         .trace_max = 4096,
         .batch_ms_max = 30000,
         .uploads_bytes_max = (uint64_t)2 << 30,
+        .tile_cache_bytes_max = (uint64_t)64 << 20,
         .raster = raster_limits_default,
         .polygon = polygon_limits_default,
         .world = world_limits_default,
@@ -36,12 +37,19 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
                        const struct api_limits *limits, struct err *err)
 {
     struct http_route *routes = calloc(api_route_count, sizeof *routes);
+    struct tile_cache *tiles;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
+    tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
+    if (!tiles) {
+        free(routes);
+        return err->code;
+    }
     for (size_t i = 0; i < api_route_count; i++)
         routes[i] = api_routes[i].http;
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
+    api->tiles = tiles;
     api->limits.polygon.corners_max = api->limits.polygon.vertices_max =
         POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
     api->route_count = api_route_count;
@@ -54,6 +62,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 
 void api_finish(struct api *api)
 {
+    tile_cache_destroy(api->tiles);
     free(api->routes);
 }
 

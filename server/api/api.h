@@ -5,6 +5,7 @@
 #define KOTA_API_API_H
 
 #include "api/auth.h"
+#include "api/tile_cache.h"
 #include "formats/polygon_file.h"
 #include "formats/raster.h"
 #include "http/http.h"
@@ -16,12 +17,13 @@
 #define KOTA_VERSION "0.1.0"
 
 struct api_limits {
-    size_t items_max;           /* items of a JSON batch, 10,000 */
-    size_t binary_items_max;    /* items of a binary batch, 1,000,000 */
-    size_t json_bytes_max;      /* a JSON body, 8 MiB */
-    size_t trace_max;           /* boxes, and cells, of a traced ray: 4,096 */
-    uint64_t batch_ms_max;      /* what one batch may take, 30,000 */
-    uint64_t uploads_bytes_max; /* of fields that are built and not yet published, 2 GiB */
+    size_t items_max;              /* items of a JSON batch, 10,000 */
+    size_t binary_items_max;       /* items of a binary batch, 1,000,000 */
+    size_t json_bytes_max;         /* a JSON body, 8 MiB */
+    size_t trace_max;              /* boxes, and cells, of a traced ray: 4,096 */
+    uint64_t batch_ms_max;         /* what one batch may take, 30,000 */
+    uint64_t uploads_bytes_max;    /* of fields that are built and not yet published, 2 GiB */
+    uint64_t tile_cache_bytes_max; /* of encoded tiles that are kept, 64 MiB; 0: none */
     struct raster_limits raster;
     struct polygon_limits polygon;
     struct world_limits world;
@@ -37,6 +39,7 @@ struct api {
     struct world *world;
     struct api_limits limits;
     struct auth *auth;
+    struct tile_cache *tiles;
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */

@@ -230,6 +230,11 @@ static enum err_code move(struct call *call, struct err *err)
     return err_set(err, ERR_BUSY, "the call is begun again on a worker");
 }
 
+enum err_code call_leave_loop(struct call *call, struct err *err)
+{
+    return call->request && http_request_may_move(call->request) ? move(call, err) : ERR_OK;
+}
+
 enum err_code call_pace(struct call *call, size_t i, struct err *err)
 {
     uint64_t most_ms = call->api->limits.batch_ms_max, taken_ns;

@@ -83,6 +83,12 @@ enum err_code call_pace(struct call *call, size_t i, struct err *err);
 /* The same before the first item of a call whose items may cross whole layers, as rays do. */
 enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err);
 
+/*
+ * What follows takes long: ERR_BUSY when the call is on a loop, it is begun again on a worker then
+ * (of a route by size). ERR_OK on a worker.
+ */
+enum err_code call_leave_loop(struct call *call, struct err *err);
+
 /* `"locale":…,"revision":…` at the start of an answer's object. */
 void call_begin_answer(struct call *call);
 /* The same, then `"results":[`; and its end. */

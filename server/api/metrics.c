@@ -66,6 +66,23 @@ static void put_world(struct call *call, const struct numbers *n)
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
+static void put_tiles(struct call *call, const struct tile_cache_stats *tiles)
+{
+    const struct metric metrics[] = {
+        {"kota_tile_cache_hits_total", "counter", "Tiles answered from the cache.",
+         (double)tiles->hits},
+        {"kota_tile_cache_misses_total", "counter", "Tiles that were read or encoded.",
+         (double)tiles->misses},
+        {"kota_tile_cache_evicted_total", "counter", "Tiles let go to keep the cache's bound.",
+         (double)tiles->evicted},
+        {"kota_tile_cache_tiles", "gauge", "Tiles in the cache.", (double)tiles->entries},
+        {"kota_tile_cache_bytes", "gauge", "Bytes of the tiles in the cache.",
+         (double)tiles->bytes},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
 static void put_http(struct call *call, const struct http_counters *http)
 {
     const struct metric metrics[] = {
@@ -211,6 +228,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     put_world(call, &numbers);
     if (numbers.has_store)
         put_store(call, &numbers.store);
+    put_tiles(call, &numbers.tiles);
     put_http(call, &numbers.http);
     put_stream_ends(call, &numbers.http);
     put_latency(call, &numbers.http);

@@ -33,6 +33,7 @@ void numbers_read(struct api *api, struct numbers *out)
     out->has_store = store != NULL;
     if (store)
         store_stats(store, &out->store);
+    tile_cache_stats(api->tiles, &out->tiles);
     if (server)
         http_server_counters(server, &out->http);
 }

@@ -10,6 +10,7 @@ struct numbers {
     double uptime_s;
     uint64_t resident_bytes; /* 0 where the system does not tell */
     struct world_stats world;
+    struct tile_cache_stats tiles;
     struct http_counters http; /* zero without a server */
     bool has_store;
     struct store_stats store; /* zero without a store */

@@ -76,6 +76,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "trace_cells_max", limits->trace_max);
     put(w, "batch_ms_max", limits->batch_ms_max);
     put(w, "uploads_bytes_max", limits->uploads_bytes_max);
+    put(w, "tile_cache_bytes_max", limits->tile_cache_bytes_max);
     put(w, "json_bytes_max", limits->json_bytes_max);
     put(w, "json_depth_max", JSON_DEPTH_MAX);
     put(w, "json_values_max", JSON_VALUES_MAX);
@@ -120,6 +121,18 @@ static void stats_of_world(struct json_writer *w, const struct world_stats *worl
     put(w, "locales_damaged", world->damaged);
     put(w, "snapshots_retired", world->retired);
     put(w, "snapshots_reclaimed", world->reclaimed);
+    json_end_object(w);
+}
+
+static void stats_of_tiles(struct json_writer *w, const struct tile_cache_stats *tiles)
+{
+    json_key(w, "tile_cache");
+    json_begin_object(w);
+    put(w, "hits", tiles->hits);
+    put(w, "misses", tiles->misses);
+    put(w, "evicted", tiles->evicted);
+    put(w, "tiles", tiles->entries);
+    put(w, "bytes", tiles->bytes);
     json_end_object(w);
 }
 
@@ -170,6 +183,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
         json_key(w, "store");
         json_null(w);
     }
+    stats_of_tiles(w, &numbers.tiles);
     stats_of_http(w, &numbers.http);
     json_end_object(w);
     return ERR_OK;

@@ -1,33 +1,31 @@
 /*
  * GET …/tiles/{level}/{column}/{row}?format=png16|terrarium|f32&kind=sampled|min|max&layer=
- *   ->  257×257 samples, rows from the smallest y; a strong ETag of the content
+ *   ->  257×257 samples (terrain/block.h), rows from the smallest y; a strong ETag of the content
  *
- * Level L keeps every 2^L-th sample (nested grids), or the least or greatest of the 2^L × 2^L
- * samples that begin there. The last level is the one where a single cell spans the field. Tiles
- * share their last row and column with the next ones. Beyond the field and in holes there is
- * nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium). The tag is a 128-bit hash of the
- * samples, not of the encoded bytes, so that a 304 costs no encoding; the format is part of the
- * tag. A replaced layer keeps the tags of the tiles that are the same.
+ * Beyond the field and in holes there is nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium).
+ * The tag is a 128-bit hash of the samples, not of the encoded bytes, so that a 304 costs no
+ * encoding; the format is part of the tag. A replaced layer keeps the tags of the tiles that are
+ * the same, and so does a daemon that was started again.
+ *
+ * What was made once is kept (tile_cache.h) under what it was made of. A hit is answered on the
+ * loop, tag or bytes; what must be read and encoded goes to a worker.
  */
 #include "api/calls.h"
 
 #include "api/options.h"
+#include "api/tile_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_CELLS = 256, BLOCK_SIDE = 257, BLOCK_SAMPLES = BLOCK_SIDE * BLOCK_SIDE };
-enum { PNG_COMPRESSION = 4 };
-
-enum tile_format { FORMAT_PNG16, FORMAT_TERRARIUM, FORMAT_F32 };
-enum tile_kind { KIND_SAMPLED, KIND_MIN, KIND_MAX };
+enum { LOOP_TILES_MAX = 65536 }; /* of a block that is named on a loop: some 0.3 ms */
 
 struct tile_request {
     const struct heightfield *field;
-    uint32_t level, column, row;
+    struct block_place place;
     enum tile_format format;
-    enum tile_kind kind;
+    struct span match; /* If-None-Match */
 };
 
 static const char *const format_words[] = {"png16", "terrarium", "f32", NULL};
@@ -50,34 +48,20 @@ static bool decode_index(struct span text, uint32_t *out)
     return true;
 }
 
-/* How many cells of a level lie along one axis. */
-static uint32_t cells_along(uint32_t samples, uint32_t level)
-{
-    return (uint32_t)(((uint64_t)(samples - 1) + ((uint64_t)1 << level) - 1) >> level);
-}
-
-/* How many tiles of a level lie along one axis. */
-static uint32_t tiles_along(uint32_t samples, uint32_t level)
-{
-    return (cells_along(samples, level) + BLOCK_CELLS - 1) / BLOCK_CELLS;
-}
-
 static enum err_code check_place(const struct tile_request *tile, struct err *err)
 {
     const struct heightfield_spec *spec = heightfield_spec(tile->field);
-    uint32_t last = 0, columns, rows;
+    const struct block_place *place = &tile->place;
+    uint32_t last = block_level_last(spec), columns, rows;
 
-    while (cells_along(spec->cols, last) > 1 || cells_along(spec->rows, last) > 1)
-        last++;
-    if (tile->level > last)
-        return err_limit(err, ERR_NOT_FOUND, last, tile->level,
+    if (place->level > last)
+        return err_limit(err, ERR_NOT_FOUND, last, place->level,
                          "there is no level %u: at level %u one cell is the whole field",
-                         tile->level, last);
-    columns = tiles_along(spec->cols, tile->level);
-    rows = tiles_along(spec->rows, tile->level);
-    if (tile->column >= columns || tile->row >= rows)
+                         place->level, last);
+    block_count(spec, place->level, &columns, &rows);
+    if (place->column >= columns || place->row >= rows)
         return err_set(err, ERR_NOT_FOUND, "level %u has %u × %u tiles, there is no %u/%u",
-                       tile->level, columns, rows, tile->column, tile->row);
+                       place->level, columns, rows, place->column, place->row);
     return ERR_OK;
 }
 
@@ -85,55 +69,24 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
 {
     static const char *const names[] = {"format", "kind", "layer", NULL};
     static const char *const kinds[] = {"sampled", "min", "max", NULL};
-    int format = FORMAT_PNG16, kind = KIND_SAMPLED;
+    int format = TILE_PNG16, kind = BLOCK_SAMPLED;
     const struct layer *layer;
 
     if (options_open_query(call, names, err) ||
         option_word(call, "format", format_words, &format, err) ||
         option_word(call, "kind", kinds, &kind, err) || option_choose_field(call, &layer, err))
         return err->code;
-    if (!decode_index(call->params[1], &out->level) ||
-        !decode_index(call->params[2], &out->column) || !decode_index(call->params[3], &out->row))
+    if (!decode_index(call->params[1], &out->place.level) ||
+        !decode_index(call->params[2], &out->place.column) ||
+        !decode_index(call->params[3], &out->place.row))
         return err_set(err, ERR_NOT_FOUND,
                        "a tile is /tiles/LEVEL/COLUMN/ROW, three whole numbers from 0");
     out->field = layer->field;
     out->format = (enum tile_format)format;
-    out->kind = (enum tile_kind)kind;
+    out->place.kind = (enum block_kind)kind;
+    if (call->request)
+        out->match = http_request_header(call->request, "if-none-match");
     return check_place(out, err);
-}
-
-/* ---- ask --------------------------------------------------------------------------------------
- */
-
-/* The least or greatest sample of a square that begins at (c, r); NaN when it has none. */
-static float extreme(const struct heightfield *field, enum tile_kind kind, uint32_t c, uint32_t r,
-                     uint32_t step)
-{
-    float min, max;
-
-    if (!heightfield_range(field, c, r, c + step - 1, r + step - 1, &min, &max))
-        return NAN;
-    return kind == KIND_MIN ? min : max;
-}
-
-static void read_block(const struct tile_request *tile, float *block)
-{
-    const struct heightfield_spec *spec = heightfield_spec(tile->field);
-    uint32_t step = (uint32_t)1 << tile->level;
-
-    for (uint64_t j = 0; j < BLOCK_SIDE; j++) {
-        for (uint64_t i = 0; i < BLOCK_SIDE; i++) {
-            uint64_t c = ((uint64_t)tile->column * BLOCK_CELLS + i) << tile->level;
-            uint64_t r = ((uint64_t)tile->row * BLOCK_CELLS + j) << tile->level;
-            float h = NAN;
-
-            if (c < spec->cols && r < spec->rows)
-                h = tile->kind == KIND_SAMPLED
-                        ? heightfield_sample(tile->field, (uint32_t)c, (uint32_t)r)
-                        : extreme(tile->field, tile->kind, (uint32_t)c, (uint32_t)r, step);
-            block[j * BLOCK_SIDE + i] = h == h ? h : __builtin_nanf("");
-        }
-    }
 }
 
 /* ---- the tag ----------------------------------------------------------------------------------
@@ -146,7 +99,7 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 31);
 }
 
-static void tag_of(const float *block, enum tile_format format, char out[static 64])
+static void tag_of(const float *block, enum tile_format format, char out[static TILE_TAG_BYTES])
 {
     uint64_t a = 0x6b6f7461, b = 0x74696c65;
 
@@ -157,152 +110,95 @@ static void tag_of(const float *block, enum tile_format format, char out[static 
         a = mix(a + bits + 0x9e3779b97f4a7c15u);
         b = (b ^ bits) * 0x100000001b3u + (b >> 29);
     }
-    snprintf(out, 64, "\"%016llx%016llx-%s\"", (unsigned long long)a, (unsigned long long)mix(b),
-             format_words[format]);
+    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)a,
+             (unsigned long long)mix(b), format_words[format]);
 }
 
-/* If-None-Match: `*`, or a list of tags; W/ before a tag is ignored, as the header wants it. */
-static bool tag_matches(struct span header, const char *tag)
-{
-    const char *at = header.at, *end = header.at ? header.at + header.length : NULL;
-    size_t length = strlen(tag);
-
-    while (at && at < end) {
-        const char *quote = memchr(at, '"', (size_t)(end - at));
-
-        if (*at == '*')
-            return true;
-        if (*at == ' ' || *at == '\t' || *at == ',') {
-            at++;
-            continue;
-        }
-        if (!quote)
-            return false;
-        if ((size_t)(end - quote) >= length && memcmp(quote, tag, length) == 0)
-            return true;
-        quote = memchr(quote + 1, '"', (size_t)(end - quote - 1));
-        at = quote ? quote + 1 : NULL;
-    }
-    return false;
-}
-
-/* ---- encode -----------------------------------------------------------------------------------
+/* ---- ask, encode ------------------------------------------------------------------------------
  */
 
-static enum err_code send(struct call *call, const char *media_type, const void *bytes,
-                          size_t length, struct err *err)
+static struct tile_key key_of(const struct tile_request *tile)
 {
-    char *room = call->out.sink.reserve(call->out.sink.to, length);
+    struct tile_key key = {.level = tile->place.level,
+                           .column = tile->place.column,
+                           .row = tile->place.row,
+                           .kind = (uint16_t)tile->place.kind,
+                           .format = (uint16_t)tile->format};
 
+    block_source(tile->field, &tile->place, key.source);
+    return key;
+}
+
+/* Reads the block; encodes it too unless its tag is among those that the client holds. */
+static struct tile_entry *make(const struct tile_request *tile, const struct tile_key *key,
+                               struct err *err)
+{
+    float *block = malloc(BLOCK_SAMPLES * sizeof *block);
+    struct tile_image image = {.bytes = {NULL, 0}};
+    struct tile_entry *entry = NULL;
+    char tag[TILE_TAG_BYTES];
+
+    if (!block) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a tile");
+        return NULL;
+    }
+    block_read(tile->field, &tile->place, block);
+    tag_of(block, tile->format, tag);
+    if (tile_tag_matches(tile->match.at, tile->match.length, tag))
+        entry = tile_entry_create(key, tag, NULL, err);
+    else if (tile_image_encode(tile->format, BLOCK_SIDE, BLOCK_SIDE, block, &image, err) == ERR_OK)
+        entry = tile_entry_create(key, tag, &image, err);
+    free(image.bytes.at);
+    free(block);
+    return entry;
+}
+
+static enum err_code send(struct call *call, const struct tile_request *tile,
+                          const struct tile_entry *entry, struct err *err)
+{
+    char *room;
+
+    call_header(call, "ETag", "%s", entry->tag);
+    call_header(call, "Cache-Control", "no-cache");
+    if (tile_tag_matches(tile->match.at, tile->match.length, entry->tag)) {
+        call_status(call, 304);
+        return ERR_OK;
+    }
+    if (entry->codes.scale_m > 0) {
+        call_header(call, "Kota-Offset", "%.17g", entry->codes.offset_m);
+        call_header(call, "Kota-Scale", "%.17g", entry->codes.scale_m);
+    }
+    room = call->out.sink.reserve(call->out.sink.to, entry->length);
     if (!room)
         return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    memcpy(room, bytes, length);
-    call->out.sink.advance(call->out.sink.to, length);
-    call_content_type(call, media_type);
+    memcpy(room, entry->bytes, entry->length);
+    call->out.sink.advance(call->out.sink.to, entry->length);
+    call_content_type(call, entry->media_type);
     return ERR_OK;
-}
-
-static enum err_code send_png(struct call *call, int channels, const void *pixels, struct err *err)
-{
-    struct raster_bytes png = {NULL, 0};
-
-    if (png_encode(BLOCK_SIDE, BLOCK_SIDE, channels, pixels, PNG_COMPRESSION, &png, err) == ERR_OK)
-        send(call, "image/png", png.at, png.length, err);
-    free(png.at);
-    return err->code;
-}
-
-/* Codes 1..65535 from the least to the greatest height of the block. */
-static enum err_code send_png16(struct call *call, const float *block, struct err *err)
-{
-    double low = INFINITY, high = -INFINITY, scale, offset;
-    uint16_t *codes = malloc(BLOCK_SAMPLES * sizeof *codes);
-
-    if (!codes)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
-        if (isnan(block[i]))
-            continue;
-        low = fmin(low, (double)block[i]);
-        high = fmax(high, (double)block[i]);
-    }
-    if (!(low <= high))
-        low = high = 0;
-    scale = high > low ? (high - low) / 65534 : 1;
-    offset = low - scale;
-    for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
-        double code = isnan(block[i]) ? 0 : round(((double)block[i] - offset) / scale);
-
-        codes[i] = (uint16_t)fmin(fmax(code, isnan(block[i]) ? 0 : 1), 65535);
-    }
-    call_header(call, "Kota-Offset", "%.17g", offset);
-    call_header(call, "Kota-Scale", "%.17g", scale);
-    send_png(call, 1, codes, err);
-    free(codes);
-    return err->code;
-}
-
-/* height = (red · 256 + green + blue / 256) - 32768 (Mapzen's terrarium tiles). */
-static enum err_code send_terrarium(struct call *call, const float *block, struct err *err)
-{
-    uint8_t *pixels = calloc(BLOCK_SAMPLES, 4);
-
-    if (!pixels)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
-        double value = round(((double)block[i] + 32768) * 256);
-        uint32_t code;
-
-        if (isnan(block[i]))
-            continue;
-        code = (uint32_t)fmin(fmax(value, 0), 0xffffff);
-        pixels[4 * i] = (uint8_t)(code >> 16);
-        pixels[4 * i + 1] = (uint8_t)(code >> 8);
-        pixels[4 * i + 2] = (uint8_t)code;
-        pixels[4 * i + 3] = 255;
-    }
-    send_png(call, 4, pixels, err);
-    free(pixels);
-    return err->code;
-}
-
-static enum err_code encode(struct call *call, enum tile_format format, const float *block,
-                            struct err *err)
-{
-    switch (format) {
-    case FORMAT_PNG16:
-        return send_png16(call, block, err);
-    case FORMAT_TERRARIUM:
-        return send_terrarium(call, block, err);
-    case FORMAT_F32:
-        break;
-    }
-    return send(call, "application/vnd.kota.f32", block, BLOCK_SAMPLES * sizeof *block, err);
 }
 
 enum err_code tile_get_answer(struct call *call, struct err *err)
 {
-    struct tile_request tile = {.level = 0};
-    struct span match = {NULL, 0};
-    float *block;
-    char tag[64];
+    struct tile_request tile = {.match = {NULL, 0}};
+    struct tile_cache *cache = call->api->tiles;
+    struct tile_entry *entry;
+    struct tile_key key;
 
-    if (decode(call, &tile, err))
+    if (decode(call, &tile, err) ||
+        (block_tile_count(tile.field, &tile.place) > LOOP_TILES_MAX && call_leave_loop(call, err)))
         return err->code;
-    block = malloc(BLOCK_SAMPLES * sizeof *block);
-    if (!block)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    read_block(&tile, block);
-    tag_of(block, tile.format, tag);
-    call_header(call, "ETag", "%s", tag);
-    call_header(call, "Cache-Control", "no-cache");
-    if (call->request)
-        match = http_request_header(call->request, "if-none-match");
-    if (tag_matches(match, tag))
-        call_status(call, 304);
-    else
-        encode(call, tile.format, block, err);
-    free(block);
+    key = key_of(&tile);
+    entry = tile_cache_find(cache, &key, tile.match.at, tile.match.length);
+    if (!entry) {
+        if (call_leave_loop(call, err))
+            return err->code;
+        entry = make(&tile, &key, err);
+        if (!entry)
+            return err->code;
+        tile_cache_put(cache, entry);
+    }
+    send(call, &tile, entry, err);
+    tile_entry_unref(entry);
     return err->code;
 }
 API_HANDLER(tile_get, 4, CALL_NEEDS_LOCALE)
