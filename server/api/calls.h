@@ -12,6 +12,7 @@
     X(locale_get)                                                                                  \
     X(locale_put)                                                                                  \
     X(locale_delete)                                                                               \
+    X(layer_get)                                                                                   \
     X(layer_put)                                                                                   \
     X(layer_delete)                                                                                \
     X(layer_stats_get)                                                                             \

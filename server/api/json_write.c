@@ -9,7 +9,7 @@
  */
 #include "api/json_write.h"
 
-#include "api/json_number.h"
+#include "base/json_number.h"
 
 #include <math.h>
 #include <string.h>

@@ -36,6 +36,7 @@ const struct api_route api_routes[] = {
     READ(LOCALE, locale_get),
     WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB),
     WRITE(METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB),
+    READ_ON_WORKER(LAYER, layer_get),
     WRITE(METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0),
     WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),
     READ(LAYER "/stats", layer_stats_get),

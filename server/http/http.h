@@ -215,6 +215,9 @@ bool http_request_is_abandoned(const struct http_request *request);
 void http_request_park(struct http_request *request);
 bool http_request_is_last_try(const struct http_request *request);
 
+/* Largest body of an answer, whatever the limits are. */
+#define HTTP_REPLY_BODY_BYTES_MAX ((size_t)512 * 1024 * 1024)
+
 /* ---- a reply ----------------------------------------------------------------------------------
  */
 

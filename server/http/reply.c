@@ -100,6 +100,8 @@ char *http_reply_reserve(struct http_reply *reply, size_t bytes)
         reply->is_failed = true;
         return NULL;
     }
+    if (reply->body_length == 0 && bytes > BODY_KEPT_BYTES)
+        capacity = bytes; /* somebody knows how long it will be */
     while (capacity - reply->body_length < bytes)
         capacity *= 2;
     charge = capacity > BODY_KEPT_BYTES ? capacity - reply->charged : 0;

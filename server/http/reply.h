@@ -9,8 +9,6 @@
 
 /* All headers that a handler may add, together. */
 #define HTTP_REPLY_HEADERS_BYTES 2048
-/* Largest body of an answer. */
-#define HTTP_REPLY_BODY_BYTES_MAX ((size_t)512 * 1024 * 1024)
 
 struct http_reply {
     int status;

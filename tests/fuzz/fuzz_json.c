@@ -2,7 +2,7 @@
  * Fuzzes the JSON checker, the parser behind it, and numbers there and back: what passes the check
  * is parsed, and every number of it reads back as the same bits after it was printed.
  */
-#include "api/json_number.h"
+#include "base/json_number.h"
 #include "api/json_read.h"
 #include "tests/fuzz/fuzz.h"
 

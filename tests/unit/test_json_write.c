@@ -3,7 +3,7 @@
  * it can be.
  */
 #include "api/json_check.h"
-#include "api/json_number.h"
+#include "base/json_number.h"
 #include "api/json_write.h"
 #include "tests/support/random.h"
 

@@ -12,7 +12,7 @@
  * Invariant: g[k] = ceil(10^k · 2^(127 - floor(log2 10^k))), the leading bit set.
  * Dropped: Grisu2 (not always shortest), Ryu (tables of the same size, longer code).
  */
-#include "api/json_number.h"
+#include "base/json_number.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * The shortest decimal text that reads back as the same float64.
  */
-#ifndef KOTA_API_JSON_NUMBER_H
-#define KOTA_API_JSON_NUMBER_H
+#ifndef KOTA_BASE_JSON_NUMBER_H
+#define KOTA_BASE_JSON_NUMBER_H
 
 #include <stddef.h>
 
