@@ -7,7 +7,8 @@
  *    would hide the daemon on the same machine;
  *  - redirects are not followed, so that a token goes nowhere but to the host it was meant for;
  *  - only http and https, no "Expect: 100-continue" (it costs a round trip), no signals;
- *  - an answer is held in memory and so has a limit.
+ *  - an answer is held in memory and so has a limit; one that is taken as it comes has none, and is
+ *    given up by silence instead of by time.
  *
  * Every failure becomes one sentence in struct err: what the daemon said (RFC 9457: title, detail,
  * pointer), or what libcurl said, or how the answer breaks the contract.
@@ -17,16 +18,22 @@
 #include "client/call.h"
 
 #include <curl/curl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 /* How much of a body that is no problem document a message repeats. */
 #define EXCERPT_BYTES_MAX 80
 
+/* A change that got lost is sent so often, with pauses of 0.1, 0.2, 0.4 … s. */
+enum { TRIES_MAX = 6, PAUSE_FIRST_MS = 100 };
+
 struct call {
     CURL *curl;
+    double timeout_s;
+    bool is_lost;        /* the last call brought no whole answer */
     char *url;           /* without a slash at the end */
     char *authorization; /* "Authorization: Bearer …" or NULL */
     size_t answer_bytes_max;
@@ -41,11 +48,22 @@ struct body {
     bool is_too_long;
 };
 
-/* One request; bytes may be NULL. */
+/* One request; bytes may be NULL, as may accept (JSON) and header (one more, "Name: value"). */
 struct outgoing {
-    const char *method, *path, *media_type;
+    const char *method, *path, *media_type, *accept, *header;
     const void *bytes;
     size_t length;
+};
+
+/* An answer that is taken as it comes; what is no 2xx is a body after all. */
+struct incoming {
+    struct call *call;
+    const struct call_stream *stream;
+    struct body body;
+    struct err *err;
+    bool is_refused; /* by take: err says why */
+    curl_off_t bytes_seen;
+    struct timespec last; /* when anything came */
 };
 
 static size_t body_take(char *bytes, size_t size, size_t count, void *context)
@@ -134,6 +152,7 @@ static void call_set_options(struct call *call, double timeout_s)
 
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->curl_message);
+    call->timeout_s = timeout_s;
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(timeout_s * 1000));
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "kota");
@@ -250,9 +269,10 @@ static enum err_code call_judge(const struct call *call, const struct outgoing *
     return err->code;
 }
 
-static enum err_code call_transport_error(const struct call *call, CURLcode result,
+static enum err_code call_transport_error(struct call *call, CURLcode result,
                                           const struct body *body, struct err *err)
 {
+    call->is_lost = !body->is_too_long;
     if (body->is_too_long)
         return err_limit(err, ERR_INTERNAL, (double)body->bytes_max, (double)body->length,
                          "the answer is longer than %zu bytes", body->bytes_max);
@@ -277,10 +297,13 @@ static bool headers_add(struct curl_slist **headers, const char *text)
 static bool headers_make(const struct call *call, const struct outgoing *out,
                          struct curl_slist **headers)
 {
-    char content_type[96];
+    char content_type[96], accept[96];
 
     *headers = NULL;
-    if (!headers_add(headers, "Accept: application/json") || !headers_add(headers, "Expect:"))
+    snprintf(accept, sizeof(accept), "Accept: %s", out->accept ? out->accept : "application/json");
+    if (!headers_add(headers, accept) || !headers_add(headers, "Expect:"))
+        return false;
+    if (out->header && !headers_add(headers, out->header))
         return false;
     if (call->authorization && !headers_add(headers, call->authorization))
         return false;
@@ -305,16 +328,13 @@ static void call_set_request(struct call *call, const struct outgoing *out, cons
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, out->method);
 }
 
-static enum err_code call_send(struct call *call, const struct outgoing *out, cJSON **answer,
-                               struct err *err)
+/* Sends it; body or whatever else CURLOPT_WRITEFUNCTION wants gets the answer. */
+static enum err_code call_perform(struct call *call, const struct outgoing *out, void *context,
+                                  CURLcode *result, struct err *err)
 {
-    struct body body = {.bytes_max = call->answer_bytes_max};
     struct curl_slist *headers = NULL;
     char *url = NULL;
-    enum err_code code;
-    CURLcode result;
 
-    *answer = NULL;
     if (asprintf(&url, "%s%s", call->url, out->path) < 0)
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     if (!headers_make(call, out, &headers)) {
@@ -323,14 +343,28 @@ static enum err_code call_send(struct call *call, const struct outgoing *out, cJ
     }
     call_set_request(call, out, url);
     curl_easy_setopt(call->curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(call->curl, CURLOPT_WRITEDATA, &body);
+    curl_easy_setopt(call->curl, CURLOPT_WRITEDATA, context);
     call->curl_message[0] = '\0';
-    result = curl_easy_perform(call->curl);
-    code = result ? call_transport_error(call, result, &body, err)
-                  : call_judge(call, out, &body, answer, err);
+    call->is_lost = false;
+    *result = curl_easy_perform(call->curl);
     curl_easy_setopt(call->curl, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
     free(url);
+    return ERR_OK;
+}
+
+static enum err_code call_send(struct call *call, const struct outgoing *out, cJSON **answer,
+                               struct err *err)
+{
+    struct body body = {.bytes_max = call->answer_bytes_max};
+    CURLcode result;
+    enum err_code code;
+
+    *answer = NULL;
+    code = call_perform(call, out, &body, &result, err);
+    if (!code)
+        code = result ? call_transport_error(call, result, &body, err)
+                      : call_judge(call, out, &body, answer, err);
     free(body.at);
     return code;
 }
@@ -369,4 +403,174 @@ enum err_code call_put(struct call *call, const char *path, const char *media_ty
                            .length = length};
 
     return call_send(call, &out, answer, err);
+}
+
+/* ---- once ------------------------------------------------------------------------------------ */
+
+static bool key_make(char header[64])
+{
+    unsigned char bytes[16];
+    int length = snprintf(header, 64, "Idempotency-Key: ");
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        length += snprintf(header + length, 64 - (size_t)length, "%02x", bytes[i]);
+    return true;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left) != 0)
+        continue;
+}
+
+enum err_code call_post_once(struct call *call, const char *path, const char *media_type,
+                             const void *bytes, size_t length, cJSON **answer, struct err *err)
+{
+    char header[64];
+    struct outgoing out = {.method = "POST",
+                           .path = path,
+                           .media_type = media_type,
+                           .header = header,
+                           .bytes = bytes,
+                           .length = length};
+    enum err_code code;
+
+    *answer = NULL;
+    if (!key_make(header))
+        return err_set(err, ERR_INTERNAL, "the system gives no random numbers");
+    for (int i = 0;; i++) {
+        code = call_send(call, &out, answer, err);
+        if (code == ERR_OK || !call->is_lost || i + 1 == TRIES_MAX)
+            return code;
+        pause_ms((long)PAUSE_FIRST_MS << i);
+    }
+}
+
+bool call_was_lost(const struct call *call)
+{
+    return call->is_lost;
+}
+
+/* ---- as it comes ----------------------------------------------------------------------------- */
+
+static long status_of(const struct call *call)
+{
+    long status = 0;
+
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static size_t stream_take(char *bytes, size_t size, size_t count, void *context)
+{
+    struct incoming *in = context;
+    long status = status_of(in->call);
+
+    if (status < 200 || status >= 300)
+        return body_take(bytes, size, count, &in->body);
+    if (in->stream->take(in->stream->context, bytes, size * count, in->err) == ERR_OK)
+        return size * count;
+    in->is_refused = true;
+    return 0;
+}
+
+/* One line of the head: "Name: value\r\n". */
+static size_t stream_header(char *line, size_t size, size_t count, void *context)
+{
+    struct incoming *in = context;
+    size_t length = size * count;
+
+    for (size_t i = 0; i < in->stream->header_count; i++) {
+        struct call_header *header = &in->stream->headers[i];
+        size_t name = strlen(header->name), from = name + 1, to = length;
+
+        if (length <= name || strncasecmp(line, header->name, name) != 0 || line[name] != ':')
+            continue;
+        while (from < to && (line[from] == ' ' || line[from] == '\t'))
+            from++;
+        while (to > from && (unsigned char)line[to - 1] <= ' ')
+            to--;
+        snprintf(header->value, sizeof(header->value), "%.*s", (int)(to - from), line + from);
+    }
+    return length;
+}
+
+/* libcurl asks about once a second; not 0 ends the transfer. */
+static int stream_progress(void *context, curl_off_t all, curl_off_t now, curl_off_t up_all,
+                           curl_off_t up)
+{
+    struct incoming *in = context;
+    struct timespec clock;
+
+    (void)all, (void)up_all, (void)up;
+    clock_gettime(CLOCK_MONOTONIC, &clock);
+    if (now != in->bytes_seen) {
+        in->bytes_seen = now;
+        in->last = clock;
+    }
+    return (double)(clock.tv_sec - in->last.tv_sec) +
+               1e-9 * (double)(clock.tv_nsec - in->last.tv_nsec) >
+           in->stream->silence_s;
+}
+
+static void stream_options(struct incoming *in, bool is_stream)
+{
+    CURL *curl = in->call->curl;
+    long timeout_ms = (long)(in->call->timeout_s * 1000);
+
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, is_stream ? 0L : timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, is_stream ? timeout_ms : 0L);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, is_stream ? stream_take : body_take);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, is_stream ? stream_header : NULL);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, is_stream ? in : NULL);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, is_stream ? stream_progress : NULL);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, is_stream ? in : NULL);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, is_stream ? 0L : 1L);
+}
+
+static enum err_code stream_judge(struct incoming *in, const struct outgoing *out, CURLcode result,
+                                  struct err *err)
+{
+    cJSON *document = NULL;
+
+    if (in->is_refused)
+        return err->code;
+    if (result == CURLE_ABORTED_BY_CALLBACK) {
+        in->call->is_lost = true;
+        return err_set(err, ERR_BUSY, "%s: nothing came for %g s", in->call->url,
+                       in->stream->silence_s);
+    }
+    if (result)
+        return call_transport_error(in->call, result, &in->body, err);
+    if (status_of(in->call) >= 200 && status_of(in->call) < 300)
+        return ERR_OK;
+    call_judge(in->call, out, &in->body, &document, err);
+    cJSON_Delete(document);
+    return err->code;
+}
+
+enum err_code call_get_stream(struct call *call, const char *path, const char *accept,
+                              const struct call_stream *stream, struct err *err)
+{
+    struct outgoing out = {
+        .method = "GET", .path = path, .accept = accept, .header = stream->request_header};
+    struct incoming in = {
+        .call = call, .stream = stream, .body = {.bytes_max = call->answer_bytes_max}, .err = err};
+    CURLcode result;
+    enum err_code code;
+
+    for (size_t i = 0; i < stream->header_count; i++)
+        stream->headers[i].value[0] = '\0';
+    clock_gettime(CLOCK_MONOTONIC, &in.last);
+    stream_options(&in, true);
+    code = call_perform(call, &out, &in, &result, err);
+    stream_options(&in, false);
+    if (!code)
+        code = stream_judge(&in, &out, result, err);
+    free(in.body.at);
+    return code;
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct call_config {
@@ -40,5 +41,40 @@ enum err_code call_post(struct call *call, const char *path, const cJSON *body, 
 /* PUT of bytes with their media type; else as above. */
 enum err_code call_put(struct call *call, const char *path, const char *media_type,
                        const void *bytes, size_t length, cJSON **answer, struct err *err);
+
+/*
+ * POST that changes something, under an Idempotency-Key of its own: when the connection breaks, or
+ * cannot be made, it is sent again with the same key, so that it happens once however often it
+ * arrives; after some tries, with pauses, it is given up.
+ */
+enum err_code call_post_once(struct call *call, const char *path, const char *media_type,
+                             const void *bytes, size_t length, cJSON **answer, struct err *err);
+
+/* Did the last call end without a whole HTTP answer? */
+bool call_was_lost(const struct call *call);
+
+/* A header of an answer; the value is "" when there is none, and cut at its size. */
+struct call_header {
+    const char *name;
+    char value[128];
+};
+
+/* An answer that is taken as it comes, and may never end. */
+struct call_stream {
+    const char *request_header;  /* one more header of the request, "Name: value"; NULL: none */
+    struct call_header *headers; /* [header_count] wanted ones, filled before `take` is called */
+    size_t header_count;
+    double silence_s; /* given up when nothing comes for so long; > 0 */
+    /* The next bytes of a 2xx answer; an error in err ends the call with it. */
+    enum err_code (*take)(void *context, const char *bytes, size_t length, struct err *err);
+    void *context;
+};
+
+/*
+ * GET of bytes. There is no limit to their length, and instead of the time of one call there is one
+ * to silence. ERR_OK: the answer ended as it should. Errors as above, or take's.
+ */
+enum err_code call_get_stream(struct call *call, const char *path, const char *accept,
+                              const struct call_stream *stream, struct err *err);
 
 #endif

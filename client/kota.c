@@ -25,8 +25,9 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 static const struct kota_command *const commands[] = {
-    &command_ls,      &command_info,    &command_height, &command_ray, &command_los,
-    &command_contact, &command_profile, &command_pick,   &command_put,
+    &command_ls,     &command_info,    &command_height,  &command_ray,
+    &command_los,    &command_contact, &command_profile, &command_pick,
+    &command_import, &command_export,  &command_edit,    &command_watch,
 };
 
 static const char common_help[] =
@@ -148,6 +149,7 @@ static enum err_code open_call(struct kota *kota)
             return kota->err.code;
         config.token = token;
     }
+    kota->timeout_s = config.timeout_s;
     kota->call = call_open(&config, &kota->err);
     return kota->call ? ERR_OK : kota->err.code;
 }
@@ -193,6 +195,8 @@ bool kota_begin(struct kota *kota, const struct args_option *own, size_t words_m
 
 static const struct kota_command *find_command(const char *name)
 {
+    if (strcmp(name, "put") == 0) /* as it was called once */
+        name = "import";
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];

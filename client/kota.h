@@ -28,7 +28,8 @@ struct kota {
     const char **words; /* [word_count] what stands on the command line behind the command */
     size_t word_count;
     struct call *call;
-    struct err err; /* the reason of a failure */
+    double timeout_s; /* --timeout, once kota_begin has read it */
+    struct err err;   /* the reason of a failure */
 };
 
 struct kota_command {
@@ -40,7 +41,8 @@ struct kota_command {
 };
 
 extern const struct kota_command command_ls, command_info, command_height, command_ray, command_los,
-    command_contact, command_profile, command_pick, command_put;
+    command_contact, command_profile, command_pick, command_import, command_export, command_edit,
+    command_watch;
 
 /*
  * The first thing a command does: reads its own options (a table that ends with an empty entry) and

@@ -1,8 +1,11 @@
 /*
- * kota put: a locale's manifest, or the file of a heightfield or a mesh.
+ * kota import (once kota put, which still works): a locale's manifest, or the file of a heightfield
+ * or a mesh.
  *
  * The file goes up as it is; the daemon decodes and judges it. Here only its kind is told from its
- * name, as the daemon does for the files on its own command line.
+ * name, as the daemon does for the files on its own command line. A locale that is not there is
+ * made: the daemon says 404, the manifest goes up, and then the file once more. The options of a
+ * manifest are never dropped silently: beside a file they make the locale, or are what it is.
  */
 #include "client/batch.h"
 #include "client/number.h"
@@ -15,7 +18,7 @@
 /* More than any daemon takes; keeps a slip of the hand from filling the memory. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
-struct put_options {
+struct import_options {
     const char *title, *triangulation, *manifest;
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
     const char *role, *up, *scale;
@@ -85,7 +88,7 @@ static enum err_code add_word(char path[KOTA_PATH_MAX], const char *name, const 
     return ERR_OK;
 }
 
-static enum err_code layer_path(struct kota *kota, const struct put_options *options,
+static enum err_code layer_path(struct kota *kota, const struct import_options *options,
                                 char path[KOTA_PATH_MAX])
 {
     static const char *const roles[] = {"ground", "ceiling"}, *const axes[] = {"z", "y"};
@@ -156,7 +159,7 @@ static enum err_code read_file(const char *path, char **bytes, size_t *length, s
     return ERR_OK;
 }
 
-static cJSON *manifest_body(const struct put_options *options)
+static cJSON *manifest_body(const struct import_options *options)
 {
     cJSON *body = cJSON_CreateObject();
 
@@ -170,8 +173,8 @@ static cJSON *manifest_body(const struct put_options *options)
 /* ---- the command -------------------------------------------------------------------------- */
 
 /* Sends and prints the locale as it is now. */
-static enum kota_exit put_send(struct kota *kota, const char *path, const char *media_type,
-                               const char *bytes, size_t length)
+static enum kota_exit import_send(struct kota *kota, const char *path, const char *media_type,
+                                  const char *bytes, size_t length)
 {
     cJSON *answer = NULL;
 
@@ -181,16 +184,9 @@ static enum kota_exit put_send(struct kota *kota, const char *path, const char *
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
-static bool has_layer_options(const struct put_options *options)
-{
-    return options->spacing || options->origin || options->height_scale || options->height_offset ||
-           options->nodata || options->cols || options->rows || options->format ||
-           options->flip_y || options->role || options->up || options->scale;
-}
-
 /* The manifest's text: a file as it is, or made from the options. Freed by free(). */
-static enum err_code manifest_text(const struct put_options *options, char **text, size_t *length,
-                                   struct err *err)
+static enum err_code manifest_text(const struct import_options *options, char **text,
+                                   size_t *length, struct err *err)
 {
     cJSON *body;
 
@@ -207,7 +203,60 @@ static enum err_code manifest_text(const struct put_options *options, char **tex
     return ERR_OK;
 }
 
-static enum kota_exit put_manifest(struct kota *kota, const struct put_options *options)
+/* Makes the locale of words[0] by the manifest's options. */
+static enum err_code make_locale(struct kota *kota, const struct import_options *options)
+{
+    char path[KOTA_PATH_MAX];
+    char *text = NULL;
+    size_t length = 0;
+    cJSON *answer = NULL;
+
+    if (!kota_locale_path(kota, "", path) && !manifest_text(options, &text, &length, &kota->err))
+        call_put(kota->call, path, "application/json", text, length, &answer, &kota->err);
+    cJSON_Delete(answer);
+    free(text);
+    return kota->err.code;
+}
+
+/* The locale by the options of a manifest: made, or found to be so already. */
+static enum err_code claim_locale(struct kota *kota, const struct import_options *options)
+{
+    char path[KOTA_PATH_MAX];
+    cJSON *locale = NULL;
+    const char *triangulation;
+
+    if (kota_locale_path(kota, "", path))
+        return kota->err.code;
+    if (call_get(kota->call, path, &locale, &kota->err) == ERR_NOT_FOUND) {
+        kota->err.code = ERR_OK;
+        return make_locale(kota, options);
+    }
+    if (kota->err.code)
+        return kota->err.code;
+    triangulation = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(locale, "triangulation"));
+    if (options->title || options->manifest || !triangulation ||
+        strcmp(triangulation, options->triangulation) != 0)
+        err_set(&kota->err, ERR_CONFLICT,
+                "locale %s is there already (triangulation %s): --title, --triangulation and "
+                "--manifest beside a file make a new one",
+                kota->words[0], triangulation ? triangulation : "unknown");
+    cJSON_Delete(locale);
+    return kota->err.code;
+}
+
+static bool has_manifest_options(const struct import_options *options)
+{
+    return options->title || options->triangulation || options->manifest;
+}
+
+static bool has_layer_options(const struct import_options *options)
+{
+    return options->spacing || options->origin || options->height_scale || options->height_offset ||
+           options->nodata || options->cols || options->rows || options->format ||
+           options->flip_y || options->role || options->up || options->scale;
+}
+
+static enum kota_exit import_manifest(struct kota *kota, const struct import_options *options)
 {
     char path[KOTA_PATH_MAX];
     char *text = NULL;
@@ -219,12 +268,32 @@ static enum kota_exit put_manifest(struct kota *kota, const struct put_options *
     else if (!kota_locale_path(kota, "", path))
         manifest_text(options, &text, &length, &kota->err);
     done = kota->err.code ? kota_misused(kota)
-                          : put_send(kota, path, "application/json", text, length);
+                          : import_send(kota, path, "application/json", text, length);
     free(text);
     return done;
 }
 
-static enum kota_exit put_layer(struct kota *kota, const struct put_options *options)
+static enum kota_exit import_layer(struct kota *kota, const struct import_options *options,
+                                   const char *path, const char *media_type, const char *bytes,
+                                   size_t length)
+{
+    cJSON *answer = NULL;
+
+    if (has_manifest_options(options) && claim_locale(kota, options))
+        return kota_failed(kota);
+    if (call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err) ==
+        ERR_NOT_FOUND) {
+        kota->err.code = ERR_OK;
+        if (!make_locale(kota, options))
+            call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err);
+    }
+    if (!kota->err.code)
+        print_json_line(stdout, answer, &kota->err);
+    cJSON_Delete(answer);
+    return kota->err.code ? kota_failed(kota) : KOTA_OK;
+}
+
+static enum kota_exit import_file(struct kota *kota, const struct import_options *options)
 {
     char path[KOTA_PATH_MAX];
     const char *file = kota->words[2];
@@ -233,22 +302,20 @@ static enum kota_exit put_layer(struct kota *kota, const struct put_options *opt
     size_t length = 0;
     enum kota_exit done;
 
-    if (options->title || options->triangulation || options->manifest)
-        err_set(&kota->err, ERR_BAD_INPUT,
-                "--title, --triangulation and --manifest belong to the locale: kota put ID");
-    else if (!media_type)
+    if (!media_type)
         err_set(&kota->err, ERR_BAD_INPUT,
                 "%.200s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae", file);
     else if (!layer_path(kota, options, path))
         read_file(file, &bytes, &length, &kota->err);
-    done = kota->err.code ? kota_misused(kota) : put_send(kota, path, media_type, bytes, length);
+    done = kota->err.code ? kota_misused(kota)
+                          : import_layer(kota, options, path, media_type, bytes, length);
     free(bytes);
     return done;
 }
 
-static enum kota_exit put_run(struct kota *kota)
+static enum kota_exit import_run(struct kota *kota)
 {
-    struct put_options o = {0};
+    struct import_options o = {0};
     const struct args_option own[] = {{.name = "title", .text = &o.title},
                                       {.name = "triangulation", .text = &o.triangulation},
                                       {.name = "manifest", .text = &o.manifest},
@@ -273,34 +340,38 @@ static enum kota_exit put_run(struct kota *kota)
         err_set(&kota->err, ERR_BAD_INPUT, "the file of layer '%.64s' is missing", kota->words[1]);
         return kota_misused(kota);
     }
-    return kota->word_count == 1 ? put_manifest(kota, &o) : put_layer(kota, &o);
+    return kota->word_count == 1 ? import_manifest(kota, &o) : import_file(kota, &o);
 }
 
-const struct kota_command command_put = {
-    .name = "put",
+const struct kota_command command_import = {
+    .name = "import",
     .synopsis = "ID [LAYER FILE]",
     .summary = "makes or replaces a locale, a heightfield or a mesh",
-    .help = "With an id alone the locale is made, or its manifest replaced:\n"
-            "  --title TEXT\n"
-            "  --triangulation T anti (default), main or alternating\n"
-            "  --manifest FILE   the whole manifest as JSON instead\n"
-            "\n"
-            "With LAYER and FILE (.png .f32 .hgt .asc) the heightfield is:\n"
-            "  --spacing SX,SY   metres between samples; an .asc file brings its own\n"
-            "  --origin X,Y      of the first sample (0,0)\n"
-            "  --height-scale S --height-offset O\n"
-            "                    height = O + S * number in the file (1 and 0)\n"
-            "  --flip-y          the first row of the file is its north edge\n"
-            "  --nodata N        this number in the file is a hole\n"
-            "  --cols C --rows R size of an .f32 file\n"
-            "\n"
-            "With LAYER and FILE (.obj .glb .gltf .ply .stl .ac .dae) the mesh is:\n"
-            "  --role R          ground (default), or ceiling: never a floor\n"
-            "  --up AXIS         z (default) or y: the file's upward axis\n"
-            "  --scale S         metres a unit of the file (1)\n"
-            "\n"
-            "  --format F        the ending that the file's name should have\n"
-            "\n"
-            "Prints the locale as it is then.\n",
-    .run = put_run,
+    .help =
+        "With an id alone the locale is made, or its manifest replaced:\n"
+        "  --title TEXT\n"
+        "  --triangulation T anti (default), main or alternating\n"
+        "  --manifest FILE   the whole manifest as JSON instead\n"
+        "\n"
+        "With LAYER and FILE the layer is made or replaced, and the locale too if there is none;\n"
+        "the options above are then those of the new locale.\n"
+        "\n"
+        "With LAYER and FILE (.png .f32 .hgt .asc) the heightfield is:\n"
+        "  --spacing SX,SY   metres between samples; an .asc file brings its own\n"
+        "  --origin X,Y      of the first sample (0,0)\n"
+        "  --height-scale S --height-offset O\n"
+        "                    height = O + S * number in the file (1 and 0)\n"
+        "  --flip-y          the first row of the file is its north edge\n"
+        "  --nodata N        this number in the file is a hole\n"
+        "  --cols C --rows R size of an .f32 file\n"
+        "\n"
+        "With LAYER and FILE (.obj .glb .gltf .ply .stl .ac .dae) the mesh is:\n"
+        "  --role R          ground (default), or ceiling: never a floor\n"
+        "  --up AXIS         z (default) or y: the file's upward axis\n"
+        "  --scale S         metres a unit of the file (1)\n"
+        "\n"
+        "  --format F        the ending that the file's name should have\n"
+        "\n"
+        "Prints the locale as it is then.\n",
+    .run = import_run,
 };

@@ -1,0 +1,259 @@
+/*
+ * kota export: a layer as a file.
+ *
+ * The answer goes to a file of another name beside the wanted one as it comes, and takes that name
+ * when it is whole and on the disk: whoever looks sees the old file or the new one, never a part.
+ * What the file cannot say by itself (spacing, origin, scale, size) is printed as the line that
+ * imports it again, on standard error, since standard output is for answers.
+ */
+#include "client/kota.h"
+#include "client/print.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEADER_COLS, HEADER_ROWS, HEADER_SPACING, HEADER_ORIGIN, HEADER_SCALE, HEADER_OFFSET };
+enum { HEADER_COUNT = HEADER_OFFSET + 1, SILENCE_FACTOR = 10 };
+
+static const struct {
+    const char *ending, *format, *media_type;
+} formats[] = {
+    {".f32", "f32", "application/vnd.kota.f32"},
+    {".png", "png16", "image/png"},
+    {".obj", "obj", "model/obj"},
+};
+
+/* What the daemon says of the layer. */
+struct exported {
+    bool is_mesh, is_ceiling;
+    char triangulation[32];
+    struct call_header headers[HEADER_COUNT];
+};
+
+/* The file that grows under a name of its own. */
+struct target {
+    FILE *file;
+    char *name; /* "" when there is none */
+};
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+    return text ? text : "";
+}
+
+static enum err_code look(struct kota *kota, struct exported *out)
+{
+    char path[KOTA_PATH_MAX];
+    cJSON *locale = NULL;
+    const cJSON *layer;
+    bool is_found = false;
+
+    if (kota_locale_path(kota, "", path) || call_get(kota->call, path, &locale, &kota->err))
+        return kota->err.code;
+    snprintf(out->triangulation, sizeof(out->triangulation), "%s",
+             text_of(locale, "triangulation"));
+    cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(locale, "layers"))
+    {
+        if (strcmp(text_of(layer, "id"), kota->words[1]) != 0)
+            continue;
+        is_found = true;
+        out->is_mesh = strcmp(text_of(layer, "kind"), "mesh") == 0;
+        out->is_ceiling = strcmp(text_of(layer, "role"), "ceiling") == 0;
+    }
+    cJSON_Delete(locale);
+    if (!is_found)
+        return err_set(&kota->err, ERR_NOT_FOUND, "there is no layer %s in locale %s",
+                       kota->words[1], kota->words[0]);
+    return ERR_OK;
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+static enum err_code file_error(const char *name, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, "%.200s cannot be written: %s", name, strerror(errno));
+}
+
+static enum err_code target_open(struct target *target, const char *name, struct err *err)
+{
+    mode_t mask = umask(0);
+    int file;
+
+    umask(mask);
+    *target = (struct target){.file = NULL};
+    if (asprintf(&target->name, "%s.XXXXXX", name) < 0) {
+        target->name = NULL;
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    }
+    file = mkstemp(target->name);
+    if (file < 0) {
+        file_error(name, err);
+        free(target->name);
+        target->name = NULL;
+        return err->code;
+    }
+    if (fchmod(file, 0666 & ~mask) == 0)
+        target->file = fdopen(file, "wb");
+    if (!target->file) {
+        close(file);
+        return file_error(name, err);
+    }
+    return ERR_OK;
+}
+
+static enum err_code target_take(void *context, const char *bytes, size_t length, struct err *err)
+{
+    struct target *target = context;
+
+    return fwrite(bytes, 1, length, target->file) == length ? ERR_OK
+                                                            : file_error(target->name, err);
+}
+
+/* Everything is on the disk, then it has its name. */
+static enum err_code target_keep(struct target *target, const char *name, struct err *err)
+{
+    FILE *file = target->file;
+    bool is_good = fflush(file) == 0 && fsync(fileno(file)) == 0;
+
+    target->file = NULL;
+    is_good = fclose(file) == 0 && is_good;
+    if (!is_good || rename(target->name, name) != 0)
+        return file_error(name, err);
+    free(target->name);
+    target->name = NULL;
+    return ERR_OK;
+}
+
+static void target_drop(struct target *target)
+{
+    if (target->file)
+        fclose(target->file);
+    if (target->name)
+        unlink(target->name);
+    free(target->name);
+}
+
+/* ---- the line ----------------------------------------------------------------------------- */
+
+/* A word that a shell reads as it is. */
+static void print_word(FILE *stream, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789_-./=,:@%+";
+
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *word; word++)
+        *word == '\'' ? fputs("'\\''", stream) : fputc(*word, stream);
+    fputc('\'', stream);
+}
+
+static void print_import(const struct kota *kota, const struct exported *told, const char *format)
+{
+    static const char *const names[] = {"cols",   "rows",         "spacing",
+                                        "origin", "height-scale", "height-offset"};
+    bool is_obj = strcmp(format, "obj") == 0, is_png = strcmp(format, "png16") == 0;
+
+    fprintf(stderr, "kota import %s %s ", kota->words[0], kota->words[1]);
+    print_word(stderr, kota->words[2]);
+    for (int i = 0; i < HEADER_COUNT; i++) {
+        bool is_size = i == HEADER_COLS || i == HEADER_ROWS;
+        char value[sizeof(told->headers[i].value)];
+
+        if (is_obj || !*told->headers[i].value || (is_size && is_png))
+            continue;
+        memcpy(value, told->headers[i].value, sizeof(value));
+        print_sanitize(value);
+        fprintf(stderr, " --%s=", names[i]);
+        print_word(stderr, value);
+    }
+    if (is_png)
+        fprintf(stderr, " --nodata=0");
+    if (told->is_ceiling)
+        fprintf(stderr, " --role=ceiling");
+    if (!is_obj && *told->triangulation && strcmp(told->triangulation, "anti") != 0) {
+        fprintf(stderr, " --triangulation=");
+        print_word(stderr, told->triangulation);
+    }
+    fputc('\n', stderr);
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
+static int format_of(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+
+    for (int i = 0; dot && i < (int)(sizeof(formats) / sizeof(formats[0])); i++)
+        if (strcasecmp(dot, formats[i].ending) == 0)
+            return i;
+    return -1;
+}
+
+static enum err_code fetch(struct kota *kota, struct exported *told, int format)
+{
+    struct target target;
+    struct call_stream stream = {.headers = told->headers,
+                                 .header_count = HEADER_COUNT,
+                                 .silence_s = SILENCE_FACTOR * kota->timeout_s,
+                                 .take = target_take,
+                                 .context = &target};
+    char path[KOTA_PATH_MAX], rest[128];
+
+    snprintf(rest, sizeof(rest), "/layers/%s?format=%s", kota->words[1], formats[format].format);
+    if (kota_locale_path(kota, rest, path) || target_open(&target, kota->words[2], &kota->err))
+        return kota->err.code;
+    if (!call_get_stream(kota->call, path, formats[format].media_type, &stream, &kota->err))
+        target_keep(&target, kota->words[2], &kota->err);
+    target_drop(&target);
+    return kota->err.code;
+}
+
+static enum kota_exit export_run(struct kota *kota)
+{
+    static const struct args_option none[] = {{.name = NULL}};
+    struct exported told = {.headers = {[HEADER_COLS] = {.name = "kota-cols"},
+                                        [HEADER_ROWS] = {.name = "kota-rows"},
+                                        [HEADER_SPACING] = {.name = "kota-spacing"},
+                                        [HEADER_ORIGIN] = {.name = "kota-origin"},
+                                        [HEADER_SCALE] = {.name = "kota-scale"},
+                                        [HEADER_OFFSET] = {.name = "kota-offset"}}};
+    enum kota_exit done;
+    int format;
+
+    if (!kota_begin(kota, none, 3, 3, &done))
+        return done;
+    format = format_of(kota->words[2]);
+    if (format < 0)
+        err_set(&kota->err, ERR_BAD_INPUT, "%.200s: the name ends in .f32, .png or .obj",
+                kota->words[2]);
+    if (format < 0 || kota_check_id(kota->words[1], &kota->err))
+        return kota_misused(kota);
+    if (look(kota, &told) || fetch(kota, &told, format))
+        return kota_failed(kota);
+    print_import(kota, &told, formats[format].format);
+    return KOTA_OK;
+}
+
+const struct kota_command command_export = {
+    .name = "export",
+    .synopsis = "ID LAYER FILE",
+    .summary = "writes a layer to a file",
+    .help = "The ending of FILE says how:\n"
+            "  .f32   the samples of a heightfield, bit for bit; holes are NaN\n"
+            "  .png   the same in 65535 steps, 16-bit grey; 0 is a hole\n"
+            "  .obj   the triangles of a heightfield, or the polygons of a mesh as they came\n"
+            "\n"
+            "FILE is there whole or not at all. Standard error gets the command that imports it\n"
+            "again.\n",
+    .run = export_run,
+};
