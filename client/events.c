@@ -40,6 +40,7 @@ static enum err_code dispatch(struct events *events, struct err *err)
     struct event event = {*events->name ? events->name : "message", events->id, events->data};
     enum err_code code = ERR_OK;
 
+    memcpy(events->id, events->next_id, sizeof(events->id));
     if (events->has_data)
         code = events->take(events->context, &event, err);
     events->has_data = false;
@@ -57,8 +58,8 @@ static enum err_code field(struct events *events, const char *value, size_t name
     if (name_length == 5 && memcmp(line, "event", 5) == 0) {
         snprintf(events->name, sizeof(events->name), "%s", value);
     } else if (name_length == 2 && memcmp(line, "id", 2) == 0) {
-        if (strlen(value) == length && length < sizeof(events->id))
-            memcpy(events->id, value, length + 1);
+        if (strlen(value) == length && length < sizeof(events->next_id))
+            memcpy(events->next_id, value, length + 1);
     } else if (name_length == 5 && memcmp(line, "retry", 5) == 0) {
         if (length > 0 && length < 7 && strspn(value, "0123456789") == length)
             events->retry_ms = atol(value);
@@ -112,6 +113,7 @@ void events_cut(struct events *events)
 {
     events->line_length = events->data_length = 0;
     events->has_data = events->is_after_cr = false;
+    memcpy(events->next_id, events->id, sizeof(events->id));
     events->name[0] = '\0';
 }
 

@@ -24,7 +24,8 @@ struct events {
     char *line, *data; /* malloc */
     size_t line_length, line_size, data_length, data_size;
     bool has_data, is_after_cr;
-    char name[EVENTS_WORD_MAX], id[EVENTS_WORD_MAX];
+    char name[EVENTS_WORD_MAX];
+    char next_id[EVENTS_WORD_MAX], id[EVENTS_WORD_MAX]; /* of this event, of the last whole one */
     long retry_ms; /* as the stream wants it; 0: it did not say */
     enum err_code (*take)(void *context, const struct event *event, struct err *err);
     void *context;
