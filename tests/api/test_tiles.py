@@ -1,6 +1,8 @@
 """Tiles: 257×257 blocks of the field at each level, as f32, png16 and terrarium."""
+import http.client
 import math
 import struct
+import threading
 
 from daemon import F32, Daemon, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
@@ -179,6 +181,166 @@ def _():
     equal((head.status, head.body), (200, b""), "HEAD")
     equal(head.headers["content-length"], get.headers["content-length"], "Content-Length")
     equal(head.headers["etag"], get.headers["etag"], "ETag")
+
+
+def formats_agree(level, column, row):
+    """Each format of a place, cold and from the cache, against the samples."""
+    want = wanted(level, column, row)
+    values = [v for line in want for v in line if not math.isnan(v)]
+    for _ in range(2):
+        same(read_f32(tile(level, column, row, "?format=f32"), "f32"), want, "f32")
+        answer = tile(level, column, row, "?format=png16")
+        offset, scale = (float(answer.headers[n]) for n in ("kota-offset", "kota-scale"))
+        rows = read_png(answer.body)[4]
+        same([[NAN if code == 0 else offset + scale * code for code in line] for line in rows],
+             want, "png16", scale * 0.500001 + 1e-9 * max(map(abs, values)))
+        rows = read_png(tile(level, column, row, "?format=terrarium").body)[4]
+        same([[NAN if line[4 * i + 3] == 0 else line[4 * i] * 256 + line[4 * i + 1]
+               + line[4 * i + 2] / 256 - 32768 for i in range(SIDE)] for line in rows],
+             want, "terrarium", 1 / 512 + 1e-6)
+
+
+for place in ((0, 2, 1), (1, 0, 0), (3, 0, 0), (9, 0, 0)):
+    case(f"every format of {place[0]}/{place[1]}/{place[2]} holds the samples, also from the cache",
+         formats_agree, *place)
+
+
+def places_of(cols, rows):
+    """Every tile of every level."""
+    level, found = 0, []
+    while True:
+        cells = [-(-(n - 1) // (1 << level)) for n in (cols, rows)]
+        found += [(level, c, r) for c in range(-(-cells[0] // 256))
+                  for r in range(-(-cells[1] // 256))]
+        if max(cells) == 1:
+            return found
+        level += 1
+
+
+def touched_places(cols, rows, cells):
+    """Those whose block has one of these samples (kind=sampled)."""
+    def holds(index, level, at):
+        return at % (1 << level) == 0 and 0 <= (at >> level) - 256 * index <= 256
+    return {(level, c, r) for level, c, r in places_of(cols, rows)
+            if any(holds(c, level, x) and holds(r, level, y) for x, y in cells)}
+
+
+def touch(name, cells):
+    """Changes samples; the tags of all tiles change or stay as they should."""
+    terrain = make("touch", 800, 600)
+    put_terrain(daemon, name, terrain)
+    places = places_of(800, 600)
+    query = "?format=f32"
+    tags = {place: tile(*place, query, name).headers["etag"] for place in places}
+    for x, y in cells:
+        terrain.h[y][x] = f32(4321.0 + x)
+    put_layer(daemon, name, terrain, status=200)
+    changed = set()
+    for place in places:
+        answer = tile(*place, query, name, headers={"If-None-Match": tags[place]})
+        if answer.status == 200:
+            changed.add(place)
+            check(answer.headers["etag"] != tags[place], f"{place}: the same tag, and a body")
+            again = tile(*place, query, name, headers={"If-None-Match": answer.headers["etag"]})
+            equal(again.status, 304, f"{place} with its new tag")
+        else:
+            equal((answer.status, answer.headers["etag"]), (304, tags[place]), str(place))
+    equal(changed, touched_places(800, 600, cells), "the tiles that changed")
+
+
+for name_, cells_ in (("inner", [(300, 100)]), ("seam", [(256, 100)]), ("corner", [(512, 256)]),
+                      ("last", [(799, 599)]), ("two", [(10, 10), (640, 512)])):
+    case(f"a change of samples changes the tags of the tiles that have them ({name_})", touch,
+         "touch-" + name_, cells_)
+
+
+def cache_stats():
+    return daemon.ok("GET", "/v1/stats")["tile_cache"]
+
+
+@test("a tile is made once, then answered as it was kept, with the same bytes and headers")
+def _():
+    put_terrain(daemon, "kept", make("kept", 300, 300))
+    before = cache_stats()
+    first = tile(0, 0, 0, "", "kept")
+    between = cache_stats()
+    second = tile(0, 0, 0, "", "kept")
+    after = cache_stats()
+    equal((between["misses"] - before["misses"], between["hits"] - before["hits"]), (1, 0), "first")
+    equal((after["misses"] - between["misses"], after["hits"] - between["hits"]), (0, 1), "second")
+    equal(second.body, first.body, "body")
+    for name in ("etag", "kota-offset", "kota-scale", "kota-revision", "content-type"):
+        equal(second.headers[name], first.headers[name], name)
+    head = daemon.ask("HEAD", "/v1/locales/kept/tiles/0/0/0")
+    equal((head.status, head.body, head.headers["content-length"]),
+          (200, b"", str(len(first.body))), "HEAD")
+    metrics = daemon.get("/metrics").body.decode()
+    for name in ("hits_total", "misses_total", "evicted_total", "tiles", "bytes"):
+        check(f"\nkota_tile_cache_{name} " in metrics, f"no kota_tile_cache_{name}")
+
+
+@test("a tag is right after a restart, and costs no encoding")
+def _():
+    tag = tile(1, 0, 0).headers["etag"]
+    with Daemon() as other:
+        put_terrain(other, "relief", field)
+        for _ in range(2):
+            answer = other.get("/v1/locales/relief/tiles/1/0/0", headers={"If-None-Match": tag})
+            equal((answer.status, answer.headers["etag"]), (304, tag), "the same content")
+        stats = other.ok("GET", "/v1/stats")["tile_cache"]
+        equal((stats["misses"], stats["hits"]), (1, 1), "misses and hits")
+        check(stats["bytes"] < 1024, f"bytes were kept: {stats}")
+        equal(other.get("/v1/locales/relief/tiles/1/0/0").body, tile(1, 0, 0).body, "the bytes")
+
+
+@test("the cache keeps its bound, and a daemon without one answers the same")
+def _():
+    limit = 600000  # two blocks of f32 and a bit
+    with Daemon("--tile-cache", str(limit)) as little, Daemon("--tile-cache", "0") as none:
+        equal(little.ok("GET", "/v1/limits")["tile_cache_bytes_max"], limit, "limit")
+        for one in (little, none):
+            put_terrain(one, "relief", field)
+        for _ in range(2):
+            for column in range(3):
+                path = f"/v1/locales/relief/tiles/0/{column}/0?format=f32"
+                want = tile(0, column, 0, "?format=f32").body
+                equal(little.get(path).body, want, "little")
+                equal(none.get(path).body, want, "none")
+                check(little.ok("GET", "/v1/stats")["tile_cache"]["bytes"] <= limit, "bytes")
+        stats = little.ok("GET", "/v1/stats")["tile_cache"]
+        equal((stats["tiles"], stats["evicted"], stats["hits"]), (2, 4, 0), "round and round")
+        stats = none.ok("GET", "/v1/stats")["tile_cache"]
+        equal((stats["tiles"], stats["bytes"], stats["misses"]), (0, 0, 6), "without a cache")
+
+
+@test("many ask for the same tiles at once while the layer changes, and each gets whole ones")
+def _():
+    low, high = (Terrain(300, 300, [[v] * 300 for _ in range(300)]) for v in (1.0, 2.0))
+    put_terrain(daemon, "busy", low)
+    wrong, is_over = [], threading.Event()
+
+    def ask():
+        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
+        while not is_over.is_set():
+            for form in ("f32", "png16"):
+                connection.request("GET", f"/v1/locales/busy/tiles/0/0/0?format={form}")
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 200:
+                    wrong.append(f"{form}: {answer.status} {body[:200]!r}")
+                elif form == "f32" and body[:4] * (SIDE * SIDE) != body:
+                    wrong.append("a block of two revisions")
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for i in range(30):
+        put_layer(daemon, "busy", high if i % 2 == 0 else low, status=200)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    equal(wrong[:3], [], "wrong answers")
 
 
 @test("a small field fills one tile, the rest of it is NaN")
