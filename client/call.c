@@ -443,6 +443,7 @@ enum err_code call_post_once(struct call *call, const char *path, const char *me
     if (!key_make(header))
         return err_set(err, ERR_INTERNAL, "the system gives no random numbers");
     for (int i = 0;; i++) {
+        err->code = ERR_OK;
         code = call_send(call, &out, answer, err);
         if (code == ERR_OK || !call->is_lost || i + 1 == TRIES_MAX)
             return code;

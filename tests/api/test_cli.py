@@ -158,7 +158,8 @@ def heights(request, revision=7):
 
 # ---- help and misuse -----------------------------------------------------------------------------
 
-COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick", "put"]
+COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick",
+            "import", "export", "edit", "watch"]
 
 
 @test("--help lists every command, and every command has a help of its own")
@@ -226,7 +227,25 @@ MISUSES = [
     (["put", "a", "--rows", "3"], "LAYER FILE"),
     (["put", "a", "--manifest", "/nonexistent.json"], "/nonexistent.json"),
     (["put", "a", "--manifest", "/dev/null", "--title", "x"], "--manifest stands for"),
-    (["put", "a", "ground", "x.png", "--title", "x"], "belong to the locale"),
+    (["import", "a", "ground"], "the file of layer 'ground' is missing"),
+    (["export", "a", "ground"], "an argument is missing"),
+    (["export", "a", "ground", "x.tif"], "x.tif"),
+    (["export", "a", "no/id", "x.f32"], "no/id"),
+    (["edit", "a"], "--rect"),
+    (["edit", "a", "--op", "set", "--heights", "1"], "--rect"),
+    (["edit", "a", "--rect", "0,0,2,2", "--brush", "raise"], "either"),
+    (["edit", "a", "--rect", "0,0,2,2", "--op", "mul", "--heights", "1"], "mul"),
+    (["edit", "a", "--rect", "0,0,2,2", "--op", "set"], "--heights"),
+    (["edit", "a", "--rect", "0,0,2", "--op", "set", "--heights", "1"], "--rect"),
+    (["edit", "a", "--rect", "0,0,2,0.5", "--op", "set", "--heights", "1"], "0.5"),
+    (["edit", "a", "--rect", "0,0,99999,99999", "--op", "set", "--heights", "1"], "samples"),
+    (["edit", "a", "--rect", "0,0,2,2", "--op", "set", "--heights", "/nonexistent"],
+     "/nonexistent"),
+    (["edit", "a", "--rect", "0,0,2,2", "--op", "set", "--heights", "1e99"], "float32"),
+    (["edit", "a", "--brush", "raise", "--at", "1,2"], "--radius"),
+    (["edit", "a", "--brush", "raise", "--at", "1", "--radius", "2"], "--at"),
+    (["watch", "a", "b"], "one argument too many"),
+    (["watch", "no/id"], "no/id"),
 ]
 
 
@@ -382,6 +401,218 @@ def proxies():
 
 
 # ---- what it makes of answers --------------------------------------------------------------------
+
+@test("import makes a locale that is not there, and sends the file again")
+def import_makes():
+    known = []
+
+    def answer(request):
+        if request.method == "PUT" and request.target == "/v1/locales/a":
+            known.append(request.json)
+            return reply({"id": "a"}, status="201 Created")
+        if request.method == "GET":
+            return reply({"id": "a", "triangulation": "main"}) if known else missing
+        return reply({"id": "a", "layers": []}, status="201 Created") if known else missing
+
+    missing = reply({"title": "Not found", "detail": "there is no locale a"}, "404 Not Found",
+                    "application/problem+json")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.f32")
+        with open(path, "wb") as file:
+            file.write(bytes(16))
+        args = ["import", "a", "ground", path, "--cols=2", "--rows=2", "--spacing=1,1"]
+        with Stub(answer) as stub:
+            first = kota(*args, url=stub.url)
+            again = kota(*args, url=stub.url)
+            same = kota(*args, "--triangulation", "main", url=stub.url)
+            fails(kota(*args, "--triangulation", "anti", url=stub.url), 1, "is there already")
+            fails(kota(*args, "--title", "x", url=stub.url), 1, "is there already")
+            methods = [f"{r.method} {r.target.partition('?')[0]}" for r in stub.requests]
+        layer = "PUT /v1/locales/a/layers/ground"
+        equal(methods, [layer, "PUT /v1/locales/a", layer, layer, "GET /v1/locales/a", layer,
+                        "GET /v1/locales/a", "GET /v1/locales/a"], "requests")
+        for result in (first, again, same):
+            equal((result.status, result.err), (0, ""), "outcome")
+        equal(known, [{}], "manifest")
+        known.clear()
+        with Stub(answer) as stub:
+            result = kota(*args, "--triangulation", "main", "--title", "x", url=stub.url)
+            equal(result.status, 0, "status")
+            equal(known, [{"title": "x", "triangulation": "main"}], "manifest of the new locale")
+
+
+LOCALE = {"id": "a", "triangulation": "main", "layers": [
+    {"id": "ground", "kind": "heightfield", "role": "ground"},
+    {"id": "roof", "kind": "mesh", "role": "ceiling"}]}
+GRID = ("Kota-Cols: 3\r\nKota-Rows: 2\r\nKota-Spacing: 0.5,2\r\nKota-Origin: -1,7\r\n"
+        "Kota-Scale: 0.25\r\nKota-Offset: -3\r\n")
+
+
+def layer_stub(answer):
+    return Stub(lambda request: reply(LOCALE) if request.target == "/v1/locales/a" else answer)
+
+
+@test("export writes what comes, and says how to import it again")
+def export_writes():
+    body = bytes(range(256)) * 30000
+    with tempfile.TemporaryDirectory() as folder:
+        for name, layer, media, line in (
+                ("x.f32", "ground", "application/vnd.kota.f32",
+                 "--cols=3 --rows=2 --spacing=0.5,2 --origin=-1,7 --triangulation=main"),
+                ("it's.PNG", "ground", "image/png",
+                 "--spacing=0.5,2 --origin=-1,7 --height-scale=0.25 --height-offset=-3 --nodata=0 "
+                 "--triangulation=main"),
+                ("roof.obj", "roof", "model/obj", "--role=ceiling")):
+            path = os.path.join(folder, name)
+            more = GRID if "png" in media else GRID[:GRID.index("Kota-Scale")]
+            with layer_stub(reply(body, media=media, more=more)) as stub:
+                result = kota("export", "a", layer, path, url=stub.url)
+                equal((result.status, result.out), (0, b""), str(result))
+                request = stub.requests[1]
+            equal(request.target, f"/v1/locales/a/layers/{layer}?format="
+                  + {"x.f32": "f32", "it's.PNG": "png16", "roof.obj": "obj"}[name], "target")
+            equal(request.headers["accept"], media, "Accept")
+            with open(path, "rb") as file:
+                check(file.read() == body, f"{name} is not what came")
+            words = subprocess.run(["sh", "-c", f"printf '%s\\n' {result.err}"], check=True,
+                                   capture_output=True, text=True).stdout.splitlines()
+            equal(words, ["kota", "import", "a", layer, path, *line.split()], "the line")
+        equal(sorted(os.listdir(folder)), ["it's.PNG", "roof.obj", "x.f32"], "files")
+
+
+@test("export leaves the file alone unless all has come")
+def export_whole():
+    def half(connection, _):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+
+    problem = reply({"title": "Too large", "detail": "x"}, "413 Too Large",
+                    "application/problem+json")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.f32")
+        for before in (None, b"old"):
+            if before:
+                with open(path, "wb") as file:
+                    file.write(before)
+            for answer, words in ((half, ["127.0.0.1"]), (problem, ["413 Too large: x"])):
+                with layer_stub(answer) as stub:
+                    fails(kota("export", "a", "ground", path, url=stub.url), 1, *words)
+            with layer_stub(problem) as stub:
+                fails(kota("export", "a", "nothing", path, url=stub.url), 1, "no layer nothing")
+            equal(os.listdir(folder), ["x.f32"] if before else [], "files")
+        with open(path, "rb") as file:
+            equal(file.read(), b"old", "the file")
+        with layer_stub(reply(b"x")) as stub:
+            fails(kota("export", "a", "ground", folder + "/no/x.f32", url=stub.url), 1, "/no/x.f32")
+
+
+@test("edit sends rectangles as float32 and brushes as JSON, each under a key of its own")
+def edit_bodies():
+    with tempfile.TemporaryDirectory() as folder, \
+            Stub(lambda request: reply({"locale": "a", "revision": 4, "rect": [1, 2, 3, 2]})) as stub:
+        path = os.path.join(folder, "h.f32")
+        with open(path, "wb") as file:
+            array.array("f", range(6)).tofile(file)
+        base = ["edit", "a", "--rect", "1,2,3,2"]
+        for args in (base + ["--op", "set", "--heights", path],
+                     base + ["--op", "add", "--heights", "-1.5", "--layer", "g"],
+                     base + ["--op", "set", "--heights", "hole"],
+                     ["edit", "a", "--brush", "crater", "--at", "-1,2.5", "--radius", "9",
+                      "--amount", "0.5"],
+                     ["edit", "a", "--brush", "smooth", "--at", "0,0", "--radius", "1", "--layer",
+                      "g"]):
+            result = kota(*args, url=stub.url)
+            equal((result.status, result.err), (0, ""), str(args))
+            equal(result.lines, [{"locale": "a", "revision": 4, "rect": [1, 2, 3, 2]}], "answer")
+        fails(kota(*base[:2], "--rect", "0,0,2,2", "--op", "set", "--heights", path, url=stub.url),
+              2, "16 bytes are wanted")
+        requests = stub.requests
+    equal([r.method + " " + r.target for r in requests], [
+        "POST /v1/locales/a/edits?rect=1,2,3,2&op=set",
+        "POST /v1/locales/a/edits?rect=1,2,3,2&op=add&layer=g",
+        "POST /v1/locales/a/edits?rect=1,2,3,2&op=set",
+        "POST /v1/locales/a/edits", "POST /v1/locales/a/edits"], "requests")
+    equal(requests[0].body, struct.pack("<6f", *range(6)), "a file")
+    equal(requests[1].body, struct.pack("<f", -1.5) * 6, "a value")
+    check(all(math.isnan(v) for v in struct.unpack("<6f", requests[2].body)), "holes")
+    equal(requests[3].json, {"brush": {"shape": "crater", "center": [-1, 2.5], "radius": 9,
+                                       "amount": 0.5}}, "a brush")
+    equal(requests[4].json, {"layer": "g", "brush": {"shape": "smooth", "center": [0, 0],
+                                                     "radius": 1}}, "a brush without amount")
+    keys = {r.headers["idempotency-key"] for r in requests}
+    equal(len(keys), 5, "keys")
+    check(all(re.fullmatch("[0-9a-f]{32}", key) for key in keys), f"keys {keys}")
+
+
+@test("an edit whose answer is lost is sent again under the same key; a refused one is not")
+def edit_again():
+    lost = []
+
+    def answer(request):
+        lost.append(request.headers["idempotency-key"])
+        return None if len(lost) < 3 else reply({"revision": 2})
+
+    args = ["edit", "a", "--rect", "0,0,1,1", "--op", "set", "--heights", "1"]
+    with Stub(answer) as stub:
+        equal(kota(*args, url=stub.url).lines, [{"revision": 2}], "answer")
+    equal((len(lost), len(set(lost))), (3, 1), "times and keys")
+    with Stub(lambda request: reply({"title": "Busy"}, "503 Busy", PROBLEM)) as stub:
+        fails(kota(*args, url=stub.url), 1, "503 Busy")
+        equal(len(stub.requests), 1, "requests")
+    with Stub(lambda request: None) as stub:
+        fails(kota(*args, url=stub.url), 1, stub.url)
+        check(len(stub.requests) > 3, "it gave up at once")
+
+
+def stream(text, end=None):
+    """An answer of server-sent events that ends with its connection."""
+    def send(connection, is_over):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                           b"Connection: close\r\n\r\n" + text)
+        if end:
+            end(is_over)
+    return send
+
+
+@test("watch prints a line an event, and goes on behind the last one when the connection breaks")
+def watch_lines():
+    answers = [stream(b"retry: 10\n\nid: 5\nevent: edit\ndata: {\"revision\":5}\n\n:\n\nid: 6\n"
+                      b"event: edit\ndata: {\"rev"), None,
+               reply({"title": "Busy"}, "503 Busy", PROBLEM),
+               stream(b"id: 7\nevent: resync\ndata: plain\n\n"),
+               reply({"title": "Not found", "detail": "gone"}, "404 Not Found", PROBLEM)]
+    with Stub(lambda request: answers.pop(0)) as stub:
+        result = kota("watch", "a", url=stub.url)
+        requests = stub.requests
+    equal(result.status, 1, "status")
+    equal(result.lines, [{"event": "edit", "id": "5", "data": {"revision": 5}},
+                         {"event": "resync", "id": "7", "data": "plain"}], "lines")
+    check(result.err.splitlines()[-1] == "kota: 404 Not found: gone", result.err)
+    equal([r.target for r in requests], ["/v1/locales/a/events"] * 5, "targets")
+    equal([r.headers.get("last-event-id") for r in requests], [None, "5", "5", "5", "7"],
+          "Last-Event-ID")
+    equal(requests[0].headers["accept"], "text/event-stream", "Accept")
+
+
+@test("watch prints at once, and fails when its first connection does")
+def watch_at_once():
+    printed = threading.Event()
+
+    def answer(request):
+        return stream(b"event: edit\ndata: 1\n\n", lambda is_over: printed.wait(HANG_SECONDS))
+
+    with Stub(answer) as stub:
+        process = subprocess.Popen([KOTA, "watch", "--url", stub.url], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=clean_environment())
+        equal(json.loads(process.stdout.readline()), {"event": "edit", "id": "", "data": 1}, "line")
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+        printed.set()
+        equal(stub.requests[0].target, "/v1/events", "target")
+    for answer in (None, reply({"title": "Not found"}, "404 Not Found", PROBLEM)):
+        with Stub(lambda request, answer=answer: answer) as stub:
+            fails(kota("watch", url=stub.url), 1)
+
 
 PROBLEM = "application/problem+json"
 
@@ -616,6 +847,44 @@ def real_ls():
     info = asked("info", "plane")[0]
     equal(info, real().ok("GET", "/v1/locales/plane"), "info")
     equal(info["layers"][0]["cols"], COLS, "cols")
+
+
+@test("daemon: export and import again, on this daemon and on a new one")
+def real_round_trip():
+    samples = array.array("f", (math.nan if (c * r) % 17 == 16 else math.sin(c) * 50 + r / 3
+                                for r in range(20) for c in range(31)))
+    home = real()
+    with tempfile.TemporaryDirectory() as folder, Daemon() as away:
+        away.url = f"http://127.0.0.1:{away.port}"
+        path = os.path.join(folder, "first.f32")
+        with open(path, "wb") as file:
+            samples.tofile(file)
+        asked("import", "trip", "ground", path, "--cols=31", "--rows=20", "--spacing=0.1,3",
+              "--origin=-7,1e6", "--triangulation=alternating")
+        for name in ("second.f32", "second.png", "second.obj"):
+            path = os.path.join(folder, name)
+            result = kota("export", "trip", "ground", path, url=home.url)
+            equal(result.status, 0, str(result))
+            line = result.err.split()
+            equal(line[0], "kota", "the line")
+            for place in (away, home):
+                again = kota(*line[1:], url=place.url)
+                check(again.status == 0, f"{line} at {place.url}: {again}")
+            layer = away.ok("GET", "/v1/locales/trip")["layers"][0]
+            equal(layer["kind"], "mesh" if name.endswith("obj") else "heightfield", "kind")
+            if name.endswith("f32"):
+                for place in (away, home):
+                    body = place.get("/v1/locales/trip/layers/ground").body
+                    check(body == samples.tobytes(), "the samples are not the same bits")
+                equal(away.ok("GET", "/v1/locales/trip")["triangulation"], "alternating", "split")
+            if name.endswith("png"):
+                scale = float(home.get("/v1/locales/trip/layers/ground?format=png16")
+                              .headers["kota-scale"])
+                back = array.array("f", away.get("/v1/locales/trip/layers/ground").body)
+                for got, want in zip(back, samples):
+                    check(math.isnan(got) == math.isnan(want), "holes")
+                    check(math.isnan(want) or abs(got - want) <= scale * 0.6, f"{got} {want}")
+    home.ok("DELETE", "/v1/locales/trip", status=204)
 
 
 @test("daemon: height answers what the plane says, and outside beyond it")
