@@ -78,7 +78,7 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
     out->samples = (uint64_t)field->spec.cols * field->spec.rows;
     out->levels = field->level_max - field->leaf_shift + 1;
     out->bytes =
-        sizeof *field + tiles * (sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
+        sizeof *field + tiles * (2 * sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
         heightfield_group_count(field) * (sizeof(struct tile_group *) + sizeof(struct tile_group)) +
         (last->offset + 1) * sizeof(struct bounds);
 }

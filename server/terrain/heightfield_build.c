@@ -128,14 +128,15 @@ static void field_free(struct heightfield *field)
 /* A group of the field's own of what stands in `tiles`; takes their references. */
 static bool group_create(struct heightfield *field, size_t number)
 {
-    size_t first = number * TILE_GROUP_TILES, tiles = tile_count(field);
-    struct tile_group *group = malloc(sizeof *group);
+    size_t first = number * TILE_GROUP_TILES, tiles = tile_count(field) - first;
+    size_t count = tiles < TILE_GROUP_TILES ? tiles : TILE_GROUP_TILES;
+    struct tile_group *group = malloc(sizeof *group + count * sizeof *group->tiles);
 
     if (group == NULL)
         return false;
     atomic_init(&group->refs, 1);
-    group->count = (uint32_t)(tiles - first < TILE_GROUP_TILES ? tiles - first : TILE_GROUP_TILES);
-    memcpy(group->tiles, field->tiles + first, group->count * sizeof *group->tiles);
+    group->count = (uint32_t)count;
+    memcpy(group->tiles, field->tiles + first, count * sizeof *group->tiles);
     field->groups[number] = group;
     return true;
 }

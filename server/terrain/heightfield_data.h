@@ -22,7 +22,7 @@ enum {
 struct tile_group {
     atomic_uint refs;
     uint32_t count;
-    struct tile *tiles[TILE_GROUP_TILES];
+    struct tile *tiles[]; /* count, up to TILE_GROUP_TILES */
 };
 
 struct top_level {
