@@ -1,0 +1,503 @@
+"""Many who share ground that changes: every answer is the one of the revision that it names.
+
+Readers ask heights, rays and contacts, one by one, in JSON batches and in binary ones, and tiles,
+while a writer commits a thousand edits. What they got is judged afterwards against the samples of
+exactly the revision named. The field has a seam of tiles in its middle, and edits cross it.
+"""
+import math
+import os
+import random as random_module
+import struct
+import tempfile
+import threading
+
+from daemon import F64, Daemon, problem
+from ground import (NAN, Client, Edit, Stream, changed, floats, from_bytes, hills, pack,
+                    put_ground, random_edit, read_ground, replay, same, stored)
+from tap import case, check, equal, fail, near, rng, run, test
+
+folder = tempfile.TemporaryDirectory(prefix="kota-test-")
+COLS, ROWS, EDITS = 280, 40, 1000
+BASE = "/v1/locales/land"
+ABOVE = 1000.0
+
+
+def height_of(h, x, y):
+    """The anti triangulation with spacing 1 and origin 0; None over a hole."""
+    c, r = min(int(x), COLS - 2), min(int(y), ROWS - 2)
+    fu, fv = x - c, y - r
+    at = r * COLS + c
+    if fu + fv <= 1:
+        a, b, d = h[at], h[at + 1], h[at + COLS]
+        value = a + fu * (b - a) + fv * (d - a)
+    else:
+        a, b, d = h[at + COLS + 1], h[at + COLS], h[at + 1]
+        value = a + (1 - fu) * (b - a) + (1 - fv) * (d - a)
+    return None if math.isnan(value) else value
+
+
+def places(random, count):
+    """Points inside triangles, most of them where the edits are; on samples every fourth."""
+    made = []
+    for i in range(count):
+        c, r = random.randrange(236, 276), random.randrange(ROWS - 1)
+        if i % 4 == 0:
+            made.append((float(c), float(r)))
+            continue
+        fu, fv = random.uniform(0.05, 0.9), random.uniform(0.05, 0.9)
+        if abs(fu + fv - 1) < 0.02:
+            fu += 0.05
+        made.append((c + fu, r + fv))
+    return made
+
+
+class Reader(threading.Thread):
+    """Asks in every way, again and again, and keeps what came."""
+
+    def __init__(self, writer, port, seed):
+        super().__init__()
+        self.writer, self.port = writer, port
+        self.random = random_module.Random(seed)
+        self.got, self.error, self.asked = [], None, 0
+        self.points = places(self.random, 40)
+
+    def run(self):
+        try:
+            with Client(self.port) as client:
+                last = 0
+                while not self.writer.is_done:
+                    ask = self.random.choice((self.single, self.heights, self.binary_heights,
+                                              self.rays, self.binary_rays, self.contacts,
+                                              self.binary_contacts, self.single, self.tile,
+                                              self.locale))
+                    least = self.writer.acknowledged
+                    revision = ask(client)
+                    check(revision >= least, f"{ask.__name__}: revision {revision} begun after "
+                          f"{least} was acknowledged")
+                    check(revision >= last, f"{ask.__name__}: revision {revision} after {last} on "
+                          "one connection")
+                    last = revision
+                    self.asked += 1
+        except BaseException as error:
+            self.error = error
+
+    def keep(self, revision, points, values, what):
+        self.got.append((revision, points, values, what))
+        return revision
+
+    def ask(self, client, method, path, *args, **named):
+        answer = client.ask(method, BASE + path, *args, **named)
+        check(answer.status == 200, f"{path}: {answer}")
+        return answer
+
+    def batch(self, client, path, body):
+        answer = self.ask(client, "POST", path, body).json
+        equal(len(answer["results"]), len(self.points), f"results of {path}")
+        return answer["revision"], answer["results"]
+
+    def binary(self, client, path, kind, values, per_item):
+        answer = self.ask(client, "POST", path, pack(kind, values), media=F64)
+        got = struct.unpack(f"<{len(self.points) * per_item}d", answer.body)
+        return int(answer.headers["kota-revision"]), got
+
+    def single(self, client):
+        x, y = self.random.choice(self.points)
+        answer = self.ask(client, "GET", f"/height?x={x!r}&y={y!r}").json
+        return self.keep(answer["revision"], [(x, y)], [answer["height"]], "single height")
+
+    def heights(self, client):
+        revision, items = self.batch(client, "/height", {"points": self.points})
+        return self.keep(revision, self.points, [i["height"] for i in items], "height batch")
+
+    def binary_heights(self, client):
+        revision, got = self.binary(client, "/height", "d", [v for p in self.points for v in p], 1)
+        return self.keep(revision, self.points, [None if v != v else v for v in got],
+                         "binary heights")
+
+    def rays(self, client):
+        rays = [{"origin": [x, y, ABOVE], "direction": [0, 0, -1]} for x, y in self.points]
+        revision, items = self.batch(client, "/ray", {"rays": rays})
+        return self.keep(revision, self.points, [None if i["t"] is None else ABOVE - i["t"]
+                                                 for i in items], "ray batch")
+
+    def binary_rays(self, client):
+        values = [v for x, y in self.points for v in (x, y, ABOVE, 0, 0, -1, math.inf)]
+        revision, got = self.binary(client, "/ray", "d", values, 4)
+        return self.keep(revision, self.points, [None if math.isinf(t) else ABOVE - t
+                                                 for t in got[::4]], "binary rays")
+
+    def contacts(self, client):
+        revision, items = self.batch(client, "/contact",
+                                     {"points": [[x, y, ABOVE] for x, y in self.points]})
+        return self.keep(revision, self.points, [i["floor"] and i["floor"]["point"][2]
+                                                 for i in items], "contact batch")
+
+    def binary_contacts(self, client):
+        revision, got = self.binary(client, "/contact", "d",
+                                    [v for p in self.points for v in (*p, ABOVE)], 5)
+        return self.keep(revision, self.points, [None if z != z else z for z in got[::5]],
+                         "binary contacts")
+
+    def tile(self, client):
+        column = self.random.randrange(2)
+        answer = self.ask(client, "GET", f"/tiles/0/{column}/0?format=f32")
+        block, count = from_bytes(answer.body), min(257, COLS - 256 * column)
+        lines = [block[r * 257:r * 257 + count].tobytes() for r in range(ROWS)]
+        return self.keep(int(answer.headers["kota-revision"]), column, b"".join(lines), "tile")
+
+    def locale(self, client):
+        answer = self.ask(client, "GET", "")
+        equal(answer.headers["etag"], f'"{answer.json["revision"]}"', "ETag")
+        return answer.json["revision"]
+
+
+class Writer(threading.Thread):
+    """Commits edits and keeps the ground of every revision."""
+
+    def __init__(self, port, ground, revision, count, seed):
+        super().__init__()
+        self.port, self.count, self.random = port, count, rng(seed)
+        self.versions, self.edits = {revision: ground}, {}
+        self.acknowledged, self.is_done, self.error = revision, False, None
+
+    def run(self):
+        try:
+            with Client(self.port) as client:
+                for _ in range(self.count):
+                    now = self.versions[self.acknowledged].copy()
+                    edit = random_edit(self.random, now, 24, ())
+                    c, r, w, h = edit.rect
+                    edit.rect = (min(236 + c % 40, COLS - w), r, w, h)
+                    now.apply(edit)
+                    revision = self.acknowledged + 1
+                    self.versions[revision], self.edits[revision] = now, edit
+                    answer = client.edit(edit, binary=self.random.random() < 0.7)
+                    check(answer.status == 200, str(answer))
+                    equal(answer.json["revision"], revision, "revision of an edit")
+                    self.acknowledged = revision
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.is_done = True
+
+
+def judge(reader, versions):
+    known = {}
+    for revision, points, values, what in reader.got:
+        check(revision in versions, f"{what}: revision {revision} does not exist")
+        h = versions[revision].h
+        if what == "tile":
+            lo, hi = 256 * points, min(256 * points + 257, COLS)
+            want = b"".join(h[r * COLS + lo:r * COLS + hi].tobytes() for r in range(ROWS))
+            if values != want and not all(map(same, from_bytes(values), from_bytes(want))):
+                fail(f"tile {points} of revision {revision} is another's")
+            continue
+        for point, value in zip(points, values):
+            key = revision, point
+            if key not in known:
+                known[key] = height_of(h, *point)
+            want = known[key]
+            if point[0].is_integer() and (value is None or want is None):
+                continue  # on a sample other triangles, not looked at here, may be there or not
+            near(value, want, f"{what} of revision {revision} at {point}", 1e-9, ABOVE)
+
+
+def hammer(args, count):
+    with args() as daemon:
+        daemon.ok("PUT", BASE, {}, status=201)
+        ground = hills(rng("shared"), COLS, ROWS)
+        revision = put_ground(daemon, ground)["revision"]
+        writer = Writer(daemon.port, ground, revision, count, "shared edits")
+        readers = [Reader(writer, daemon.port, f"reader {i}") for i in range(4)]
+        for thread in (*readers, writer):
+            thread.start()
+        for thread in (writer, *readers):
+            thread.join()
+        for thread in (writer, *readers):
+            if thread.error:
+                raise thread.error
+        seen, asked = set(), 0
+        for reader in readers:
+            judge(reader, writer.versions)
+            seen |= {entry[0] for entry in reader.got}
+            asked += reader.asked
+        print(f"# {asked} answers, {len(seen)} of {count} revisions seen")
+        check(len(seen) > count / 10, f"{asked} answers of {len(seen)} revisions alone")
+        last = writer.versions[writer.acknowledged]
+        last.compare(read_ground(daemon, last), "the end")
+
+
+case(f"in memory: readers under {EDITS} edits get the answers of the revision that they are told",
+     hammer, lambda: Daemon("--loops", "2"), EDITS)
+case(f"with --data: readers under {EDITS} edits get the answers of the revision that they are told",
+     hammer, lambda: stored(os.path.join(folder.name, "hammer")), EDITS)
+
+
+# ---- two editors -----------------------------------------------------------------------------------------
+
+
+@test("two editors with the same If-Match: one of each pair wins, 100 times")
+def _():
+    with stored(os.path.join(folder.name, "pairs")) as daemon:
+        daemon.ok("PUT", BASE, {}, status=201)
+        ground = hills(rng("pairs"), 64, 48)
+        first = put_ground(daemon, ground)["revision"]
+        barrier = threading.Barrier(2)
+        answers = [[], []]
+        errors = []
+
+        def edit(side):
+            try:
+                with Client(daemon.port) as client:
+                    for number in range(100):
+                        barrier.wait(60)
+                        made = Edit("set", (side, number % 48, 2, 1), floats([number + side / 2] * 2))
+                        answer = client.edit(made, headers={"If-Match": f'"{first + number}"'})
+                        answers[side].append((answer, made))
+            except BaseException as error:
+                errors.append(error)
+                barrier.abort()
+        threads = [threading.Thread(target=edit, args=(side,)) for side in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        won = [0, 0]
+        for number, pair in enumerate(zip(*answers)):
+            statuses = sorted(answer.status for answer, _ in pair)
+            equal(statuses, [200, 412], f"round {number}")
+            for side, (answer, made) in enumerate(pair):
+                if answer.status == 200:
+                    equal(answer.json["revision"], first + number + 1, "revision")
+                    ground.apply(made)
+                    won[side] += 1
+                else:
+                    problem(answer, 412)
+        print(f"# won: {won}")
+        ground.compare(read_ground(daemon, ground), "what the winners have written")
+
+
+@test("If-Match on every write of a locale: the revision, * for any, 412 for another")
+def _():
+    with Daemon() as daemon:
+        ground = hills(rng("if-match"), 8, 8)
+        put = f"{BASE}/layers/ground?{ground.query()}"
+        edit = {"rect": [0, 0, 1, 1], "op": "set", "heights": [3]}
+        problem(daemon.put(BASE, {}, headers={"If-Match": "*"}), 412)
+        problem(daemon.put(BASE, {}, headers={"If-Match": '"1"'}), 412)
+        equal(daemon.get(BASE).status, 404, "nothing was made")
+        daemon.ok("PUT", BASE, {}, status=201)
+        revision = 1
+        for method, target, body, media, status in (
+                ("PUT", put, ground.body(), "application/vnd.kota.f32", 201),
+                ("POST", BASE + "/edits", edit, None, 200), ("PUT", BASE, {"title": "a"}, None, 200),
+                ("DELETE", BASE + "/layers/ground", None, None, 204),
+                ("PUT", put, ground.body(), "application/vnd.kota.f32", 201),
+                ("DELETE", BASE, None, None, 204)):
+            for other in (revision - 1, revision + 1, 10 ** 18):
+                answer = daemon.ask(method, target, body, media=media,
+                                    headers={"If-Match": f'"{other}"'})
+                problem(answer, 412)
+            equal(daemon.ok("GET", BASE)["revision"], revision, f"after refused {method} {target}")
+            right = "*" if revision % 2 else f'"{revision}"'
+            answer = daemon.ask(method, target, body, media=media, headers={"If-Match": right})
+            equal(answer.status, status, f"{method} {target} If-Match {right}: {answer}")
+            revision += 1
+        for bad in ("1", '"x"', '"1', "W/x", '"-1"'):
+            daemon.ask("PUT", BASE, {})
+            answer = daemon.put(BASE, {}, headers={"If-Match": bad})
+            check(answer.status in (400, 412), f"If-Match {bad}: {answer}")
+
+
+# ---- who may ------------------------------------------------------------------------------------------------
+
+EDIT_BODY = {"rect": [0, 0, 1, 1], "op": "set", "heights": [3]}
+
+
+def land(daemon, headers=None):
+    with Client(daemon.port, headers) as client:
+        equal(client.ask("PUT", BASE, {}).status, 201, "PUT")
+        put_ground(client, hills(rng("rights"), 8, 8))
+
+
+def statuses(daemon, headers):
+    """Of an edit, the events of a locale, of all, and a diff."""
+    with Client(daemon.port, headers) as client:
+        made = [client.ask("POST", BASE + "/edits", EDIT_BODY).status]
+    for target in (BASE + "/events", "/v1/events"):
+        stream = Stream(daemon.port, target, headers=headers)
+        made.append(stream.status)
+        stream.close()
+    with Client(daemon.port, headers) as client:
+        made.append(client.get(BASE + "/diff?since=1").status)
+    return made
+
+
+@test("without tokens loopback may edit; a foreign Origin and a proxy may follow, not edit")
+def _():
+    with Daemon() as daemon:
+        land(daemon)
+        equal(statuses(daemon, {}), [200] * 4, "loopback")
+        equal(statuses(daemon, {"Origin": f"http://127.0.0.1:{daemon.port}"}), [200] * 4, "own page")
+        for name, value in (("Origin", "http://evil.example"), ("Origin", "null"),
+                            ("X-Forwarded-For", "10.0.0.1"), ("X-Forwarded-Host", "x"),
+                            ("X-Forwarded-Proto", "https")):
+            equal(statuses(daemon, {name: value}), [403, 200, 200, 200], f"{name}: {value}")
+        equal(daemon.ok("GET", BASE)["revision"], 4, "two edits were let through")
+
+
+@test("with tokens: edits need an edit line, events and diff a read line where there is one")
+def _():
+    for lines, without, read in (("edit e", [401, 200, 200, 200], None),
+                                 ("read r\nedit e", [401] * 4, [403, 200, 200, 200])):
+        path = os.path.join(folder.name, "tokens")
+        with open(path, "w") as file:
+            file.write(lines + "\n")
+        os.chmod(path, 0o600)
+        with Daemon("--token-file", path) as daemon:
+            land(daemon, {"Authorization": "Bearer e"})
+            equal(statuses(daemon, {}), without, f"{lines!r} without a token")
+            equal(statuses(daemon, {"Authorization": "Bearer e"}), [200] * 4, f"{lines!r} edit")
+            equal(statuses(daemon, {"Authorization": "Bearer e", "Origin": "http://a.example",
+                                    "X-Forwarded-For": "10.1.1.1"}), [200] * 4, "edit by a page")
+            equal(statuses(daemon, {"Authorization": "Bearer x"})[0], 401, "unknown")
+            if read:
+                equal(statuses(daemon, {"Authorization": "Bearer r"}), read, f"{lines!r} read")
+                equal(statuses(daemon, {"Authorization": "Bearer x"}), [401] * 4, "unknown")
+
+
+# ---- followers ------------------------------------------------------------------------------------------------
+
+
+def follows(args):
+    with args() as daemon:
+        daemon.ok("PUT", BASE, {}, status=201)
+        ground = hills(rng("follow"), 300, 40)
+        first = put_ground(daemon, ground)["revision"]
+        streams = {f"locale {i}": Stream(daemon.port, BASE + "/events") for i in range(4)}
+        streams["world"] = Stream(daemon.port, "/v1/events")
+        with Client(daemon.port) as client:
+            random = rng("follow edits")
+            edits, versions = {}, {first: ground}
+            for number in range(300):
+                now = versions[first + number].copy()
+                edit = random_edit(random, now, 16)
+                answer = client.edit(edit, binary=random.random() < 0.5)
+                check(answer.status == 200, str(answer))
+                now.apply(edit)
+                revision = answer.json["revision"]
+                equal(revision, first + number + 1, "revision")
+                edits[revision], versions[revision] = (edit, answer.json["rect"]), now
+                if number == 150:
+                    streams["late"] = Stream(daemon.port, BASE + "/events", first + 20)
+        last = first + 300
+        feed = {}
+        for name, stream in streams.items():
+            events = stream.until(last, name)
+            start = {"late": first + 21}.get(name, first + 1)
+            equal([int(e[0]) for e in events], list(range(start, last + 1)), f"ids of {name}")
+            equal({e[1] for e in events}, {"edit"}, f"names in {name}")
+            for _, _, data in events:
+                feed.setdefault(data["revision"], data)
+                equal(data, feed[data["revision"]], f"an event of {name}")
+            stream.close()
+        for revision, (edit, rect) in edits.items():
+            look_at_event(feed[revision], edit, rect, versions[revision - 1], versions[revision])
+        look_at_diffs(daemon, versions, first, last)
+
+
+def look_at_event(event, edit, rect, before, after):
+    what = f"event of revision {event['revision']}"
+    equal(event["locale"], "land", what)
+    equal(event["rect"], rect, f"{what}: rect")
+    equal(event["source"], edit.source, f"{what}: source")
+    c0, r0, w, h = rect
+    low, high = event["bounds"]["min"], event["bounds"]["max"]
+    different = changed(before, after)
+    for index in different:
+        r, c = divmod(index, before.cols)
+        if not (c0 <= c < c0 + w and r0 <= r < r0 + h):
+            fail(f"{what}: sample ({c},{r}) has changed outside {rect}")
+        for value in (before.h[index], after.h[index]):
+            point = (*before.place(c, r), value)
+            if value == value and not all(a - 0.01 <= p <= b + 0.01
+                                          for a, p, b in zip(low, point, high)):
+                fail(f"{what}: {point} lies outside the bounds {event['bounds']}")
+
+
+def look_at_diffs(daemon, versions, first, last):
+    for since in (first, first + 1, (first + last) // 2, last - 1, last):
+        answer = daemon.ok("GET", f"{BASE}/diff?since={since}")
+        equal(answer["revision"], last, "revision of a diff")
+        different = changed(versions[since], versions[last])
+        for index in different:
+            r, c = divmod(index, versions[last].cols)
+            check(any(x <= c < x + w and y <= r < y + h for x, y, w, h in answer["rects"]),
+                  f"diff since {since}: sample ({c},{r}) is in none of {answer['rects'][:20]}")
+        if since == last:
+            equal(answer["rects"], [], "rects since the last")
+    problem(daemon.get(f"{BASE}/diff"), 400)
+    problem(daemon.get(f"{BASE}/diff?since=x"), 400)
+    answer = daemon.get(f"{BASE}/diff?since={last + 1}")
+    check(answer.status in (400, 410, 422), f"diff since the future: {answer}")
+
+
+case("in memory: followers get every edit once and in order, with a rect that covers it", follows,
+     lambda: Daemon("--loops", "2"))
+case("with --data: followers get every edit once and in order, with a rect that covers it", follows,
+     lambda: stored(os.path.join(folder.name, "follow")))
+
+
+@test("a follower of one locale hears nothing of the others, nor of its own past")
+def _():
+    with Daemon("--loops", "2") as daemon:
+        for name in ("land", "other"):
+            daemon.ok("PUT", f"/v1/locales/{name}", {}, status=201)
+            put_ground(daemon, hills(rng("two"), 8, 8), name)
+        land_stream, all_stream = Stream(daemon.port, BASE + "/events"), \
+            Stream(daemon.port, "/v1/events")
+        edit = Edit("set", (0, 0, 1, 1), floats([NAN]))
+        with Client(daemon.port) as client:
+            for name in ("other", "land", "other", "land", "other"):
+                equal(client.edit(edit, name).status, 200, name)
+        equal([e[2]["locale"] for e in all_stream.until(9)],
+              ["other", "land", "other", "land", "other"], "all")
+        equal([(e[0], e[2]["locale"]) for e in land_stream.until(4)],
+              [("3", "land"), ("4", "land")], "land")
+        for stream in (land_stream, all_stream):
+            stream.close()
+
+
+@test("Last-Event-ID: one that cannot be is 400 or resync, a future one is resync")
+def _():
+    with Daemon() as daemon:
+        land(daemon)
+        equal([int(e[0]) for e in replay(daemon.port, BASE + "/events", 1, 2)], [2], "replayed")
+        stream = Stream(daemon.port, BASE + "/events", 99)
+        if stream.status == 200:
+            events = stream.wait(lambda got: got, "resync")
+            equal(events[0][1], "resync", "the first event")
+        stream.close()
+        stream = Stream(daemon.port, BASE + "/events", "x")
+        check(stream.status in (200, 400), f"a word: {stream.status}")
+        if stream.status == 200:
+            equal(stream.wait(lambda got: got, "resync")[0][1], "resync", "the first event")
+        stream.close()
+        stream = Stream(daemon.port, "/v1/locales/none/events")
+        equal(stream.status, 404, "an unknown locale")
+
+
+@test("a deleted locale's followers are told")
+def _():
+    with Daemon() as daemon:
+        land(daemon)
+        stream = Stream(daemon.port, BASE + "/events")
+        equal(daemon.ask("DELETE", BASE).status, 204, "DELETE")
+        events = stream.until(3)
+        equal((events[-1][0], events[-1][2]["source"]), ("3", "delete"), "the last event")
+        stream.close()
+
+
+run(folder.cleanup, "the folder is removed")
