@@ -159,21 +159,25 @@ def _():
     daemon = stored(data)
     daemon.ok("PUT", "/v1/locales/land", {}, status=201)
     known = put_ground(daemon, ground)["revision"]
-    for number in range(ROUNDS // 5):
-        sender = Sender(daemon.port, ground.copy(), random.random(), f"t{number}", 30)
-        sender.start()
-        time.sleep(random.uniform(0, 0.1) * SLOW ** 0.5)
-        cut_off(daemon)
-        sender.join()
-        if sender.error:
-            raise sender.error
-        for _ in range(2):
-            early = stored(data, wait=False)
-            time.sleep(random.uniform(0, 0.03) * SLOW ** 0.5)
-            cut_off(early)
-        daemon = stored(data)
-        known = settle_round(daemon, ground, known, sender.sent, f"round {number}")
-    daemon.stop()
+    try:
+        for number in range(ROUNDS // 5):
+            sender = Sender(daemon.port, ground.copy(), random.random(), f"t{number}", 30)
+            sender.start()
+            time.sleep(random.uniform(0, 0.1) * SLOW ** 0.5)
+            cut_off(daemon)
+            sender.join()
+            if sender.error:
+                raise sender.error
+            for _ in range(2):
+                early = stored(data, wait=False)
+                time.sleep(random.uniform(0, 0.03) * SLOW ** 0.5)
+                cut_off(early)
+            daemon = stored(data)
+            known = settle_round(daemon, ground, known, sender.sent, f"round {number}")
+        daemon.stop()
+    except BaseException:
+        daemon.kill()
+        raise
 
 
 # ---- imports ------------------------------------------------------------------------------------------
