@@ -13,8 +13,8 @@ import threading
 import time
 
 from daemon import F32, SLOW
-from ground import (CUT, Client, cut_off, floats, hills, put_ground, random_edit, read_ground,
-                    replay, run_check, stored, to_bytes)
+from ground import (CUT, Client, cut_off, floats, from_bytes, hills, put_ground, random_edit,
+                    read_ground, replay, run_check, stored, to_bytes)
 from tap import Failure, case, check, equal, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
@@ -275,6 +275,123 @@ def _():
             if document["layers"]:
                 equal(read_ground(daemon, Shape).tobytes(), body, "samples")
         shutil.rmtree(data)
+
+
+# ---- locales that come and go ---------------------------------------------------------------------
+
+
+class Life:
+    """One locale's changes, one after another for ever; its state after each is known."""
+
+    STEPS = 7
+
+    def __init__(self, name):
+        self.name, self.base, self.done = name, f"/v1/locales/{name}", 0
+
+    def request(self, number):
+        """(method, target, body, media type) of change number 0, 1, …"""
+        layer = f"{self.base}/layers/%s?cols=4&rows=3&spacing=1,1"
+        edit = {"rect": [1, 1, 2, 1], "op": "add", "heights": [0.5, 0.25]}
+        return (("PUT", self.base, {"title": f"change {number}"}, None),
+                ("PUT", layer % "a", to_bytes(floats([number] * 12)), F32),
+                ("POST", self.base + "/edits", edit, None),
+                ("PUT", layer % "b", to_bytes(floats([-number] * 12)), F32),
+                ("DELETE", f"{self.base}/layers/a", None, None),
+                ("POST", self.base + "/edits", {"layer": "b", **edit}, None),
+                ("DELETE", self.base, None, None))[number % self.STEPS]
+
+    def state(self, count):
+        """(revision, title, {layer: its 12 samples}) after `count` changes; None: no locale."""
+        step, last = count % self.STEPS, count - 1
+        if step == 0:
+            return None
+        first, layers = count - step, {}
+        for number in range(first + 1, count):
+            kind = number % self.STEPS
+            if kind in (1, 3):
+                layers["a" if kind == 1 else "b"] = [number if kind == 1 else -number] * 12
+            elif kind in (2, 5):
+                name = "a" if kind == 2 else "b"
+                layers[name] = list(layers[name])
+                layers[name][5] += 0.5
+                layers[name][6] += 0.25
+            else:
+                del layers["a"]
+        return last + 1, f"change {first}", layers
+
+    def ask(self, client, number):
+        method, target, body, media = self.request(number)
+        answer = client.ask(method, target, body, {"Idempotency-Key": f"{self.name}-{number}"},
+                            media)
+        check(answer.status in (200, 201, 204), f"change {number} of {self.name}: {answer}")
+        return answer
+
+    def run(self, port, errors):
+        try:
+            with Client(port) as client:
+                while True:
+                    self.ask(client, self.done)
+                    self.done += 1
+        except CUT:
+            pass
+        except BaseException as error:
+            errors.append(error)
+
+    def look(self, client):
+        """What is there, in the words of state()."""
+        answer = client.get(self.base)
+        if answer.status == 404:
+            return None
+        document, layers = answer.json, {}
+        for layer in document["layers"]:
+            points = floats(v for r in range(3) for c in range(4) for v in (c, r))
+            heights = client.ask("POST", f"{self.base}/height?interp=nearest&layer={layer['id']}",
+                                 to_bytes(points), media=F32)
+            layers[layer["id"]] = list(from_bytes(heights.body))
+        return document["revision"], document["title"], layers
+
+
+@test(f"{ROUNDS // 2} kills while locales and layers come and go: each change whole, in its place")
+def _():
+    random, data = rng("kill lives"), os.path.join(folder.name, "lives")
+    lives, there, total = [Life(f"life-{i}") for i in range(3)], 0, 0
+    daemon = stored(data)
+    try:
+        for number in range(ROUNDS // 2):
+            errors = []
+            threads = [threading.Thread(target=life.run, args=(daemon.port, errors))
+                       for life in lives]
+            for thread in threads:
+                thread.start()
+            time.sleep(random.uniform(0, 0.1) * SLOW ** 0.5)
+            cut_off(daemon)
+            for thread in threads:
+                thread.join()
+            if errors:
+                raise errors[0]
+            daemon = stored(data)
+            with Client(daemon.port) as client:
+                for life in lives:
+                    got, what = life.look(client), f"round {number}, {life.name}"
+                    before, after = life.state(life.done), life.state(life.done + 1)
+                    check(got in (before, after), f"{what}: {got}, neither {before} nor {after}")
+                    answer = life.ask(client, life.done)
+                    is_there = answer.headers.get("idempotency-replayed") == "true"
+                    equal(is_there, got == after, f"{what}: Idempotency-Replayed")
+                    life.done += 1
+                    equal(life.look(client), after, f"{what}: after the repeat")
+                    there += is_there
+            total = sum(life.done for life in lives)
+            since = max(0, total - 2000)
+            events = replay(daemon.port, "/v1/events", since, total, f"round {number}: events")
+            equal([int(e[0]) for e in events], list(range(since + 1, total + 1)), "sequences")
+        print(f"# {total} changes, {there} without an answer were there")
+        daemon.stop()
+    except BaseException:
+        daemon.kill()
+        raise
+    status, text = run_check(data)
+    equal(status, 0, f"--check: {text}")
 
 
 run(folder.cleanup, "the folder is removed")

@@ -7,11 +7,12 @@ exactly the revision named. The field has a seam of tiles in its middle, and edi
 import math
 import os
 import random as random_module
+import socket
 import struct
 import tempfile
 import threading
 
-from daemon import F64, Daemon, problem
+from daemon import F64, SLOW, Daemon, problem
 from ground import (NAN, Client, Edit, Stream, changed, floats, from_bytes, hills, pack,
                     put_ground, random_edit, read_ground, replay, same, stored)
 from tap import case, check, equal, fail, near, rng, run, test
@@ -498,6 +499,43 @@ def _():
         events = stream.until(3)
         equal((events[-1][0], events[-1][2]["source"]), ("3", "delete"), "the last event")
         stream.close()
+
+
+@test("beyond what is kept: the feed says resync, diff 410, and both go on from there")
+def _():
+    count = 17000
+    with Daemon() as daemon:
+        land(daemon)
+        body = b'{"rect":[0,0,1,1],"op":"add","heights":[1]}'
+        request = (f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                   f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as connection:
+            for _ in range(count // 100):
+                connection.sendall(request * 100)
+                received = b""
+                while received.count(b'"revision"') < 100:
+                    more = connection.recv(1 << 16)
+                    check(more, f"closed: {received[-500:]!r}")
+                    received += more
+                equal(received.count(b"HTTP/1.1 200"), 100, "edits")
+        revision = daemon.ok("GET", BASE)["revision"]
+        equal(revision, count + 2, "revision")
+        for since in (2, revision - 5):
+            answer = daemon.get(f"{BASE}/diff?since={since}")
+            if answer.status == 200:
+                equal((answer.json["revision"], [0, 0, 1, 1] in answer.json["rects"]),
+                      (revision, True), f"diff since {since}: {answer}")
+            else:
+                problem(answer, 410 if since == 2 else 200)
+        for target in (BASE + "/events", "/v1/events"):
+            stream = Stream(daemon.port, target, 2)
+            first = stream.wait(lambda got: got, "resync")[0]
+            equal(first[1], "resync", f"the first event of {target}")
+            daemon.ok("POST", BASE + "/edits", EDIT_BODY)
+            revision += 1
+            events = stream.until(revision)
+            equal([(int(e[0]), e[1]) for e in events[1:]], [(revision, "edit")], "what follows")
+            stream.close()
 
 
 run(folder.cleanup, "the folder is removed")
