@@ -99,8 +99,8 @@ def random_edit(random, ground, most=12, shapes=SHAPES, holes=0.02):
             brush["amount"] = round(random.uniform(0.5, 2), 3)
         return Edit("brush", brush=brush)
     rect = random_rect(random, ground.cols, ground.rows, most)
-    if kind < 0.45 and ground.cols > 264 and ground.rows > 264:
-        rect = (random.randint(250, 255), random.randint(250, 255), most, most)
+    if kind < 0.45 and min(ground.cols, ground.rows) > 256 + most:
+        rect = (random.randint(256 - most, 255), random.randint(256 - most, 255), most, most)
     count = rect[2] * rect[3]
     if kind < 0.6:
         return Edit("add", rect, floats(random.randint(1, 4000) / 1024 for _ in range(count)))
@@ -365,6 +365,7 @@ class Stream:
     def wait(self, enough, what, seconds=20):
         """Until enough(events) is true; a copy of the events."""
         deadline = time.monotonic() + seconds * SLOW
+        check(self.status == 200, f"{what}: the stream's status is {self.status}")
         with self.changed:
             while not enough(self.events):
                 left = deadline - time.monotonic()
@@ -453,6 +454,13 @@ def run_check(directory):
     check("Sanitizer" not in text and "runtime error" not in text, text[-4000:])
     check(done.returncode >= 0, f"--check ended by signal {-done.returncode}: {text[-2000:]}")
     return done.returncode, text
+
+
+def check_is_good(directory):
+    """`kotad --check` finds nothing."""
+    status, text = run_check(directory)
+    check(status == 0 and text.strip(), f"--check of {directory}: {status}, {text}")
+    check(not re.search(r"[1-9]\d* damaged|error", text), f"--check of {directory}: {text}")
 
 
 def pack(kind, values):

@@ -13,8 +13,8 @@ import threading
 import time
 
 from daemon import F32, SLOW
-from ground import (CUT, Client, cut_off, floats, from_bytes, hills, put_ground, random_edit,
-                    read_ground, replay, run_check, stored, to_bytes)
+from ground import (CUT, Client, check_is_good, cut_off, floats, from_bytes, hills, put_ground,
+                    random_edit, read_ground, replay, stored, to_bytes)
 from tap import Failure, case, check, equal, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
@@ -139,8 +139,7 @@ def rounds(cols, rows, count, most, longest_s):
               f" {found} were there, {lost} were not")
         check(edits > count, f"{edits} edits in {count} rounds")
         daemon.stop()
-        status, text = run_check(data)
-        equal(status, 0, f"--check after the last round: {text}")
+        check_is_good(data)
     except BaseException:
         daemon.kill()
         raise
@@ -244,8 +243,7 @@ def _():
     except BaseException:
         daemon.kill()
         raise
-    status, text = run_check(data)
-    equal(status, 0, f"--check: {text}")
+    check_is_good(data)
 
 
 @test("a first import that is killed leaves a locale with the layer or without it, never part")
@@ -390,8 +388,7 @@ def _():
     except BaseException:
         daemon.kill()
         raise
-    status, text = run_check(data)
-    equal(status, 0, f"--check: {text}")
+    check_is_good(data)
 
 
 run(folder.cleanup, "the folder is removed")
