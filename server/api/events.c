@@ -13,7 +13,8 @@
  * (data is one line.) The id is the locale's revision, or the sequence over all locales. A reader
  * that says what it has seen, by Last-Event-ID or `since`, is sent everything after that; if this
  * is not held any more, or lies in the future, it is sent `event: resync` and goes on from the
- * present: it must read anew what it keeps. A stream of a locale ends with the locale.
+ * present: it must read anew what it keeps. A stream of a locale ends with the locale; a deletion
+ * that is replayed for a locale that was made again is an event like others.
  *
  * A subscription is a place in the feed and no more: the feed keeps nothing of its readers, and a
  * stream asks it when it has room. Who falls out of the feed's ring is cut off (BEHIND), and comes
@@ -41,6 +42,7 @@ struct subscription {
     struct feed *feed;
     uint64_t after;                /* sequence: the place in the feed */
     uint64_t known;                /* revision of the locale that was sent last */
+    uint64_t opened_at;            /* its revision when the stream began */
     char locale[WORLD_ID_MAX + 1]; /* "": all */
 };
 
@@ -153,7 +155,8 @@ static bool send_events(struct http_stream *stream, struct subscription *s,
         s->known = events[i].revision;
         if (!send_event(stream, s, &events[i]))
             return false;
-        if (s->locale[0] && strcmp(events[i].source, "delete") == 0) {
+        if (s->locale[0] && events[i].revision > s->opened_at &&
+            strcmp(events[i].source, "delete") == 0) {
             http_stream_end(stream, HTTP_STREAM_OVER);
             return false;
         }
@@ -262,6 +265,7 @@ enum err_code locale_events_get_answer(struct call *call, struct err *err)
     uint64_t current = call->locale->revision;
     bool is_given;
 
+    s.opened_at = current;
     if (decode_since(call, &is_given, &s.known, err))
         return err->code;
     snprintf(s.locale, sizeof s.locale, "%s", call->locale->id);
