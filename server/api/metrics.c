@@ -149,7 +149,8 @@ static void put_latency(struct call *call, const struct http_counters *http)
 {
     const struct histogram histogram = {
         .name = "kota_http_request_duration_seconds",
-        .help = "Time from a complete request to its encoded answer.",
+        .help = "Time from a complete request to its encoded answer, "
+                "without what it waited for a revision.",
         .counts = http->latency_count,
         .buckets = sizeof http->latency_count / sizeof *http->latency_count,
         .first_s = 8e-6,

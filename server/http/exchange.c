@@ -357,6 +357,7 @@ void http_exchange_retry(struct http_request *request, bool is_last)
 {
     http_exchange_unpark(request);
     request->is_last_try = is_last || request->loop->is_draining;
+    request->started_ns = uv_hrtime(); /* a wait that was asked for is no latency */
     handle(request);
 }
 
