@@ -56,7 +56,7 @@ static const char *skip_value(const char *at, const char *end)
             depth--;
             at++;
         } else if (depth == 0) {
-            while (at < end && !memchr(",]} \t\n\r", *at, 8))
+            while (at<end && * at> ' ' && *at != ',' && *at != ']' && *at != '}')
                 at++;
             return at;
         } else {
