@@ -222,10 +222,12 @@ static void load_run(struct world *world, struct unit *unit)
     struct draft draft;
 
     draft_begin(&draft, world);
-    if (persist_load(world, &draft, &err) == ERR_OK && draft.is_own) {
-        draft.is_own = false;
-        world_publish(world, draft.snapshot);
-        world->sequence = draft.sequence;
+    if (persist_load(world, &draft, &err) == ERR_OK) {
+        world->sequence = draft.sequence; /* goes on also where every locale was deleted */
+        if (draft.is_own) {
+            draft.is_own = false;
+            world_publish(world, draft.snapshot);
+        }
     }
     draft_end(&draft);
     unit->done(unit->context, &err);
