@@ -84,6 +84,11 @@ enum err_code layer_put_answer(struct call *call, struct err *err)
     if (upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
                      &call->locale->manifest, &uploaded, err))
         return err->code;
+    if (write_save_meshes(call, &uploaded.layer, 1, NULL, err)) {
+        upload_release(call->api, uploaded.charge);
+        layer_unref(uploaded.layer);
+        return err->code;
+    }
     change.layer = uploaded.layer;
     return write_submit(call, &change, format.kind == LAYER_MESH ? &uploaded.import : NULL,
                         uploaded.charge, err);

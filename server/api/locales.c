@@ -56,10 +56,13 @@ static enum err_code prepare_meshes(struct call *call, struct world_change *chan
     if (upload_charge(call->api, now->memory_bytes, err))
         return err->code;
     change->prepared = locale_next(now, &change->manifest, NULL, NULL, NULL, err);
-    if (change->prepared)
+    if (change->prepared && write_save_meshes(call, change->prepared->layers,
+                                              change->prepared->layer_count, now, err) == ERR_OK) {
         *charge = now->memory_bytes;
-    else
-        upload_release(call->api, now->memory_bytes);
+        return ERR_OK;
+    }
+    upload_release(call->api, now->memory_bytes);
+    locale_unref(change->prepared);
     return err->code;
 }
 

@@ -421,6 +421,19 @@ enum err_code write_submit(struct call *call, struct world_change *change,
     return ERR_OK;
 }
 
+enum err_code write_save_meshes(struct call *call, struct layer *const *fresh, size_t count,
+                                const struct locale *now, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct layer *old = now ? locale_layer(now, fresh[i]->id) : NULL;
+
+        if ((!old || old->mesh != fresh[i]->mesh) &&
+            world_save_layer(call->api->world, fresh[i], err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
 enum err_code write_layer_id(const struct call *call, enum err_code code, char *out,
                              struct err *err)
 {

@@ -38,6 +38,13 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
 enum err_code write_submit(struct call *call, struct world_change *change,
                            const struct mesh_import *import, uint64_t charge, struct err *err);
 
+/*
+ * Writes the files of the meshes in `fresh` that are not in `now` (may be NULL) ahead of the change
+ * that brings them, so that the writer need not. On a worker. ERR_DISK_FULL, ERR_READ_ONLY.
+ */
+enum err_code write_save_meshes(struct call *call, struct layer *const *fresh, size_t count,
+                                const struct locale *now, struct err *err);
+
 /* The layer's id of …/layers/{layer}: ERR_BAD_INPUT on a PUT, else ERR_NOT_FOUND, when it is none.
  */
 enum err_code write_layer_id(const struct call *call, enum err_code code, char *out,
