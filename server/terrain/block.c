@@ -8,7 +8,8 @@
  * tiles; an edit that changes it remakes both, so one of them is enough, and the choice is the one
  * that takes the fewest: at level 0 a block is exactly one tile.
  *
- * The least and greatest go by the field's pyramid, so a high level costs no more than a low one.
+ * The least and greatest look at every sample of small squares, which lie in one tile, and go by
+ * the field's pyramid in large ones, whose rim is then the work (`make bench` prints both).
  *
  * Invariant: every sample that block_read looks at lies in a tile that block_source mixes in.
  */
@@ -17,6 +18,7 @@
 #include <string.h>
 
 enum { TILE_SHIFT_OF_BLOCKS = 8 }; /* cells along a tile of the field, as BLOCK_CELLS */
+enum { SCAN_STEP_MAX = 16 };       /* up to here looking at all is faster than the pyramid */
 
 /* The tiles along one axis: first, first + stride, …, count of them, none beyond last. */
 struct tile_run {
@@ -56,12 +58,33 @@ static uint32_t inside_along(uint32_t samples, uint32_t level, uint32_t index)
 /* ---- samples ----------------------------------------------------------------------------------
  */
 
+/* The same by looking at each sample, of a square that lies inside one tile. */
+static float scan(const struct heightfield *field, enum block_kind kind, uint32_t c, uint32_t r,
+                  uint32_t step)
+{
+    const struct heightfield_spec *spec = heightfield_spec(field);
+    const float *at =
+        heightfield_tile_samples(field, c >> TILE_SHIFT_OF_BLOCKS, r >> TILE_SHIFT_OF_BLOCKS) +
+        (size_t)(r % BLOCK_CELLS) * BLOCK_SIDE + c % BLOCK_CELLS;
+    uint32_t cols = spec->cols - c < step ? spec->cols - c : step;
+    uint32_t rows = spec->rows - r < step ? spec->rows - r : step;
+    float sign = kind == BLOCK_MIN ? 1.0f : -1.0f, best = __builtin_inff();
+
+    for (uint32_t j = 0; j < rows; j++, at += BLOCK_SIDE)
+        for (uint32_t i = 0; i < cols; i++)
+            best = sign * at[i] < best ? sign * at[i] : best; /* NaN is never less */
+    return best < __builtin_inff() ? sign * best : __builtin_nanf("");
+}
+
 /* The least or greatest sample of a square that begins at (c, r); NaN when it has none. */
 static float extreme(const struct heightfield *field, enum block_kind kind, uint32_t c, uint32_t r,
                      uint32_t step)
 {
+    const struct heightfield_spec *spec = heightfield_spec(field);
     float min, max;
 
+    if (step <= SCAN_STEP_MAX && c + 1 < spec->cols && r + 1 < spec->rows)
+        return scan(field, kind, c, r, step);
     if (!heightfield_range(field, c, r, c + step - 1, r + step - 1, &min, &max))
         return __builtin_nanf("");
     return kind == BLOCK_MIN ? min : max;
