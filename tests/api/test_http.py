@@ -88,7 +88,7 @@ def _():
 
 ROUTES = [("/v1/locales", {"GET"}), (LAND, {"GET", "PUT", "DELETE"}),
           (LAND + "/height", {"GET", "POST"}), (LAND + "/ray", {"POST"}),
-          (LAND + "/layers/ground", {"PUT", "DELETE"}), (LAND + "/layers/ground/stats", {"GET"}),
+          (LAND + "/layers/ground", {"GET", "PUT", "DELETE"}), (LAND + "/layers/ground/stats", {"GET"}),
           (LAND + "/tiles/0/0/0", {"GET"}), ("/v1/limits", {"GET"}), ("/", {"GET"})]
 
 
