@@ -69,6 +69,16 @@ enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool 
                    "%.120s: %s: %.100s (SQLite %d)", store->path, what, reason, rc);
 }
 
+bool store_has_failed(struct store *store)
+{
+    bool has_failed;
+
+    pthread_mutex_lock(&store->stats_mutex);
+    has_failed = store->stats.is_read_only;
+    pthread_mutex_unlock(&store->stats_mutex);
+    return has_failed;
+}
+
 void store_poison(struct store *store, const struct err *err)
 {
     pthread_mutex_lock(&store->stats_mutex);
@@ -210,7 +220,13 @@ void store_close(struct store *store)
     checkpointer_stop(store);
     for (size_t i = 0; i < store->statement_count; i++)
         sqlite3_finalize(store->statements[i].prepared);
-    /* what is open is rolled back; the last connection checkpoints and removes the WAL */
+    /*
+     * What is open is rolled back; the last connection checkpoints and removes the WAL. Not after
+     * an error: what this process takes for written may not be what the disk has, and only a
+     * recovery reads the WAL by its checksums.
+     */
+    if (store_has_failed(store))
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     CHECK(sqlite3_close(store->db) == SQLITE_OK);
     mirror_free(&store->mirror);
     free(store->op_row);

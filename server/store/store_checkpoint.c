@@ -55,6 +55,8 @@ static void checkpoint_passive(struct store *store, sqlite3 *db)
     int frames = 0, copied = 0, rc;
     struct err err;
 
+    if (store_has_failed(store)) /* the WAL is for the recovery that follows */
+        return;
     pthread_mutex_lock(&store->checkpointer.turn);
     rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
     pthread_mutex_unlock(&store->checkpointer.turn);

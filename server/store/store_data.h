@@ -133,6 +133,7 @@ enum err_code store_write_error(struct store *store, int rc, const char *what, s
 
 /* Read-only from here on, for the reason in err. */
 void store_poison(struct store *store, const struct err *err);
+bool store_has_failed(struct store *store);
 
 /* A prepared statement of the writer's connection, reset; NULL with err. sql is a literal. */
 sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *err);
