@@ -3,11 +3,9 @@
  *
  * Which samples of a heightfield may have changed after a revision that the client knows, told at
  * the revision of this request's snapshot; what came after it is left out, although the feed may
- * have it already. The writer publishes first and announces then, so for a moment the feed may be
- * the one that is behind: the call, which runs on a worker, looks again. Each revision has an event
- * of its own: where one is missing the answer would hide a change, so it is 410, and the client
- * fetches everything anew. A layer that was replaced, or whose cells are split in another way, has
- * changed everywhere.
+ * have it already. Each revision has an event of its own: where one is missing the answer would
+ * hide a change, so it is 410, and the client fetches everything anew. A layer that was replaced,
+ * or whose cells are split in another way, has changed everywhere.
  */
 #include "api/calls.h"
 
@@ -16,9 +14,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { EVENTS_AT_ONCE = 128, LOOKS_MAX = 20, REVISION_DIGITS_MAX = 18 };
+enum { EVENTS_AT_ONCE = 128, REVISION_DIGITS_MAX = 18 };
 
 struct diff {
     const struct layer *layer;
@@ -83,24 +80,8 @@ static void take_event(struct diff *diff, const struct feed_event *event)
         return;
     if (event->has_rect && cut_rect(&diff->whole, &rect))
         rect_set_add(&diff->rects, &rect);
-    else if (!event->has_rect && (!is_of_all || event->has_bounds))
+    else if (!event->has_rect && event->has_bounds)
         rect_set_add(&diff->rects, &diff->whole);
-}
-
-/*
- * Waits until the snapshot's own revision has been announced; a change that is not held any more
- * costs the whole wait, and is 410 then.
- */
-static void wait_for_feed(const struct diff *diff, struct feed *feed, const char *locale)
-{
-    const struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t after;
-
-    for (int i = 0; i < LOOKS_MAX; i++) {
-        if (feed_find(feed, locale, diff->revision - 1, diff->revision, &after))
-            return;
-        nanosleep(&pause, NULL);
-    }
 }
 
 /* All events of the revisions after `since`, up to the snapshot's. False: not all are held. */
@@ -110,7 +91,6 @@ static bool take_events(struct diff *diff, struct feed *feed, const char *locale
     bool held = true;
     size_t count;
 
-    wait_for_feed(diff, feed, locale);
     if (!feed_find(feed, locale, diff->since, diff->revision, &after))
         return false;
     do {

@@ -20,10 +20,8 @@
  * stream asks it when it has room. Who falls out of the feed's ring is cut off (BEHIND), and comes
  * back with its Last-Event-ID to be told to resync.
  *
- * The order of the stream against the snapshot: a change is published, then fed, then the loops are
- * woken. So the feed may lack the last changes of a snapshot for a moment. A stream of a locale
- * therefore counts by revisions: it begins after the snapshot's, and skips what is not above the
- * last one it sent. A reader that resumes in that moment waits for the wake-up that follows.
+ * A stream of a locale counts by revisions: it begins after the snapshot's, and skips what is not
+ * above the last one it sent.
  */
 #include "api/calls.h"
 
@@ -244,21 +242,6 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
     return err->code;
 }
 
-/*
- * May the feed lack the snapshot's last change for this moment? Then the wake-up after it is
- * awaited, before the reader is told that it has missed something.
- */
-static bool park_for_feed(struct call *call, const struct subscription *s)
-{
-    uint64_t current = call->locale->revision, after;
-
-    if (!call->request || s->known >= current || http_request_is_last_try(call->request) ||
-        feed_find(s->feed, s->locale, current - 1, current, &after))
-        return false;
-    http_request_park(call->request);
-    return true;
-}
-
 enum err_code locale_events_get_answer(struct call *call, struct err *err)
 {
     struct subscription s = {.feed = world_feed(call->api->world), .known = call->locale->revision};
@@ -271,8 +254,6 @@ enum err_code locale_events_get_answer(struct call *call, struct err *err)
     snprintf(s.locale, sizeof s.locale, "%s", call->locale->id);
     text_append(call, GREETING);
     if (!feed_find(s.feed, s.locale, s.known, current, &s.after)) {
-        if (park_for_feed(call, &s))
-            return ERR_OK;
         s.known = current;
         feed_find(s.feed, s.locale, current, current, &s.after);
         text_append(call,

@@ -60,12 +60,21 @@ static struct feed_event *event_at(struct feed *feed, uint64_t position)
     return &feed->events[position % feed->capacity];
 }
 
+void feed_begin(struct feed *feed)
+{
+    pthread_mutex_lock(&feed->mutex);
+}
+
+void feed_end(struct feed *feed)
+{
+    pthread_mutex_unlock(&feed->mutex);
+}
+
 void feed_append(struct feed *feed, const struct feed_event *event)
 {
     uint64_t last = atomic_load_explicit(&feed->last, memory_order_relaxed);
 
     CHECK(event->sequence > last);
-    pthread_mutex_lock(&feed->mutex);
     if (event->sequence != last + 1)
         feed->gap = event->sequence - 1;
     if (feed->held == feed->capacity)
@@ -74,7 +83,6 @@ void feed_append(struct feed *feed, const struct feed_event *event)
         feed->held++;
     *event_at(feed, feed->count++) = *event;
     atomic_store_explicit(&feed->last, event->sequence, memory_order_release);
-    pthread_mutex_unlock(&feed->mutex);
 }
 
 uint64_t feed_last(const struct feed *feed)

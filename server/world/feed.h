@@ -32,7 +32,18 @@ struct feed;
 struct feed *feed_create(size_t events_max, struct err *err);
 void feed_destroy(struct feed *feed); /* NULL is fine */
 
-/* The event's sequence is one more than the last one's, or any when it is the first. Writer. */
+/*
+ * Between begin and end the writer publishes a snapshot and appends the changes that led to it; who
+ * asks meanwhile waits, for microseconds. So whoever has seen a revision finds its event, and no
+ * event is found before its revision can be seen. Writer.
+ */
+void feed_begin(struct feed *feed);
+void feed_end(struct feed *feed);
+
+/*
+ * The event's sequence is above the last one's: by one, or else a gap is noted. Between begin and
+ * end. Writer.
+ */
 void feed_append(struct feed *feed, const struct feed_event *event);
 
 /* Sequence of the last event, 0 when there is none yet. Any thread, no lock. */

@@ -285,7 +285,9 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
                 row->locale, (unsigned long long)row->revision);
         return false;
     }
+    feed_begin(load->world->feed);
     feed_append(load->world->feed, &event);
+    feed_end(load->world->feed);
     load->draft->sequence = event.sequence;
     return true;
 }

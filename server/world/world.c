@@ -206,17 +206,21 @@ static void count_layers(const struct locale *locale, struct world_stats *sum)
     }
 }
 
-void world_publish(struct world *world, struct world_snapshot *next)
+void world_make_room(struct world *world)
 {
-    struct world_snapshot *old;
-    struct world_stats sum = {0};
-
     for (int ms = POLL_FIRST_MS; world->retired_count >= world->limits.retired_max;) {
         world_wake(world);
         pause_ms(ms);
         ms = ms < POLL_LAST_MS ? ms * 2 : POLL_LAST_MS;
         world_reclaim(world);
     }
+}
+
+void world_publish(struct world *world, struct world_snapshot *next)
+{
+    struct world_snapshot *old;
+    struct world_stats sum = {0};
+
     for (size_t i = 0; i < next->locale_count; i++)
         count_layers(next->locales[i], &sum);
     pthread_mutex_lock(&world->mutex);
@@ -235,7 +239,6 @@ void world_publish(struct world *world, struct world_snapshot *next)
     *world->retired_last = old;
     world->retired_last = &old->next;
     world->retired_count++;
-    world_wake(world);
 }
 
 /* ---- from any thread --------------------------------------------------------------------------

@@ -88,7 +88,10 @@ struct world {
 /* ---- world.c, for the writer ------------------------------------------------------------------
  */
 
-/* Publishes; takes the reference on `next`. Waits while too many old ones cannot be let go. */
+/* Waits while too many old snapshots cannot be let go. */
+void world_make_room(struct world *world);
+
+/* Publishes; takes the reference on `next`. The readers are to be woken then. */
 void world_publish(struct world *world, struct world_snapshot *next);
 
 /* Calls the wake function, so that readers pass their quiet moment and followers look. */

@@ -142,15 +142,18 @@ static void batch_publish(struct batch *batch)
     if (batch->err.code != ERR_OK || !draft->is_own)
         return;
     draft->is_own = false; /* taken */
+    world_make_room(world);
+    feed_begin(world->feed);
     world_publish(world, draft->snapshot);
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->made[i].err.code == ERR_OK)
+            announce(world, &batch->made[i]);
+    feed_end(world->feed);
+    world_wake(world);
     world->sequence = draft->sequence;
     for (size_t i = 0; i < draft->buried.count; i++)
         tombstones_add(&world->tombstones, draft->buried.at[i].locale_id,
                        draft->buried.at[i].revision);
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->made[i].err.code == ERR_OK)
-            announce(world, &batch->made[i]);
-    world_wake(world);
 }
 
 static void count(struct world *world, const struct made *made, const struct err *err)

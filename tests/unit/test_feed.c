@@ -29,7 +29,9 @@ static void append(struct feed *feed, uint64_t sequence, const char *locale, uin
     struct feed_event event = {.sequence = sequence, .revision = revision};
 
     snprintf(event.locale, sizeof event.locale, "%s", locale);
+    feed_begin(feed);
     feed_append(feed, &event);
+    feed_end(feed);
 }
 
 static void events_come_in_order_and_once(void **state)
