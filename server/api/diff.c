@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_AT_ONCE = 128, REVISION_DIGITS_MAX = 18 };
+enum { EVENTS_AT_ONCE = 128 };
 
 struct diff {
     const struct layer *layer;
@@ -33,16 +33,8 @@ static enum err_code decode_since(const struct call *call, uint64_t *out, struct
     for (size_t i = 0; i < call->query_count; i++)
         if (span_equals(call->query[i].name, "since"))
             text = call->query[i].value;
-    *out = 0;
-    if (text.length == 0 || text.length > REVISION_DIGITS_MAX)
-        goto malformed;
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.at[i] < '0' || text.at[i] > '9')
-            goto malformed;
-        *out = *out * 10 + (uint64_t)(text.at[i] - '0');
-    }
-    return ERR_OK;
-malformed:
+    if (span_count(text, out))
+        return ERR_OK;
     err_set(err, ERR_BAD_INPUT, "since=REV is %s: a revision is a whole number",
             text.at ? "malformed" : "missing");
     return err_at(err, "since");

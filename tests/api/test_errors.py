@@ -369,7 +369,7 @@ METHODS = [("POST", "/v1/locales", {"GET", "HEAD"}), ("DELETE", "/v1/locales", {
            ("GET", LAND + "/contact", {"POST"}), ("DELETE", LAND + "/los", {"POST"}),
            ("GET", LAND + "/pick", {"POST"}), ("PUT", LAND + "/contains", {"POST"}),
            ("POST", LAND + "/tiles/0/0/0", {"GET", "HEAD"}),
-           ("GET", LAND + "/layers/ground", {"PUT", "DELETE"}),
+           ("POST", LAND + "/layers/ground", {"GET", "PUT", "DELETE"}),
            ("POST", LAND + "/layers/ground/stats", {"GET", "HEAD"}),
            ("POST", "/v1/limits", {"GET", "HEAD"}), ("PUT", "/v1/stats", {"GET", "HEAD"}),
            ("POST", "/metrics", {"GET", "HEAD"}), ("POST", "/livez", {"GET", "HEAD"}),
