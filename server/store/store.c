@@ -12,6 +12,8 @@
  *
  * A rollback makes the mirror (store_mirror.c) stale; it is read again before the next write.
  */
+#include "store/store.h"
+
 #include "store/store_data.h"
 
 #include "base/check.h"
