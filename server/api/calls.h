@@ -27,6 +27,9 @@
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \
+    X(models_get)                                                                                  \
+    X(model_put)                                                                                   \
+    X(model_delete)                                                                                \
     X(tile_get)                                                                                    \
     X(locale_events_get)                                                                           \
     X(events_get)                                                                                  \

@@ -84,6 +84,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "id_characters_max", WORLD_ID_MAX);
     put(w, "title_bytes_max", LOCALE_TITLE_BYTES_MAX);
     put(w, "locales_max", limits->world.locales_max);
+    put(w, "models_max", limits->world.models_max);
     put(w, "layers_max", LOCALE_LAYERS_MAX);
     put(w, "world_bytes_max", limits->world.bytes_max);
     put(w, "edit_samples_max", limits->world.edit_samples_max);

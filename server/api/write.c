@@ -229,6 +229,8 @@ static void path_of(const struct world_change *change, char *out, size_t size)
         return;
     case WORLD_PUT_LOCALE:
     case WORLD_DELETE_LOCALE:
+    case WORLD_PUT_MODEL:    /* api/models.c */
+    case WORLD_DELETE_MODEL: /* as this */
         break;
     }
     snprintf(out, size, "/v1/locales/%s", change->locale_id);

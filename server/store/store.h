@@ -164,6 +164,9 @@ enum err_code store_log(struct store *store, const struct store_edit *edit, stru
 enum err_code store_put_model(struct store *store, const struct store_model *model,
                               struct err *err);
 
+/* The model is there. */
+enum err_code store_drop_model(struct store *store, const char *id, struct err *err);
+
 /*
  * The row with that op_id, rows of the open transaction included. ERR_OK and *found; the pointers
  * in *out stay good until the next call.

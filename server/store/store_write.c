@@ -472,3 +472,18 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
     sqlite3_bind_blob64(write, 4, model->length ? model->bytes : "", model->length, SQLITE_STATIC);
     return store_run(store, write, "cannot write a model", err);
 }
+
+enum err_code store_drop_model(struct store *store, const char *id, struct err *err)
+{
+    sqlite3_stmt *write = store_statement(store, "DELETE FROM model WHERE id = ?1", err);
+
+    expect_transaction(store);
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, id, -1, SQLITE_STATIC);
+    if (store_run(store, write, "cannot delete a model", err))
+        return err->code;
+    CHECK(store->mirror.models > 0);
+    store->mirror.models--;
+    return mirror_write_store(store, err);
+}

@@ -128,12 +128,10 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
     return ERR_OK;
 }
 
-/* The draft in which step->after (NULL: nothing) stands at the locale. */
-static enum err_code draft_replace(struct draft *draft, const char *locale_id,
-                                   const struct step *step, struct err *err)
+/* The draft becomes `next`, which it takes; on error it stays as it is. */
+static enum err_code draft_advance(struct draft *draft, struct world_snapshot *next,
+                                   struct err *err)
 {
-    struct world_snapshot *next = snapshot_next(draft->snapshot, locale_id, step->after, err);
-
     if (!next)
         return err->code;
     if (check_room(draft, next, err)) {
@@ -144,6 +142,17 @@ static enum err_code draft_replace(struct draft *draft, const char *locale_id,
         snapshot_destroy(draft->snapshot);
     draft->snapshot = next;
     draft->is_own = true;
+    return ERR_OK;
+}
+
+/* The draft in which step->after (NULL: nothing) stands at the locale. */
+static enum err_code draft_replace(struct draft *draft, const char *locale_id,
+                                   const struct step *step, struct err *err)
+{
+    struct world_snapshot *next = snapshot_next(draft->snapshot, locale_id, step->after, err);
+
+    if (draft_advance(draft, next, err))
+        return err->code;
     draft->sequence++;
     if (!step->after)
         tombstones_add(&draft->buried, locale_id, step->event.revision);
@@ -345,6 +354,29 @@ static enum err_code make_edit(struct draft *draft, struct step *step, struct er
     return ERR_OK;
 }
 
+static enum err_code make_model(struct draft *draft, struct step *step, struct err *err)
+{
+    const struct world_change *change = step->change;
+    struct model_list *now = draft->snapshot->models, *next;
+    size_t most = draft->world->limits.models_max;
+    bool is_put = change->kind == WORLD_PUT_MODEL;
+
+    CHECK(is_put == (change->model != NULL) && change->op_id[0] == '\0');
+    step->is_of_model = true;
+    step->is_new = model_list_find(now, change->model_id) == NULL;
+    if (!is_put && step->is_new)
+        return err_set(err, ERR_NOT_FOUND, "there is no model %s", change->model_id);
+    if (is_put && step->is_new && now && now->count >= most)
+        return err_limit(err, ERR_TOO_LARGE, (double)most, (double)now->count + 1,
+                         "the world takes %zu models, it is full", most);
+    next = model_list_next(now, change->model, change->model_id, err);
+    if (!next)
+        return err->code;
+    draft_advance(draft, snapshot_with_models(draft->snapshot, next, err), err);
+    model_list_unref(next);
+    return err->code;
+}
+
 static enum err_code make(struct draft *draft, struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
@@ -360,6 +392,9 @@ static enum err_code make(struct draft *draft, struct step *step, struct err *er
         return make_layer(step, err);
     case WORLD_EDIT:
         return make_edit(draft, step, err);
+    case WORLD_PUT_MODEL:
+    case WORLD_DELETE_MODEL:
+        break;
     }
     CHECK(false); /* a change of no kind */
     return ERR_INTERNAL;
@@ -382,6 +417,9 @@ static const char *source_of(const struct world_change *change)
         return "layer";
     case WORLD_EDIT:
         return change->edit.kind == EDIT_BRUSH ? "brush" : "edit";
+    case WORLD_PUT_MODEL:
+    case WORLD_DELETE_MODEL:
+        break;
     }
     return "";
 }
@@ -438,6 +476,8 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
 
     *step = (struct step){.change = change};
     err->code = ERR_OK;
+    if (change->kind == WORLD_PUT_MODEL || change->kind == WORLD_DELETE_MODEL)
+        return make_model(draft, step, err);
     if (change->op_id[0] != '\0' && (find_repeat(draft, change, step, err) || step->is_repeat))
         return err->code;
     step->before = snapshot_locale(draft->snapshot, change->locale_id);

@@ -98,6 +98,15 @@ static enum err_code bury_locale(struct store *store, const struct step *step, s
     return store_put_locale(store, &row, err);
 }
 
+static enum err_code put_model(struct store *store, const struct model *model, struct err *err)
+{
+    struct store_model row = {
+        .media_type = "model/obj", .bytes = model->bytes, .length = model->length};
+
+    memcpy(row.id, model->id, sizeof row.id);
+    return store_put_model(store, &row, err);
+}
+
 static enum err_code put_values(struct store *store, const struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
@@ -113,6 +122,10 @@ static enum err_code put_values(struct store *store, const struct step *step, st
         return store_drop_layer(store, change->locale_id, change->layer_id, err);
     case WORLD_EDIT:
         return ERR_OK; /* the log has its samples */
+    case WORLD_PUT_MODEL:
+        return put_model(store, change->model, err);
+    case WORLD_DELETE_MODEL:
+        return store_drop_model(store, change->model_id, err);
     }
     CHECK(false); /* a change of no kind */
     return ERR_INTERNAL;
@@ -140,7 +153,7 @@ enum err_code persist_step(struct store *store, const struct step *step, struct 
     memcpy(row.source, event->source, sizeof row.source);
     memcpy(row.op_id, change->op_id, sizeof row.op_id);
     memcpy(row.request, change->request, sizeof row.request);
-    if (put_values(store, step, err))
+    if (put_values(store, step, err) || step->is_of_model)
         return err->code;
     return store_log(store, &row, err);
 }
@@ -320,6 +333,27 @@ static void on_damage(void *context, const char *locale, const char *message)
     note_stored(world, locale, &(struct err){.code = ERR_OK});
 }
 
+/* What was measured once fits any limit: the file is in the store because it did. */
+static bool on_model(void *context, const struct store_model *row, struct err *err)
+{
+    struct draft *draft = ((struct load *)context)->draft;
+    struct polygon_limits limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    struct model *model = model_create(row->id, row->bytes, row->length, &limits, err);
+    struct model_list *list =
+        model ? model_list_next(draft->snapshot->models, model, NULL, err) : NULL;
+    struct world_snapshot *next = list ? snapshot_with_models(draft->snapshot, list, err) : NULL;
+
+    model_unref(model);
+    model_list_unref(list);
+    if (!next)
+        return false;
+    if (draft->is_own)
+        snapshot_destroy(draft->snapshot);
+    draft->snapshot = next;
+    draft->is_own = true;
+    return true;
+}
+
 enum err_code persist_load(struct world *world, struct draft *draft, struct err *err)
 {
     struct load *load = calloc(1, sizeof *load);
@@ -329,8 +363,11 @@ enum err_code persist_load(struct world *world, struct draft *draft, struct err 
         return err_set(err, ERR_NO_MEMORY, "no memory to load the store");
     load->world = world;
     load->draft = draft;
-    if (store_load(world->store, &sink, err) == ERR_OK)
-        close_locale(load, err);
+    if (store_load(world->store, &sink, err) == ERR_OK && close_locale(load, err) &&
+        store_models(world->store, on_model, load, err) == ERR_DAMAGED) {
+        on_damage(load, "", err->msg);
+        err->code = ERR_OK;
+    }
     drop_locale(load);
     free(load);
     pthread_mutex_lock(&world->mutex);

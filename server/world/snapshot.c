@@ -41,6 +41,7 @@ void snapshot_destroy(struct world_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->locale_count; i++)
         locale_unref(snapshot->locales[i]);
+    model_list_unref(snapshot->models);
     free(snapshot->locales);
     free(snapshot->holds);
     free(snapshot);
@@ -78,7 +79,7 @@ struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char
 
 static uint64_t snapshot_bytes(const struct world_snapshot *snapshot)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = snapshot->models ? snapshot->models->bytes : 0;
 
     for (size_t i = 0; i < snapshot->locale_count; i++)
         bytes += snapshot->locales[i]->memory_bytes;
@@ -96,11 +97,28 @@ struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, cons
     if (!next)
         return NULL;
     next->serial = snapshot->serial + 1;
+    next->models = model_list_ref(snapshot->models);
     for (size_t i = 0; i < at; i++)
         next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
     if (locale)
         next->locales[next->locale_count++] = locale_ref(locale);
     for (size_t i = at + (found ? 1 : 0); i < snapshot->locale_count; i++)
+        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
+    next->memory_bytes = snapshot_bytes(next);
+    return next;
+}
+
+struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapshot,
+                                            struct model_list *models, struct err *err)
+{
+    struct world_snapshot *next =
+        snapshot_create(snapshot->locale_count, snapshot->reader_count, err);
+
+    if (!next)
+        return NULL;
+    next->serial = snapshot->serial + 1;
+    next->models = model_list_ref(models);
+    for (size_t i = 0; i < snapshot->locale_count; i++)
         next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
     next->memory_bytes = snapshot_bytes(next);
     return next;

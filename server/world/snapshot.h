@@ -6,6 +6,7 @@
 #define KOTA_WORLD_SNAPSHOT_H
 
 #include "world/locale.h"
+#include "world/models.h"
 
 /* How many requests of one reader hold a snapshot; that reader's thread alone touches it. */
 struct snapshot_hold {
@@ -16,7 +17,8 @@ struct world_snapshot {
     uint64_t serial;         /* 1 for the first one published */
     struct locale **locales; /* sorted by id; a reference on each */
     size_t locale_count;
-    uint64_t memory_bytes;
+    struct model_list *models;   /* a reference; NULL: none */
+    uint64_t memory_bytes;       /* of the locales and models */
     struct snapshot_hold *holds; /* [reader_count] */
     size_t reader_count;
     uint32_t refs;               /* atomic: the writer's, and one for each reader that holds it */
@@ -30,6 +32,10 @@ struct world_snapshot *snapshot_create(size_t locales_max, size_t reader_count, 
 /* The one with locale `id` replaced by `locale` (takes a reference; NULL: removed). */
 struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, const char *id,
                                      struct locale *locale, struct err *err);
+
+/* The one with another list of models (takes a reference). */
+struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapshot,
+                                            struct model_list *models, struct err *err);
 
 /* Frees it and lets go of its locales. */
 void snapshot_destroy(struct world_snapshot *snapshot);

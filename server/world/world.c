@@ -34,6 +34,7 @@
 
 const struct world_limits world_limits_default = {
     .locales_max = 1000,
+    .models_max = 1000,
     .bytes_max = (uint64_t)8 << 30,
     .queue_max = 1000,
     .edit_samples_max = 16777216,
@@ -248,6 +249,7 @@ void change_finish(const struct world_change *change)
 {
     layer_unref(change->layer);
     locale_unref(change->prepared);
+    model_unref(change->model);
     free((void *)change->edit.heights_m);
 }
 

@@ -16,6 +16,7 @@
 
 struct world_limits {
     size_t locales_max;        /* 1,000 */
+    size_t models_max;         /* 1,000 */
     uint64_t bytes_max;        /* of all layers together, 8 GiB */
     size_t queue_max;          /* changes that wait, 1,000: ERR_BUSY */
     uint64_t edit_samples_max; /* samples that one edit may change, 16,777,216 */
@@ -29,7 +30,9 @@ enum world_change_kind {
     WORLD_DELETE_LOCALE,
     WORLD_PUT_LAYER, /* layer: added, or in the place of the layer of that id */
     WORLD_DELETE_LAYER,
-    WORLD_EDIT /* samples of a heightfield: layer_id, or "" for the locale's only one */
+    WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
+    WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
+    WORLD_DELETE_MODEL
 };
 
 /* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
@@ -65,8 +68,10 @@ struct world_change {
     struct locale_manifest manifest;
     struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change */
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
-    struct edit edit;        /* WORLD_EDIT; edit.heights_m is malloc and taken */
-    uint64_t if_revision;    /* not 0: refused unless the locale is at this revision */
+    char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
+    struct model *model;                  /* WORLD_PUT_MODEL; taken */
+    struct edit edit;                     /* WORLD_EDIT; edit.heights_m is malloc and taken */
+    uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
     char op_id[STORE_OP_ID_MAX + 1];      /* "": none. With a known one nothing is changed */

@@ -126,6 +126,7 @@ struct step {
     struct locale *before, *after; /* references; NULL: none */
     const struct layer *layer;     /* that was put or edited; after's */
     struct edit_outcome outcome;   /* WORLD_EDIT */
+    bool is_of_model;              /* no locale, no event */
     struct feed_event event;
     bool is_new;
     bool is_repeat;

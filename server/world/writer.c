@@ -130,7 +130,7 @@ static void batch_commit(struct batch *batch)
 static void announce(struct world *world, const struct made *made)
 {
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!made->steps[i].is_repeat)
+        if (!made->steps[i].is_repeat && !made->steps[i].is_of_model)
             feed_append(world->feed, &made->steps[i].event);
 }
 
