@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MISSING_MAX = 64 };
+
 struct load {
     struct store *store;
     const struct store_sink *sink;
@@ -30,6 +32,9 @@ struct load {
     struct err *err;
     uint64_t damages;
     uint64_t *log_next; /* of each locale: the next revision of its log */
+    /* locales that rows name and that are not there, told once each; more are not told */
+    char missing[MISSING_MAX][STORE_ID_MAX + 1];
+    size_t missing_count;
 };
 
 static void tell(void *context, const char *locale, const char *message)
@@ -41,6 +46,21 @@ static void tell(void *context, const char *locale, const char *message)
         of->is_damaged = true;
     load->damages++;
     load->sink->damage(load->sink->context, locale, message);
+}
+
+/* A row that can be trusted names a locale that is not there. */
+static void tell_missing(struct load *load, const char *locale, const char *what)
+{
+    char message[224];
+
+    for (size_t i = 0; i < load->missing_count; i++)
+        if (strcmp(load->missing[i], locale) == 0)
+            return;
+    if (load->missing_count == MISSING_MAX)
+        return;
+    snprintf(load->missing[load->missing_count++], sizeof load->missing[0], "%s", locale);
+    snprintf(message, sizeof message, "locale %s is not there, but %s", locale, what);
+    tell(load, locale, message);
 }
 
 /* ---- the small tables ----------------------------------------------------------------------- */
@@ -92,10 +112,13 @@ static void check_row(struct load *load, sqlite3_stmt *row)
         ++*next;
         return;
     }
+    if (is_good && !next) {
+        tell_missing(load, edit.locale, "its log is");
+        return;
+    }
     snprintf(message, sizeof message, "locale %s, revision %llu: the log's row %llu is %s",
              edit.locale, (unsigned long long)edit.revision, (unsigned long long)edit.sequence,
              !is_good                 ? "damaged (checksum)"
-             : !next                  ? "of a locale that is not there"
              : edit.revision != *next ? "not the next revision"
                                       : "damaged (samples)");
     if (next && edit.revision >= *next)

@@ -213,9 +213,13 @@ struct reading {
     mirror_damage damage; /* NULL: damage is an error */
     void *context;
     struct err *err;
+    bool has_store; /* the row of the table store is there */
 };
 
-/* Damage of a locale ("" when it is not known): told, or the error. False ends the reading. */
+/*
+ * Damage of a locale, told, or the error. "" when it is not known; one that is not there is named
+ * only by a row that can be trusted. False ends the reading.
+ */
 static bool tell(struct reading *r, const char *locale, const char *what)
 {
     struct mirror_locale *of = mirror_locale(&r->store->mirror, locale);
@@ -226,7 +230,7 @@ static bool tell(struct reading *r, const char *locale, const char *what)
         err_set(r->err, ERR_DAMAGED, "%.160s: %s", r->store->path, what);
         return false;
     }
-    r->damage(r->context, of ? locale : "", what);
+    r->damage(r->context, locale, what);
     return true;
 }
 
@@ -304,11 +308,11 @@ static bool read_layer(struct reading *r, sqlite3_stmt *row)
     if (!is_good || !read_layer_values(row, &read) || sqlite3_column_int(row, 12) != 1) {
         snprintf(what, sizeof what, "locale %s, layer %s: its row is damaged (checksum)", locale,
                  is_good ? id : "?");
-        return tell(r, locale, what);
+        return tell(r, mirror_locale(mirror, locale) ? locale : "", what);
     }
     if (!mirror_locale(mirror, locale)) {
-        snprintf(what, sizeof what, "layer %s names locale %s, which is not there", id, locale);
-        return tell(r, "", what);
+        snprintf(what, sizeof what, "locale %s is not there, but its layer %s is", locale, id);
+        return tell(r, locale, what);
     }
     layer = mirror_add_layer(mirror, locale, id);
     if (!layer) {
@@ -332,11 +336,13 @@ static bool read_pending(struct reading *r, sqlite3_stmt *row)
         column_bytes(row, 4, &pending.rect, sizeof pending.rect) &&
         mirror_add_pending(&r->store->mirror, &pending, &err) == ERR_OK)
         return true;
-    return tell(r, pending.locale, "the log has samples that no layer has");
+    return tell(r, mirror_locale(&r->store->mirror, pending.locale) ? pending.locale : "",
+                "the log has samples that no layer has");
 }
 
 static bool read_store(struct reading *r, sqlite3_stmt *row)
 {
+    r->has_store = true;
     r->store->mirror.models = (uint64_t)sqlite3_column_int64(row, 1);
     if (sqlite3_column_int(row, 2) != 1)
         return tell(r, "", "the row of the table store is damaged (checksum)");
@@ -400,7 +406,7 @@ static bool count_layers(struct reading *r)
 
 enum err_code mirror_load(struct store *store, mirror_damage damage, void *context, struct err *err)
 {
-    struct reading r = {store, damage, context, err};
+    struct reading r = {store, damage, context, err, false};
 
     mirror_free(&store->mirror);
     store->is_mirrored = false;
@@ -412,6 +418,7 @@ enum err_code mirror_load(struct store *store, mirror_damage damage, void *conte
                     "SELECT locales, models, crc = row_crc(id, locales, models) "
                     "FROM store WHERE id = 1",
                     read_store) ||
+        (!r.has_store && !tell(&r, "", "the row of the table store is missing")) ||
         !read_table(&r, "layer",
                     "SELECT " LAYER_VALUES ", crc = row_crc(" LAYER_VALUES ") FROM layer "
                     "ORDER BY locale, position, rowid",

@@ -5,7 +5,9 @@
 
 #include "support/store_fixture.h"
 
+#include <dirent.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,12 +193,629 @@ static void edits_come_back_applied(void **state)
     writer_close(&w);
 }
 
+static void meshes_come_back_with_their_polygons(void **state)
+{
+    struct writer w;
+    struct polygon_set polygons[2];
+    struct mesh *meshes[2];
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 4);
+    begin(&w);
+    put_locale(&w, "town", 1);
+    for (int i = 0; i < 2; i++) { /* of one shape at two places */
+        struct store_layer put = {
+            .locale = "town", .position = (uint32_t)i, .kind = STORE_MESH, .gravity = {0, 0, -1}};
+
+        meshes[i] = store_test_mesh(i, &polygons[i]);
+        snprintf(put.id, sizeof put.id, "deck%d", i);
+        put.role = i;
+        put.mesh = meshes[i];
+        put.polygons = &polygons[i];
+        store_must(store_save_mesh(w.store, meshes[i], &polygons[i], &w.err), &w.err);
+        store_must(store_put_layer(w.store, &put, &w.err), &w.err);
+        log_change(&w, "town", (uint64_t)i + 2, KIND_LAYER);
+    }
+    commit(&w);
+    loaded = restart(&w);
+    assert_int_equal(loaded->layer_count, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct store_loaded_layer *layer = &loaded->layers[i];
+        size_t length, want_length;
+        const void *image = mesh_image(layer->mesh, &length);
+        const void *want = mesh_image(meshes[i], &want_length);
+
+        assert_int_equal(layer->role, i);
+        assert_int_equal(length, want_length);
+        assert_memory_equal(image, want, length);
+        assert_true(mesh_validate(layer->mesh, &w.err));
+        assert_int_equal(layer->polygons.polygon_count, 2);
+        assert_memory_equal(layer->polygons.vertices, polygons[i].vertices,
+                            4 * sizeof *polygons[i].vertices);
+        assert_memory_equal(layer->polygons.corners, polygons[i].corners, 6 * sizeof(uint32_t));
+        assert_memory_equal(layer->polygons.starts, polygons[i].starts, 3 * sizeof(uint32_t));
+        mesh_unref(meshes[i]);
+        polygon_set_free(&polygons[i]);
+    }
+    loaded_free(loaded);
+    writer_close(&w);
+}
+
+static unsigned mesh_files(const struct writer *w)
+{
+    char path[300];
+    unsigned count = 0;
+    DIR *folder;
+
+    snprintf(path, sizeof path, "%s/meshes", w->folder);
+    folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+static void mesh_files_that_nobody_names_go_at_the_next_load(void **state)
+{
+    struct writer w;
+    struct polygon_set polygons;
+    struct mesh *mesh = store_test_mesh(3, &polygons);
+    char command[640];
+
+    (void)state;
+    writer_open(&w, 5);
+    store_must(store_save_mesh(w.store, mesh, &polygons, &w.err), &w.err);
+    snprintf(command, sizeof command, "touch %s/meshes/7.part %s/meshes/README", w.folder,
+             w.folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mesh_files(&w), 4);
+    loaded_free(restart(&w));
+    assert_int_equal(mesh_files(&w), 1); /* not ours */
+    mesh_unref(mesh);
+    polygon_set_free(&polygons);
+    writer_close(&w);
+}
+
+/* ---- what goes ------------------------------------------------------------------------------ */
+
+static void a_deleted_locale_leaves_its_revision(void **state)
+{
+    struct writer w;
+    struct store_locale locale = store_test_locale("hills", 3);
+    struct model_layer *layer;
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 6);
+    layer = model_layer_make("hills", "ground", 300, 20, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    edit_field(&w, layer, 20, 3);
+    commit(&w);
+    begin(&w);
+    locale.revision = 4;
+    locale.is_deleted = true;
+    store_must(store_put_locale(w.store, &locale, &w.err), &w.err);
+    log_change(&w, "hills", 4, KIND_MANIFEST);
+    commit(&w);
+    loaded = restart(&w);
+    assert_int_equal(loaded->locale_count, 1);
+    assert_true(loaded->locales[0].is_deleted);
+    assert_int_equal(loaded->locales[0].revision, 4);
+    assert_int_equal(loaded->layer_count, 0);
+    assert_int_equal(loaded->edit_count, 4);
+    loaded_free(loaded);
+    begin(&w); /* made again, it goes on counting */
+    put_locale(&w, "hills", 5);
+    put_field(&w, layer, 0, 6);
+    commit(&w);
+    loaded = restart(&w);
+    assert_false(loaded->locales[0].is_deleted);
+    assert_int_equal(loaded->locales[0].revision, 6);
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
+static void layers_behind_a_dropped_one_move_up(void **state)
+{
+    struct writer w;
+    struct model_layer *layers[5];
+    struct loaded *loaded;
+    static const char *const want[] = {"C", "D", "E"};
+
+    (void)state;
+    writer_open(&w, 7);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        layers[i] = model_layer_make("hills", (char[]){(char)('A' + i), 0}, 5, 5, &w.random);
+        put_field(&w, layers[i], i, 2 + i);
+    }
+    commit(&w);
+    begin(&w);
+    store_must(store_drop_layer(w.store, "hills", "A", &w.err), &w.err);
+    log_change(&w, "hills", 6, KIND_LAYER);
+    store_must(store_drop_layer(w.store, "hills", "B", &w.err), &w.err);
+    log_change(&w, "hills", 7, KIND_LAYER);
+    layers[4] = model_layer_make("hills", "E", 5, 5, &w.random);
+    put_field(&w, layers[4], 2, 8); /* the third */
+    commit(&w);
+    loaded = restart(&w);
+    assert_int_equal(loaded->layer_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(loaded->layers[i].id, want[i]);
+        assert_int_equal(loaded->layers[i].field != NULL, 1);
+    }
+    for (int i = 0; i < 5; i++)
+        model_layer_free(layers[i]);
+    loaded_free(loaded);
+    writer_close(&w);
+}
+
+static void a_layer_put_anew_lets_logged_samples_go(void **state)
+{
+    struct writer w;
+    struct model_layer *old, *anew;
+    struct store_behind behind;
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 8);
+    old = model_layer_make("hills", "ground", 700, 300, &w.random);
+    anew = model_layer_make("hills", "ground", 90, 300, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, old, 0, 2);
+    edit_field(&w, old, 400, 3);
+    commit(&w);
+    begin(&w); /* before and behind it, in one transaction */
+    edit_field(&w, old, 400, 4);
+    put_field(&w, anew, 0, 5);
+    edit_field(&w, anew, 20, 6);
+    commit(&w);
+    store_behind(w.store, &behind);
+    assert_int_equal(behind.edits, 1);
+    loaded = restart(&w);
+    model_layer_expect(anew, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    model_layer_free(old);
+    model_layer_free(anew);
+    writer_close(&w);
+}
+
+static void a_rollback_leaves_nothing(void **state)
+{
+    struct writer w;
+    struct model_layer *layer, *dropped;
+    struct loaded *loaded;
+    struct store_behind behind;
+
+    (void)state;
+    writer_open(&w, 9);
+    layer = model_layer_make("hills", "ground", 30, 30, &w.random);
+    dropped = model_layer_make("hills", "ground", 30, 30, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    commit(&w);
+    begin(&w);
+    edit_field(&w, dropped, 20, 3);
+    put_locale(&w, "other", 1);
+    store_rollback(w.store);
+    begin(&w);
+    edit_field(&w, layer, 20, 3);
+    commit(&w);
+    store_behind(w.store, &behind);
+    assert_int_equal(behind.edits, 1);
+    loaded = restart(&w);
+    assert_int_equal(loaded->locale_count, 1);
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    model_layer_free(layer);
+    model_layer_free(dropped);
+    writer_close(&w);
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+static void an_op_id_is_found_with_its_answer(void **state)
+{
+    struct writer w;
+    struct store_edit edit = {.locale = "hills",
+                              .revision = 2,
+                              .sequence = 2,
+                              .kind = 3,
+                              .source = "http",
+                              .op_id = "key \xc3\xa4 1",
+                              .request = {1, 2, 3},
+                              .answer = "{\"a\":\0}",
+                              .answer_bytes = 7};
+    struct store_edit found;
+    bool is_found;
+
+    (void)state;
+    writer_open(&w, 10);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    store_must(store_find_op(w.store, edit.op_id, &is_found, &found, &w.err), &w.err);
+    assert_false(is_found);
+    store_must(store_log(w.store, &edit, &w.err), &w.err);
+    store_must(store_find_op(w.store, edit.op_id, &is_found, &found, &w.err), &w.err);
+    assert_true(is_found); /* before the commit, too */
+    commit(&w);
+    loaded_free(restart(&w));
+    for (int i = 0; i < 2; i++) {
+        store_must(store_find_op(w.store, edit.op_id, &is_found, &found, &w.err), &w.err);
+        assert_true(is_found);
+        assert_string_equal(found.op_id, edit.op_id);
+        assert_int_equal(found.revision, 2);
+        assert_int_equal(found.kind, 3);
+        assert_memory_equal(found.request, edit.request, sizeof edit.request);
+        assert_int_equal(found.answer_bytes, 7);
+        assert_memory_equal(found.answer, edit.answer, 7);
+    }
+    store_must(store_find_op(w.store, "", &is_found, &found, &w.err), &w.err);
+    assert_false(is_found);
+    writer_close(&w);
+}
+
+struct fields {
+    struct model_layer *layer;
+    struct heightfield *field;
+    unsigned asked;
+};
+
+static const struct heightfield *field_of(void *context, const char *locale, const char *layer)
+{
+    struct fields *f = context;
+
+    assert_string_equal(locale, f->layer->locale);
+    assert_string_equal(layer, f->layer->id);
+    f->asked++;
+    if (!f->field)
+        f->field = model_layer_field(f->layer);
+    return f->field;
+}
+
+static void materialise(struct writer *w, struct model_layer *layer)
+{
+    struct fields f = {layer, NULL, 0};
+
+    store_must(store_materialise(w->store, field_of, &f, &w->err), &w->err);
+    heightfield_unref(f.field);
+}
+
+static void materialised_tiles_are_the_field(void **state)
+{
+    struct writer w;
+    struct model_layer *layer;
+    struct store_behind behind;
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 11);
+    layer = model_layer_make("hills", "ground", 1030, 780, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    commit(&w);
+    for (uint64_t revision = 3; revision < 40; revision++) {
+        begin(&w);
+        edit_field(&w, layer, 90, revision);
+        commit(&w);
+        if (revision % 9 == 0) {
+            materialise(&w, layer);
+            store_behind(w.store, &behind);
+            assert_int_equal(behind.tiles + behind.edits + behind.log_bytes, 0);
+        }
+    }
+    loaded = restart(&w);
+    assert_int_equal(loaded->edit_count, 39); /* rows stay */
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    store_behind(w.store, &behind);
+    assert_int_equal(behind.edits, 3); /* remembered by the restart */
+    materialise(&w, layer);
+    loaded = restart(&w);
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
+static void the_log_is_cut_to_its_rows(void **state)
+{
+    struct store_options options = {.log_rows_max = 10};
+    struct writer w;
+    struct model_layer *layer;
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 12);
+    layer = model_layer_make("hills", "ground", 30, 20, &w.random);
+    store_close(w.store);
+    options.directory = w.folder;
+    w.store = store_open(&options, &w.err);
+    assert_non_null(w.store);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_locale(&w, "other", 1);
+    put_field(&w, layer, 0, 2);
+    commit(&w);
+    for (uint64_t revision = 3; revision < 40; revision++) {
+        begin(&w);
+        edit_field(&w, layer, 5, revision);
+        commit(&w);
+    }
+    materialise(&w, layer);
+    loaded = restart(&w);
+    assert_int_equal(loaded->edit_count, 11);
+    assert_string_equal(loaded->edits[0].locale, "other");
+    assert_int_equal(loaded->edits[1].revision, 30);
+    assert_int_equal(loaded->edits[10].revision, 39);
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
+static bool take_model(void *context, const struct store_model *model, struct err *err)
+{
+    struct store_model *models = context;
+
+    (void)err;
+    models[model->id[0] - 'a'] = *model;
+    assert_memory_equal(model->bytes, "v 1 2 3", model->length);
+    return true;
+}
+
+static void models_come_back(void **state)
+{
+    struct writer w;
+    struct store_model rock = {
+        .id = "b", .media_type = "model/obj", .bytes = "v 1 2 3", .length = 7};
+    struct store_model list[3] = {{.length = 0}};
+
+    (void)state;
+    writer_open(&w, 13);
+    for (int i = 0; i < 2; i++) { /* the second time in its place */
+        begin(&w);
+        rock.length = 7 - (size_t)i;
+        store_must(store_put_model(w.store, &rock, &w.err), &w.err);
+        commit(&w);
+    }
+    loaded_free(restart(&w));
+    store_must(store_models(w.store, take_model, list, &w.err), &w.err);
+    assert_string_equal(list[1].media_type, "model/obj");
+    assert_int_equal(list[1].length, 6);
+    assert_int_equal(list[0].length + list[2].length, 0);
+    writer_close(&w);
+}
+
+/* ---- the directory -------------------------------------------------------------------------- */
+
+static void a_second_process_is_kept_out(void **state)
+{
+    struct writer w;
+    struct store_options options = {.directory = w.folder};
+
+    (void)state;
+    writer_open(&w, 14);
+    assert_null(store_open(&options, &w.err));
+    assert_int_equal(w.err.code, ERR_CONFLICT);
+    options.is_read_only = true; /* to verify is allowed */
+    store_close(store_open(&options, &w.err));
+    writer_close(&w);
+}
+
+static void execute(const char *folder, const char *sql)
+{
+    char path[300];
+    sqlite3 *db;
+
+    snprintf(path, sizeof path, "%s/kota.db", folder);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_newer_schema_is_refused(void **state)
+{
+    struct writer w;
+    struct store_options options = {.directory = w.folder};
+
+    (void)state;
+    writer_open(&w, 15);
+    store_close(w.store);
+    execute(w.folder, "PRAGMA user_version = 2");
+    w.store = store_open(&options, &w.err);
+    assert_null(w.store);
+    assert_int_equal(w.err.code, ERR_BAD_INPUT);
+    assert_non_null(strstr(w.err.msg, "schema version 2"));
+    writer_close(&w);
+}
+
+static void directories_are_made(void **state)
+{
+    struct writer w;
+    char path[300];
+    struct store_options options = {.directory = path};
+
+    (void)state;
+    writer_open(&w, 16);
+    snprintf(path, sizeof path, "%s/a/b//c", w.folder);
+    store_close(w.store);
+    w.store = store_open(&options, &w.err);
+    assert_non_null(w.store);
+    store_close(w.store);
+    snprintf(path, sizeof path, "%s/kota.db/x", w.folder);
+    w.store = store_open(&options, &w.err);
+    assert_null(w.store);
+    assert_int_equal(w.err.code, ERR_BAD_INPUT);
+    options.is_read_only = true;
+    snprintf(path, sizeof path, "%s/none", w.folder);
+    assert_null(store_open(&options, &w.err));
+    assert_int_equal(access(path, F_OK), -1);
+    writer_close(&w);
+}
+
+/* ---- backups and the WAL -------------------------------------------------------------------- */
+
+/* As `sqlite3 kota.db ".backup"` does, in one step. */
+static void backup(const char *from, const char *to)
+{
+    char path[2][300];
+    sqlite3 *db[2];
+    sqlite3_backup *copying;
+
+    snprintf(path[0], sizeof path[0], "%s/kota.db", from);
+    snprintf(path[1], sizeof path[1], "%s/kota.db", to);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sqlite3_open(path[i], &db[i]), SQLITE_OK);
+    copying = sqlite3_backup_init(db[1], "main", db[0], "main");
+    assert_non_null(copying);
+    assert_int_equal(sqlite3_backup_step(copying, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(copying), SQLITE_OK);
+    for (int i = 0; i < 2; i++)
+        sqlite3_close(db[i]);
+}
+
+static void a_backup_of_an_open_store_is_a_store(void **state)
+{
+    struct writer w;
+    struct model_layer *layer;
+    char folder[256];
+    struct store *copy;
+    struct loaded *loaded;
+
+    (void)state;
+    writer_open(&w, 17);
+    layer = model_layer_make("hills", "ground", 300, 300, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    edit_field(&w, layer, 30, 3);
+    commit(&w);
+    store_folder_make(folder);
+    backup(w.folder, folder);
+    copy = store_must_open(folder);
+    loaded = loaded_make(copy);
+    loaded_expect_whole(loaded);
+    model_layer_expect(layer, loaded_layer(loaded, "hills", "ground")->field);
+    loaded_free(loaded);
+    store_close(copy);
+    store_folder_remove(folder);
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
+/* Commits until one is refused or `commits` are made; how many were. */
+static unsigned commit_many(struct writer *w, struct model_layer *layer, uint64_t *revision,
+                            unsigned commits)
+{
+    for (unsigned i = 0; i < commits; i++) {
+        if (store_begin(w->store, &w->err))
+            return i;
+        edit_field(w, layer, 128, ++*revision);
+        commit(w);
+    }
+    return commits;
+}
+
+static void a_reader_fills_the_wal_to_its_limit_and_no_further(void **state)
+{
+    struct store_options options = {.wal_bytes_max = 4 << 20};
+    struct writer w;
+    struct model_layer *layer;
+    struct store_stats stats;
+    uint64_t revision = 2;
+    char path[300];
+    sqlite3 *reader;
+    sqlite3_stmt *row;
+
+    (void)state;
+    writer_open(&w, 18);
+    store_close(w.store);
+    options.directory = w.folder;
+    w.store = store_open(&options, &w.err);
+    layer = model_layer_make("hills", "ground", 300, 300, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    commit(&w);
+    /* without a reader the WAL never comes near it */
+    assert_int_equal(commit_many(&w, layer, &revision, 400), 400);
+    store_stats(w.store, &stats);
+    assert_true(stats.wal_bytes < options.wal_bytes_max);
+    assert_true(stats.checkpoints > 0);
+    snprintf(path, sizeof path, "%s/kota.db", w.folder);
+    assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(reader, "SELECT * FROM edit", -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_true(commit_many(&w, layer, &revision, 1000) < 1000);
+    assert_int_equal(w.err.code, ERR_BUSY);
+    store_stats(w.store, &stats);
+    assert_true(stats.wal_bytes < options.wal_bytes_max + (1 << 20));
+    assert_true(stats.checkpoints_blocked > 0);
+    assert_false(stats.is_read_only);
+    sqlite3_finalize(row);
+    sqlite3_close(reader);
+    assert_int_equal(commit_many(&w, layer, &revision, 50), 50);
+    loaded_free(restart(&w));
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
+static void commits_are_counted(void **state)
+{
+    struct writer w;
+    struct store_stats stats;
+    uint64_t sum = 0;
+
+    (void)state;
+    writer_open(&w, 19);
+    for (uint64_t revision = 1; revision < 8; revision++) {
+        begin(&w);
+        put_locale(&w, "hills", revision);
+        commit(&w);
+    }
+    store_stats(w.store, &stats);
+    for (size_t i = 0; i < sizeof stats.commit_count / sizeof *stats.commit_count; i++)
+        sum += stats.commit_count[i];
+    assert_int_equal(stats.commits, 7);
+    assert_int_equal(sum, 7);
+    assert_true(stats.database_bytes > 0 && stats.wal_bytes > 0 && stats.commit_us_sum > 0);
+    assert_false(stats.is_read_only);
+    writer_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_locale_comes_back_bit_for_bit),
         cmocka_unit_test(layers_of_odd_sizes_come_back_in_their_order),
         cmocka_unit_test(edits_come_back_applied),
+        cmocka_unit_test(meshes_come_back_with_their_polygons),
+        cmocka_unit_test(mesh_files_that_nobody_names_go_at_the_next_load),
+        cmocka_unit_test(a_deleted_locale_leaves_its_revision),
+        cmocka_unit_test(layers_behind_a_dropped_one_move_up),
+        cmocka_unit_test(a_layer_put_anew_lets_logged_samples_go),
+        cmocka_unit_test(a_rollback_leaves_nothing),
+        cmocka_unit_test(an_op_id_is_found_with_its_answer),
+        cmocka_unit_test(materialised_tiles_are_the_field),
+        cmocka_unit_test(the_log_is_cut_to_its_rows),
+        cmocka_unit_test(models_come_back),
+        cmocka_unit_test(a_second_process_is_kept_out),
+        cmocka_unit_test(a_newer_schema_is_refused),
+        cmocka_unit_test(directories_are_made),
+        cmocka_unit_test(a_backup_of_an_open_store_is_a_store),
+        cmocka_unit_test(a_reader_fills_the_wal_to_its_limit_and_no_further),
+        cmocka_unit_test(commits_are_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
