@@ -14,9 +14,8 @@
  */
 #include "store/store.h"
 
-#include "store/store_data.h"
-
 #include "base/check.h"
+#include "store/store_data.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -255,6 +254,31 @@ static enum err_code remembered(struct store *store, struct err *err)
     return code;
 }
 
+/* A store that was loaded may have damaged locales, which stay marked; it has no other damage. */
+static void tolerate(void *context, const char *locale, const char *message)
+{
+    struct err *err = context;
+
+    if (!locale[0])
+        err_set(err, ERR_READ_ONLY, "%s", message);
+}
+
+static enum err_code read_mirror(struct store *store, struct err *err)
+{
+    struct err damage = {ERR_OK};
+
+    if (mirror_load(store, store->is_loaded ? tolerate : NULL, &damage, err) == ERR_OK) {
+        if (!damage.code)
+            return ERR_OK;
+        *err = damage;
+    }
+    if (err->code == ERR_NO_MEMORY)
+        return err->code;
+    err->code = ERR_READ_ONLY;
+    store_poison(store, err);
+    return err->code;
+}
+
 enum err_code store_begin(struct store *store, struct err *err)
 {
     sqlite3_stmt *begin;
@@ -266,11 +290,8 @@ enum err_code store_begin(struct store *store, struct err *err)
         return err_set(err, ERR_READ_ONLY, "%.200s is open for reading only", store->path);
     if (remembered(store, err) || checkpointer_make_room(store, err))
         return err->code;
-    if (!store->is_mirrored && mirror_load(store, NULL, NULL, err)) {
-        if (err->code != ERR_NO_MEMORY)
-            store_poison(store, err);
-        return err->code == ERR_DAMAGED ? (err->code = ERR_READ_ONLY) : err->code;
-    }
+    if (!store->is_mirrored && read_mirror(store, err))
+        return err->code;
     begin = store_statement(store, "BEGIN IMMEDIATE", err);
     if (!begin)
         return err->code;

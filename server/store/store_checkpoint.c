@@ -110,23 +110,25 @@ static void checkpoint_when_due(struct store *store, sqlite3 *db)
 static void *run(void *context)
 {
     struct store *store = context;
-    sqlite3 *db = NULL;
 
-    if (store_connect(store, store->path, false, &db) == SQLITE_OK) {
-        sqlite3_exec(db,
-                     store->sync == STORE_SYNC_FULL ? "PRAGMA synchronous=FULL"
-                                                    : "PRAGMA synchronous=NORMAL",
-                     NULL, NULL, NULL);
-        checkpoint_when_due(store, db);
-    }
-    sqlite3_close(db);
+    checkpoint_when_due(store, store->checkpointer.db);
     return NULL;
 }
 
+/* The connection is opened here: on the thread its first look at the schema, at whatever moment,
+ * would be a reader in the writer's way. */
 enum err_code checkpointer_start(struct store *store, struct err *err)
 {
     struct checkpointer *c = &store->checkpointer;
+    int rc = store_connect(store, store->path, false, &c->db);
 
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(c->db,
+                          store->sync == STORE_SYNC_FULL ? "PRAGMA synchronous=FULL"
+                                                         : "PRAGMA synchronous=NORMAL",
+                          NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return store_sqlite_error(store, c->db, rc, false, "cannot be opened twice", err);
     sqlite3_wal_hook(store->db, on_commit, store);
     if (pthread_create(&c->thread, NULL, run, store) != 0)
         return err_set(err, ERR_NO_MEMORY, "no thread for checkpoints");
@@ -138,14 +140,16 @@ void checkpointer_stop(struct store *store)
 {
     struct checkpointer *c = &store->checkpointer;
 
-    if (!c->is_running)
-        return;
-    pthread_mutex_lock(&c->mutex);
-    c->is_ending = true;
-    pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->mutex);
-    pthread_join(c->thread, NULL);
-    c->is_running = false;
+    if (c->is_running) {
+        pthread_mutex_lock(&c->mutex);
+        c->is_ending = true;
+        pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->mutex);
+        pthread_join(c->thread, NULL);
+        c->is_running = false;
+    }
+    sqlite3_close(c->db); /* not the last connection: the writer's is closed after it */
+    c->db = NULL;
 }
 
 /* ---- the writer ----------------------------------------------------------------------------- */
@@ -169,14 +173,15 @@ void checkpointer_tell(struct store *store)
 enum err_code checkpointer_make_room(struct store *store, struct err *err)
 {
     uint64_t frames = atomic_load(&store->wal_frames), bytes = frames * FRAME_BYTES;
+    uint64_t soft = soft_frames(store);
     bool is_full = bytes > store->wal_bytes_max;
     int rc;
 
-    if (frames < soft_frames(store))
+    if (frames < soft)
         return ERR_OK;
-    /* with a reader in the way, again when there is much more to copy */
-    if (!is_full && frames >= store->wal_blocked_at &&
-        frames - store->wal_blocked_at < DUE_FRAMES && store->wal_blocked_at != 0)
+    /* with a reader in the way, again when there is more to copy */
+    if (!is_full && store->wal_blocked_at != 0 && frames >= store->wal_blocked_at &&
+        frames - store->wal_blocked_at < soft / 4)
         return ERR_OK;
     sqlite3_busy_timeout(store->db, 0);
     pthread_mutex_lock(&store->checkpointer.turn);

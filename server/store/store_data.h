@@ -83,6 +83,7 @@ struct statement {
 };
 
 struct checkpointer {
+    sqlite3 *db; /* the thread's */
     pthread_t thread;
     bool is_running;
     pthread_mutex_t mutex; /* guards all below */
@@ -107,6 +108,7 @@ struct store {
     struct statement statements[STORE_STATEMENTS_MAX];
     size_t statement_count;
     struct mirror mirror;
+    bool is_loaded;                                  /* by store_load: damage has been told */
     bool is_mirrored, is_in_transaction, has_failed; /* failed: only rollback is allowed */
     char *op_row;                                    /* what store_find_op gave out */
 
@@ -164,8 +166,9 @@ uint32_t row_crc_blob_head(uint32_t crc, size_t length); /* then crc32_z over th
 /* ---- store_mirror.c -------------------------------------------------------------------------- */
 
 /*
- * Reads the small tables. damage, when not NULL, is told of each row that cannot be trusted (such a
- * row's locale is marked); otherwise such a row is an error. ERR_DAMAGED, ERR_NO_MEMORY.
+ * Reads the small tables anew; locales that were marked as damaged stay so. damage, when not NULL,
+ * is told of each row that cannot be trusted (such a row's locale is marked); otherwise such a row
+ * is an error. ERR_DAMAGED, ERR_NO_MEMORY.
  */
 typedef void (*mirror_damage)(void *context, const char *locale, const char *message);
 enum err_code mirror_load(struct store *store, mirror_damage damage, void *context,

@@ -332,6 +332,8 @@ enum err_code store_save_mesh(struct store *store, const struct mesh *mesh,
 {
     uint8_t names[2][STORE_HASH_BYTES];
 
+    if (store->is_read_only)
+        return err_set(err, ERR_READ_ONLY, "%.200s is open for reading only", store->path);
     return files_save_mesh(store, mesh, polygons, names[0], names[1], err);
 }
 

@@ -12,8 +12,10 @@
  *    told as damage alone.
  * 5. The log's rows of sound locales.
  *
- * A damaged locale stays marked in the mirror: its samples are not let go of (store_materialise),
- * and no file is removed while there is damage, since the row that names it may be the damaged one.
+ * Damage that belongs to no locale, of a page or a count, makes the store read-only: what is
+ * written into a table that is not whole may spoil more. A damaged locale stays marked in the
+ * mirror: its samples are not let go of (store_materialise), and no file is removed while there is
+ * damage, since the row that names it may be the damaged one.
  */
 #include "store/store_data.h"
 
@@ -31,6 +33,7 @@ struct load {
     struct tile_readers *readers;
     struct err *err;
     uint64_t damages;
+    struct err lost;    /* damage of no known locale */
     uint64_t *log_next; /* of each locale: the next revision of its log */
     /* locales that rows name and that are not there, told once each; more are not told */
     char missing[MISSING_MAX][STORE_ID_MAX + 1];
@@ -45,6 +48,8 @@ static void tell(void *context, const char *locale, const char *message)
     if (of)
         of->is_damaged = true;
     load->damages++;
+    if (!locale[0] && !load->lost.code)
+        err_set(&load->lost, ERR_READ_ONLY, "damaged: %s", message);
     load->sink->damage(load->sink->context, locale, message);
 }
 
@@ -365,6 +370,9 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
     free(load.log_next);
     if (store->is_read_only)
         sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    store->is_loaded = true;
+    if (load.lost.code)
+        store_poison(store, &load.lost);
     if (!err->code && load.damages == 0 && !store->is_read_only)
         files_sweep(store);
     pthread_mutex_lock(&store->stats_mutex);

@@ -329,15 +329,18 @@ static bool read_pending(struct reading *r, sqlite3_stmt *row)
 {
     struct mirror_pending pending = {.sequence = (uint64_t)sqlite3_column_int64(row, 0),
                                      .revision = (uint64_t)sqlite3_column_int64(row, 2)};
+    const struct mirror_locale *locale;
     struct err err;
 
     if (column_text(row, 1, pending.locale, sizeof pending.locale) &&
         column_text(row, 3, pending.layer, sizeof pending.layer) &&
         column_bytes(row, 4, &pending.rect, sizeof pending.rect) &&
+        (locale = mirror_locale(&r->store->mirror, pending.locale)) != NULL &&
+        pending.revision > locale->applied_rev &&
         mirror_add_pending(&r->store->mirror, &pending, &err) == ERR_OK)
         return true;
     return tell(r, mirror_locale(&r->store->mirror, pending.locale) ? pending.locale : "",
-                "the log has samples that no layer has");
+                "the log has samples that no layer is to have");
 }
 
 static bool read_store(struct reading *r, sqlite3_stmt *row)
@@ -407,8 +410,9 @@ static bool count_layers(struct reading *r)
 enum err_code mirror_load(struct store *store, mirror_damage damage, void *context, struct err *err)
 {
     struct reading r = {store, damage, context, err, false};
+    struct mirror before = store->mirror;
 
-    mirror_free(&store->mirror);
+    memset(&store->mirror, 0, sizeof store->mirror);
     store->is_mirrored = false;
     if (!read_table(&r, "locale",
                     "SELECT " LOCALE_VALUES ", crc = row_crc(" LOCALE_VALUES ") FROM locale "
@@ -429,8 +433,16 @@ enum err_code mirror_load(struct store *store, mirror_damage damage, void *conte
                     "WHERE codec IS NOT NULL ORDER BY sequence",
                     read_pending)) {
         mirror_free(&store->mirror);
+        store->mirror = before; /* its marks are still needed */
         return err->code;
     }
+    for (size_t i = 0; i < before.locale_count; i++) {
+        struct mirror_locale *locale = mirror_locale(&store->mirror, before.locales[i].row.id);
+
+        if (locale)
+            locale->is_damaged |= before.locales[i].is_damaged;
+    }
+    mirror_free(&before);
     store->is_mirrored = true;
     return ERR_OK;
 }

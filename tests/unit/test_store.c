@@ -624,6 +624,66 @@ static void execute(const char *folder, const char *sql)
     sqlite3_close(db);
 }
 
+static bool are_the_same(const char *a, const char *b)
+{
+    char command[700];
+
+    snprintf(command, sizeof command, "diff -r '%s' '%s'", a, b);
+    return system(command) == 0;
+}
+
+static void fail_with(void *context, const char *message)
+{
+    (void)context;
+    fail_msg("%s", message);
+}
+
+static void expect_sound(const char *folder)
+{
+    struct store_options options = {.directory = folder, .is_read_only = true};
+    struct err err;
+    struct store *store = store_open(&options, &err);
+
+    if (!store)
+        fail_msg("%s", err.msg);
+    assert_int_equal(store_check(store, fail_with, NULL, &err), 0);
+    assert_int_equal(store_begin(store, &err), ERR_READ_ONLY);
+    store_close(store);
+}
+
+static void a_store_is_checked_open_or_closed_and_left_as_it_is(void **state)
+{
+    struct writer w;
+    struct model_layer *layer;
+    char copy[300];
+
+    (void)state;
+    writer_open(&w, 20);
+    layer = model_layer_make("hills", "ground", 300, 300, &w.random);
+    begin(&w);
+    put_locale(&w, "hills", 1);
+    put_field(&w, layer, 0, 2);
+    edit_field(&w, layer, 30, 3);
+    commit(&w);
+    expect_sound(w.folder);
+    begin(&w); /* it does not see what is under way */
+    edit_field(&w, layer, 30, 4);
+    expect_sound(w.folder);
+    commit(&w);
+    snprintf(copy, sizeof copy, "%s.copy", w.folder);
+    store_folder_copy(w.folder, copy); /* a WAL is left behind */
+    expect_sound(copy);
+    store_folder_remove(copy);
+    store_close(w.store);
+    store_folder_copy(w.folder, copy);
+    expect_sound(copy);
+    assert_true(are_the_same(w.folder, copy));
+    store_folder_remove(copy);
+    w.store = store_must_open(w.folder);
+    model_layer_free(layer);
+    writer_close(&w);
+}
+
 static void a_newer_schema_is_refused(void **state)
 {
     struct writer w;
@@ -811,6 +871,7 @@ int main(void)
         cmocka_unit_test(the_log_is_cut_to_its_rows),
         cmocka_unit_test(models_come_back),
         cmocka_unit_test(a_second_process_is_kept_out),
+        cmocka_unit_test(a_store_is_checked_open_or_closed_and_left_as_it_is),
         cmocka_unit_test(a_newer_schema_is_refused),
         cmocka_unit_test(directories_are_made),
         cmocka_unit_test(a_backup_of_an_open_store_is_a_store),

@@ -349,6 +349,63 @@ static void a_declaration_that_is_changed_is_found(void **state)
     sample_free(&s);
 }
 
+static const struct heightfield *no_field(void *context, const char *locale, const char *layer)
+{
+    (void)context;
+    (void)layer;
+    fail_msg("it asks for a field of %s", locale);
+    return NULL;
+}
+
+/* Also after a rollback, which makes it read its tables again. */
+static void logged_samples_of_a_damaged_locale_stay(void **state)
+{
+    static const char broken[] = "UPDATE tile SET rev = 77 WHERE ty = 0 AND tx = 1";
+    static const char whole[] = "UPDATE tile SET rev = 1 WHERE ty = 0 AND tx = 1";
+    struct sample s;
+    struct store *store;
+    struct loaded *loaded;
+    struct verdict v;
+
+    (void)state;
+    sample_make(&s, false);
+    store_folder_copy(s.folder, s.copy);
+    execute(s.copy, broken);
+    store = store_must_open(s.copy);
+    loaded = loaded_make(store);
+    assert_int_equal(loaded->damage_count, 1);
+    loaded_free(loaded);
+    store_must(store_begin(store, &s.err), &s.err);
+    store_rollback(store);
+    store_must(store_materialise(store, no_field, NULL, &s.err), &s.err);
+    store_close(store);
+    execute(s.copy, whole);
+    v = load_copy(&s);
+    assert_int_equal(v.damages, 0);
+    assert_true(v.has_hills && v.has_lake);
+    sample_free(&s);
+}
+
+static void damage_of_no_locale_makes_it_read_only(void **state)
+{
+    struct sample s;
+    struct store *store;
+    struct store_stats stats;
+
+    (void)state;
+    sample_make(&s, false);
+    store_folder_copy(s.folder, s.copy);
+    execute(s.copy, "UPDATE store SET locales = 3");
+    store = store_must_open(s.copy);
+    loaded_free(loaded_make(store));
+    store_stats(store, &stats);
+    assert_true(stats.is_read_only);
+    assert_int_equal(stats.cause, ERR_READ_ONLY);
+    assert_int_equal(store_begin(store, &s.err), ERR_READ_ONLY);
+    store_close(store);
+    sample_free(&s);
+}
+
 /* ---- a tile --------------------------------------------------------------------------------- */
 
 static void append_message(void *context, const char *message)
@@ -450,6 +507,8 @@ int main(void)
         cmocka_unit_test(nor_with_a_wal_left_behind),
         cmocka_unit_test(a_value_or_row_that_is_changed_is_found),
         cmocka_unit_test(a_declaration_that_is_changed_is_found),
+        cmocka_unit_test(logged_samples_of_a_damaged_locale_stay),
+        cmocka_unit_test(damage_of_no_locale_makes_it_read_only),
         cmocka_unit_test(a_flipped_byte_of_a_tile_is_named),
         cmocka_unit_test(a_damaged_or_missing_mesh_file_is_named),
         cmocka_unit_test(an_empty_file_is_no_new_world),
