@@ -236,6 +236,30 @@ def _():
         equal([e for e in stream.events if e[1] == "edit"], [], "events")
 
 
+@test("meshes of any size are there after a restart, small ones and ones of some MiB")
+def _():
+    data, seen = fresh(), {}
+    with stored(data) as daemon:
+        for count in (1, 300, 400, 3000, 20000):
+            daemon.ok("PUT", f"/v1/locales/m{count}", {}, status=201)
+            rings = [rectangle(i % 150, i // 150, i % 150 + 1, i // 150 + 1, i % 7 * 0.1)
+                     for i in range(count)]
+            daemon.ok("PUT", f"/v1/locales/m{count}/layers/mesh", obj(rings), status=201,
+                      media="model/obj")
+            points = [[i % 150 + 0.3, i // 150 + 0.6, 5] for i in range(0, count, count // 50 + 1)]
+            answer = daemon.post(f"/v1/locales/m{count}/contact", {"points": points})
+            equal([item["status"] for item in answer.json["results"]], ["ok"] * len(points),
+                  f"contact on {count} polygons")
+            seen[count] = points, answer.body
+    for end in (cut_off, Daemon.stop):
+        daemon = stored(data)
+        for count, (points, body) in seen.items():
+            answer = daemon.post(f"/v1/locales/m{count}/contact", {"points": points})
+            equal(answer.body, body, f"contact on {count} polygons after a restart")
+        end(daemon)
+    check_is_good(data)
+
+
 # ---- the same request again -----------------------------------------------------------------------
 
 
@@ -355,8 +379,11 @@ def _():
         equal(daemon.ok("PUT", "/v1/locales/gone", {}, status=201)["revision"], 5, "gone counts on")
         equal(put_ground(daemon, ground, "gone")["revision"], 6, "and on")
         equal(daemon.ok("PUT", "/v1/locales/young", {}, status=201)["revision"], 1, "a fresh id")
-        events = replay(daemon.port, "/v1/locales/gone/events", 1, 6)
-        equal([int(e[0]) for e in events], [2, 3, 4, 5, 6], "events of both lives")
+        events = replay(daemon.port, "/v1/locales/gone/events", 1, 4)
+        equal([int(e[0]) for e in events], [2, 3, 4], "events of the first life")
+        equal(events[-1][2]["source"], "delete", "its end")
+        events = replay(daemon.port, "/v1/locales/gone/events", 4, 6)
+        equal([int(e[0]) for e in events], [5, 6], "events of the second life")
     daemon = stored(data)
     equal(daemon.ask("DELETE", "/v1/locales/gone").status, 204, "gone")
     cut_off(daemon)
@@ -452,6 +479,26 @@ def _():
         daemon.ok("PUT", "/v1/locales/land", {"title": "still mine"})
     with stored(data) as daemon:
         equal(daemon.ok("GET", "/v1/locales/land")["title"], "still mine", "title")
+
+
+@test("--read-only with --data serves what is there and changes nothing")
+def _():
+    data = fresh()
+    with stored(data) as daemon:
+        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+        ground = hills(rng("read-only"), 30, 30)
+        put_ground(daemon, ground)
+    with stored(data, "--read-only") as daemon:
+        ground.compare(read_ground(daemon, ground), "--read-only")
+        for method, target, body in (("PUT", "/v1/locales/land", {}),
+                                     ("DELETE", "/v1/locales/land", None),
+                                     ("POST", "/v1/locales/land/edits",
+                                      {"rect": [0, 0, 1, 1], "op": "set", "heights": [1]})):
+            answer = daemon.ask(method, target, body)
+            problem(answer, answer.status, "read-only")
+    with stored(data) as daemon:
+        ground.compare(read_ground(daemon, ground), "afterwards")
+        equal(daemon.ok("GET", "/v1/locales/land")["revision"], 2, "revision")
 
 
 @test("a directory left by kill -9 is not locked")

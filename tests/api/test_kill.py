@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from daemon import F32, SLOW
+from daemon import F32, SLOW, Daemon
 from ground import (CUT, Client, check_is_good, cut_off, floats, from_bytes, hills, put_ground,
                     random_edit, read_ground, replay, stored, to_bytes)
 from tap import Failure, case, check, equal, rng, run, test
@@ -107,8 +107,9 @@ def look_at_feed(daemon, known, total, sent, name):
         equal(answer["rects"], [], f"{name}: an empty diff")
 
 
-def rounds(cols, rows, count, most, longest_s):
-    random, data = rng(f"kill {cols}"), os.path.join(folder.name, f"edits{cols}")
+def rounds(cols, rows, count, most, longest_s, end=cut_off):
+    random = rng(f"kill {cols} {end.__name__}")
+    data = os.path.join(folder.name, f"edits{cols}{end.__name__}")
     ground = hills(random, cols, rows, (2.0, 2.0), (-30.0, 7.0))
     daemon = stored(data)
     daemon.ok("PUT", "/v1/locales/land", {}, status=201)
@@ -122,7 +123,7 @@ def rounds(cols, rows, count, most, longest_s):
             for sender in senders:
                 sender.start()
             time.sleep(random.uniform(0, longest_s) * SLOW ** 0.5)
-            cut_off(daemon)
+            end(daemon)
             for sender in senders:
                 sender.join()
                 if sender.error:
@@ -149,6 +150,10 @@ case(f"{ROUNDS} kills under edits of 64x48 samples from two connections", rounds
      12, 0.12)
 case(f"{ROUNDS // 4} kills under edits of 600x520 samples across the seams of tiles", rounds, 600,
      520, ROUNDS // 4, 60, 0.2)
+
+
+case(f"{ROUNDS // 5} times SIGTERM under edits: the daemon exits 0 and nothing is lost", rounds, 64, 48,
+     ROUNDS // 5, 12, 0.1, Daemon.stop)
 
 
 @test("a kill right after the restart, and again, before anything is repeated")

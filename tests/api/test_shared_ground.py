@@ -4,6 +4,7 @@ Readers ask heights, rays and contacts, one by one, in JSON batches and in binar
 while a writer commits a thousand edits. What they got is judged afterwards against the samples of
 exactly the revision named. The field has a seam of tiles in its middle, and edits cross it.
 """
+import json
 import math
 import os
 import random as random_module
@@ -12,9 +13,10 @@ import struct
 import tempfile
 import threading
 
-from daemon import F64, SLOW, Daemon, problem
+from daemon import F64, SLOW, Daemon, parse_answers, problem
 from ground import (NAN, Client, Edit, Stream, changed, floats, from_bytes, hills, pack,
                     put_ground, random_edit, read_ground, replay, same, stored)
+from mesh_oracle import obj, rectangle
 from tap import case, check, equal, fail, near, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
@@ -313,6 +315,138 @@ def _():
             daemon.ask("PUT", BASE, {})
             answer = daemon.put(BASE, {}, headers={"If-Match": bad})
             check(answer.status in (400, 412), f"If-Match {bad}: {answer}")
+
+
+# ---- several who write --------------------------------------------------------------------------------
+
+
+def together(*works):
+    """Runs functions on threads of their own, and raises the first error of any."""
+    errors = []
+
+    def guarded(work):
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@test("manifests, layers and edits at the same time: no change swallows another")
+def _():
+    data, count = os.path.join(folder.name, "mixed"), 150
+    with stored(data) as daemon:
+        daemon.ok("PUT", BASE, {}, status=201)
+        ground = hills(rng("mixed"), 300, 60)
+        first = put_ground(daemon, ground)["revision"] + 1
+        plates = obj([rectangle(i, i % 7, i + 3, i % 7 + 3, 60 + 0.1 * i) for i in range(400)])
+        daemon.ok("PUT", BASE + "/layers/plates", plates, status=201, media="model/obj")
+        revisions, edits, manifests = [], [], []
+
+        def kept(answer, statuses=(200, 201)):
+            check(answer.status in statuses, str(answer))
+            if answer.status != 204:
+                revisions.append(answer.json["revision"])
+            return answer
+
+        def edit_all():
+            random, now = rng("mixed edits"), ground.copy()
+            with Client(daemon.port) as client:
+                for _ in range(count):
+                    edit = random_edit(random, now, 20)
+                    answer = kept(client.edit(edit, layer="ground"))
+                    now.apply(edit)
+                    edits.append((answer.json["revision"], edit))
+
+        def manifest_all():
+            with Client(daemon.port) as client:
+                for number in range(count):
+                    slant = number % 3 / 10
+                    made = {"title": f"manifest {number}", "open_sky": number % 2 == 0,
+                            "triangulation": ("anti", "main", "alternating")[number % 3],
+                            "gravity": [slant, 0, -math.sqrt(1 - slant * slant)]}
+                    manifests.append((kept(client.ask("PUT", BASE, made)).json["revision"], made))
+
+        def layer_all():
+            with Client(daemon.port) as client:
+                for _ in range(count // 3):
+                    kept(client.ask("PUT", BASE + "/layers/guest", plates,
+                                    media="model/obj"))
+                    kept(client.ask("PUT", BASE + "/layers/plates", plates,
+                                    media="model/obj"))
+                    kept(client.ask("DELETE", BASE + "/layers/guest"), (204,))
+        together(edit_all, manifest_all, layer_all)
+        last = first + count * 3
+        document = daemon.ok("GET", BASE)
+        equal(document["revision"], last, "revision: one for each change")
+        equal(len(set(revisions)), len(revisions), "revisions, each given once")
+        equal(sorted(layer["id"] for layer in document["layers"]), ["ground", "plates"], "layers")
+        for name, value in max(manifests, key=lambda entry: entry[0])[1].items():
+            equal(document[name], value, name)
+        for _, edit in sorted(edits, key=lambda entry: entry[0]):
+            ground.apply(edit)
+        ground.compare(read_ground(daemon, ground, layer="ground"), "all edits")
+        events = replay(daemon.port, BASE + "/events", first, last)
+        equal([int(e[0]) for e in events], list(range(first + 1, last + 1)), "events")
+    with stored(data) as daemon:
+        ground.compare(read_ground(daemon, ground, layer="ground"), "after a restart")
+        again = daemon.ok("GET", BASE)
+        for name in ("revision", "title", "gravity", "triangulation", "bounds"):
+            equal(again[name], document[name], f"{name} after a restart")
+
+
+@test("the same key from two connections at once: one change, one answer, 100 times")
+def _():
+    with stored(os.path.join(folder.name, "twins")) as daemon:
+        daemon.ok("PUT", BASE, {}, status=201)
+        ground = hills(rng("twins"), 16, 16)
+        first = put_ground(daemon, ground)["revision"]
+        barrier, answers = threading.Barrier(2), [[], []]
+        edit = Edit("add", (3, 4, 2, 2), floats([1, 0.5, 0.25, 2]))
+
+        def ask(side):
+            try:
+                with Client(daemon.port) as client:
+                    for number in range(100):
+                        barrier.wait(60)
+                        answers[side].append(client.edit(
+                            edit, headers={"Idempotency-Key": f"twin-{number}"}))
+            except BaseException:
+                barrier.abort()
+                raise
+        together(lambda: ask(0), lambda: ask(1))
+        for number, (one, other) in enumerate(zip(*answers)):
+            equal((one.status, one.json["revision"]), (200, first + number + 1), f"{number}: {one}")
+            equal(other.body, one.body, f"round {number}")
+            equal(sorted(a.headers.get("idempotency-replayed", "") for a in (one, other)),
+                  ["", "true"], f"round {number}: Idempotency-Replayed")
+            ground.apply(edit)
+        ground.compare(read_ground(daemon, ground), "the sum")
+
+
+@test("pipelined edits and reads on one connection keep their order")
+def _():
+    with stored(os.path.join(folder.name, "pipeline")) as daemon:
+        land(daemon)
+        pieces, count = [], 200
+        for number in range(count):
+            body = json.dumps({"rect": [2, 2, 1, 1], "op": "set", "heights": [number]})
+            pieces.append(f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
+                          f"\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+                          f"GET {BASE}/height?x=2&y=2&interp=nearest HTTP/1.1\r\nHost: x\r\n"
+                          + ("Connection: close\r\n" if number == count - 1 else "") + "\r\n")
+        answers = parse_answers(daemon.raw("".join(pieces).encode()))
+        equal(len(answers), 2 * count, "answers")
+        for number in range(count):
+            edit, read = answers[2 * number], answers[2 * number + 1]
+            equal((edit.status, edit.json["revision"]), (200, number + 3), f"edit {number}")
+            equal((read.json["revision"], read.json["height"]), (number + 3, number), f"{number}")
 
 
 # ---- who may ------------------------------------------------------------------------------------------------
