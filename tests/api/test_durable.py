@@ -2,14 +2,15 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 
 from daemon import F32, KOTAD, SLOW, Daemon, clean_environment, problem
-from ground import (NAN, Client, Edit, Stream, check_is_good, cut_off, floats, hills, one_line,
-                    put_ground, random_edit, read_ground, replay, run_check, stored)
+from ground import (NAN, Client, Edit, Ground, Stream, check_is_good, cut_off, floats, hills,
+                    one_line, put_ground, random_edit, read_ground, replay, run_check, stored)
 from images import asc, png
 from mesh_oracle import obj, rectangle, wall
 from tap import Skip, check, equal, fail, rng, run, test
@@ -258,6 +259,54 @@ def _():
             equal(answer.body, body, f"contact on {count} polygons after a restart")
         end(daemon)
     check_is_good(data)
+
+
+@test("more changes than the log keeps: heights stay right, diff and feed say what is gone")
+def _():
+    data, count, body = fresh(), 12000, b'{"rect":[1,0,1,1],"op":"add","heights":[1]}'
+    request = (f"POST /v1/locales/land/edits HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}"
+               "\r\nContent-Type: application/json\r\n\r\n").encode() + body
+
+    def send(port):
+        with socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW) as connection:
+            for _ in range(count // 400):
+                connection.sendall(request * 100)
+                received = b""
+                while received.count(b'"revision"') < 100:
+                    more = connection.recv(1 << 16)
+                    check(more, f"closed: {received[-500:]!r}")
+                    received += more
+
+    daemon = stored(data)
+    daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+    put_ground(daemon, Ground(4, 4, [0] * 16))
+    threads = [threading.Thread(target=send, args=(daemon.port,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    last = count + 2
+    equal(daemon.ok("GET", "/v1/locales/land")["revision"], last, "revision")
+    for end in (cut_off, Daemon.stop, Daemon.stop):
+        end(daemon)
+        check_is_good(data)
+        daemon = stored(data)
+        got = daemon.ok("GET", "/v1/locales/land/height?x=1&y=0&interp=nearest")
+        equal((got["revision"], got["height"]), (last, count), "after a restart")
+        for since in (1, last - 50):
+            answer = daemon.get(f"/v1/locales/land/diff?since={since}")
+            if answer.status == 200:
+                rects = answer.json["rects"]
+                check(rects == [[0, 0, 4, 4]] or [1, 0, 1, 1] in rects, f"{since}: {rects[:9]}")
+            else:
+                problem(answer, 410 if since == 1 else 200)
+        events = replay(daemon.port, "/v1/locales/land/events", last - 50, last)
+        equal([int(e[0]) for e in events], list(range(last - 49, last + 1)), "late events")
+        stream = Stream(daemon.port, "/v1/locales/land/events", 1)
+        first = stream.wait(lambda got: got, "the first event")[0]
+        check(first[1] == "resync" or first[0] == "2", f"the first event after 1: {first}")
+        stream.close()
+    daemon.stop()
 
 
 # ---- the same request again -----------------------------------------------------------------------

@@ -306,7 +306,7 @@ def outcome(data, what):
 
 
 def spoil(random, path, number):
-    """One change of the file; says which."""
+    """One change of the file, a cut, a page of zeros or another's, or a bit; says which."""
     size = os.path.getsize(path)
     with open(path, "r+b") as file:
         if number % 6 == 5:
@@ -315,6 +315,13 @@ def spoil(random, path, number):
             file.truncate(length)
             return f"cut from {size} to {length} bytes"
         page = random.randrange(size // 16384) * 16384
+        if number % 6 == 4:
+            other = random.randrange(size // 16384) * 16384
+            file.seek(other)
+            content = file.read(16384) if number % 12 == 4 and other != page else bytes(16384)
+            file.seek(page)
+            file.write(content)
+            return f"page at {page} of {size} is {'that of ' + str(other) if any(content) else 0}"
         at = random.choice((random.randrange(size), random.randrange(100),
                             page + random.randrange(8), page + random.randrange(16384),
                             page + 16383 - random.randrange(2000)))
@@ -536,6 +543,8 @@ def full_disk(leave):
                          {"rect": [0, 0, 1, 1], "op": "set", "heights": [1]})):
                     refusal = client.ask(method, target, body)
                     check(refusal.status in (503, 507), f"{method} {target}: {refusal}")
+                    check(refusal.status == 507 or "retry-after" in refusal.headers,
+                          f"no Retry-After: {refusal.headers}")
                     problem(refusal, refusal.status)
                 ground.compare(read_ground(client, ground), "reads of a full disk")
             equal(daemon.ok("GET", "/v1/locales/land")["revision"], revision, "revision")
@@ -609,6 +618,33 @@ def _():
             document = daemon.ok("GET", "/v1/locales/land")
             check(len(document["layers"]) == document["revision"] - 1, f"{document}")
             ground.compare(read_ground(daemon, ground, layer="ground"), "after a restart")
+
+
+@test("a mesh that does not fit on the disk is refused, and edits go on")
+def _():
+    with Disk("12m") as disk:
+        data, ground = os.path.join(disk.path, "data"), hills(rng("big mesh"), 40, 40)
+        mesh = obj([rectangle(i % 150, i // 150, i % 150 + 1, i // 150 + 1, i % 7)
+                    for i in range(20000)])
+        target = "/v1/locales/land/layers/mesh"
+        with stored(data) as daemon:
+            daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+            put_ground(daemon, ground)
+            disk.fill(1 << 20)
+            problem(daemon.ask("PUT", target, mesh, media="model/obj"), 507)
+            equal(daemon.get("/readyz").status, 200, "/readyz")
+            edit = Edit("set", (1, 1, 2, 1), floats([5, 6]))
+            equal(Client(daemon.port).edit(edit, layer="ground").status, 200, "an edit")
+            ground.apply(edit)
+            disk.free()
+            daemon.ok("PUT", target, mesh, status=201, media="model/obj")
+        with stored(data) as daemon:
+            ground.compare(read_ground(daemon, ground, layer="ground"), "after a restart")
+            got = daemon.post("/v1/locales/land/contact", {"points": [[149.5, 99.5, 99]]})
+            equal(got.json["results"][0]["floor"]["point"][2], 14999 % 7, "the mesh")
+            files = os.listdir(os.path.join(data, "meshes"))
+            equal(len(files), 2, f"files of one mesh: {files}")
+        check_is_good(data)
 
 
 @test("a directory that may not be written is refused with one clear line")
