@@ -237,6 +237,12 @@ struct store_sink {
  */
 enum err_code store_load(struct store *store, const struct store_sink *sink, struct err *err);
 
+/*
+ * The greatest sequence in the log, rows of damaged locales included, which are not told: where the
+ * world's counting goes on. After store_load.
+ */
+enum err_code store_last_sequence(struct store *store, uint64_t *out, struct err *err);
+
 /* All models, for their list; bytes are borrowed for the time of the callback. */
 enum err_code store_models(struct store *store,
                            bool (*model)(void *context, const struct store_model *model,

@@ -30,7 +30,11 @@
 #include <unistd.h>
 
 #define POLYGONS_MAGIC "KOTAPOLY"
-enum { POLYGONS_HEAD_BYTES = 8 + 3 * 8, IMAGE_HEAD_BYTES = 4096, CHUNK_BYTES = 1 << 20 };
+enum { POLYGONS_HEAD_BYTES = 8 + 3 * 8, IMAGE_HEAD_BYTES = 4096 };
+
+/* SQLite's unix VFS takes the length of one write modulo 128 KiB, so a multiple of it is an error.
+ */
+enum { CHUNK_BYTES = 1 << 16 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
 

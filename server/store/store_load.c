@@ -381,3 +381,18 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
     pthread_mutex_unlock(&store->stats_mutex);
     return err->code;
 }
+
+enum err_code store_last_sequence(struct store *store, uint64_t *out, struct err *err)
+{
+    sqlite3_stmt *read = store_statement(store, "SELECT max(sequence) FROM edit", err);
+    int rc;
+
+    if (!read)
+        return err->code;
+    rc = sqlite3_step(read);
+    if (rc == SQLITE_ROW)
+        *out = (uint64_t)sqlite3_column_int64(read, 0);
+    sqlite3_reset(read);
+    return rc == SQLITE_ROW ? ERR_OK
+                            : store_sqlite_error(store, store->db, rc, false, "log of edits", err);
+}

@@ -305,6 +305,9 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
     return true;
 }
 
+/* Stands for a locale's id where damage concerns models; it is none. */
+#define MODELS "/models"
+
 /* What came of a locale before it turned out to be damaged. */
 static void drop_locale(struct load *load)
 {
@@ -354,6 +357,21 @@ static bool on_model(void *context, const struct store_model *row, struct err *e
     return true;
 }
 
+/* Behind the rows of damaged locales, too, which were not told. */
+static enum err_code go_on_counting(struct load *load, struct err *err)
+{
+    uint64_t last = 0;
+
+    if (store_last_sequence(load->world->store, &last, err) == ERR_OK &&
+        last > load->draft->sequence)
+        load->draft->sequence = last;
+    if (err->code == ERR_DAMAGED) { /* nothing can be written then; what is whole is served */
+        on_damage(load, "", err->msg);
+        err->code = ERR_OK;
+    }
+    return err->code;
+}
+
 enum err_code persist_load(struct world *world, struct draft *draft, struct err *err)
 {
     struct load *load = calloc(1, sizeof *load);
@@ -364,8 +382,9 @@ enum err_code persist_load(struct world *world, struct draft *draft, struct err 
     load->world = world;
     load->draft = draft;
     if (store_load(world->store, &sink, err) == ERR_OK && close_locale(load, err) &&
+        go_on_counting(load, err) == ERR_OK &&
         store_models(world->store, on_model, load, err) == ERR_DAMAGED) {
-        on_damage(load, "", err->msg);
+        on_damage(load, MODELS, err->msg);
         err->code = ERR_OK;
     }
     drop_locale(load);

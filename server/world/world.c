@@ -391,9 +391,12 @@ struct store *world_store(struct world *world)
 
 const char *world_damage(const struct world *world, const char *id)
 {
-    for (size_t i = 0; i < world->damage_count; i++)
-        if (!id || strcmp(world->damages[i].locale_id, id) == 0)
+    for (size_t i = 0; i < world->damage_count; i++) {
+        const char *damaged = world->damages[i].locale_id;
+
+        if (!id || damaged[0] == '\0' || strcmp(damaged, id) == 0)
             return world->damages[i].message;
+    }
     return NULL;
 }
 

@@ -157,8 +157,9 @@ struct feed *world_feed(struct world *world);
 struct store *world_store(struct world *world);
 
 /*
- * Why a locale could not be loaded: a message that names what is damaged, or NULL. With id NULL the
- * first of all. Set before serving begins, constant then. Any thread.
+ * Why a locale that is not there may be missing: a message that names what is damaged, of that
+ * locale or of the store as a whole; or NULL. With id NULL the first of all. Set before serving
+ * begins, constant then. Any thread.
  */
 const char *world_damage(const struct world *world, const char *id);
 
