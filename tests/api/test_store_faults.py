@@ -44,7 +44,7 @@ def not_ready(daemon, *words):
 def two_locales(data, end="stop"):
     """`land` of 3×3 tiles and `fine` of one, stored; {id: model}."""
     random = rng("faults")
-    made = {"land": hills(random, 600, 520), "fine": hills(random, 20, 20)}
+    made = {"fine": hills(random, 20, 20), "land": hills(random, 600, 520)}
     daemon = stored(data)
     for name, ground in made.items():
         daemon.ok("PUT", f"/v1/locales/{name}", {}, status=201)
@@ -109,6 +109,12 @@ def damaged_land(data, made, *words):
         daemon.ok("POST", target, body, media=media)
         fine.apply(edit)
         fine.compare(read_ground(daemon, fine, "fine"), "the other locale, edited")
+        daemon.ok("PUT", "/v1/locales/young", {}, status=201)
+    with stored(data, wait=False) as daemon:
+        settle(daemon)
+        not_ready(daemon, "land", *words)
+        fine.compare(read_ground(daemon, fine, "fine"), "the other locale after a restart")
+        equal(daemon.ok("GET", "/v1/locales/young")["revision"], 1, "a locale made beside it")
 
 
 def tile_flipped(tx, ty):
