@@ -393,13 +393,19 @@ class Stream:
 
 
 def replay(port, target, last_id, until, what="replayed events", headers=None):
-    """The events after last_id up to the id `until`, as a list."""
-    stream = Stream(port, target, last_id, headers)
-    check(stream.status == 200, f"{target}: {stream.status} {getattr(stream, 'body', b'')[:300]!r}")
-    try:
-        return stream.until(until, what) if until > last_id else []
-    finally:
-        stream.close()
+    """The events after last_id up to the id `until`; comes again when the stream has ended."""
+    found = []
+    while last_id < until:
+        stream = Stream(port, target, last_id, headers)
+        try:
+            events = stream.wait(lambda got: stream.is_over or got and int(got[-1][0]) >= until,
+                                 f"{what} up to {until}")
+        finally:
+            stream.close()
+        check(events, f"{what}: {target} ended after {last_id} without an event")
+        found += events
+        last_id = int(events[-1][0])
+    return found
 
 
 # ---- daemons on a directory -------------------------------------------------------------------------
