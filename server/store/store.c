@@ -35,6 +35,20 @@ uint64_t store_now_us(void)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+void store_clean(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+
+    if (strncmp(text, "*** ", 4) == 0 && strchr(text, '\n')) /* integrity_check's heading */
+        text = strchr(text, '\n') + 1;
+    for (; *text != '\0' && n + 1 < size; text++) {
+        if (*text == '\n' && text[1] == '\0')
+            break;
+        out[n++] = *text == '\n' ? ';' : *text < ' ' || *text > '~' ? '?' : *text;
+    }
+    out[n] = '\0';
+}
+
 /* ---- errors --------------------------------------------------------------------------------- */
 
 enum err_code store_code(const struct store *store, int rc, bool is_writing)

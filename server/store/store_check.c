@@ -112,9 +112,11 @@ static bool drop_model(void *context, const struct store_model *model, struct er
 static void say(void *context, const char *message)
 {
     struct check *check = context;
+    char line[256];
 
+    store_clean(message, line, sizeof line);
     check->found++;
-    check->say(check->context, message);
+    check->say(check->context, line);
 }
 
 static void say_damage(void *context, const char *locale, const char *message)

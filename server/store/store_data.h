@@ -144,6 +144,9 @@ sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *
 enum err_code store_run(struct store *store, sqlite3_stmt *statement, const char *what,
                         struct err *err);
 
+/* What may hold bytes of a damaged file, as one line of printable ASCII. out[size] */
+void store_clean(const char *text, char *out, size_t size);
+
 /* Waits and clocks. */
 uint64_t store_now_us(void);
 

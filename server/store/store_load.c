@@ -44,13 +44,15 @@ static void tell(void *context, const char *locale, const char *message)
 {
     struct load *load = context;
     struct mirror_locale *of = mirror_locale(&load->store->mirror, locale);
+    char line[256];
 
+    store_clean(message, line, sizeof line);
     if (of)
         of->is_damaged = true;
     load->damages++;
     if (!locale[0] && !load->lost.code)
-        err_set(&load->lost, ERR_READ_ONLY, "damaged: %s", message);
-    load->sink->damage(load->sink->context, locale, message);
+        err_set(&load->lost, ERR_READ_ONLY, "damaged: %s", line);
+    load->sink->damage(load->sink->context, locale, line);
 }
 
 /* A row that can be trusted names a locale that is not there. */
@@ -72,7 +74,7 @@ static void tell_missing(struct load *load, const char *locale, const char *what
 
 static enum err_code check_table(struct load *load, const char *table)
 {
-    char sql[64], message[256];
+    char sql[64], message[256], finding[192];
     sqlite3_stmt *row = NULL;
     int rc;
 
@@ -85,7 +87,8 @@ static enum err_code check_table(struct load *load, const char *table)
         said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
         if (!said || strcmp(said, "ok") == 0)
             continue;
-        snprintf(message, sizeof message, "table %s: %.200s", table, said);
+        store_clean(said, finding, sizeof finding);
+        snprintf(message, sizeof message, "table %s: %s", table, finding);
         tell(load, "", message);
     }
     sqlite3_finalize(row);
