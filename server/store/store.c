@@ -51,9 +51,8 @@ void store_clean(const char *text, char *out, size_t size)
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-enum err_code store_code(const struct store *store, int rc, bool is_writing)
+enum err_code store_code(int rc, bool is_writing)
 {
-    (void)store;
     switch (rc & 0xff) {
     case SQLITE_NOMEM:
         return ERR_NO_MEMORY;
@@ -78,10 +77,14 @@ enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool 
     bool is_full = (rc & 0xff) == SQLITE_IOERR && db && sqlite3_system_errno(db) == ENOSPC;
     const char *reason = sqlite3_errstr(rc);
 
+    size_t length = strlen(store->path), most = sizeof store->stats.reason / 2;
+    const char *end = length > most ? store->path + length - most : store->path;
+
     if (db && sqlite3_extended_errcode(db) == rc)
         reason = sqlite3_errmsg(db);
-    return err_set(err, is_full ? ERR_DISK_FULL : store_code(store, rc, is_writing),
-                   "%.120s: %s: %.100s (SQLite %d)", store->path, what, reason, rc);
+    return err_set(err, is_full ? ERR_DISK_FULL : store_code(rc, is_writing),
+                   "%s%s: %s: %.100s (SQLite %d)", end == store->path ? "" : "...", end, what,
+                   reason, rc);
 }
 
 bool store_has_failed(struct store *store)

@@ -70,6 +70,7 @@ struct mirror {
     struct mirror_locale *locales;
     struct mirror_layer *layers;
     struct mirror_pending *pending; /* rising sequence */
+    size_t sorted_count;            /* of locales */
     size_t locale_count, locale_room, layer_count, layer_room, pending_count, pending_room;
     uint64_t models;
     uint64_t behind_tiles, pending_bytes;
@@ -124,7 +125,7 @@ struct store {
 /* ---- store.c --------------------------------------------------------------------------------- */
 
 /* The code that an SQLite result means when reading (damage) or writing; never ERR_OK. */
-enum err_code store_code(const struct store *store, int rc, bool is_writing);
+enum err_code store_code(int rc, bool is_writing);
 
 /* err from an SQLite result: "FILE: what: SQLite's reason". */
 enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool is_writing,

@@ -327,7 +327,7 @@ enum err_code files_save_mesh(struct store *store, const struct mesh *mesh,
         rc = save_polygons(store, polygons, polygons_name);
     if (rc == SQLITE_OK)
         return ERR_OK;
-    return err_set(err, store_code(store, rc, true), "%.160s/meshes: cannot write a mesh: %s",
+    return err_set(err, store_code(rc, true), "%.160s/meshes: cannot write a mesh: %s",
                    store->directory, sqlite3_errstr(rc));
 }
 

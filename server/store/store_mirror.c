@@ -72,8 +72,22 @@ void mirror_free(struct mirror *mirror)
     memset(mirror, 0, sizeof *mirror);
 }
 
+/* Those that were read come in the order of their ids, unless one is damaged; others follow. */
 struct mirror_locale *mirror_locale(struct mirror *mirror, const char *id)
 {
+    size_t low = 0, high = mirror->sorted_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(mirror->locales[middle].row.id, id);
+
+        if (order == 0)
+            return &mirror->locales[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     for (size_t i = 0; i < mirror->locale_count; i++)
         if (strcmp(mirror->locales[i].row.id, id) == 0)
             return &mirror->locales[i];
@@ -346,6 +360,7 @@ static bool read_pending(struct reading *r, sqlite3_stmt *row)
 static bool read_store(struct reading *r, sqlite3_stmt *row)
 {
     r->has_store = true;
+    r->store->mirror.sorted_count = r->store->mirror.locale_count;
     r->store->mirror.models = (uint64_t)sqlite3_column_int64(row, 1);
     if (sqlite3_column_int(row, 2) != 1)
         return tell(r, "", "the row of the table store is damaged (checksum)");
