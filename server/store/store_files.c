@@ -364,7 +364,7 @@ static struct mapping *map(const char *path, struct err *err)
 
     if (mapping && fd >= 0 && fstat(fd, &stat_of) == 0) {
         mapping->length = (size_t)stat_of.st_size;
-        errno = EINVAL; /* an empty file cannot be mapped */
+        errno = ENODATA; /* an empty file cannot be mapped */
         mapping->bytes = mapping->length ? mmap(NULL, mapping->length, PROT_READ, MAP_SHARED, fd, 0)
                                          : MAP_FAILED;
     }

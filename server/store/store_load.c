@@ -94,8 +94,13 @@ static enum err_code check_table(struct load *load, const char *table)
     sqlite3_finalize(row);
     if (rc == SQLITE_DONE)
         return ERR_OK;
-    return store_sqlite_error(load->store, load->store->db, rc, false,
-                              "its integrity cannot be checked", load->err);
+    store_sqlite_error(load->store, load->store->db, rc, false, "a table cannot be checked",
+                       load->err);
+    if (load->err->code == ERR_NO_MEMORY)
+        return ERR_NO_MEMORY;
+    tell(load, "", load->err->msg); /* what can be read is told all the same */
+    *load->err = (struct err){0};
+    return ERR_OK;
 }
 
 /* ---- the log -------------------------------------------------------------------------------- */
