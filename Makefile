@@ -193,8 +193,8 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---- run ------------------------------------------------------------------------------------
-# The demo world is made once, and again when its generator changes. LISTEN, PORT and ARGS reach
-# the script by the environment.
+# The demo world is made once, and again when its generator changes. LISTEN, PORT, DATA and ARGS
+# reach the script by the environment.
 DEMO := build/demo
 WORLD ?= $(DEMO)
 ifeq ($(wildcard $(DEMO)),)
@@ -264,8 +264,9 @@ test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
 tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh
 
-bench: $(BENCHES) ## speed as ratios, measured in one run
+bench: $(BENCHES) $(B)/kotad ## speed as ratios, measured in one run
 	$(Q)set -e; for bench in $(BENCHES); do $$bench; done
+	$(Q)KOTA_BIN_DIR=$(B) python3 tests/bench/bench_readers.py
 
 format: ## clang-format over every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')

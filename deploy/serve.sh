@@ -6,6 +6,7 @@
 # WORLD    a world directory, or one elevation file (PNG, HGT, ASC, f32; `FILE?spacing=10,10`)
 # LISTEN   HOST:PORT; by default 127.0.0.1:$PORT, and PORT is 7420. When the default port is taken a
 #          free one is used instead; a port that was asked for is never changed.
+# DATA     a directory in which changes are kept; without it they end with the daemon
 # ARGS     more flags for kotad
 #
 # Signals are handed to the daemon, which drains; the exit status is the daemon's.
@@ -72,6 +73,8 @@ elif [ -f "${world%%\?*}" ]; then
 else
     fail "WORLD=$world is neither a directory nor a file"
 fi
+
+[ -z "${DATA:-}" ] || set -- --data "$DATA" "$@"
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/kota-run.XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT

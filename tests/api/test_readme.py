@@ -7,6 +7,7 @@ demo world's, or the one that the block itself starts with `kotad`. `python3 tes
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from tap import Skip, equal, run, test
 README = os.path.join(ROOT, "README.md")
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 URL = "http://127.0.0.1:7420"
+PLACES = ("/var/lib/kota", "/var/backups/kota")  # in the README; folders of the test's own here
 
 
 def url(daemon):
@@ -44,37 +46,51 @@ def demo_world():
     return folder
 
 
-def daemon_of(block):
-    """What the block's own kotad line starts, else None."""
+def daemon_of(block, places):
+    """What the block's own kotad line starts, else None; its data is put elsewhere (places)."""
     for command, _ in commands(block):
         words = shlex.split(command)
-        if words[0] == "build/release/kotad":
-            return Daemon(data_path("rasters", "srtm3_" + words[1].split(".")[0], words[1]))
+        if words[0] != "build/release/kotad" or "--check" in words:
+            continue
+        if words[1] == "--data":
+            folder = tempfile.mkdtemp(prefix="kota-readme-")
+            places.update((place, folder + place) for place in PLACES)
+            os.makedirs(places[PLACES[1]])
+            return Daemon("--data", places[words[2]], "--world", demo_world())
+        return Daemon(data_path("rasters", "srtm3_" + words[1].split(".")[0], words[1]))
     return None
 
 
-def output_of(daemon, command):
+def output_of(daemon, command, places):
     """One line for each line that the command prints; the daemon's own start prints nothing here."""
-    if command.startswith("build/release/kotad"):
+    if command.startswith("build/release/kotad") and "--check" not in command:
         return ""
+    for place, folder in places.items():
+        command = command.replace(place, folder)
     command = command.replace(URL, url(daemon)).replace("curl ", "curl -sS ")
     command = command.replace("build/release/", BIN_DIR + "/")
     environment = clean_environment({"KOTA_URL": url(daemon), "KOTA_BIN_DIR": BIN_DIR})
     done = subprocess.run(["sh", "-c", command], env=environment, cwd=ROOT, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=600, check=False)
-    return done.stdout.decode().rstrip("\n").replace(url(daemon), URL)
+    output = done.stdout.decode().rstrip("\n").replace(url(daemon), URL)
+    for place, folder in places.items():
+        output = output.replace(folder, place)
+    return output
 
 
 def true_block(demo, block):
     """The block with the outputs that its commands give now."""
-    own = daemon_of(block)
+    places = {}
+    own = daemon_of(block, places)
     lines = []
     for command, _ in commands(block):
         lines.append("$ " + command)
-        output = output_of(own or demo, command)
+        output = output_of(own or demo, command, places)
         lines += [output] if output else []
     if own:
         own.stop()
+    for folder in places.values():
+        shutil.rmtree(folder, ignore_errors=True)
     return "\n".join(lines) + "\n"
 
 
