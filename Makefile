@@ -266,7 +266,7 @@ tidy: ## the shape of the source: arrows between rooms, lengths, format
 
 bench: $(BENCHES) $(B)/kotad ## speed as ratios, measured in one run
 	$(Q)set -e; for bench in $(BENCHES); do $$bench; done
-	$(Q)KOTA_BIN_DIR=$(B) python3 tests/bench/bench_readers.py
+	$(Q)KOTA_BIN_DIR=$(B) python3 tests/bench/bench_daemon.py
 
 format: ## clang-format over every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
