@@ -174,6 +174,13 @@ enum err_code store_drop_model(struct store *store, const char *id, struct err *
 enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
                             struct store_edit *out, struct err *err);
 
+/*
+ * The revision at which a locale of that id was deleted, changes of the open transaction included;
+ * 0: it never was, or it is there.
+ */
+enum err_code store_find_deleted(struct store *store, const char *locale, uint64_t *revision,
+                                 struct err *err);
+
 /* ---- behind the log ----------------------------------------------------------------------------
  */
 

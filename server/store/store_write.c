@@ -437,6 +437,26 @@ enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
     return ERR_OK;
 }
 
+enum err_code store_find_deleted(struct store *store, const char *locale, uint64_t *revision,
+                                 struct err *err)
+{
+    sqlite3_stmt *row =
+        store_statement(store, "SELECT revision FROM locale WHERE id = ?1 AND is_deleted", err);
+    int rc;
+
+    *revision = 0;
+    if (!row)
+        return err->code;
+    sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
+    rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW)
+        *revision = (uint64_t)sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_sqlite_error(store, store->db, rc, false, "a locale cannot be read", err);
+    return ERR_OK;
+}
+
 /* ---- models --------------------------------------------------------------------------------- */
 
 enum err_code store_put_model(struct store *store, const struct store_model *model, struct err *err)

@@ -9,8 +9,9 @@
  *
  * A change with a known op_id makes nothing: it has been made, its first answer is given again.
  *
- * Revisions go on across deletion: a tombstone keeps the number at which a locale was deleted, so
- * that whoever follows a locale never sees one revision stand for two states.
+ * Revisions go on across deletion, so that whoever follows a locale never sees one revision stand
+ * for two states. The store keeps the number of each deleted locale; without a store a bounded list
+ * of tombstones does, and when one of them is dropped, every new locale begins above its number.
  *
  * Invariant: a draft's sequence is the published one plus the steps made in it.
  */
@@ -34,7 +35,7 @@ uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale
     for (size_t i = tombstones->count; i-- > 0;)
         if (strcmp(tombstones->at[i].locale_id, locale_id) == 0)
             return tombstones->at[i].revision;
-    return 0;
+    return tombstones->dropped;
 }
 
 void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision)
@@ -47,14 +48,20 @@ void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64
             tombstones->count--;
             break;
         }
-    if (tombstones->count == TOMBSTONES_MAX)
+    if (tombstones->count == TOMBSTONES_MAX) {
+        if (at[0].revision > tombstones->dropped)
+            tombstones->dropped = at[0].revision;
         memmove(at, at + 1, --tombstones->count * sizeof *at);
+    }
     if (tombstones->count == tombstones->capacity) {
         size_t capacity = tombstones->capacity ? 2 * tombstones->capacity : 16;
 
         at = realloc(at, capacity * sizeof *at);
-        if (!at)
+        if (!at) {
+            if (revision > tombstones->dropped)
+                tombstones->dropped = revision;
             return;
+        }
         tombstones->at = at;
         tombstones->capacity = capacity;
     }
@@ -86,7 +93,7 @@ void draft_fork(const struct draft *draft, struct draft *out)
 {
     *out = *draft;
     out->is_own = false;
-    out->buried = (struct tombstones){NULL, 0, 0};
+    out->buried = (struct tombstones){.dropped = draft->buried.dropped};
     for (size_t i = 0; i < draft->buried.count; i++)
         tombstones_add(&out->buried, draft->buried.at[i].locale_id, draft->buried.at[i].revision);
 }
@@ -103,11 +110,17 @@ void draft_join(struct draft *draft, struct draft *fork)
 }
 
 /* The number after which a locale that is not there goes on counting. */
-static uint64_t revision_before(const struct draft *draft, const char *locale_id)
+static enum err_code revision_before(const struct draft *draft, const char *locale_id,
+                                     uint64_t *revision, struct err *err)
 {
-    uint64_t revision = tombstones_find(&draft->buried, locale_id);
+    struct world *world = draft->world;
 
-    return revision ? revision : tombstones_find(&draft->world->tombstones, locale_id);
+    *revision = tombstones_find(&draft->buried, locale_id);
+    if (*revision == 0 && world->store)
+        return store_find_deleted(world->store, locale_id, revision, err);
+    if (*revision == 0)
+        *revision = tombstones_find(&world->tombstones, locale_id);
+    return ERR_OK;
 }
 
 static enum err_code check_room(const struct draft *draft, const struct world_snapshot *next,
@@ -261,14 +274,17 @@ static enum err_code make_locale(struct draft *draft, struct step *step, struct 
 {
     const struct world_change *change = step->change;
     const struct locale *now = step->before;
+    uint64_t last = 0;
 
     step->is_new = now == NULL;
+    if (!now && revision_before(draft, change->locale_id, &last, err))
+        return err->code;
     step->after = now ? locale_next(now, &change->manifest, NULL, NULL, change->prepared, err)
                       : locale_create(change->locale_id, &change->manifest, err);
     if (!step->after)
         return err->code;
     if (!now)
-        step->after->revision = revision_before(draft, change->locale_id) + 1;
+        step->after->revision = last + 1;
     else if (changes_ground(&now->manifest, &change->manifest))
         box_of(step->after, &step->event);
     return ERR_OK;

@@ -250,10 +250,8 @@ static bool on_locale(void *context, const struct store_locale *row, struct err 
 
     if (!close_locale(load, err) || !note_stored(load->world, row->id, err))
         return false;
-    if (row->is_deleted) {
-        tombstones_add(&load->world->tombstones, row->id, row->revision);
+    if (row->is_deleted)
         return true;
-    }
     load->row = *row;
     load->is_open = true;
     return true;

@@ -40,6 +40,7 @@ struct tombstone {
 struct tombstones {
     struct tombstone *at;
     size_t count, capacity;
+    uint64_t dropped; /* the greatest revision of those that are kept no more */
 };
 
 struct damage {
@@ -73,9 +74,9 @@ struct world {
     struct world_snapshot *retired; /* oldest first */
     struct world_snapshot **retired_last;
     size_t retired_count;
-    uint64_t sequence; /* of the last published change */
-    struct tombstones tombstones;
-    struct ops *ops; /* without a store */
+    uint64_t sequence;            /* of the last published change */
+    struct tombstones tombstones; /* without a store */
+    struct ops *ops;              /* as this */
     bool is_store_broken;
 
     /* set by the load, constant then */
@@ -154,9 +155,9 @@ void step_finish(struct step *step);
 /* What the change's callbacks are told of it. */
 struct world_outcome step_outcome(const struct step *step, const struct err *err);
 
-/* A locale's tombstone; 0: none. */
+/* A locale's tombstone; when it is none of those kept, the greatest that was dropped, or 0. */
 uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id);
-/* Adds or renews one; the oldest goes when there are too many. Without memory it is left out. */
+/* Adds or renews one; the oldest is dropped when there are too many, the new one without memory. */
 void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision);
 
 /* ---- persist.c --------------------------------------------------------------------------------

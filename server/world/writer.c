@@ -151,7 +151,7 @@ static void batch_publish(struct batch *batch)
     feed_end(world->feed);
     world_wake(world);
     world->sequence = draft->sequence;
-    for (size_t i = 0; i < draft->buried.count; i++)
+    for (size_t i = 0; !world->store && i < draft->buried.count; i++)
         tombstones_add(&world->tombstones, draft->buried.at[i].locale_id,
                        draft->buried.at[i].revision);
 }

@@ -387,6 +387,35 @@ static void readers_see_each_revision_whole(void **state)
     world_destroy(world);
 }
 
+/* ---- deletions ----------------------------------------------------------------------------------
+ */
+
+static void no_revision_comes_twice_however_many_locales_were_deleted(void **state)
+{
+    struct world *world = make_world(1);
+    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "");
+    struct err err;
+
+    (void)state;
+    assert_int_equal(apply(world, gone, &err), ERR_OK); /* a, at revision 3 */
+    for (int i = 0; i < 10000; i++) {
+        struct world_change put = change_of(WORLD_PUT_LOCALE, ""), drop = gone;
+
+        snprintf(put.locale_id, sizeof put.locale_id, "b%d", i);
+        strcpy(drop.locale_id, put.locale_id);
+        assert_int_equal(apply(world, put, &err), ERR_OK);
+        assert_int_equal(apply(world, drop, &err), ERR_OK);
+    }
+    assert_int_equal(apply(world, change_of(WORLD_PUT_LOCALE, ""), &err), ERR_OK);
+    assert_int_equal(
+        world_apply(
+            world,
+            &(struct world_change){.kind = WORLD_DELETE_LOCALE, .locale_id = "a", .if_revision = 4},
+            &err),
+        ERR_OK);
+    world_destroy(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_repeat_digs_once_and_is_answered_as_at_first),
         cmocka_unit_test(the_feed_tells_what_has_changed),
         cmocka_unit_test(changes_together_are_made_together_or_not_at_all),
+        cmocka_unit_test(no_revision_comes_twice_however_many_locales_were_deleted),
         cmocka_unit_test(readers_see_each_revision_whole),
     };
 

@@ -27,13 +27,15 @@ struct ground {
 
 static void start(struct ground *g)
 {
+    struct world_limits limits = world_limits_default;
     struct store_options options = {.directory = g->directory};
     struct err err = {.code = ERR_OK};
 
     g->store = store_open(&options, &err);
     if (!g->store)
         fail_msg("%s", err.msg);
-    g->world = world_create(1, &world_limits_default, g->store, &err);
+    limits.queue_max = 30000;
+    g->world = world_create(1, &limits, g->store, &err);
     assert_non_null(g->world);
     if (world_load(g->world, &err))
         fail_msg("%s", err.msg);
@@ -296,11 +298,76 @@ static void a_damaged_tile_is_named_and_its_locale_left_out(void **state)
     free(samples);
 }
 
+/* ---- more deleted locales than anything in memory remembers ------------------------------------
+ */
+
+static struct world_change change_of_locale(enum world_change_kind kind, int number)
+{
+    struct world_change change = change_of(kind, "", "");
+
+    snprintf(change.locale_id, sizeof change.locale_id, "gone-%d", number);
+    return change;
+}
+
+static uint64_t revision_of(struct ground *g, const char *id)
+{
+    const struct world_snapshot *snapshot = world_pin(g->world, 0);
+    const struct locale *locale = snapshot_locale(snapshot, id);
+    uint64_t revision = locale ? locale->revision : 0;
+
+    world_unpin(g->world, 0, snapshot);
+    world_reader_quiet(g->world, 0);
+    return revision;
+}
+
+/* The writer makes no more snapshots than its reader lets go of. */
+static void wait_for_all(struct ground *g)
+{
+    struct world_stats stats;
+
+    do {
+        world_reader_quiet(g->world, 0);
+        usleep(1000);
+        world_stats(g->world, &stats);
+    } while (stats.queued > 0);
+}
+
+static void twelve_thousand_deleted_locales_go_on_counting(void **state)
+{
+    enum { GONE = 12000 };
+    struct ground *g = *state;
+    struct err err = {.code = ERR_OK};
+
+    for (int i = 0; i < 2 * GONE; i++) {
+        struct world_change change =
+            change_of_locale(i % 2 ? WORLD_DELETE_LOCALE : WORLD_PUT_LOCALE, i / 2);
+
+        if (world_submit(g->world, &change, &err))
+            fail_msg("%s", err.msg);
+    }
+    wait_for_all(g);
+    apply(g, change_of_locale(WORLD_PUT_LOCALE, 0));
+    assert_int_equal(revision_of(g, "gone-0"), 3);
+    apply(g, change_of_locale(WORLD_PUT_LOCALE, GONE - 1));
+    assert_int_equal(revision_of(g, "gone-11999"), 3);
+    apply(g, change_of(WORLD_PUT_LOCALE, "fresh", ""));
+    assert_int_equal(revision_of(g, "fresh"), 1);
+    restart(g);
+    apply(g, change_of_locale(WORLD_PUT_LOCALE, 1));
+    assert_int_equal(revision_of(g, "gone-1"), 3);
+    assert_int_equal(revision_of(g, "gone-0"), 3);
+    apply(g, change_of_locale(WORLD_DELETE_LOCALE, 0));
+    apply(g, change_of_locale(WORLD_PUT_LOCALE, 0));
+    assert_int_equal(revision_of(g, "gone-0"), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(edits_survive_many_restarts, setup, teardown),
         cmocka_unit_test_setup_teardown(locales_and_layers_come_back_as_they_were, setup, teardown),
+        cmocka_unit_test_setup_teardown(twelve_thousand_deleted_locales_go_on_counting, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_damaged_tile_is_named_and_its_locale_left_out, setup,
                                         teardown),
     };
