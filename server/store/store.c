@@ -7,6 +7,9 @@
  * failed once may succeed when it is tried again, with the data lost: "fsyncgate", 2018), so the
  * first error makes the store read-only until the file is opened, and read, again.
  *
+ * A file that was removed or replaced takes every write and keeps none: its name is looked at
+ * before BEGIN and after COMMIT.
+ *
  * Want of memory before COMMIT is no such error: nothing was written, rollback is enough. Nor is
  * a busy database before anything was written.
  *
@@ -114,6 +117,32 @@ enum err_code store_write_error(struct store *store, int rc, const char *what, s
     store->has_failed = true;
     if (store_sqlite_error(store, store->db, rc, true, what, err) != ERR_NO_MEMORY)
         store_poison(store, err);
+    return err->code;
+}
+
+/* Notes which file the path names, or checks that it still is that one. */
+static bool is_same_file(const char *path, struct file_place *known)
+{
+    struct stat now;
+
+    if (stat(path, &now) != 0)
+        return known->inode == 0;
+    if (known->inode == 0)
+        *known = (struct file_place){now.st_dev, now.st_ino};
+    return now.st_dev == known->device && now.st_ino == known->inode;
+}
+
+enum err_code store_check_names(struct store *store, struct err *err)
+{
+    char wal[sizeof store->path + 8];
+    bool is_there = is_same_file(store->path, &store->database);
+
+    snprintf(wal, sizeof wal, "%s-wal", store->path);
+    if (is_there && is_same_file(wal, &store->wal))
+        return ERR_OK;
+    err_set(err, ERR_READ_ONLY, "%.100s was removed or replaced while in use",
+            is_there ? wal : store->path);
+    store_poison(store, err);
     return err->code;
 }
 
@@ -305,7 +334,8 @@ enum err_code store_begin(struct store *store, struct err *err)
     store->has_failed = false;
     if (store->is_read_only)
         return err_set(err, ERR_READ_ONLY, "%.200s is open for reading only", store->path);
-    if (remembered(store, err) || checkpointer_make_room(store, err))
+    if (remembered(store, err) || store_check_names(store, err) ||
+        checkpointer_make_room(store, err))
         return err->code;
     if (!store->is_mirrored && read_mirror(store, err))
         return err->code;
@@ -360,6 +390,8 @@ enum err_code store_commit(struct store *store, struct err *err)
     }
     sqlite3_reset(commit);
     store->is_in_transaction = false;
+    if (store_check_names(store, err)) /* what was committed is in a file that nobody finds */
+        return err->code;
     count_commit(store, store_now_us() - start);
     checkpointer_tell(store);
     return ERR_OK;

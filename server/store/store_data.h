@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 enum {
     STORE_PAGE_BYTES = 16384,
@@ -95,6 +96,12 @@ struct checkpointer {
     pthread_mutex_t turn;           /* held by who checkpoints */
 };
 
+/* Which file a path named: 0, 0 when none yet. */
+struct file_place {
+    dev_t device;
+    ino_t inode;
+};
+
 struct store {
     char directory[STORE_PATH_MAX], path[STORE_PATH_MAX + 16];
     char vfs_name[64]; /* "": the default */
@@ -106,6 +113,8 @@ struct store {
     int lock; /* descriptor, -1 */
 
     sqlite3 *db; /* the writer's */
+    struct file_place database,
+        wal; /* that it has open; the WAL's from the first commit at latest */
     struct statement statements[STORE_STATEMENTS_MAX];
     size_t statement_count;
     struct mirror mirror;
@@ -137,6 +146,12 @@ enum err_code store_write_error(struct store *store, int rc, const char *what, s
 /* Read-only from here on, for the reason in err. */
 void store_poison(struct store *store, const struct err *err);
 bool store_has_failed(struct store *store);
+
+/*
+ * Are kota.db and its WAL still under their names? What is written to a file that was removed or
+ * replaced is gone with the process, and no write to it fails. ERR_READ_ONLY, and the store is so.
+ */
+enum err_code store_check_names(struct store *store, struct err *err);
 
 /* A prepared statement of the writer's connection, reset; NULL with err. sql is a literal. */
 sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *err);

@@ -241,13 +241,13 @@ static int pragma_integer(sqlite3 *db, const char *sql, int64_t *out)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-/* All declarations: their checksum. */
+/* All declarations: their checksum. What somebody's ANALYZE left is no harm. */
 static int declarations(sqlite3 *db, int64_t *crc)
 {
     return pragma_integer(db,
                           "SELECT row_crc(group_concat(line)) FROM (SELECT type || name || "
                           "tbl_name || coalesce(sql, '') AS line FROM sqlite_schema "
-                          "ORDER BY type, name)",
+                          "WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name)",
                           crc);
 }
 
@@ -351,5 +351,7 @@ enum err_code store_open_database(struct store *store, struct err *err)
         return store_sqlite_error(store, store->db, rc, false, "cannot be opened", err);
     if (migrate(store, err) || check_declarations(store, err))
         return err->code;
-    return store->is_read_only ? ERR_OK : set_wal(store, err);
+    if (store->is_read_only)
+        return ERR_OK;
+    return set_wal(store, err) ? err->code : store_check_names(store, err);
 }
