@@ -293,9 +293,24 @@ static enum err_code check_now(struct call *call, const struct world_change *cha
     return precondition_check(call, change, err);
 }
 
+/* Of two keys or conditions no one knows which was meant. */
+static enum err_code check_headers(const struct call *call, struct err *err)
+{
+    static const char *const names[][2] = {{"if-match", "If-Match"},
+                                           {"if-none-match", "If-None-Match"},
+                                           {"idempotency-key", "Idempotency-Key"}};
+
+    for (size_t i = 0; call->request && i < sizeof names / sizeof *names; i++)
+        if (http_request_header_is_repeated(call->request, names[i][0])) {
+            err_set(err, ERR_BAD_INPUT, "%s is given more than once", names[i][1]);
+            return err_at(err, "%s", names[i][1]);
+        }
+    return ERR_OK;
+}
+
 enum err_code write_open(struct call *call, struct world_change *change, struct err *err)
 {
-    if (locale_id(call, change, err) || call_find_locale(call, err))
+    if (locale_id(call, change, err) || call_find_locale(call, err) || check_headers(call, err))
         return err->code;
     if (precondition_decode(call, change, err) || decode_key(call, change, err))
         return err->code;

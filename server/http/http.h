@@ -167,6 +167,8 @@ const struct http_route *http_request_route(const struct http_request *request);
 struct span http_request_param(const struct http_request *request, size_t n);
 /* Headers by lower-case name; combined with ", " never: the first one. */
 struct span http_request_header(const struct http_request *request, const char *name);
+/* Is it there more than once? */
+bool http_request_header_is_repeated(const struct http_request *request, const char *name);
 bool http_request_has_header_prefix(const struct http_request *request, const char *prefix);
 /* Query items, percent-decoded ('+' is a space), in order. */
 size_t http_request_query_count(const struct http_request *request);

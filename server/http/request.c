@@ -202,17 +202,33 @@ struct span http_request_param(const struct http_request *request, size_t n)
     return request->match.params[n];
 }
 
-struct span http_request_header(const struct http_request *request, const char *name)
+/* The first field of that name from the i-th on; NULL: none. */
+static const struct http_field *field_of(const struct http_request *request, size_t i,
+                                         const char *name)
 {
     size_t length = strlen(name);
 
-    for (size_t i = 0; i < request->field_count; i++) {
+    for (; i < request->field_count; i++) {
         const struct http_field *field = &request->fields[i];
 
         if (field->name.length == length && memcmp(field->name.at, name, length) == 0)
-            return field->value;
+            return field;
     }
-    return (struct span){NULL, 0};
+    return NULL;
+}
+
+struct span http_request_header(const struct http_request *request, const char *name)
+{
+    const struct http_field *field = field_of(request, 0, name);
+
+    return field ? field->value : (struct span){NULL, 0};
+}
+
+bool http_request_header_is_repeated(const struct http_request *request, const char *name)
+{
+    const struct http_field *field = field_of(request, 0, name);
+
+    return field && field_of(request, (size_t)(field - request->fields) + 1, name);
 }
 
 bool http_request_has_header_prefix(const struct http_request *request, const char *prefix)
