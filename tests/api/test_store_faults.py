@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 
 from daemon import SLOW, problem
@@ -404,6 +405,71 @@ def _():
             daemon.kill()
         shutil.rmtree(data)
     print(f"# {counts}")
+
+
+# ---- a reader that stays ------------------------------------------------------------------------------
+
+READER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN")
+database.execute("SELECT count(*) FROM edit").fetchone()
+print("reads", flush=True)
+sys.stdin.read()
+database.execute("COMMIT")
+database.close()
+"""
+
+
+def store_metric(daemon, name):
+    text = daemon.get("/metrics").body.decode()
+    return float(re.search(rf"^kota_store_{name} (\S+)$", text, re.M).group(1))
+
+
+@test("a read transaction of another process: the WAL grows to --max-wal, then 503 until it ends")
+def _():
+    most = 4 << 20
+    random = rng("wal")
+    ground = hills(random, 300, 270)
+    data = fresh()
+    daemon = stored(data, "--max-wal", str(most))
+    daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+    put_ground(daemon, ground)
+    with Client(daemon.port) as client, subprocess.Popen(
+            [sys.executable, "-c", READER, os.path.join(data, "kota.db")], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+        try:
+            equal(reader.stdout.readline(), "reads\n", "the other process")
+            blocked, small = store_metric(daemon, "checkpoints_blocked_total"), None
+            for _ in range(5000):
+                edit = random_edit(random, ground, 60, ())
+                answer = client.edit(edit, binary=True)
+                if answer.status != 200:
+                    break
+                ground.apply(edit)
+                small = small or store_metric(daemon, "wal_bytes")
+            problem(answer, 503)
+            check(int(answer.headers.get("retry-after", 0)) >= 1, f"Retry-After: {answer.headers}")
+            check(re.search("-wal has .* bytes", answer.json["detail"]), answer.json["detail"])
+            size = store_metric(daemon, "wal_bytes")
+            check(small < most <= size < most + (2 << 20), f"the WAL grew from {small} to {size}")
+            equal(store_metric(daemon, "wal_bytes_max"), most, "kota_store_wal_bytes_max")
+            check(store_metric(daemon, "checkpoints_blocked_total") > blocked, "checkpoints blocked")
+            equal(store_metric(daemon, "read_only"), 0, "it is no damage: kota_store_read_only")
+            ground.compare(read_ground(client, ground), "reads go on")
+        finally:
+            reader.communicate()
+        equal(reader.returncode, 0, "the other process")
+        for _ in range(20):
+            edit = random_edit(random, ground, 60, ())
+            answer = client.edit(edit, binary=True)
+            equal(answer.status, 200, f"an edit after the reader has gone: {answer}")
+            ground.apply(edit)
+        check(store_metric(daemon, "checkpoints_total") > 0, "checkpoints")
+    daemon.stop()
+    with stored(data) as again:
+        ground.compare(read_ground(again, ground), "after a restart")
+    check_is_good(data)
 
 
 # ---- what is not a store -----------------------------------------------------------------------------
