@@ -8,8 +8,7 @@
  * (write_answer) and kept with it, in one transaction; a repeat gets it from there. A refused write
  * is not kept: it changed nothing and may be tried again under its key. Only the writer knows the
  * keys, so a request with one goes to it even where the locale is gone meanwhile; and an upload,
- * which takes long to decode, asks first (write_repeat) by a change that cannot happen, because no
- * locale is ever at its revision.
+ * which takes long to decode, asks it first (write_repeat, WORLD_FIND_OP).
  * Invariant: a key means one request; another one under it is 422. Errors replace whatever was
  * written of an answer.
  * Dropped: a table of keys beside the writer's (two truths), keys by time (a retry may be late).
@@ -231,6 +230,7 @@ static void path_of(const struct world_change *change, char *out, size_t size)
     case WORLD_DELETE_LOCALE:
     case WORLD_PUT_MODEL:    /* api/models.c */
     case WORLD_DELETE_MODEL: /* as this */
+    case WORLD_FIND_OP:      /* asked for a change of another kind */
         break;
     }
     snprintf(out, size, "/v1/locales/%s", change->locale_id);
@@ -335,41 +335,26 @@ static void asked_done(void *context, const struct world_outcome *outcome)
     struct asked *asked = context;
 
     pthread_mutex_lock(&asked->mutex);
+    asked->is_known = outcome->answer != NULL;
     if (outcome->code != ERR_OK)
         asked->err = *outcome->err;
-    else
+    else if (asked->is_known)
         send_kept(asked->reply, outcome, &asked->err);
-    asked->is_known = outcome->code == ERR_OK;
     asked->is_done = true;
     pthread_cond_signal(&asked->cond);
     pthread_mutex_unlock(&asked->mutex);
 }
 
-static void *no_answer(void *context, const struct world_outcome *outcome, size_t *bytes)
-{
-    (void)context;
-    (void)outcome;
-    (void)bytes;
-    return NULL;
-}
-
 enum err_code write_repeat(struct call *call, const struct world_change *change, bool *is_answered,
                            struct err *err)
 {
-    struct world_change question = {
-        .kind = WORLD_DELETE_LAYER,
-        .if_revision = UINT64_MAX, /* never: the change is refused, unless its key is known */
-        .answer = no_answer,
-        .done = asked_done,
-    };
+    struct world_change question = {.kind = WORLD_FIND_OP, .done = asked_done};
     struct asked asked = {
         .reply = call->reply, .mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
     *is_answered = false;
     if (change->op_id[0] == '\0')
         return ERR_OK;
-    memcpy(question.locale_id, change->locale_id, sizeof question.locale_id);
-    memcpy(question.layer_id, change->layer_id, sizeof question.layer_id);
     memcpy(question.op_id, change->op_id, sizeof question.op_id);
     memcpy(question.request, change->request, sizeof question.request);
     question.context = &asked;
@@ -381,15 +366,15 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
     pthread_mutex_unlock(&asked.mutex);
     pthread_cond_destroy(&asked.cond);
     pthread_mutex_destroy(&asked.mutex);
-    *is_answered = asked.is_known && asked.err.code == ERR_OK;
-    if (*is_answered) {
-        call->locale = NULL; /* Kota-Revision is the first answer's */
-        return ERR_OK;
+    if (asked.err.code != ERR_OK) {
+        *err = asked.err;
+        return err->code;
     }
-    if (asked.err.code == ERR_PRECONDITION_FAILED || asked.err.code == ERR_NOT_FOUND)
+    if (!asked.is_known)
         return check_now(call, change, err);
-    *err = asked.err;
-    return err->code;
+    *is_answered = true;
+    call->locale = NULL; /* Kota-Revision is the first answer's */
+    return ERR_OK;
 }
 
 static const char *place_of(const struct call *call, const struct world_change *change)

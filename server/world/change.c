@@ -410,6 +410,7 @@ static enum err_code make(struct draft *draft, struct step *step, struct err *er
         return make_edit(draft, step, err);
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
+    case WORLD_FIND_OP:
         break;
     }
     CHECK(false); /* a change of no kind */
@@ -435,6 +436,7 @@ static const char *source_of(const struct world_change *change)
         return change->edit.kind == EDIT_BRUSH ? "brush" : "edit";
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
+    case WORLD_FIND_OP:
         break;
     }
     return "";
@@ -494,6 +496,8 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
     err->code = ERR_OK;
     if (change->kind == WORLD_PUT_MODEL || change->kind == WORLD_DELETE_MODEL)
         return make_model(draft, step, err);
+    if (change->kind == WORLD_FIND_OP)
+        return find_repeat(draft, change, step, err);
     if (change->op_id[0] != '\0' && (find_repeat(draft, change, step, err) || step->is_repeat))
         return err->code;
     step->before = snapshot_locale(draft->snapshot, change->locale_id);
@@ -510,6 +514,11 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
         return err->code;
     keep_answer(draft, step);
     return ERR_OK;
+}
+
+bool step_makes_nothing(const struct step *step)
+{
+    return step->is_repeat || step->change->kind == WORLD_FIND_OP;
 }
 
 void step_finish(struct step *step)

@@ -32,7 +32,8 @@ enum world_change_kind {
     WORLD_DELETE_LAYER,
     WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
     WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
-    WORLD_DELETE_MODEL
+    WORLD_DELETE_MODEL,
+    WORLD_FIND_OP /* changes nothing: op_id and request alone; was it made before? */
 };
 
 /* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
@@ -43,12 +44,12 @@ struct world_outcome {
     enum err_code code;          /* ERR_OK: durable and published */
     const struct err *err;       /* when not ERR_OK */
     const struct locale *locale; /* as this change made it; NULL after WORLD_DELETE_LOCALE, on
-                                    error, and for a repeat */
+                                    error, for a repeat, and of WORLD_FIND_OP */
     uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
     struct sample_rect rect;     /* WORLD_EDIT */
     const void *answer;          /* a change with an op_id: what `answer` said, when it was first
-                                    made, if this is a repeat */
+                                    made, if this is a repeat; else NULL */
     size_t answer_bytes;
 };
 
@@ -94,9 +95,9 @@ struct world_change {
  */
 
 struct world_stats {
-    uint64_t publications; /* snapshots published since the start */
-    uint64_t changes, refused;
-    uint64_t repeats; /* of changes with a known op_id */
+    uint64_t publications;     /* snapshots published since the start */
+    uint64_t changes, refused; /* without each WORLD_FIND_OP of an op_id that is not known */
+    uint64_t repeats;          /* of changes with a known op_id */
     uint64_t edits, edit_samples;
     uint64_t locales, layers, memory_bytes;
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */

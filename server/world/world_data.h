@@ -152,6 +152,9 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
                         struct err *err);
 void step_finish(struct step *step);
 
+/* Has it left the draft as it was: a repeat, or a question? */
+bool step_makes_nothing(const struct step *step);
+
 /* What the change's callbacks are told of it. */
 struct world_outcome step_outcome(const struct step *step, const struct err *err);
 

@@ -54,10 +54,10 @@ struct batch {
 /* ---- one unit -----------------------------------------------------------------------------------
  */
 
-static bool is_repeat(const struct made *made)
+static bool makes_nothing(const struct made *made)
 {
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!made->steps[i].is_repeat)
+        if (!step_makes_nothing(&made->steps[i]))
             return false;
     return true;
 }
@@ -81,13 +81,13 @@ static enum err_code persist(struct batch *batch, const struct made *made)
     struct store *store = batch->world->store;
     struct err *err = &batch->err;
 
-    if (!store || is_repeat(made))
+    if (!store || makes_nothing(made))
         return ERR_OK;
     if (!batch->is_begun && store_begin(store, err))
         return err->code;
     batch->is_begun = true;
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!made->steps[i].is_repeat && persist_step(store, &made->steps[i], err))
+        if (!step_makes_nothing(&made->steps[i]) && persist_step(store, &made->steps[i], err))
             return err->code;
     return ERR_OK;
 }
@@ -130,7 +130,7 @@ static void batch_commit(struct batch *batch)
 static void announce(struct world *world, const struct made *made)
 {
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!made->steps[i].is_repeat && !made->steps[i].is_of_model)
+        if (!step_makes_nothing(&made->steps[i]) && !made->steps[i].is_of_model)
             feed_append(world->feed, &made->steps[i].event);
 }
 
@@ -161,7 +161,9 @@ static void count(struct world *world, const struct made *made, const struct err
     struct world_stats *counted = &world->counted;
 
     pthread_mutex_lock(&world->mutex);
-    counted->changes += made->unit->count;
+    for (size_t i = 0; i < made->unit->count; i++)
+        counted->changes +=
+            err->code != ERR_OK || made->steps[i].is_repeat || !step_makes_nothing(&made->steps[i]);
     if (err->code != ERR_OK)
         counted->refused += made->unit->count;
     for (size_t i = 0; err->code == ERR_OK && i < made->unit->count; i++) {

@@ -192,6 +192,52 @@ static void apply_op(struct world *world, const char *op_id, uint8_t request, fl
     pthread_mutex_unlock(&answered->mutex);
 }
 
+/* Asks whether an op was made. */
+static void find_op(struct world *world, const char *op_id, uint8_t request,
+                    struct answered *answered)
+{
+    struct world_change change = {.kind = WORLD_FIND_OP, .done = on_done, .context = answered};
+    struct err err = {.code = ERR_OK};
+
+    strcpy(change.op_id, op_id);
+    change.request[0] = request;
+    world_apply(world, &change, &err);
+}
+
+static void a_question_for_an_op_changes_and_counts_nothing(void **state)
+{
+    struct world *world = make_world(1);
+    struct answered answered = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                                .cond = PTHREAD_COND_INITIALIZER};
+    struct world_stats before, after;
+    uint64_t last = feed_last(world_feed(world));
+
+    (void)state;
+    world_readers_begin(world);
+    world_stats(world, &before);
+    find_op(world, "k", 1, &answered);
+    assert_int_equal(answered.code, ERR_OK);
+    assert_string_equal(answered.answer, "");
+    world_stats(world, &after);
+    assert_int_equal(after.changes, before.changes);
+    assert_int_equal(after.refused, before.refused);
+    assert_int_equal(after.publications, before.publications);
+    assert_int_equal(feed_last(world_feed(world)), last);
+    assert_int_equal(look(world).revision, 2);
+
+    apply_op(world, "k", 1, 5, &answered);
+    assert_int_equal(answered.revision, 3);
+    find_op(world, "k", 1, &answered);
+    assert_string_equal(answered.answer, "revision 3");
+    find_op(world, "k", 2, &answered);
+    assert_int_equal(answered.code, ERR_UNPROCESSABLE);
+    world_stats(world, &after);
+    assert_int_equal(after.repeats, before.repeats + 1);
+    assert_int_equal(after.refused, before.refused + 1);
+    assert_int_equal(look(world).revision, 3);
+    world_destroy(world);
+}
+
 static void a_repeat_digs_once_and_is_answered_as_at_first(void **state)
 {
     struct world *world = make_world(1);
@@ -421,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_edit_sees_the_one_before),
         cmocka_unit_test(a_condition_holds_for_one_of_two),
+        cmocka_unit_test(a_question_for_an_op_changes_and_counts_nothing),
         cmocka_unit_test(a_repeat_digs_once_and_is_answered_as_at_first),
         cmocka_unit_test(the_feed_tells_what_has_changed),
         cmocka_unit_test(changes_together_are_made_together_or_not_at_all),
