@@ -39,6 +39,7 @@ enum {
 struct made {
     struct unit *unit;
     struct step *steps; /* [unit->count]; NULL without memory */
+    bool is_on_draft;   /* made against changes of this batch, which nobody has seen */
     struct err err;
 };
 
@@ -97,7 +98,8 @@ static void batch_add(struct batch *batch, struct unit *unit)
     struct made *made = &batch->made[batch->count++];
     struct draft own;
 
-    *made = (struct made){.unit = unit, .err = {.code = ERR_OK}};
+    *made =
+        (struct made){.unit = unit, .is_on_draft = batch->draft.is_own, .err = {.code = ERR_OK}};
     if (batch->err.code != ERR_OK)
         return;
     draft_fork(&batch->draft, &own);
@@ -114,11 +116,9 @@ static void batch_commit(struct batch *batch)
 {
     struct world *world = batch->world;
 
-    if (!batch->is_begun)
-        return;
-    if (batch->err.code == ERR_OK)
+    if (batch->is_begun && batch->err.code == ERR_OK)
         store_commit(world->store, &batch->err);
-    else
+    else if (batch->is_begun)
         store_rollback(world->store);
     if (batch->err.code == ERR_READ_ONLY || batch->err.code == ERR_DISK_FULL) {
         if (!world->is_store_broken)
@@ -183,7 +183,8 @@ static void answer(struct world *world, struct made *made, const struct err *bat
     const struct err *err = batch_err->code != ERR_OK ? batch_err : &made->err;
     struct unit *unit = made->unit;
 
-    if (made->err.code != ERR_OK) /* refused by itself, whatever became of the others */
+    /* Refused by itself, whatever became of the others; unless by what they had not made. */
+    if (made->err.code != ERR_OK && !made->is_on_draft)
         err = &made->err;
     count(world, made, err);
     for (size_t i = 0; i < unit->count; i++) {
@@ -269,7 +270,7 @@ static enum err_code materialise(struct world *world)
     if (store_materialise(world->store, persist_field_of, atomic_load(&world->published), &err) ==
         ERR_OK)
         return ERR_OK;
-    if (err.code == ERR_BUSY) {
+    if (err.code == ERR_BUSY || err.code == ERR_NO_MEMORY) { /* nothing was written; again later */
         log_warn("tiles are not written yet: %s", err.msg);
     } else {
         world->is_store_broken = true;

@@ -4,8 +4,10 @@
  */
 #include "world/world.h"
 
+#include "tests/support/fault_vfs.h"
 #include "tests/support/random.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +23,7 @@ enum { COLS = 530, ROWS = 300, SAMPLES = COLS * ROWS };
 
 struct ground {
     char directory[64];
+    const char *vfs; /* NULL: SQLite's own */
     struct store *store;
     struct world *world;
 };
@@ -28,7 +31,7 @@ struct ground {
 static void start(struct ground *g)
 {
     struct world_limits limits = world_limits_default;
-    struct store_options options = {.directory = g->directory};
+    struct store_options options = {.directory = g->directory, .vfs = g->vfs};
     struct err err = {.code = ERR_OK};
 
     g->store = store_open(&options, &err);
@@ -263,6 +266,74 @@ static void locales_and_layers_come_back_as_they_were(void **state)
     free(samples);
 }
 
+/* ---- changes that share a commit ----------------------------------------------------------------
+ */
+
+/* Holds the writer between two batches: what is submitted meanwhile is one batch. */
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool is_held, is_open;
+};
+
+static void hold(void *context, const struct world_outcome *outcome)
+{
+    struct gate *gate = context;
+
+    (void)outcome;
+    pthread_mutex_lock(&gate->mutex);
+    gate->is_held = true;
+    pthread_cond_broadcast(&gate->cond);
+    while (!gate->is_open)
+        pthread_cond_wait(&gate->cond, &gate->mutex);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void keep_code(void *context, const struct world_outcome *outcome)
+{
+    *(enum err_code *)context = outcome->code;
+}
+
+static void what_was_refused_by_a_change_that_was_never_made_is_told_of_the_disk(void **state)
+{
+    static struct random r = {5};
+    struct ground *g = *state;
+    struct gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+    struct world_change changes[4];
+    enum err_code codes[4] = {ERR_OK, ERR_OK, ERR_OK, ERR_OK};
+    struct err err = {.code = ERR_OK};
+
+    stop(g);
+    fault_vfs_reset(&r);
+    g->vfs = FAULT_VFS;
+    start(g);
+    apply(g, change_of(WORLD_PUT_LOCALE, "a", ""));
+    for (int i = 0; i < 4; i++) {
+        changes[i] = change_of(i == 0 ? WORLD_DELETE_LOCALE : WORLD_PUT_LOCALE, "a", "");
+        changes[i].done = i == 3 ? hold : keep_code;
+        changes[i].context = i == 3 ? (void *)&gate : &codes[i];
+    }
+    strcpy(changes[0].locale_id, "none");
+    changes[1].if_revision = changes[2].if_revision = 2;
+    assert_int_equal(world_submit(g->world, &changes[3], &err), ERR_OK);
+    pthread_mutex_lock(&gate.mutex);
+    while (!gate.is_held)
+        pthread_cond_wait(&gate.cond, &gate.mutex);
+    fault_vfs_arm(FAULT_SYNC, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(world_submit(g->world, &changes[i], &err), ERR_OK);
+    gate.is_open = true;
+    pthread_cond_broadcast(&gate.cond);
+    pthread_mutex_unlock(&gate.mutex);
+    stop(g);
+    assert_true(fault_vfs_has_fired());
+    assert_int_equal(codes[0], ERR_NOT_FOUND); /* whatever the disk does */
+    assert_int_equal(codes[1], ERR_READ_ONLY);
+    assert_int_equal(codes[2], ERR_READ_ONLY); /* not 412: revision 3 has never been */
+    g->vfs = NULL;
+    start(g);
+}
+
 static void a_damaged_tile_is_named_and_its_locale_left_out(void **state)
 {
     struct ground *g = *state;
@@ -368,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(locales_and_layers_come_back_as_they_were, setup, teardown),
         cmocka_unit_test_setup_teardown(twelve_thousand_deleted_locales_go_on_counting, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            what_was_refused_by_a_change_that_was_never_made_is_told_of_the_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_tile_is_named_and_its_locale_left_out, setup,
                                         teardown),
     };
