@@ -1,6 +1,7 @@
 /*
  * A write: the change goes to the writer's queue, the request waits there without holding a thread,
- * and the writer's thread finishes the answer. Every write takes Idempotency-Key and If-Match.
+ * and the writer's thread finishes the answer. Every write of a locale takes Idempotency-Key and
+ * If-Match; one of a model (api/models.c) takes neither.
  */
 #ifndef KOTA_API_WRITE_H
 #define KOTA_API_WRITE_H
