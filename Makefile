@@ -65,7 +65,7 @@ ALL_CFLAGS = $(CFLAGS_COMMON) $(CFLAGS_$(config)) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_$(config)) $(LDFLAGS)
 
 # ---- what is built --------------------------------------------------------------------------
-ROOMS := base terrain formats store world http api
+ROOMS := base terrain formats store world sand http api
 SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
 WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))

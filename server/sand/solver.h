@@ -14,4 +14,11 @@
  */
 struct sand_engine *solver_create(const struct sand_engine_config *config, struct err *err);
 
+/*
+ * Lets a slot that was just begun repeat along x and y, with its box's size as the period, instead
+ * of having walls; with height_m > 0 along z, too, and then it has no bed. For packings alone, no
+ * patch uses it. Each period is at least three cells (CHECKed).
+ */
+void solver_slot_periodic(struct sand_engine *engine, uint32_t slot, float height_m);
+
 #endif
