@@ -24,6 +24,9 @@
 #include <stdint.h>
 
 #define GRANULE_SPHERES 4
+/* Centre of sphere j from the granule's centre, body frame: GRANULE_CORNER[j] * r / sqrt(2). */
+static const float GRANULE_CORNER[GRANULE_SPHERES][3] = {
+    {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
 /* Contacts with history that one sphere keeps, the bed and the walls among them. */
 #define GRANULAR_CONTACTS_MAX 16
 /* Partners that are no spheres, in the contact history. */

@@ -434,13 +434,11 @@ static enum err_code config_check(const struct sand_engine_config *config, struc
 
 static void tetrahedron_make(struct solver *solver)
 {
-    static const float corner[GRANULE_SPHERES][3] = {
-        {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     const struct granular_params *params = &solver->engine.config.params;
     float s = params->spheres == 1 ? 0 : (float)(params->radius_m / sqrt(2));
 
     for (int j = 0; j < GRANULE_SPHERES; j++)
-        solver->tetrahedron[j] = f3_scale(f3_of(corner[j]), s);
+        solver->tetrahedron[j] = f3_scale(f3_of(GRANULE_CORNER[j]), s);
 }
 
 struct sand_engine *solver_create(const struct sand_engine_config *config, struct err *err)
