@@ -68,6 +68,7 @@ ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_$(config)) $(LDFLAGS)
 ROOMS := base terrain formats store world sand http api
 SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
 WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
+SANDSCENE_SRC := $(sort $(wildcard server/sandscene/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
@@ -79,7 +80,7 @@ LLHTTP_OBJ := $(LLHTTP_SRC:%=$(B)/llhttp/%.o)
 SERVER_OBJ := $(call obj,$(SERVER_SRC)) $(LLHTTP_OBJ)
 CORE := $(B)/libkotacore.a
 
-PROGRAMS := $(B)/kotad $(B)/kota $(B)/kota-worldgen
+PROGRAMS := $(B)/kotad $(B)/kota $(B)/kota-worldgen $(B)/kota-sand
 UNIT_TESTS := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
 # What tests/unit/test_client_*.c may link: the client without its commands and main().
 CLIENT_PARTS := $(filter-out client/kota.c client/batch.c client/command_%.c, $(CLIENT_SRC))
@@ -103,6 +104,9 @@ $(B)/kotad: $(B)/server/main.o $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/kota-worldgen: $(call obj,$(WORLDGEN_SRC)) $(CORE)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/kota-sand: $(call obj,$(SANDSCENE_SRC)) $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/kota: $(call obj,$(CLIENT_SRC)) $(CORE)
@@ -244,7 +248,8 @@ uninstall: ## what install has put there
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/share/doc/kota $(DESTDIR)$(PREFIX)/share/kota 2>/dev/null || true
 
 # ---- compile_commands.json ------------------------------------------------------------------
-ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(CLIENT_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
+ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(SANDSCENE_SRC) \
+	$(CLIENT_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
 	$(wildcard tests/fuzz/*.c) $(BENCH_SRC)
 json_text = "$(subst ",\",$(subst \,\\,$(1)))"
 compile_entry = {"directory": $(call json_text,$(CURDIR)), "file": "$(1)", "command": \

@@ -46,7 +46,7 @@ rules()
 {
 # ---- arrows between the rooms -------------------------------------------------------------------
 
-rooms="base terrain formats store world sand http api worldgen"
+rooms="base terrain formats store world sand http api worldgen sandscene"
 
 # arrows ROOM "ROOMS THAT IT MAY USE"
 arrows()
@@ -67,6 +67,7 @@ arrows formats "base terrain" | check "formats uses terrain and base alone"
 arrows store "base terrain formats" | check "store uses nothing to its left"
 arrows world "base terrain formats store" | check "world uses nothing to its left"
 arrows sand "base terrain formats store world" | check "sand uses nothing to its left"
+arrows sandscene "base terrain formats store world sand" | check "sandscene uses sand and nothing to its right"
 arrows http "base" | check "http uses base alone"
 arrows api "base terrain formats store world sand http" | check "api uses nothing to its left"
 arrows worldgen "base terrain formats" | check "worldgen uses terrain, formats and base alone"

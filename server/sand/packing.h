@@ -2,13 +2,9 @@
 #define KOTA_SAND_PACKING_H
 
 /*
- * A dense packing of granules at rest, periodic in x and y, from which ground is cut.
- *
- * The packing was settled once with low friction (kota-sandbake) and is embedded in the program;
- * its unit of length is the sphere radius r. It repeats without a seam with period
- * packing_period() r in x and in y. Along z it fills 0 .. packing_height() r and repeats with that
- * period too, with a seam that costs a few granules of density; ground less deep than that has
- * none.
+ * A dense packing of granules at rest, from which ground is cut. It was made once, with low
+ * friction, and is embedded in the program (packing_bake.h); its unit of length is the sphere
+ * radius r. It is a cube that repeats along x, y and z without a seam.
  */
 
 #include <stdbool.h>
@@ -18,14 +14,15 @@
 
 struct packing {
     uint32_t granules;
-    float period[2];        /* in r, x and y */
-    float height;           /* in r: centres lie in 0 <= z < height */
-    float fraction;         /* volume of spheres per volume, measured away from top and bottom */
+    float period;           /* in r: centres lie in 0 <= x, y, z < period */
     const float (*pose)[8]; /* [granules]: x y z in r, 0; quaternion x y z w */
 };
 
 /* The packing that comes with the program. Any thread. */
 const struct packing *packing_dense(void);
+
+/* Volume of spheres per volume. */
+float packing_fraction(const struct packing *packing);
 
 /*
  * Whether a granule with its centre at x belongs to the ground that is cut; asked for each granule
