@@ -88,7 +88,7 @@ struct granular_body {
     float inertia_inverse[3][4]; /* its inverse */
     uint32_t particle_first;     /* in the slot's particles */
     uint32_t particle_count;     /* 0: this entry is free */
-    float soft; /* 0 < soft <= 1: factor of k_n and gamma_n at its contacts; see granular_soft */
+    float soft;                  /* factor of k_n and gamma_n at its contacts: granular_soft */
     uint32_t pad;
 };
 
@@ -119,16 +119,15 @@ struct granular_box {
 };
 
 /*
- * Contacts of a light body are made softer, so that the same dt is stable for it: k_n and gamma_n
- * of a contact are multiplied by the smaller soft of the two partners (granule, bed, wall: 1).
- * soft = min(1, mass of the body per particle / mass of one granule's sphere).
+ * The factor of k_n and gamma_n at a body's contacts, so that the same dt is stable for a light
+ * body and the bed holds a heavy one: the body's mass per particle as a part of the mass of a
+ * granule's sphere. A contact takes the smaller of its two partners'; a granule has 1, the bed and
+ * the walls have no limit.
  */
 static inline float granular_soft(const struct granular_params *params, float mass_kg,
                                   uint32_t particles)
 {
-    float part = mass_kg * (float)params->spheres / ((float)particles * params->mass_kg);
-
-    return part < 1.0f ? part : 1.0f;
+    return mass_kg * (float)params->spheres / ((float)particles * params->mass_kg);
 }
 
 #endif

@@ -253,7 +253,9 @@ static enum err_code body_make(const struct granular_params *params, const struc
         length += (double)pose->q[i] * pose->q[i];
     if (!(length > 1e-12))
         return err_set(err, ERR_BAD_INPUT, "the orientation of the body has no length");
-    if (!(shape->mass_kg > 0 && isfinite(shape->mass_kg) && isfinite(1 / shape->mass_kg)))
+    if (!(shape->mass_kg > 0 && isfinite(shape->mass_kg) && isfinite(1 / shape->mass_kg) &&
+          isfinite(granular_soft(params, shape->mass_kg, 1)) &&
+          granular_soft(params, shape->mass_kg, shape->particles) > 0))
         return err_set(err, ERR_BAD_INPUT, "the mass of the body is %g kg; it must be above 0",
                        shape->mass_kg);
     if (!inertia_set(body, shape->inertia))

@@ -23,6 +23,7 @@
  *      F += fn n + ft, T += arm_self x (fn n + ft)
  *    Everything is odd under exchange of the partners, so that both sides of a contact find
  *    exactly opposite forces without having to share one.
+ *    soft is the smaller of the partners' (granular_soft); 1 between granules.
  *    A sphere of a sleeper keeps its force and history as they are when nothing in the 27 cells
  *    around it is awake (and nothing was added or removed since the last step).
  * 4. Motion (semi-implicit Euler). F = sum over spheres in order, T too.
@@ -40,6 +41,7 @@
  * 1979; N. Bell, Y. Yu, P. J. Mucha 2005; T. Sjöstrand 2017, chapter 4. Tried and dropped: his
  * tangential force without history, with which a heap creeps for ever.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -294,7 +296,8 @@ float solver_bed(const struct slot *slot, float x, float y, struct f3 *normal)
     return low + t * (high - low);
 }
 
-static const struct side still = {.soft = 1, .asleep = true};
+/* The bed and the walls: as hard as their partner wants. */
+static const struct side still = {.soft = FLT_MAX, .asleep = true};
 
 static void touch_bed_and_walls(struct gather *gather)
 {
