@@ -266,6 +266,11 @@ compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
 test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
+PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))
+.PHONY: physics
+physics: $(PHYSICS) ## the tests of granular ground in their long form
+	$(Q)set -e; for program in $(PHYSICS); do KOTA_LONG=1 $$program; done
+
 tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh
 

@@ -186,7 +186,7 @@ static void solver_end(struct sand_engine *engine, uint32_t index)
     solver_of(engine)->slot[index].used = false;
 }
 
-/* ---- bodies ---------------------------------------------------------------------------------- */
+/* ---- bodies --------------------------------------------------------------------------------- */
 
 /* First of `count` free particles in a row, or particles_max. */
 static uint32_t particles_find(const struct sand_engine_config *config, const struct slot *slot,
@@ -371,7 +371,7 @@ static void solver_body_impulse(struct sand_engine *engine, uint32_t index, uint
     body->v[3] = 0;
 }
 
-/* ---- the engine ------------------------------------------------------------------------------ */
+/* ---- the engine ----------------------------------------------------------------------------- */
 
 static enum err_code solver_step(struct sand_engine *engine, uint32_t substeps, uint64_t active,
                                  struct err *err)

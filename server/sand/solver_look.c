@@ -18,7 +18,7 @@ static struct slot *asked_slot(struct sand_engine *engine, uint32_t index)
     return &solver_of(engine)->slot[index];
 }
 
-/* ---- status ---------------------------------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 void solver_status_request(struct sand_engine *engine, uint32_t slot)
 {
@@ -83,7 +83,7 @@ bool solver_status_poll(struct sand_engine *engine, uint32_t index, struct sand_
     return true;
 }
 
-/* ---- depth ----------------------------------------------------------------------------------- */
+/* ---- depth ---------------------------------------------------------------------------------- */
 
 enum err_code solver_depth_request(struct sand_engine *engine, uint32_t index,
                                    const struct sand_depth *depth, struct err *err)
@@ -212,7 +212,7 @@ bool solver_depth_poll(struct sand_engine *engine, uint32_t index, float *height
     return true;
 }
 
-/* ---- spheres and granules -------------------------------------------------------------------- */
+/* ---- spheres and granules ------------------------------------------------------------------- */
 
 void solver_spheres_request(struct sand_engine *engine, uint32_t slot)
 {

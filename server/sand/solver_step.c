@@ -56,7 +56,7 @@ struct step {
     const struct granular_params *params;
 };
 
-/* ---- spheres and grid ------------------------------------------------------------------------ */
+/* ---- spheres and grid ----------------------------------------------------------------------- */
 
 static uint32_t cell_along(float x, float cell_m, uint32_t cells)
 {
@@ -178,7 +178,7 @@ static void sort_spheres(const struct step *step)
     slot->cell_first[0] = 0;
 }
 
-/* ---- forces ---------------------------------------------------------------------------------- */
+/* ---- forces --------------------------------------------------------------------------------- */
 
 /* One side of a contact: where its body is going, and whether it sleeps. */
 struct side {
@@ -448,7 +448,7 @@ static void particle_forces(void *context, uint32_t first, uint32_t end)
             sphere_force(step, particles + p);
 }
 
-/* ---- motion ---------------------------------------------------------------------------------- */
+/* ---- motion --------------------------------------------------------------------------------- */
 
 static struct f3 cut_length(struct f3 v, float most)
 {

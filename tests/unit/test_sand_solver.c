@@ -260,8 +260,7 @@ static void a_number_that_is_none_ends_the_patch(void **state)
     sand_engine_destroy(engine);
 }
 
-/* ---- what it answers
- * ----------------------------------------------------------------------------- */
+/* ---- what it answers ------------------------------------------------------------------------ */
 
 static void depth_is_the_top_of_granules(void **state)
 {
@@ -336,8 +335,7 @@ static void spheres_are_those_of_granules_then_of_bodies(void **state)
     sand_engine_destroy(engine);
 }
 
-/* ---- what it refuses
- * ------------------------------------------------------------------------------ */
+/* ---- what it refuses ------------------------------------------------------------------------ */
 
 static void what_does_not_fit_is_refused(void **state)
 {

@@ -1,0 +1,405 @@
+/*
+ * The packing that ground is cut from, and what granules do together: packing fractions, heaps.
+ * KOTA_LONG=1 (make physics) runs the larger cases.
+ */
+#include "sand/material.h"
+#include "sand/packing.h"
+#include "sand/packing_bake.h"
+#include "sand/solver.h"
+
+#include "support/sand_fixture.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/near.h"
+
+static struct granule granules[4096];
+
+static bool long_run(void)
+{
+    const char *value = getenv("KOTA_LONG");
+
+    return value && strcmp(value, "1") == 0;
+}
+
+/* ---- materials and scales ------------------------------------------------------------------- */
+
+static void parameters_follow_the_radius(void **state)
+{
+    struct granular_params a, b;
+
+    (void)state;
+    granular_params_make(MATERIAL_SAND, 0.1f, &a);
+    granular_params_make(MATERIAL_SAND, 0.2f, &b);
+    assert_int_equal(a.substeps, 16);
+    assert_near(a.dt_s, 1.0 / 960, 1e-9);
+    assert_near(a.stiffness, 2e6, 0.5);
+    assert_near(a.damping, 2e4, 0.01);
+    assert_near(a.diameter_m, 0.4449, 1e-4);
+    assert_near(a.mass_kg, 4 * 4 * M_PI / 3 * 0.001 * 2000, 1e-4);
+    assert_int_equal(b.substeps, 12); /* 11.3 */
+    assert_near(b.stiffness / a.stiffness, pow(2, 1.5), 1e-5);
+    assert_near(b.damping / a.damping, 4, 1e-5);
+    granular_params_make(MATERIAL_SAND, 0.05f, &b);
+    assert_int_equal(b.substeps, 23); /* 22.6 */
+    granular_params_make(MATERIAL_PEBBLES, 0.1f, &b);
+    assert_near(b.stiffness / a.stiffness, b.density / a.density, 1e-5);
+}
+
+static void materials_and_scales_have_names(void **state)
+{
+    enum granular_material material;
+    enum granular_scale scale;
+
+    (void)state;
+    for (int i = 0; i < MATERIAL_COUNT; i++) {
+        assert_true(material_from_name(material_name((enum granular_material)i), &material));
+        assert_int_equal(material, i);
+    }
+    for (int i = 0; i < SCALE_COUNT; i++) {
+        assert_true(scale_from_name(scale_name((enum granular_scale)i), &scale));
+        assert_int_equal(scale, i);
+    }
+    assert_false(material_from_name("Sand", &material));
+    assert_false(scale_from_name("", &scale));
+    assert_near(scale_radius_m(SCALE_FINE), 0.05, 1e-8);
+}
+
+/* ---- the packing ---------------------------------------------------------------------------- */
+
+/* Spheres of granules in units of r; at[4 * count][3]. */
+static void spheres_of(const float (*pose)[8], uint32_t count, double (*at)[3])
+{
+    for (uint32_t i = 0; i < GRANULE_SPHERES * count; i++) {
+        const float *p = pose[i / GRANULE_SPHERES], *o = GRANULE_CORNER[i % GRANULE_SPHERES];
+        const double x = p[4], y = p[5], z = p[6], w = p[7];
+        const double turn[3][3] = {
+            {1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
+            {2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
+            {2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
+
+        for (int a = 0; a < 3; a++)
+            at[i][a] = p[a] + (turn[a][0] * o[0] + turn[a][1] * o[1] + turn[a][2] * o[2]) / sqrt(2);
+    }
+}
+
+/* The largest overlap in r, over the seams too; and how many contacts a granule has. */
+static double overlap_largest(const float (*pose)[8], uint32_t count, double period,
+                              double *contacts)
+{
+    double(*at)[3] = malloc(sizeof(*at) * count * GRANULE_SPHERES), most = 0;
+
+    assert_non_null(at);
+    *contacts = 0;
+    spheres_of(pose, count, at);
+    for (uint32_t i = 0; i < GRANULE_SPHERES * count; i++) {
+        for (uint32_t j = 0; j < i / GRANULE_SPHERES * GRANULE_SPHERES; j++) {
+            double square = 0;
+
+            for (int a = 0; a < 3; a++) {
+                double d = remainder(at[i][a] - at[j][a], period);
+
+                square += d * d;
+            }
+            if (square >= 4)
+                continue;
+            most = fmax(most, 2 - sqrt(square));
+            *contacts += 2.0 / count;
+        }
+    }
+    free(at);
+    return most;
+}
+
+static void the_packing_is_dense_and_has_no_seam(void **state)
+{
+    const struct packing *packing = packing_dense();
+    double contacts;
+
+    (void)state;
+    assert_near(packing_fraction(packing), 0.60, 0.001);
+    assert_true(overlap_largest(packing->pose, packing->granules, packing->period, &contacts) <
+                0.06);
+    if (!(contacts > 6 && contacts < 16))
+        fail_msg("a granule has %g contacts", contacts);
+    for (uint32_t i = 0; i < packing->granules; i++) {
+        const float *p = packing->pose[i];
+
+        for (int a = 0; a < 3; a++)
+            assert_true(p[a] >= 0 && p[a] < packing->period);
+        assert_near(p[4] * p[4] + p[5] * p[5] + p[6] * p[6] + p[7] * p[7], 1, 1e-4);
+    }
+}
+
+static void a_small_packing_is_baked_the_same_by_any_threads(void **state)
+{
+    struct packing_bake bake = {.side = 4, .fraction = 0.58f, .seed = 5};
+    static float one[64][8], two[64][8];
+    float period, overlap, period_two, overlap_two;
+    double contacts;
+    struct err err;
+
+    (void)state;
+    bake.threads = 1;
+    assert_int_equal(packing_bake(&bake, one, &period, &overlap, &err), ERR_OK);
+    bake.threads = 2;
+    assert_int_equal(packing_bake(&bake, two, &period_two, &overlap_two, &err), ERR_OK);
+    assert_memory_equal(one, two, sizeof(one));
+    assert_near(period_two, period, 0);
+    assert_near(64 * 4 * 4 * M_PI / 3 / pow(period, 3), 0.58, 0.0005);
+    assert_true(overlap < 0.05f);
+    assert_true(overlap_largest((const float(*)[8])one, 64, period, &contacts) < 0.15);
+    assert_true(contacts > 4);
+}
+
+static bool keep_all(void *context, const float x[3])
+{
+    (void)x;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+static bool keep_below(void *context, const float x[3])
+{
+    return x[2] < *(const float *)context;
+}
+
+static void a_cut_has_its_share_of_granules(void **state)
+{
+    const struct packing *packing = packing_dense();
+    const float size[2] = {6.4f, 5.1f}, shift[3] = {100.3f, -7.7f, 1.1f}, none[3] = {0, 0, 0};
+    const double each = pow(packing->period * 0.1, 3) / packing->granules;
+    uint32_t asked = 0, count;
+    float level = -1.0f;
+
+    (void)state;
+    count = packing_cut(packing, 0.1f, size, -2.5f, 0.5f, shift, keep_all, &asked, granules, 4096);
+    assert_int_equal(count, asked);
+    assert_near(count, 6.4 * 5.1 * 3 / each, 0.02 * 6.4 * 5.1 * 3 / each);
+    for (uint32_t i = 0; i < count; i++) {
+        const float *x = granules[i].x;
+
+        assert_true(x[0] >= 0 && x[0] < 6.4f && x[1] >= 0 && x[1] < 5.1f);
+        assert_true(x[2] >= -2.5f && x[2] < 0.5f);
+        assert_near(granules[i].v[3], 0, 0);
+    }
+    count = packing_cut(packing, 0.1f, size, -2.5f, 0.5f, none, keep_below, &level, granules, 100);
+    assert_near(count, 6.4 * 5.1 * 1.5 / each, 0.03 * 6.4 * 5.1 * 1.5 / each);
+    assert_true(granules[99].x[2] < level);
+}
+
+/* Flat ground of sand, cut from the packing, r = 0.1 m. */
+struct cut {
+    float size_m, top_m;
+};
+
+static bool keep_inside(void *context, const float x[3])
+{
+    const struct cut *cut = context;
+
+    return x[2] > 0.16f && x[2] < cut->top_m && x[0] > 0.16f && x[0] < cut->size_m - 0.16f &&
+           x[1] > 0.16f && x[1] < cut->size_m - 0.16f;
+}
+
+static double top_mean(struct sand_engine *engine, float size_m)
+{
+    enum { TEXELS = 16 };
+    const float d = size_m / 2 / TEXELS;
+    const struct sand_depth depth = {.x0 = size_m / 4,
+                                     .y0 = size_m / 4,
+                                     .dx = d,
+                                     .dy = d,
+                                     .cols = TEXELS,
+                                     .rows = TEXELS,
+                                     .oversample = 4};
+    float heights_m[TEXELS * TEXELS];
+    double sum = 0;
+    struct err err;
+
+    assert_int_equal(sand_depth_request(engine, 0, &depth, &err), ERR_OK);
+    while (!sand_depth_poll(engine, 0, heights_m))
+        ;
+    for (int i = 0; i < TEXELS * TEXELS; i++)
+        sum += heights_m[i];
+    return sum / (TEXELS * TEXELS);
+}
+
+static void ground_that_was_cut_comes_to_rest_where_it_is(void **state)
+{
+    const float shift[3] = {0, 0, 0};
+    struct cut cut = {3, 1.5f};
+    const float size[2] = {cut.size_m, cut.size_m};
+    struct granular_params params;
+    struct sand_engine *engine;
+    struct sand_status status;
+    double before;
+    uint32_t count;
+
+    (void)state;
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    engine = sand_make(&params, 2);
+    sand_flat(engine, 0, cut.size_m, 3, sand_earth);
+    count =
+        packing_cut(packing_dense(), 0.1f, size, 0, 2, shift, keep_inside, &cut, granules, 4096);
+    sand_put(engine, 0, granules, count);
+    before = top_mean(engine, cut.size_m);
+    sand_frames(engine, 1, 150);
+    status = sand_status(engine, 0);
+    if (status.asleep < 0.97 * status.granules)
+        fail_msg("%u of %u granules sleep after 2.5 s", status.asleep, status.granules);
+    assert_near(top_mean(engine, cut.size_m), before, 0.1);
+    sand_engine_destroy(engine);
+}
+
+/* ---- granules together ---------------------------------------------------------------------- */
+
+/*
+ * Granules fall from a loose lattice between repeating walls; the fraction is measured from half a
+ * diameter above the bed to a diameter below the top.
+ */
+static double poured_fraction(float friction, float size, uint32_t count)
+{
+    struct granular_params params;
+    struct sand_engine *engine;
+    double low, high, solid = 0;
+
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    params.friction = friction;
+    engine = sand_make(&params, 2);
+    sand_flat(engine, 0, size, 6, sand_earth);
+    solver_slot_periodic(engine, 0, 0);
+    sand_put(engine, 0, granules, sand_lattice(granules, &params, size, 0, count, 5));
+    sand_frames(engine, 1, 210);
+    low = 0.5 * params.diameter_m;
+    high = top_mean(engine, size) - params.diameter_m;
+    sand_granules_read(engine, 0, granules);
+    for (uint32_t g = 0; g < count; g++) {
+        float pose[1][8] = {{granules[g].x[0] / 0.1f, granules[g].x[1] / 0.1f,
+                             granules[g].x[2] / 0.1f, 0, granules[g].q[0], granules[g].q[1],
+                             granules[g].q[2], granules[g].q[3]}};
+        double at[GRANULE_SPHERES][3];
+
+        spheres_of((const float(*)[8])pose, 1, at);
+        for (int j = 0; j < GRANULE_SPHERES; j++) {
+            /* the part of a sphere between two levels: pi (h r^2 - z^3 / 3) */
+            double a = fmin(fmax((low - at[j][2] * 0.1) / 0.1, -1), 1);
+            double b = fmin(fmax((high - at[j][2] * 0.1) / 0.1, -1), 1);
+
+            solid += M_PI * 1e-3 * ((b - b * b * b / 3) - (a - a * a * a / 3));
+        }
+    }
+    sand_engine_destroy(engine);
+    return solid / (size * size * (high - low));
+}
+
+static void poured_granules_pack_by_their_friction(void **state)
+{
+    static const struct {
+        float friction;
+        double fraction;
+    } cases[] = {{0.05f, 0.617}, {0.2f, 0.561}, {0.35f, 0.528}};
+    const uint32_t count = long_run() ? 729 : 324; /* 9 layers: a higher fall packs denser */
+    const float size = long_run() ? 4.5f : 3;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double fraction = poured_fraction(cases[i].friction, size, count);
+
+        print_message("# friction %g: %.4f\n", cases[i].friction, fraction);
+        if (!(fabs(fraction - cases[i].fraction) <= 0.02))
+            fail_msg("at friction %g the fraction is %.4f, not %.3f", cases[i].friction, fraction,
+                     cases[i].fraction);
+    }
+}
+
+/* Slope of the mean height over the distance from the middle, between two distances. */
+static double heap_angle(struct sand_engine *engine, float size_m)
+{
+    enum { TEXELS = 64 };
+    const float d = size_m / TEXELS;
+    const struct sand_depth depth = {.x0 = d / 2,
+                                     .y0 = d / 2,
+                                     .dx = d,
+                                     .dy = d,
+                                     .cols = TEXELS,
+                                     .rows = TEXELS,
+                                     .oversample = 4};
+    static float heights_m[TEXELS * TEXELS];
+    double n = 0, sr = 0, sh = 0, srr = 0, srh = 0, top = 0, foot = 0, volume = 0;
+    struct err err;
+
+    assert_int_equal(sand_depth_request(engine, 0, &depth, &err), ERR_OK);
+    while (!sand_depth_poll(engine, 0, heights_m))
+        ;
+    for (int i = 0; i < TEXELS * TEXELS; i++) {
+        volume += heights_m[i] * d * d;
+        top = fmax(top, heights_m[i]);
+    }
+    foot = sqrt(3 * volume / (M_PI * top)); /* of a cone so high and so large */
+    for (int i = 0; i < TEXELS * TEXELS; i++) {
+        double r = hypot((i % TEXELS + 0.5) * d - size_m / 2, (i / TEXELS + 0.5) * d - size_m / 2);
+
+        if (r < 0.2 * foot || r > 0.8 * foot)
+            continue;
+        n++, sr += r, sh += heights_m[i], srr += r * r, srh += r * heights_m[i];
+    }
+    return -atan((n * srh - sr * sh) / (n * srr - sr * sr)) * 180 / M_PI;
+}
+
+static void a_poured_heap_keeps_its_slope(void **state)
+{
+    const uint32_t portions = long_run() ? 60 : 24, portion = 14;
+    const float size = 12;
+    struct granular_params params;
+    struct sand_engine *engine;
+    struct random random = {3};
+    double angle, later;
+
+    (void)state;
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    engine = sand_make(&params, 2);
+    sand_flat(engine, 0, size, 5, sand_earth);
+    for (uint32_t p = 0; p < portions; p++) { /* from a little above the top */
+        float z = 0.8f + 1.9f * sqrtf((float)p / 60);
+
+        for (uint32_t i = 0; i < portion; i++) {
+            granules[i] = sand_granule(size / 2 + 0.5f * ((float)(i % 3) - 1),
+                                       size / 2 + 0.5f * ((float)(i / 3 % 3) - 1),
+                                       z + 0.5f * (float)(i / 9), &random);
+            granules[i].v[2] = -1;
+        }
+        sand_put(engine, 0, granules, portion);
+        sand_frames(engine, 1, 20);
+    }
+    sand_frames(engine, 1, 150); /* the last granules roll down */
+    angle = heap_angle(engine, size);
+    sand_frames(engine, 1, 120);
+    later = heap_angle(engine, size);
+    print_message("# %u granules: %.2f degrees, %.2f two seconds later\n", portions * portion,
+                  angle, later);
+    if (!(angle >= 25 && angle <= 40))
+        fail_msg("the heap has a slope of %.2f degrees", angle);
+    assert_near(later, angle, 0.5);
+    sand_engine_destroy(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_follow_the_radius),
+        cmocka_unit_test(materials_and_scales_have_names),
+        cmocka_unit_test(the_packing_is_dense_and_has_no_seam),
+        cmocka_unit_test(a_small_packing_is_baked_the_same_by_any_threads),
+        cmocka_unit_test(a_cut_has_its_share_of_granules),
+        cmocka_unit_test(ground_that_was_cut_comes_to_rest_where_it_is),
+        cmocka_unit_test(poured_granules_pack_by_their_friction),
+        cmocka_unit_test(a_poured_heap_keeps_its_slope),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
