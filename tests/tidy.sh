@@ -149,7 +149,7 @@ done | check "each .c includes its own header first"
 
 cc=${CC:-cc}
 if command -v "$cc" >/dev/null 2>&1; then
-    flags=$(pkg-config --cflags libuv libcjson libpng libcurl sqlite3 2>/dev/null)
+    flags=$(pkg-config --cflags libuv libcjson libpng libcurl sqlite3 epoxy egl 2>/dev/null)
     if pkg-config --exists libllhttp 2>/dev/null; then
         flags="$flags $(pkg-config --cflags libllhttp)"
     else

@@ -30,8 +30,8 @@ def write_script(path, text):
 # ---- install-deps.sh -----------------------------------------------------------------------------
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
-         "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libcurl4-openssl-dev", "python3",
-         "python3-yaml"]
+         "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libcurl4-openssl-dev", "libegl-dev",
+         "libgl-dev", "libepoxy-dev", "python3", "python3-yaml"]
 
 
 class Apt:

@@ -1,0 +1,88 @@
+#ifndef KOTA_SAND_CONTEXT_H
+#define KOTA_SAND_CONTEXT_H
+
+/*
+ * A headless OpenGL context: core profile, 4.3 or later, with compute shaders, without a window.
+ *
+ * One thread creates it, uses it and destroys it: the context is current on that thread from
+ * context_create to context_destroy. A process has one at a time (CHECKed).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* What the context is, for /v1/stats and the log. */
+struct context_info {
+    bool software;     /* Mesa's llvmpipe: computed by the CPU */
+    int device;        /* index among the hardware devices, -1 for software */
+    char platform[16]; /* EGL platform: "device" or "surfaceless" */
+    char vendor[64];   /* as OpenGL says them */
+    char renderer[128];
+    char version[128];
+    int major, minor;            /* of OpenGL */
+    bool robust;                 /* out of bounds is harmless, and a reset is told */
+    int storage_blocks;          /* of one compute shader */
+    int64_t storage_block_bytes; /* of one block */
+    int group_invocations;       /* largest work group */
+    int group_count;             /* work groups along x in one dispatch */
+    int shared_bytes;            /* of a work group */
+    int threads;                 /* software: LP_NUM_THREADS as it is set; 0 for hardware */
+};
+
+struct context;
+
+/* Whether `word` is one that context_create takes: auto, software, off or a number 0..63. */
+bool context_word_ok(const char *word);
+
+/*
+ * Prepares the environment for software rendering: sets LP_NUM_THREADS to half the cores, 1..8,
+ * unless it is set already. Mesa reads it when a context is made. Call from main() before other
+ * threads start, because setenv() is not safe beside getenv().
+ */
+void context_prepare(void);
+
+/*
+ * Makes a context and makes it current.
+ *
+ * word   "auto": the first hardware device that can do it, else software; a number: the hardware
+ *        device of that index, in the order of EGL's list; "software": llvmpipe; "off": none
+ * debug  ask the driver for all its messages (they go to the log), synchronously
+ *
+ * For software the calling thread is set to a low priority first, which the renderer's threads
+ * inherit; it stays so.
+ *
+ * ERR_BUSY (503) with the reason when there is none: off, no libEGL, no device, too old, …;
+ * ERR_BAD_INPUT for an unknown word. Costs 10..300 ms.
+ */
+struct context *context_create(const char *word, bool debug, struct err *err);
+
+/* Also ends the connection to EGL. NULL does nothing. */
+void context_destroy(struct context *context);
+
+const struct context_info *context_info(const struct context *context);
+
+/*
+ * Whether the device was reset, or the context lost otherwise; asks the driver. When it is true it
+ * stays so until context_rebuild: all GL objects are gone and calls have no effect.
+ */
+bool context_lost(struct context *context);
+
+/*
+ * Makes the context anew after a loss, on the same device if that is there, with the same word.
+ * What was made in the old one must have been destroyed (or forgotten). On an error the context
+ * stays lost, and rebuilding may be tried again later.
+ */
+enum err_code context_rebuild(struct context *context, struct err *err);
+
+/* How often it was rebuilt. */
+uint32_t context_rebuilds(const struct context *context);
+
+/* Errors that OpenGL reported since the context was made; 0 in a healthy program. */
+uint32_t context_errors(const struct context *context);
+
+/* For tests: from now on context_lost says true, as after a reset. */
+void context_pretend_loss(struct context *context);
+
+#endif
