@@ -188,6 +188,10 @@ $(B)/server/api/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
 $(B)/server/store/store_schema.o: $(wildcard server/store/schema/*.sql)
 $(B)/server/store/store_schema.o: CPPFLAGS += -DKOTA_STORE_SCHEMA='"server/store/schema"'
 
+# The shaders of the sand are embedded in server/sand/gl_program.c.
+$(B)/server/sand/gl_program.o: $(wildcard server/sand/shaders/*.glsl)
+$(B)/server/sand/gl_program.o: CPPFLAGS += -DKOTA_SAND_SHADERS='"server/sand/shaders"'
+
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<

@@ -125,8 +125,9 @@ static void on_message(GLenum source, GLenum type, GLuint id, GLenum severity, G
 {
     struct context *context = (struct context *)user;
 
-    (void)source;
     (void)length;
+    if (source == GL_DEBUG_SOURCE_SHADER_COMPILER) /* gl_program.c reports what matters */
+        return;
     if (type == GL_DEBUG_TYPE_ERROR)
         context->errors++;
     if (type != GL_DEBUG_TYPE_ERROR && severity != GL_DEBUG_SEVERITY_HIGH)
