@@ -25,7 +25,8 @@ enum {
     LAYERS = 4,
     GRANULES = SIDE * SIDE * LAYERS,
     CUBE = 5, /* particles along its edge */
-    BED = 9
+    BED = 9,
+    ANSWERS_MAX = 3 /* a ring holds no more */
 };
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static void begin(struct sand_engine *engine, uint32_t slot, float size_m, float
     ok(sand_slot_begin(engine, slot, &how, &err), &err);
 }
 
-/* Granules on a lattice 1.02 D wide, turned and moving a little. */
+/* Granules on a lattice 0.95 D wide, turned and moving a little. */
 static void fill(struct sand_engine *engine, uint32_t slot, uint64_t seed, uint32_t count)
 {
     const struct granular_params *params = &engine->config.params;
@@ -109,9 +110,9 @@ static void fill(struct sand_engine *engine, uint32_t slot, uint64_t seed, uint3
         struct granule *granule = &granules[g];
         float length = 0;
 
-        granule->x[0] = params->diameter_m * (0.55f + 1.02f * (float)(g % SIDE));
-        granule->x[1] = params->diameter_m * (0.55f + 1.02f * (float)(g / SIDE % SIDE));
-        granule->x[2] = params->diameter_m * (0.8f + 1.02f * (float)(g / (SIDE * SIDE)));
+        granule->x[0] = params->diameter_m * (0.55f + 0.95f * (float)(g % SIDE));
+        granule->x[1] = params->diameter_m * (0.55f + 0.95f * (float)(g / SIDE % SIDE));
+        granule->x[2] = params->diameter_m * (0.8f + 0.95f * (float)(g / (SIDE * SIDE)));
         for (int i = 0; i < 4; i++) {
             granule->q[i] = (float)random_in(&random, -1, 1);
             length += granule->q[i] * granule->q[i];
@@ -284,11 +285,488 @@ static void a_body_falls_as_in_c(void **state)
     sand_engine_destroy(c);
 }
 
+/* ---- the same bits -----------------------------------------------------------------------------
+ */
+
+/* A scene with everything in it. */
+static void scene(struct sand_engine *engine, uint32_t slot, uint64_t seed)
+{
+    begin(engine, slot, 2.9f, 0.1f);
+    fill(engine, slot, seed, GRANULES);
+    add_cube(engine, slot, 1.4f, 1.5f, 2.6f);
+}
+
+static void two_runs_are_equal(void **state)
+{
+    const struct granular_params params = medium();
+    uint64_t hash[2];
+
+    (void)state;
+    NEEDS_GL();
+    for (int run = 0; run < 2; run++) {
+        struct sand_engine *gl = make_gl(&params);
+
+        scene(gl, 0, 3);
+        for (int i = 0; i < 25; i++)
+            step(gl, 16, 1);
+        hash[run] = hash_of(gl, 0);
+        sand_engine_destroy(gl);
+    }
+    assert_true(hash[0] == hash[1]);
+}
+
+/* Alone in slot 0; and in slot 2 between others that begin, pause and end. */
+static void neighbours_change_no_bit(void **state)
+{
+    const struct granular_params params = medium();
+    uint64_t alone, beside;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    scene(gl, 0, 3);
+    step(gl, 16, 1);
+    step(gl, 160, 1);
+    alone = hash_of(gl, 0);
+
+    scene(gl, 2, 3);
+    begin(gl, 1, 3.4f, 0.3f);
+    fill(gl, 1, 4, 100);
+    step(gl, 16, 1 | 2 | 4);
+    sand_slot_end(gl, 0);
+    begin(gl, 3, 2.5f, 0);
+    fill(gl, 3, 5, 40);
+    add_cube(gl, 3, 1, 1, 2);
+    step(gl, 53, 2 | 4 | 8);
+    step(gl, 107, 4 | 8);
+    beside = hash_of(gl, 2);
+    assert_true(alone == beside);
+    sand_engine_destroy(gl);
+}
+
+static void a_slot_is_as_new_when_it_begins_again(void **state)
+{
+    const struct granular_params params = medium();
+    uint64_t first, again;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    scene(gl, 0, 3);
+    step(gl, 64, 1);
+    first = hash_of(gl, 0);
+    sand_slot_end(gl, 0);
+    begin(gl, 0, 3.6f, 0.3f);
+    fill(gl, 0, 8, 200);
+    add_cube(gl, 0, 1, 1, 2.5f);
+    add_cube(gl, 0, 2.2f, 2.2f, 2.5f);
+    step(gl, 33, 1);
+    sand_slot_end(gl, 0);
+    scene(gl, 0, 3);
+    step(gl, 64, 1);
+    again = hash_of(gl, 0);
+    assert_true(first == again);
+    sand_engine_destroy(gl);
+}
+
+/* A slot that is left out of some steps goes on as if time had stood still. */
+static void a_pause_changes_nothing(void **state)
+{
+    const struct granular_params params = medium();
+    uint64_t hash[2];
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    for (uint32_t slot = 0; slot < 2; slot++)
+        scene(gl, slot, 6);
+    step(gl, 17, 3);
+    step(gl, 15, 1);
+    step(gl, 31, 1);
+    step(gl, 46, 2);
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        assert_int_equal(status_of(gl, slot).steps, 63);
+        hash[slot] = hash_of(gl, slot);
+    }
+    assert_true(hash[0] == hash[1]);
+    sand_engine_destroy(gl);
+}
+
+/* ---- sleep --------------------------------------------------------------------------------------
+ */
+
+/* A few granules in a narrow box, settled until all sleep. */
+static void settle(struct sand_engine *engine, uint32_t slot)
+{
+    struct sand_status status;
+
+    begin(engine, slot, 2.0f, 0);
+    for (int i = 0; i < 40; i++) {
+        struct granule granule = {.x = {0.35f + 0.45f * (float)(i % 4),
+                                        0.35f + 0.45f * (float)(i / 4 % 4),
+                                        0.3f + 0.46f * (float)(i / 16)},
+                                  .q = {0, 0, 0, 1}};
+        struct err err = {0};
+
+        ok(sand_slot_fill(engine, slot, &granule, 1, &err), &err);
+    }
+    for (int i = 0; i < 20; i++) {
+        step(engine, 240, (uint64_t)1 << slot);
+        status = status_of(engine, slot);
+        if (status.asleep == status.granules)
+            return;
+    }
+    fail_msg("%u of %u granules sleep after %g s", status.asleep, status.granules, status.time_s);
+}
+
+static void idle_ground_changes_no_bit_until_something_falls(void **state)
+{
+    const struct granular_params params = medium();
+    uint64_t before, after;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    settle(gl, 0);
+    before = hash_of(gl, 0);
+    step(gl, 1921, 1);
+    after = hash_of(gl, 0);
+    assert_true(before == after);
+    assert_true(status_of(gl, 0).kinetic_energy_j == 0);
+    add_cube(gl, 0, 1, 1, 1.9f);
+    step(gl, 480, 1);
+    assert_true(hash_of(gl, 0) != before);
+    assert_true(status_of(gl, 0).asleep < 40);
+    /* and when the body is taken away, the ground comes to rest again */
+    sand_body_remove(gl, 0, 0);
+    for (int i = 0; i < 20 && status_of(gl, 0).asleep < 40; i++)
+        step(gl, 240, 1);
+    assert_int_equal(status_of(gl, 0).asleep, 40);
+    assert_int_equal(status_of(gl, 0).bodies, 0);
+    sand_engine_destroy(gl);
+}
+
+/* ---- depth --------------------------------------------------------------------------------------
+ */
+
+static float bed_height(const float *heights, float size_m, float x, float y)
+{
+    const float d = size_m / (BED - 1);
+    const float fx = fminf(fmaxf(x / d, 0), BED - 1), fy = fminf(fmaxf(y / d, 0), BED - 1);
+    const int c = fx < BED - 2 ? (int)fx : BED - 2, r = fy < BED - 2 ? (int)fy : BED - 2;
+    const float *south = heights + r * BED + c, *north = south + BED;
+    const float s = fx - (float)c, t = fy - (float)r;
+    const float low = south[0] + s * (south[1] - south[0]);
+    const float high = north[0] + s * (north[1] - north[0]);
+
+    return low + t * (high - low);
+}
+
+/* v turned by q, as the solver does it. */
+static void turned(const float q[4], const float v[3], float out[3])
+{
+    const float t[3] = {(q[1] * v[2] - q[2] * v[1]) * 2, (q[2] * v[0] - q[0] * v[2]) * 2,
+                        (q[0] * v[1] - q[1] * v[0]) * 2};
+    const float u[3] = {q[1] * t[2] - q[2] * t[1], q[2] * t[0] - q[0] * t[2],
+                        q[0] * t[1] - q[1] * t[0]};
+
+    for (int i = 0; i < 3; i++)
+        out[i] = v[i] + t[i] * q[3] + u[i];
+}
+
+/* The highest cap or bed above a point: every sphere is asked. */
+static float gathered(const struct granule *granules, uint32_t count,
+                      const struct granular_params *params, float bed, float x, float y)
+{
+    const float r = params->radius_m, s = (float)(r / sqrt(2));
+    float top = bed;
+
+    for (uint32_t g = 0; g < count; g++) {
+        for (int j = 0; j < GRANULE_SPHERES; j++) {
+            const float corner[3] = {GRANULE_CORNER[j][0] * s, GRANULE_CORNER[j][1] * s,
+                                     GRANULE_CORNER[j][2] * s};
+            float arm[3];
+
+            turned(granules[g].q, corner, arm);
+            const float dx = x - (granules[g].x[0] + arm[0]);
+            const float dy = y - (granules[g].x[1] + arm[1]);
+            const float rest = r * r - dx * dx - dy * dy;
+
+            if (rest >= 0)
+                top = fmaxf(top, granules[g].x[2] + arm[2] + sqrtf(rest));
+        }
+    }
+    return top;
+}
+
+enum { TEXELS_X = 23, TEXELS_Y = 17, OVER = 3 };
+
+static void depth_is_a_gather_bit_for_bit(void **state)
+{
+    const struct granular_params params = medium();
+    const struct sand_depth depth = {.x0 = -0.1f,
+                                     .y0 = 0.05f,
+                                     .dx = 0.14f,
+                                     .dy = 0.19f,
+                                     .cols = TEXELS_X,
+                                     .rows = TEXELS_Y,
+                                     .oversample = OVER};
+    static struct granule granules[1024];
+    static float heights[TEXELS_X * TEXELS_Y], of_c[TEXELS_X * TEXELS_Y];
+    float bed[BED * BED];
+    struct err err = {0};
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params), *c = make_c(&params);
+
+    begin(gl, 1, 3, 0.2f);
+    fill(gl, 1, 11, 60);
+    add_cube(gl, 1, 2, 2, 2); /* bodies are left out */
+    step(gl, 50, 2);
+    for (int i = 0; i < BED * BED; i++)
+        bed[i] = 0.2f * sinf((float)(i % BED)) * cosf((float)(i / BED));
+    ok(sand_depth_request(gl, 1, &depth, &err), &err);
+    for (int i = 0; !sand_depth_poll(gl, 1, heights); i++) {
+        assert_true(i < 20000);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_false(sand_depth_poll(gl, 1, heights));
+    uint32_t count = sand_granules_read(gl, 1, granules);
+
+    for (int texel = 0; texel < TEXELS_X * TEXELS_Y; texel++) {
+        const float step_x = depth.dx / OVER, step_y = depth.dy / OVER;
+        const float first_x = depth.x0 - 0.5f * depth.dx + 0.5f * step_x;
+        const float first_y = depth.y0 - 0.5f * depth.dy + 0.5f * step_y;
+        float sum = 0;
+
+        for (int j = 0; j < OVER; j++) {
+            for (int i = 0; i < OVER; i++) {
+                float x = first_x + (float)(texel % TEXELS_X * OVER + i) * step_x;
+                float y = first_y + (float)(texel / TEXELS_X * OVER + j) * step_y;
+
+                sum += gathered(granules, count, &params, bed_height(bed, 3, x, y), x, y);
+            }
+        }
+        sum /= OVER * OVER;
+        if (memcmp(&sum, &heights[texel], sizeof(sum)) != 0)
+            fail_msg("texel %d: %.9g, gathered %.9g", texel, heights[texel], sum);
+    }
+    /* and the C engine sees the same granules alike */
+    begin(c, 0, 3, 0.2f);
+    ok(sand_slot_fill(c, 0, granules, count, &err), &err);
+    ok(sand_depth_request(c, 0, &depth, &err), &err);
+    assert_true(sand_depth_poll(c, 0, of_c));
+    assert_memory_equal(of_c, heights, sizeof(heights));
+    sand_engine_destroy(gl);
+    sand_engine_destroy(c);
+}
+
+static void spheres_are_those_of_the_c_engine(void **state)
+{
+    const struct granular_params params = medium();
+    static float spheres[2][4 * 1024 + 512][4];
+    uint32_t count[2];
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params), *c = make_c(&params);
+
+    for (int k = 0; k < 2; k++) {
+        struct sand_engine *engine = k ? c : gl;
+        int tries = 0;
+
+        begin(engine, 0, 3, 0);
+        fill(engine, 0, 2, 50);
+        for (int body = 0; body < 3; body++)
+            add_cube(engine, 0, 0.9f + 0.6f * (float)body, 1, 2.5f);
+        sand_body_remove(engine, 0, 1);
+        sand_spheres_request(engine, 0);
+        while (!sand_spheres_poll(engine, 0, spheres[k], &count[k])) {
+            assert_true(tries++ < 20000);
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+    }
+    assert_int_equal(count[0], 4 * 50 + 2 * CUBE * CUBE * CUBE);
+    assert_int_equal(count[0], count[1]);
+    for (uint32_t i = 0; i < count[0]; i++) {
+        assert_true(spheres[0][i][3] == spheres[1][i][3]);
+        for (int a = 0; a < 3; a++)
+            assert_true(fabsf(spheres[0][i][a] - spheres[1][i][a]) < 1e-5f);
+    }
+    sand_engine_destroy(gl);
+    sand_engine_destroy(c);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------
+ */
+
+static void the_latest_answer_wins(void **state)
+{
+    const struct granular_params params = medium();
+    struct sand_status status;
+    uint64_t steps = 0;
+    int answers = 0;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    begin(gl, 0, 3, 0);
+    fill(gl, 0, 2, 50);
+    assert_false(sand_status_poll(gl, 0, &status));
+    for (int i = 0; i < 12; i++) {
+        step(gl, 1, 1);
+        sand_status_request(gl, 0);
+    }
+    for (int i = 0; i < 20000 && steps < 12; i++) {
+        if (sand_status_poll(gl, 0, &status)) {
+            assert_true(status.steps > steps);
+            steps = status.steps;
+            answers++;
+        } else {
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+    }
+    assert_int_equal(steps, 12);
+    assert_in_range(answers, 1, ANSWERS_MAX);
+    assert_false(sand_status_poll(gl, 0, &status));
+    assert_true(status.phase_ms[SAND_PHASE_FORCE] > 0);
+    assert_true(status.phase_ms[SAND_PHASE_GRID] > 0);
+    assert_true(status.phase_ms[SAND_PHASE_INTEGRATE] > 0);
+    sand_engine_destroy(gl);
+}
+
+/* ---- bad input and loss
+ * --------------------------------------------------------------------------- */
+
+static void a_number_that_is_none_fails_its_slot_alone(void **state)
+{
+    const struct granular_params params = medium();
+    struct granule bad = {.x = {1, 1, 1}, .q = {0, 0, 0, 1}, .v = {0, 0, NAN}};
+    struct err err = {0};
+    uint64_t alone;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    scene(gl, 0, 3);
+    step(gl, 64, 1);
+    alone = hash_of(gl, 0);
+    sand_slot_end(gl, 0);
+    scene(gl, 0, 3);
+    scene(gl, 1, 4);
+    ok(sand_slot_fill(gl, 1, &bad, 1, &err), &err);
+    step(gl, 64, 3);
+    assert_true(status_of(gl, 1).failed);
+    assert_false(status_of(gl, 0).failed);
+    assert_true(hash_of(gl, 0) == alone);
+    /* the slot can be used again */
+    sand_slot_end(gl, 1);
+    scene(gl, 1, 3);
+    step(gl, 64, 2);
+    assert_false(status_of(gl, 1).failed);
+    assert_true(hash_of(gl, 1) == alone);
+    sand_engine_destroy(gl);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    const struct granular_params params = medium();
+    struct sand_engine_config config = config_of(&params);
+    struct granule granule = {.q = {0, 0, 0, 1}};
+    struct granule *many = calloc(1025, sizeof(*many));
+    struct sand_depth depth = {.dx = 1, .dy = 1, .cols = 300, .rows = 300, .oversample = 1};
+    float heights[4] = {0};
+    struct sand_slot_begin wide = {.size_m = {100, 100},
+                                   .height_m = 1,
+                                   .bed = {.cols = 2, .rows = 2, .dx = 1, .dy = 1},
+                                   .heights_m = heights};
+    struct err err = {0};
+
+    (void)state;
+    if (!context)
+        free(many);
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params);
+
+    assert_int_equal(sand_slot_begin(gl, 0, &wide, &err), ERR_UNPROCESSABLE);
+    begin(gl, 0, 3, 0);
+    assert_int_equal(sand_slot_fill(gl, 0, many, 1025, &err), ERR_UNPROCESSABLE);
+    assert_true(err.has_limit && err.limit == 1024 && err.got == 1025);
+    ok(sand_slot_fill(gl, 0, &granule, 1, &err), &err);
+    assert_int_equal(sand_depth_request(gl, 0, &depth, &err), ERR_UNPROCESSABLE);
+    free(many);
+    sand_engine_destroy(gl);
+
+    config.slots = 0;
+    assert_null(gl_engine_create(context, &config, &err));
+    assert_int_equal(err.code, ERR_BAD_INPUT);
+    config = config_of(&params);
+    config.granules_max = 1u << 24;
+    assert_null(gl_engine_create(context, &config, &err));
+    assert_int_equal(err.code, ERR_UNPROCESSABLE);
+    assert_true(err.has_limit && err.got > err.limit);
+    assert_int_equal(context_errors(context), 0);
+}
+
+static void a_loss_ends_the_engine_and_a_new_one_goes_on(void **state)
+{
+    const struct granular_params params = medium();
+    struct sand_status status;
+    struct err err = {0};
+    uint64_t before;
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params), *other = make_gl(&params);
+
+    scene(gl, 0, 3);
+    step(gl, 64, 1);
+    before = hash_of(gl, 0);
+    sand_status_request(gl, 0);
+    context_pretend_loss(context);
+    assert_int_equal(sand_engine_step(gl, 16, 1, &err), ERR_INTERNAL);
+    assert_non_null(strstr(err.msg, "lost"));
+    assert_false(sand_status_poll(gl, 0, &status));
+    sand_body_velocity(gl, 0, 0, (const float[3]){1, 0, 0}, NULL);
+    sand_slot_end(gl, 0);
+    assert_null(gl_engine_create(context, &gl->config, &err));
+    sand_engine_destroy(gl);
+    assert_int_equal(context_rebuild(context, &err), ERR_OK);
+    gl = make_gl(&params);
+    /* one that was forgotten cannot reach into the new context */
+    assert_int_equal(sand_engine_step(other, 16, 1, &err), ERR_INTERNAL);
+    sand_engine_destroy(other);
+    scene(gl, 0, 3);
+    step(gl, 64, 1);
+    assert_true(hash_of(gl, 0) == before);
+    assert_int_equal(context_errors(context), 0);
+    sand_engine_destroy(gl);
+    sand_engine_destroy(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(granules_fall_as_in_c),
         cmocka_unit_test(a_body_falls_as_in_c),
+        cmocka_unit_test(two_runs_are_equal),
+        cmocka_unit_test(neighbours_change_no_bit),
+        cmocka_unit_test(a_slot_is_as_new_when_it_begins_again),
+        cmocka_unit_test(a_pause_changes_nothing),
+        cmocka_unit_test(idle_ground_changes_no_bit_until_something_falls),
+        cmocka_unit_test(depth_is_a_gather_bit_for_bit),
+        cmocka_unit_test(spheres_are_those_of_the_c_engine),
+        cmocka_unit_test(the_latest_answer_wins),
+        cmocka_unit_test(a_number_that_is_none_fails_its_slot_alone),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_loss_ends_the_engine_and_a_new_one_goes_on),
     };
     struct err err = {0};
     int failed;
