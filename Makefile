@@ -92,7 +92,7 @@ BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all run test bench fuzz tidy format cover install uninstall help clean
+.PHONY: all run test bench bench-sand fuzz tidy format cover install uninstall help clean
 
 all: $(PROGRAMS)
 
@@ -279,8 +279,11 @@ tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh
 
 bench: $(BENCHES) $(B)/kotad ## speed as ratios, measured in one run
-	$(Q)set -e; for bench in $(BENCHES); do $$bench; done
+	$(Q)set -e; for bench in $(filter-out %/bench_sand,$(BENCHES)); do $$bench; done
 	$(Q)KOTA_BIN_DIR=$(B) python3 tests/bench/bench_daemon.py
+
+bench-sand: $(B)/bench/bench_sand ## spheres the sand steps in a second (GPU=auto|0|software)
+	$(Q)$(B)/bench/bench_sand --gpu $(or $(GPU),auto)
 
 format: ## clang-format over every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
