@@ -1,5 +1,10 @@
 // Force and torque on each sphere, gathered from its contacts; see solver_step.c for the law and
 // the order. No sphere writes to another. Neighbouring threads have neighbouring cells.
+//
+// Threads of a group go together. Of some thirty spheres in the cells around, four or so touch, each
+// thread finds them at other places, and the law of contact is long. So a thread first lists those
+// that touch, cheaply, and then goes through its list: the group runs the law as often as the
+// longest list, not as often as anybody touches.
 layout(local_size_x = 64) in;
 
 struct side {
@@ -55,11 +60,18 @@ side still()
     return s;
 }
 
+// Contacts mostly stay, in the same order: looking begins where the partner was if nothing came
+// or went.
 vec3 spring_of(uint partner)
 {
-    for (uint i = 0u; i < old_count; i++)
-        if (contacts[old_first + i].partner == partner)
-            return contacts[old_first + i].spring;
+    uint at = new_count;
+
+    for (uint i = 0u; i < old_count; i++) {
+        at = at < old_count ? at : 0u;
+        if (contacts[old_first + at].partner == partner)
+            return contacts[old_first + at].spring;
+        at++;
+    }
     return vec3(0.0);
 }
 
@@ -142,23 +154,24 @@ void touch_bed_and_walls()
         touch(WALL + 3u, still(), vec3(0.0, -1.0, 0.0), min(r - (size.y - own_x.y), r));
 }
 
-void touch_sphere(uvec4 other)
+bool touches(uvec4 other)
 {
     vec3 d = own_x - uintBitsToFloat(other.xyz);
     float square = dot(d, d);
 
     // square 0: one upon the other, no direction is right, so none is taken
-    if (!(square < pool.cell_m * pool.cell_m) || !(square > 0.0))
-        return;
-    if (other.w < pool.particles_first && other.w / 4u == self.owner)
-        return;
+    return square < pool.cell_m * pool.cell_m && square > 0.0 &&
+           !(other.w < pool.particles_first && other.w / 4u == self.owner);
+}
+
+void touch_sphere(uvec4 other)
+{
     side s = side_of(other.w);
+    vec3 d = own_x - uintBitsToFloat(other.xyz);
+    float apart = sqrt(dot(d, d));
 
-    if (s.owner == self.owner)
-        return;
-    float apart = sqrt(square);
-
-    touch(other.w, s, d * (1.0 / apart), pool.cell_m - apart);
+    if (s.owner != self.owner)
+        touch(other.w, s, d * (1.0 / apart), pool.cell_m - apart);
 }
 
 // The cells around: from run_low to run_high along x, for y and z within low..high.
@@ -188,6 +201,44 @@ bool nothing_awake()
     return true;
 }
 
+// Spheres that touch, of each thread.
+const uint LIST_MAX = 16u;
+shared uint list[LIST_MAX * 64u];
+
+void touch_spheres(uint base)
+{
+    uint thread = gl_LocalInvocationID.x;
+    uint y = cell_low.y, z = cell_low.z;
+    uint k = 0u, end = 0u;
+    bool more = true;
+
+    while (more) {
+        uint count = 0u;
+
+        while (count < LIST_MAX) {
+            if (k < end) {
+                if (touches(sorted[base + k])) {
+                    list[count * 64u + thread] = k;
+                    count++;
+                }
+                k++;
+            } else if (z <= cell_high.z) { // the next run
+                uint row = cell_row(y, z);
+
+                k = first_of_cell(slot, row + cell_low.x);
+                end = first_of_cell(slot, row + cell_high.x + 1u);
+                z += y == cell_high.y ? 1u : 0u;
+                y = y == cell_high.y ? cell_low.y : y + 1u;
+            } else {
+                more = false;
+                break;
+            }
+        }
+        for (uint i = 0u; i < count; i++)
+            touch_sphere(sorted[base + list[i * 64u + thread]]);
+    }
+}
+
 void main()
 {
     uint n = gl_GlobalInvocationID.x;
@@ -214,15 +265,7 @@ void main()
     new_first = (2u * at + (1u - (state >> 8))) * CONTACTS_MAX;
     total_force = total_torque = vec3(0.0);
     touch_bed_and_walls();
-    for (uint z = cell_low.z; z <= cell_high.z; z++) {
-        for (uint y = cell_low.y; y <= cell_high.y; y++) {
-            uint row = cell_row(y, z);
-            uint end = first_of_cell(slot, row + cell_high.x + 1u);
-
-            for (uint k = first_of_cell(slot, row + cell_low.x); k < end; k++)
-                touch_sphere(sorted[base + k]);
-        }
-    }
+    touch_spheres(base);
     force[2u * at] = uvec4(floatBitsToUint(total_force), new_count | ((1u - (state >> 8)) << 8));
     force[2u * at + 1u] = uvec4(floatBitsToUint(total_torque), 0u);
 }
