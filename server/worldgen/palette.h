@@ -5,15 +5,11 @@
 #ifndef KOTA_WORLDGEN_PALETTE_H
 #define KOTA_WORLDGEN_PALETTE_H
 
-#include "terrain/vec.h"
+#include "terrain/shade.h"
 
 #include <stdbool.h>
 
 enum palette { PALETTE_AUTO, PALETTE_ALPINE, PALETTE_ISLANDS, PALETTE_DESERT };
-
-struct colour {
-    double r, g, b;
-};
 
 /* "auto", "alpine", "islands", "desert"; false for any other name. */
 bool palette_of_name(const char *name, enum palette *out);
@@ -28,25 +24,5 @@ bool palette_of_name(const char *name, enum palette *out);
  */
 struct colour palette_ground(enum palette palette, struct vec3 point, struct vec3 normal,
                              double low_m, double high_m);
-
-static inline struct colour colour_mix(struct colour a, struct colour b, double t)
-{
-    return (struct colour){a.r + (b.r - a.r) * t, a.g + (b.g - a.g) * t, a.b + (b.b - a.b) * t};
-}
-
-static inline struct colour colour_scale(struct colour a, double s)
-{
-    return (struct colour){a.r * s, a.g * s, a.b * s};
-}
-
-static inline struct colour colour_times(struct colour a, struct colour b)
-{
-    return (struct colour){a.r * b.r, a.g * b.g, a.b * b.b};
-}
-
-static inline struct colour colour_add(struct colour a, struct colour b)
-{
-    return (struct colour){a.r + b.r, a.g + b.g, a.b + b.b};
-}
 
 #endif

@@ -9,8 +9,7 @@
  * sample is missing the triangle's own normal is taken.
  *
  * Random numbers are hashes of pixel and sample: the picture is the same for any number of threads.
- * All colours are linear light until the last step (filmic curve: K. Narkowicz's fit of ACES, 2015;
- * then sRGB).
+ * All colours are linear light until the last step (terrain/shade.h).
  */
 #include "worldgen/picture.h"
 
@@ -56,40 +55,6 @@ static enum err_code scene_init(struct scene *scene, const struct heightfield *f
 }
 
 /* ---- surface ------------------------------------------------------------------------------ */
-
-/* The slope of the samples around one, clamped at the edges; NaN beside a hole. */
-static struct vec2 sample_slope(const struct heightfield *field, uint32_t column, uint32_t row)
-{
-    const struct heightfield_spec *spec = heightfield_spec(field);
-    uint32_t c0 = column ? column - 1 : 0, c1 = column + 1 < spec->cols ? column + 1 : column;
-    uint32_t r0 = row ? row - 1 : 0, r1 = row + 1 < spec->rows ? row + 1 : row;
-
-    return (struct vec2){
-        (heightfield_sample(field, c1, row) - heightfield_sample(field, c0, row)) /
-            ((c1 - c0) * spec->spacing_x_m),
-        (heightfield_sample(field, column, r1) - heightfield_sample(field, column, r0)) /
-            ((r1 - r0) * spec->spacing_y_m)};
-}
-
-static struct vec3 smooth_normal(const struct heightfield *field, const struct ray_hit *hit)
-{
-    const struct heightfield_spec *spec = heightfield_spec(field);
-    double u = (hit->point.x - spec->origin_x_m) / spec->spacing_x_m - hit->cell[0];
-    double v = (hit->point.y - spec->origin_y_m) / spec->spacing_y_m - hit->cell[1];
-    double x = 0, y = 0;
-
-    for (uint32_t corner = 0; corner < 4; corner++) {
-        double weight = (corner & 1 ? u : 1 - u) * (corner & 2 ? v : 1 - v);
-        struct vec2 slope =
-            sample_slope(field, hit->cell[0] + (corner & 1), hit->cell[1] + (corner >> 1));
-
-        x += weight * slope.x;
-        y += weight * slope.y;
-    }
-    if (!isfinite(x) || !isfinite(y))
-        return hit->normal;
-    return vec3_unit((struct vec3){-x, -y, 1});
-}
 
 /* A direction over the normal, more likely the nearer to it (the cosine law). */
 static struct vec3 hemisphere(struct vec3 normal, double a, double b)
@@ -232,7 +197,7 @@ static struct colour radiance(const struct scene *scene, const struct ray *ray, 
     }
     if (!ground)
         return sky_colour(scene, ray->direction);
-    normal = smooth_normal(scene->field, &hit);
+    normal = shade_smooth_normal(scene->field, &hit);
     albedo = palette_ground(scene->palette, hit.point, normal, scene->low_m, scene->bounds.max.z);
     return hazed(scene, lit(scene, albedo, hit.point, normal, key), ray->origin, ray->direction,
                  hit.t);
@@ -240,27 +205,13 @@ static struct colour radiance(const struct scene *scene, const struct ray *ray, 
 
 /* ---- pixels ------------------------------------------------------------------------------- */
 
-static double filmic(double x)
-{
-    return x * (2.51 * x + 0.03) / (x * (2.43 * x + 0.59) + 0.14);
-}
-
-static uint8_t developed(double light)
-{
-    double shown = filmic(0.44 * (light > 0 ? light : 0));
-
-    shown = shown < 0 ? 0 : shown > 1 ? 1 : shown;
-    shown = shown <= 0.0031308 ? 12.92 * shown : 1.055 * pow(shown, 1 / 2.4) - 0.055;
-    return (uint8_t)(255 * shown + 0.5);
-}
-
 static void pixel_set(const struct scene *scene, uint32_t x, uint32_t y, struct colour colour)
 {
     uint8_t *out = scene->rgb + 3 * ((size_t)y * scene->view->width + x);
 
-    out[0] = developed(colour.r);
-    out[1] = developed(colour.g);
-    out[2] = developed(colour.b);
+    out[0] = shade_developed(colour.r);
+    out[1] = shade_developed(colour.g);
+    out[2] = shade_developed(colour.b);
 }
 
 static void perspective_rows(void *context, uint32_t first, uint32_t end)
@@ -312,7 +263,7 @@ static struct colour map_colour(const struct scene *scene, double x, double y, u
         return (struct colour){0.6, 0, 0.6};
     if (scene->palette == PALETTE_ISLANDS && hit.point.z < 0)
         return sea_colour(scene, (struct vec3){x, y, 0}, down.direction, 100, key);
-    normal = smooth_normal(scene->field, &hit);
+    normal = shade_smooth_normal(scene->field, &hit);
     albedo = palette_ground(scene->palette, hit.point, normal, scene->low_m, scene->bounds.max.z);
     return lit(scene, albedo, hit.point, normal, key);
 }
