@@ -1,0 +1,56 @@
+"""kota-sand: the published scenes in small, and the baking of the packing."""
+import os
+import re
+import subprocess
+
+from daemon import BIN_DIR
+from tap import case, check, equal, run, test
+
+SAND = os.path.join(BIN_DIR, "kota-sand")
+
+
+def sand(*args):
+    return subprocess.run([SAND, *args], capture_output=True, text=True, timeout=300)
+
+
+def scene_runs(name, share, patches, granules):
+    made = sand("scene", name, "--share", str(share), "--seconds", "1.2", "--interval", "0.1",
+                "--threads", "1")
+    equal(made.returncode, 0, f"kota-sand scene {name}: {made.stderr}")
+    rows = re.findall(r"^patch \d+: (\w+), (\d+) granules", made.stdout, re.M)
+    equal(len(rows), patches, "patches")
+    equal(sum(int(count) for _, count in rows), granules, "granules of all patches")
+    last = re.search(r"^in all: ([\d.]+) s simulated in .* (\S+) particle-steps/s", made.stdout,
+                     re.M)
+    check(last, f"no last line: {made.stdout}")
+    check(abs(float(last[1]) - 1.2) < 0.02, f"it simulated {last[1]} s, not 1.2")
+    check(float(last[2]) > 0, "it counted no particle-steps")
+
+
+case("the dense scene runs", scene_runs, "dense", 0.002, 1, 231)
+case("three scales run side by side", scene_runs, "scales", 0.005, 3, 252 + 68 + 50)
+case("ten patches get their bodies one after the other", scene_runs, "ten", 0.001, 10,
+     5 * 50 + 62 + 63 + 54 + 67 + 60)
+
+
+@test("a packing is baked as C initializers, the same each time")
+def bake():
+    one, two = sand("bake", "3", "0.45", "9"), sand("bake", "3", "0.45", "9")
+    equal(one.returncode, 0, f"kota-sand bake: {one.stderr}")
+    equal(one.stdout, two.stdout, "the second packing")
+    rows = re.findall(r"^\{[-\d.]+f,[-\d.]+f,[-\d.]+f,0(?:,[-\d.]+f){4}\},$", one.stdout, re.M)
+    equal(len(rows), 27, "granules")
+    check("kota-sand bake 3 0.45 9" in one.stdout, "it does not say how it was made")
+
+
+@test("what it does not understand it says, with status 2")
+def usage():
+    for args in ((), ("scene",), ("scene", "eleven"), ("scene", "ten", "--share", "2"),
+                 ("scene", "ten", "--seconds", "soon"), ("bake", "2"), ("bake", "3", "0.9"),
+                 ("dig",)):
+        got = sand(*args)
+        equal(got.returncode, 2, f"status of kota-sand {' '.join(args)}")
+        check(got.stderr.startswith("kota-sand: "), f"it says {got.stderr!r}")
+
+
+run()
