@@ -134,9 +134,11 @@ void engine_velocity_cut(float out[3], const float in[3], float most)
         out[i] = (float)(in[i] * scale);
 }
 
-static enum err_code pose_check(const struct sand_shape *shape, const struct sand_pose *pose,
+static enum err_code pose_check(const struct granular_params *params,
+                                const struct sand_shape *shape, const struct sand_pose *pose,
                                 double *q_length, struct err *err)
 {
+    const float soft = granular_soft(params, shape->mass_kg, shape->particles);
     double square = 0;
 
     if (!all_finite(pose->x, 3) || !all_finite(pose->q, 4) || !all_finite(pose->v, 3) ||
@@ -146,7 +148,8 @@ static enum err_code pose_check(const struct sand_shape *shape, const struct san
         square += (double)pose->q[i] * pose->q[i];
     if (!(square > 1e-12))
         return err_set(err, ERR_BAD_INPUT, "the orientation of the body has no length");
-    if (!(shape->mass_kg > 0 && isfinite(shape->mass_kg) && isfinite(1 / shape->mass_kg)))
+    if (!(shape->mass_kg > 0 && isfinite(shape->mass_kg) && isfinite(1 / shape->mass_kg) &&
+          soft > 0 && isfinite(soft)))
         return err_set(err, ERR_BAD_INPUT, "the mass of the body is %g kg; it must be above 0",
                        shape->mass_kg);
     *q_length = sqrt(square);
@@ -161,7 +164,7 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
 
     CHECK(shape->particles >= 1);
     memset(body, 0, sizeof(*body));
-    if (pose_check(shape, pose, &q_length, err))
+    if (pose_check(params, shape, pose, &q_length, err))
         return err->code;
     if (!inertia_set(body, shape->inertia))
         return err_set(err, ERR_BAD_INPUT, "the inertia of the body is not positive definite");

@@ -102,10 +102,11 @@ struct slot {
     uint32_t particles_end; /* all particles of bodies lie below */
     uint64_t steps;
 
-    /* [granules_max], [bodies_max], [particles_max], [bed_max] */
+    /* [granules_max], [bodies_max], [particles_max] twice, [bed_max] */
     struct granule *granule;
     struct granular_body *body;
-    struct granular_particle *particle;
+    uint32_t *particle_body; /* GRANULAR_BODY_NONE: the particle is free */
+    float (*offset)[3];      /* of a particle, from its body's centre, body frame */
     float *bed_m;
 
     /*
@@ -133,8 +134,8 @@ struct solver {
     struct workers *workers;
     uint32_t spheres_max; /* ids of a slot end here */
     float phase_ms[SAND_PHASE_COUNT];
-    struct f3 tetrahedron[GRANULE_SPHERES]; /* offsets of a granule's spheres */
-    struct slot *slot;                      /* [slots] */
+    float tetrahedron[GRANULE_SPHERES][3]; /* offsets of a granule's spheres */
+    struct slot *slot;                     /* [slots] */
 };
 
 #define NO_CELL 0xffffffffu

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "sand/engine_input.h"
 #include "sand/solver_data.h"
 
 static struct slot *asked_slot(struct sand_engine *engine, uint32_t index)
@@ -102,24 +103,8 @@ enum err_code solver_depth_request(struct sand_engine *engine, uint32_t index,
     return ERR_OK;
 }
 
-/* Points along one axis: coordinate of point i is first + i * step. */
-struct points {
-    float first, step;
-    int count;
-};
-
-static struct points points_along(float start, float d, uint32_t texels, uint32_t oversample)
-{
-    struct points points;
-
-    points.step = d / (float)oversample;
-    points.first = start - 0.5f * d + 0.5f * points.step;
-    points.count = (int)(texels * oversample);
-    return points;
-}
-
 /* Points within r of x; empty when none is. */
-static void points_near(const struct points *points, float x, float r, int *first, int *end)
+static void points_near(const struct engine_points *points, float x, float r, int *first, int *end)
 {
     double low = ceil(((double)x - r - points->first) / points->step);
     double high = floor(((double)x + r - points->first) / points->step);
@@ -128,7 +113,7 @@ static void points_near(const struct points *points, float x, float r, int *firs
     *end = (int)fmin(fmax(high + 1, 0), points->count);
 }
 
-static void splat(float *map, const struct points along[2], const float x[3], float r)
+static void splat(float *map, const struct engine_points along[2], const float x[3], float r)
 {
     int c0, c1, r0, r1;
 
@@ -136,7 +121,7 @@ static void splat(float *map, const struct points along[2], const float x[3], fl
     points_near(&along[1], x[1], r, &r0, &r1);
     for (int row = r0; row < r1; row++) {
         float dy = along[1].first + (float)row * along[1].step - x[1];
-        float *line = map + (size_t)row * (size_t)along[0].count;
+        float *line = map + (size_t)row * along[0].count;
 
         for (int col = c0; col < c1; col++) {
             float dx = along[0].first + (float)col * along[0].step - x[0];
@@ -149,7 +134,7 @@ static void splat(float *map, const struct points along[2], const float x[3], fl
 }
 
 static void splat_granules(const struct solver *solver, const struct slot *slot, float *map,
-                           const struct points along[2])
+                           const struct engine_points along[2])
 {
     const struct granular_params *params = &solver->engine.config.params;
 
@@ -159,7 +144,8 @@ static void splat_granules(const struct solver *solver, const struct slot *slot,
         for (uint32_t j = 0; j < params->spheres; j++) {
             float x[3];
 
-            f3_put(x, f3_add(f3_of(granule->x), f3_rotate(granule->q, solver->tetrahedron[j])));
+            f3_put(x,
+                   f3_add(f3_of(granule->x), f3_rotate(granule->q, f3_of(solver->tetrahedron[j]))));
             splat(map, along, x, params->radius_m);
         }
     }
@@ -187,21 +173,21 @@ bool solver_depth_poll(struct sand_engine *engine, uint32_t index, float *height
 {
     struct slot *slot = asked_slot(engine, index);
     const struct sand_depth *depth = &slot->depth;
-    struct points along[2];
+    struct engine_points along[2];
     float *map;
 
     if (!slot->depth_asked)
         return false;
     slot->depth_asked = false;
-    along[0] = points_along(depth->x0, depth->dx, depth->cols, depth->oversample);
-    along[1] = points_along(depth->y0, depth->dy, depth->rows, depth->oversample);
-    map = malloc((size_t)along[0].count * (size_t)along[1].count * sizeof(*map));
+    along[0] = engine_points_along(depth->x0, depth->dx, depth->cols, depth->oversample);
+    along[1] = engine_points_along(depth->y0, depth->dy, depth->rows, depth->oversample);
+    map = malloc(along[0].count * (size_t)along[1].count * sizeof(*map));
     CHECK(map);
-    for (int r = 0; r < along[1].count; r++) {
-        for (int c = 0; c < along[0].count; c++) {
+    for (uint32_t r = 0; r < along[1].count; r++) {
+        for (uint32_t c = 0; c < along[0].count; c++) {
             struct f3 normal;
 
-            map[(size_t)r * (size_t)along[0].count + (size_t)c] =
+            map[(size_t)r * along[0].count + (size_t)c] =
                 solver_bed(slot, along[0].first + (float)c * along[0].step,
                            along[1].first + (float)r * along[1].step, &normal);
         }
@@ -234,19 +220,19 @@ bool solver_spheres_poll(struct sand_engine *engine, uint32_t index, float (*sph
 
         for (uint32_t j = 0; j < engine->config.params.spheres; j++) {
             f3_put(spheres[n],
-                   f3_add(f3_of(granule->x), f3_rotate(granule->q, solver->tetrahedron[j])));
+                   f3_add(f3_of(granule->x), f3_rotate(granule->q, f3_of(solver->tetrahedron[j]))));
             spheres[n++][3] = -1;
         }
     }
     for (uint32_t p = 0; p < slot->particles_end; p++) {
-        const struct granular_particle *particle = &slot->particle[p];
+        const uint32_t index_of_body = slot->particle_body[p];
         const struct granular_body *body;
 
-        if (particle->body == NO_CELL)
+        if (index_of_body == GRANULAR_BODY_NONE)
             continue;
-        body = &slot->body[particle->body];
-        f3_put(spheres[n], f3_add(f3_of(body->x), f3_rotate(body->q, f3_of(particle->offset))));
-        spheres[n++][3] = (float)particle->body;
+        body = &slot->body[index_of_body];
+        f3_put(spheres[n], f3_add(f3_of(body->x), f3_rotate(body->q, f3_of(slot->offset[p]))));
+        spheres[n++][3] = (float)index_of_body;
     }
     *count = n;
     return true;

@@ -46,6 +46,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sand/engine_input.h"
 #include "sand/solver_data.h"
 
 enum { PIECE_GRANULES = 64, PIECE_PARTICLES = 256 };
@@ -109,7 +110,7 @@ static void place_granules(void *context, uint32_t first, uint32_t end)
 
         for (uint32_t j = 0; j < step->params->spheres; j++)
             place_sphere(step, GRANULE_SPHERES * g + j, granule->x, granule->q,
-                         step->solver->tetrahedron[j]);
+                         f3_of(step->solver->tetrahedron[j]));
     }
 }
 
@@ -120,13 +121,12 @@ static void place_particles(void *context, uint32_t first, uint32_t end)
 
     for (uint32_t p = first; p < end; p++) {
         uint32_t id = particles_first(step->solver) + p;
-        const struct granular_particle *particle = &slot->particle[p];
+        uint32_t body = slot->particle_body[p];
 
-        if (particle->body == NO_CELL)
+        if (body == GRANULAR_BODY_NONE)
             slot->cell[id] = NO_CELL;
         else
-            place_sphere(step, id, slot->body[particle->body].x, slot->body[particle->body].q,
-                         f3_of(particle->offset));
+            place_sphere(step, id, slot->body[body].x, slot->body[body].q, f3_of(slot->offset[p]));
     }
 }
 
@@ -164,7 +164,7 @@ static void sort_spheres(const struct step *step)
     for (uint32_t p = 0; p < slot->particles_end; p++)
         if (slot->cell[particles + p] != NO_CELL)
             count_cell(slot, particles + p,
-                       !body_asleep(step->params, &slot->body[slot->particle[p].body]));
+                       !body_asleep(step->params, &slot->body[slot->particle_body[p]]));
     for (uint32_t c = 0; c < cells; c++)
         slot->cell_first[c + 1] += slot->cell_first[c];
     for (uint32_t g = 0; g < slot->granules; g++)
@@ -216,7 +216,7 @@ static void side_of(const struct step *step, uint32_t id, struct side *side)
         side->asleep = granule_asleep(step->params, granule);
         side->owner = id / GRANULE_SPHERES;
     } else {
-        uint32_t index = slot->particle[id - particles].body;
+        uint32_t index = slot->particle_body[id - particles];
         const struct granular_body *body = &slot->body[index];
 
         side->v = f3_of(body->v);
