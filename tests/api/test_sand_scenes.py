@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from daemon import BIN_DIR
-from tap import case, check, equal, run, test
+from tap import Skip, case, check, equal, run, test
 
 SAND = os.path.join(BIN_DIR, "kota-sand")
 
@@ -13,9 +13,11 @@ def sand(*args):
     return subprocess.run([SAND, *args], capture_output=True, text=True, timeout=300)
 
 
-def scene_runs(name, share, patches, granules):
+def scene_runs(name, share, patches, granules, *args):
     made = sand("scene", name, "--share", str(share), "--seconds", "1.2", "--interval", "0.1",
-                "--threads", "1")
+                *args)
+    if "--gpu" in args and re.match(r"kota-sand: no OpenGL", made.stderr):
+        raise Skip(made.stderr)
     equal(made.returncode, 0, f"kota-sand scene {name}: {made.stderr}")
     rows = re.findall(r"^patch \d+: (\w+), (\d+) granules", made.stdout, re.M)
     equal(len(rows), patches, "patches")
@@ -27,7 +29,8 @@ def scene_runs(name, share, patches, granules):
     check(float(last[2]) > 0, "it counted no particle-steps")
 
 
-case("the dense scene runs", scene_runs, "dense", 0.002, 1, 231)
+case("the dense scene runs", scene_runs, "dense", 0.002, 1, 231, "--threads", "1")
+case("the dense scene runs on OpenGL", scene_runs, "dense", 0.002, 1, 231, "--gpu", "software")
 case("three scales run side by side", scene_runs, "scales", 0.005, 3, 252 + 68 + 50)
 case("ten patches get their bodies one after the other", scene_runs, "ten", 0.001, 10,
      5 * 50 + 62 + 63 + 54 + 67 + 60)
