@@ -185,6 +185,8 @@ enum err_code gl_step(struct sand_engine *engine, uint32_t substeps, uint64_t ac
     for (uint32_t i = 0; i < engine->config.slots; i++)
         if ((active >> i & 1) && gl->slot[i].used)
             gl->slot[i].steps += substeps;
+    glMemoryBarrier(
+        GL_BUFFER_UPDATE_BARRIER_BIT); /* what comes from outside is written by copies */
     glFlush();
     glPopDebugGroup();
     return ERR_OK;

@@ -1,7 +1,7 @@
 /*
  * The OpenGL engine beside the C engine, on Mesa's software renderer: the same short scenes, two
  * runs, two slots, sleep, depth, failure and loss. Skipped, with the reason, where there is no
- * OpenGL.
+ * OpenGL. KOTA_TEST_GPU takes another device, in the words of --gpu.
  */
 #include "sand/gl_engine.h"
 
@@ -553,7 +553,9 @@ static void depth_is_a_gather_bit_for_bit(void **state)
             }
         }
         sum /= OVER * OVER;
-        if (memcmp(&sum, &heights[texel], sizeof(sum)) != 0)
+        /* a GPU's square root need not be exact in its last bit */
+        if (context_info(context)->software ? memcmp(&sum, &heights[texel], sizeof(sum)) != 0
+                                            : !(fabsf(sum - heights[texel]) < 2e-6f))
             fail_msg("texel %d: %.9g, gathered %.9g", texel, heights[texel], sum);
     }
     /* and the C engine sees the same granules alike */
@@ -561,7 +563,8 @@ static void depth_is_a_gather_bit_for_bit(void **state)
     ok(sand_slot_fill(c, 0, granules, count, &err), &err);
     ok(sand_depth_request(c, 0, &depth, &err), &err);
     assert_true(sand_depth_poll(c, 0, of_c));
-    assert_memory_equal(of_c, heights, sizeof(heights));
+    if (context_info(context)->software)
+        assert_memory_equal(of_c, heights, sizeof(heights));
     sand_engine_destroy(gl);
     sand_engine_destroy(c);
 }
@@ -768,12 +771,13 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_loss_ends_the_engine_and_a_new_one_goes_on),
     };
+    const char *gpu = getenv("KOTA_TEST_GPU");
     struct err err = {0};
     int failed;
 
     context_prepare();
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    context = context_create("software", true, &err);
+    context = context_create(gpu ? gpu : "software", true, &err);
     if (!context)
         print_message("# skipped: %s\n", err.msg);
     failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,18 +61,24 @@ void move(uint slot, uint b, vec3 f, vec3 t)
     }
 }
 
+shared bool moves; // another group may say meanwhile that the slot has failed: ask once
+
 void main()
 {
     uint slot = run_slot();
     uint b = slot * pool.bodies_max + gl_WorkGroupID.x;
+    uint t = gl_LocalInvocationID.x;
 
-    if (run_active() && gl_WorkGroupID.x < slots[slot].bodies_end &&
-        bodies[b].particle_count > 0u) { // the same for the whole group
+    if (t == 0u)
+        moves = run_active() && gl_WorkGroupID.x < slots[slot].bodies_end &&
+                bodies[b].particle_count > 0u;
+    barrier();
+    if (moves) { // the same for the whole group
         uint first = slot * pool.spheres_max + pool.particles_first + bodies[b].particle_first;
-        uint t = gl_LocalInvocationID.x;
+        uint count = bodies[b].particle_count;
         vec3 f = vec3(0.0), torque = vec3(0.0);
 
-        for (uint p = t; p < bodies[b].particle_count; p += 128u) {
+        for (uint p = t; p < count; p += 128u) {
             f += uintBitsToFloat(force[2u * (first + p)].xyz);
             torque += uintBitsToFloat(force[2u * (first + p) + 1u].xyz);
         }
