@@ -20,7 +20,11 @@
  * Robustness: the context is asked to make access out of bounds harmless and to tell of resets
  * (EGL 1.5, KHR_robustness); where the driver refuses that, a plain one is taken and said so.
  *
- * Tried and dropped: setting LIBGL_ALWAYS_SOFTWARE, which also hides hardware from a later
+ * A display, once initialised, stays so until the process ends: EGL gives the same one again, and a
+ * context is made anew on it.
+ *
+ * Tried and dropped: eglTerminate, which unloads Mesa's driver and leaks 128 bytes each time;
+ * setting LIBGL_ALWAYS_SOFTWARE, which also hides hardware from a later
  * attempt; eglGetDisplay(EGL_DEFAULT_DISPLAY), which takes what DISPLAY says.
  */
 #include "sand/context.h"
@@ -184,9 +188,8 @@ static void egl_close(struct context *context)
     if (context->egl != EGL_NO_CONTEXT)
         eglDestroyContext(context->display, context->egl);
     context->egl = EGL_NO_CONTEXT;
-    eglTerminate(context->display);
-    eglReleaseThread();
     context->display = EGL_NO_DISPLAY;
+    eglReleaseThread();
 }
 
 /* Makes a context on `display` and fills info; why not goes to `why`. */

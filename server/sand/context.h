@@ -58,7 +58,7 @@ void context_prepare(void);
  */
 struct context *context_create(const char *word, bool debug, struct err *err);
 
-/* Also ends the connection to EGL. NULL does nothing. */
+/* NULL does nothing. What the driver keeps for itself stays until the process ends. */
 void context_destroy(struct context *context);
 
 const struct context_info *context_info(const struct context *context);
