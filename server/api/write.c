@@ -231,6 +231,7 @@ static void path_of(const struct world_change *change, char *out, size_t size)
     case WORLD_PUT_MODEL:    /* api/models.c */
     case WORLD_DELETE_MODEL: /* as this */
     case WORLD_FIND_OP:      /* asked for a change of another kind */
+    case WORLD_KEEP_SHELL:   /* the sand's */
         break;
     }
     snprintf(out, size, "/v1/locales/%s", change->locale_id);

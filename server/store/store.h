@@ -130,6 +130,15 @@ struct store_model {
     size_t length;
 };
 
+/* What was made of a model for the sand, as its caller encodes it (server/sand/shell.h). */
+struct store_shell {
+    uint8_t model[STORE_HASH_BYTES]; /* of the model's bytes */
+    uint32_t version;                /* of the making */
+    uint32_t radius_um;              /* of its spheres, micrometres */
+    const void *bytes;
+    size_t length; /* > 0 */
+};
+
 /* ---- one transaction ---------------------------------------------------------------------------
  */
 
@@ -166,6 +175,22 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
 
 /* The model is there. */
 enum err_code store_drop_model(struct store *store, const char *id, struct err *err);
+
+/*
+ * Keeps a shell, new or in the place of the one of its model, version and radius; shells of that
+ * model of other versions go. Nothing when no model has that content (any more): shells go with
+ * the last that has it.
+ */
+enum err_code store_put_shell(struct store *store, const struct store_shell *shell,
+                              struct err *err);
+
+/*
+ * The shell of the key's model, version and radius, as of the last commit: *bytes is malloc, or
+ * NULL when there is none. ERR_DAMAGED: it is there and not what was written; to be made and put
+ * again. Any thread.
+ */
+enum err_code store_find_shell(struct store *store, const struct store_shell *key, void **bytes,
+                               size_t *length, struct err *err);
 
 /*
  * The row with that op_id, rows of the open transaction included. ERR_OK and *found; the pointers

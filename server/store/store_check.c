@@ -156,6 +156,11 @@ long store_check(struct store *store, void (*say_it)(void *context, const char *
             return -1;
         say(&check, err->msg);
     }
+    if (shells_check(store, err)) {
+        if (err->code != ERR_DAMAGED)
+            return -1;
+        say(&check, err->msg);
+    }
     check_pages(store, &check);
     return check.found;
 }

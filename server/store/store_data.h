@@ -9,6 +9,7 @@
  *   store_files.c       meshes/
  *   store_checkpoint.c  the WAL
  *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
+ *   store_shells.c      shells of models
  *   store_check.c       models, store_check
  */
 #ifndef KOTA_STORE_STORE_DATA_H
@@ -247,6 +248,13 @@ enum err_code store_write_tile(struct store *store, const struct mirror_layer *l
     "rect, bounds, answer, has_samples)"
 enum { EDIT_COLUMN_COUNT = 13, EDIT_COLUMN_ANSWER = 10, EDIT_COLUMN_HAS_SAMPLES = 11 };
 bool edit_row_read(sqlite3_stmt *row, struct store_edit *out);
+
+/* ---- store_shells.c -------------------------------------------------------------------------- */
+
+/* Deletes the shells whose model is gone, in the open transaction. */
+enum err_code shells_sweep(struct store *store, struct err *err);
+/* Reads all: ERR_DAMAGED when one is not what was written, or has no model. */
+enum err_code shells_check(struct store *store, struct err *err);
 
 /* ---- store_files.c --------------------------------------------------------------------------- */
 

@@ -343,7 +343,7 @@ static enum err_code give_log(struct load *load)
 
 static enum err_code load_all(struct load *load)
 {
-    static const char *const small[] = {"store", "locale", "layer", "edit", "model"};
+    static const char *const small[] = {"store", "locale", "layer", "edit", "model", "shell"};
     struct mirror *mirror = &load->store->mirror;
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)

@@ -28,18 +28,20 @@
 #error "the build defines KOTA_STORE_SCHEMA, the folder of the scripts to embed"
 #endif
 
-extern const char store_schema_001[];
+#define SCRIPT(name, file)                                                                         \
+    extern const char name[];                                                                      \
+    __asm__(".pushsection .rodata\n"                                                               \
+            ".global " #name "\n" #name ":\n"                                                      \
+            ".incbin \"" KOTA_STORE_SCHEMA "/" file "\"\n"                                         \
+            ".byte 0\n"                                                                            \
+            ".popsection\n")
 
-__asm__(".pushsection .rodata\n"
-        ".global store_schema_001\n"
-        "store_schema_001:\n"
-        ".incbin \"" KOTA_STORE_SCHEMA "/001.sql\"\n"
-        ".byte 0\n"
-        ".popsection\n");
+SCRIPT(store_schema_001, "001.sql");
+SCRIPT(store_schema_002, "002.sql");
 
 enum { APPLICATION_ID = 0x6b6f7461 }; /* "kota" */
 
-static const char *const scripts[] = {store_schema_001};
+static const char *const scripts[] = {store_schema_001, store_schema_002};
 enum { SCHEMA_VERSION = sizeof scripts / sizeof *scripts };
 
 /* ---- checksums of rows ---------------------------------------------------------------------- */

@@ -490,7 +490,9 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
     sqlite3_bind_blob(write, 2, hash, sizeof hash, SQLITE_STATIC);
     sqlite3_bind_text(write, 3, model->media_type, -1, SQLITE_STATIC);
     sqlite3_bind_blob64(write, 4, model->length ? model->bytes : "", model->length, SQLITE_STATIC);
-    return store_run(store, write, "cannot write a model", err);
+    if (store_run(store, write, "cannot write a model", err))
+        return err->code;
+    return shells_sweep(store, err);
 }
 
 enum err_code store_drop_model(struct store *store, const char *id, struct err *err)
@@ -505,5 +507,7 @@ enum err_code store_drop_model(struct store *store, const char *id, struct err *
         return err->code;
     CHECK(store->mirror.models > 0);
     store->mirror.models--;
+    if (shells_sweep(store, err))
+        return err->code;
     return mirror_write_store(store, err);
 }

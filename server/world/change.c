@@ -411,6 +411,7 @@ static enum err_code make(struct draft *draft, struct step *step, struct err *er
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
     case WORLD_FIND_OP:
+    case WORLD_KEEP_SHELL:
         break;
     }
     CHECK(false); /* a change of no kind */
@@ -437,6 +438,7 @@ static const char *source_of(const struct world_change *change)
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
     case WORLD_FIND_OP:
+    case WORLD_KEEP_SHELL:
         break;
     }
     return "";
@@ -494,6 +496,9 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
 
     *step = (struct step){.change = change};
     err->code = ERR_OK;
+    step->is_of_model = change->kind == WORLD_KEEP_SHELL;
+    if (step->is_of_model) /* the store has it, nobody sees it */
+        return ERR_OK;
     if (change->kind == WORLD_PUT_MODEL || change->kind == WORLD_DELETE_MODEL)
         return make_model(draft, step, err);
     if (change->kind == WORLD_FIND_OP)

@@ -126,6 +126,8 @@ static enum err_code put_values(struct store *store, const struct step *step, st
         return put_model(store, change->model, err);
     case WORLD_DELETE_MODEL:
         return store_drop_model(store, change->model_id, err);
+    case WORLD_KEEP_SHELL:
+        return store_put_shell(store, &change->shell, err);
     case WORLD_FIND_OP:
         break;
     }

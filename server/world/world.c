@@ -251,6 +251,7 @@ void change_finish(const struct world_change *change)
     locale_unref(change->prepared);
     model_unref(change->model);
     free((void *)change->edit.heights_m);
+    free((void *)(uintptr_t)change->shell.bytes);
 }
 
 static struct unit *unit_create(size_t count)

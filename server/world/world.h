@@ -33,7 +33,8 @@ enum world_change_kind {
     WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
     WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
     WORLD_DELETE_MODEL,
-    WORLD_FIND_OP /* changes nothing: op_id and request alone; was it made before? */
+    WORLD_FIND_OP,   /* changes nothing: op_id and request alone; was it made before? */
+    WORLD_KEEP_SHELL /* store_put_shell: as of a model, and nothing is published */
 };
 
 /* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
@@ -71,6 +72,7 @@ struct world_change {
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
     char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
     struct model *model;                  /* WORLD_PUT_MODEL; taken */
+    struct store_shell shell;             /* WORLD_KEEP_SHELL; shell.bytes is malloc and taken */
     struct edit edit;                     /* WORLD_EDIT; edit.heights_m is malloc and taken */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */

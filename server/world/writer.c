@@ -290,6 +290,7 @@ static uint64_t bytes_of(const struct unit *unit)
         const struct world_change *change = &unit->changes[i];
 
         bytes += change->layer ? change->layer->memory_bytes : 0;
+        bytes += change->shell.length;
         if (change->kind == WORLD_EDIT && change->edit.kind != EDIT_BRUSH)
             bytes += sizeof(float) * change->edit.rect.cols * change->edit.rect.rows;
     }

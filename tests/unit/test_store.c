@@ -4,6 +4,7 @@
 #include "store/store.h"
 
 #include "support/store_fixture.h"
+#include "terrain/content_hash.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -692,11 +693,11 @@ static void a_newer_schema_is_refused(void **state)
     (void)state;
     writer_open(&w, 15);
     store_close(w.store);
-    execute(w.folder, "PRAGMA user_version = 2");
+    execute(w.folder, "PRAGMA user_version = 99");
     w.store = store_open(&options, &w.err);
     assert_null(w.store);
     assert_int_equal(w.err.code, ERR_BAD_INPUT);
-    assert_non_null(strstr(w.err.msg, "schema version 2"));
+    assert_non_null(strstr(w.err.msg, "schema version 99"));
     writer_close(&w);
 }
 
@@ -721,6 +722,109 @@ static void directories_are_made(void **state)
     snprintf(path, sizeof path, "%s/none", w.folder);
     assert_null(store_open(&options, &w.err));
     assert_int_equal(access(path, F_OK), -1);
+    writer_close(&w);
+}
+
+/* ---- shells ---------------------------------------------------------------------------------- */
+
+static void put_model(struct writer *w, const char *id, const char *bytes)
+{
+    struct store_model model = {.media_type = "model/obj", .bytes = bytes, .length = strlen(bytes)};
+
+    snprintf(model.id, sizeof model.id, "%s", id);
+    begin(w);
+    store_must(store_put_model(w->store, &model, &w->err), &w->err);
+    commit(w);
+}
+
+static void put_shell(struct writer *w, const char *model, uint32_t version, uint32_t radius_um,
+                      const char *bytes)
+{
+    struct store_shell shell = {
+        .version = version, .radius_um = radius_um, .bytes = bytes, .length = strlen(bytes)};
+
+    content_hash(model, strlen(model), shell.model);
+    begin(w);
+    store_must(store_put_shell(w->store, &shell, &w->err), &w->err);
+    commit(w);
+}
+
+/* bytes: NULL when there is none. */
+static void expect_shell(struct writer *w, const char *model, uint32_t version, uint32_t radius_um,
+                         const char *bytes)
+{
+    struct store_shell key = {.version = version, .radius_um = radius_um};
+    size_t length;
+    void *got;
+
+    content_hash(model, strlen(model), key.model);
+    store_must(store_find_shell(w->store, &key, &got, &length, &w->err), &w->err);
+    assert_int_equal(got != NULL, bytes != NULL);
+    assert_int_equal(length, bytes ? strlen(bytes) : 0);
+    if (bytes)
+        assert_memory_equal(got, bytes, length);
+    free(got);
+}
+
+static void shells_come_back_and_go_with_their_model(void **state)
+{
+    struct writer w;
+
+    (void)state;
+    writer_open(&w, 21);
+    put_model(&w, "rock", "v 1");
+    put_model(&w, "stone", "v 1");
+    put_model(&w, "cow", "v 2");
+    put_shell(&w, "v 1", 1, 50000, "fine");
+    put_shell(&w, "v 1", 1, 100000, "medium");
+    put_shell(&w, "v 1", 1, 100000, "medium, again");
+    put_shell(&w, "v 2", 1, 100000, "a cow's");
+    put_shell(&w, "v 3", 1, 100000, "nobody's");
+    loaded_free(restart(&w));
+    expect_shell(&w, "v 1", 1, 50000, "fine");
+    expect_shell(&w, "v 1", 1, 100000, "medium, again");
+    expect_shell(&w, "v 1", 1, 200000, NULL);
+    expect_shell(&w, "v 1", 2, 50000, NULL);
+    expect_shell(&w, "v 3", 1, 100000, NULL);
+    expect_sound(w.folder);
+
+    put_shell(&w, "v 1", 2, 50000, "newer"); /* and the older ones go */
+    expect_shell(&w, "v 1", 1, 100000, NULL);
+    expect_shell(&w, "v 1", 2, 50000, "newer");
+    expect_shell(&w, "v 2", 1, 100000, "a cow's");
+
+    put_model(&w, "rock", "v 4"); /* stone is still v 1 */
+    expect_shell(&w, "v 1", 2, 50000, "newer");
+    begin(&w);
+    store_must(store_drop_model(w.store, "stone", &w.err), &w.err);
+    commit(&w);
+    expect_shell(&w, "v 1", 2, 50000, NULL);
+    expect_shell(&w, "v 2", 1, 100000, "a cow's");
+    put_model(&w, "cow", "v 5");
+    expect_shell(&w, "v 2", 1, 100000, NULL);
+    writer_close(&w);
+}
+
+/* A store of version 1 has no table for them and gets it. */
+static void an_older_store_is_migrated(void **state)
+{
+    struct writer w;
+    struct store_options options = {.directory = w.folder, .is_read_only = true};
+
+    (void)state;
+    writer_open(&w, 22);
+    put_model(&w, "rock", "v 1 2 3");
+    store_close(w.store);
+    execute(w.folder, "DROP TABLE shell; PRAGMA user_version = 1");
+    w.store = store_open(&options, &w.err);
+    assert_null(w.store);
+    assert_non_null(strstr(w.err.msg, "to be opened for writing first"));
+    w.store = store_must_open(w.folder);
+    loaded_free(restart(&w));
+    put_shell(&w, "v 1 2 3", 1, 50000, "fine");
+    loaded_free(restart(&w));
+    expect_shell(&w, "v 1 2 3", 1, 50000, "fine");
+    expect_sound(w.folder);
     writer_close(&w);
 }
 
@@ -872,6 +976,8 @@ int main(void)
         cmocka_unit_test(models_come_back),
         cmocka_unit_test(a_second_process_is_kept_out),
         cmocka_unit_test(a_store_is_checked_open_or_closed_and_left_as_it_is),
+        cmocka_unit_test(shells_come_back_and_go_with_their_model),
+        cmocka_unit_test(an_older_store_is_migrated),
         cmocka_unit_test(a_newer_schema_is_refused),
         cmocka_unit_test(directories_are_made),
         cmocka_unit_test(a_backup_of_an_open_store_is_a_store),

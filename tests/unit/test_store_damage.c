@@ -6,6 +6,7 @@
 
 #include "support/random.h"
 #include "support/store_fixture.h"
+#include "terrain/content_hash.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -431,6 +432,64 @@ static long check_copy(const struct sample *s, char said[4096])
     return found;
 }
 
+/* A cache: what is damaged is not given out, told by the check, and mended by the next put. */
+static void a_damaged_shell_is_told_and_mended(void **state)
+{
+    static const char *const damage[] = {
+        "UPDATE shell SET data = x'00'",
+        "UPDATE shell SET data = CAST('a shell' AS TEXT)",
+        "UPDATE shell SET crc = crc + 1",
+        "UPDATE shell SET crc = x'00'",
+        "UPDATE shell SET radius_um = 50000 WHERE radius_um = 100000",
+    };
+    struct store_model model = {
+        .id = "rock", .media_type = "model/obj", .bytes = "v 1 2 3", .length = 7};
+    struct store_shell shell = {.version = 1, .radius_um = 100000, .bytes = "a shell", .length = 7};
+    struct store *store;
+    struct sample s;
+
+    (void)state;
+    sample_make(&s, false);
+    content_hash(model.bytes, model.length, shell.model);
+    store = store_must_open(s.folder);
+    loaded_free(loaded_make(store));
+    store_must(store_begin(store, &s.err), &s.err);
+    store_must(store_put_model(store, &model, &s.err), &s.err);
+    store_must(store_put_shell(store, &shell, &s.err), &s.err);
+    store_must(store_commit(store, &s.err), &s.err);
+    store_close(store);
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        struct store_shell key = shell;
+        char said[4096];
+        struct verdict v;
+        size_t length;
+        void *bytes;
+
+        store_folder_copy(s.folder, s.copy);
+        assert_int_equal(check_copy(&s, said), 0);
+        execute(s.copy, damage[i]);
+        v = load_copy(&s);
+        assert_true(!v.is_refused && v.damages == 0 && v.has_hills && v.has_lake);
+        assert_int_equal(check_copy(&s, said), 1);
+        assert_non_null(strstr(said, "shells are damaged"));
+        store = store_must_open(s.copy);
+        loaded_free(loaded_make(store));
+        key.radius_um = i == 4 ? 50000 : 100000;
+        assert_int_equal(store_find_shell(store, &key, &bytes, &length, &s.err), ERR_DAMAGED);
+        assert_null(bytes);
+        store_must(store_begin(store, &s.err), &s.err);
+        key.bytes = "another";
+        store_must(store_put_shell(store, &key, &s.err), &s.err);
+        store_must(store_commit(store, &s.err), &s.err);
+        store_must(store_find_shell(store, &key, &bytes, &length, &s.err), &s.err);
+        assert_memory_equal(bytes, "another", 7);
+        free(bytes);
+        store_close(store);
+        assert_int_equal(check_copy(&s, said), 0);
+    }
+    sample_free(&s);
+}
+
 static void a_flipped_byte_of_a_tile_is_named(void **state)
 {
     struct sample s;
@@ -509,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_declaration_that_is_changed_is_found),
         cmocka_unit_test(logged_samples_of_a_damaged_locale_stay),
         cmocka_unit_test(damage_of_no_locale_makes_it_read_only),
+        cmocka_unit_test(a_damaged_shell_is_told_and_mended),
         cmocka_unit_test(a_flipped_byte_of_a_tile_is_named),
         cmocka_unit_test(a_damaged_or_missing_mesh_file_is_named),
         cmocka_unit_test(an_empty_file_is_no_new_world),
