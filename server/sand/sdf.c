@@ -11,13 +11,14 @@
  * cannot tell a mesh that overlaps itself from a hollow one; normals at the nearest point
  * (Bærentzen and Aanæs 2005) need a mesh without slivers.
  *
- * Columns through edges and vertices: whether a triangle covers a column is itself counted, as the
- * edges of its shadow that cross the half line from the column towards -x. An edge is looked at
- * from its lower vertex to its higher one whichever triangle asks, and a column at the height (y)
- * of a vertex is just above it. So each edge counts once for the one and once against the other of
- * its triangles, whatever is rounded: all crossings of a column sum to 0 for every mesh without
- * border, and a column can never leak. What rounding can move is the height of a crossing on a
- * steep triangle: it is held within the triangle, and a column that meets it touches its plane.
+ * Columns through edges and vertices: each row of columns (one y) is met by the edges that pass it,
+ * and a triangle covers the columns from one of its two passages up to the other. A row at the y
+ * of a vertex is just above it. Where an edge passes is computed from its lower end whichever
+ * triangle asks. So at any column the passages of one triangle meet those of its neighbours, each
+ * edge once with either sign: all crossings of a column sum to 0 for every mesh without border,
+ * whatever is rounded, and a column can never leak. What rounding can move is the height of a
+ * crossing on a steep triangle: it is held within the triangle, and a column that meets it touches
+ * its plane.
  *
  * Dropped: summing solid angles, which is right for open meshes, too, but costs all triangles for
  * each sample, and needs a threshold.
@@ -129,26 +130,28 @@ static void fill(const struct triangle_tree *tree, const struct sdf_options *opt
 /* ---- sign --------------------------------------------------------------------------------------
  */
 
-/*
- * How the edge from a to b counts for a column: 0 when it does not pass the height y, or passes on
- * its +x side; else 1 upwards, -1 downwards.
+/* Where an edge passes a row of columns: +1 when it rises (in y) from a to b, 0 when it does not.
  */
-static int edge_count(const struct vec3 *a, const struct vec3 *b, double x, double y)
+struct passage {
+    double x;
+    int sign;
+};
+
+static struct passage edge_passage(const struct vec3 *a, const struct vec3 *b, double y)
 {
-    int sign = 1;
-    double left;
+    struct passage passage = {0, 1};
 
     if ((a->y <= y) == (b->y <= y))
-        return 0;
+        return (struct passage){0, 0};
     if (a->y > b->y) {
         const struct vec3 *swap = a;
 
         a = b;
         b = swap;
-        sign = -1;
+        passage.sign = -1;
     }
-    left = (b->x - a->x) * (y - a->y) - (b->y - a->y) * (x - a->x);
-    return left <= 0 ? sign : 0;
+    passage.x = a->x + (y - a->y) / (b->y - a->y) * (b->x - a->x);
+    return passage;
 }
 
 static double crossing_z(const struct vec3 *const v[3], double x, double y)
@@ -178,46 +181,51 @@ static bool push(struct crossings *list, struct crossing crossing)
     return true;
 }
 
-/* The samples from..to along an axis that may lie between low and high. */
-static void sample_range(double low, double high, double origin, double h, uint32_t size,
-                         uint32_t *from, uint32_t *to)
+/* The columns of a row that the triangle covers: from one passage up to the other. */
+static bool cross_row(const struct sdf *sdf, const struct vec3 *const v[3], uint32_t row,
+                      struct crossings *list)
 {
-    double first = floor((low - origin) / h) - 1, last = ceil((high - origin) / h) + 1;
+    double h = sdf->spacing_m, y = sdf->origin.y + row * h, x, first;
+    struct passage low = {INFINITY, 0}, high = {-INFINITY, 0};
 
-    *from = first > 0 ? (uint32_t)first : 0;
-    *to = last < size - 1 ? (uint32_t)last : size - 1;
+    for (int i = 0; i < 3; i++) {
+        struct passage passage = edge_passage(v[i], v[i == 2 ? 0 : i + 1], y);
+
+        if (passage.sign == 0)
+            continue;
+        if (passage.x < low.x)
+            low = passage;
+        if (passage.x > high.x)
+            high = passage;
+    }
+    first = floor((low.x - sdf->origin.x) / h) - 1;
+    for (uint32_t i = first > 0 ? (uint32_t)fmin(first, sdf->size[0]) : 0; i < sdf->size[0]; i++) {
+        x = sdf->origin.x + i * h;
+        if (!(x < high.x))
+            break;
+        /* The left edge of a face that looks down rises; there the mesh begins. */
+        if (x >= low.x &&
+            !push(list, (struct crossing){row * sdf->size[0] + i, low.sign, crossing_z(v, x, y)}))
+            return false;
+    }
+    return true;
 }
 
 static bool cross_triangle(const struct sdf *sdf, const struct vec3 *const v[3],
                            struct crossings *list)
 {
-    double low_x = fmin(v[0]->x, fmin(v[1]->x, v[2]->x));
-    double high_x = fmax(v[0]->x, fmax(v[1]->x, v[2]->x));
-    double low_y = fmin(v[0]->y, fmin(v[1]->y, v[2]->y));
-    double high_y = fmax(v[0]->y, fmax(v[1]->y, v[2]->y));
-    uint32_t x0, x1, y0, y1;
+    double low = fmin(v[0]->y, fmin(v[1]->y, v[2]->y)), h = sdf->spacing_m;
+    double high = fmax(v[0]->y, fmax(v[1]->y, v[2]->y));
+    double first = floor((low - sdf->origin.y) / h) - 1;
 
-    sample_range(low_x, high_x, sdf->origin.x, sdf->spacing_m, sdf->size[0], &x0, &x1);
-    sample_range(low_y, high_y, sdf->origin.y, sdf->spacing_m, sdf->size[1], &y0, &y1);
-    for (uint32_t row = y0; row <= y1; row++) {
-        double y = sdf->origin.y + row * sdf->spacing_m;
+    for (uint32_t row = first > 0 ? (uint32_t)fmin(first, sdf->size[1]) : 0; row < sdf->size[1];
+         row++) {
+        double y = sdf->origin.y + row * h;
 
-        if (!(low_y <= y && y < high_y)) /* as edge_count has it */
-            continue;
-        for (uint32_t column = x0; column <= x1; column++) {
-            double x = sdf->origin.x + column * sdf->spacing_m;
-            int count = edge_count(v[0], v[1], x, y) + edge_count(v[1], v[2], x, y) +
-                        edge_count(v[2], v[0], x, y);
-            /* Edges that rise left of a column go around it clockwise, seen from above: a face
-               that looks down, where the mesh begins. */
-            struct crossing crossing = {row * sdf->size[0] + column, count, 0};
-
-            if (count == 0)
-                continue;
-            crossing.z = crossing_z(v, x, y);
-            if (!push(list, crossing))
-                return false;
-        }
+        if (!(y < high))
+            break;
+        if (y >= low && !cross_row(sdf, v, row, list))
+            return false;
     }
     return true;
 }

@@ -36,6 +36,8 @@
 #define PACKING 1.25         /* distance of centres at depth r, of the radius */
 #define COVER 1.6            /* of the radius: a sample farther from all centres gets one */
 #define FAR 2.4              /* of the radius: a sample that far gets one first */
+#define PLACE_MAX_M 1e6      /* of a vertex */
+#define SAMPLES_MAX 4e7      /* of the surface: some ten seconds */
 #define SAMPLE_SHARE 0.2     /* spacing of samples of the surface */
 #define ROW_SHARE 0.125      /* height of a row of candidates */
 #define DEPTH_DOUBT 0.01     /* of the radius: a candidate may be so much less deep */
@@ -59,8 +61,8 @@ struct maker {
  */
 
 struct candidate {
-    int32_t row; /* by height; then by y in rows, too, so that rounding does not mix a face */
-    int32_t column;
+    double row; /* by height; then by y in rows, too, so that rounding does not mix a face */
+    double column;
     struct vec3 at;
 };
 
@@ -114,8 +116,7 @@ static bool add_candidate(const struct maker *maker, struct vec3 at, struct cand
         list->at = grown;
         list->room = room;
     }
-    list->at[list->count++] =
-        (struct candidate){(int32_t)floor(at.z / row_m), (int32_t)floor(at.y / row_m), at};
+    list->at[list->count++] = (struct candidate){floor(at.z / row_m), floor(at.y / row_m), at};
     return true;
 }
 
@@ -386,30 +387,52 @@ static enum err_code cover_all(struct maker *maker, struct err *err)
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
-static double surface_m2(const struct triangle_mesh *mesh)
+/* How much surface there is, and about how many samples sample_triangle takes of it. */
+static void measure_surface(const struct triangle_mesh *mesh, double spacing_m, double *surface_m2,
+                            double *samples)
 {
-    double sum = 0;
-
+    *surface_m2 = *samples = 0;
     for (uint32_t i = 0; i < mesh->triangles; i++) {
-        const uint32_t *corner = mesh->corners + 3 * (size_t)i;
-        struct vec3 a = mesh->vertices[corner[0]];
+        struct vec3 v[3];
+        double base = 0, twice;
 
-        sum += vec3_length(vec3_cross(vec3_sub(mesh->vertices[corner[1]], a),
-                                      vec3_sub(mesh->vertices[corner[2]], a)));
+        triangle_corners(mesh, i, v);
+        for (int k = 0; k < 3; k++)
+            base = fmax(base, vec3_length(vec3_sub(v[(k + 1) % 3], v[k])));
+        twice = vec3_length(vec3_cross(vec3_sub(v[1], v[0]), vec3_sub(v[2], v[0])));
+        *surface_m2 += twice / 2;
+        *samples += (base / spacing_m + 2) * ((base > 0 ? twice / base : 0) / spacing_m + 2);
     }
-    return sum / 2;
 }
 
-/* A sphere covers less than 2.6 r² of a face, even where it lies under it; both sides may share it.
+/*
+ * What would take too long or lose its digits is refused before anything is done. A sphere covers
+ * less than π COVER² r² of a face, and may do so on both sides.
  */
-static enum err_code check_size(const struct triangle_mesh *mesh, double radius_m, struct err *err)
+static enum err_code check_size(const struct triangle_mesh *mesh, const struct box3 *bounds,
+                                double radius_m, struct err *err)
 {
-    double needed = surface_m2(mesh) / (radius_m * radius_m) / (2 * 3.1416 * COVER * COVER);
+    double far_m = fmax(fmax(fabs(bounds->min.x), fabs(bounds->max.x)),
+                        fmax(fmax(fabs(bounds->min.y), fabs(bounds->max.y)),
+                             fmax(fabs(bounds->min.z), fabs(bounds->max.z))));
+    double surface, samples, needed;
 
+    if (!(far_m <= PLACE_MAX_M))
+        return err_limit(err, ERR_UNPROCESSABLE, PLACE_MAX_M, far_m,
+                         "a vertex of the model lies %g m from its origin along an axis, at most "
+                         "%g m are allowed",
+                         far_m, PLACE_MAX_M);
+    measure_surface(mesh, SAMPLE_SHARE * radius_m, &surface, &samples);
+    needed = ceil(surface / (radius_m * radius_m) / (2 * 3.1416 * COVER * COVER));
     if (!(needed <= SHELL_SPHERES_MAX))
-        return err_limit(err, ERR_TOO_LARGE, SHELL_SPHERES_MAX, ceil(needed),
+        return err_limit(err, ERR_TOO_LARGE, SHELL_SPHERES_MAX, needed,
                          "the model takes at least %g spheres of %g m, at most %d are allowed",
-                         ceil(needed), radius_m, SHELL_SPHERES_MAX);
+                         needed, radius_m, SHELL_SPHERES_MAX);
+    if (!(samples <= SAMPLES_MAX))
+        return err_limit(err, ERR_TOO_LARGE, SAMPLES_MAX, samples,
+                         "the model's surface is so large or so finely cut that it takes %g "
+                         "samples for spheres of %g m, at most %g are allowed",
+                         samples, radius_m, SAMPLES_MAX);
     return ERR_OK;
 }
 
@@ -417,11 +440,19 @@ static enum err_code check_crossing(const struct triangle_tree *tree, struct err
 {
     uint32_t pair[2];
 
-    if (!triangle_tree_crossing(tree, pair))
-        return ERR_OK;
-    return err_set(err, ERR_UNPROCESSABLE,
-                   "the mesh intersects itself: triangles %u and %u pass through each other",
-                   pair[0], pair[1]);
+    switch (triangle_tree_crossing(tree, pair)) {
+    case CROSSING_FOUND:
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "the mesh intersects itself: triangles %u and %u pass through each other",
+                       pair[0], pair[1]);
+    case CROSSING_UNKNOWN:
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "the mesh's triangles lie so much around each other that it cannot be told "
+                       "whether it intersects itself");
+    case CROSSING_NONE:
+        break;
+    }
+    return ERR_OK;
 }
 
 static double field_spacing(const struct box3 *bounds, double radius_m)
@@ -492,7 +523,7 @@ enum err_code shell_build(const struct polygon_set *set, double radius_m, uint32
     err->code = ERR_OK;
     *out = (struct shell){.particles = 0};
     if (solid_measure(set->vertices, set->corners, set->starts, set->polygon_count, &solid, err) ||
-        check_size(&mesh, radius_m, err))
+        check_size(&mesh, &solid.bounds, radius_m, err))
         return err->code;
     maker.tree = tree = triangle_tree_create(&mesh, err);
     if (!tree)

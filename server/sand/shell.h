@@ -38,8 +38,8 @@ struct shell {
  * The shell of a mesh of triangles.
  *
  * ERR_UNPROCESSABLE  not a solid (what solid_measure says), or it intersects itself: names the
- *                    triangles, or the place
- * ERR_TOO_LARGE      it would take more than SHELL_SPHERES_MAX spheres
+ *                    triangles, or the place; or a vertex beyond 1,000 km
+ * ERR_TOO_LARGE      it would take more than SHELL_SPHERES_MAX spheres, or too long
  * ERR_NO_MEMORY
  * *out is empty unless ERR_OK. The same mesh gives the same shell, for any number of threads. Takes
  * long (a barrel at 5 cm: some 0.2 s of one core): no loop's thread, nor the sand thread.

@@ -23,6 +23,10 @@
 
 enum { LEAF_TRIANGLES = 4, DEPTH_MAX = 64 };
 
+/* At boxes and pairs in a search for crossings, a few seconds: a usual triangle takes about 70. */
+#define LOOKS UINT64_C(10000000)
+#define LOOKS_A_TRIANGLE UINT64_C(400)
+
 struct tree_triangle {
     struct vec3 a, b, c;
     uint32_t index;
@@ -316,8 +320,9 @@ static bool boxes_meet(const struct box3 *a, const struct box3 *b)
            b->min.y <= a->max.y && a->min.z <= b->max.z && b->min.z <= a->max.z;
 }
 
-static bool crosses_any(const struct triangle_tree *tree, const struct tree_triangle *t,
-                        uint32_t pair[2])
+static enum crossing_answer crosses_any(const struct triangle_tree *tree,
+                                        const struct tree_triangle *t, uint64_t *looks,
+                                        uint32_t pair[2])
 {
     uint32_t stack[DEPTH_MAX], depth = 0;
     struct box3 box = triangle_box(t);
@@ -327,6 +332,9 @@ static bool crosses_any(const struct triangle_tree *tree, const struct tree_tria
         uint32_t at = stack[--depth];
         const struct tree_node *node = &tree->nodes[at];
 
+        if (*looks == 0)
+            return CROSSING_UNKNOWN;
+        --*looks;
         if (!boxes_meet(&node->box, &box))
             continue;
         if (node->count == 0) {
@@ -334,23 +342,29 @@ static bool crosses_any(const struct triangle_tree *tree, const struct tree_tria
             stack[depth++] = at + 1;
             continue;
         }
-        for (uint32_t i = 0; i < node->count; i++) {
+        for (uint32_t i = 0; i<node->count && * looks> 0; i++) {
             const struct tree_triangle *other = &tree->triangles[node->first + i];
 
+            --*looks;
             if (other->index > t->index && do_cross(tree, t, other)) {
                 pair[0] = t->index;
                 pair[1] = other->index;
-                return true;
+                return CROSSING_FOUND;
             }
         }
     }
-    return false;
+    return CROSSING_NONE;
 }
 
-bool triangle_tree_crossing(const struct triangle_tree *tree, uint32_t pair[2])
+enum crossing_answer triangle_tree_crossing(const struct triangle_tree *tree, uint32_t pair[2])
 {
-    for (uint32_t i = 0; i < tree->mesh->triangles; i++)
-        if (crosses_any(tree, &tree->triangles[i], pair))
-            return true;
-    return false;
+    uint64_t looks = LOOKS + LOOKS_A_TRIANGLE * tree->mesh->triangles;
+
+    for (uint32_t i = 0; i < tree->mesh->triangles; i++) {
+        enum crossing_answer answer = crosses_any(tree, &tree->triangles[i], &looks, pair);
+
+        if (answer != CROSSING_NONE)
+            return answer;
+    }
+    return CROSSING_NONE;
 }

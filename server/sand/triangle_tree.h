@@ -40,9 +40,11 @@ double triangle_tree_nearest(const struct triangle_tree *tree, struct vec3 point
                              struct vec3 *nearest);
 
 /*
- * True when two triangles pass through each other, with their indices. Touching is not passing:
- * what rounding leaves in doubt is not reported. O(n log n) for a mesh that is not all knots.
+ * Do two triangles pass through each other? With CROSSING_FOUND, their indices. Touching is not
+ * passing: what rounding leaves in doubt is not reported. CROSSING_UNKNOWN: too many triangles lie
+ * around each other to be compared. O(n log n) for usual meshes, bounded for all.
  */
-bool triangle_tree_crossing(const struct triangle_tree *tree, uint32_t pair[2]);
+enum crossing_answer { CROSSING_NONE, CROSSING_FOUND, CROSSING_UNKNOWN };
+enum crossing_answer triangle_tree_crossing(const struct triangle_tree *tree, uint32_t pair[2]);
 
 #endif

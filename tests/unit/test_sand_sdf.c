@@ -242,12 +242,68 @@ static void overlaps_are_refused_and_found(void **state)
         assert_int_equal(code, cases[i].overlaps ? ERR_UNPROCESSABLE : ERR_OK);
         if (code)
             assert_non_null(strstr(m.err.msg, "intersects itself"));
-        assert_int_equal(triangle_tree_crossing(m.tree, pair), cases[i].crosses);
+        assert_int_equal(triangle_tree_crossing(m.tree, pair),
+                         cases[i].crosses ? CROSSING_FOUND : CROSSING_NONE);
         if (cases[i].crosses)
             assert_true(pair[0] < 12 && pair[1] >= 12 && pair[1] < 24);
         sdf_free(&sdf);
         drop(&m);
     }
+}
+
+/* Parts whose y differ by less than any product of it with a length can hold. */
+static void the_smallest_numbers_do_not_leak(void **state)
+{
+    struct random random = {40};
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct made m = take(solid_sphere(1, 4));
+        struct sdf_options options = {0.5, INFINITY, 100000, 1};
+        struct sdf sdf;
+
+        for (size_t i = 0; i < m.set.vertex_count; i++)
+            if (random_below(&random, 2))
+                m.set.vertices[i].y = (double)random_below(&random, 5) * 5e-324;
+        for (size_t i = 0; i < m.set.vertex_count; i++)
+            m.set.vertices[i].y += random_below(&random, 3) == 0 ? 1 : 0;
+        plant(&m);
+        if (sdf_build(&m.mesh, m.tree, &options, &sdf, &m.err)) /* it ends, which CHECK may not */
+            assert_non_null(strstr(m.err.msg, "intersects itself"));
+        sdf_free(&sdf);
+        drop(&m);
+    }
+}
+
+/* Thousands of thin bars side by side, slantwise, so that each lies in the box of all. */
+static void a_bundle_of_bars_is_bounded(void **state)
+{
+    enum { BARS = 2000 };
+    struct polygon_set bar = solid_box((struct vec3){0, 0, 0}, (struct vec3){100, 1e-4, 1e-4}), all;
+    struct made m;
+    uint32_t pair[2];
+    struct err err;
+
+    (void)state;
+    assert_int_equal(polygon_set_allocate(8 * BARS, 12 * BARS, 36 * BARS, &all, &err), ERR_OK);
+    for (uint32_t i = 0; i < BARS; i++) {
+        for (uint32_t j = 0; j < 8; j++) {
+            struct vec3 v = bar.vertices[j];
+
+            v.y += 1e-3 * (i % 100);
+            v.z += 1e-3 * (i / 100);
+            all.vertices[8 * i + j] = (struct vec3){v.x + v.y, v.x - v.y, v.x + v.z};
+        }
+        for (uint32_t j = 0; j < 36; j++)
+            all.corners[36 * i + j] = 8 * i + bar.corners[j];
+    }
+    all.vertex_count = 8 * BARS;
+    all.polygon_count = 12 * BARS;
+    polygon_set_free(&bar);
+    m = take(all);
+    plant(&m);
+    assert_int_equal(triangle_tree_crossing(m.tree, pair), CROSSING_UNKNOWN);
+    drop(&m);
 }
 
 /* A star whose spikes were pushed through the far side: triangles that share a vertex cross. */
@@ -258,11 +314,11 @@ static void neighbours_that_cross_are_found(void **state)
 
     (void)state;
     plant(&m);
-    assert_false(triangle_tree_crossing(m.tree, pair));
+    assert_int_equal(triangle_tree_crossing(m.tree, pair), CROSSING_NONE);
     triangle_tree_free(m.tree);
     m.set.vertices[6] = (struct vec3){-0.5, 0.3, -0.4};
     plant(&m);
-    assert_true(triangle_tree_crossing(m.tree, pair));
+    assert_int_equal(triangle_tree_crossing(m.tree, pair), CROSSING_FOUND);
     drop(&m);
 }
 
@@ -297,6 +353,8 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(too_many_samples_are_refused),
         cmocka_unit_test(overlaps_are_refused_and_found),
+        cmocka_unit_test(the_smallest_numbers_do_not_leak),
+        cmocka_unit_test(a_bundle_of_bars_is_bounded),
         cmocka_unit_test(neighbours_that_cross_are_found),
         cmocka_unit_test(triangles_of_no_area_have_distances),
     };
