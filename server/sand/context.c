@@ -93,7 +93,10 @@ void context_prepare(void)
     long threads = sysconf(_SC_NPROCESSORS_ONLN) / 2;
     char text[16];
 
-    threads = threads < 1 ? 1 : threads > SOFTWARE_THREADS_MAX ? SOFTWARE_THREADS_MAX : threads;
+    if (threads < 2) /* one would compute while the caller waits: the caller can do that alone */
+        threads = 0;
+    else if (threads > SOFTWARE_THREADS_MAX)
+        threads = SOFTWARE_THREADS_MAX;
     snprintf(text, sizeof text, "%ld", threads);
     setenv("LP_NUM_THREADS", text, 0);
 }

@@ -28,7 +28,7 @@ struct context_info {
     int group_invocations;       /* largest work group */
     int group_count;             /* work groups along x in one dispatch */
     int shared_bytes;            /* of a work group */
-    int threads;                 /* software: LP_NUM_THREADS as it is set; 0 for hardware */
+    int threads; /* software: LP_NUM_THREADS, 0 is the calling thread; 0 for hardware */
 };
 
 struct context;
@@ -37,9 +37,10 @@ struct context;
 bool context_word_ok(const char *word);
 
 /*
- * Prepares the environment for software rendering: sets LP_NUM_THREADS to half the cores, 1..8,
- * unless it is set already. Mesa reads it when a context is made. Call from main() before other
- * threads start, because setenv() is not safe beside getenv().
+ * Prepares the environment for software rendering: sets LP_NUM_THREADS to half the cores, 8
+ * at most, unless it is set already; 0 (the calling thread computes) when that is 1. Mesa reads it
+ * when a context is made. Call from main() before other threads start, because setenv() is not safe
+ * beside getenv().
  */
 void context_prepare(void);
 

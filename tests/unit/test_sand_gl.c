@@ -285,6 +285,49 @@ static void a_body_falls_as_in_c(void **state)
     sand_engine_destroy(c);
 }
 
+/* More than 256 blocks of 1,024 cells, which the sum of the blocks takes in two rounds. */
+static void a_large_grid_is_counted_as_in_c(void **state)
+{
+    const struct granular_params params = medium();
+    struct sand_engine_config config = config_of(&params);
+    const float heights[4] = {0};
+    const struct sand_slot_begin tall = {.size_m = {3, 3},
+                                         .height_m = 300,
+                                         .gravity = {0, 0, -9.81f},
+                                         .bed = {.cols = 2, .rows = 2, .dx = 3, .dy = 3},
+                                         .heights_m = heights};
+    struct granule pairs[40];
+    struct err err = {0};
+
+    (void)state;
+    NEEDS_GL();
+    config.cells_max = 15 * 15 * 1502;
+    struct sand_engine *gl = gl_engine_create(context, &config, &err);
+    struct sand_engine *c = solver_create(&config, &err);
+
+    assert_non_null(gl);
+    assert_non_null(c);
+    for (int g = 0; g < 40; g++) /* one of each pair meets the other at once */
+        pairs[g] = (struct granule){
+            .x = {1.5f + 0.01f * (float)g, 1.5f, 1 + 15 * (float)(g / 2) + 0.3f * (float)(g % 2)},
+            .q = {0, 0, 0, 1},
+            .v = {0, 0, g % 2 ? -1.0f : 1.0f}};
+    for (int i = 0; i < 2; i++) {
+        struct sand_engine *engine = i ? c : gl;
+
+        ok(sand_slot_begin(engine, 0, &tall, &err), &err);
+        ok(sand_slot_fill(engine, 0, pairs, 40, &err), &err);
+        step(engine, 60, 1);
+    }
+    assert_true(apart(gl, c, 0) < 1e-4);
+    /* they did meet: nobody flew through */
+    sand_granules_read(gl, 0, pairs);
+    for (int g = 0; g < 40; g += 2)
+        assert_true(pairs[g + 1].v[2] - pairs[g].v[2] > -1);
+    sand_engine_destroy(gl);
+    sand_engine_destroy(c);
+}
+
 /* ---- the same bits -----------------------------------------------------------------------------
  */
 
@@ -759,6 +802,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(granules_fall_as_in_c),
         cmocka_unit_test(a_body_falls_as_in_c),
+        cmocka_unit_test(a_large_grid_is_counted_as_in_c),
         cmocka_unit_test(two_runs_are_equal),
         cmocka_unit_test(neighbours_change_no_bit),
         cmocka_unit_test(a_slot_is_as_new_when_it_begins_again),
