@@ -388,6 +388,21 @@ static void neighbours_change_no_bit(void **state)
     sand_engine_destroy(gl);
 }
 
+/* Granules that touch from the first step on: what the slot remembers would matter at once. */
+static void pile(struct sand_engine *engine, uint32_t slot)
+{
+    struct err err = {0};
+
+    begin(engine, slot, 2, 0);
+    for (int g = 0; g < 6; g++) {
+        struct granule granule = {.x = {0.9f + 0.01f * (float)g, 1, 0.16f + 0.28f * (float)g},
+                                  .q = {0, 0, 0, 1},
+                                  .v = {0.2f * (float)(g % 2), 0.1f, 0}};
+
+        ok(sand_slot_fill(engine, slot, &granule, 1, &err), &err);
+    }
+}
+
 static void a_slot_is_as_new_when_it_begins_again(void **state)
 {
     const struct granular_params params = medium();
@@ -397,7 +412,7 @@ static void a_slot_is_as_new_when_it_begins_again(void **state)
     NEEDS_GL();
     struct sand_engine *gl = make_gl(&params);
 
-    scene(gl, 0, 3);
+    pile(gl, 0);
     step(gl, 64, 1);
     first = hash_of(gl, 0);
     sand_slot_end(gl, 0);
@@ -407,14 +422,18 @@ static void a_slot_is_as_new_when_it_begins_again(void **state)
     add_cube(gl, 0, 2.2f, 2.2f, 2.5f);
     step(gl, 33, 1);
     sand_slot_end(gl, 0);
-    scene(gl, 0, 3);
+    pile(gl, 0);
+    step(gl, 33, 1);
+    sand_slot_end(gl, 0);
+    pile(gl, 0);
     step(gl, 64, 1);
     again = hash_of(gl, 0);
     assert_true(first == again);
     sand_engine_destroy(gl);
 }
 
-/* A slot that is left out of some steps goes on as if time had stood still. */
+/* A slot that is left out of some steps goes on as if time had stood still, and how many steps a
+   call makes does not matter. */
 static void a_pause_changes_nothing(void **state)
 {
     const struct granular_params params = medium();
@@ -426,7 +445,9 @@ static void a_pause_changes_nothing(void **state)
 
     for (uint32_t slot = 0; slot < 2; slot++)
         scene(gl, slot, 6);
-    step(gl, 17, 3);
+    step(gl, 1, 1);
+    step(gl, 16, 1);
+    step(gl, 17, 2);
     step(gl, 15, 1);
     step(gl, 31, 1);
     step(gl, 46, 2);
@@ -484,8 +505,17 @@ static void idle_ground_changes_no_bit_until_something_falls(void **state)
     step(gl, 480, 1);
     assert_true(hash_of(gl, 0) != before);
     assert_true(status_of(gl, 0).asleep < 40);
-    /* and when the body is taken away, the ground comes to rest again */
+    /* body and ground come to rest; taken away, it leaves sleepers whose forces do not balance */
+    for (int i = 0; i < 30 && status_of(gl, 0).asleep < 40; i++)
+        step(gl, 240, 1);
+    step(gl, 960, 1);
+    before = hash_of(gl, 0);
+    step(gl, 241, 1);
+    assert_true(hash_of(gl, 0) == before);
+    assert_int_equal(status_of(gl, 0).asleep, 40);
     sand_body_remove(gl, 0, 0);
+    step(gl, 3, 1);
+    assert_true(status_of(gl, 0).asleep < 40);
     for (int i = 0; i < 20 && status_of(gl, 0).asleep < 40; i++)
         step(gl, 240, 1);
     assert_int_equal(status_of(gl, 0).asleep, 40);
