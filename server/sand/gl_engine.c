@@ -370,20 +370,31 @@ uint64_t gl_engine_bytes(const struct sand_engine_config *config)
     return sum;
 }
 
+/* Whether the device takes buffers of these sizes. */
+static enum err_code buffers_fit(const struct gl_engine *gl, struct err *err)
+{
+    const struct sand_engine_config *config = &gl->engine.config;
+    const struct context_info *info = context_info(gl->context);
+    const double most = (double)info->storage_block_bytes;
+    uint64_t bytes[GL_BLOCK_COUNT];
+
+    sizes_of(config, bytes);
+    for (int i = 0; i < GL_BLOCK_COUNT; i++)
+        if ((double)bytes[i] > most)
+            return err_limit(err, ERR_UNPROCESSABLE, most, (double)bytes[i],
+                             "the pool of %u slots of %u granules needs a buffer of %.0f bytes; "
+                             "%.60s takes at most %.0f",
+                             config->slots, config->granules_max, (double)bytes[i], info->renderer,
+                             most);
+    return ERR_OK;
+}
+
 static enum err_code buffers_make(struct gl_engine *gl, struct err *err)
 {
     const struct context_info *info = context_info(gl->context);
     uint64_t bytes[GL_BLOCK_COUNT];
 
     sizes_of(&gl->engine.config, bytes);
-    for (int i = 0; i < GL_BLOCK_COUNT; i++)
-        if (bytes[i] > (uint64_t)info->storage_block_bytes)
-            return err_limit(err, ERR_UNPROCESSABLE, (double)info->storage_block_bytes,
-                             (double)bytes[i],
-                             "the pool of %u slots of %u granules needs a buffer of %g bytes; "
-                             "%.60s has at most %g",
-                             gl->engine.config.slots, gl->engine.config.granules_max,
-                             (double)bytes[i], info->renderer, (double)info->storage_block_bytes);
     while (glGetError() != GL_NO_ERROR && !context_lost(gl->context))
         ;
     for (int i = 0; i < GL_BLOCK_OUT; i++) {
@@ -522,6 +533,8 @@ struct sand_engine *gl_engine_create(struct context *context,
         err_set(err, ERR_NO_MEMORY, "no memory for %u slots", config->slots);
         goto fail_slots;
     }
+    if (buffers_fit(gl, err))
+        goto fail_slots;
     if (programs_make(gl, err))
         goto fail_programs;
     if (buffers_make(gl, err))
