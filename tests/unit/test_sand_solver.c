@@ -114,7 +114,7 @@ static void idle_ground_does_not_change_in_a_bit(void **state)
     fall(engine, 0, 3);
     rest(engine, 0);
     before = sand_hash(engine, 0);
-    sand_frames(engine, 1, 300);
+    sand_frames(engine, 1, 600);
     assert_true(sand_hash(engine, 0) == before);
     /* the same when all of them look at their contacts, because something comes and goes */
     for (int i = 0; i < 300; i++) {
