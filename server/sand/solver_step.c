@@ -18,7 +18,8 @@
  *      ut = u - (u.n) n
  *      s  = s - (s.n) n + dt ut        s: the spring of this contact, 0 when it is new;
  *                                      left as it is when both partners sleep
- *      ft = -k_t s - g_t ut            k_t = soft 1.2 k_n sqrt(xi), g_t = soft 0.8 gamma_n sqrt(xi)
+ *      ft = -k_t s - g_t ut            k_t = soft 1.2 k_n sqrt(xi),
+ *                                      g_t = soft 0.8 gamma_n sqrt(min(xi, 0.02 r))
  *      if |ft| > mu fn: ft = ft mu fn / |ft|, s = -(ft + g_t ut) / k_t
  *      F += fn n + ft, T += arm_self x (fn n + ft)
  *    Everything is odd under exchange of the partners, so that both sides of a contact find
@@ -250,7 +251,8 @@ static void touch(struct gather *gather, uint32_t partner, const struct side *ot
     const float un = f3_dot(u, n);
     const struct f3 ut = f3_sub(u, f3_scale(n, un));
     const float kt = soft * params->tangent_stiffness * params->stiffness * root;
-    const float gt = soft * params->tangent_damping * params->damping * root;
+    const float gt = soft * params->tangent_damping * params->damping *
+                     fminf(root, sqrtf(GRANULAR_DAMPED_OVERLAP * params->radius_m));
     float fn = soft * (params->stiffness * xi * root - params->damping * root * un);
     struct f3 spring = spring_of(gather, partner);
     struct f3 ft, f;

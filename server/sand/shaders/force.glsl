@@ -86,7 +86,8 @@ void touch(uint partner, side other, vec3 n, float xi)
     float un = dot(u, n);
     vec3 ut = u - n * un;
     float kt = soft * pool.tangent_stiffness * pool.stiffness * root;
-    float gt = soft * pool.tangent_damping * pool.damping * root;
+    float gt = soft * pool.tangent_damping * pool.damping *
+               min(root, sqrt(0.02 * pool.radius_m)); // GRANULAR_DAMPED_OVERLAP
     float fn = soft * (pool.stiffness * xi * root - pool.damping * root * un);
     vec3 spring = spring_of(partner);
 
