@@ -25,6 +25,7 @@
 #define CAMERA_FOV_DEG 32.0
 #define CAMERA_FROM_DEG 35.0
 #define CAMERA_STEEPEST_DEG 80.0
+#define CAMERA_FILL 0.92 /* of the half picture: where the patch ends */
 
 enum { STRIP_GAP_PX = 4 };
 
@@ -53,22 +54,47 @@ static struct vec3 patch_middle(const struct view_scene *scene, double *radius_m
     return middle;
 }
 
+/* Do the patch's corners, a little above and below the middle, keep off the picture's border? */
+static bool has_corners(const struct view_scene *scene, const struct camera *camera, double lift_m,
+                        double aspect)
+{
+    struct vec3 forward = vec3_unit(vec3_sub(camera->target, camera->eye));
+    struct vec3 right = vec3_unit(vec3_cross(forward, camera->up)), up = vec3_cross(right, forward);
+    double most = CAMERA_FILL * tan(camera->fov_y_deg * M_PI / 360);
+
+    for (int i = 0; i < 8; i++) {
+        struct vec3 at = {i & 1 ? scene->max[0] : scene->min[0],
+                          i & 2 ? scene->max[1] : scene->min[1],
+                          camera->target.z + (i & 4 ? lift_m : -lift_m)};
+        struct vec3 from = vec3_sub(at, camera->eye);
+        double z = vec3_dot(from, forward);
+
+        if (!(z > 0) || fabs(vec3_dot(from, up)) > most * z ||
+            fabs(vec3_dot(from, right)) > most * aspect * z)
+            return false;
+    }
+    return true;
+}
+
 struct camera view_camera(const struct view_scene *scene, uint32_t width, uint32_t height)
 {
-    double radius_m, half = CAMERA_FOV_DEG * M_PI / 360, degrees, aspect = (double)width / height;
+    double radius_m, degrees, aspect = (double)width / height, distance_m;
     struct vec3 target = patch_middle(scene, &radius_m);
     struct camera camera = {.target = target, .up = {0, 0, 1}, .fov_y_deg = CAMERA_FOV_DEG};
-    double narrow = aspect < 1.3 ? atan(tan(half) * aspect / 1.3) : half;
-    double distance_m = 0.93 * radius_m / sin(narrow);
 
     for (degrees = CAMERA_FROM_DEG; degrees <= CAMERA_STEEPEST_DEG; degrees += 5) {
         double slope = degrees * M_PI / 180;
         struct vec3 away = {-0.5 * cos(slope), -0.866025403784 * cos(slope), sin(slope)};
-        struct ray sight = {target, away, distance_m};
+        struct ray sight = {target, away, 0};
         struct ray_hit hit;
 
+        for (distance_m = radius_m; distance_m < 50 * radius_m; distance_m *= 1.03) {
+            camera.eye = vec3_add(target, vec3_scale(away, distance_m));
+            if (has_corners(scene, &camera, 0.15 * radius_m, aspect))
+                break;
+        }
+        sight.t_max = distance_m;
         sight.origin.z += 0.3 * radius_m;
-        camera.eye = vec3_add(target, vec3_scale(away, distance_m));
         if (!heightfield_ray(scene->field, &sight, RAY_ANY, &hit, NULL))
             break;
     }
