@@ -1,7 +1,9 @@
 """kota-sand: the published scenes in small, and the baking of the packing."""
 import os
 import re
+import struct
 import subprocess
+import tempfile
 
 from daemon import BIN_DIR
 from tap import Skip, case, check, equal, run, test
@@ -46,11 +48,46 @@ def bake():
     check("kota-sand bake 3 0.45 9" in one.stdout, "it does not say how it was made")
 
 
+def picture(path):
+    """Columns and rows of a PNG, from its header."""
+    with open(path, "rb") as file:
+        head = file.read(24)
+    equal(head[:8], b"\x89PNG\r\n\x1a\n", "it is no PNG")
+    return struct.unpack(">II", head[16:24])
+
+
+@test("a film of a barrel that falls: over the ground, in it, and at rest")
+def film():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "film.png")
+        made = sand("film", out, "--granules", "600", "--height", "1", "--density", "2500",
+                    "--seconds", "2")
+        equal(made.returncode, 0, f"kota-sand film: {made.stderr}")
+        equal(picture(out), (4 * 480 + 3 * 4, 360), "pixels of the strip")
+    body = [float(z) for z in re.findall(r"body at ([\d.]+) m", made.stdout)]
+    equal(len(body), 4, "pictures")
+    check(body[0] > body[1] + 0.1 and body[3] > 0.3, f"it is at {body} m")
+
+
+@test("a film says what is wrong with a model or a file")
+def film_errors():
+    with tempfile.TemporaryDirectory() as folder:
+        model, out = os.path.join(folder, "open.obj"), os.path.join(folder, "film.png")
+        with open(model, "w", encoding="ascii") as file:
+            file.write("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+        for args, part in (((out, "--model", model), "not closed"),
+                           ((out, "--model", model + "x"), "cannot be read")):
+            got = sand("film", *args)
+            equal(got.returncode, 1, f"status of {args}")
+            check(part in got.stderr, f"it says {got.stderr!r}")
+            check(not os.path.exists(out), "it wrote a picture")
+
+
 @test("what it does not understand it says, with status 2")
 def usage():
     for args in ((), ("scene",), ("scene", "eleven"), ("scene", "ten", "--share", "2"),
                  ("scene", "ten", "--seconds", "soon"), ("bake", "2"), ("bake", "3", "0.9"),
-                 ("dig",)):
+                 ("dig",), ("film",), ("film", "x.png", "--granules", "10")):
         got = sand(*args)
         equal(got.returncode, 2, f"status of kota-sand {' '.join(args)}")
         check(got.stderr.startswith("kota-sand: "), f"it says {got.stderr!r}")
