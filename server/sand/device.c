@@ -1,0 +1,227 @@
+/*
+ * Opening what --gpu names, and making the pool on it.
+ *
+ * Problem: a server may have no GPU, several, or lose the one it has, and must say which. Approach:
+ * everything that depends on the device is made here, in one order (context, engines by scale) and
+ * unmade in the other; a failure on the way leaves no engine and one reason. The pool is made in
+ * full at the start: a patch that begins allocates nothing. Without a word on its size it is what
+ * suits the device, and half of it as long as the device says it is too much.
+ *
+ * Sizes: a granule takes about 4 cells of the grid (30 r³ in cells of 8 r³); 16 leave room for
+ * slopes and for what flies. A contact history is 512 bytes a sphere, and llvmpipe takes buffers of
+ * 128 MiB: so three patches of 16,384 granules and as many shell particles.
+ *
+ * `reference` is the C solver of the tests, slow and exact: the same interface without a device.
+ */
+#include "sand/device.h"
+
+#include "base/check.h"
+#include "sand/context.h"
+#include "sand/gl_engine.h"
+#include "sand/solver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELLS_A_GRANULE 16
+#define CELLS_MIN 65536
+#define BED_MAX 65536
+#define DEPTH_MAX (1u << 21)
+#define GRANULES_SOFTWARE 16384
+#define GRANULES_HARDWARE 65536
+#define GRANULES_LEAST 4096
+
+struct device {
+    struct device_config config; /* as it was asked for */
+    struct context *context;     /* NULL: the C solver, or nothing */
+    struct sand_engine *engines[SCALE_COUNT];
+    struct device_info info;
+};
+
+const struct device_config device_config_default = {
+    .gpu = "auto",
+    .material = MATERIAL_SAND,
+    .slots = {3, 3, 3},
+    .granules_max = 0,
+    .bodies_max = 16,
+    .particles_max = 16384,
+    .threads = 1,
+};
+
+static bool is_reference(const struct device_config *config)
+{
+    return strcmp(config->gpu, "reference") == 0;
+}
+
+bool device_word_ok(const char *word)
+{
+    return strcmp(word, "reference") == 0 || context_word_ok(word);
+}
+
+void device_prepare(const struct device_config *config)
+{
+    if (!is_reference(config) && strcmp(config->gpu, "off") != 0)
+        context_prepare();
+}
+
+void device_engine_config(const struct device_config *config, enum granular_scale scale,
+                          struct sand_engine_config *out)
+{
+    const uint64_t cells = (uint64_t)config->granules_max * CELLS_A_GRANULE;
+
+    *out = (struct sand_engine_config){
+        .slots = config->slots[scale],
+        .granules_max = config->granules_max,
+        .bodies_max = config->bodies_max,
+        .particles_max = config->particles_max,
+        .cells_max = cells < CELLS_MIN ? CELLS_MIN : (uint32_t)cells,
+        .bed_max = BED_MAX,
+        .depth_max = DEPTH_MAX,
+        .threads = config->threads,
+    };
+    granular_params_make(config->material, scale_radius_m(scale), &out->params);
+}
+
+/* ---- engines ----------------------------------------------------------------------------------
+ */
+
+static void engines_destroy(struct device *device)
+{
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        sand_engine_destroy(device->engines[scale]);
+        device->engines[scale] = NULL;
+    }
+}
+
+static enum err_code engines_create(struct device *device, struct err *err)
+{
+    const struct device_config *config = &device->info.config;
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        struct sand_engine_config engine;
+
+        if (config->slots[scale] == 0)
+            continue;
+        device_engine_config(config, (enum granular_scale)scale, &engine);
+        device->engines[scale] = device->context ? gl_engine_create(device->context, &engine, err)
+                                                 : solver_create(&engine, err);
+        if (device->engines[scale])
+            continue;
+        engines_destroy(device);
+        return err->code;
+    }
+    return ERR_OK;
+}
+
+/* The pool, of a size that the device takes. */
+static enum err_code pool_create(struct device *device, struct err *err)
+{
+    struct device_config *config = &device->info.config;
+    const bool is_software = !device->context || context_info(device->context)->software;
+
+    *config = device->config;
+    if (config->granules_max > 0)
+        return engines_create(device, err);
+    config->granules_max = is_software ? GRANULES_SOFTWARE : GRANULES_HARDWARE;
+    while (engines_create(device, err) != ERR_OK) {
+        if ((err->code != ERR_UNPROCESSABLE && err->code != ERR_NO_MEMORY) ||
+            config->granules_max <= GRANULES_LEAST)
+            return err->code;
+        config->granules_max /= 2;
+        err->code = ERR_OK;
+    }
+    return ERR_OK;
+}
+
+/* ---- the device -------------------------------------------------------------------------------
+ */
+
+static void describe(struct device *device)
+{
+    struct device_info *info = &device->info;
+
+    info->reason[0] = '\0';
+    if (!device->context) {
+        snprintf(info->engine, sizeof info->engine, "c");
+        snprintf(info->name, sizeof info->name, "the C reference solver");
+        info->is_software = true;
+        return;
+    }
+    snprintf(info->engine, sizeof info->engine, "gl");
+    snprintf(info->name, sizeof info->name, "%s, OpenGL %s",
+             context_info(device->context)->renderer, context_info(device->context)->version);
+    info->is_software = context_info(device->context)->software;
+}
+
+static void describe_none(struct device *device, const struct err *why)
+{
+    struct device_info *info = &device->info;
+
+    info->engine[0] = '\0';
+    info->name[0] = '\0';
+    snprintf(info->reason, sizeof info->reason, "%.*s", (int)sizeof info->reason - 1, why->msg);
+}
+
+static enum err_code open(struct device *device, struct err *err)
+{
+    err->code = ERR_OK;
+    if (!is_reference(&device->config)) {
+        device->context = context_create(device->config.gpu, false, err);
+        if (!device->context)
+            return err->code;
+    }
+    return pool_create(device, err);
+}
+
+struct device *device_create(const struct device_config *config, struct err *err)
+{
+    struct device *device = calloc(1, sizeof *device);
+    struct err why;
+
+    if (!device) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a device");
+        return NULL;
+    }
+    device->config = device->info.config = *config;
+    if (open(device, &why) == ERR_OK) {
+        describe(device);
+        return device;
+    }
+    context_destroy(device->context);
+    device->context = NULL;
+    describe_none(device, &why);
+    return device;
+}
+
+void device_destroy(struct device *device)
+{
+    if (!device)
+        return;
+    engines_destroy(device);
+    context_destroy(device->context);
+    free(device);
+}
+
+struct sand_engine *device_engine(const struct device *device, enum granular_scale scale)
+{
+    return device->engines[scale];
+}
+
+void device_describe(const struct device *device, struct device_info *out)
+{
+    *out = device->info;
+}
+
+enum err_code device_rebuild(struct device *device, struct err *err)
+{
+    err->code = ERR_OK;
+    engines_destroy(device);
+    if ((device->context && context_rebuild(device->context, err)) || engines_create(device, err)) {
+        describe_none(device, err);
+        return err->code;
+    }
+    device->info.rebuilds++;
+    describe(device);
+    return ERR_OK;
+}

@@ -1,0 +1,65 @@
+/*
+ * What steps the granules: the engines of the three scales on one device, as --gpu names it.
+ */
+#ifndef KOTA_SAND_DEVICE_H
+#define KOTA_SAND_DEVICE_H
+
+#include "sand/engine.h"
+#include "sand/material.h"
+
+enum { DEVICE_WORD_MAX = 32, DEVICE_TEXT_MAX = 256 };
+
+/* The pool. */
+struct device_config {
+    char gpu[DEVICE_WORD_MAX]; /* auto, a number, software, off; reference: the C solver */
+    enum granular_material material;
+    uint32_t slots[SCALE_COUNT]; /* 0: none of this scale */
+    uint32_t granules_max;       /* of one patch; 0: what suits the device */
+    uint32_t bodies_max;         /* of one patch */
+    uint32_t particles_max;      /* of the shells of one patch */
+    uint32_t threads;            /* of the C solver */
+};
+
+extern const struct device_config device_config_default;
+
+/* May --gpu be this? */
+bool device_word_ok(const char *word);
+
+/* Before any other thread is started: sets what OpenGL reads from the environment. */
+void device_prepare(const struct device_config *config);
+
+struct device;
+
+/* What is told of a device. */
+struct device_info {
+    char engine[8];                 /* "gl" or "c"; "" when there is none */
+    char name[2 * DEVICE_TEXT_MAX]; /* renderer and version */
+    bool is_software;
+    uint32_t rebuilds;            /* after losses */
+    char reason[DEVICE_TEXT_MAX]; /* why there is none, or "" */
+    struct device_config config;  /* with the pool as it was made */
+};
+
+/*
+ * Opens the device and makes the engines. Never NULL but without memory: with no device it has no
+ * engines, and says why. All calls on one thread, which keeps the OpenGL context.
+ */
+struct device *device_create(const struct device_config *config, struct err *err);
+void device_destroy(struct device *device); /* NULL is fine */
+
+/* The engine of a scale; NULL when there is none. */
+struct sand_engine *device_engine(const struct device *device, enum granular_scale scale);
+void device_describe(const struct device *device, struct device_info *out);
+
+/*
+ * After a loss: destroys all engines and makes everything anew. When that does not succeed it may
+ * be tried again, and meanwhile there is no device. ERR_BUSY, ERR_INTERNAL, ERR_NO_MEMORY.
+ */
+enum err_code device_rebuild(struct device *device, struct err *err);
+
+/* What an engine of this scale would be asked for; the same for every kind of device, of
+ * a config as it was made. */
+void device_engine_config(const struct device_config *config, enum granular_scale scale,
+                          struct sand_engine_config *out);
+
+#endif

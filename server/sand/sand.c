@@ -1,0 +1,855 @@
+/*
+ * The sand thread: orders in, ticks of the manager, edits and reports out.
+ *
+ * Problem: one thread must own the device, because OpenGL is bound to threads, and everybody else
+ * must get along without waiting for it. Approach: a bounded queue of orders, each with a callback
+ * that is called once; a board of reports (board.h); the writer's answers come back through the
+ * queue as well. Between two ticks the thread sleeps until an order comes or the manager wants it.
+ *
+ * What happens to a patch's ground meanwhile is read from the change feed: a deleted locale or a
+ * replaced layer discards the patch; every other change only moves its revision on. The edit that
+ * writes a patch back carries that revision as its precondition, so that it cannot fall on ground
+ * that was put in the place of the patch's own between the last look and the commit.
+ *
+ * The thread is nicer than others: on a machine without a GPU it would take the loops' time.
+ * Invariants: each order is done exactly once; a submitted edit comes back before the thread ends.
+ */
+#include "sand/sand.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "sand/board.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_S 0.1 /* at the feed, while there are patches */
+#define NICENESS 10
+#define SPHERES_WAIT_S 5.0
+#define FLUSH_S 5.0
+#define REBUILD_AGAIN_S 5.0
+
+void sand_config_init(struct sand_config *config)
+{
+    *config = (struct sand_config){
+        .device = device_config_default, .limits = manager_limits_default, .orders_max = 1000};
+}
+
+/* Somebody who waits for spheres. */
+struct sphere_wait {
+    uint64_t number;
+    float (*spheres)[4];
+    uint32_t count, room;
+    bool is_requested, is_done;
+    double until_s;
+    struct err err;
+    struct sphere_wait *next;
+};
+
+/* What came of a write, from the writer's thread. */
+struct written {
+    struct sand *sand;
+    uint64_t number;
+    enum err_code code;
+    uint64_t revision;
+    char why[PATCH_REASON_BYTES];
+};
+
+struct node {
+    struct node *next;
+    struct sand_order order;
+    struct written *written; /* not NULL: this is no order */
+};
+
+/* Somebody who waits for a patch to end. */
+struct waiter {
+    struct waiter *next;
+    uint64_t number;
+    sand_done done;
+    void *context;
+};
+
+/* An order that was taken under a key. */
+struct known_key {
+    char key[PATCH_KEY_MAX + 1];
+    uint8_t request[STORE_REQUEST_BYTES];
+    uint64_t number;
+};
+
+struct sand {
+    struct world *world;
+    struct sand_config config;
+    pthread_t thread;
+    struct board board;
+    _Atomic int followers;
+
+    pthread_mutex_t mutex; /* what follows, up to the line */
+    pthread_cond_t is_wanted, is_answered;
+    struct node *first, **last;
+    size_t queued;
+    struct sphere_wait *spheres;
+    bool is_open, is_stopping, is_over;
+    struct sand_stats stats;
+    void (*wake)(void *context);
+    void *wake_context;
+
+    /* the sand thread's own */
+    struct manager *manager;
+    struct device *device;
+    struct waiter *waiters;
+    struct known_key *keys; /* [SAND_KEYS_MAX], a ring */
+    size_t key_count;       /* that there ever were */
+    size_t writes;          /* that are with the writer */
+    bool is_lost;
+    double rebuild_at_s;
+    uint64_t ticks, orders;
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- the queue --------------------------------------------------------------------------------
+ */
+
+void sand_order_drop(struct sand_order *order)
+{
+    if (order->kind == SAND_ADD)
+        patch_start_free(&order->start);
+    if (order->kind == SAND_BODY)
+        patch_body_free(&order->body);
+}
+
+/* The mutex is held. */
+static void push(struct sand *sand, struct node *node)
+{
+    node->next = NULL;
+    *sand->last = node;
+    sand->last = &node->next;
+    sand->queued++;
+    pthread_cond_signal(&sand->is_wanted);
+}
+
+enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct err *err)
+{
+    struct node *node = calloc(1, sizeof *node);
+
+    err->code = ERR_OK;
+    if (!node)
+        err_set(err, ERR_NO_MEMORY, "no memory for an order");
+    pthread_mutex_lock(&sand->mutex);
+    if (node && sand->is_stopping) {
+        err_set(err, ERR_BUSY, "the daemon stops");
+    } else if (node && sand->queued >= sand->config.orders_max) {
+        err_limit(err, ERR_BUSY, (double)sand->config.orders_max, (double)sand->queued,
+                  "%zu orders for patches wait already", sand->queued);
+    } else if (node) {
+        node->order = *order;
+        push(sand, node);
+    }
+    pthread_mutex_unlock(&sand->mutex);
+    if (err->code != ERR_OK) {
+        free(node);
+        sand_order_drop(order);
+    }
+    return err->code;
+}
+
+static struct node *take_all(struct sand *sand)
+{
+    struct node *all;
+
+    pthread_mutex_lock(&sand->mutex);
+    all = sand->first;
+    sand->first = NULL;
+    sand->last = &sand->first;
+    sand->queued = 0;
+    pthread_mutex_unlock(&sand->mutex);
+    return all;
+}
+
+/* ---- what the manager says --------------------------------------------------------------------
+ */
+
+static void answer_waiters(struct sand *sand, struct patch_report *report)
+{
+    struct waiter **at = &sand->waiters;
+
+    while (*at) {
+        struct waiter *waiter = *at;
+
+        if (waiter->number != report->number) {
+            at = &waiter->next;
+            continue;
+        }
+        *at = waiter->next;
+        waiter->done(waiter->context, ERR_OK, NULL, report, false);
+        free(waiter);
+    }
+}
+
+static void say_end(const struct patch_report *report)
+{
+    if (report->state == PATCH_FAILED)
+        log_warn("patch %llu of %s has failed: %s", (unsigned long long)report->number,
+                 report->locale, report->reason);
+    else
+        log_info("patch %llu of %s is %s%s%s", (unsigned long long)report->number, report->locale,
+                 patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
+}
+
+static void on_report(void *context, struct patch_report *report, bool is_state)
+{
+    struct sand *sand = context;
+    const bool is_end = patch_state_is_end(report->state);
+
+    patch_report_ref(report);
+    board_put(&sand->board, report);
+    if (atomic_load(&sand->followers) > 0) {
+        pthread_mutex_lock(&sand->mutex);
+        if (sand->wake)
+            sand->wake(sand->wake_context);
+        pthread_mutex_unlock(&sand->mutex);
+    }
+    if (is_state && is_end) {
+        say_end(report);
+        answer_waiters(sand, report);
+    }
+    patch_report_unref(report);
+}
+
+static void on_forget(void *context, uint64_t number)
+{
+    struct sand *sand = context;
+
+    board_forget(&sand->board, number);
+}
+
+/* On the writer's thread. */
+static void write_done(void *context, const struct world_outcome *outcome)
+{
+    struct written *written = context;
+    struct sand *sand = written->sand;
+    struct node *node = calloc(1, sizeof *node);
+
+    CHECK(node); /* some bytes; without them the patch would never end */
+    written->code = outcome->code;
+    written->revision = outcome->revision;
+    if (outcome->err && outcome->code != ERR_OK)
+        snprintf(written->why, sizeof written->why, "%s", outcome->err->msg);
+    node->written = written;
+    pthread_mutex_lock(&sand->mutex);
+    push(sand, node);
+    pthread_mutex_unlock(&sand->mutex);
+}
+
+static void on_write(void *context, uint64_t number, const struct patch_start *start,
+                     uint64_t revision, const struct sample_rect *rect, float *heights_m)
+{
+    struct sand *sand = context;
+    struct written *written = calloc(1, sizeof *written);
+    struct world_change change = {
+        .kind = WORLD_EDIT,
+        .edit = {.kind = EDIT_ADD, .rect = *rect, .heights_m = heights_m},
+        .if_revision = revision,
+        .source = "patch",
+        .done = write_done,
+        .context = written,
+    };
+    struct err err = {.code = ERR_OK};
+
+    if (!written) {
+        free(heights_m);
+        manager_written(sand->manager, number, ERR_NO_MEMORY, 0, "no memory", now_s());
+        return;
+    }
+    written->sand = sand;
+    written->number = number;
+    memcpy(change.locale_id, start->locale, sizeof change.locale_id);
+    memcpy(change.layer_id, start->layer, sizeof change.layer_id);
+    sand->writes++;
+    if (world_submit(sand->world, &change, &err) == ERR_OK)
+        return;
+    sand->writes--;
+    free(written);
+    manager_written(sand->manager, number, err.code, 0, err.msg, now_s());
+}
+
+static void on_lost(void *context, enum granular_scale scale)
+{
+    struct sand *sand = context;
+
+    (void)scale;
+    sand->is_lost = true;
+    sand->rebuild_at_s = 0;
+}
+
+/* ---- the feed ---------------------------------------------------------------------------------
+ */
+
+/* False when the patch has ended by it. */
+static bool take_event(struct sand *sand, uint64_t number, struct patch_start *start,
+                       const struct feed_event *event)
+{
+    const char *why = NULL;
+
+    if (event->revision <= start->revision)
+        return true;
+    if (strcmp(event->source, "delete") == 0 && event->layer[0] == '\0')
+        why = "its locale was deleted";
+    else if ((strcmp(event->source, "layer") == 0 || strcmp(event->source, "delete") == 0) &&
+             strcmp(event->layer, start->layer) == 0)
+        why = "its layer was replaced or deleted";
+    if (why)
+        manager_end(sand->manager, number, PATCH_DISCARDED, why, now_s());
+    else
+        start->revision = event->revision;
+    return why == NULL;
+}
+
+static void look_at_feed(void *context, uint64_t number, struct patch_start *start)
+{
+    struct sand *sand = context;
+    struct feed *feed = world_feed(sand->world);
+
+    while (start->feed_after != feed_last(feed)) {
+        struct feed_event events[4];
+        bool is_held;
+        const size_t count =
+            feed_read(feed, start->locale, &start->feed_after, events, 4, &is_held);
+
+        if (!is_held) {
+            manager_end(sand->manager, number, PATCH_FAILED,
+                        "more changes came than the feed holds", now_s());
+            return;
+        }
+        for (size_t i = 0; i < count; i++)
+            if (!take_event(sand, number, start, &events[i]))
+                return;
+    }
+}
+
+/* ---- orders -----------------------------------------------------------------------------------
+ */
+
+/* Is this order under a known key? Then it is answered here. */
+static bool is_repeat_of(struct sand *sand, struct sand_order *order)
+{
+    const size_t held = sand->key_count < SAND_KEYS_MAX ? sand->key_count : SAND_KEYS_MAX;
+    struct patch_report *report = NULL;
+    struct err err = {.code = ERR_OK};
+
+    for (size_t i = 0; order->key[0] != '\0' && i < held; i++) {
+        const struct known_key *known = &sand->keys[i];
+
+        if (strcmp(known->key, order->key) != 0)
+            continue;
+        if (memcmp(known->request, order->request, sizeof order->request) != 0)
+            err_set(&err, ERR_UNPROCESSABLE, "the Idempotency-Key is known from another request");
+        else
+            manager_report_of(sand->manager, known->number, now_s(), &report, &err);
+        order->done(order->context, err.code, &err, report, true);
+        patch_report_unref(report);
+        sand_order_drop(order);
+        return true;
+    }
+    return false;
+}
+
+static void remember_key(struct sand *sand, const struct sand_order *order, uint64_t number)
+{
+    struct known_key *known = &sand->keys[sand->key_count % SAND_KEYS_MAX];
+
+    if (order->key[0] == '\0')
+        return;
+    memcpy(known->key, order->key, sizeof known->key);
+    memcpy(known->request, order->request, sizeof known->request);
+    known->number = number;
+    sand->key_count++;
+}
+
+static void do_close(struct sand *sand, struct sand_order *order)
+{
+    struct patch_report *report = NULL;
+    struct waiter *waiter = malloc(sizeof *waiter);
+    struct err err = {.code = ERR_OK};
+
+    if (!waiter)
+        err_set(&err, ERR_NO_MEMORY, "no memory to wait for the patch");
+    else
+        manager_close(sand->manager, order->number, order->discard, now_s(), &report, &err);
+    if (err.code == ERR_OK && !patch_state_is_end(report->state)) {
+        *waiter = (struct waiter){sand->waiters, order->number, order->done, order->context};
+        sand->waiters = waiter;
+        waiter = NULL;
+    } else {
+        order->done(order->context, err.code, &err, report, false);
+    }
+    free(waiter);
+    patch_report_unref(report);
+}
+
+static void do_order(struct sand *sand, struct sand_order *order)
+{
+    struct patch_report *report = NULL;
+    struct err err = {.code = ERR_OK};
+
+    sand->orders++;
+    if (is_repeat_of(sand, order))
+        return;
+    if (order->kind == SAND_CLOSE) {
+        do_close(sand, order);
+        return;
+    }
+    if (order->kind == SAND_ADD)
+        manager_add(sand->manager, &order->start, now_s(), &report, &err);
+    else if (order->kind == SAND_BODY)
+        manager_body_add(sand->manager, order->number, &order->body, now_s(), &report, &err);
+    else
+        manager_push(sand->manager, order->number, order->body_index, &order->push, now_s(),
+                     &report, &err);
+    if (err.code == ERR_OK)
+        remember_key(sand, order, report->number);
+    order->done(order->context, err.code, &err, report, false);
+    patch_report_unref(report);
+}
+
+static void do_all(struct sand *sand)
+{
+    for (struct node *node = take_all(sand), *next; node; node = next) {
+        next = node->next;
+        if (node->written) {
+            struct written *written = node->written;
+
+            sand->writes--;
+            /* What this edit made is known from here, not only from the feed. */
+            manager_written(sand->manager, written->number, written->code, written->revision,
+                            written->why, now_s());
+            free(written);
+        } else {
+            do_order(sand, &node->order);
+        }
+        free(node);
+    }
+}
+
+static void refuse_all(struct sand *sand)
+{
+    struct err err;
+
+    err_set(&err, ERR_BUSY, "the daemon stops");
+    for (struct node *node = take_all(sand), *next; node; node = next) {
+        next = node->next;
+        CHECK(!node->written);
+        node->order.done(node->order.context, err.code, &err, NULL, false);
+        sand_order_drop(&node->order);
+        free(node);
+    }
+    while (sand->waiters) {
+        struct waiter *waiter = sand->waiters;
+
+        sand->waiters = waiter->next;
+        waiter->done(waiter->context, err.code, &err, NULL, false);
+        free(waiter);
+    }
+}
+
+/* ---- spheres ----------------------------------------------------------------------------------
+ */
+
+static void wait_over(struct sand *sand, struct sphere_wait **at)
+{
+    struct sphere_wait *wait = *at;
+
+    *at = wait->next;
+    wait->is_done = true;
+    pthread_cond_broadcast(&sand->is_answered);
+}
+
+/* True when this wait is over. */
+static bool serve_wait(struct sand *sand, struct sphere_wait *wait, double now)
+{
+    int answer = 0;
+
+    if (sand->is_stopping) {
+        err_set(&wait->err, ERR_BUSY, "the daemon stops");
+    } else if (!wait->is_requested) {
+        wait->room = manager_spheres_max(sand->manager, wait->number);
+        wait->spheres = malloc(((size_t)wait->room + 1) * sizeof *wait->spheres);
+        wait->is_requested = wait->spheres && manager_spheres_request(sand->manager, wait->number);
+        wait->until_s = now + SPHERES_WAIT_S;
+        if (!wait->spheres)
+            err_set(&wait->err, ERR_NO_MEMORY, "no memory for %u spheres", wait->room);
+        else if (!wait->is_requested)
+            answer = -1;
+    }
+    if (wait->err.code == ERR_OK && wait->is_requested)
+        answer = manager_spheres_poll(sand->manager, wait->number, wait->spheres, &wait->count);
+    if (answer < 0)
+        err_set(&wait->err, ERR_CONFLICT, "patch %llu has no granules, not yet or no more",
+                (unsigned long long)wait->number);
+    else if (wait->err.code == ERR_OK && answer == 0 && now > wait->until_s)
+        err_set(&wait->err, ERR_BUSY, "the device has not answered for %g s", SPHERES_WAIT_S);
+    return answer > 0 || wait->err.code != ERR_OK;
+}
+
+/* Two who wait for one patch take turns: an engine gives an answer once. */
+static bool is_first(const struct sand *sand, const struct sphere_wait *wait)
+{
+    for (const struct sphere_wait *other = sand->spheres; other != wait; other = other->next)
+        if (other->number == wait->number)
+            return false;
+    return true;
+}
+
+/* True while somebody waits. */
+static bool serve_spheres(struct sand *sand)
+{
+    const double now = now_s();
+    bool is_waiting;
+
+    pthread_mutex_lock(&sand->mutex);
+    for (struct sphere_wait **at = &sand->spheres; *at;) {
+        if ((is_first(sand, *at) || sand->is_stopping) && serve_wait(sand, *at, now))
+            wait_over(sand, at);
+        else
+            at = &(*at)->next;
+    }
+    is_waiting = sand->spheres != NULL;
+    pthread_mutex_unlock(&sand->mutex);
+    return is_waiting;
+}
+
+enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
+                                 uint32_t *count, struct err *err)
+{
+    struct sphere_wait wait = {.number = number, .err = {.code = ERR_OK}};
+    struct sphere_wait **end;
+
+    pthread_mutex_lock(&sand->mutex);
+    if (sand->is_stopping) {
+        pthread_mutex_unlock(&sand->mutex);
+        return err_set(err, ERR_BUSY, "the daemon stops");
+    }
+    for (end = &sand->spheres; *end; end = &(*end)->next)
+        ;
+    *end = &wait;
+    pthread_cond_signal(&sand->is_wanted);
+    while (!wait.is_done)
+        pthread_cond_wait(&sand->is_answered, &sand->mutex);
+    pthread_mutex_unlock(&sand->mutex);
+    if (wait.err.code != ERR_OK) {
+        free(wait.spheres);
+        *err = wait.err;
+        return err->code;
+    }
+    *spheres = wait.spheres;
+    *count = wait.count;
+    return ERR_OK;
+}
+
+/* ---- the thread -------------------------------------------------------------------------------
+ */
+
+static void engines_set(struct sand *sand)
+{
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        manager_set_engine(sand->manager, (enum granular_scale)scale,
+                           device_engine(sand->device, (enum granular_scale)scale), now_s());
+}
+
+/* The device is lost: everything of it goes, and is made anew. */
+static void rebuild(struct sand *sand)
+{
+    const double now = now_s();
+    struct err err = {.code = ERR_OK};
+
+    if (!sand->is_lost || now < sand->rebuild_at_s)
+        return;
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        manager_set_engine(sand->manager, (enum granular_scale)scale, NULL, now);
+    if (device_rebuild(sand->device, &err)) {
+        log_error("the device of the patches is lost: %s", err.msg);
+        sand->rebuild_at_s = now + REBUILD_AGAIN_S;
+        return;
+    }
+    log_warn("the device of the patches was lost and is made anew");
+    sand->is_lost = false;
+    engines_set(sand);
+}
+
+static void tell_stats(struct sand *sand)
+{
+    struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
+
+    device_describe(sand->device, &stats.device);
+    manager_stats(sand->manager, &stats.patches);
+    pthread_mutex_lock(&sand->mutex);
+    sand->stats = stats;
+    pthread_mutex_unlock(&sand->mutex);
+}
+
+/* Sleeps until an order comes or the time is over; INFINITY: until an order. */
+static void rest(struct sand *sand, double seconds)
+{
+    struct timespec until;
+
+    if (!(seconds > 0))
+        return;
+    pthread_mutex_lock(&sand->mutex);
+    if (!sand->first && !sand->is_stopping) {
+        if (seconds > 1e6) {
+            pthread_cond_wait(&sand->is_wanted, &sand->mutex);
+        } else {
+            const double at = now_s() + seconds;
+
+            until.tv_sec = (time_t)at;
+            until.tv_nsec = (long)((at - floor(at)) * 1e9);
+            pthread_cond_timedwait(&sand->is_wanted, &sand->mutex, &until);
+        }
+    }
+    pthread_mutex_unlock(&sand->mutex);
+}
+
+static bool is_stopping(struct sand *sand)
+{
+    bool is;
+
+    pthread_mutex_lock(&sand->mutex);
+    is = sand->is_stopping;
+    pthread_mutex_unlock(&sand->mutex);
+    return is;
+}
+
+static double turn(struct sand *sand)
+{
+    double next_s;
+    bool is_asked;
+
+    do_all(sand);
+    manager_each(sand->manager, look_at_feed, sand);
+    next_s = manager_tick(sand->manager, now_s());
+    rebuild(sand);
+    is_asked = serve_spheres(sand);
+    sand->ticks++;
+    tell_stats(sand);
+    if (is_asked)
+        next_s = fmin(next_s, 0.001);
+    if (sand->is_lost)
+        next_s = fmin(next_s, 1);
+    return next_s;
+}
+
+static bool has_open_patches(struct sand *sand)
+{
+    const struct manager_stats *stats = &sand->stats.patches;
+
+    return stats->used[SCALE_FINE] + stats->used[SCALE_MEDIUM] + stats->used[SCALE_COARSE] > 0;
+}
+
+/* What rests is written, for as long as FLUSH_S allows; then every edit is waited for. */
+static void end_patches(struct sand *sand)
+{
+    const double until = now_s() + FLUSH_S;
+
+    while (manager_flush(sand->manager) > 0 && now_s() < until) {
+        turn(sand);
+        usleep(1000);
+    }
+    while (sand->writes > 0) {
+        do_all(sand);
+        usleep(1000);
+    }
+}
+
+static void *run(void *context)
+{
+    struct sand *sand = context;
+    struct err err = {.code = ERR_OK};
+
+    pthread_setname_np(pthread_self(), "sand");
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    sand->device = device_create(&sand->config.device, &err);
+    CHECK(sand->device); /* some hundred bytes at the start of the daemon */
+    engines_set(sand);
+    tell_stats(sand);
+    pthread_mutex_lock(&sand->mutex);
+    sand->is_open = true;
+    pthread_cond_broadcast(&sand->is_answered);
+    pthread_mutex_unlock(&sand->mutex);
+    while (!is_stopping(sand)) {
+        const double next_s = turn(sand);
+
+        rest(sand, has_open_patches(sand) ? fmin(next_s, LOOK_S) : next_s);
+    }
+    end_patches(sand);
+    refuse_all(sand);
+    serve_spheres(sand);
+    manager_destroy(sand->manager);
+    sand->manager = NULL;
+    device_destroy(sand->device);
+    sand->device = NULL;
+    return NULL;
+}
+
+static void say_hello(const struct sand *sand)
+{
+    const struct device_info *info = &sand->stats.device;
+
+    if (info->engine[0] != '\0')
+        log_info("patches are simulated by %s", info->name);
+    else
+        log_info("patches cannot be simulated: %s", info->reason);
+}
+
+static enum err_code thread_start(struct sand *sand, struct err *err)
+{
+    sigset_t all, old;
+    int failed;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    failed = pthread_create(&sand->thread, NULL, run, sand);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (failed)
+        return err_set(err, ERR_INTERNAL, "no thread for the patches: %s", strerror(failed));
+    pthread_mutex_lock(&sand->mutex);
+    while (!sand->is_open)
+        pthread_cond_wait(&sand->is_answered, &sand->mutex);
+    pthread_mutex_unlock(&sand->mutex);
+    return ERR_OK;
+}
+
+struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err)
+{
+    struct sand *sand = calloc(1, sizeof *sand);
+    const struct manager_calls calls = {sand, on_report, on_forget, on_write, on_lost};
+    pthread_condattr_t monotonic;
+
+    if (!sand) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the patches");
+        return NULL;
+    }
+    sand->world = world;
+    sand->config = *config;
+    sand->last = &sand->first;
+    sand->keys = calloc(SAND_KEYS_MAX, sizeof *sand->keys);
+    sand->manager = manager_create(&config->limits, &calls, err);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&sand->mutex, NULL);
+    pthread_cond_init(&sand->is_wanted, &monotonic);
+    pthread_cond_init(&sand->is_answered, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    board_init(&sand->board);
+    if (!sand->keys)
+        err_set(err, ERR_NO_MEMORY, "no memory for the patches");
+    if (!sand->manager || !sand->keys || thread_start(sand, err)) {
+        manager_destroy(sand->manager);
+        sand->is_over = true;
+        sand_destroy(sand);
+        return NULL;
+    }
+    say_hello(sand);
+    return sand;
+}
+
+void sand_stop(struct sand *sand)
+{
+    if (!sand || sand->is_over)
+        return;
+    pthread_mutex_lock(&sand->mutex);
+    sand->is_stopping = true;
+    sand->wake = NULL;
+    pthread_cond_broadcast(&sand->is_wanted);
+    pthread_mutex_unlock(&sand->mutex);
+    pthread_join(sand->thread, NULL);
+    sand->is_over = true;
+}
+
+void sand_destroy(struct sand *sand)
+{
+    if (!sand)
+        return;
+    CHECK(sand->is_over);
+    board_finish(&sand->board);
+    free(sand->keys);
+    pthread_cond_destroy(&sand->is_wanted);
+    pthread_cond_destroy(&sand->is_answered);
+    pthread_mutex_destroy(&sand->mutex);
+    free(sand);
+}
+
+/* ---- for other threads ------------------------------------------------------------------------
+ */
+
+void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context)
+{
+    pthread_mutex_lock(&sand->mutex);
+    sand->wake = wake;
+    sand->wake_context = context;
+    pthread_mutex_unlock(&sand->mutex);
+}
+
+void sand_follow(struct sand *sand, int change)
+{
+    atomic_fetch_add(&sand->followers, change);
+}
+
+struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number)
+{
+    return board_find(&sand->board, locale, number);
+}
+
+struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count)
+{
+    return board_list(&sand->board, locale, count);
+}
+
+enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
+                                 struct sand_engine_config *out, struct err *err)
+{
+    struct sand_stats stats;
+
+    sand_stats(sand, &stats);
+    if (stats.device.engine[0] == '\0')
+        return err_set(err, ERR_BUSY, "patches cannot be simulated here: %s", stats.device.reason);
+    if (stats.device.config.slots[scale] == 0)
+        return err_limit(err, ERR_BUSY, 0, 1, "this daemon has no patches of %s granules",
+                         scale_name(scale));
+    device_engine_config(&stats.device.config, scale, out);
+    return ERR_OK;
+}
+
+enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err)
+{
+    struct sand_stats stats;
+
+    sand_stats(sand, &stats);
+    if (stats.patches.used[scale] < stats.device.config.slots[scale])
+        return ERR_OK;
+    return err_limit(err, ERR_BUSY, stats.patches.slots[scale], stats.patches.used[scale] + 1.0,
+                     "all %u patches of %s granules are in use; try again later",
+                     stats.patches.slots[scale], scale_name(scale));
+}
+
+void sand_stats(struct sand *sand, struct sand_stats *out)
+{
+    pthread_mutex_lock(&sand->mutex);
+    *out = sand->stats;
+    pthread_mutex_unlock(&sand->mutex);
+}

@@ -1,0 +1,121 @@
+/*
+ * Sand: the thread that owns the device, the engines and the manager of patches.
+ *
+ * Orders go in by a queue, and each is answered once on the sand thread. What others may know
+ * comes out as reports (patch.h): the newest of each patch stands on a board, which nobody holds
+ * for longer than it takes to count a reference. Edits go to the world's writer like anybody's.
+ */
+#ifndef KOTA_SAND_SAND_H
+#define KOTA_SAND_SAND_H
+
+#include "sand/device.h"
+#include "sand/manager.h"
+
+struct sand_config {
+    struct device_config device;
+    struct manager_limits limits;
+    size_t orders_max; /* that wait: ERR_BUSY */
+};
+
+/* Every number at its default. */
+void sand_config_init(struct sand_config *config);
+
+struct sand;
+
+/*
+ * Starts the thread and waits until the device is open (or is known to be missing, which is no
+ * error). Borrows the world. NULL: ERR_NO_MEMORY, ERR_INTERNAL.
+ */
+struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err);
+/*
+ * Takes no more orders, writes back the patches that rest, discards the others, answers what waits
+ * (ERR_BUSY) and joins the thread. The world must still run. Reports can still be read.
+ */
+void sand_stop(struct sand *sand);
+void sand_destroy(struct sand *sand); /* after sand_stop; NULL is fine */
+
+/* Called after each new report of a patch while somebody follows one; any time, sand thread. */
+void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context);
+/* Somebody begins (1) or ends (-1) to follow patches. Any thread. */
+void sand_follow(struct sand *sand, int change);
+
+/* ---- orders, any thread -----------------------------------------------------------------------
+ */
+
+/*
+ * What came of an order, on the sand thread: the report is borrowed, NULL unless ERR_OK.
+ */
+typedef void (*sand_done)(void *context, enum err_code code, const struct err *err,
+                          struct patch_report *report, bool is_repeat);
+
+enum sand_order_kind { SAND_ADD, SAND_BODY, SAND_PUSH, SAND_CLOSE };
+
+struct sand_order {
+    enum sand_order_kind kind;
+    uint64_t number;                      /* all but SAND_ADD */
+    struct patch_start start;             /* SAND_ADD; taken */
+    struct patch_body body;               /* SAND_BODY; taken */
+    uint32_t body_index;                  /* SAND_PUSH */
+    struct patch_push push;               /* SAND_PUSH */
+    bool discard;                         /* SAND_CLOSE, which is done when the patch has ended */
+    char key[PATCH_KEY_MAX + 1];          /* Idempotency-Key, or "" */
+    uint8_t request[STORE_REQUEST_BYTES]; /* with a key: the hash of what is asked */
+    sand_done done;
+    void *context;
+};
+
+/* Frees what an order brings that is not submitted. */
+void sand_order_drop(struct sand_order *order);
+
+/*
+ * An order under a key that is known does nothing and gets the report of the patch that it was for
+ * as it is now (is_repeat); another request under it is ERR_UNPROCESSABLE. The last SAND_KEYS_MAX
+ * keys are known, of orders that were taken.
+ */
+enum { SAND_KEYS_MAX = 1024 };
+
+/*
+ * Queues an order; what it brings is taken, also on error, and then done is not called.
+ * ERR_BUSY: too many wait, or the daemon stops. ERR_NO_MEMORY.
+ */
+enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct err *err);
+
+/*
+ * The spheres of a patch as they are now: (*spheres)[*count][4] as sand_spheres_poll gives them,
+ * malloc. Waits for the sand thread, at most some seconds: on a worker alone.
+ * ERR_CONFLICT  the patch has no granules, not yet or no more
+ * ERR_BUSY
+ */
+enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
+                                 uint32_t *count, struct err *err);
+
+/* ---- what can be known, any thread ------------------------------------------------------------
+ */
+
+/* The newest report, a reference; NULL when the locale has no such patch. */
+struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number);
+
+/*
+ * References on the reports of a locale's patches, by number: malloc, *count of them. NULL without
+ * memory.
+ */
+struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count);
+
+/*
+ * What an engine of this scale takes, for making orders. ERR_BUSY with the reason: there is no
+ * device, or none of this scale.
+ */
+enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
+                                 struct sand_engine_config *out, struct err *err);
+
+/* Is a slot of this scale free at the moment? Only a hint: ERR_BUSY as manager_add would say. */
+enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err);
+
+struct sand_stats {
+    struct device_info device;
+    struct manager_stats patches;
+    uint64_t ticks, orders;
+};
+void sand_stats(struct sand *sand, struct sand_stats *out);
+
+#endif

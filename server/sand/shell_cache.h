@@ -1,0 +1,36 @@
+/*
+ * Shells of models that are in use or were lately, by the hash of the model's file and the radius.
+ */
+#ifndef KOTA_SAND_SHELL_CACHE_H
+#define KOTA_SAND_SHELL_CACHE_H
+
+#include "sand/patch.h"
+#include "sand/shell.h"
+#include "world/models.h"
+
+struct shell_cache;
+struct shell_ref; /* a shell, counted */
+
+struct shell_cache_stats {
+    uint64_t hits, built, bytes, entries;
+};
+
+/* bytes_max: of shells that are kept; those in use stay alive beyond it. NULL: ERR_NO_MEMORY. */
+struct shell_cache *shell_cache_create(uint64_t bytes_max, struct err *err);
+void shell_cache_destroy(struct shell_cache *cache); /* NULL is fine */
+
+/*
+ * The shell of a model at a radius, a reference; built when it is not there, which takes long: on
+ * a worker. Two who ask for the same at once build it both. NULL: what shell_build says.
+ */
+struct shell_ref *shell_cache_get(struct shell_cache *cache, const struct model *model,
+                                  double radius_m, const struct polygon_limits *limits,
+                                  struct err *err);
+void shell_ref_drop(void *ref);
+
+/* As a body's shape of that mass; the reference goes with it. */
+void shell_ref_body(struct shell_ref *ref, double mass_kg, struct patch_shape *out);
+
+void shell_cache_stats(struct shell_cache *cache, struct shell_cache_stats *out);
+
+#endif
