@@ -30,6 +30,7 @@ struct daemon {
     struct auth *auth;
     struct store *store; /* NULL: everything lives in memory */
     struct world *world;
+    struct sand *sand;
     struct api api;
     struct http_server *server;
 };
@@ -100,7 +101,10 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err) ||
         world_load(d->world, err))
         return err->code;
-    return terrain_load(d, err);
+    if (terrain_load(d, err))
+        return err->code;
+    d->sand = d->api.sand = sand_create(d->world, &config->limits.sand, err);
+    return d->sand ? ERR_OK : err->code;
 }
 
 /* The usual soft limit of 1,024 open files is less than the connections that are promised. */
@@ -138,6 +142,7 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
         return err->code;
     atomic_store(&d->api.server, d->server);
     world_set_wake(d->world, server_wake, d->server);
+    sand_set_wake(d->sand, server_wake, d->server);
     atomic_store(&d->api.state, API_READY);
     if (config->port_file[0] != '\0')
         return port_file_write(config->port_file, http_server_port(d->server), err);
@@ -180,6 +185,7 @@ static void wait_for_the_end(struct daemon *d, const sigset_t *signals)
 static void daemon_finish(struct daemon *d)
 {
     atomic_store(&d->api.state, API_DRAINING);
+    sand_stop(d->sand); /* what rests is written, what waits is answered */
     if (d->server) {
         world_set_wake(d->world, NULL, NULL);
         http_server_stop(d->server, (uint32_t)d->config.drain_ms);
@@ -188,6 +194,7 @@ static void daemon_finish(struct daemon *d)
     }
     if (d->world)
         world_destroy(d->world);
+    sand_destroy(d->sand);
     store_close(d->store);
     if (d->api.routes)
         api_finish(&d->api);
@@ -267,6 +274,7 @@ int main(int argc, char **argv)
     }
     log_init(d.config.log_level, d.config.log_format);
     signals_block(&signals);
+    device_prepare(&d.config.limits.sand.device);
     if (d.config.loops == 0)
         d.config.loops = uv_available_parallelism();
     if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {

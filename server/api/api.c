@@ -27,10 +27,12 @@ void api_limits_init(struct api_limits *limits)
         .uploads_bytes_max = (uint64_t)2 << 30,
         .tile_cache_bytes_max = (uint64_t)64 << 20,
         .raster = raster_limits_default,
+        .shell_cache_bytes_max = (uint64_t)256 << 20,
         .polygon = polygon_limits_default,
         .world = world_limits_default,
         .http = http_limits_default,
     };
+    sand_config_init(&limits->sand);
 }
 
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
@@ -38,11 +40,15 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 {
     struct http_route *routes = calloc(api_route_count, sizeof *routes);
     struct tile_cache *tiles;
+    struct shell_cache *shells;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
-    if (!tiles) {
+    shells = shell_cache_create(limits->shell_cache_bytes_max, err);
+    if (!tiles || !shells) {
+        tile_cache_destroy(tiles);
+        shell_cache_destroy(shells);
         free(routes);
         return err->code;
     }
@@ -50,6 +56,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
         routes[i] = api_routes[i].http;
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
     api->tiles = tiles;
+    api->shells = shells;
     api->limits.polygon.corners_max = api->limits.polygon.vertices_max =
         POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
     api->route_count = api_route_count;
@@ -63,6 +70,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 void api_finish(struct api *api)
 {
     tile_cache_destroy(api->tiles);
+    shell_cache_destroy(api->shells);
     free(api->routes);
 }
 

@@ -9,6 +9,8 @@
 #include "formats/polygon_file.h"
 #include "formats/raster.h"
 #include "http/http.h"
+#include "sand/sand.h"
+#include "sand/shell_cache.h"
 #include "world/world.h"
 
 #include <stdatomic.h>
@@ -26,6 +28,8 @@ struct api_limits {
     uint64_t tile_cache_bytes_max; /* of encoded tiles that are kept, 64 MiB; 0: none */
     struct raster_limits raster;
     struct polygon_limits polygon;
+    uint64_t shell_cache_bytes_max; /* of shells of models that are kept, 256 MiB */
+    struct sand_config sand;
     struct world_limits world;
     struct http_limits http;
 };
@@ -40,6 +44,8 @@ struct api {
     struct api_limits limits;
     struct auth *auth;
     struct tile_cache *tiles;
+    struct shell_cache *shells;
+    struct sand *sand;         /* borrowed; NULL: there are no patches */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */

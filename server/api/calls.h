@@ -27,6 +27,14 @@
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \
+    X(patches_post)                                                                                \
+    X(patches_get)                                                                                 \
+    X(patch_get)                                                                                   \
+    X(patch_delete)                                                                                \
+    X(patch_bodies_post)                                                                           \
+    X(patch_body_patch)                                                                            \
+    X(patch_events_get)                                                                            \
+    X(patch_view_get)                                                                              \
     X(models_get)                                                                                  \
     X(model_put)                                                                                   \
     X(model_delete)                                                                                \

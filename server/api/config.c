@@ -98,11 +98,65 @@ static const struct option options[] = {
      1000000, "N", "(2000)"},
     {"max-streams", OPTION_COUNT, FIELD(limits.http.streams_max), 1, 1000000, "N",
      "subscribers of events (4096)"},
+    {"gpu", OPTION_TEXT, FIELD(patch.gpu), 0, 0, "auto|N|software|off",
+     "what simulates patches: the first GPU that can or else the processor, the Nth GPU, Mesa's "
+     "software renderer, nothing (auto)"},
+    {"patches-fine", OPTION_COUNT, FIELD(patch.slots[SCALE_FINE]), 0, SAND_SLOTS_MAX, "N",
+     "patches of fine granules that can be in use at once (3)"},
+    {"patches-medium", OPTION_COUNT, FIELD(patch.slots[SCALE_MEDIUM]), 0, SAND_SLOTS_MAX, "N",
+     "of medium granules (3)"},
+    {"patches-coarse", OPTION_COUNT, FIELD(patch.slots[SCALE_COARSE]), 0, SAND_SLOTS_MAX, "N",
+     "of coarse granules (3)"},
+    {"patch-granules", OPTION_COUNT, FIELD(patch.granules), 0, 1 << 22, "N",
+     "of one patch; 0: 65536 on a GPU, 16384 in software (0)"},
+    {"patch-bodies", OPTION_COUNT, FIELD(patch.bodies), 1, 32, "N", "of one patch (16)"},
+    {"patch-material", OPTION_TEXT, FIELD(patch.material), 0, 0, "sand|pebbles|rubble",
+     "what the granules are (sand)"},
+    {"patch-active", OPTION_COUNT, FIELD(patch.active), 1, 3 * SAND_SLOTS_MAX, "N",
+     "patches that are stepped at once; the others wait (4)"},
+    {"patch-speed", OPTION_COUNT, FIELD(patch.speed_percent), 0, 100000, "PERCENT",
+     "of real time, if the device can; 0: as fast as it can (100)"},
+    {"patch-pause-ms", OPTION_COUNT, FIELD(patch.pause_ms), 1, 3600000, "N",
+     "of stillness, simulated, until a patch pauses (2000)"},
+    {"patch-write-ms", OPTION_COUNT, FIELD(patch.write_ms), 0, 86400000, "N",
+     "of pause until a patch is written back (30000)"},
+    {"patch-active-max-ms", OPTION_COUNT, FIELD(patch.active_max_ms), 1, 86400000, "N",
+     "simulated, after which a patch counts as at rest (60000)"},
+    {"patch-keep-ms", OPTION_COUNT, FIELD(patch.keep_ms), 0, 86400000, "N",
+     "how long a patch that has ended can be read (600000)"},
+    {"patch-threads", OPTION_COUNT, FIELD(patch.threads), 1, 256, "N",
+     "of the reference solver (--gpu reference), which is for tests (1)"},
     {"version", OPTION_FLAG, FIELD(is_version), 0, 0, NULL, "print the version"},
     {"help", OPTION_FLAG, FIELD(is_help), 0, 0, NULL, "print this"},
 };
 
 enum { OPTION_COUNT_ALL = sizeof options / sizeof *options };
+
+static uint64_t to_ms(double seconds)
+{
+    return (uint64_t)(seconds * 1000 + 0.5);
+}
+
+static void patch_defaults(struct patch_options *patch, const struct sand_config *sand)
+{
+    const struct manager_limits *limits = &sand->limits;
+
+    *patch = (struct patch_options){
+        .granules = sand->device.granules_max,
+        .bodies = sand->device.bodies_max,
+        .threads = sand->device.threads,
+        .active = limits->active_max,
+        .speed_percent = (uint64_t)(limits->speed * 100 + 0.5),
+        .pause_ms = to_ms(limits->pause_after_s),
+        .write_ms = to_ms(limits->write_after_s),
+        .active_max_ms = to_ms(limits->active_max_s),
+        .keep_ms = to_ms(limits->keep_s),
+    };
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        patch->slots[scale] = sand->device.slots[scale];
+    snprintf(patch->gpu, sizeof patch->gpu, "%s", sand->device.gpu);
+    snprintf(patch->material, sizeof patch->material, "%s", material_name(sand->device.material));
+}
 
 static void config_defaults(struct config *config, bool is_terminal)
 {
@@ -112,6 +166,7 @@ static void config_defaults(struct config *config, bool is_terminal)
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
     config->log_level = LOG_INFO;
     api_limits_init(&config->limits);
+    patch_defaults(&config->patch, &config->limits.sand);
 }
 
 /* ---- one value --------------------------------------------------------------------------------
@@ -374,6 +429,34 @@ static enum err_code read_flags(struct config *config, int argc, char *const *ar
     return ERR_OK;
 }
 
+/* The options of patches, as the sand thread takes them. */
+static enum err_code patch_apply(struct config *config, struct err *err)
+{
+    const struct patch_options *patch = &config->patch;
+    struct sand_config *sand = &config->limits.sand;
+
+    if (!device_word_ok(patch->gpu))
+        return err_set(err, ERR_BAD_INPUT,
+                       "--gpu: \"%s\" is not auto, software, off or the number of a GPU, 0 to 63",
+                       patch->gpu);
+    if (!material_from_name(patch->material, &sand->device.material))
+        return err_set(err, ERR_BAD_INPUT,
+                       "--patch-material: \"%s\" is not sand, pebbles or rubble", patch->material);
+    memcpy(sand->device.gpu, patch->gpu, sizeof sand->device.gpu);
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        sand->device.slots[scale] = (uint32_t)patch->slots[scale];
+    sand->device.granules_max = (uint32_t)patch->granules;
+    sand->device.bodies_max = (uint32_t)patch->bodies;
+    sand->device.threads = (uint32_t)patch->threads;
+    sand->limits.active_max = (uint32_t)patch->active;
+    sand->limits.speed = (double)patch->speed_percent / 100;
+    sand->limits.pause_after_s = (double)patch->pause_ms / 1000;
+    sand->limits.write_after_s = (double)patch->write_ms / 1000;
+    sand->limits.active_max_s = (double)patch->active_max_ms / 1000;
+    sand->limits.keep_s = (double)patch->keep_ms / 1000;
+    return ERR_OK;
+}
+
 enum err_code config_read(struct config *config, int argc, char *const *argv,
                           char *const *environment, bool is_terminal, struct err *err)
 {
@@ -397,7 +480,9 @@ enum err_code config_read(struct config *config, int argc, char *const *argv,
     }
     if (read_environment(config, environment, err))
         return err->code;
-    return read_flags(config, argc, argv, false, files, err);
+    if (read_flags(config, argc, argv, false, files, err))
+        return err->code;
+    return patch_apply(config, err);
 }
 
 bool config_is_loopback(const struct config *config)

@@ -20,6 +20,11 @@ struct config {
     enum log_level log_level;
     uint64_t slow_ms, drain_ms;
     uint64_t wal_bytes_max; /* of the store */
+    struct patch_options {  /* become limits.sand */
+        char gpu[DEVICE_WORD_MAX], material[16];
+        uint64_t slots[SCALE_COUNT], granules, bodies, threads;
+        uint64_t active, speed_percent, pause_ms, write_ms, active_max_ms, keep_ms;
+    } patch;
     struct api_limits limits;
     char *const *files; /* what follows the flags: FILE or FILE?options */
     size_t file_count;

@@ -109,6 +109,36 @@ static void put_http(struct call *call, const struct http_counters *http)
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
+static void put_sand(struct call *call, const struct numbers *n)
+{
+    const struct manager_stats *patches = &n->sand.patches;
+    uint64_t used = 0, slots = 0, particle_steps = 0;
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        used += patches->used[scale];
+        slots += patches->slots[scale];
+        particle_steps += patches->particle_steps[scale];
+    }
+    const struct metric metrics[] = {
+        {"kota_patches_device", "gauge", "1 while there is a device that simulates patches.",
+         n->sand.device.engine[0] != '\0'},
+        {"kota_patches_device_rebuilds_total", "counter", "Devices made anew after a loss.",
+         n->sand.device.rebuilds},
+        {"kota_patches_slots", "gauge", "Patches that can be in use at once.", (double)slots},
+        {"kota_patches_used", "gauge", "Patches in use.", (double)used},
+        {"kota_patches_made_total", "counter", "Patches that were made.", (double)patches->made},
+        {"kota_patches_written_total", "counter", "Patches that were written back.",
+         (double)patches->written},
+        {"kota_patches_discarded_total", "counter", "Patches that were discarded.",
+         (double)patches->discarded},
+        {"kota_patches_failed_total", "counter", "Patches that failed.", (double)patches->failed},
+        {"kota_patches_particle_steps_total", "counter", "Spheres times substeps.",
+         (double)particle_steps},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
 static void put_stream_ends(struct call *call, const struct http_counters *http)
 {
     static const char name[] = "kota_streams_ended_total";
@@ -230,6 +260,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     if (numbers.has_store)
         put_store(call, &numbers.store);
     put_tiles(call, &numbers.tiles);
+    put_sand(call, &numbers);
     put_http(call, &numbers.http);
     put_stream_ends(call, &numbers.http);
     put_latency(call, &numbers.http);

@@ -34,6 +34,9 @@ void numbers_read(struct api *api, struct numbers *out)
     if (store)
         store_stats(store, &out->store);
     tile_cache_stats(api->tiles, &out->tiles);
+    shell_cache_stats(api->shells, &out->shells);
+    if (api->sand)
+        sand_stats(api->sand, &out->sand);
     if (server)
         http_server_counters(server, &out->http);
 }

@@ -11,6 +11,8 @@ struct numbers {
     uint64_t resident_bytes; /* 0 where the system does not tell */
     struct world_stats world;
     struct tile_cache_stats tiles;
+    struct shell_cache_stats shells;
+    struct sand_stats sand;    /* zero without the sand thread */
     struct http_counters http; /* zero without a server */
     bool has_store;
     struct store_stats store; /* zero without a store */

@@ -30,6 +30,7 @@ enum { KIB = 1024 };
     }
 #define LOCALE "/v1/locales/{id}"
 #define LAYER LOCALE "/layers/{layer}"
+#define PATCH LOCALE "/patches/{n}"
 
 const struct api_route api_routes[] = {
     READ_ON_WORKER("/v1/locales", locales_get),
@@ -55,6 +56,14 @@ const struct api_route api_routes[] = {
     READ("/v1/events", events_get),
     {{METHOD_GET, LOCALE "/tiles/{level}/{column}/{row}", tile_get, HTTP_BY_SIZE, 0, false},
      AUTH_READ},
+    WRITE(METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER, 256 * KIB),
+    READ_ON_WORKER(LOCALE "/patches", patches_get),
+    READ(PATCH, patch_get),
+    WRITE(METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB),
+    WRITE(METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER, 64 * KIB),
+    WRITE(METHOD_PATCH, PATCH "/bodies/{b}", patch_body_patch, HTTP_ON_LOOP, 4 * KIB),
+    READ(PATCH "/events", patch_events_get),
+    READ_ON_WORKER(PATCH "/view.png", patch_view_get),
     READ_ON_WORKER("/v1/models", models_get),
     WRITE(METHOD_PUT, "/v1/models/{id}", model_put, HTTP_ON_WORKER, 0),
     WRITE(METHOD_DELETE, "/v1/models/{id}", model_delete, HTTP_ON_LOOP, KIB),

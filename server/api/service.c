@@ -59,6 +59,32 @@ static void limits_of_http(struct json_writer *w, const struct http_limits *limi
     put(w, "min_revision_wait_ms", limits->park_ms_max);
 }
 
+static void limits_of_patches(struct json_writer *w, const struct api_limits *limits,
+                              struct sand *sand)
+{
+    struct device_config device = limits->sand.device;
+    const struct manager_limits *times = &limits->sand.limits;
+    struct sand_stats stats;
+
+    if (sand) {
+        sand_stats(sand, &stats);
+        device = stats.device.config;
+    }
+    put(w, "patches_fine_max", device.slots[SCALE_FINE]);
+    put(w, "patches_medium_max", device.slots[SCALE_MEDIUM]);
+    put(w, "patches_coarse_max", device.slots[SCALE_COARSE]);
+    put(w, "patch_granules_max", device.granules_max);
+    put(w, "patch_bodies_max", device.bodies_max);
+    put(w, "patch_shell_particles_max", device.particles_max);
+    put(w, "patches_active_max", times->active_max);
+    put(w, "patches_kept_max", times->kept_max);
+    put(w, "patch_pause_ms", (uint64_t)(times->pause_after_s * 1000 + 0.5));
+    put(w, "patch_write_ms", (uint64_t)(times->write_after_s * 1000 + 0.5));
+    put(w, "patch_active_max_ms", (uint64_t)(times->active_max_s * 1000 + 0.5));
+    put(w, "patch_keep_ms", (uint64_t)(times->keep_s * 1000 + 0.5));
+    put(w, "shell_cache_bytes_max", limits->shell_cache_bytes_max);
+}
+
 enum err_code limits_get_answer(struct call *call, struct err *err)
 {
     const struct api_limits *limits = &call->api->limits;
@@ -96,6 +122,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "polygons_max", limits->polygon.polygons_max);
     put(w, "polygon_corners_max", limits->polygon.corners_max);
     put(w, "polygon_vertices_max", limits->polygon.vertices_max);
+    limits_of_patches(w, limits, call->api->sand);
     limits_of_http(w, &limits->http);
     json_end_object(w);
     return ERR_OK;
@@ -161,6 +188,79 @@ static void stats_of_http(struct json_writer *w, const struct http_counters *htt
     json_end_object(w);
 }
 
+static void stats_of_device(struct json_writer *w, const struct device_info *device)
+{
+    json_key(w, "device");
+    json_begin_object(w);
+    json_key(w, "engine");
+    if (device->engine[0] != '\0')
+        json_string(w, device->engine);
+    else
+        json_null(w);
+    json_key(w, "name");
+    if (device->engine[0] != '\0')
+        json_string(w, device->name);
+    else
+        json_null(w);
+    json_key(w, "software");
+    json_boolean(w, device->is_software);
+    json_key(w, "reason");
+    if (device->reason[0] != '\0')
+        json_string(w, device->reason);
+    else
+        json_null(w);
+    put(w, "rebuilds", device->rebuilds);
+    json_key(w, "material");
+    json_string(w, material_name(device->config.material));
+    put(w, "granules_max", device->config.granules_max);
+    json_end_object(w);
+}
+
+static void stats_of_scale(struct json_writer *w, const struct manager_stats *patches, int scale)
+{
+    static const char *const phases[SAND_PHASE_COUNT] = {"integrate_ms", "grid_ms", "force_ms",
+                                                         "depth_ms"};
+
+    json_key(w, scale_name((enum granular_scale)scale));
+    json_begin_object(w);
+    put(w, "slots", patches->slots[scale]);
+    put(w, "used", patches->used[scale]);
+    put(w, "steps", patches->steps[scale]);
+    put(w, "particle_steps", patches->particle_steps[scale]);
+    for (int phase = 0; phase < SAND_PHASE_COUNT; phase++) {
+        json_key(w, phases[phase]);
+        json_number(w, patches->phase_ms[scale][phase]);
+    }
+    json_end_object(w);
+}
+
+static void stats_of_sand(struct json_writer *w, const struct numbers *numbers)
+{
+    const struct manager_stats *patches = &numbers->sand.patches;
+
+    json_key(w, "patches");
+    json_begin_object(w);
+    stats_of_device(w, &numbers->sand.device);
+    put(w, "made", patches->made);
+    put(w, "written", patches->written);
+    put(w, "discarded", patches->discarded);
+    put(w, "failed", patches->failed);
+    json_key(w, "states");
+    json_begin_object(w);
+    for (int state = 0; state < PATCH_STATES; state++)
+        put(w, patch_state_name((enum patch_state)state), patches->states[state]);
+    json_end_object(w);
+    json_key(w, "scales");
+    json_begin_object(w);
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        stats_of_scale(w, patches, scale);
+    json_end_object(w);
+    put(w, "shells_built", numbers->shells.built);
+    put(w, "shell_hits", numbers->shells.hits);
+    put(w, "shell_bytes", numbers->shells.bytes);
+    json_end_object(w);
+}
+
 enum err_code stats_get_answer(struct call *call, struct err *err)
 {
     struct json_writer *w = &call->out;
@@ -185,6 +285,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
         json_null(w);
     }
     stats_of_tiles(w, &numbers.tiles);
+    stats_of_sand(w, &numbers);
     stats_of_http(w, &numbers.http);
     json_end_object(w);
     return ERR_OK;

@@ -11,13 +11,13 @@ from events import Stream, blocks
 from schema import faults, resolve
 from tap import Skip, case, check, equal, fail, near, run, test
 
-daemon = Daemon()
+daemon = Daemon("--gpu", "reference")
 with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")
 STREAM = "text/event-stream"
 EXAMPLE_VALUES = {"{id}": "hills", "{layer}": "ground", "{level}": "0", "{column}": "0",
-                  "{row}": "0"}
+                  "{row}": "0", "{n}": "1", "{b}": "0"}
 
 
 def operations():
@@ -28,6 +28,8 @@ def operations():
 
 
 def concrete(path):
+    if "{n}" in path:
+        path = path.replace("{id}", "beach")  # where the patch of the examples is
     for name, value in EXAMPLE_VALUES.items():
         path = path.replace(name, value)
     return path
@@ -252,7 +254,7 @@ def reachable(path, method):
     """Neither 404 of a route nor 405; the call itself may be refused."""
     target = concrete(path)
     if method in ("put", "delete"):
-        target = target.replace("hills", "nobody")
+        target = target.replace("hills", "nobody").replace("beach", "nobody")
     is_stream = STREAM in document["paths"][path][method]["responses"].get("200", {}).get(
         "content", {})
     answer = daemon.ask("HEAD" if is_stream else method.upper(), target)
@@ -300,7 +302,7 @@ def parameter_known(path, method, name):
     """A documented query parameter is not refused as unknown."""
     values = {"layer": "ground", "interp": "nearest", "fields": "height", "x": "1", "y": "1",
               "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
-              "mode": "any", "since": "2"}
+              "mode": "any", "since": "2", "width": "64", "height": "48"}
     target = concrete(path)
     if path.endswith("/events"):
         equal(daemon.ask("HEAD", f"{target}?{name}=1").status, 200, target)
@@ -324,7 +326,7 @@ def parameter_known(path, method, name):
 
 for path_, method_, operation_, shared_ in operations():
     if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick",
-                                                                        "edits"):
+                                                                        "edits", "patches"):
         continue
     for parameter_ in shared_ + operation_.get("parameters", []):
         parameter_ = resolve(document, parameter_)

@@ -1,0 +1,26 @@
+/*
+ * Decoding of patches and bodies, and what a patch begins with: its ground and shells are made
+ * here, on a worker.
+ */
+#ifndef KOTA_API_PATCH_DECODE_H
+#define KOTA_API_PATCH_DECODE_H
+
+#include "api/call.h"
+#include "sand/sand.h"
+
+/*
+ * The body of POST …/patches, on a call whose locale is there.
+ * ERR_BAD_INPUT, ERR_UNPROCESSABLE, ERR_TOO_LARGE, ERR_UNSUPPORTED_MEDIA_TYPE with pointers;
+ * ERR_BUSY: no device, or no patch of that scale free.
+ * *out is to be given away or freed after ERR_OK.
+ */
+enum err_code patch_decode(struct call *call, struct patch_start *out, struct err *err);
+
+/* The body of POST …/patches/{n}/bodies, for the patch of that report. The same errors. */
+enum err_code patch_body_decode(struct call *call, const struct patch_report *report,
+                                struct patch_body *out, struct err *err);
+
+/* The body of PATCH …/bodies/{b}. */
+enum err_code patch_push_decode(struct call *call, struct patch_push *out, struct err *err);
+
+#endif

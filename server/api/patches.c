@@ -1,0 +1,290 @@
+/*
+ * POST   …/patches                     ->  201 Patch, Location
+ * GET    …/patches                     ->  {"locale","patches":[Patch…]}
+ * GET    …/patches/{n}                 ->  Patch
+ * DELETE …/patches/{n}?discard=        ->  200 Patch, when it has ended
+ * POST   …/patches/{n}/bodies          ->  201 Patch, Location
+ * PATCH  …/patches/{n}/bodies/{b}      ->  200 Patch
+ *
+ * Orders are decoded here (patch_decode.c) and answered by the sand thread; the request waits
+ * meanwhile without holding a thread. What is read comes from the board of reports, at once. A
+ * patch of a locale that is gone can still be read, until it is forgotten.
+ * An Idempotency-Key is known to the sand thread (sand.h), not to the store: what a patch does
+ * before it is written is not durable either. If-Match speaks of the locale's revision at the time
+ * of the request.
+ */
+#include "api/patches.h"
+
+#include "api/calls.h"
+#include "api/options.h"
+#include "api/patch_decode.h"
+#include "api/patch_shape.h"
+#include "api/precondition.h"
+#include "api/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An order under way; memory of its request. */
+struct patch_order {
+    struct http_request *request;
+    struct http_reply *reply;
+    enum sand_order_kind kind;
+};
+
+/* ---- answers ----------------------------------------------------------------------------------
+ */
+
+static char *reserve(void *to, size_t bytes)
+{
+    return http_reply_reserve(to, bytes);
+}
+
+static void advance(void *to, size_t bytes)
+{
+    http_reply_advance(to, bytes);
+}
+
+/* On the sand thread. */
+static void order_done(void *context, enum err_code code, const struct err *err,
+                       struct patch_report *report, bool is_repeat)
+{
+    struct patch_order *order = context;
+    struct http_reply *reply = order->reply;
+    struct json_writer w;
+
+    if (code != ERR_OK) {
+        http_reply_problem(reply, err);
+        http_request_finish(order->request);
+        return;
+    }
+    json_init(&w, (struct json_sink){reply, reserve, advance});
+    patch_shape(&w, report);
+    json_finish(&w); /* without memory the reply itself becomes 503 */
+    http_reply_content_type(reply, "application/json");
+    if (is_repeat)
+        http_reply_header(reply, "Idempotency-Replayed", "true");
+    if (order->kind == SAND_ADD || order->kind == SAND_BODY)
+        http_reply_status(reply, 201);
+    if (order->kind == SAND_ADD)
+        http_reply_header(reply, "Location", "/v1/locales/%s/patches/%llu", report->locale,
+                          (unsigned long long)report->number);
+    if (order->kind == SAND_BODY && report->body_count > 0)
+        http_reply_header(reply, "Location", "/v1/locales/%s/patches/%llu/bodies/%u",
+                          report->locale, (unsigned long long)report->number,
+                          report->body_count - 1);
+    http_request_finish(order->request);
+}
+
+/* Takes what the order brings. After ERR_OK the request belongs to the sand thread. */
+static enum err_code submit(struct call *call, struct sand_order *sand_order, struct err *err)
+{
+    struct patch_order *order;
+    struct err refused = {.code = ERR_OK};
+
+    order = http_request_alloc(call->request, sizeof *order);
+    if (!order) {
+        sand_order_drop(sand_order);
+        return err_set(err, ERR_NO_MEMORY, "no memory for an order");
+    }
+    *order = (struct patch_order){call->request, call->reply, sand_order->kind};
+    sand_order->done = order_done;
+    sand_order->context = order;
+    http_request_defer(call->request); /* the sand thread may be faster than this one */
+    call->is_deferred = true;
+    if (sand_submit(call->api->sand, sand_order, &refused))
+        order_done(order, refused.code, &refused, NULL, false);
+    return ERR_OK;
+}
+
+/* ---- which patch ------------------------------------------------------------------------------
+ */
+
+static enum err_code need_sand(const struct call *call, struct err *err)
+{
+    return call->api->sand ? ERR_OK
+                           : err_set(err, ERR_BUSY, "patches cannot be simulated here: no device");
+}
+
+struct patch_report *patch_find(struct call *call, struct err *err)
+{
+    struct patch_report *report = NULL;
+    char locale[WORLD_ID_MAX + 1];
+    uint64_t number;
+
+    if (need_sand(call, err) || call_find_locale(call, err))
+        return NULL;
+    if (span_copy(call->params[0], locale, sizeof locale) && span_count(call->params[1], &number))
+        report = sand_report(call->api->sand, locale, number);
+    if (report)
+        return report;
+    if (!call->locale)
+        call_unknown_locale(call, err);
+    else
+        err_set(err, ERR_NOT_FOUND, "locale %s has no patch %.*s", locale,
+                (int)(call->params[1].length < 32 ? call->params[1].length : 32),
+                call->params[1].at ? call->params[1].at : "");
+    return NULL;
+}
+
+/* No writer looks at it later, so a revision that is yet to come does not match either. */
+static enum err_code check_match(const struct call *call, const struct world_change *change,
+                                 struct err *err)
+{
+    if (!call->locale)
+        return ERR_OK;
+    if (change->if_revision > call->locale->revision)
+        return err_set(err, ERR_PRECONDITION_FAILED,
+                       "locale %s is at revision %llu, which If-Match does not name",
+                       call->locale->id, (unsigned long long)call->locale->revision);
+    return precondition_check(call, change, err);
+}
+
+/* Headers of a write: If-Match is judged here, the key goes with the order. */
+static enum err_code open_write(struct call *call, const char *method, const char *below,
+                                struct sand_order *order, struct err *err)
+{
+    struct world_change change = {.kind = WORLD_EDIT};
+    char place[2 * WORLD_ID_MAX + 128];
+
+    if (need_sand(call, err))
+        return err->code;
+    if (call->request) {
+        if (write_open(call, &change, err))
+            return err->code;
+        if (check_match(call, &change, err))
+            return err->code;
+        memcpy(order->key, change.op_id, sizeof order->key);
+    }
+    snprintf(place, sizeof place, "%s %.*s/%s", method, (int)call->params[0].length,
+             call->params[0].at ? call->params[0].at : "", below);
+    if (order->key[0] != '\0')
+        write_request_hash(call, place, order->request);
+    return ERR_OK;
+}
+
+/* ---- the calls --------------------------------------------------------------------------------
+ */
+
+enum err_code patches_post_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_ADD};
+
+    if (open_write(call, "POST", "patches", &order, err))
+        return err->code;
+    if (!call->locale)
+        return call_unknown_locale(call, err);
+    if (patch_decode(call, &order.start, err))
+        return err->code;
+    return submit(call, &order, err);
+}
+API_HANDLER(patches_post, 1, CALL_NEEDS_NOTHING)
+
+enum err_code patches_get_answer(struct call *call, struct err *err)
+{
+    struct patch_report **reports;
+    size_t count;
+
+    if (options_open_query(call, NULL, err) || need_sand(call, err))
+        return err->code;
+    reports = sand_reports(call->api->sand, call->locale->id, &count);
+    if (!reports)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the patches");
+    json_begin_object(&call->out);
+    json_key(&call->out, "locale");
+    json_string(&call->out, call->locale->id);
+    json_key(&call->out, "patches");
+    json_begin_array(&call->out);
+    for (size_t i = 0; i < count; i++) {
+        patch_shape(&call->out, reports[i]);
+        patch_report_unref(reports[i]);
+    }
+    json_end_array(&call->out);
+    json_end_object(&call->out);
+    free(reports);
+    return ERR_OK;
+}
+API_HANDLER(patches_get, 1, CALL_NEEDS_LOCALE)
+
+enum err_code patch_get_answer(struct call *call, struct err *err)
+{
+    struct patch_report *report;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    patch_shape(&call->out, report);
+    patch_report_unref(report);
+    return ERR_OK;
+}
+API_HANDLER(patch_get, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_delete_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"discard", NULL};
+    struct sand_order order = {.kind = SAND_CLOSE};
+    struct patch_report *report;
+
+    if (options_open_query(call, names, err) ||
+        option_boolean(call, "discard", &order.discard, err))
+        return err->code;
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    patch_report_unref(report);
+    return submit(call, &order, err);
+}
+API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_BODY};
+    struct patch_report *report;
+    char below[64];
+
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
+    if (report->state >= PATCH_WRITING)
+        err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
+                (unsigned long long)report->number, patch_state_name(report->state));
+    else if (open_write(call, "POST", below, &order, err) == ERR_OK)
+        patch_body_decode(call, report, &order.body, err);
+    patch_report_unref(report);
+    return err->code == ERR_OK ? submit(call, &order, err) : err->code;
+}
+API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_body_patch_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_PUSH};
+    struct patch_report *report;
+    char below[96];
+    uint64_t body;
+    bool is_body;
+
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    is_body = span_count(call->params[2], &body) && body < report->body_count;
+    patch_report_unref(report);
+    if (!is_body)
+        return err_set(err, ERR_NOT_FOUND, "patch %llu has no body %.*s",
+                       (unsigned long long)order.number,
+                       (int)(call->params[2].length < 32 ? call->params[2].length : 32),
+                       call->params[2].at ? call->params[2].at : "");
+    order.body_index = (uint32_t)body;
+    snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order.number,
+             (unsigned long long)body);
+    if (open_write(call, "PATCH", below, &order, err) || patch_push_decode(call, &order.push, err))
+        return err->code;
+    return submit(call, &order, err);
+}
+API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)

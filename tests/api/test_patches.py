@@ -1,0 +1,358 @@
+"""Patches: a body falls on sand, and what has settled is everybody's ground. By the C solver."""
+import http.client
+import json
+import struct
+import threading
+import time
+
+from daemon import F32, Daemon, check, equal, problem
+from events import Stream
+from tap import near, run, test
+
+BOX = """v -0.4 -0.4 -0.4
+v 0.4 -0.4 -0.4
+v 0.4 0.4 -0.4
+v -0.4 0.4 -0.4
+v -0.4 -0.4 0.4
+v 0.4 -0.4 0.4
+v 0.4 0.4 0.4
+v -0.4 0.4 0.4
+f 1 3 2
+f 1 4 3
+f 5 6 7
+f 5 7 8
+f 1 2 6
+f 1 6 5
+f 2 3 7
+f 2 7 6
+f 3 4 8
+f 3 8 7
+f 4 1 5
+f 4 5 8
+"""
+SIDE = 24
+ENDS = ("written", "discarded", "failed")
+WAIT_S = 120
+
+daemon = Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "500",
+                "--patch-write-ms", "300", "--patch-granules", "2000", "--patches-coarse", "2",
+                "--patches-fine", "0")
+
+
+def make(name, on=daemon, holes=()):
+    """A locale of SIDE × SIDE samples, spacing 0.5, gently sloping."""
+    on.ok("PUT", f"/v1/locales/{name}", {"title": name}, status=201)
+    heights = [0.02 * c + 0.01 * r for r in range(SIDE) for c in range(SIDE)]
+    for c, r in holes:
+        heights[r * SIDE + c] = float("nan")
+    answer = on.put(f"/v1/locales/{name}/layers/ground?cols={SIDE}&rows={SIDE}&spacing=0.5,0.5",
+                    struct.pack(f"<{SIDE * SIDE}f", *heights), media=F32)
+    equal(answer.status, 201, f"layer: {answer}")
+
+
+def samples(name, on=daemon):
+    points = [0.5 * v for r in range(SIDE) for c in range(SIDE) for v in (c, r)]
+    answer = on.post(f"/v1/locales/{name}/height?interp=nearest",
+                     struct.pack(f"<{len(points)}f", *points), media=F32)
+    equal(answer.status, 200, f"heights: {answer}")
+    return struct.unpack(f"<{SIDE * SIDE}f", answer.body)
+
+
+def question(**more):
+    return {"center": [6, 6], "size": [4, 4], "scale": "medium", "depth": 1, **more}
+
+
+def body(**more):
+    return {"model": "box", "position": [6, 6, 2], "density": 3000, **more}
+
+
+def post(name, status=201, on=daemon, **more):
+    answer = on.post(f"/v1/locales/{name}/patches", question(**more))
+    check(answer.status == status, f"expected {status}, got {answer}")
+    return answer
+
+
+def wait(where, *states, on=daemon):
+    """The patch, once it is in one of the states."""
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        patch = on.ok("GET", where)
+        if patch["state"] in states:
+            return patch
+        check(patch["state"] not in ENDS, f"ended: {patch}")
+        time.sleep(0.02)
+    raise AssertionError(f"{where} is not {states} after {WAIT_S} s: {patch}")
+
+
+@test("the world of the patches is built")
+def _():
+    answer = daemon.put("/v1/models/box", BOX, media="model/obj")
+    equal(answer.status, 201, "model")
+    stats = daemon.ok("GET", "/v1/stats")["patches"]
+    equal(stats["device"]["engine"], "c", "engine")
+    check("reference" in stats["device"]["name"], f"the solver is named: {stats['device']}")
+
+
+@test("a box falls, comes to rest, and one edit tells everybody what it did")
+def _():
+    make("drop")
+    before = samples("drop")
+    with Stream(daemon.port, "/v1/locales/drop/events") as stream:
+        stream.block()
+        where = post("drop", bodies=[body()], seed=3).headers["location"]
+        patch = wait(where, "active", "resting")
+        equal(samples("drop"), before, "the ground while it is simulated")
+        patch = wait(where, "written")
+        event = dict(stream.block())
+    told = json.loads(event["data"])
+    after = samples("drop")
+    equal(patch["revision"], 3, "revision")
+    equal(daemon.ok("GET", "/v1/locales/drop")["revision"], 3, "revision of the locale")
+    equal((told["source"], told["revision"], told["rect"]),
+          ("patch", 3, patch["edit_rect"]), "the event")
+    c0, r0, cols, rows = patch["rect"]
+    changed = [i for i in range(SIDE * SIDE) if before[i] != after[i]]
+    check(changed, "nothing has changed")
+    for i in changed:
+        check(c0 < i % SIDE < c0 + cols - 1 and r0 < i // SIDE < r0 + rows - 1,
+              f"sample {i % SIDE}, {i // SIDE} outside the patch or on its edge has changed")
+    check(min(after[i] - before[i] for i in changed) < -0.05, "there is no pit")
+    ledger = patch["mass_ledger"]
+    near(ledger["lost_m3"], sum(before[i] - after[i] for i in changed) * 0.25, "lost", 1e-4)
+    check(ledger["volume_before_m3"] > 5 and ledger["moved_m3"] > 0, f"the ledger: {ledger}")
+    check(not patch["bodies"][0]["held"] and patch["bodies"][0]["position"][2] < 1.5,
+          f"the box lies: {patch['bodies']}")
+    check(patch["asleep"] >= 0.99 * patch["granules"], f"asleep: {patch}")
+
+
+@test("a patch on which nothing falls changes no bit and makes no revision")
+def _():
+    make("idle")
+    before = samples("idle")
+    patch = wait(post("idle", seed=5).headers["location"], "written")
+    equal(patch["edit_rect"], None, "edit")
+    equal(patch["revision"], 2, "revision")
+    equal(samples("idle"), before, "ground")
+    equal(daemon.ok("GET", "/v1/locales/idle")["revision"], 2, "revision of the locale")
+
+
+@test("an edit that is made meanwhile is kept, and holes stay")
+def _():
+    make("meanwhile")
+    before = samples("meanwhile")
+    where = post("meanwhile", bodies=[body()], seed=3).headers["location"]
+    wait(where, "active", "resting")
+    daemon.ok("POST", "/v1/locales/meanwhile/edits",
+              {"rect": [12, 12, 2, 1], "op": "add", "heights": [100, None]})
+    patch = wait(where, "written")
+    equal(patch["revision"], 4, "revision")
+    after = samples("meanwhile")
+    drop = samples("drop")
+    check(abs(after[12 * SIDE + 12] - drop[12 * SIDE + 12] - 100) < 1e-4,
+          f"sum at (12, 12): {after[12 * SIDE + 12]}, {drop[12 * SIDE + 12]}")
+    check(after[12 * SIDE + 13] != after[12 * SIDE + 13], "the hole was filled")
+    same = [i for i in range(SIDE * SIDE) if i not in (12 * SIDE + 12, 12 * SIDE + 13)]
+    equal([after[i] for i in same], [drop[i] for i in same],
+          "the same seed on the same ground is the same crater")
+    check(before != after, "changed")
+
+
+@test("DELETE simulates to rest, writes at once, and answers with the patch; then it is as it was")
+def _():
+    make("closed")
+    where = post("closed", bodies=[body()], seed=3).headers["location"]
+    patch = daemon.ok("DELETE", where)
+    equal(patch["state"], "written", "state")
+    equal(patch["revision"], 3, "revision")
+    equal(daemon.ok("DELETE", where)["state"], "written", "again")
+    equal(samples("closed"), samples("drop"), "ground")
+    problem(daemon.post(where + "/bodies", body()), 409, "written")
+
+
+@test("DELETE with discard throws it away")
+def _():
+    make("thrown")
+    before = samples("thrown")
+    where = post("thrown", bodies=[body()]).headers["location"]
+    patch = daemon.ok("DELETE", where + "?discard=true")
+    equal((patch["state"], patch["revision"]), ("discarded", None), "state and revision")
+    equal(samples("thrown"), before, "ground")
+    problem(daemon.ask("DELETE", where + "?discard=perhaps"), 400, "discard")
+
+
+@test("a patch of a locale or layer that is removed is discarded")
+def _():
+    for what in ("", "/layers/ground"):
+        make("gone")
+        where = post("gone", bodies=[body()]).headers["location"]
+        wait(where, "settling", "active", "resting")
+        equal(daemon.ask("DELETE", f"/v1/locales/gone{what}").status, 204, "delete")
+        patch = wait(where, "discarded")
+        check("deleted" in patch["reason"], f"reason: {patch['reason']}")
+        daemon.ask("DELETE", "/v1/locales/gone")
+
+
+@test("a body that comes later wakes a patch, and a push does")
+def _():
+    with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "300",
+                "--patch-granules", "2000") as other:
+        equal(other.put("/v1/models/box", BOX, media="model/obj").status, 201, "model")
+        make("wake", other)
+        where = post("wake", on=other).headers["location"]
+        steps = wait(where, "resting", on=other)["steps"]
+        answer = other.post(where + "/bodies", body(velocity=[0, 0, -2]))
+        equal(answer.status, 201, str(answer))
+        equal(answer.headers["location"], where + "/bodies/0", "Location")
+        patch = wait(where, "active", on=other)
+        patch = wait(where, "resting", on=other)
+        check(patch["steps"] > steps, "no step was made")
+        x = patch["bodies"][0]["position"][0]
+        equal(other.ask("PATCH", where + "/bodies/0", {"velocity": [3, 0, 2]}).status, 200, "push")
+        wait(where, "active", on=other)
+        patch = wait(where, "resting", on=other)
+        check(patch["bodies"][0]["position"][0] > x + 0.05, f"it was not moved: {patch['bodies']}")
+        problem(other.ask("PATCH", where + "/bodies/0", {}), 400, "push")
+        problem(other.ask("PATCH", where + "/bodies/0", {"velocity": [1000, 0, 0]}), 422, "1000")
+        problem(other.ask("PATCH", where + "/bodies/7", {"velocity": [1, 0, 0]}), 404, "no body 7")
+        answer = other.get(where + "/view.png?width=160&height=120")
+        equal((answer.status, answer.media_type, answer.body[:4]), (200, "image/png", b"\x89PNG"),
+              "picture")
+
+
+@test("states and poses are streamed, and the stream ends with the patch")
+def _():
+    make("stream")
+    where = post("stream", bodies=[body()]).headers["location"]
+    states, poses = [], 0
+    with Stream(daemon.port, where + "/events") as stream:
+        equal(stream.headers["content-type"], "text/event-stream", "Content-Type")
+        while not states or states[-1] not in ENDS:
+            block = dict(stream.block())
+            if block.get("event") == "state":
+                states.append(json.loads(block["data"])["state"])
+            elif block.get("event") == "poses":
+                poses += 1
+                data = json.loads(block["data"])
+                check(all(len(b["position"]) == 3 for b in data["bodies"]), f"{data}")
+    order = ["filling", "settling", "active", "resting", "writing", "written"]
+    equal(states, order[order.index(states[0]):], "states")
+    check(poses >= 3, f"only {poses} poses")
+
+
+@test("what cannot be is refused with a reason")
+def _():
+    make("bad", holes=[(20, 20)])
+    cases = [
+        (dict(center=[1, 6]), 422, "/size", "reaches"),
+        (dict(center=[9, 9]), 422, "/center", "hole"),
+        (dict(size=[1, 1]), 422, "/size", "8"),
+        (dict(size=[1e300, 4]), 422, "/size", "reaches"),
+        (dict(size=[0, 4]), 400, "/size", "above 0"),
+        (dict(size=[4]), 400, "/size", "2"),
+        (dict(center=None), 400, "/center", "center"),
+        (dict(depth=0), 400, "/depth", "above 0"),
+        (dict(depth=0.2), 422, "/depth", "granules"),
+        (dict(depth=90), 413, "/size", "granules"),
+        (dict(scale="huge"), 400, "/scale", "huge"),
+        (dict(observer=[1, 2]), 400, "/observer", "3"),
+        (dict(seed=-1), 400, "/seed", "-1"),
+        (dict(nonsense=1), 400, "/nonsense", "nonsense"),
+        (dict(layer="nope"), 422, None, "nope"),
+        (dict(bodies=[{}]), 400, "/bodies/0/model", "string"),
+        (dict(bodies=[body(model="ghost")]), 422, "/bodies/0/model", "ghost"),
+        (dict(bodies=[body(position=[4.2, 6, 2])]), 422, "/bodies/0/position", "outside"),
+        (dict(bodies=[body(position=[60, 6, 2])]), 422, "/bodies/0/position", "outside"),
+        (dict(bodies=[body(position=[6, 6, -1])]), 422, "/bodies/0/position", "in the ground"),
+        (dict(bodies=[body(position=[6, 6, 40])]), 422, "/bodies/0/position", "above"),
+        (dict(bodies=[body(velocity=[0, 0, -1000])]), 422, "/bodies/0/velocity", "1000"),
+        (dict(bodies=[body(angular_velocity=[0, 0, 1e4])]), 422, "/bodies/0/angular_velocity",
+         "rad/s"),
+        (dict(bodies=[body(orientation=[0, 0, 0, 2])]), 400, "/bodies/0/orientation", "unit"),
+        (dict(bodies=[body(mass=1)]), 400, "/bodies/0/density", "both"),
+        (dict(bodies=[body(density=0)]), 422, "/bodies/0/density", "above 0"),
+        (dict(bodies=[body()] * 17), 422, "/bodies", "17"),
+    ]
+    for more, status, pointer, word in cases:
+        problem(post("bad", status, **more), status, word, pointer=pointer)
+    answer = daemon.post("/v1/locales/bad/patches", '{"center":[6,6],"size":[4,4],"bodies":[{'
+                         '"model":"box","position":[6,6,2],"velocity":[NaN,0,0]}]}',
+                         media="application/json")
+    problem(answer, 400)
+    equal(daemon.ok("GET", "/v1/locales/bad/patches")["patches"], [], "patches")
+    problem(daemon.post("/v1/locales/nobody/patches", question()), 404, "nobody")
+    for target in ("/v1/locales/bad/patches/999", "/v1/locales/bad/patches/x",
+                   "/v1/locales/nobody/patches/1", "/v1/locales/bad/patches/1/events",
+                   "/v1/locales/bad/patches/1/view.png"):
+        problem(daemon.get(target), 404)
+    problem(daemon.ask("PUT", "/v1/locales/bad/patches/1", {}), 405)
+
+
+@test("overlapping patches are refused, adjoining ones are not, and a pool has an end")
+def _():
+    make("pool")
+    first = post("pool", center=[3, 3]).headers["location"]
+    problem(post("pool", 409, center=[4, 4]), 409, "shares ground", first.split("/")[-1])
+    others = [post("pool", center=c).headers["location"] for c in ([7, 3], [3, 7])]
+    answer = post("pool", 503, center=[7, 7])
+    problem(answer, 503, "all 3 patches of medium")
+    check(int(answer.headers["retry-after"]) > 0, "Retry-After")
+    problem(post("pool", 503, center=[7, 7], scale="fine"), 503, "fine")
+    problem(post("pool", 503, center=[7, 7], observer=[7, 7, 3], scale="auto"), 503, "fine")
+    listed = daemon.ok("GET", "/v1/locales/pool/patches")["patches"]
+    equal([p["id"] for p in listed], sorted(p["id"] for p in listed), "order")
+    equal(len(listed), 3, "patches")
+    stats = daemon.ok("GET", "/v1/stats")["patches"]["scales"]["medium"]
+    equal((stats["slots"], stats["used"]), (3, 3), "slots")
+    for where in [first, *others]:
+        daemon.ok("DELETE", where + "?discard=true")
+    equal(daemon.ok("GET", "/v1/stats")["patches"]["scales"]["medium"]["used"], 0, "used")
+
+
+@test("an Idempotency-Key makes one patch of two requests, another request under it is 422")
+def _():
+    make("key")
+    ask = question()
+    answers = [daemon.post("/v1/locales/key/patches", ask, headers={"Idempotency-Key": "k1"})
+               for _ in range(2)]
+    equal([a.status for a in answers], [201, 201], "status")
+    equal(answers[0].headers["location"], answers[1].headers["location"], "Location")
+    equal(answers[1].headers.get("idempotency-replayed"), "true", "Idempotency-Replayed")
+    problem(daemon.post("/v1/locales/key/patches", {**ask, "seed": 9},
+                        headers={"Idempotency-Key": "k1"}), 422, "Idempotency-Key")
+    problem(daemon.post("/v1/locales/key/patches", question(center=[6, 6.5]),
+                        headers={"If-Match": '"77"'}), 412)
+    daemon.ok("DELETE", answers[0].headers["location"] + "?discard=true")
+
+
+@test("without a device patches are 503 with the reason, and everything else works")
+def _():
+    with Daemon("--gpu", "off") as off:
+        make("off", off)
+        problem(post("off", 503, on=off), 503, "off")
+        equal(off.ok("GET", "/v1/locales/off/patches")["patches"], [], "patches")
+        device = off.ok("GET", "/v1/stats")["patches"]["device"]
+        check(device["engine"] is None and device["reason"], f"device: {device}")
+        check("kota_patches_device 0" in off.get("/metrics").body.decode(), "metric")
+
+
+@test("SIGTERM writes back what rests, and answers who waits")
+def _():
+    with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "300",
+                "--patch-granules", "2000", "--data", "data") as other:
+        equal(other.put("/v1/models/box", BOX, media="model/obj").status, 201, "model")
+        make("end", other)
+        where = post("end", on=other, bodies=[body()], seed=3).headers["location"]
+        wait(where, "resting", on=other)
+        before = other.ok("GET", "/v1/locales/end")["revision"]
+        folder = other.folder
+        other.connection.close()
+        other.connection = None
+        other.process.terminate()
+        equal(other.process.wait(60), 0, "exit status")
+        log = other.log_text()
+        check("is written" in log, f"log: {log[-500:]}")
+        equal(before, 2, "revision before")
+        check(folder, "folder")
+
+
+run(daemon.stop)
