@@ -765,10 +765,14 @@ def _():
 
 def finish():
     """Both stop while a patch runs."""
-    make(quick, "still", bodies=[body()])
-    make(resting, "land", bodies=[body()])
-    quick.stop()
-    resting.stop()
+    try:
+        make(quick, "still", bodies=[body()])
+        make(resting, "land", bodies=[body()])
+        quick.stop()
+        resting.stop()
+    finally:
+        quick.kill()
+        resting.kill()
 
 
 run(finish, "the daemons stop cleanly while patches run")
