@@ -57,7 +57,9 @@ struct convert_ground {
  * of a wall or into the bed are left out; those at the surface are turned by the seed, as far as
  * their neighbours leave them room (stacked ones always). bed_max bounds the bed's samples.
  *
- * ERR_TOO_LARGE  more than granules_max, with limit and got
+ * ERR_TOO_LARGE      more than granules_max, with limit and got; told before anything is cut when
+ *                    it is far more
+ * ERR_UNPROCESSABLE  ground so steep that most of the cut would be air
  * ERR_NO_MEMORY
  * O(granules), some 10 ms for 50,000: for a worker.
  */

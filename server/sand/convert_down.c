@@ -27,6 +27,8 @@
 #define TURNS 6             /* orientations that are tried */
 #define TOP_DIAMETERS 0.75f /* how deep the surface reaches */
 #define ROOM_DIAMETERS 6.0f /* above the ground, in the cell grid */
+#define AMOUNT_SLACK 1.25   /* of an estimate: beyond it the granules need not be counted */
+#define LOOKED_AT_MOST 64   /* granules of the packing that a cut looks at, per one of the pool */
 
 /* ---- the place --------------------------------------------------------------------------------
  */
@@ -556,6 +558,32 @@ static enum err_code bed_make(struct cut *cut, uint32_t bed_max, struct convert_
     return ERR_OK;
 }
 
+/*
+ * Before anything is made: what is asked of the pool, and what the cut would have to look at where
+ * the ground is steep, bounded however deep the patch is.
+ */
+static enum err_code check_amount(const struct convert_place *place,
+                                  const struct granular_params *params, uint32_t granules_max,
+                                  struct err *err)
+{
+    const double granule_m3 = SETTLED_R3 * pow((double)params->radius_m, 3);
+    const double area_m2 = place->size_m[0] * place->size_m[1];
+    const double relief_m = place->peak_m - place->lowest_m;
+    const double count = area_m2 * place->depth_m / granule_m3;
+    const double relief_max_m =
+        LOOKED_AT_MOST * (double)granules_max * granule_m3 / area_m2 - place->depth_m;
+
+    if (count > AMOUNT_SLACK * (double)granules_max)
+        return too_many(count < UINT32_MAX ? (uint32_t)count : UINT32_MAX, granules_max, err);
+    if (!(relief_m <= relief_max_m)) {
+        err_limit(err, ERR_UNPROCESSABLE, relief_max_m, relief_m,
+                  "the ground of the patch rises by %g m, the most for this size and scale is %g m",
+                  relief_m, relief_max_m);
+        return err_at(err, "/size");
+    }
+    return ERR_OK;
+}
+
 enum err_code convert_down(const struct heightfield *field, const struct convert_place *place,
                            const struct granular_params *params, enum convert_fill fill,
                            uint64_t seed, uint32_t granules_max, uint32_t bed_max,
@@ -568,6 +596,8 @@ enum err_code convert_down(const struct heightfield *field, const struct convert
     struct convert_ground ground = {.granules = NULL};
     uint64_t random = seed;
 
+    if (check_amount(place, params, granules_max, err))
+        return err->code;
     ground.begin.size_m[0] = cut.size_m[0];
     ground.begin.size_m[1] = cut.size_m[1];
     ground.begin.height_m =

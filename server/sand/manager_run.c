@@ -8,8 +8,8 @@
  *
  * Rest is measured in simulated time, so that a slow machine does not take slowness for rest; the
  * time from rest to writing is wall time. "At rest" is never a maximum over granules: some rattle
- * in their cages for ever. 99 of 100 asleep and every body slow is rest, for as long as the limits
- * say; and after active_max_s the patch is taken as it is.
+ * in their cages for ever. 99 of 100 asleep (all but 4 of a few) and every body slow is rest, for
+ * as long as the limits say; and after active_max_s the patch is taken as it is.
  *
  * Bodies come in when nothing is being stepped and the surface has just been measured; they are
  * lifted out of what they would touch, so that no overlap makes a spring of them.
@@ -29,6 +29,7 @@
 #include <string.h>
 
 #define ASLEEP_PART 0.99
+#define RATTLERS 4 /* granules that may be awake however few there are */
 #define CREDIT_MAX_S 0.1
 #define CHUNK_MS 30.0
 #define POLL_S 0.0005
@@ -208,8 +209,10 @@ static void insert_bodies(struct manager *manager, struct patch *patch, const fl
 
 static bool is_still(const struct sand_engine *engine, const struct sand_status *status)
 {
+    const double awake_max = fmax((1 - ASLEEP_PART) * status->granules, RATTLERS);
+
     return status->body_speed_max < engine->config.params.sleep_speed &&
-           status->asleep >= ASLEEP_PART * status->granules;
+           status->granules - status->asleep <= awake_max;
 }
 
 static void take_status(struct manager *manager, struct patch *patch, double now_s)

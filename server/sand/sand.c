@@ -382,6 +382,8 @@ static void remember_key(struct sand *sand, const struct sand_order *order, uint
     sand->key_count++;
 }
 
+static void tell_stats(struct sand *sand);
+
 static void do_close(struct sand *sand, struct sand_order *order)
 {
     struct patch_report *report = NULL;
@@ -397,6 +399,7 @@ static void do_close(struct sand *sand, struct sand_order *order)
         sand->waiters = waiter;
         waiter = NULL;
     } else {
+        tell_stats(sand); /* its place is free when the answer comes */
         order->done(order->context, err.code, &err, report, false);
     }
     free(waiter);

@@ -34,7 +34,7 @@ struct view_scene {
     uint32_t body_count;
 };
 
-enum { VIEW_SIDE_MIN = 16, VIEW_SIDE_MAX = 4096 };
+enum { VIEW_SIDE_MIN = 16, VIEW_SIDE_MAX = 1920 };
 
 struct view_options {
     uint32_t width, height;      /* pixels, VIEW_SIDE_MIN..VIEW_SIDE_MAX */

@@ -253,6 +253,8 @@ def _():
         (dict(depth=0), 400, "/depth", "above 0"),
         (dict(depth=0.2), 422, "/depth", "granules"),
         (dict(depth=90), 413, "/size", "granules"),
+        (dict(depth=1e6), 413, "/size", "granules"),
+        (dict(depth=1e30), 413, "/size", "granules"),
         (dict(scale="huge"), 400, "/scale", "huge"),
         (dict(observer=[1, 2]), 400, "/observer", "3"),
         (dict(seed=-1), 400, "/seed", "-1"),
