@@ -679,6 +679,16 @@ static void end_patches(struct sand *sand)
     }
 }
 
+static void say_hello(const struct sand *sand)
+{
+    const struct device_info *info = &sand->stats.device;
+
+    if (info->engine[0] != '\0')
+        log_info("patches are simulated by %s", info->name);
+    else
+        log_info("patches cannot be simulated: %s", info->reason);
+}
+
 static void *run(void *context)
 {
     struct sand *sand = context;
@@ -690,6 +700,7 @@ static void *run(void *context)
     CHECK(sand->device); /* some hundred bytes at the start of the daemon */
     engines_set(sand);
     tell_stats(sand);
+    say_hello(sand);
     pthread_mutex_lock(&sand->mutex);
     sand->is_open = true;
     pthread_cond_broadcast(&sand->is_answered);
@@ -709,16 +720,6 @@ static void *run(void *context)
     return NULL;
 }
 
-static void say_hello(const struct sand *sand)
-{
-    const struct device_info *info = &sand->stats.device;
-
-    if (info->engine[0] != '\0')
-        log_info("patches are simulated by %s", info->name);
-    else
-        log_info("patches cannot be simulated: %s", info->reason);
-}
-
 static enum err_code thread_start(struct sand *sand, struct err *err)
 {
     sigset_t all, old;
@@ -730,8 +731,10 @@ static enum err_code thread_start(struct sand *sand, struct err *err)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (failed)
         return err_set(err, ERR_INTERNAL, "no thread for the patches: %s", strerror(failed));
+    /* OpenGL takes a second or two. Who has asked for a device waits for it; with auto the ground
+     * is served meanwhile, and patches answer that their device is being opened. */
     pthread_mutex_lock(&sand->mutex);
-    while (!sand->is_open)
+    while (!sand->is_open && strcmp(sand->config.device.gpu, "auto") != 0)
         pthread_cond_wait(&sand->is_answered, &sand->mutex);
     pthread_mutex_unlock(&sand->mutex);
     return ERR_OK;
@@ -749,6 +752,9 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     }
     sand->world = world;
     sand->config = *config;
+    sand->stats.device.config = config->device;
+    snprintf(sand->stats.device.reason, sizeof sand->stats.device.reason,
+             "the device is being opened; try again in a moment");
     sand->last = &sand->first;
     sand->keys = calloc(SAND_KEYS_MAX, sizeof *sand->keys);
     sand->manager = manager_create(&config->limits, &calls, err);
@@ -767,7 +773,6 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
         sand_destroy(sand);
         return NULL;
     }
-    say_hello(sand);
     return sand;
 }
 
