@@ -111,6 +111,7 @@ static void put_ledger(struct json_writer *w, const struct patch_report *report)
     put_number(w, "volume_before_m3", ledger->volume_before_m3);
     put_number(w, "volume_after_m3", ledger->volume_after_m3);
     put_number(w, "moved_m3", ledger->moved_m3);
+    put_number(w, "compacted_m3", ledger->compacted_m3);
     put_number(w, "lost_m3", ledger->lost_m3);
     json_end_object(w);
 }

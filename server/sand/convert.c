@@ -26,6 +26,7 @@
 
 #define KEEP_HIGH 0.11 /* of a diameter */
 #define KEEP_LOW 0.022
+#define SPREAD_PART 0.25
 #define OVERSAMPLE_MOST 16
 
 enum { TEXEL_NONE, TEXEL_LOW, TEXEL_KEPT };
@@ -33,11 +34,9 @@ enum { TEXEL_NONE, TEXEL_LOW, TEXEL_KEPT };
 /* ---- the grid ---------------------------------------------------------------------------------
  */
 
-static uint32_t texels_a_sample(double spacing_m, double diameter_m)
+static double texels_a_sample(double spacing_m, double diameter_m)
 {
-    double texels = ceil(spacing_m / (diameter_m / 2) - 1e-9);
-
-    return texels < 1 ? 1 : (uint32_t)texels;
+    return fmax(1, ceil(spacing_m / (diameter_m / 2) - 1e-9));
 }
 
 enum err_code convert_grid_make(const struct convert_place *place, double diameter_m,
@@ -45,23 +44,22 @@ enum err_code convert_grid_make(const struct convert_place *place, double diamet
 {
     const uint32_t inner[2] = {place->samples.cols - 2, place->samples.rows - 2};
     struct sand_depth *depth = &out->depth;
-    double texels, side_m;
+    const double k[2] = {texels_a_sample(place->spacing_m[0], diameter_m),
+                         texels_a_sample(place->spacing_m[1], diameter_m)};
+    const double texels = inner[0] * k[0] * inner[1] * k[1];
+    double side_m;
 
-    *out = (struct convert_grid){
-        .per_sample = {texels_a_sample(place->spacing_m[0], diameter_m),
-                       texels_a_sample(place->spacing_m[1], diameter_m)},
-    };
+    if (texels > points_max)
+        return err_limit(err, ERR_TOO_LARGE, points_max, texels,
+                         "the patch's surface has %.0f texels of half a granule, the most is %u",
+                         texels, points_max);
+    *out = (struct convert_grid){.per_sample = {(uint32_t)k[0], (uint32_t)k[1]}};
     depth->cols = inner[0] * out->per_sample[0];
     depth->rows = inner[1] * out->per_sample[1];
     depth->dx = (float)(place->spacing_m[0] / out->per_sample[0]);
     depth->dy = (float)(place->spacing_m[1] / out->per_sample[1]);
     depth->x0 = (float)((place->spacing_m[0] + place->spacing_m[0] / out->per_sample[0]) / 2);
     depth->y0 = (float)((place->spacing_m[1] + place->spacing_m[1] / out->per_sample[1]) / 2);
-    texels = (double)depth->cols * depth->rows;
-    if (texels > points_max)
-        return err_limit(err, ERR_TOO_LARGE, points_max, texels,
-                         "the patch's surface has %.0f texels of half a granule, the most is %u",
-                         texels, points_max);
     side_m = fmax(depth->dx, depth->dy);
     depth->oversample = (uint32_t)fmax(4, ceil(side_m / (diameter_m / 8)));
     if (depth->oversample > OVERSAMPLE_MOST)
@@ -211,6 +209,36 @@ static float *sample_changes(const struct convert_place *place, const struct con
     return change_m;
 }
 
+/*
+ * Ground that was hit is denser than before, but the next conversion fills it as loose as ever:
+ * what has been compacted would be lost for good, a little with each impact in the same place. So
+ * it is given back evenly to what has moved, by at most SPREAD_PART of the mean change. Returns the
+ * volume dug less heaped before that.
+ */
+static double spread_compacted(const struct convert_place *place, double diameter_m,
+                               float *change_m)
+{
+    const uint32_t cols = place->samples.cols, rows = place->samples.rows;
+    double sum = 0, size = 0, weights = 0, share;
+
+    for (uint32_t i = 0; i < cols * rows; i++) {
+        if (change_m[i] == 0)
+            continue;
+        sum += (double)change_m[i];
+        size += fabs((double)change_m[i]);
+        weights += edge_weight(place, 0, i % cols, diameter_m) *
+                   edge_weight(place, 1, i / cols, diameter_m);
+    }
+    if (weights == 0)
+        return 0;
+    share = fmin(fmax(-sum, -SPREAD_PART * size), SPREAD_PART * size) / weights;
+    for (uint32_t i = 0; i < cols * rows; i++)
+        if (change_m[i] != 0)
+            change_m[i] += (float)(share * edge_weight(place, 0, i % cols, diameter_m) *
+                                   edge_weight(place, 1, i / cols, diameter_m));
+    return -sum * place->spacing_m[0] * place->spacing_m[1];
+}
+
 /* Cuts the rect to what changes; an empty one when nothing does. */
 static void trim(const struct sample_rect *whole, float *change_m, struct convert_change *out)
 {
@@ -338,12 +366,10 @@ static void ledger_make(const struct heightfield *field, const struct convert_pl
         dug -= fmin(change->heights_m[i], 0);
         heaped += fmax(change->heights_m[i], 0);
     }
-    change->ledger = (struct mass_ledger){
-        .volume_before_m3 = volume_m3(field, place, grid, before_m),
-        .volume_after_m3 = volume_m3(field, place, grid, after_m),
-        .moved_m3 = (dug + heaped) / 2 * cell_m2,
-        .lost_m3 = (dug - heaped) * cell_m2,
-    };
+    change->ledger.volume_before_m3 = volume_m3(field, place, grid, before_m);
+    change->ledger.volume_after_m3 = volume_m3(field, place, grid, after_m);
+    change->ledger.moved_m3 = (dug + heaped) / 2 * cell_m2;
+    change->ledger.lost_m3 = (dug - heaped) * cell_m2;
 }
 
 static enum err_code check_depths(const struct convert_grid *grid, const float *before_m,
@@ -374,6 +400,8 @@ enum err_code convert_up(const struct heightfield *field, const struct convert_p
         keep_what_moved(&texels, diameter_m);
         heights_m = sample_changes(place, grid, diameter_m, &texels, err);
         texels_free(&texels);
+        if (heights_m)
+            change.ledger.compacted_m3 = spread_compacted(place, diameter_m, heights_m);
     }
     if (!heights_m)
         return err->code;

@@ -86,7 +86,8 @@ enum err_code convert_grid_make(const struct convert_place *place, double diamet
 struct mass_ledger {
     double volume_before_m3, volume_after_m3; /* over the bed, as the depth maps measured it */
     double moved_m3;                          /* the half of what was dug and what was heaped */
-    double lost_m3; /* dug less heaped, as it is written: compacted, cut at the rim, too little */
+    double compacted_m3;                      /* dug less heaped, as measured */
+    double lost_m3; /* of that, what is not given back: dug less heaped, as it is written */
 };
 
 enum convert_mode {
@@ -106,7 +107,8 @@ struct convert_change {
  *
  * Difference: of Δ = after - before the texels beyond 0.11 D and whatever is joined to them (8
  * neighbours) beyond 0.022 D; averaged over the samples' cells; times a smooth step that is 0 on
- * the patch's edge and 1 from a cell or two diameters inwards (at most a quarter of the side).
+ * the patch's edge and 1 from a cell or two diameters inwards (at most a quarter of the side); and
+ * what was compacted is spread over it, up to a quarter of what moved.
  * A sample that gets nothing gets -0, so that it keeps its bits; a hole, too.
  * Overwrite: needs the field as it is, which the difference does not.
  *

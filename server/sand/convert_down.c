@@ -19,11 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK 0.05f         /* of a radius */
-#define TURN_OVERLAP 0.05f  /* of a radius, between a turned granule and its neighbours */
-#define BED_REACH_STEPS 3   /* of half a diameter: what the bed is smoothed over */
-#define SETTLED_R3 29.8     /* volume of a settled granule with its pores, in r³: measured */
-#define LIFT_DIAMETERS 0.6f /* where the cut begins above the ground; then by what is missing */
+#define SLACK 0.05f        /* of a radius */
+#define TURN_OVERLAP 0.05f /* of a radius, between a turned granule and its neighbours */
+#define BED_REACH_STEPS 3  /* of half a diameter: what the bed is smoothed over */
+#define SETTLED_R3 29.6 /* volume of a settled granule with its pores, in r³: measured, ± 3 % */
+#define LIFT_DIAMETERS 1.25f /* how much higher it is cut than the ground */
+#define LIFT_MOST 2.75f
 #define TURNS 6             /* orientations that are tried */
 #define TOP_DIAMETERS 0.75f /* how deep the surface reaches */
 #define ROOM_DIAMETERS 6.0f /* above the ground, in the cell grid */
@@ -456,9 +457,58 @@ static enum err_code cut_packed(struct cut *cut, const float shift[3], uint32_t 
     return ERR_OK;
 }
 
+/* How far a granule is above the ground, and which it is. */
+struct level {
+    float above_m;
+    uint32_t index;
+};
+
+static int compare_levels(const void *a, const void *b)
+{
+    const struct level *x = a, *y = b;
+
+    if (x->above_m != y->above_m)
+        return x->above_m < y->above_m ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Keeps the `wanted` granules that lie lowest under the ground, in their order. */
+static enum err_code keep_lowest(struct cut *cut, uint32_t wanted, struct convert_ground *ground,
+                                 struct err *err)
+{
+    struct level *levels;
+    struct level last;
+    uint32_t kept = 0;
+
+    if (wanted == 0 || ground->count <= wanted)
+        return ERR_OK;
+    levels = malloc(ground->count * sizeof *levels);
+    if (!levels)
+        return no_granules(ground->count, err);
+    for (uint32_t i = 0; i < ground->count; i++)
+        levels[i] =
+            (struct level){ground->granules[i].x[2] - surface_at(cut, ground->granules[i].x), i};
+    qsort(levels, ground->count, sizeof *levels, compare_levels);
+    last = levels[wanted - 1];
+    free(levels);
+    for (uint32_t i = 0; i < ground->count; i++) {
+        const struct level own = {ground->granules[i].x[2] - surface_at(cut, ground->granules[i].x),
+                                  i};
+
+        if (own.index == last.index || compare_levels(&own, &last) < 0)
+            ground->granules[kept++] = ground->granules[i];
+    }
+    CHECK(kept == wanted);
+    ground->count = kept;
+    cut->lift_m = last.above_m;
+    return ERR_OK;
+}
+
 /*
- * The packing has no room at walls and bed, and sinks into what is_clear has left out there. So
- * the cut is made higher, by as much as is missing of the granules that the settled ground has.
+ * The packing has no room at walls and bed, and sinks into what is_clear has left out there. So it
+ * is cut higher than the ground, and of that as many granules are taken as the settled ground has,
+ * from below. (A cut at some height does not do: the packing has layers, and by how they lie one
+ * more or less is cut, half a granule of height.)
  */
 static enum err_code fill_packed(struct cut *cut, uint64_t *random, uint32_t granules_max,
                                  struct convert_ground *ground, struct err *err)
@@ -468,15 +518,20 @@ static enum err_code fill_packed(struct cut *cut, uint64_t *random, uint32_t gra
                             (float)random_unit(random) * period_m,
                             (float)random_unit(random) * period_m};
     const double area_m2 = (double)cut->size_m[0] * (double)cut->size_m[1];
-    const double granule_m3 = SETTLED_R3 * pow(r, 3);
-    double missing;
+    const uint32_t wanted =
+        (uint32_t)(area_m2 * cut->place->depth_m / (SETTLED_R3 * pow((double)r, 3)));
 
-    cut->lift_m = LIFT_DIAMETERS * cut->params->diameter_m;
-    if (cut_packed(cut, shift, granules_max, ground, err))
-        return err->code;
-    missing = area_m2 * cut->place->depth_m / granule_m3 - ground->count;
-    cut->lift_m += (float)(missing * granule_m3 / area_m2);
-    if (cut_packed(cut, shift, granules_max, ground, err))
+    if (wanted > granules_max)
+        return too_many(wanted, granules_max, err);
+    /* Thin ground loses more at its edges. */
+    for (float lift = LIFT_DIAMETERS; lift <= LIFT_MOST; lift += 0.5f) {
+        cut->lift_m = lift * cut->params->diameter_m;
+        if (cut_packed(cut, shift, granules_max, ground, err))
+            return err->code;
+        if (ground->count >= wanted)
+            break;
+    }
+    if (keep_lowest(cut, wanted, ground, err))
         return err->code;
     return turn_top(cut, ground->granules, ground->count, random, err);
 }

@@ -99,6 +99,47 @@ static void places_are_whole_cells_or_refused(void **state)
     heightfield_unref(field);
 }
 
+static float cliff(uint32_t c, uint32_t r)
+{
+    (void)r;
+    return c < 8 ? 0 : 1e30f;
+}
+
+/* Nothing is tiled, cut or allocated before it is counted. */
+static void absurd_ground_is_refused_at_once(void **state)
+{
+    struct heightfield *field = field_of(1, cliff), *wide = field_of(1e9, flat);
+    struct convert_place place;
+    struct convert_ground ground;
+    struct convert_grid grid;
+    struct granular_params params;
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    assert_int_equal(convert_place_find(field, (struct vec2){108, 208}, (const double[2]){6, 6}, 2,
+                                        diameter_m, 100000, &place, &err),
+                     ERR_OK);
+    assert_int_equal(
+        convert_down(field, &place, &params, CONVERT_PACKED, 1, GRANULES_MAX, 65536, &ground, &err),
+        ERR_UNPROCESSABLE);
+    assert_non_null(strstr(err.msg, "rises by"));
+    assert_int_equal(convert_place_find(wide, (struct vec2){100 + 8e9, 200 + 8e9},
+                                        (const double[2]){6e9, 6e9}, 2, diameter_m, 100000, &place,
+                                        &err),
+                     ERR_OK);
+    assert_int_equal(convert_grid_make(&place, diameter_m, 1 << 20, &grid, &err), ERR_TOO_LARGE);
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    assert_int_equal(
+        convert_down(wide, &place, &params, CONVERT_PACKED, 1, GRANULES_MAX, 65536, &ground, &err),
+        ERR_TOO_LARGE);
+    assert_int_equal(
+        convert_down(wide, &place, &params, CONVERT_STACKED, 1, GRANULES_MAX, 65536, &ground, &err),
+        ERR_TOO_LARGE);
+    heightfield_unref(field);
+    heightfield_unref(wide);
+}
+
 /* ---- down -------------------------------------------------------------------------------------
  */
 
@@ -274,7 +315,9 @@ static void what_is_joined_to_what_moved_is_kept(void **state)
     for (size_t i = 0; i < (size_t)change.rect.cols * change.rect.rows; i++)
         sum += change.heights_m[i];
     /* The spacing is 1 m, so heights are volumes. */
-    assert_true(fabs(sum - (2 * 0.05 * diameter_m - 0.5) * texel_m2) < 1e-5);
+    /* A quarter of it is given back. */
+    assert_true(fabs(sum - 0.75 * (2 * 0.05 * diameter_m - 0.5) * texel_m2) < 1e-5);
+    assert_true(fabs(change.ledger.compacted_m3 - (0.5 - 2 * 0.05 * diameter_m) * texel_m2) < 1e-5);
     assert_int_equal(change.rect.cols, 1);
     assert_int_equal(change.rect.column, p.place.samples.column + 6);
     assert_true(fabs(change.ledger.lost_m3 + sum) < 1e-9);
@@ -300,9 +343,10 @@ static void the_edge_stays_and_volume_is_kept_inside(void **state)
         for (uint32_t c = 0; c < change.rect.cols; c++) {
             const float height_m = change.heights_m[r * change.rect.cols + c];
 
-            assert_true(height_m > 0 && height_m <= 0.25f + 1e-6f);
+            /* A quarter goes to what has been gained from nowhere. */
+            assert_true(height_m > 0 && height_m <= 0.1875f + 1e-6f);
             if (c >= 2 && r >= 2 && c + 2 < change.rect.cols && r + 2 < change.rect.rows)
-                assert_true(fabsf(height_m - 0.25f) < 1e-5f);
+                assert_true(fabsf(height_m - 0.1875f) < 1e-5f);
         }
     }
     assert_true(fabs(change.ledger.volume_after_m3 - change.ledger.volume_before_m3 -
@@ -444,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_whole_cells_or_refused),
+        cmocka_unit_test(absurd_ground_is_refused_at_once),
         cmocka_unit_test(the_same_seed_cuts_the_same_granules),
         cmocka_unit_test(granules_lie_between_walls_bed_and_surface),
         cmocka_unit_test(too_many_granules_are_told),
