@@ -45,6 +45,7 @@ struct api {
     struct auth *auth;
     struct tile_cache *tiles;
     struct shell_cache *shells;
+    _Atomic int pictures;      /* of patches, that are being drawn */
     struct sand *sand;         /* borrowed; NULL: there are no patches */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;

@@ -3,6 +3,8 @@
  *
  * The patch as it looks now: its spheres, its bodies as their models are, the ground around. The
  * spheres are asked of the sand thread and the picture is made by the processor, both on a worker.
+ * A picture takes a second for a million pixels: there are limits to its size and to how many are
+ * drawn at once, so that the pool is left to others.
  * A patch that has no granules (it waits, or has ended) is shown as the ground that it is.
  */
 #include "api/calls.h"
@@ -14,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH_DEFAULT = 640, HEIGHT_DEFAULT = 480 };
+enum { WIDTH_DEFAULT = 640, HEIGHT_DEFAULT = 480, AT_ONCE_MAX = 2 };
+
+#define PIXELS_MAX (1920.0 * 1080.0)
 
 /* What a scene borrows. */
 struct picture {
@@ -123,12 +127,20 @@ enum err_code patch_view_get_answer(struct call *call, struct err *err)
         option_integer(call, "width", VIEW_SIDE_MIN, VIEW_SIDE_MAX, &width, err) ||
         option_integer(call, "height", VIEW_SIDE_MIN, VIEW_SIDE_MAX, &height, err))
         return err->code;
+    if ((double)width * (double)height > PIXELS_MAX)
+        return err_limit(err, ERR_BAD_INPUT, PIXELS_MAX, (double)width * (double)height,
+                         "a picture has at most %.0f pixels", PIXELS_MAX);
     report = patch_find(call, err);
     if (!report)
         return err->code;
     options.width = (uint32_t)width;
     options.height = (uint32_t)height;
-    draw(call, report, &options, &png, err);
+    if (atomic_fetch_add(&call->api->pictures, 1) < AT_ONCE_MAX)
+        draw(call, report, &options, &png, err);
+    else
+        err_limit(err, ERR_BUSY, AT_ONCE_MAX, AT_ONCE_MAX + 1, "%d pictures are drawn already",
+                  AT_ONCE_MAX);
+    atomic_fetch_sub(&call->api->pictures, 1);
     patch_report_unref(report);
     if (err->code != ERR_OK)
         return err->code;

@@ -29,7 +29,8 @@
 #include <string.h>
 
 #define ASLEEP_PART 0.99
-#define RATTLERS 4 /* granules that may be awake however few there are */
+#define RATTLERS 4              /* granules that may be awake however few there are */
+#define ASLEEP_PART_CAPPED 0.95 /* with so many asleep it goes on at the end of its time, too */
 #define CREDIT_MAX_S 0.1
 #define CHUNK_MS 30.0
 #define POLL_S 0.0005
@@ -353,6 +354,10 @@ static void go_on_settling(struct manager *manager, struct patch *patch, double 
         insert_bodies(manager, patch, patch->before_m, now_s);
     } else if (has_been_still(patch, limits->settle_still_s)) {
         measure(manager, patch, DEPTH_BEFORE, now_s);
+    } else if (patch->status.time_s > limits->settle_max_s &&
+               patch->status.asleep >= ASLEEP_PART_CAPPED * patch->status.granules) {
+        patch->was_capped = true;
+        measure(manager, patch, DEPTH_BEFORE, now_s);
     } else if (patch->status.time_s > limits->settle_max_s) {
         manager_finish(manager, patch, PATCH_FAILED, now_s,
                        "the ground did not come to rest within %g simulated seconds: %u of %u "
@@ -419,6 +424,10 @@ static void convert(struct manager *manager, struct patch *patch, double now_s)
     struct patch_start *start = &patch->start;
     struct err err = {.code = ERR_OK};
 
+    /* On a patch that no body came to nothing has moved but what still trembled. */
+    if (patch->member_count == 0 && start->mode == CONVERT_DIFFERENCE)
+        memcpy(patch->surface_m, patch->before_m,
+               (size_t)start->grid.depth.cols * start->grid.depth.rows * sizeof(float));
     if (convert_up(start->field, &start->place, &start->grid,
                    manager_engine_of(manager, patch)->config.params.diameter_m, patch->before_m,
                    patch->surface_m, start->mode, &patch->change, &err)) {

@@ -113,7 +113,7 @@ void patch_pose_out(const struct patch_shape *shape, const struct convert_place 
 
 static double length3(const double v[3])
 {
-    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    return hypot(hypot(v[0], v[1]), v[2]);
 }
 
 static enum err_code too_fast(const char *what, const char *unit, double got, double most,

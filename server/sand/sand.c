@@ -212,6 +212,17 @@ static void say_end(const struct patch_report *report)
                  patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
 }
 
+static void tell_stats(struct sand *sand)
+{
+    struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
+
+    device_describe(sand->device, &stats.device);
+    manager_stats(sand->manager, &stats.patches);
+    pthread_mutex_lock(&sand->mutex);
+    sand->stats = stats;
+    pthread_mutex_unlock(&sand->mutex);
+}
+
 static void on_report(void *context, struct patch_report *report, bool is_state)
 {
     struct sand *sand = context;
@@ -227,6 +238,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
     }
     if (is_state && is_end) {
         say_end(report);
+        tell_stats(sand); /* whoever is answered finds its place free */
         answer_waiters(sand, report);
     }
     patch_report_unref(report);
@@ -382,8 +394,6 @@ static void remember_key(struct sand *sand, const struct sand_order *order, uint
     sand->key_count++;
 }
 
-static void tell_stats(struct sand *sand);
-
 static void do_close(struct sand *sand, struct sand_order *order)
 {
     struct patch_report *report = NULL;
@@ -399,7 +409,6 @@ static void do_close(struct sand *sand, struct sand_order *order)
         sand->waiters = waiter;
         waiter = NULL;
     } else {
-        tell_stats(sand); /* its place is free when the answer comes */
         order->done(order->context, err.code, &err, report, false);
     }
     free(waiter);
@@ -427,6 +436,7 @@ static void do_order(struct sand *sand, struct sand_order *order)
                      &report, &err);
     if (err.code == ERR_OK)
         remember_key(sand, order, report->number);
+    tell_stats(sand);
     order->done(order->context, err.code, &err, report, false);
     patch_report_unref(report);
 }
@@ -593,17 +603,6 @@ static void rebuild(struct sand *sand)
     log_warn("the device of the patches was lost and is made anew");
     sand->is_lost = false;
     engines_set(sand);
-}
-
-static void tell_stats(struct sand *sand)
-{
-    struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
-
-    device_describe(sand->device, &stats.device);
-    manager_stats(sand->manager, &stats.patches);
-    pthread_mutex_lock(&sand->mutex);
-    sand->stats = stats;
-    pthread_mutex_unlock(&sand->mutex);
 }
 
 /* Sleeps until an order comes or the time is over; INFINITY: until an order. */

@@ -103,7 +103,9 @@ def _():
         patch = wait(where, "active", "resting")
         equal(samples("drop"), before, "the ground while it is simulated")
         patch = wait(where, "written")
-        event = dict(stream.block())
+        event = {}
+        while "data" not in event:  # comments break the silence
+            event = dict(stream.block())
     told = json.loads(event["data"])
     after = samples("drop")
     equal(patch["revision"], 3, "revision")
@@ -307,6 +309,9 @@ def _():
     equal((stats["slots"], stats["used"]), (3, 3), "slots")
     for where in [first, *others]:
         daemon.ok("DELETE", where + "?discard=true")
+        post("pool", center=[7, 7] if where == first else [3, 3] if where == others[0] else [7, 3])
+    for patch in daemon.ok("GET", "/v1/locales/pool/patches")["patches"]:
+        daemon.ok("DELETE", f"/v1/locales/pool/patches/{patch['id']}?discard=true")
     equal(daemon.ok("GET", "/v1/stats")["patches"]["scales"]["medium"]["used"], 0, "used")
 
 

@@ -451,6 +451,7 @@ static void a_patch_that_nothing_moved_is_written_without_an_edit(void **state)
 
     (void)state;
     settle(rig, n, 0);
+    rig->fake.slots[0].dug_m = 0.2f; /* it trembles, but no body has come */
     pass_to(rig, n, PATCH_WRITTEN);
     assert_int_equal(rig->writes, 0);
     assert_int_equal(rig->last[n]->revision, 7);
@@ -618,6 +619,24 @@ static void what_does_not_rest_is_capped(void **state)
     rig_destroy(rig);
 }
 
+/* A handful of granules may rattle in their cages for ever. */
+static void rattlers_do_not_keep_a_patch_from_resting(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t a = add(rig, 5, 5, false), b = add(rig, 15, 5, false);
+
+    (void)state;
+    pass_to(rig, b, PATCH_SETTLING);
+    rig->fake.slots[0].asleep = 240; /* 96 % */
+    rig->fake.slots[1].asleep = 230; /* 92 % */
+    pass(rig, 5);                    /* settling is simulated as fast as it goes */
+    is_state(rig, a, PATCH_SETTLING);
+    pass_to(rig, a, PATCH_ACTIVE);
+    assert_true(rig->last[a]->was_capped);
+    pass_to(rig, b, PATCH_FAILED);
+    rig_destroy(rig);
+}
+
 /* ---- ends -------------------------------------------------------------------------------------
  */
 
@@ -663,10 +682,11 @@ static void a_write_is_tried_again_or_ends_the_patch(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rig *rig = rig_create();
-        const uint64_t n = add(rig, 5, 5, false);
+        const uint64_t n = add(rig, 5, 5, true);
 
         settle(rig, n, 0);
         rig->fake.slots[0].dug_m = 1;
+        rig->fake.slots[0].speed = 0;
         pass_to(rig, n, PATCH_WRITING);
         pass(rig, 0.05);
         manager_written(rig->manager, n, cases[i].code, 0, "why", rig->now_s);
@@ -752,6 +772,7 @@ int main(void)
         cmocka_unit_test(the_pool_has_an_end_and_ground_one_owner),
         cmocka_unit_test(no_more_than_the_cap_are_stepped_at_once),
         cmocka_unit_test(what_does_not_rest_is_capped),
+        cmocka_unit_test(rattlers_do_not_keep_a_patch_from_resting),
         cmocka_unit_test(closing_writes_without_the_time_of_rest),
         cmocka_unit_test(a_write_is_tried_again_or_ends_the_patch),
         cmocka_unit_test(what_breaks_down_fails_and_writes_nothing),
