@@ -45,7 +45,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
-    shells = shell_cache_create(limits->shell_cache_bytes_max, err);
+    shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
     if (!tiles || !shells) {
         tile_cache_destroy(tiles);
         shell_cache_destroy(shells);

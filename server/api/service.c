@@ -256,6 +256,7 @@ static void stats_of_sand(struct json_writer *w, const struct numbers *numbers)
         stats_of_scale(w, patches, scale);
     json_end_object(w);
     put(w, "shells_built", numbers->shells.built);
+    put(w, "shells_loaded", numbers->shells.loaded);
     put(w, "shell_hits", numbers->shells.hits);
     put(w, "shell_bytes", numbers->shells.bytes);
     json_end_object(w);

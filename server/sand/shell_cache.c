@@ -5,9 +5,13 @@
  * (text S, 5.5, keeps its shells in files). Approach: shells are immutable and counted; the cache
  * holds one reference on each it keeps, in the order of use, and lets the oldest go beyond its
  * bound. What a body uses stays alive without it. The key is the hash of the model's file: a model
- * that is put again under its name with another shape is another model.
+ * that is put again under its name with another shape is another model. What is not here may still
+ * be in the store, from before a restart; what is built goes there, too.
  */
 #include "sand/shell_cache.h"
+
+#include "base/log.h"
+#include "sand/shell_store.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,13 +27,14 @@ struct shell_ref {
 };
 
 struct shell_cache {
+    struct world *world;
     pthread_mutex_t mutex;
     struct shell_ref *first;
     uint64_t bytes_max;
     struct shell_cache_stats stats;
 };
 
-struct shell_cache *shell_cache_create(uint64_t bytes_max, struct err *err)
+struct shell_cache *shell_cache_create(struct world *world, uint64_t bytes_max, struct err *err)
 {
     struct shell_cache *cache = calloc(1, sizeof *cache);
 
@@ -37,6 +42,7 @@ struct shell_cache *shell_cache_create(uint64_t bytes_max, struct err *err)
         err_set(err, ERR_NO_MEMORY, "no memory for the shells");
         return NULL;
     }
+    cache->world = world;
     cache->bytes_max = bytes_max;
     pthread_mutex_init(&cache->mutex, NULL);
     return cache;
@@ -115,13 +121,14 @@ static void trim(struct shell_cache *cache)
     }
 }
 
-/* Keeps a shell that was just built, unless somebody else has been faster. */
-static void keep(struct shell_cache *cache, struct shell_ref *ref)
+/* Keeps a shell that was just made, unless somebody else has been faster. */
+static void keep(struct shell_cache *cache, struct shell_ref *ref, bool is_loaded)
 {
     struct shell_ref *other;
 
     pthread_mutex_lock(&cache->mutex);
-    cache->stats.built++;
+    cache->stats.loaded += is_loaded;
+    cache->stats.built += !is_loaded;
     other = take_out(cache, ref->hash, ref->radius_m);
     if (other) {
         put_first(cache, other);
@@ -135,20 +142,43 @@ static void keep(struct shell_cache *cache, struct shell_ref *ref)
     pthread_mutex_unlock(&cache->mutex);
 }
 
-static struct shell_ref *build(const struct model *model, double radius_m,
-                               const struct polygon_limits *limits, struct err *err)
+/* From the store; false when it has none, or none that can be trusted. */
+static bool load(struct shell_cache *cache, const struct model *model, double radius_m,
+                 struct shell *out)
+{
+    struct err err = {.code = ERR_OK};
+
+    if (shell_store_load(world_store(cache->world), model->hash, radius_m, out, &err))
+        log_warn("the shell of model %s is made anew: %s", model->id, err.msg);
+    return err.code == ERR_OK && out->particles > 0;
+}
+
+static void build(struct shell_cache *cache, const struct model *model, double radius_m,
+                  const struct polygon_limits *limits, struct shell *out, struct err *err)
+{
+    struct polygon_set mesh = {0};
+    struct err unkept = {.code = ERR_OK};
+
+    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, limits, &mesh, err) ==
+        ERR_OK)
+        shell_build(&mesh, radius_m, 1, out, err);
+    polygon_set_free(&mesh);
+    if (err->code == ERR_OK && shell_store_save(cache->world, model->hash, out, &unkept))
+        log_warn("the shell of model %s is not kept: %s", model->id, unkept.msg);
+}
+
+static struct shell_ref *make(struct shell_cache *cache, const struct model *model, double radius_m,
+                              const struct polygon_limits *limits, bool *is_loaded, struct err *err)
 {
     struct shell_ref *ref = calloc(1, sizeof *ref);
-    struct polygon_set mesh = {0};
 
     if (!ref) {
         err_set(err, ERR_NO_MEMORY, "no memory for a shell");
         return NULL;
     }
-    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, limits, &mesh, err) ==
-        ERR_OK)
-        shell_build(&mesh, radius_m, 1, &ref->shell, err);
-    polygon_set_free(&mesh);
+    *is_loaded = load(cache, model, radius_m, &ref->shell);
+    if (!*is_loaded)
+        build(cache, model, radius_m, limits, &ref->shell, err);
     if (err->code != ERR_OK) {
         free(ref);
         return NULL;
@@ -165,13 +195,14 @@ struct shell_ref *shell_cache_get(struct shell_cache *cache, const struct model 
                                   struct err *err)
 {
     struct shell_ref *ref = find(cache, model, radius_m);
+    bool is_loaded = false;
 
     err->code = ERR_OK;
     if (ref)
         return ref;
-    ref = build(model, radius_m, limits, err);
+    ref = make(cache, model, radius_m, limits, &is_loaded, err);
     if (ref)
-        keep(cache, ref);
+        keep(cache, ref, is_loaded);
     return ref;
 }
 

@@ -12,16 +12,20 @@ struct shell_cache;
 struct shell_ref; /* a shell, counted */
 
 struct shell_cache_stats {
-    uint64_t hits, built, bytes, entries;
+    uint64_t hits, loaded, built, bytes, entries; /* loaded: from the store */
 };
 
-/* bytes_max: of shells that are kept; those in use stay alive beyond it. NULL: ERR_NO_MEMORY. */
-struct shell_cache *shell_cache_create(uint64_t bytes_max, struct err *err);
+/*
+ * bytes_max: of shells that are kept; those in use stay alive beyond it. The world is borrowed: its
+ * store keeps them, too. NULL: ERR_NO_MEMORY.
+ */
+struct shell_cache *shell_cache_create(struct world *world, uint64_t bytes_max, struct err *err);
 void shell_cache_destroy(struct shell_cache *cache); /* NULL is fine */
 
 /*
- * The shell of a model at a radius, a reference; built when it is not there, which takes long: on
- * a worker. Two who ask for the same at once build it both. NULL: what shell_build says.
+ * The shell of a model at a radius, a reference; read from the store or built when it is not there,
+ * which takes long: on a worker. Two who ask for the same at once build it both. NULL: what
+ * shell_build says.
  */
 struct shell_ref *shell_cache_get(struct shell_cache *cache, const struct model *model,
                                   double radius_m, const struct polygon_limits *limits,

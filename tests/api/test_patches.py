@@ -1,8 +1,9 @@
 """Patches: a body falls on sand, and what has settled is everybody's ground. By the C solver."""
-import http.client
 import json
+import os
+import shutil
 import struct
-import threading
+import tempfile
 import time
 
 from daemon import F32, Daemon, check, equal, problem
@@ -360,6 +361,26 @@ def _():
         check("is written" in log, f"log: {log[-500:]}")
         equal(before, 2, "revision before")
         check(folder, "folder")
+
+
+@test("a shell is made once, also over a restart")
+def _():
+    folder = tempfile.mkdtemp(prefix="kota-shells-")
+    try:
+        for built, loaded in ((1, 0), (0, 1)):
+            with Daemon("--gpu", "reference", "--patch-granules", "2000", "--data",
+                        os.path.join(folder, "data")) as other:
+                if built:
+                    equal(other.put("/v1/models/box", BOX, media="model/obj").status, 201, "model")
+                    make("shell", other)
+                for _ in range(2):
+                    where = post("shell", on=other, bodies=[body(), body(position=[7, 7, 3])])
+                    other.ok("DELETE", where.headers["location"] + "?discard=true")
+                stats = other.ok("GET", "/v1/stats")["patches"]
+                equal((stats["shells_built"], stats["shells_loaded"], stats["shell_hits"]),
+                      (built, loaded, 3), "built, loaded, found")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 run(daemon.stop)
