@@ -1,0 +1,83 @@
+"""Makes one table of the rows that the programs of `make bench` have written.
+
+    python3 tests/bench/report.py ROWS [DOCUMENT]
+
+Prints the table; with a document, it also replaces what stands there between the lines
+`<!-- table of make bench -->` and `<!-- end of the table -->`. The order is that of the rows.
+"""
+import datetime
+import os
+import re
+import subprocess
+import sys
+
+BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
+PACKAGES = ("libembree3-3", "libbullet3.24", "gdal-bin", "nginx-light", "wrk", "libuv1", "gcc")
+
+
+def read_rows(path):
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            cells = line.rstrip("\n").split("\t")
+            if len(cells) != 7 or cells[3] not in ("least", "most"):
+                raise SystemExit(f"{path}:{number}: not a row: {line!r}")
+            rows.append((*cells[:4], float(cells[4]), float(cells[5]), cells[6]))
+    if not rows:
+        raise SystemExit(f"{path}: no rows")
+    return rows
+
+
+def figure(value):
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def versions():
+    asked = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\n",
+                            *PACKAGES], capture_output=True, text=True, check=False).stdout
+    found = [line.split() for line in asked.splitlines()]
+    return ", ".join(f"{p[0]} {p[1]}" for p in found if len(p) == 3 and p[2] == "installed")
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = re.search(r"^model name\s*: (.*)$", file.read(), re.M)
+    return f"{model.group(1) if model else os.uname().machine}, {os.cpu_count()} processors"
+
+
+def table(rows):
+    out, section = [], None
+    for name, work, peer, kind, ratio, asked, note in rows:
+        if name != section:
+            section = name
+            out += ["", f"**{name}**", "", "| work | beside | asked | got | |", "|---|---|---|---|---|"]
+        is_reached = ratio <= asked if kind == "most" else ratio >= asked
+        want = f"{'≤' if kind == 'most' else '≥'} {asked:g}" if asked else "–"
+        end = ("" if not asked else "reached" if is_reached else "**not reached**")
+        end = "; ".join(part for part in (end, note) if part)
+        out.append(f"| {work} | {peer} | {want} | {figure(ratio)} | {end} |")
+    return out[1:]
+
+
+def put(document, lines):
+    with open(document, encoding="utf-8") as file:
+        text = file.read()
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise SystemExit(f"{document}: needs one line {BEGIN} before one line {END}")
+    head, tail = text[:text.index(BEGIN)], text[text.index(END):]
+    with open(document, "w", encoding="utf-8") as file:
+        file.write(head + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + tail)
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        raise SystemExit(__doc__)
+    lines = [f"{machine()}; {versions()}; {datetime.date.today().isoformat()}.", "",
+             *table(read_rows(sys.argv[1]))]
+    print("\n".join(lines))
+    if len(sys.argv) == 3:
+        put(sys.argv[2], lines)
+
+
+if __name__ == "__main__":
+    main()
