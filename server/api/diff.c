@@ -11,6 +11,7 @@
 
 #include "api/options.h"
 #include "api/rect_set.h"
+#include "api/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,16 +104,8 @@ static void encode(struct call *call, struct diff *diff)
     call_begin_answer(call);
     json_key(w, "rects");
     json_begin_array(w);
-    for (size_t i = 0; i < diff->rects.count; i++) {
-        const struct sample_rect *rect = &diff->rects.rects[i];
-
-        json_begin_array(w);
-        json_integer(w, rect->column);
-        json_integer(w, rect->row);
-        json_integer(w, rect->cols);
-        json_integer(w, rect->rows);
-        json_end_array(w);
-    }
+    for (size_t i = 0; i < diff->rects.count; i++)
+        shape_rect(w, &diff->rects.rects[i]);
     json_end_array(w);
     json_end_object(w);
 }

@@ -26,6 +26,7 @@
 #include "api/calls.h"
 
 #include "api/options.h"
+#include "api/shape.h"
 #include "api/text.h"
 
 #include <stdio.h>
@@ -80,16 +81,10 @@ static void put_event(struct json_writer *w, const struct feed_event *event)
     json_key(w, "revision");
     json_integer(w, event->revision);
     json_key(w, "rect");
-    if (event->has_rect) {
-        json_begin_array(w);
-        json_integer(w, event->rect.column);
-        json_integer(w, event->rect.row);
-        json_integer(w, event->rect.cols);
-        json_integer(w, event->rect.rows);
-        json_end_array(w);
-    } else {
+    if (event->has_rect)
+        shape_rect(w, &event->rect);
+    else
         json_null(w);
-    }
     json_key(w, "bounds");
     if (event->has_bounds)
         json_box3(w, event->bounds);

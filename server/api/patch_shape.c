@@ -8,6 +8,8 @@
  */
 #include "api/patch_shape.h"
 
+#include "api/shape.h"
+
 #include <stddef.h>
 
 static void put_numbers(struct json_writer *w, const char *key, const double *values, size_t count)
@@ -41,22 +43,6 @@ static void put_boolean(struct json_writer *w, const char *key, bool value)
 {
     json_key(w, key);
     json_boolean(w, value);
-}
-
-/* null when it has no columns. */
-static void put_rect(struct json_writer *w, const char *key, const struct sample_rect *rect)
-{
-    json_key(w, key);
-    if (rect->cols == 0) {
-        json_null(w);
-        return;
-    }
-    json_begin_array(w);
-    json_integer(w, rect->column);
-    json_integer(w, rect->row);
-    json_integer(w, rect->cols);
-    json_integer(w, rect->rows);
-    json_end_array(w);
 }
 
 static void put_pose(struct json_writer *w, const struct patch_report_body *body, size_t index)
@@ -123,7 +109,8 @@ static void put_revision(struct json_writer *w, const struct patch_report *repor
         json_integer(w, report->revision);
     else
         json_null(w);
-    put_rect(w, "edit_rect", &report->rect);
+    json_key(w, "edit_rect");
+    shape_rect(w, &report->rect);
 }
 
 static void put_reason(struct json_writer *w, const struct patch_report *report)
@@ -147,7 +134,8 @@ static void put_ground(struct json_writer *w, const struct patch_report *report)
     put_numbers(w, "center", center, 2);
     put_numbers(w, "size", place->size_m, 2);
     put_number(w, "depth", place->depth_m);
-    put_rect(w, "rect", &place->samples);
+    json_key(w, "rect");
+    shape_rect(w, &place->samples);
     put_number(w, "granule_diameter", report->diameter_m);
     put_integer(w, "seed", report->seed);
     put_string(w, "fill", report->fill == CONVERT_STACKED ? "stacked" : "packed");

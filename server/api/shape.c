@@ -29,6 +29,20 @@ void shape_cell(struct json_writer *w, const uint32_t cell[2])
     json_end_array(w);
 }
 
+void shape_rect(struct json_writer *w, const struct sample_rect *rect)
+{
+    if (rect->cols == 0) {
+        json_null(w);
+        return;
+    }
+    json_begin_array(w);
+    json_integer(w, rect->column);
+    json_integer(w, rect->row);
+    json_integer(w, rect->cols);
+    json_integer(w, rect->rows);
+    json_end_array(w);
+}
+
 static void number_pair(struct json_writer *w, const char *key, double x, double y)
 {
     json_key(w, key);

@@ -5,6 +5,7 @@
 #define KOTA_API_SHAPE_H
 
 #include "api/json_write.h"
+#include "terrain/edit.h"
 #include "world/query.h"
 
 extern const char *const shape_triangulations[]; /* by enum triangulation, NULL-terminated */
@@ -18,6 +19,9 @@ void shape_locale(struct json_writer *w, const struct locale *locale,
 
 /* [c,r] */
 void shape_cell(struct json_writer *w, const uint32_t cell[2]);
+
+/* [c0,r0,cols,rows], or null without columns. */
+void shape_rect(struct json_writer *w, const struct sample_rect *rect);
 
 /* The members cell and polygon of a place on a layer: one of the two is null. */
 void shape_cell_on(struct json_writer *w, const struct layer *layer, const uint32_t cell[2]);

@@ -73,19 +73,13 @@ static void bytes_advance(void *to, size_t bytes)
 
 static void encode_edit(struct json_writer *w, const struct world_outcome *outcome)
 {
-    const uint32_t rect[] = {outcome->rect.column, outcome->rect.row, outcome->rect.cols,
-                             outcome->rect.rows};
-
     json_begin_object(w);
     json_key(w, "locale");
     json_string(w, outcome->locale->id);
     json_key(w, "revision");
     json_integer(w, outcome->locale->revision);
     json_key(w, "rect");
-    json_begin_array(w);
-    for (size_t i = 0; i < 4; i++)
-        json_integer(w, rect[i]);
-    json_end_array(w);
+    shape_rect(w, &outcome->rect);
     json_end_object(w);
 }
 

@@ -24,6 +24,7 @@
 #include "formats/raster_decode.h"
 
 #include "formats/decimal.h"
+#include "formats/word.h"
 
 #include <string.h>
 #include <strings.h>
@@ -96,17 +97,10 @@ static bool token_next(struct asc_reader *reader)
 /* ERR_BAD_INPUT with the line and the text of the last token, cut and made printable. */
 static enum err_code token_error(const struct asc_reader *reader, const char *what, struct err *err)
 {
-    char shown[33];
-    size_t length = reader->token.length, line = 1;
+    char shown[WORD_SHOWN_MAX + 1];
+    size_t line = 1;
 
-    if (length > sizeof shown - 1)
-        length = sizeof shown - 1;
-    for (size_t i = 0; i < length; i++) {
-        char c = reader->token.text[i];
-
-        shown[i] = c > ' ' && c < 0x7f ? c : '?';
-    }
-    shown[length] = '\0';
+    word_show(reader->token.text, reader->token.length, shown);
     for (const char *at = reader->start; at < reader->token.text; at++)
         line += *at == '\n';
     return err_set(err, ERR_BAD_INPUT, "ASC: line %zu: \"%s\" %s", line, shown, what);

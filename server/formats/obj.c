@@ -24,6 +24,7 @@
 
 #include "base/check.h"
 #include "formats/decimal.h"
+#include "formats/word.h"
 
 #include <string.h>
 
@@ -145,17 +146,9 @@ static struct obj_reader reader_of(const uint8_t *bytes, size_t length)
 /* ERR_BAD_INPUT with the line and the text of the last token, cut and made printable. */
 static enum err_code token_error(const struct obj_reader *reader, const char *what, struct err *err)
 {
-    char shown[33];
-    size_t length = reader->token.length;
+    char shown[WORD_SHOWN_MAX + 1];
 
-    if (length > sizeof shown - 1)
-        length = sizeof shown - 1;
-    for (size_t i = 0; i < length; i++) {
-        char c = reader->token.text[i];
-
-        shown[i] = c > ' ' && c < 0x7f ? c : '?';
-    }
-    shown[length] = '\0';
+    word_show(reader->token.text, reader->token.length, shown);
     return err_set(err, ERR_BAD_INPUT, "OBJ: line %zu: \"%s\" %s", reader->token.line, shown, what);
 }
 

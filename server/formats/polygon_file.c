@@ -11,6 +11,7 @@
 
 #include "formats/assimp_import.h"
 #include "formats/obj.h"
+#include "formats/word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +64,8 @@ bool polygon_format_of_name(const char *name, enum polygon_format *out)
 
 bool polygon_format_of_media_type(const char *media_type, enum polygon_format *out)
 {
-    size_t length;
-
-    media_type += strspn(media_type, " \t");
-    length = strcspn(media_type, "; \t");
     for (size_t i = 0; i < COUNT_OF(format_media_types); i++) {
-        const char *type = format_media_types[i].type;
-
-        if (strlen(type) == length && strncasecmp(media_type, type, length) == 0) {
+        if (media_type_is(media_type, format_media_types[i].type)) {
             *out = format_media_types[i].format;
             return true;
         }

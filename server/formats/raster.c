@@ -16,6 +16,7 @@
  */
 #include "formats/raster.h"
 #include "formats/raster_decode.h"
+#include "formats/word.h"
 
 #include "terrain/heightfield.h"
 
@@ -76,14 +77,8 @@ bool raster_format_of_name(const char *name, enum raster_format *out)
 
 bool raster_format_of_media_type(const char *media_type, enum raster_format *out)
 {
-    size_t length;
-
-    media_type += strspn(media_type, " \t");
-    length = strcspn(media_type, "; \t");
     for (size_t i = 0; i < COUNT_OF(format_media_types); i++) {
-        const char *type = format_media_types[i].type;
-
-        if (strlen(type) == length && strncasecmp(media_type, type, length) == 0) {
+        if (media_type_is(media_type, format_media_types[i].type)) {
             *out = format_media_types[i].format;
             return true;
         }

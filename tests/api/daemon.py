@@ -211,16 +211,29 @@ class Daemon:
                     s.sendall(piece)
             except ConnectionError:
                 pass  # it may answer and close before it has read all
-            received = b""
-            while until is None or not until(received):
-                try:
-                    more = s.recv(1 << 16)
-                except ConnectionError:
-                    break
-                if not more:
-                    break
-                received += more
-            return received
+            return receive(s, until)
+
+    def pipeline(self, request, count, each=100):
+        """Sends the same request count times over one connection, `each` at once; all must be 200."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60 * SLOW) as s:
+            for _ in range(count // each):
+                s.sendall(request * each)
+                received = receive(s, lambda got: got.count(b'"revision"') >= each)
+                check(received.count(b"HTTP/1.1 200") == each, f"not {each} times 200: {received[-500:]!r}")
+
+
+def receive(s, until=None):
+    """What comes until the other side closes, or until until(what came) is true."""
+    received = b""
+    while until is None or not until(received):
+        try:
+            more = s.recv(1 << 16)
+        except ConnectionError:
+            break
+        if not more:
+            break
+        received += more
+    return received
 
 
 def parse_answers(received, methods=()):

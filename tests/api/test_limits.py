@@ -2,7 +2,7 @@
 import select
 import socket
 
-from daemon import SLOW, Daemon, parse_answers, problem
+from daemon import SLOW, Daemon, parse_answers, problem, receive
 from tap import check, equal, run, test
 
 
@@ -16,16 +16,7 @@ def half_upload(daemon, declared, sent):
 
 
 def read_answer(s):
-    received = b""
-    while True:
-        try:
-            more = s.recv(1 << 16)
-        except ConnectionError:
-            break
-        if not more:
-            break
-        received += more
-    return parse_answers(received)[0]
+    return parse_answers(receive(s))[0]
 
 
 @test("bodies under way are bounded together: the one too much is 503 with Retry-After")

@@ -4,20 +4,22 @@
  *
  *   commit   begin, log an edit of 128×128 samples, commit; beside INSERT of a 64 KiB blob into a
  *            table of one column, in a database of its own, WAL and FULL as ours. Rounds take
- * turns, medians. At most 2 times. start    store_open and store_load of a layer of 8192×8192
- * samples beside `cat` of kota.db to nowhere, both with a warm page cache. At most 10 times.
+ *            turns, medians.
+ *   start    store_open and store_load of a layer of 8192×8192 samples beside `cat` of kota.db to
+ *            nowhere, both with a warm page cache
  *
  * Run it in a folder on the disk that is meant: TMPDIR, else /tmp.
  */
 #include "store/store.h"
 
+#include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SIDE = 128, ROUNDS = 400, STARTS = 7, FIELD = 8192 };
@@ -28,27 +30,6 @@ static void must(bool condition, const char *what)
         return;
     fprintf(stderr, "bench_store: %s\n", what);
     exit(1);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, size_t count)
-{
-    qsort(times, count, sizeof *times, ascending);
-    return times[count / 2];
 }
 
 static float *random_heights(size_t count, uint64_t seed)
@@ -135,25 +116,25 @@ static sqlite3 *bare_open(const char *folder)
 
 static double bare_commit(sqlite3_stmt *insert, const float *heights)
 {
-    double start = now_s();
+    double start = bench_now_s();
 
     sqlite3_bind_blob(insert, 1, heights, SIDE * SIDE * sizeof *heights, SQLITE_STATIC);
     must(sqlite3_step(insert) == SQLITE_DONE, "the bare commit fails");
     sqlite3_reset(insert);
-    return now_s() - start;
+    return bench_now_s() - start;
 }
 
 static double our_commit(struct world *w, const struct sample_rect *rect, const float *heights)
 {
-    double start = now_s();
+    double start = bench_now_s();
 
     must(store_begin(w->store, &w->err) == ERR_OK, w->err.msg);
     world_log(w, rect, heights);
     must(store_commit(w->store, &w->err) == ERR_OK, w->err.msg);
-    return now_s() - start;
+    return bench_now_s() - start;
 }
 
-static bool print_commits(const char *top)
+static void print_commits(const char *top)
 {
     static double bare_s[ROUNDS], our_s[ROUNDS];
     struct random random = {3};
@@ -180,13 +161,13 @@ static bool print_commits(const char *top)
     sqlite3_close(bare);
     store_close(w.store);
     free(heights);
-    double b = median(bare_s, ROUNDS), o = median(our_s, ROUNDS);
+    double b = bench_median(bare_s, ROUNDS), o = bench_median(our_s, ROUNDS);
 
-    printf("\nCommit of an edit of %d×%d samples beside a bare SQLite commit of the same bytes\n\n"
-           "  %-10s %10s %10s\n  %-10s %10.2f %10.0f\n  %-10s %10.2f %10.0f %s\n",
-           SIDE, SIDE, "", "ratio", "µs", "bare", 1.0, 1e6 * b, "edit", o / b, 1e6 * o,
-           o / b <= 2 ? "ok" : "ABOVE 2");
-    return o / b <= 2;
+    printf("\nCommit of an edit of %d×%d samples beside a bare SQLite commit of the same bytes: "
+           "%.0f µs, %.0f µs\n\n",
+           SIDE, SIDE, 1e6 * o, 1e6 * b);
+    bench_row_most("Store", "commit of an edit of 128×128", "SQLite, the same bytes", o / b, 2,
+                   NULL);
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -220,11 +201,11 @@ static double our_start(struct world *w)
 {
     struct heightfield *field = NULL;
     struct store_sink sink = {&field, on_locale, on_layer, on_edit, on_damage};
-    double start = now_s(), took;
+    double start = bench_now_s(), took;
 
     world_open(w);
     must(store_load(w->store, &sink, &w->err) == ERR_OK && field, w->err.msg);
-    took = now_s() - start;
+    took = bench_now_s() - start;
     heightfield_unref(field);
     store_close(w->store);
     return took;
@@ -236,12 +217,12 @@ static double cat(const char *folder)
     double start;
 
     snprintf(command, sizeof command, "cat '%s/kota.db' >/dev/null", folder);
-    start = now_s();
+    start = bench_now_s();
     must(system(command) == 0, command);
-    return now_s() - start;
+    return bench_now_s() - start;
 }
 
-static bool print_starts(const char *top)
+static void print_starts(const char *top)
 {
     double cat_s[STARTS], our_s[STARTS];
     struct world w;
@@ -255,26 +236,25 @@ static bool print_starts(const char *top)
         cat_s[i] = cat(folder);
         our_s[i] = our_start(&w);
     }
-    double c = median(cat_s, STARTS), o = median(our_s, STARTS);
+    double c = bench_median(cat_s, STARTS), o = bench_median(our_s, STARTS);
 
-    printf("\nStart with a layer of %d² samples beside `cat` of its file, page cache warm\n\n"
-           "  %-10s %10s %10s\n  %-10s %10.2f %10.0f\n  %-10s %10.2f %10.0f %s\n",
-           FIELD, "", "ratio", "ms", "cat", 1.0, 1e3 * c, "start", o / c, 1e3 * o,
-           o / c <= 10 ? "ok" : "ABOVE 10");
-    return o / c <= 10;
+    printf("\nStart with a layer of %d² samples beside `cat` of its file, page cache warm: "
+           "%.0f ms, %.0f ms\n\n",
+           FIELD, 1e3 * o, 1e3 * c);
+    bench_row_most("Store", "load of 8192², checksums and pyramid", "cat of the database", o / c,
+                   10, NULL);
 }
 
 int main(void)
 {
     const char *tmp = getenv("TMPDIR");
     char top[100], command[128];
-    bool is_good;
 
     snprintf(top, sizeof top, "%.60s/kota-bench-XXXXXX", tmp ? tmp : "/tmp");
     must(mkdtemp(top) != NULL, "no temporary folder");
-    is_good = print_commits(top);
-    is_good = print_starts(top) && is_good;
+    print_commits(top);
+    print_starts(top);
     snprintf(command, sizeof command, "rm -rf '%s'", top);
     must(system(command) == 0, command);
-    return is_good ? 0 : 1;
+    return 0;
 }

@@ -10,23 +10,15 @@
  *   304     the block's name, a look-up by a tag
  */
 #include "api/tile_cache.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIDE = 4097, ROUNDS = 7, KEPT_CALLS = 200 };
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void must(bool condition, const char *what)
 {
@@ -56,19 +48,6 @@ static struct heightfield *hills(void)
     return field;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, ROUNDS, sizeof *times, by_size);
-    return times[ROUNDS / 2];
-}
-
 struct bench {
     struct heightfield *field;
     struct tile_cache *cache;
@@ -93,12 +72,12 @@ static double made_s(struct bench *bench, const struct block_place *place, enum 
     struct tile_image image;
     struct tile_entry *entry;
     struct err err;
-    double start = now_s(), taken;
+    double start = bench_now_s(), taken;
 
     block_read(bench->field, place, bench->block);
     must(tile_image_encode(format, BLOCK_SIDE, BLOCK_SIDE, bench->block, &image, &err) == ERR_OK,
          "no tile");
-    taken = now_s() - start;
+    taken = bench_now_s() - start;
     entry = tile_entry_create(&key, "\"tag\"", &image, &err);
     must(entry != NULL, "no entry");
     tile_cache_put(bench->cache, entry);
@@ -110,7 +89,7 @@ static double made_s(struct bench *bench, const struct block_place *place, enum 
 static double found_s(struct bench *bench, const struct block_place *place, enum tile_format format,
                       const char *match)
 {
-    double start = now_s();
+    double start = bench_now_s();
 
     for (int i = 0; i < KEPT_CALLS; i++) {
         struct tile_key key = key_of(bench, place, format);
@@ -124,7 +103,7 @@ static double found_s(struct bench *bench, const struct block_place *place, enum
         }
         tile_entry_unref(entry);
     }
-    return (now_s() - start) / KEPT_CALLS;
+    return (bench_now_s() - start) / KEPT_CALLS;
 }
 
 static void formats(struct bench *bench)
@@ -142,10 +121,10 @@ static void formats(struct bench *bench)
     printf("a tile: how many times faster than making it\n  %-10s %10s %10s\n", "format", "kept",
            "304");
     for (int f = 0; f < 3; f++) {
-        double cost = median(made[f]);
+        double cost = bench_median(made[f], ROUNDS);
 
-        printf("  %-10s %10.0f %10.0f\n", names[f], cost / median(kept[f]),
-               cost / median(known[f]));
+        printf("  %-10s %10.0f %10.0f\n", names[f], cost / bench_median(kept[f], ROUNDS),
+               cost / bench_median(known[f], ROUNDS));
     }
 }
 
@@ -166,15 +145,15 @@ static void levels(struct bench *bench)
             double times[ROUNDS];
 
             for (int round = 0; round < ROUNDS; round++) {
-                double start = now_s();
+                double start = bench_now_s();
 
                 block_read(bench->field, &place, bench->block);
-                times[round] = now_s() - start;
+                times[round] = bench_now_s() - start;
                 bench->sum += (uint64_t)fabsf(bench->block[0]);
             }
             if (kind == 0 && level == 0)
-                base = median(times);
-            printf(" %6.2f", median(times) / base);
+                base = bench_median(times, ROUNDS);
+            printf(" %6.2f", bench_median(times, ROUNDS) / base);
         }
         printf("\n");
     }

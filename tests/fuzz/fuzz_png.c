@@ -5,22 +5,11 @@
  */
 #include "tests/fuzz/fuzz_raster.h"
 
+#include <zlib.h>
+
 static uint32_t read_u32(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-/* CRC-32 as PNG has it (annex D), bit by bit: inputs are short. */
-static uint32_t crc_of(const uint8_t *bytes, size_t length)
-{
-    uint32_t crc = 0xffffffff;
-
-    for (size_t i = 0; i < length; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
-    }
-    return ~crc;
 }
 
 /* Walks the chunks as far as their lengths make sense. */
@@ -30,7 +19,7 @@ static void crcs_repair(uint8_t *bytes, size_t length)
 
     while (at + 12 <= length && read_u32(bytes + at) <= length - at - 12) {
         size_t content = read_u32(bytes + at);
-        uint32_t crc = crc_of(bytes + at + 4, content + 4);
+        uint32_t crc = (uint32_t)crc32(0, bytes + at + 4, (uInt)content + 4);
 
         for (size_t i = 0; i < 4; i++)
             bytes[at + 8 + content + i] = (uint8_t)(crc >> (24 - 8 * i));

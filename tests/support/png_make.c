@@ -7,6 +7,7 @@
 #include "base/check.h"
 
 #include <string.h>
+#include <zlib.h>
 
 static const int adam7[7][4] = {/* first column, first row, column step, row step */
                                 {0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
@@ -43,14 +44,7 @@ static void put_u32(struct png_make *out, uint32_t value)
 
 static uint32_t crc_of(const uint8_t *bytes, size_t length)
 {
-    uint32_t crc = 0xffffffff;
-
-    for (size_t i = 0; i < length; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
-    }
-    return ~crc;
+    return (uint32_t)crc32(0, bytes, (uInt)length);
 }
 
 void png_make_repair_crc(uint8_t *bytes, size_t offset)

@@ -5,9 +5,12 @@
 
 #include "tests/support/test_data.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 static void reserve(void **block, size_t *capacity, size_t count, size_t size)
 {
@@ -64,6 +67,21 @@ struct polygon_soup soup_view(const struct soup *soup)
 {
     return (struct polygon_soup){soup->vertices, soup->vertex_count, soup->corners, soup->starts,
                                  soup->polygon_count};
+}
+
+struct mesh *soup_mesh(const struct soup *soup, const struct mesh_options *options,
+                       struct mesh_import *import)
+{
+    struct polygon_soup view = soup_view(soup);
+    struct mesh_import unused;
+    struct err err;
+    struct mesh *mesh = mesh_create(&view, options, import ? import : &unused, &err);
+
+    if (mesh == NULL)
+        fail_msg("mesh_create: %s", err.msg);
+    if (!mesh_validate(mesh, &err))
+        fail_msg("mesh_validate: %s", err.msg);
+    return mesh;
 }
 
 static void face_read(struct soup *soup, const char *line)

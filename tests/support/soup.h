@@ -23,6 +23,10 @@ void soup_free(struct soup *soup);
 
 struct polygon_soup soup_view(const struct soup *soup);
 
+/* A valid mesh of it; import may be NULL. A test fails where there is none. */
+struct mesh *soup_mesh(const struct soup *soup, const struct mesh_options *options,
+                       struct mesh_import *import);
+
 /*
  * v and f lines of an OBJ file; with up_y (x, y, z) becomes (x, -z, y). False when the file is
  * absent from the shared data.

@@ -15,20 +15,6 @@
 
 static const struct vec3 down = {0, 0, -1};
 
-static struct mesh *create(const struct soup *soup, const struct mesh_options *options)
-{
-    struct polygon_soup view = soup_view(soup);
-    struct mesh_import import;
-    struct err err;
-    struct mesh *mesh = mesh_create(&view, options, &import, &err);
-
-    if (mesh == NULL)
-        fail_msg("mesh_create: %s", err.msg);
-    if (!mesh_validate(mesh, &err))
-        fail_msg("mesh_validate: %s", err.msg);
-    return mesh;
-}
-
 static void add_square(struct soup *soup, double x, double y, double side, double z)
 {
     const struct vec3 v[] = {
@@ -59,7 +45,7 @@ static void the_inside_of_a_square_is_its_floor_either_way_round(void **state)
         struct mesh_options options = {.gravity = down};
 
         soup_add(&soup, square[way], 4);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct mesh_contact contact;
@@ -88,7 +74,7 @@ static struct mesh *bridge(void)
 
     add_square(&soup, 0, 0, 10, 0);
     add_square(&soup, 4, 0, 3, 6);
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     soup_free(&soup);
     return mesh;
@@ -139,7 +125,7 @@ static void a_wall_and_a_hole_are_no_floor(void **state)
     add_square(&soup, 0, 0, 1, 0);
     add_square(&soup, 3, 0, 1, 0);
     soup_add(&soup, wall, 4);
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     assert_false(mesh_floor(mesh, (struct vec3){2, 0.5, 9}, INFINITY, &c));
     assert_false(mesh_floor(mesh, (struct vec3){2, 2, 9}, INFINITY, &c));
@@ -169,7 +155,7 @@ static void gravity_may_point_anywhere(void **state)
         struct mesh_contact c;
 
         soup_add(&soup, i < 2 ? upright : tilted, 4);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         if (!mesh_floor(mesh, cases[i].point, 0, &c))
             fail_msg("case %zu has no floor", i);
@@ -190,7 +176,7 @@ static void a_slope_has_its_normal(void **state)
 
     (void)state;
     soup_add(&soup, slope, 4);
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     assert_true(mesh_floor(mesh, (struct vec3){1.5, 1, 10}, 0, &c));
     assert_near(c.point.z, 2, 1e-15);
@@ -320,7 +306,7 @@ static void a_million_vertical_queries_agree_with_brute_force(void **state)
         options.gravity = vec3_scale(up, -1);
         oracle_soup(&random, up, size, &soup);
         struct polygon_soup view = soup_view(&soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (int i = 0; i < QUERIES; i++)
             ask_floor_and_ceiling(&random, mesh, &view, up, size, seed, &doubts);
@@ -379,7 +365,7 @@ static void points_on_vertices_and_edges_always_have_a_floor(void **state)
 
         options.gravity = vec3_scale(up, -1);
         add_closed_ground(&random, up, 20, is_aligned, &soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (int i = 0; i < POINTS; i++) {
             uint32_t at = random_below(&random, (uint32_t)soup.corner_count);
@@ -412,7 +398,7 @@ static void a_point_that_was_put_on_the_floor_stands_on_it(void **state)
         struct mesh_options options = {.gravity = vec3_scale(up, -1)};
 
         add_closed_ground(&random, up, 10, false, &soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
         struct box3 b = mesh_bounds(mesh);
 
         for (int i = 0; i < 500; i++) {
@@ -451,7 +437,7 @@ static void coincident_polygons_end_with_bounded_memory(void **state)
             for (int i = 0; i < 3000; i++)
                 add_square(&soup, 0, 0, 1, i % 7);
             add_square(&soup, 5, 5, 1e-3, 0);
-            struct mesh *mesh = create(&soup, &options);
+            struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
             mesh_stats(mesh, &stats);
             if (stats.bytes > 4000000)
@@ -477,7 +463,7 @@ static void a_terrain_that_is_one_straight_wall_can_be_built(void **state)
 
         soup_add(&soup, wall, 4);
     }
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     mesh_stats(mesh, &stats);
     assert_true(stats.average_tests < 13);
@@ -503,7 +489,7 @@ static void cuts_through_the_shared_vertex_separate_four_triangles(void **state)
 
         for (int i = 0; i < 4; i++)
             soup_add(&soup, (struct vec3[]){rim[i], rim[(i + 1) % 4], apex}, 3);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         mesh_stats(mesh, &stats);
         nodes[cuts] = stats.nodes;
@@ -535,7 +521,7 @@ static void a_long_terrain_is_turned_to_its_own_direction(void **state)
         }
     for (int keep = 0; keep < 2; keep++) {
         struct mesh_options options = {.gravity = down, .keep_axes = keep};
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
         struct mesh_stats stats;
         struct mesh_contact c;
 
@@ -566,7 +552,7 @@ static void coordinates_far_from_the_origin_keep_their_precision(void **state)
     for (int r = 0; r < 30; r++)
         for (int k = 0; k < 30; k++)
             add_square(&soup, x0 + k, y0 + r, 1, 1200 + k);
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     for (int k = 0; k < 30; k++) {
         assert_true(mesh_floor(mesh, (struct vec3){x0 + k + 0.5, y0 + 7.5, 1e4}, 0, &c));

@@ -15,20 +15,6 @@
 
 static const struct vec3 down = {0, 0, -1};
 
-static struct mesh *create(const struct soup *soup, const struct mesh_options *options)
-{
-    struct polygon_soup view = soup_view(soup);
-    struct mesh_import import;
-    struct err err;
-    struct mesh *mesh = mesh_create(&view, options, &import, &err);
-
-    if (mesh == NULL)
-        fail_msg("mesh_create: %s", err.msg);
-    if (!mesh_validate(mesh, &err))
-        fail_msg("mesh_validate: %s", err.msg);
-    return mesh;
-}
-
 /* ---- by hand -------------------------------------------------------------------------------- */
 
 /* A floor of 10 by 10 at 0, a wall across it at x = 6 from 0 to 3, a roof of 10 by 10 at 4. */
@@ -43,7 +29,7 @@ static struct mesh *room(void)
     soup_add(&soup, floor, 4);
     soup_add(&soup, wall, 4);
     soup_add(&soup, roof, 4);
-    struct mesh *mesh = create(&soup, &options);
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     soup_free(&soup);
     return mesh;
@@ -177,7 +163,7 @@ static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
 
         oracle_soup(&random, up, size, &soup);
         struct polygon_soup view = soup_view(&soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (int i = 0; i < RAYS; i++) {
             struct ray ray = random_ray(&random, up, size);
@@ -235,7 +221,7 @@ static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state
         if (seed % 2)
             options.gravity = down;
         add_ball(&random, 12, 16, &soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (int i = 0; i < RAYS; i++) {
             uint32_t at = random_below(&random, (uint32_t)soup.corner_count);
@@ -269,7 +255,7 @@ static void a_ray_along_gravity_gives_the_floor_to_the_bit(void **state)
         struct soup soup = {0};
 
         oracle_soup(&random, up, 100, &soup);
-        struct mesh *mesh = create(&soup, &options);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
         for (int i = 0; i < 500; i++) {
             struct vec3 p = random_in_ball(&random, 60);

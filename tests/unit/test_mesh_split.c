@@ -20,16 +20,9 @@ static const struct vec3 down = {0, 0, -1};
 
 static struct mesh *create(const struct soup *soup, struct vec3 gravity, struct mesh_import *import)
 {
-    struct polygon_soup view = soup_view(soup);
     struct mesh_options options = {.gravity = gravity};
-    struct err err;
-    struct mesh *mesh = mesh_create(&view, &options, import, &err);
 
-    if (mesh == NULL)
-        fail_msg("mesh_create: %s", err.msg);
-    if (!mesh_validate(mesh, &err))
-        fail_msg("mesh_validate: %s", err.msg);
-    return mesh;
+    return soup_mesh(soup, &options, import);
 }
 
 static void each_polygon_is_kept_split_or_dropped(void **state)

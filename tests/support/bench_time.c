@@ -1,0 +1,28 @@
+/*
+ * Time in benchmarks: see bench_time.h.
+ */
+#include "tests/support/bench_time.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+double bench_now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
