@@ -267,7 +267,8 @@ compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
 	$(file >>$@,])
 	@:
 
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) ## all tests (T=name: one program)
+COUNTED := $(if $(filter release,$(config)),$(B)/bench/counted)
+test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))
@@ -286,6 +287,11 @@ bench: $(BENCHES) $(B)/kotad $(B)/kota ## speed as ratios of one run, and docs/p
 	$(Q)set -e; for bench in $(filter-out %/bench_sand,$(BENCHES)); do $$bench; done
 	$(Q)set -e; for bench in $(sort $(wildcard tests/bench/bench_*.py)); do python3 $$bench; done
 	$(Q)python3 tests/bench/report.py $(KOTA_BENCH_ROWS) docs/performance.md
+
+.PHONY: bench-check
+bench-check: export KOTA_BIN_DIR := $(B)
+bench-check: $(B)/bench/counted ## instructions of fixed queries against tests/bench/instructions.tsv
+	@python3 tests/bench/instructions.py $(if $(WRITE),--write)
 
 bench-sand: $(B)/bench/bench_sand ## spheres the sand steps in a second (GPU=auto|0|software)
 	$(Q)$(B)/bench/bench_sand --gpu $(or $(GPU),auto)

@@ -16,9 +16,9 @@ set -u
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
     libsqlite3-dev zlib1g-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev python3 python3-yaml'
-TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri'
+TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind'
 FUZZ='clang libclang-rt'
-BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk'
+BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
