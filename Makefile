@@ -184,6 +184,15 @@ $(B)/openapi.json: proto/openapi.yaml Makefile
 $(B)/server/api/pages.o: $(B)/openapi.json
 $(B)/server/api/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
 
+# The inspector is served from memory: server/api/web.c embeds client/web/.
+WEB_FILES := $(sort $(wildcard client/web/*))
+$(B)/web_assets.inc: $(WEB_FILES) Makefile
+	@mkdir -p $(@D)
+	$(Q)python3 client/web/list.py >$@
+
+$(B)/server/api/web.o: $(B)/web_assets.inc
+$(B)/server/api/web.o: CPPFLAGS += -DKOTA_WEB_ASSETS='"$(B)/web_assets.inc"'
+
 # The scripts of the database are embedded in server/store/store_schema.c.
 $(B)/server/store/store_schema.o: $(wildcard server/store/schema/*.sql)
 $(B)/server/store/store_schema.o: CPPFLAGS += -DKOTA_STORE_SCHEMA='"server/store/schema"'

@@ -47,7 +47,8 @@
     X(livez_get)                                                                                   \
     X(readyz_get)                                                                                  \
     X(openapi_get)                                                                                 \
-    X(index_get)
+    X(index_get)                                                                                   \
+    X(web_get)
 
 #define API_CALL_DECLARE(name)                                                                     \
     void name(struct http_request *request, struct http_reply *reply);                             \

@@ -12,6 +12,10 @@ enum { KIB = 1024 };
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE                           \
     }
+#define PUBLIC(pattern, handler)                                                                   \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE                          \
+    }
 #define READ(pattern, handler)                                                                     \
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ                          \
@@ -74,7 +78,9 @@ const struct api_route api_routes[] = {
     PROBE("/healthz", livez_get),
     PROBE("/readyz", readyz_get),
     READ("/openapi.json", openapi_get),
-    READ("/", index_get),
+    /* the page itself tells nothing of a world */
+    PUBLIC("/", index_get),
+    PUBLIC("/web/{file}", web_get),
 };
 
 const size_t api_route_count = sizeof api_routes / sizeof *api_routes;

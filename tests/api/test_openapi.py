@@ -17,7 +17,7 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
 METHODS = ("get", "put", "post", "patch", "delete")
 STREAM = "text/event-stream"
 EXAMPLE_VALUES = {"{id}": "hills", "{layer}": "ground", "{level}": "0", "{column}": "0",
-                  "{row}": "0", "{n}": "1", "{b}": "0"}
+                  "{row}": "0", "{n}": "1", "{b}": "0", "{file}": "kota.js"}
 
 
 def operations():

@@ -1,0 +1,237 @@
+/**
+ * The inspector's frame: finds the locales, keeps to the change feed, and switches views and panels.
+ * The parts (see state.js) are started here; one that cannot start says why and leaves the others.
+ */
+import { Answer, Kota } from "/web/kota.js";
+import { state, tell } from "/web/state.js";
+
+const at = (id) => document.getElementById(id);
+export const kota = new Kota("", { token: sessionStorage.getItem("kota-token") ?? "" });
+kota.onCall = (what) => state.set("call", what);
+
+// ---- what was asked, what came --------------------------------------------------------------
+
+state.on("call", (what) => {
+  const text = what instanceof Answer || what.text ? shown(what.text) : what.message;
+  at("curl").textContent = what.curl;
+  at("answer").textContent = text;
+  at("answer").classList.toggle("bad", !(what instanceof Answer));
+  at("took").textContent = what instanceof Answer ? `${what.status}, ${what.ms.toFixed(1)} ms` :
+    `${what.status || "no answer"}`;
+});
+
+/** JSON a member a line, numbers of a vector in one; other text as it is, cut where it is long. */
+function shown(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return text.length > 4000 ? `${text.slice(0, 4000)} …` : text;
+  }
+  const lines = JSON.stringify(value, null, 1)
+    .replace(/\[\s+([^[\]{}]*?)\s+\]/g, (_, items) => `[${items.replace(/\s+/g, " ")}]`);
+  return lines.length > 20000 ? `${lines.slice(0, 20000)} …` : lines;
+}
+
+function copyButton(button, source) {
+  at(button).addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(state.call ? source() : "");
+      at(button).textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(at(button === "copy-curl" ? "curl" : "answer"));
+      at(button).textContent = "Selected";
+    }
+    setTimeout(() => { at(button).textContent = "Copy"; }, 1200);
+  });
+}
+copyButton("copy-curl", () => state.call.curl);
+copyButton("copy-answer", () => state.call.text);
+
+// ---- words ------------------------------------------------------------------------------------
+
+state.on("message", (message) => {
+  at("message").hidden = !message;
+  at("message").textContent = message?.text ?? "";
+  at("message").classList.toggle("bad", Boolean(message?.isError));
+});
+
+state.on("feed", (feed) => {
+  const words = { open: "live", lost: "reconnecting", closed: "not live" };
+  at("feed").textContent = words[feed.state];
+  at("feed").className = feed.state === "open" ? "good" : "bad";
+  at("feed").title = feed.why;
+});
+
+state.on("revision", (revision) => {
+  at("revision").textContent = state.locale ? `revision ${revision}` : "";
+});
+
+// ---- locales and layers -----------------------------------------------------------------------
+
+function options(select, items, chosen) {
+  select.replaceChildren(...items.map(([value, text]) => new Option(text, value)));
+  select.disabled = items.length === 0;
+  if (chosen !== undefined) select.value = chosen;
+}
+
+let feed = null;
+
+/** Looks at a locale; what had been asked of another one is forgotten. */
+export async function openLocale(id) {
+  feed?.close();
+  feed = null;
+  let locale;
+  try {
+    locale = (await kota.get(`/v1/locales/${encodeURIComponent(id)}`, { quiet: true })).json;
+  } catch (error) {
+    state.set("locale", null);
+    tell(error);
+    return;
+  }
+  const fields = locale.layers.filter((layer) => layer.kind === "heightfield");
+  options(at("layer"), fields.map((layer) => [layer.id, layer.id]));
+  state.set("marks", []);
+  state.set("locale", locale);
+  state.set("layer", fields[0] ?? null);
+  state.set("revision", locale.revision);
+  state.set("message", fields.length ? null :
+    { text: `${id} has no heightfield: only its polygon meshes can be asked.`, isError: false });
+  location.hash = id;
+  follow(locale);
+}
+
+function follow(locale) {
+  let timer = 0;
+  const reread = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => refresh(locale.id), 300);
+  };
+  feed = kota.follow(`/v1/locales/${locale.id}/events`, {
+    lastEventId: String(locale.revision),
+    onState: (name, why) => state.set("feed", { state: name, why }),
+    onEvent: (name, data) => {
+      if (name === "edit") {
+        state.set("revision", Math.max(state.revision, data.revision));
+        state.set("changed", { rect: data.rect, revision: data.revision, layer: data.layer });
+        if (!data.rect) reread();
+      } else if (name === "resync") {
+        state.set("changed", { rect: null, revision: state.revision });
+        reread();
+      }
+    },
+  });
+}
+
+/** The manifest anew, after a change that is none of samples. */
+async function refresh(id) {
+  if (state.locale?.id !== id) return;
+  try {
+    const locale = (await kota.get(`/v1/locales/${id}`, { quiet: true })).json;
+    const layer = locale.layers.find((l) => l.id === state.layer?.id) ??
+      locale.layers.find((l) => l.kind === "heightfield") ?? null;
+    state.locale = locale;
+    state.set("revision", locale.revision);
+    if (JSON.stringify(layer) !== JSON.stringify(state.layer)) state.set("layer", layer);
+  } catch (error) {
+    if (error.status === 404) state.set("message", { text: `${id} was deleted.`, isError: true });
+    else tell(error);
+  }
+}
+
+export async function openWorld() {
+  try {
+    state.set("locales", (await kota.get("/v1/locales", { quiet: true })).json.locales);
+  } catch (error) {
+    tell(error.status === 401 ? new Error("Reading needs a token here: press Token.") : error);
+    setTimeout(openWorld, error.status === 401 ? 1e9 : 3000);
+    return;
+  }
+  const ids = state.locales.map((l) => l.id), wanted = decodeURIComponent(location.hash.slice(1));
+  const id = ids.includes(wanted) ? wanted : ids[0];
+  options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
+  if (id === undefined)
+    state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{id} makes one.",
+      isError: false });
+  else await openLocale(id);
+}
+
+at("locale").addEventListener("change", () => openLocale(at("locale").value));
+at("layer").addEventListener("change", () => state.set("layer",
+  state.locale.layers.find((layer) => layer.id === at("layer").value) ?? null));
+
+// ---- views, panels, theme, token ----------------------------------------------------------------
+
+export function showView(view) {
+  state.set("view", view);
+  at("map").hidden = view !== "map";
+  at("terrain").hidden = view !== "3d";
+  at("view-map").setAttribute("aria-pressed", view === "map");
+  at("view-3d").setAttribute("aria-pressed", view === "3d");
+}
+at("view-map").addEventListener("click", () => showView("map"));
+at("view-3d").addEventListener("click", () => showView("3d"));
+
+const tabs = [...document.querySelectorAll('[role="tab"]')];
+function showTab(chosen) {
+  for (const tab of tabs) {
+    tab.setAttribute("aria-selected", tab === chosen);
+    tab.tabIndex = tab === chosen ? 0 : -1;
+    at(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+  }
+}
+for (const [i, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => showTab(tab));
+  tab.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = tabs[(i + step + tabs.length) % tabs.length];
+    showTab(next);
+    next.focus();
+  });
+}
+showTab(tabs[0]);
+
+for (const [name, label] of Object.entries({ hillshade: "hillshade", contours: "contours",
+  holes: "holes", meshes: "meshes" })) {
+  const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+  const line = document.createElement("label");
+  box.addEventListener("change", () => state.set("layersShown",
+    { ...state.layersShown, [name]: box.checked }));
+  line.append(box, ` ${label}`);
+  at("layers-shown").append(line);
+}
+
+const themes = ["", "light", "dark"];
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  localStorage.setItem("kota-theme", theme);
+  at("theme").textContent = theme || "Theme";
+}
+at("theme").addEventListener("click", () => {
+  setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme ?? "") + 1) % 3]);
+});
+setTheme(localStorage.getItem("kota-theme") ?? "");
+
+at("token").addEventListener("click", () => {
+  const token = prompt("Token (empty: none). It is kept in this tab alone.", kota.token);
+  if (token === null) return;
+  kota.token = token.trim();
+  sessionStorage.setItem("kota-token", kota.token);
+  openWorld();
+});
+
+// ---- parts --------------------------------------------------------------------------------------
+
+/** Each part exports start(kota, state). */
+const parts = [];
+for (const name of parts) {
+  try {
+    (await import(`/web/${name}.js`)).start(kota, state);
+  } catch (error) {
+    state.set("message", { text: `The part ${name} did not start: ${error.message}`, isError: true });
+  }
+}
+await openWorld();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,56 @@
+/**
+ * What all parts of the inspector share: which locale and layer is looked at, what has been chosen,
+ * and who wants to know. Parts never call each other; they set a value here and listen to others'.
+ *
+ *   state.on("locale", (locale) => …)     state.set("tool", "ray")     state.locale
+ *
+ * Values and who sets them:
+ *
+ *   locales     [Locale…] as GET /v1/locales tells                              main
+ *   locale      the Locale that is looked at, or null                           main
+ *   layer       the heightfield's entry in locale.layers, or null               main
+ *   revision    newest known revision of the locale                             main (change feed)
+ *   feed        {state: "open"|"lost"|"closed", why}                            main (change feed)
+ *   changed     {rect, revision} of an edit, rect null for everything           main (change feed)
+ *   view        "map" or "3d"                                                   main (buttons)
+ *   tool        id of the tool that clicks go to, see tools.js                  tools
+ *   marks       [{kind: "point"|"line"|"box"|"area"|"cell", …}] to draw over
+ *               both views, coordinates in the locale's frame                   tools, sand, edits
+ *   clicked     {point: [x,y,z]|null, camera, viewport, pixel, event} of a
+ *               click on either view                                            map, terrain
+ *   pointer     {x, y} in the frame under the pointer, or null                  map, terrain
+ *   look        {x, y, width_m}: middle and width of what is seen               map, terrain
+ *   call        the last Answer or KotaError that a person asked for            kota.onCall
+ *   message     {text, isError} to show in words                                anyone
+ *   layersShown {hillshade, contours, holes, meshes}                            main
+ */
+
+export const state = {
+  locales: [], locale: null, layer: null, revision: 0, feed: { state: "closed", why: "" },
+  changed: null, view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
+  call: null, message: null,
+  layersShown: { hillshade: true, contours: true, holes: true, meshes: true },
+
+  listeners: new Map(),
+
+  /** Calls fn(value, state) on every set of that name; returns a function that ends it. */
+  on(name, fn) {
+    if (!(name in this)) throw new Error(`state has no ${name}`);
+    const list = this.listeners.get(name) ?? [];
+    list.push(fn);
+    this.listeners.set(name, list);
+    return () => list.splice(list.indexOf(fn), 1);
+  },
+
+  set(name, value) {
+    if (!(name in this)) throw new Error(`state has no ${name}`);
+    this[name] = value;
+    for (const fn of [...(this.listeners.get(name) ?? [])]) fn(value, this);
+  },
+};
+
+/** Shows a failure in words; what was aborted on purpose is none. */
+export function tell(error) {
+  if (error?.name === "AbortError") return;
+  state.set("message", { text: error?.message ?? String(error), isError: true });
+}
