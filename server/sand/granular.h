@@ -13,7 +13,7 @@
  * in the order of its own ids, so that its bits do not depend on other slots.
  *
  * A granule is one rigid body of four equal spheres of radius r whose centres form a regular
- * tetrahedron of edge 2r: outer diameter D = (2 + sqrt(6)) r = 4.449 r (T. Sjöstrand 2017, 4.1;
+ * tetrahedron of edge 2r: outer diameter D = (2 + sqrt(6)) r = 4.449 r (C. Leach 2014, 4.1;
  * N. Bell, Y. Yu, P. J. Mucha 2005). Shell particles of free bodies are spheres of radius r too.
  *
  * Ids of spheres in a slot: sphere j of granule g is 4 g + j; particle p of the slot is

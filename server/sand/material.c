@@ -13,7 +13,7 @@
  * | pebbles | 0.35 | 2600          | 1.0e4 * 1.3        | smooth stones: flatter, livelier |
  * | rubble  | 0.70 | 2400          | 2.0e4 * 1.2        | broken stone: steeper       |
  *
- * Source: T. Sjöstrand 2017, 4.2.2 (after N. Bell et al. 2005) for the normal force; tangential
+ * Source: C. Leach 2014, 4.2.2 (after N. Bell et al. 2005) for the normal force; tangential
  * stiffness and damping after P. A. Cundall, O. D. L. Strack 1979.
  */
 #include "sand/material.h"

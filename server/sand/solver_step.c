@@ -39,7 +39,7 @@
  * Invariant: a sleeper has v = w = 0 exactly and its pose does not change in a bit.
  *
  * Sources: P. A. Cundall, O. D. L. Strack, "A discrete numerical model for granular assemblies",
- * 1979; N. Bell, Y. Yu, P. J. Mucha 2005; T. Sjöstrand 2017, chapter 4. Tried and dropped: his
+ * 1979; N. Bell, Y. Yu, P. J. Mucha 2005; C. Leach 2014, chapter 4. Tried and dropped: his
  * tangential force without history, with which a heap creeps for ever.
  */
 #include <float.h>
