@@ -26,7 +26,7 @@
 
 #define KEEP_HIGH 0.11 /* of a diameter */
 #define KEEP_LOW 0.022
-#define SPREAD_PART 0.25
+#define SPREAD_PART 0.5
 #define OVERSAMPLE_MOST 16
 
 enum { TEXEL_NONE, TEXEL_LOW, TEXEL_KEPT };
@@ -212,8 +212,9 @@ static float *sample_changes(const struct convert_place *place, const struct con
 /*
  * Ground that was hit is denser than before, but the next conversion fills it as loose as ever:
  * what has been compacted would be lost for good, a little with each impact in the same place. So
- * it is given back evenly to what has moved, by at most SPREAD_PART of the mean change. Returns the
- * volume dug less heaped before that.
+ * it is given back evenly to what has moved, by at most SPREAD_PART of the mean change: more would
+ * fill what a heavy body only presses down. Twelve impacts of 4 t on 7 m by 7 m of coarse granules
+ * lost 1.8 % of the volume with a quarter. Returns the volume dug less heaped before that.
  */
 static double spread_compacted(const struct convert_place *place, double diameter_m,
                                float *change_m)

@@ -108,7 +108,7 @@ struct convert_change {
  * Difference: of Δ = after - before the texels beyond 0.11 D and whatever is joined to them (8
  * neighbours) beyond 0.022 D; averaged over the samples' cells; times a smooth step that is 0 on
  * the patch's edge and 1 from a cell or two diameters inwards (at most a quarter of the side); and
- * what was compacted is spread over it, up to a quarter of what moved.
+ * what was compacted is spread over it, up to half of what moved.
  * A sample that gets nothing gets -0, so that it keeps its bits; a hole, too.
  * Overwrite: needs the field as it is, which the difference does not.
  *
