@@ -282,8 +282,9 @@ test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) ## all tests (T=name: one pro
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))
 .PHONY: physics
-physics: $(PHYSICS) ## the tests of granular ground in their long form
+physics: $(PHYSICS) $(B)/kota-sand ## the tests of granular ground in their long form
 	$(Q)set -e; for program in $(PHYSICS); do KOTA_LONG=1 $$program; done
+	$(Q)KOTA_LONG=1 KOTA_BIN_DIR=$(B) python3 tests/api/test_sand_compare.py
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh

@@ -1,6 +1,8 @@
 #ifndef KOTA_SANDSCENE_ENGINES_H
 #define KOTA_SANDSCENE_ENGINES_H
 
+#include <stdbool.h>
+
 #include "sand/engine.h"
 
 /*
@@ -9,6 +11,15 @@
  */
 struct sand_engine *scene_engine_create(const char *gpu, const struct sand_engine_config *config,
                                         struct err *err);
+
+/*
+ * Asks for the status after what was submitted and waits for it: at most 100 s, then false.
+ */
+bool scene_engine_status(struct sand_engine *engine, uint32_t slot, struct sand_status *status);
+
+/* The same for depths. ERR_INTERNAL: none came; and what sand_depth_request says. */
+enum err_code scene_engine_depth(struct sand_engine *engine, uint32_t slot,
+                                 const struct sand_depth *depth, float *heights_m, struct err *err);
 
 /* After the last engine was destroyed. */
 void scene_engines_close(void);

@@ -1,6 +1,7 @@
 /*
- * kota-sand: granular ground without a server. Runs the published scenes, and bakes the packing
- * that ground is cut from. Exit status 0 done, 1 failed, 2 not understood.
+ * kota-sand: granular ground without a server. Runs the published scenes, compares conversions,
+ * makes films, and bakes the packing that ground is cut from. Exit status 0 done, 1 failed, 2 not
+ * understood.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "sandscene/bake.h"
+#include "sandscene/compare.h"
 #include "sandscene/film.h"
 #include "sandscene/scene.h"
 
@@ -17,6 +19,10 @@ enum { EXIT_USAGE = 2 };
 static const char usage[] =
     "usage: kota-sand scene dense|scales|ten [--share F] [--seconds S] [--wall S] [--interval S]\n"
     "                       [--threads N] [--gpu auto|software|INDEX]\n"
+    "       kota-sand compare repeat|impacts|scales|fill [--count N] [--scale "
+    "fine|medium|coarse]\n"
+    "                       [--size M] [--depth M] [--cells N] [--threads N]\n"
+    "                       [--gpu auto|software|INDEX]\n"
     "       kota-sand film OUT.png [--model OBJ] [--granules N] [--height M] [--density D]\n"
     "                       [--seconds S] [--threads N] [--gpu auto|software|INDEX]\n"
     "       kota-sand bake [SIDE [FRACTION [SEED]]]\n"
@@ -27,6 +33,11 @@ static const char usage[] =
     "       seconds (10). --share takes a part of the granules (1), --seconds ends after so much\n"
     "       simulated time (20), --wall after so many seconds (600). Without --gpu the C engine\n"
     "       does it on --threads threads (2).\n"
+    "compare prints what conversions do to a place of --size (8 D) by --depth (3 D) metres and\n"
+    "       --cells (16) along a side: repeat converts it --count times (15) with nothing on it,\n"
+    "       by difference and by overwriting; impacts drops a barrel --count times (12) into it;\n"
+    "       scales tells the error of what is written at the three scales (--count 3 impacts\n"
+    "       each); fill compares the packing with stacked columns.\n"
     "film   drops a barrel, or a model of --density kg/m3 (900), from --height metres (6) onto\n"
     "       --granules (4000) and writes four pictures of it side by side: over the\n"
     "       ground, the impact, half a second on, and at rest, or after --seconds (8).\n"
@@ -86,6 +97,47 @@ static int scene_command(int argc, char **argv)
     return code == EXIT_USAGE ? complain("no scene has this name") : code;
 }
 
+static int compare_command(int argc, char **argv)
+{
+    static const struct option table[] = {
+        {"count", required_argument, NULL, 'c'}, {"scale", required_argument, NULL, 's'},
+        {"size", required_argument, NULL, 'x'},  {"depth", required_argument, NULL, 'd'},
+        {"cells", required_argument, NULL, 'e'}, {"threads", required_argument, NULL, 'n'},
+        {"gpu", required_argument, NULL, 'g'},   {NULL, 0, NULL, 0}};
+    struct compare_options options = {.stage = {.scale = SCALE_COARSE}};
+    double count = 0, cells = 16, threads = 2;
+    int key, code;
+
+    while ((key = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        bool ok = key != '?';
+
+        if (key == 'c')
+            ok = number(optarg, 1, 1000, &count);
+        else if (key == 's')
+            ok = scale_from_name(optarg, &options.stage.scale);
+        else if (key == 'x')
+            ok = number(optarg, 0.1, 1000, &options.stage.size_m);
+        else if (key == 'd')
+            ok = number(optarg, 0.1, 100, &options.stage.depth_m);
+        else if (key == 'e')
+            ok = number(optarg, 4, 256, &cells);
+        else if (key == 'n')
+            ok = number(optarg, 1, 64, &threads);
+        else if (key == 'g')
+            options.stage.gpu = optarg;
+        if (!ok)
+            return complain("an option is unknown, or its value out of range");
+    }
+    if (optind + 1 != argc)
+        return complain("compare takes one name");
+    options.what = argv[optind];
+    options.count = (uint32_t)count;
+    options.stage.cells = (uint32_t)cells;
+    options.stage.threads = (uint32_t)threads;
+    code = compare_run(&options);
+    return code == EXIT_USAGE ? complain("no comparison has this name") : code;
+}
+
 static int film_command(int argc, char **argv)
 {
     static const struct option table[] = {
@@ -132,6 +184,8 @@ int main(int argc, char **argv)
         return bake_command(argc - 2, argv + 2);
     if (argc >= 2 && strcmp(argv[1], "scene") == 0)
         return scene_command(argc - 1, argv + 1);
+    if (argc >= 2 && strcmp(argv[1], "compare") == 0)
+        return compare_command(argc - 1, argv + 1);
     if (argc >= 2 && strcmp(argv[1], "film") == 0)
         return film_command(argc - 1, argv + 1);
     return complain("no command");

@@ -1,7 +1,7 @@
 #ifndef KOTA_SANDSCENE_SCENE_H
 #define KOTA_SANDSCENE_SCENE_H
 
-/* kota-sand scene NAME …: runs one of the scenes of T. Sjöstrand 2017, 6.4, and says how fast. */
+/* kota-sand scene NAME …: runs one of the scenes of C. Leach 2014, 6.4, and says how fast. */
 
 #include <stdint.h>
 

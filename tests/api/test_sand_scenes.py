@@ -29,6 +29,9 @@ def scene_runs(name, share, patches, granules, *args):
     check(last, f"no last line: {made.stdout}")
     check(abs(float(last[1]) - 1.2) < 0.02, f"it simulated {last[1]} s, not 1.2")
     check(float(last[2]) > 0, "it counted no particle-steps")
+    check(re.search(r" ms [\d.]+ [\d.]+ [\d.]+;$", made.stdout, re.M), "it told no times of phases")
+    check(re.search(r"^in all: .* \d+ steps/s, .* of real time, [\d.]+ frames/s", made.stdout, re.M),
+          f"the last line is another: {made.stdout}")
 
 
 case("the dense scene runs", scene_runs, "dense", 0.002, 1, 231, "--threads", "1")
@@ -36,6 +39,31 @@ case("the dense scene runs on OpenGL", scene_runs, "dense", 0.002, 1, 231, "--gp
 case("three scales run side by side", scene_runs, "scales", 0.005, 3, 252 + 68 + 50)
 case("ten patches get their bodies one after the other", scene_runs, "ten", 0.001, 10,
      5 * 50 + 62 + 63 + 54 + 67 + 60)
+
+
+# C. Leach 2014, 6.4.1, 6.4.2 and table 6.2
+LEACH = {"dense": [115502], "scales": [202352 // 4, 54876 // 4, 25776 // 4],
+         "ten": [41292, 42195, 62773, 63008, 54339, 67282, 41964, 46609, 48128, 60568]}
+
+
+def scene_is_the_published_one(name, gap_s):
+    """All of it, made and not stepped."""
+    made = sand("scene", name, "--seconds", "0")
+    equal(made.returncode, 0, f"kota-sand scene {name}: {made.stderr}")
+    rows = re.findall(r"^patch \d+: \w+, (\d+) granules .* a body of (\d+) particles at ([\d.]+) s",
+                      made.stdout, re.M)
+    equal([int(row[0]) for row in rows], LEACH[name], "granules")
+    equal([float(row[2]) for row in rows], [1 + gap_s * i for i in range(len(rows))], "drops")
+    if name == "dense":
+        equal(rows[0][1], "6261", "particles of the barrel")
+    total = re.search(r"; (\d+) granules, (\d+) particles$", made.stdout, re.M)
+    equal([int(part) for part in total.groups()], [sum(LEACH[name]), 4 * sum(LEACH[name])], "in all")
+    check("C. Leach 2014, figure 6." in made.stdout, "it does not say what was published")
+
+
+case("the dense scene has the published numbers", scene_is_the_published_one, "dense", 0)
+case("the scene of three scales has the published numbers", scene_is_the_published_one, "scales", 0)
+case("the scene of ten has the published numbers", scene_is_the_published_one, "ten", 10)
 
 
 @test("a packing is baked as C initializers, the same each time")

@@ -14,7 +14,7 @@
  * as the device measured them. The C engine is printed for sizes where it takes seconds only. Hash
  * is that of the granules after the first 64 substeps: the same number again means the same bits.
  *
- * For comparison: T. Leach 2014 (GTX 770) stepped 19.5 M spheres a second without history; R.
+ * For comparison: C. Leach 2014 (GTX 770) stepped 19.5 M spheres a second without history; R.
  * Zhang et al. 2024 (Chrono DEM-Engine, RTX 3080) about 417 M with it.
  */
 #include "sand/gl_engine.h"
