@@ -497,7 +497,7 @@ static void idle_ground_changes_no_bit_until_something_falls(void **state)
 
     settle(gl, 0);
     before = hash_of(gl, 0);
-    step(gl, 1921, 1);
+    step(gl, 9601, 1); /* 10 s */
     after = hash_of(gl, 0);
     assert_true(before == after);
     assert_true(status_of(gl, 0).kinetic_energy_j == 0);
