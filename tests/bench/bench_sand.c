@@ -9,10 +9,11 @@
  * substeps of settling, frames of 16 substeps are submitted two ahead, each with a status to be
  * read back, until S seconds (1) have passed.
  *
- * Printed for each size, as a table of Markdown: spheres, slots, substeps a second, sphere-steps a
- * second, simulated seconds in one of the clock, and the milliseconds of the phases of one substep
- * as the device measured them. The C engine is printed for sizes where it takes seconds only. Hash
- * is that of the granules after the first 64 substeps: the same number again means the same bits.
+ * Printed for each size, as a table of Markdown: spheres, slots, memory of the device, substeps a
+ * second, sphere-steps a second, simulated seconds in one of the clock, and the milliseconds of the
+ * phases of one substep as the device measured them. The C engine is printed for sizes where it
+ * takes seconds only. Hash is that of the granules after the first 64 substeps: the same number
+ * again means the same bits.
  *
  * For comparison: C. Leach 2014 (GTX 770) stepped 19.5 M spheres a second without history; R.
  * Zhang et al. 2024 (Chrono DEM-Engine, RTX 3080) about 417 M with it.
@@ -209,9 +210,11 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
         status = status_after(engine, steps);
     passed = now_s() - start;
     rate = (double)(steps - first) / passed;
-    printf("| %s | %.0f | %u | %.1f | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f | %016llx |\n",
-           engine->calls->name, spheres, slots, rate, rate * spheres * 1e-6,
-           rate * ground->params.dt_s, status.phase_ms[SAND_PHASE_INTEGRATE],
+    printf("| %s | %.0f | %u | ", engine->calls->name, spheres, slots);
+    if (strcmp(engine->calls->name, "gl") == 0)
+        printf("%.0f", (double)gl_engine_bytes(&engine->config) / spheres);
+    printf(" | %.1f | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f | %016llx |\n", rate,
+           rate * spheres * 1e-6, rate * ground->params.dt_s, status.phase_ms[SAND_PHASE_INTEGRATE],
            status.phase_ms[SAND_PHASE_GRID], status.phase_ms[SAND_PHASE_FORCE],
            status.phase_ms[SAND_PHASE_DEPTH], (unsigned long long)hash);
     fflush(stdout);
@@ -302,9 +305,10 @@ int main(int argc, char **argv)
     strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime(&now));
     printf("%s, %s, OpenGL %d.%d (%s)%s\n\n", date, info->renderer, info->major, info->minor,
            info->version, info->software ? ", software: no figure of a GPU" : "");
-    printf(
-        "| engine | spheres | slots | steps/s | sphere-steps/s | real time | integrate ms | "
-        "grid ms | force ms | depth ms | hash |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("| engine | spheres | slots | bytes/sphere | steps/s | sphere-steps/s | real time | "
+           "integrate ms | "
+           "grid ms | force ms | depth ms | hash "
+           "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     sizes_default(&options, info->software);
     for (int i = 0; i < options.sizes; i++) {
         struct ground ground;

@@ -1,39 +1,149 @@
 #!/bin/sh
-# The sand on a GPU, in one go: builds, runs the tests of the sand on the device, measures, and
-# writes FOLDER/sand.md: device, driver, date, results of the tests, the table of bench_sand.
+# The sand on a GPU, in one go and within a bound of time: builds, measures, runs the published
+# scenes and the tests on the device, and films a drop. Writes three files:
 #
-#   sh tests/bench/gpu.sh [FOLDER]      (build/gpu)
+#   FOLDER/sand.md    device, driver, date; the table of bench_sand; the scenes; the tests
+#   FOLDER/log.txt    all that the programs printed
+#   FOLDER/film.png   a drop
+#
+#   sh tests/bench/gpu.sh [FOLDER]           (build/gpu)
+#   sh tests/bench/gpu.sh --pack FOLDER      programs and their libraries, for a machine without a
+#                                            compiler: there, BUILD=FOLDER sh tests/bench/gpu.sh
 #
 #   GPU       which device, in the words of --gpu (auto)
 #   BUILD     where the programs are (build/release); they are built first where compiler and
-#             packages are installed (deploy/install-deps.sh build test), else taken as they are, as
-#             on a machine to which only the programs were copied
+#             packages are installed (deploy/install-deps.sh build test), else taken as they are
+#   LIMIT     seconds for all of it (540); a part that has no time left is told as left out
 #   SPHERES   sizes to measure, as in bench_sand --spheres (those of bench_sand)
+#   SHARE     of the granules of the scenes (1)
 #
-# Ends with 1 when a test failed. Without a GPU it runs on the software renderer, and the table says
-# so: such numbers are none of a GPU.
+# Ends with 1 when a part failed. Without a GPU it runs on the software renderer, and the table says
+# so: such numbers are none of a GPU. Then choose SPHERES=1000 SHARE=0.001 or so.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 
-out=${1:-build/gpu}
+start=$(date +%s)
 GPU=${GPU:-auto}
 BUILD=${BUILD:-build/release}
-mkdir -p "$out" || exit 2
+LIMIT=${LIMIT:-540}
+SHARE=${SHARE:-1}
 
-if command -v make >/dev/null && command -v pkg-config >/dev/null &&
-    pkg-config --exists epoxy egl libuv cmocka; then
+# ---- programs -----------------------------------------------------------------------------------
+
+programs() # builds what is missing, where that can be done; what was packed is taken as it is
+{
+    [ ! -d "$BUILD/lib" ] || return 0
+    command -v make >/dev/null && command -v pkg-config >/dev/null &&
+        pkg-config --exists epoxy egl libuv cmocka || return 0
     tests=$(ls tests/unit/test_sand_*.c | sed "s|tests/unit/\(.*\)\.c|$BUILD/tests/\1|")
     # shellcheck disable=SC2086 # a list of names without blanks
-    make -j"$(getconf _NPROCESSORS_ONLN)" $tests "$BUILD/bench/bench_sand" >"$out/build.log" 2>&1 || {
-        tail -n 20 "$out/build.log"
+    make -j"$(getconf _NPROCESSORS_ONLN)" $tests "$BUILD/bench/bench_sand" "$BUILD/kota-sand" \
+        >"$1" 2>&1 || {
+        tail -n 20 "$1"
         exit 2
     }
+}
+
+# Libraries of a program; and those that are opened by name, which ldd does not see.
+libraries()
+{
+    ldd "$@" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
+    for name in libEGL.so.1 libOpenGL.so.0 libGLdispatch.so.0; do
+        ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }'
+    done
+}
+
+pack()
+{
+    mkdir -p "$1/tests" "$1/bench" "$1/lib" || exit 2
+    programs "$1/build.log"
+    for program in "$BUILD"/tests/test_sand_* "$BUILD/bench/bench_sand" "$BUILD/kota-sand"; do
+        case $program in *.[a-z]*) continue ;; esac
+        strip -o "$1/${program#"$BUILD"/}" "$program" || exit 2
+    done
+    # not what belongs to the system's C library: that must be the system's own
+    libraries "$BUILD/kota-sand" "$BUILD/bench/bench_sand" "$BUILD/tests/test_sand_gl" | sort -u |
+        grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[-.]' |
+        while read -r file; do cp -L "$file" "$1/lib/"; done
+    du -sh "$1"
+}
+
+if [ "${1:-}" = --pack ]; then
+    pack "${2:?FOLDER}"
+    exit 0
 fi
-if [ ! -x "$BUILD/bench/bench_sand" ]; then
-    echo "gpu.sh: no $BUILD/bench/bench_sand, and no compiler and packages to make it" >&2
+
+out=${1:-build/gpu}
+mkdir -p "$out" || exit 2
+programs "$out/log.txt"
+if [ ! -x "$BUILD/bench/bench_sand" ] || [ ! -x "$BUILD/kota-sand" ]; then
+    echo "gpu.sh: no programs in $BUILD, and no compiler and packages to make them" >&2
     exit 2
 fi
+if [ -d "$BUILD/lib" ]; then # only what this system lacks
+    lib=$(mktemp -d)
+    trap 'rm -rf "$lib"' EXIT
+    for file in "$BUILD"/lib/*; do
+        ldconfig -p | awk '{ print $1 }' | grep -qxF "$(basename "$file")" ||
+            ln -s "$(realpath "$file")" "$lib/"
+    done
+    LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+fi
+# a driver that is mounted elsewhere is not found by itself
+vendor=share/glvnd/egl_vendor.d/10_nvidia.json
+if [ ! -f "/usr/$vendor" ] && [ -f "/usr/local/nvidia/$vendor" ] &&
+    [ -z "${__EGL_VENDOR_LIBRARY_FILENAMES:-}" ]; then
+    export __EGL_VENDOR_LIBRARY_FILENAMES="/usr/local/nvidia/$vendor"
+fi
+
+# ---- parts --------------------------------------------------------------------------------------
+
+failed=0
+: >"$out/log.txt"
+
+# part SECONDS NAME PROGRAM ARGUMENTS...: its output goes to the log and to $out/part.txt, its fate
+# to $said; status 1 when it failed or was left out
+part()
+{
+    seconds=$1 name=$2
+    shift 2
+    left=$((start + LIMIT - $(date +%s)))
+    [ "$left" -ge "$seconds" ] || seconds=$left
+    : >"$out/part.txt"
+    if [ "$seconds" -le 2 ]; then
+        said="left out: no time"
+        return 1
+    fi
+    began=$(date +%s)
+    timeout "$seconds" "$@" >"$out/part.txt" 2>&1
+    status=$?
+    { echo "==== $name: $*"; cat "$out/part.txt"; } >>"$out/log.txt"
+    took=$(($(date +%s) - began))
+    case $status in
+    0) said="passed ($took s)"; return 0 ;;
+    124) said="stopped after $took s" ;;
+    *) said="FAILED (status $status)" ;;
+    esac
+    failed=1
+    return 1
+}
+
+say() { tee -a "$out/sand.md"; }
+
+scene() # scene NAME SECONDS ARGUMENTS...
+{
+    which=$1 wall=$2
+    shift 2
+    part $((wall + 30)) "scene $which" "$BUILD/kota-sand" scene "$which" --gpu "$GPU" \
+        --share "$SHARE" --wall "$wall" "$@"
+    {
+        echo "- scene $which, share $SHARE: $said"
+        # where it stood last, the whole, and what was published
+        tail -n 3 "$out/part.txt" | sed 's/^/    /'
+    } | say
+}
 
 {
     echo "# The sand on $(uname -m), $(getconf _NPROCESSORS_ONLN) cores"
@@ -46,22 +156,23 @@ fi
     echo
 } >"$out/sand.md"
 
-failed=0
+part 150 bench_sand "$BUILD/bench/bench_sand" --gpu "$GPU" ${SPHERES:+--spheres "$SPHERES"}
+{ grep -v ' info ' "$out/part.txt"; echo; echo "- bench_sand: $said"; } | say
+scene dense 40 --seconds 8
+scene scales 40 --seconds 8
+scene ten 110 --seconds 105
+part 60 film "$BUILD/kota-sand" film "$out/film.png" --gpu "$GPU" --granules 2000 --seconds 3
+echo "- film: $said" | say
+part 60 compare "$BUILD/kota-sand" compare impacts --gpu "$GPU" --count 2
+echo "- two impacts: $said" | say
 for test in "$BUILD"/tests/test_sand_*; do
     name=$(basename "$test")
     case $name in *.*) continue ;; esac
-    if KOTA_TEST_GPU=$GPU timeout 300 "$test" >"$out/$name.log" 2>&1; then
-        said=passed
-    else
-        said="FAILED (status $?)"
-        failed=1
-    fi
-    skipped=$(grep -cE '# SKIP' "$out/$name.log")
+    KOTA_TEST_GPU=$GPU part 60 "$name" "$test"
+    skipped=$(grep -cE '# SKIP' "$out/part.txt")
     [ "$skipped" -eq 0 ] || said="$said, $skipped skipped"
-    echo "- $name: $said" | tee -a "$out/sand.md"
+    echo "- $name: $said" | say
 done
-
-echo >>"$out/sand.md"
-"$BUILD/bench/bench_sand" --gpu "$GPU" ${SPHERES:+--spheres "$SPHERES"} 2>"$out/bench.log" |
-    tee -a "$out/sand.md"
+rm -f "$out/part.txt"
+echo "- all: $(($(date +%s) - start)) s" | say
 exit $failed
