@@ -128,12 +128,13 @@ static void fill(struct sand_engine *engine, uint32_t slot, uint64_t seed, uint3
     free(granules);
 }
 
-/* A cube of 125 particles, thrown. */
-static uint32_t add_cube(struct sand_engine *engine, uint32_t slot, float x, float y, float z)
+/* A cube of 125 particles, so many times as heavy as granules would be, thrown. */
+static uint32_t add_heavy_cube(struct sand_engine *engine, uint32_t slot, float x, float y, float z,
+                               float times)
 {
     const float pitch = 1.5f * engine->config.params.radius_m;
     float offsets[CUBE * CUBE * CUBE][3];
-    const float edge = pitch * CUBE, mass = 1500 * edge * edge * edge;
+    const float edge = pitch * CUBE, mass = times * 1500 * edge * edge * edge;
     const float moment = mass * edge * edge / 6;
     struct sand_shape shape = {.offsets_m = offsets,
                                .particles = CUBE * CUBE * CUBE,
@@ -153,6 +154,11 @@ static uint32_t add_cube(struct sand_engine *engine, uint32_t slot, float x, flo
     }
     ok(sand_body_add(engine, slot, &shape, &pose, &body, &err), &err);
     return body;
+}
+
+static uint32_t add_cube(struct sand_engine *engine, uint32_t slot, float x, float y, float z)
+{
+    return add_heavy_cube(engine, slot, x, y, z, 1);
 }
 
 static void step(struct sand_engine *engine, uint32_t substeps, uint64_t active)
@@ -281,6 +287,31 @@ static void a_body_falls_as_in_c(void **state)
     assert_int_equal(of_gl.bodies, 2);
     assert_true(fabs(of_gl.kinetic_energy_j / of_c.kinetic_energy_j - 1) < 1e-3);
     assert_true(fabsf(of_gl.body_speed_max / of_c.body_speed_max - 1) < 1e-3f);
+    sand_engine_destroy(gl);
+    sand_engine_destroy(c);
+}
+
+/* The bed is as hard as a heavy body needs, on both engines. */
+static void a_heavy_body_meets_the_bed_as_in_c(void **state)
+{
+    const struct granular_params params = medium();
+
+    (void)state;
+    NEEDS_GL();
+    struct sand_engine *gl = make_gl(&params), *c = make_c(&params);
+
+    for (int i = 0; i < 2; i++) {
+        struct sand_engine *engine = i ? c : gl;
+
+        begin(engine, 0, 3, 0.1f);
+        add_heavy_cube(engine, 0, 1.5f, 1.5f, 0.8f, 20);
+        step(engine, 100, 1);
+    }
+    double most = apart(gl, c, 0);
+
+    print_message("# a heavy body: %g m apart after 100 steps\n", most);
+    assert_true(most < 1e-4);
+    assert_true(status_of(gl, 0).pose[0].v[2] > -2.5f); /* it did meet the bed */
     sand_engine_destroy(gl);
     sand_engine_destroy(c);
 }
@@ -832,6 +863,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(granules_fall_as_in_c),
         cmocka_unit_test(a_body_falls_as_in_c),
+        cmocka_unit_test(a_heavy_body_meets_the_bed_as_in_c),
         cmocka_unit_test(a_large_grid_is_counted_as_in_c),
         cmocka_unit_test(two_runs_are_equal),
         cmocka_unit_test(neighbours_change_no_bit),

@@ -49,12 +49,13 @@ side side_of(uint id)
     return s;
 }
 
+// The bed and the walls: as hard as their partner wants.
 side still()
 {
     side s;
 
     s.v = s.w = s.lever = vec3(0.0);
-    s.soft = 1.0;
+    s.soft = uintBitsToFloat(0x7f7fffffu);
     s.asleep = true;
     s.owner = NO_CELL;
     return s;
