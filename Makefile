@@ -73,7 +73,7 @@ CLIENT_SRC := $(sort $(wildcard client/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
+BENCH_SRC := $(sort $(filter-out %/bench_map.c,$(wildcard tests/bench/bench_*.c)))
 
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 LLHTTP_OBJ := $(LLHTTP_SRC:%=$(B)/llhttp/%.o)
@@ -144,7 +144,8 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 # What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
 # the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
 CONTACT_PEERS := $(B)/bench/bench_contact_peers
-ifneq ($(filter bench $(CONTACT_PEERS),$(MAKECMDGOALS)),)
+FIELD_PEERS := $(filter $(B)/bench/bench_ray_peers $(B)/bench/bench_height_peers,$(BENCHES))
+ifneq ($(filter bench $(CONTACT_PEERS) $(FIELD_PEERS),$(MAKECMDGOALS)),)
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
 EMBREE := $(firstword $(foreach version,4 3,$(if $(call has_header,embree$(version)/rtcore.h),\
 	embree$(version))))
@@ -152,6 +153,7 @@ BULLET := $(shell $(PKG_CONFIG) --exists bullet && command -v $(firstword $(CXX)
 	echo bullet)
 PEER_OBJ := $(if $(EMBREE),$(B)/tests/bench/peer_embree.o) \
 	$(if $(BULLET),$(B)/tests/bench/peer_bullet.o)
+FIELD_PEER_OBJ := $(PEER_OBJ:%.o=%_field.o)
 PEER_LIBS := $(EMBREE:%=-l%) $(if $(BULLET),-lBulletCollision -lLinearMath)
 # links again when a package has come or gone
 ifneq ($(strip $(file <$(B)/bench/peers)),$(strip $(EMBREE) $(BULLET)))
@@ -165,7 +167,14 @@ $(CONTACT_PEERS): $(B)/tests/bench/bench_contact_peers.o $(PEER_OBJ) \
 	$(Q)$(if $(BULLET),$(CXX),$(CC)) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) \
 		$(PEER_LIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
-$(B)/tests/bench/peer_bullet.o: tests/bench/peer_bullet.cc Makefile
+# On real terrain that the generator enlarges.
+$(FIELD_PEERS): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/tests/bench/bench_map.o $(FIELD_PEER_OBJ) \
+		$(call obj,$(WORLDGEN_PARTS) $(SUPPORT_SRC)) $(CORE) $(wildcard $(B)/bench/peers)
+	@mkdir -p $(@D)
+	$(Q)$(if $(BULLET),$(CXX),$(CC)) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) \
+		$(PEER_LIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+
+$(B)/tests/bench/peer_bullet%.o: tests/bench/peer_bullet%.cc Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CXX     $<")
 	$(Q)$(CXX) -std=c++17 -g -pthread $(CFLAGS_$(config)) $(CXXFLAGS) -Wall -Wextra -I. \
