@@ -185,6 +185,13 @@ $(B)/%.o: %.c Makefile
 	$(if $(V),,@echo "  CC      $<")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# One level of vector instructions a file; which of them runs is chosen at run time (simd.h).
+ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
+$(B)/server/terrain/ray_avx2.o: CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
+$(B)/server/terrain/ray_avx512.o: CFLAGS += -mavx2 -mfma -mbmi2 -mavx512f -mavx512bw -mavx512dq \
+	-mavx512vl -fno-tree-slp-vectorize
+endif
+
 # The contract is written in YAML and served as JSON, embedded in server/api/pages.c.
 $(B)/openapi.json: proto/openapi.yaml Makefile
 	@mkdir -p $(@D)

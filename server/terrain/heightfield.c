@@ -80,7 +80,7 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
     out->bytes =
         sizeof *field + tiles * (2 * sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
         heightfield_group_count(field) * (sizeof(struct tile_group *) + sizeof(struct tile_group)) +
-        (last->offset + 1) * sizeof(struct bounds);
+        (last->offset + 1) * sizeof(struct bounds) + field->wide_count * sizeof(struct wide_node);
 }
 
 bool heightfield_bounds(const struct heightfield *field, struct box3 *out)

@@ -58,6 +58,20 @@ static enum err_code spec_check(const struct heightfield_spec *spec, struct err 
     return ERR_OK;
 }
 
+/* The wide nodes above the tiles; how many there are. */
+static uint32_t lay_wide_out(struct heightfield *field)
+{
+    uint32_t cols = field->tile_cols, rows = field->tile_rows, offset = 0;
+
+    while (cols > 1 || rows > 1) {
+        cols = (cols + 3) / 4;
+        rows = (rows + 3) / 4;
+        field->wide_level[field->wide_level_count++] = (struct top_level){cols, rows, offset};
+        offset += cols * rows;
+    }
+    return offset;
+}
+
 /* The field without tiles: all sizes and offsets, top levels laid out. */
 static struct heightfield *field_allocate(const struct heightfield_spec *spec, struct err *err)
 {
@@ -79,8 +93,12 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield");
         return NULL;
     }
-    field->tiles = calloc(1, tiles * sizeof *field->tiles + groups * sizeof *field->groups +
-                                 offset * sizeof *field->top);
+    field->tile_cols = layout.tile_cols;
+    field->tile_rows = layout.tile_rows;
+    field->wide_count = lay_wide_out(field);
+    field->tiles =
+        calloc(1, tiles * sizeof *field->tiles + groups * sizeof *field->groups +
+                      offset * sizeof *field->top + field->wide_count * sizeof *field->wide_top);
     if (field->tiles == NULL) {
         free(field);
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %zu tiles", tiles);
@@ -88,6 +106,7 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     }
     field->groups = (struct tile_group **)(void *)(field->tiles + tiles);
     field->top = (struct bounds *)(void *)(field->groups + groups);
+    field->wide_top = (struct wide_node *)(void *)(field->top + offset);
     atomic_init(&field->refs, 1);
     field->spec = *spec;
     if (field->spec.leaf_cells == 0)
@@ -95,8 +114,6 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     field->leaf_shift = (uint32_t)__builtin_ctz(field->spec.leaf_cells);
     field->cell_cols = spec->cols - 1;
     field->cell_rows = spec->rows - 1;
-    field->tile_cols = layout.tile_cols;
-    field->tile_rows = layout.tile_rows;
     field->top_level_count = count;
     field->level_max = TILE_SHIFT + count - 1;
     memcpy(field->top_level, level, count * sizeof *level);
@@ -171,6 +188,38 @@ struct bounds heightfield_top_node(const struct heightfield *field, uint32_t lev
     return b;
 }
 
+/* A wide node above the tiles, from the nodes below it. */
+static void build_wide_node(struct heightfield *field, uint32_t level, uint32_t column,
+                            uint32_t row)
+{
+    const struct top_level *own = &field->wide_level[level];
+    const struct top_level *below = level > 0 ? &field->wide_level[level - 1] : NULL;
+    uint32_t cols = below ? below->cols : field->tile_cols;
+    uint32_t rows = below ? below->rows : field->tile_rows;
+    struct bounds children[WIDE_CHILDREN];
+
+    for (uint32_t i = 0; i < WIDE_CHILDREN; i++) {
+        uint32_t c = 4 * column + i % 4, r = 4 * row + i / 4;
+        size_t at = (size_t)r * cols + c;
+
+        children[i] = c >= cols || r >= rows ? BOUNDS_EMPTY
+                      : below ? wide_node_bounds(&field->wide_top[below->offset + at])
+                              : wide_node_bounds(&field->tiles[at]->wide[0]);
+    }
+    wide_node_build(&field->wide_top[own->offset + (size_t)row * own->cols + column], children);
+}
+
+static void build_wide_top(struct heightfield *field, uint32_t column0, uint32_t row0,
+                           uint32_t column1, uint32_t row1)
+{
+    for (uint32_t level = 0; level < field->wide_level_count; level++) {
+        column0 /= 4, row0 /= 4, column1 /= 4, row1 /= 4;
+        for (uint32_t row = row0; row <= row1; row++)
+            for (uint32_t column = column0; column <= column1; column++)
+                build_wide_node(field, level, column, row);
+    }
+}
+
 void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uint32_t tile_row0,
                            uint32_t tile_column1, uint32_t tile_row1)
 {
@@ -187,6 +236,7 @@ void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uin
                                                   : heightfield_top_node(field, level, column, row);
             }
     }
+    build_wide_top(field, tile_column0, tile_row0, tile_column1, tile_row1);
 }
 
 /* ---- tile by tile ------------------------------------------------------------------------------
@@ -368,6 +418,7 @@ struct heightfield *heightfield_copy(const struct heightfield *field, struct err
         return NULL;
     memcpy(copy->tiles, field->tiles, tile_count(field) * sizeof *field->tiles);
     memcpy(copy->top, field->top, (last->offset + 1) * sizeof *field->top);
+    memcpy(copy->wide_top, field->wide_top, field->wide_count * sizeof *field->wide_top);
     for (size_t i = 0; i < heightfield_group_count(field); i++) {
         copy->groups[i] = field->groups[i];
         atomic_fetch_add_explicit(&copy->groups[i]->refs, 1, memory_order_relaxed);

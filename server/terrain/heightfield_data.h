@@ -12,6 +12,7 @@
 
 enum {
     TOP_LEVELS_MAX = 14, /* 2^20 samples are 2^12 tiles */
+    WIDE_TOP_LEVELS_MAX = 6,
     TILE_GROUP_TILES = 32
 };
 
@@ -41,6 +42,10 @@ struct heightfield {
     struct tile **tiles;                        /* [tile_rows][tile_cols] */
     struct tile_group **groups; /* of all tiles in this order, behind tiles, same allocation */
     struct bounds *top;         /* behind groups, same allocation */
+    /* wide nodes above the tiles, none over a single tile: [0] has the tiles' roots as children */
+    uint32_t wide_level_count, wide_count;
+    struct top_level wide_level[WIDE_TOP_LEVELS_MAX];
+    struct wide_node *wide_top; /* behind top, same allocation */
 };
 
 static inline size_t heightfield_group_count(const struct heightfield *field)

@@ -26,6 +26,11 @@
  * along a grid line is walked on both sides of it, since beside a hole only one of them has
  * triangles.
  *
+ * This walk is the scalar level (simd.h), the one that a trace shows, and what rays along a grid
+ * line take. Where the machine has vectors, ray_avx2.c and ray_avx512.c find the cells instead, by
+ * wide nodes; what decides in a cell is here and in ray_walk.h for all, so that all give the same
+ * bits.
+ *
  * Invariants: t never decreases; c and r only move in the ray's direction; each jump leaves the
  * node it asked. So the walk ends after at most cols + rows cells.
  *
@@ -34,30 +39,13 @@
  */
 #include "terrain/ray.h"
 
-#include "terrain/heightfield_data.h"
+#include "terrain/ray_walk.h"
+#include "terrain/simd.h"
 
-#include <float.h>
+#include <string.h>
 
-/* How the present cell was entered; tells which edge f is evaluated on. */
-enum entry { ENTRY_START, ENTRY_U, ENTRY_V };
-
-struct walk {
-    const struct heightfield *field;
-    struct ray_trace *trace;
-    double u0, v0, z0; /* grid, grid, metres: where t is 0 */
-    double du, dv, dz; /* per t */
-    double inv_du, inv_dv;
-    double t_begin; /* 0, or a rounding before the border by which the ray comes in */
-    double t_end;
-    double pad_m; /* rounding of z along the ray */
-    /* the cell the ray is in */
-    int64_t column, row;
-    double t;
-    enum entry entry;
-    /* the hit */
-    double hit_t;
-    int hit_triangle;
-};
+/* Heights up to here leave float32 room for the arithmetic of wide nodes. */
+#define WIDE_Z_MAX_M 1e15
 
 bool ray_is_valid(const struct ray *ray)
 {
@@ -65,120 +53,6 @@ bool ray_is_valid(const struct ray *ray)
 
     return vec3_is_finite(ray->origin) && vec3_is_finite(ray->direction) && m >= DBL_MIN &&
            ray->t_max >= 0;
-}
-
-static inline double crossing_u(const struct walk *w, int64_t k)
-{
-    return ((double)k - w->u0) * w->inv_du;
-}
-
-static inline double crossing_v(const struct walk *w, int64_t k)
-{
-    return ((double)k - w->v0) * w->inv_dv;
-}
-
-static inline double clamp_unit(double x)
-{
-    return x < 0 ? 0 : x > 1 ? 1 : x;
-}
-
-/* ---- one cell ----------------------------------------------------------------------------------
- */
-
-/* Height of the edge between two samples, lower index first: the same from both sides. */
-static inline double edge_height(float a, float b, double s)
-{
-    return (double)a + s * ((double)b - (double)a);
-}
-
-/* f where the ray crosses the edge by which it entered or leaves; NaN when a sample is missing. */
-static double f_on_edge(const struct walk *w, const struct corners *k, double t, bool on_u_line,
-                        bool far_side)
-{
-    double z = w->z0 + w->dz * t;
-
-    if (on_u_line) {
-        double s = clamp_unit(w->v0 + w->dv * t - (double)w->row);
-
-        return z - (far_side ? edge_height(k->h10, k->h11, s) : edge_height(k->h00, k->h01, s));
-    }
-    double s = clamp_unit(w->u0 + w->du * t - (double)w->column);
-
-    return z - (far_side ? edge_height(k->h01, k->h11, s) : edge_height(k->h00, k->h10, s));
-}
-
-/* f over a triangle's plane; for ends that lie on no edge of the cell. */
-static double f_on_plane(const struct walk *w, const struct corners *k, bool is_main, int triangle,
-                         double t)
-{
-    double fu = clamp_unit(w->u0 + w->du * t - (double)w->column);
-    double fv = clamp_unit(w->v0 + w->dv * t - (double)w->row);
-
-    return w->z0 + w->dz * t - triangle_height(k, is_main, triangle, fu, fv);
-}
-
-struct piece {
-    int triangle;
-    double t0, f0, t1, f1; /* an f of NaN is to be taken from the triangle's plane */
-};
-
-/* The first zero of f over one triangle. */
-static bool piece_hit(struct walk *w, const struct corners *k, bool is_main, struct piece p)
-{
-    if (!triangle_exists(k, is_main, p.triangle))
-        return false;
-    if (isnan(p.f0))
-        p.f0 = f_on_plane(w, k, is_main, p.triangle, p.t0);
-    if (isnan(p.f1))
-        p.f1 = f_on_plane(w, k, is_main, p.triangle, p.t1);
-    /* within rounding of z the ray touches: a vertex or edge that it only grazes is hit as well */
-    bool is_on0 = fabs(p.f0) <= w->pad_m, is_on1 = fabs(p.f1) <= w->pad_m;
-
-    if (!is_on0 && !is_on1 && (p.f0 > 0) == (p.f1 > 0))
-        return false;
-    w->hit_triangle = p.triangle;
-    w->hit_t = is_on0                     ? p.t0
-               : (p.f0 > 0) == (p.f1 > 0) ? p.t1
-                                          : p.t0 + (p.t1 - p.t0) * (p.f0 / (p.f0 - p.f1));
-    return true;
-}
-
-/*
- * Both triangles of the present cell between w->t and t_exit, in the ray's order. f_in and f_out
- * are f at the cell's edges (NaN at the ends of the ray).
- */
-static bool cell_pieces(struct walk *w, const struct corners *k, bool is_main, double t_exit,
-                        double f_in, double f_out)
-{
-    double c = (double)w->column, r = (double)w->row;
-    /* side(t) > 0: triangle 0; it is linear and zero on the hypotenuse */
-    double rate = is_main ? w->du - w->dv : -(w->du + w->dv);
-    double start = is_main ? (w->u0 - w->v0) - (c - r) : (c + r + 1) - (w->u0 + w->v0);
-    struct piece whole = {0, w->t, f_in, t_exit, f_out};
-
-    if (rate == 0) {
-        whole.triangle = start < 0;
-        if (piece_hit(w, k, is_main, whole))
-            return true;
-        whole.triangle = 1;
-        return start == 0 && piece_hit(w, k, is_main, whole);
-    }
-    int first = rate > 0; /* the triangle before the hypotenuse */
-    double t_cut = -start / rate;
-
-    double slack = 4 * DBL_EPSILON * (fabs(w->t) + fabs(t_exit)); /* at a corner both are met */
-
-    if (t_cut > t_exit + slack || t_cut < w->t - slack) {
-        whole.triangle = t_cut > t_exit ? first : !first;
-        return piece_hit(w, k, is_main, whole);
-    }
-    t_cut = fmin(fmax(t_cut, w->t), t_exit);
-    double s = clamp_unit(w->u0 + w->du * t_cut - c);
-    double f_cut = w->z0 + w->dz * t_cut -
-                   (is_main ? edge_height(k->h00, k->h11, s) : edge_height(k->h01, k->h10, s));
-
-    return piece_hit(w, k, is_main, (struct piece){first, w->t, f_in, t_cut, f_cut}) ||
-           piece_hit(w, k, is_main, (struct piece){!first, t_cut, f_cut, t_exit, f_out});
 }
 
 /* Is the ray between t0 and t1 clear of lowest..highest? */
@@ -199,24 +73,6 @@ static void trace_cell(struct walk *w)
         trace->cells[trace->cell_count][1] = (uint32_t)w->row;
     }
     trace->cell_count++;
-}
-
-/*
- * The present cell, its samples at `at`, between w->t and t_exit; exit tells through which line it
- * is left.
- */
-static bool cell_hit(struct walk *w, const float *at, double t_exit, enum entry exit)
-{
-    struct corners k = {at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
-    double f_in = NAN, f_out = NAN;
-
-    if (w->entry != ENTRY_START)
-        f_in = f_on_edge(w, &k, w->t, w->entry == ENTRY_U,
-                         w->entry == ENTRY_U ? w->du < 0 : w->dv < 0);
-    if (exit != ENTRY_START)
-        f_out = f_on_edge(w, &k, t_exit, exit == ENTRY_U, exit == ENTRY_U ? w->du > 0 : w->dv > 0);
-    return cell_pieces(w, &k, cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row), t_exit,
-                       f_in, f_out);
 }
 
 /* ---- from cell to cell -------------------------------------------------------------------------
@@ -331,29 +187,6 @@ static bool node_leave(struct walk *w, struct exit e, uint32_t level)
     w->t = e.t;
     w->entry = e.line;
     return true;
-}
-
-/* Where the next grid line in the ray's direction is crossed; never at the field's border. */
-static inline double next_crossing(double d, double origin, double inv, int64_t cell,
-                                   uint32_t cells)
-{
-    int64_t k = cell + (d > 0);
-
-    return d == 0 || k <= 0 || k >= cells ? INFINITY : ((double)k - origin) * inv;
-}
-
-static inline double min4(const float *at)
-{
-    struct bounds b = bounds_add(bounds_add(BOUNDS_EMPTY, at[0]), at[1]);
-
-    return (double)bounds_add(bounds_add(b, at[TILE_SAMPLES]), at[TILE_SAMPLES + 1]).min;
-}
-
-static inline double max4(const float *at)
-{
-    struct bounds b = bounds_add(bounds_add(BOUNDS_EMPTY, at[0]), at[1]);
-
-    return (double)bounds_add(bounds_add(b, at[TILE_SAMPLES]), at[TILE_SAMPLES + 1]).max;
 }
 
 /*
@@ -480,21 +313,24 @@ struct interval {
  * Cuts the interval by one slab; false when nothing is left. The ray enters at the face itself and
  * leaves `pad` behind the other one: entries stay exact, and rounding loses no ray at an edge.
  */
-static bool slab(struct interval *i, int axis, double origin, double direction, double low,
-                 double high, double pad)
+static inline bool slab(struct interval *i, int axis, double origin, double direction, double inv,
+                        double low, double high, double pad)
 {
     if (direction == 0)
         return origin >= low - pad && origin <= high + pad;
-    double in = ((direction > 0 ? low : high) - origin) / direction;
-    double out = ((direction > 0 ? high + pad : low - pad) - origin) / direction;
+    double in = ((direction > 0 ? low : high) - origin) * inv;
+    double out = ((direction > 0 ? high + pad : low - pad) - origin) * inv;
 
-    if (in > i->t0) {
-        i->t0 = in;
-        i->entry_axis = axis;
-    }
-    if (out < i->t1)
-        i->t1 = out;
+    i->entry_axis = in > i->t0 ? axis : i->entry_axis;
+    i->t0 = in > i->t0 ? in : i->t0;
+    i->t1 = out < i->t1 ? out : i->t1;
     return i->t0 <= i->t1;
+}
+
+static inline double clamped(double x, double high)
+{
+    x = x > 0 ? x : 0;
+    return x < high ? x : high;
 }
 
 /*
@@ -502,7 +338,7 @@ static bool slab(struct interval *i, int axis, double origin, double direction, 
  * entry. The box is a few roundings larger than the field, so that a flat field and a ray through
  * an outermost vertex are not lost; the walk itself clamps to the cells.
  */
-static bool enter_box(struct walk *w, double *t_entry)
+static bool enter_box(struct walk *w)
 {
     const struct heightfield_spec *s = &w->field->spec;
     double cols = w->field->cell_cols, rows = w->field->cell_rows;
@@ -514,23 +350,25 @@ static bool enter_box(struct walk *w, double *t_entry)
     double pad_z = 1e-9 * (1 + fabs(low) + fabs(high)) + eps * fabs(w->z0);
     struct interval i = {0, w->t_end, -1};
 
-    if (!(low <= high) || !slab(&i, 0, w->u0, w->du, 0, cols, pad_u) ||
-        !slab(&i, 1, w->v0, w->dv, 0, rows, pad_v) || !slab(&i, 2, w->z0, w->dz, low, high, pad_z))
+    if (!(low <= high) || !slab(&i, 0, w->u0, w->du, w->inv_du, 0, cols, pad_u) ||
+        !slab(&i, 1, w->v0, w->dv, w->inv_dv, 0, rows, pad_v) ||
+        !slab(&i, 2, w->z0, w->dz, 1 / w->dz, low, high, pad_z))
         return false;
     if (!isfinite(i.t0)) /* so far away that no t reaches the box */
         return false;
-    *t_entry = i.t0;
+    w->t_entry = i.t0;
+    w->z = z;
     if (i.t0 > 0) {
         w->u0 = i.entry_axis == 0 ? (w->du > 0 ? 0 : cols) : w->u0 + w->du * i.t0;
         w->v0 = i.entry_axis == 1 ? (w->dv > 0 ? 0 : rows) : w->v0 + w->dv * i.t0;
         w->z0 = i.entry_axis == 2 ? (w->dz > 0 ? low : high) : w->z0 + w->dz * i.t0;
     }
-    w->u0 = fmin(fmax(w->u0, 0), cols);
-    w->v0 = fmin(fmax(w->v0, 0), rows);
+    w->u0 = clamped(w->u0, cols);
+    w->v0 = clamped(w->v0, rows);
     if (i.entry_axis == 0)
-        w->t_begin = -pad_u / fabs(w->du);
+        w->t_begin = -pad_u * fabs(w->inv_du);
     if (i.entry_axis == 1)
-        w->t_begin = -pad_v / fabs(w->dv);
+        w->t_begin = -pad_v * fabs(w->inv_dv);
     w->t_end = i.t1 - i.t0;
     w->pad_m = eps * (fabs(low) + fabs(high) + fabs(w->z0) + fabs(w->dz * w->t_end));
     return true;
@@ -554,6 +392,7 @@ static bool vertical_hit(struct walk *w, struct ground_triangle *ground)
     if (ground->triangle < 0)
         return false;
     w->hit_triangle = ground->triangle;
+    w->ground_m = ground->height_m;
     w->hit_t = (ground->height_m - w->z0) / w->dz;
     return w->hit_t >= 0 && w->hit_t <= w->t_end;
 }
@@ -566,6 +405,17 @@ static bool walk_from(struct walk *w, int64_t column, int64_t row)
     w->t = w->t_begin;
     w->entry = ENTRY_START;
     return walk_run(w);
+}
+
+/* Does the ground line run along a grid line, beside which another cell lies? */
+static inline bool on_u_line(const struct walk *w)
+{
+    return w->du == 0 && w->u0 == (double)w->first_column && w->first_column > 0;
+}
+
+static inline bool on_v_line(const struct walk *w)
+{
+    return w->dv == 0 && w->v0 == (double)w->first_row && w->first_row > 0;
 }
 
 /* Starts on a grid line and on the ground: then any of the triangles there may hold it. */
@@ -586,22 +436,18 @@ static bool starts_on_ground(struct walk *w)
 /*
  * Walks; along a grid line on both sides of it. The nearer hit stays in w.
  */
-static bool walk_all(struct walk *w)
+bool ray_walk(struct walk *w)
 {
-    int64_t column = w->u0 < w->field->cell_cols ? (int64_t)w->u0 : w->field->cell_cols - 1;
-    int64_t row = w->v0 < w->field->cell_rows ? (int64_t)w->v0 : w->field->cell_rows - 1;
-    bool on_u = w->du == 0 && w->u0 == (double)column && column > 0;
-    bool on_v = w->dv == 0 && w->v0 == (double)row && row > 0;
-    if ((w->u0 == (double)column || w->v0 == (double)row) && starts_on_ground(w))
-        return true;
-    bool is_hit = walk_from(w, column, row);
+    bool on_u = on_u_line(w), on_v = on_v_line(w);
+    bool is_hit = walk_from(w, w->first_column, w->first_row);
 
     if (!on_u && !on_v)
         return is_hit;
     struct walk other = *w;
 
     other.t_end = is_hit ? w->hit_t : w->t_end;
-    if (walk_from(&other, column - on_u, row - on_v) && (!is_hit || other.hit_t < w->hit_t)) {
+    if (walk_from(&other, w->first_column - on_u, w->first_row - on_v) &&
+        (!is_hit || other.hit_t < w->hit_t)) {
         *w = other;
         return true;
     }
@@ -624,65 +470,157 @@ static void fill_hit(const struct walk *w, struct ray_hit *hit)
     hit->triangle = w->hit_triangle;
 }
 
+/* frexp's exponent; of zero 0. */
+static inline int exponent_of(double x)
+{
+    uint64_t bits;
+    int exponent;
+
+    memcpy(&bits, &x, sizeof bits);
+    exponent = (int)(bits >> 52 & 0x7ff);
+    if (exponent == 0 || exponent == 0x7ff)
+        frexp(x, &exponent);
+    else
+        exponent -= 1022;
+    return exponent;
+}
+
+/* ldexp, by one product where the power is a number: both round once. */
+static inline double scaled(double x, int exponent)
+{
+    if (exponent < -1000 || exponent > 1000)
+        return ldexp(x, exponent);
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+
+    memcpy(&power, &bits, sizeof power);
+    return x * power;
+}
+
+static inline double longest(struct vec3 d)
+{
+    double x = fabs(d.x), y = fabs(d.y), z = fabs(d.z);
+
+    x = x > y ? x : y;
+    return x > z ? x : z;
+}
+
+/*
+ * Puts the ray into grid coordinates. t is scaled by a power of two so that the longest component
+ * is near 1, first in metres, so that nothing overflows, then in cells: exact both ways. False when
+ * it is further away than float64 counts cells.
+ */
+static bool to_grid(struct walk *w, const struct ray *ray)
+{
+    const struct heightfield_spec *s = &w->field->spec;
+    struct vec3 d = ray->direction;
+    int exponent = exponent_of(longest(d));
+
+    d = (struct vec3){scaled(d.x, -exponent) / s->spacing_x_m,
+                      scaled(d.y, -exponent) / s->spacing_y_m, scaled(d.z, -exponent)};
+    int more = exponent_of(longest(d));
+
+    w->exponent = exponent + more;
+    w->u0 = (ray->origin.x - s->origin_x_m) / s->spacing_x_m;
+    w->v0 = (ray->origin.y - s->origin_y_m) / s->spacing_y_m;
+    w->z0 = ray->origin.z;
+    w->du = scaled(d.x, -more);
+    w->dv = scaled(d.y, -more);
+    w->dz = scaled(d.z, -more);
+    w->t_begin = 0;
+    w->t_end = scaled(ray->t_max, w->exponent);
+    if (!isfinite(w->u0) || !isfinite(w->v0) || !vec3_is_finite(d))
+        return false;
+    if (fabs(w->du) < DBL_MIN) /* would not move by a cell within any finite t */
+        w->du = 0;
+    if (fabs(w->dv) < DBL_MIN)
+        w->dv = 0;
+    if (fabs(w->dz) < DBL_MIN && (w->du != 0 || w->dv != 0)) /* likewise within the field */
+        w->dz = 0;
+    return true;
+}
+
+enum ray_begin ray_begin(struct walk *w, const struct heightfield *field, const struct ray *ray,
+                         struct ray_trace *trace)
+{
+    w->field = field;
+    w->trace = trace;
+    w->t_entry = 0;
+    if (!to_grid(w, ray))
+        return RAY_BEGIN_MISS;
+    w->is_vertical = w->du == 0 && w->dv == 0;
+    if (w->is_vertical) {
+        struct vec2 at = {ray->origin.x, ray->origin.y};
+        struct ground_triangle ground;
+
+        return heightfield_to_grid(field, at, &w->u0, &w->v0) && vertical_hit(w, &ground)
+                   ? RAY_BEGIN_HIT
+                   : RAY_BEGIN_MISS;
+    }
+    w->inv_du = w->du != 0 ? 1 / w->du : 0;
+    w->inv_dv = w->dv != 0 ? 1 / w->dv : 0;
+    if (!enter_box(w))
+        return RAY_BEGIN_MISS;
+    w->first_column = w->u0 < field->cell_cols ? (int64_t)w->u0 : field->cell_cols - 1;
+    w->first_row = w->v0 < field->cell_rows ? (int64_t)w->v0 : field->cell_rows - 1;
+    if ((w->u0 == (double)w->first_column || w->v0 == (double)w->first_row) && starts_on_ground(w))
+        return RAY_BEGIN_HIT;
+    w->is_wide = !on_u_line(w) && !on_v_line(w) &&
+                 fabs((double)w->z.min) + fabs((double)w->z.max) < WIDE_Z_MAX_M;
+    return RAY_BEGIN_WALK;
+}
+
+bool ray_end(const struct walk *w, const struct ray *ray, struct ray_hit *hit)
+{
+    double t = w->t_entry + w->hit_t;
+
+    t = scaled(t > 0 ? t : 0, -w->exponent);
+    if (!isfinite(t))
+        return false;
+    fill_hit(w, hit);
+    if (w->is_vertical)
+        hit->point = (struct vec3){ray->origin.x, ray->origin.y, w->ground_m};
+    hit->t = t < ray->t_max ? t : ray->t_max;
+    return true;
+}
+
 bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enum ray_mode mode,
                      struct ray_hit *hit, struct ray_trace *trace)
 {
-    const struct heightfield_spec *s = &field->spec;
-    struct vec3 d = ray->direction;
-    int exponent, more;
-    struct ground_triangle ground;
-    double t_entry = 0;
+    enum simd_level level = trace == NULL ? simd_level() : SIMD_SCALAR;
+    struct walk w;
 
     (void)mode; /* the first hit is found first: there is no earlier place to stop */
-    /*
-     * t is scaled by a power of two so that the longest component is near 1, first in metres, so
-     * that nothing overflows, then in cells: exact both ways.
-     */
-    frexp(fmax(fmax(fabs(d.x), fabs(d.y)), fabs(d.z)), &exponent);
-    d = (struct vec3){ldexp(d.x, -exponent) / s->spacing_x_m,
-                      ldexp(d.y, -exponent) / s->spacing_y_m, ldexp(d.z, -exponent)};
-    frexp(fmax(fmax(fabs(d.x), fabs(d.y)), fabs(d.z)), &more);
-    exponent += more;
-    struct walk w = {
-        .field = field,
-        .trace = trace,
-        .u0 = (ray->origin.x - s->origin_x_m) / s->spacing_x_m,
-        .v0 = (ray->origin.y - s->origin_y_m) / s->spacing_y_m,
-        .z0 = ray->origin.z,
-        .du = ldexp(d.x, -more),
-        .dv = ldexp(d.y, -more),
-        .dz = ldexp(d.z, -more),
-        .t_end = ldexp(ray->t_max, exponent),
-    };
+    if (level == SIMD_AVX512)
+        return ray_alone_avx512(field, ray, hit);
+    if (level == SIMD_AVX2)
+        return ray_alone_avx2(field, ray, hit);
+    enum ray_begin begin = ray_begin(&w, field, ray, trace);
 
-    if (!isfinite(w.u0) || !isfinite(w.v0) || !vec3_is_finite(d))
-        return false;         /* further away than float64 counts cells */
-    if (fabs(w.du) < DBL_MIN) /* would not move by a cell within any finite t */
-        w.du = 0;
-    if (fabs(w.dv) < DBL_MIN)
-        w.dv = 0;
-    bool is_vertical = w.du == 0 && w.dv == 0;
+    return begin != RAY_BEGIN_MISS && (begin == RAY_BEGIN_HIT || ray_walk(&w)) &&
+           ray_end(&w, ray, hit);
+}
 
-    if (is_vertical) {
-        struct vec2 at = {ray->origin.x, ray->origin.y};
+static void rays_scalar(const struct heightfield *field, const struct ray *rays, size_t count,
+                        struct ray_hit *hits)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!heightfield_ray(field, &rays[i], RAY_CLOSEST, &hits[i], NULL))
+            hits[i].t = INFINITY;
+}
 
-        if (!heightfield_to_grid(field, at, &w.u0, &w.v0) || !vertical_hit(&w, &ground))
-            return false;
-    } else {
-        if (!enter_box(&w, &t_entry))
-            return false;
-        w.inv_du = w.du != 0 ? 1 / w.du : 0;
-        w.inv_dv = w.dv != 0 ? 1 / w.dv : 0;
-        if (!walk_all(&w))
-            return false;
+void heightfield_rays(const struct heightfield *field, const struct ray *rays, size_t count,
+                      struct ray_hit *hits)
+{
+    switch (simd_level()) {
+    case SIMD_AVX512:
+        rays_avx512(field, rays, count, hits);
+        break;
+    case SIMD_AVX2:
+        rays_avx2(field, rays, count, hits);
+        break;
+    case SIMD_SCALAR:
+        rays_scalar(field, rays, count, hits);
+        break;
     }
-    double t = ldexp(fmax(t_entry + w.hit_t, 0), -exponent);
-
-    if (!isfinite(t))
-        return false;
-    fill_hit(&w, hit);
-    if (is_vertical)
-        hit->point = (struct vec3){ray->origin.x, ray->origin.y, ground.height_m};
-    hit->t = t < ray->t_max ? t : ray->t_max;
-    return true;
 }

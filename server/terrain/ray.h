@@ -53,6 +53,14 @@ struct ray_trace {
 bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enum ray_mode mode,
                      struct ray_hit *hit, struct ray_trace *trace);
 
+/*
+ * The first hits of many rays: hits[count], each with the bits that heightfield_ray gives; t is
+ * INFINITY and the rest untouched where there is none. The rays take turns, so that one walks while
+ * the memory of another is on its way; some hundred at once are enough for that. No allocation.
+ */
+void heightfield_rays(const struct heightfield *field, const struct ray *rays, size_t count,
+                      struct ray_hit *hits);
+
 /* True when the ray may be asked: finite, a direction that is not zero, t_max >= 0. */
 bool ray_is_valid(const struct ray *ray);
 

@@ -144,6 +144,60 @@ static void build_levels(struct tile *tile, const struct node_rect *leaves)
     }
 }
 
+/* The node of the last level over one of 16×16 squares of 16 cells. */
+static uint32_t wide_index(uint32_t column, uint32_t row)
+{
+    uint32_t parent = 1 + 4 * (row / 4) + column / 4;
+
+    return WIDE_CHILDREN * parent + 1 + 4 * (row & 3) + (column & 3);
+}
+
+/* The bounds of a square of 4×4 cells and the fifteen beside it. */
+static void wide_last_level(struct tile *tile, uint32_t block_column, uint32_t block_row)
+{
+    enum { SIDE = WIDE_LEAF_CELLS << WIDE_SHIFT };
+    const float *samples =
+        tile->samples + (size_t)block_row * SIDE * TILE_SAMPLES + (size_t)block_column * SIDE;
+    struct bounds children[WIDE_CHILDREN];
+    float min[SIDE + 1], max[SIDE + 1];
+
+    for (uint32_t row = 0; row < 4; row++) {
+        tile_column_bounds(samples + (size_t)row * WIDE_LEAF_CELLS * TILE_SAMPLES,
+                           WIDE_LEAF_CELLS + 1, SIDE + 1, min, max);
+        for (uint32_t column = 0; column < 4; column++) {
+            uint32_t first = column * WIDE_LEAF_CELLS;
+            struct bounds b = {min[first], max[first]};
+
+            for (uint32_t i = first + 1; i <= first + WIDE_LEAF_CELLS; i++)
+                b = bounds_union(b, (struct bounds){min[i], max[i]});
+            children[4 * row + column] = b;
+        }
+    }
+    wide_node_build(&tile->wide[wide_index(block_column, block_row)], children);
+}
+
+/* Node n from the nodes below it. */
+static void wide_from_below(struct tile *tile, uint32_t n)
+{
+    struct bounds children[WIDE_CHILDREN];
+
+    for (uint32_t i = 0; i < WIDE_CHILDREN; i++)
+        children[i] = wide_node_bounds(&tile->wide[WIDE_CHILDREN * n + 1 + i]);
+    wide_node_build(&tile->wide[n], children);
+}
+
+/* The wide nodes over a part of the squares of 16×16 cells. */
+static void build_wide(struct tile *tile, const struct node_rect *part)
+{
+    for (uint32_t row = part->row0; row < part->row1; row++)
+        for (uint32_t column = part->column0; column < part->column1; column++)
+            wide_last_level(tile, column, row);
+    for (uint32_t row = part->row0 / 4; row <= (part->row1 - 1) / 4; row++)
+        for (uint32_t column = part->column0 / 4; column <= (part->column1 - 1) / 4; column++)
+            wide_from_below(tile, 1 + 4 * row + column);
+    wide_from_below(tile, 0);
+}
+
 struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
 {
     struct tile *tile = slab_alloc(&pools[leaf_shift], tile_bytes(leaf_shift));
@@ -181,6 +235,7 @@ bool tile_seal(struct tile *tile)
 
     build_leaves(tile, &all);
     build_levels(tile, &all);
+    build_wide(tile, &(struct node_rect){0, 0, 16, 16});
     struct bounds root = tile_root(tile);
 
     if (root.min == -__builtin_inff() || root.max == __builtin_inff())
@@ -230,10 +285,14 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
     for (uint32_t row = 0; row < rect->rows; row++)
         memcpy(copy->samples + (size_t)(rect->row + row) * TILE_SAMPLES + rect->column,
                heights_m + row * stride, rect->cols * sizeof *heights_m);
+    memcpy(copy->wide, tile->wide, sizeof tile->wide);
     leaves_of(rect->column, rect->cols, tile->leaf_shift, &part.column0, &part.column1);
     leaves_of(rect->row, rect->rows, tile->leaf_shift, &part.row0, &part.row1);
     build_leaves(copy, &part);
     build_levels(copy, &part);
+    leaves_of(rect->column, rect->cols, 4, &part.column0, &part.column1);
+    leaves_of(rect->row, rect->rows, 4, &part.row0, &part.row1);
+    build_wide(copy, &part);
     copy->serial = next_serial();
     return copy;
 }
@@ -257,6 +316,29 @@ static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)
         for (uint32_t column = 0; column <= side_cells; column++)
             b = bounds_add(b, samples[row * TILE_SAMPLES + column]);
     return b;
+}
+
+/* The wide nodes over the samples themselves; those above are made of them as they should be. */
+static bool wide_is_valid(const struct tile *tile, struct err *err)
+{
+    for (uint32_t i = 0; i < 64 * 64; i++) {
+        uint32_t column = i % 64, row = i / 64, lane = (row & 3) * 4 + (column & 3);
+        const float *samples =
+            tile->samples + (size_t)row * WIDE_LEAF_CELLS * TILE_SAMPLES + column * WIDE_LEAF_CELLS;
+
+        if (!wide_child_holds(&tile->wide[wide_index(column / 4, row / 4)], lane,
+                              leaf_bounds(samples, WIDE_LEAF_CELLS))) {
+            err_set(err, ERR_INTERNAL, "wide leaf (%u, %u) does not hold its samples", column, row);
+            return false;
+        }
+    }
+    for (uint32_t n = 1; n < WIDE_TILE_NODES; n++)
+        if (!wide_child_holds(&tile->wide[(n - 1) / WIDE_CHILDREN], (n - 1) % WIDE_CHILDREN,
+                              wide_node_bounds(&tile->wide[n]))) {
+            err_set(err, ERR_INTERNAL, "wide node %u is not held by the one above it", n);
+            return false;
+        }
+    return true;
 }
 
 bool tile_validate(const struct tile *tile, struct err *err)
@@ -284,5 +366,5 @@ bool tile_validate(const struct tile *tile, struct err *err)
                 }
             }
     }
-    return true;
+    return wide_is_valid(tile, err);
 }

@@ -6,6 +6,7 @@
  *   samples[257][257]       row 0 at the smallest y; NaN where there is no data or no field
  *   nodes                   level by level from the leaves to the root; level L holds
  *                           (256 >> L)² nodes, row by row, from L = leaf_shift to L = 8
+ *   wide                    the same once more for rays: nodes of 4×4 children down to 4×4 cells
  *
  * A node's bounds are those of every sample that its cells use, far row and column included; a node
  * without data is (+inf, -inf), and a bound that is zero is +0. Tiles are counted and shared
@@ -15,6 +16,8 @@
 #define KOTA_TERRAIN_TILE_H
 
 #include "base/err.h"
+#include "terrain/bounds.h"
+#include "terrain/wide.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,18 +26,13 @@
 
 enum { TILE_SHIFT = 8, TILE_CELLS = 1 << TILE_SHIFT, TILE_SAMPLES = TILE_CELLS + 1 };
 
-struct bounds {
-    float min, max; /* min > max: nothing inside */
-};
-
-#define BOUNDS_EMPTY ((struct bounds){__builtin_inff(), -__builtin_inff()})
-
 struct tile {
     atomic_uint refs;
     uint32_t leaf_shift; /* a leaf is 2^leaf_shift cells wide */
     uint64_t serial;     /* no other tile of the process has it; 0: not sealed yet */
     uint32_t level_offset[TILE_SHIFT + 1]; /* of level L in nodes; below leaf_shift unused */
     struct bounds *nodes;                  /* behind the samples, same allocation */
+    struct wide_node wide[WIDE_TILE_NODES];
     float samples[TILE_SAMPLES * TILE_SAMPLES];
 };
 
@@ -89,17 +87,6 @@ static inline struct bounds tile_node(const struct tile *tile, uint32_t level, u
 static inline struct bounds tile_root(const struct tile *tile)
 {
     return tile->nodes[tile->level_offset[TILE_SHIFT]];
-}
-
-static inline struct bounds bounds_union(struct bounds a, struct bounds b)
-{
-    return (struct bounds){a.min < b.min ? a.min : b.min, a.max > b.max ? a.max : b.max};
-}
-
-/* NaN leaves the bounds as they are. */
-static inline struct bounds bounds_add(struct bounds a, float sample)
-{
-    return (struct bounds){sample < a.min ? sample : a.min, sample > a.max ? sample : a.max};
 }
 
 #endif

@@ -17,7 +17,8 @@ static inline bool same_tile(const struct tile *a, const struct tile *b)
 
     return a == b || (a->leaf_shift == b->leaf_shift &&
                       memcmp(a->samples, b->samples, sizeof a->samples) == 0 &&
-                      memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0);
+                      memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0 &&
+                      memcmp(a->wide, b->wide, sizeof a->wide) == 0);
 }
 
 static inline bool same_field(const struct heightfield *a, const struct heightfield *b, char *where,
@@ -40,6 +41,10 @@ static inline bool same_field(const struct heightfield *a, const struct heightfi
             snprintf(where, where_bytes, "node %u above the tiles differs", i);
             return false;
         }
+    if (memcmp(a->wide_top, b->wide_top, a->wide_count * sizeof *a->wide_top) != 0) {
+        snprintf(where, where_bytes, "a wide node above the tiles differs");
+        return false;
+    }
     return true;
 }
 

@@ -1,0 +1,49 @@
+/*
+ * Wide nodes: the min/max pyramid as rays descend it. A node is a square of 4×4 children, and their
+ * bounds lie side by side, so that one pass of vector arithmetic asks all sixteen.
+ *
+ * Bounds are bytes: a child's heights lie within base + min·step .. base + max·step, rounded
+ * outward. Sixteen bounds take 40 bytes in place of 128, for boxes higher by at most 1/128 of their
+ * parent's.
+ */
+#ifndef KOTA_TERRAIN_WIDE_H
+#define KOTA_TERRAIN_WIDE_H
+
+#include "base/err.h"
+#include "terrain/bounds.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    WIDE_SHIFT = 2, /* a node is 4 children wide */
+    WIDE_CHILDREN = 16,
+    WIDE_LEAF_CELLS = 4, /* side of the smallest child in cells */
+    WIDE_TILE_LEVELS = 3,
+    /*
+     * The nodes of a tile, a heap: node n has the children 16·n + 1 + (4·row + column). The root's
+     * are 64 cells wide, those of the last 256 nodes, from 17 on, 4 cells.
+     */
+    WIDE_TILE_NODES = 1 + 16 + 256,
+    WIDE_TILE_LAST_LEVEL = 17
+};
+
+struct wide_node {
+    float base_m, step_m; /* step_m is 0 when there is no data at all, else > 0 */
+    uint8_t min[WIDE_CHILDREN], max[WIDE_CHILDREN]; /* 4·row + column; without data 255 and 0 */
+};
+
+/* From the bounds of its children in the same order. */
+void wide_node_build(struct wide_node *node, const struct bounds *children);
+
+/* What the node holds: its children's least bound exactly, the greatest a little outward. */
+static inline struct bounds wide_node_bounds(const struct wide_node *node)
+{
+    return node->step_m > 0 ? (struct bounds){node->base_m, node->base_m + 255 * node->step_m}
+                            : BOUNDS_EMPTY;
+}
+
+/* Does child i hold the bounds, and no more than its byte allows? */
+bool wide_child_holds(const struct wide_node *node, uint32_t i, struct bounds bounds);
+
+#endif

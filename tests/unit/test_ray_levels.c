@@ -1,0 +1,210 @@
+/*
+ * Every level of vector instructions, alone and in batches, gives the bits of the scalar walk.
+ */
+#include "terrain/ray.h"
+#include "terrain/simd.h"
+
+#include "support/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { RAYS = 400 };
+
+static void expect_same(const struct ray_hit *got, const struct ray_hit *want, const char *how,
+                        unsigned field, unsigned i)
+{
+    bool same = isinf(want->t)
+                    ? isinf(got->t)
+                    : got->t == want->t && got->cell[0] == want->cell[0] &&
+                          got->cell[1] == want->cell[1] && got->triangle == want->triangle &&
+                          memcmp(&got->point, &want->point, sizeof got->point) == 0 &&
+                          memcmp(&got->normal, &want->normal, sizeof got->normal) == 0;
+
+    if (!same)
+        fail_msg("field %u ray %u, %s, %s: t %.17g in cell (%u, %u), the scalar walk %.17g in "
+                 "(%u, %u)",
+                 field, i, simd_level_name(simd_level()), how, got->t, got->cell[0], got->cell[1],
+                 want->t, want->cell[0], want->cell[1]);
+}
+
+static struct ray random_ray(struct random *random, const struct heightfield_spec *s)
+{
+    double z[2];
+    double u[2], v[2];
+    uint32_t kind = random_below(random, 8);
+    struct ray ray;
+
+    for (int i = 0; i < 2; i++) {
+        u[i] = random_in(random, -3, s->cols + 2.0);
+        v[i] = random_in(random, -3, s->rows + 2.0);
+        z[i] = random_in(random, -8, 12);
+        if (kind == 0 || kind == 3) { /* through vertices, along lines and diagonals */
+            u[i] = floor(u[i]);
+            v[i] = floor(v[i]);
+            z[i] = floor(z[i]);
+        }
+    }
+    if (kind == 1 || (kind == 3 && random_below(random, 2)))
+        u[1] = u[0];
+    if (kind == 2)
+        v[1] = v[0];
+    if (kind == 4) /* nearly straight down */
+        u[1] = u[0] + 1e-9, v[1] = v[0] - 1e-13, z[0] = 50, z[1] = -50;
+    ray.origin = (struct vec3){s->origin_x_m + u[0] * s->spacing_x_m,
+                               s->origin_y_m + v[0] * s->spacing_y_m, z[0]};
+    ray.direction =
+        (struct vec3){(u[1] - u[0]) * s->spacing_x_m, (v[1] - v[0]) * s->spacing_y_m, z[1] - z[0]};
+    if (kind == 3)
+        ray.direction.z = 0;
+    ray.t_max = kind == 5 ? random_in(random, 0, 1) : INFINITY;
+    if (!ray_is_valid(&ray))
+        ray.direction = (struct vec3){1, 0.5, -1};
+    return ray;
+}
+
+static float *random_samples(struct random *random, const struct heightfield_spec *s)
+{
+    float *samples = malloc((size_t)s->cols * s->rows * sizeof *samples);
+    double holes = random_below(random, 2) ? 0.1 : 0, rough = random_in(random, 0, 6);
+    bool whole = random_below(random, 3) == 0;
+
+    assert_non_null(samples);
+    for (uint32_t r = 0; r < s->rows; r++)
+        for (uint32_t c = 0; c < s->cols; c++) {
+            double h = 4 * sin(c * 0.05) + 3 * cos(r * 0.07) + random_in(random, 0, rough);
+
+            samples[(size_t)r * s->cols + c] =
+                random_in(random, 0, 1) < holes ? NAN : (float)(whole ? floor(h) : h);
+        }
+    return samples;
+}
+
+static void compare_on(struct random *random, const struct heightfield_spec *spec, unsigned number)
+{
+    static struct ray rays[RAYS];
+    static struct ray_hit want[RAYS], got[RAYS];
+    float *samples = random_samples(random, spec);
+    struct err err;
+    struct heightfield *field = heightfield_create(spec, samples, &err);
+
+    assert_non_null(field);
+    if (!heightfield_validate(field, &err))
+        fail_msg("field %u: %s", number, err.msg);
+    assert_true(simd_select(SIMD_SCALAR));
+    for (unsigned i = 0; i < RAYS; i++) {
+        rays[i] = random_ray(random, spec);
+        if (!heightfield_ray(field, &rays[i], RAY_CLOSEST, &want[i], NULL))
+            want[i].t = INFINITY;
+    }
+    for (enum simd_level level = SIMD_SCALAR; level <= simd_best(); level++) {
+        size_t first = random_below(random, 30);
+
+        assert_true(simd_select(level));
+        for (unsigned i = 0; i < RAYS; i++) {
+            struct ray_hit one = {.t = INFINITY};
+
+            heightfield_ray(field, &rays[i], RAY_CLOSEST, &one, NULL);
+            expect_same(&one, &want[i], "alone", number, i);
+        }
+        heightfield_rays(field, rays, first, got);
+        heightfield_rays(field, rays + first, RAYS - first, got + first);
+        for (unsigned i = 0; i < RAYS; i++)
+            expect_same(&got[i], &want[i], "batch", number, i);
+    }
+    heightfield_unref(field);
+    free(samples);
+}
+
+static void all_levels_and_batches_give_the_same_bits(void **state)
+{
+    static const uint32_t sizes[][2] = {{2, 2},   {3, 6},    {5, 5},     {17, 16},
+                                        {40, 33}, {257, 90}, {300, 700}, {1100, 60}};
+    struct random random = {21};
+    enum simd_level level = simd_level();
+
+    (void)state;
+    for (unsigned n = 0; n < 240; n++) {
+        const uint32_t *size = sizes[n % (n % 5 == 0 ? 8 : 6)];
+        struct heightfield_spec spec = {size[0],
+                                        size[1],
+                                        n % 2 ? random_in(&random, -1000, 1000) : 0,
+                                        n % 2 ? random_in(&random, -1000, 1000) : 0,
+                                        n % 2 ? random_in(&random, 0.25, 4) : 1,
+                                        n % 2 ? random_in(&random, 0.25, 4) : 1,
+                                        (enum triangulation)(n % 3),
+                                        0};
+
+        compare_on(&random, &spec, n);
+    }
+    assert_true(simd_select(level));
+}
+
+/* What float32 cannot hold goes the scalar way; huge and tiny numbers on the way there. */
+static void extreme_heights_and_sizes_are_the_same(void **state)
+{
+    static const float scales[] = {1e-38f, 1e-20f, 1e6f, 1e14f, 1e16f, 1e37f};
+    struct random random = {22};
+    enum simd_level level = simd_level();
+
+    (void)state;
+    for (unsigned n = 0; n < 6; n++) {
+        struct heightfield_spec spec = {30, 30, 0, 0, 1, 1, TRIANGULATION_MAIN, 0};
+        float samples[900];
+        struct err err;
+
+        for (int i = 0; i < 900; i++)
+            samples[i] = scales[n] * (float)random_in(&random, -9, 9);
+        struct heightfield *field = heightfield_create(&spec, samples, &err);
+
+        assert_non_null(field);
+        for (unsigned i = 0; i < 2000; i++) {
+            double scale = (double)scales[n];
+            struct ray ray = {{random_in(&random, -5, 35), random_in(&random, -5, 35),
+                               scale * random_in(&random, -12, 12)},
+                              {random_in(&random, -1, 1), random_in(&random, -1, 1),
+                               scale * random_in(&random, -1, 1)},
+                              INFINITY};
+            struct ray_hit want = {.t = INFINITY}, got;
+
+            assert_true(simd_select(SIMD_SCALAR));
+            heightfield_ray(field, &ray, RAY_CLOSEST, &want, NULL);
+            for (enum simd_level l = SIMD_SCALAR; l <= simd_best(); l++) {
+                assert_true(simd_select(l));
+                heightfield_rays(field, &ray, 1, &got);
+                expect_same(&got, &want, "extreme", n, i);
+            }
+        }
+        heightfield_unref(field);
+    }
+    assert_true(simd_select(level));
+}
+
+static void levels_have_names(void **state)
+{
+    enum simd_level level;
+
+    (void)state;
+    for (int i = 0; i < SIMD_LEVELS; i++) {
+        assert_true(simd_level_of_name(simd_level_name((enum simd_level)i), &level));
+        assert_int_equal(level, i);
+    }
+    assert_false(simd_level_of_name("sse9", &level));
+    assert_false(simd_level_of_name("", &level));
+    if (simd_best() < SIMD_AVX512)
+        assert_false(simd_select(SIMD_AVX512));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_levels_and_batches_give_the_same_bits),
+        cmocka_unit_test(extreme_heights_and_sizes_are_the_same),
+        cmocka_unit_test(levels_have_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
