@@ -11,6 +11,7 @@
 #include "api/config.h"
 #include "api/load.h"
 #include "base/log.h"
+#include "terrain/simd.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -252,6 +253,21 @@ static void signals_block(sigset_t *signals)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* False, and a line that says why, when this machine cannot. */
+static bool simd_use(const char *name)
+{
+    enum simd_level level = SIMD_SCALAR;
+    bool is_known = simd_level_of_name(name, &level);
+
+    if (is_known && simd_select(level))
+        return true;
+    fprintf(stderr,
+            is_known ? "kotad: simd: this machine has no %s, its best is %s\n"
+                     : "kotad: simd: \"%s\" is none of scalar, avx2, avx512\n",
+            name, simd_level_name(simd_best()));
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static struct daemon d;
@@ -262,6 +278,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "kotad: %s\n", err.msg);
         return EXIT_USAGE;
     }
+    if (d.config.simd[0] != '\0' && !simd_use(d.config.simd))
+        return EXIT_USAGE;
     if (d.config.is_help || d.config.is_version) {
         free((void *)d.config.files);
         if (d.config.is_help)

@@ -98,6 +98,8 @@ static const struct option options[] = {
      1000000, "N", "(2000)"},
     {"max-streams", OPTION_COUNT, FIELD(limits.http.streams_max), 1, 1000000, "N",
      "subscribers of events (4096)"},
+    {"simd", OPTION_TEXT, FIELD(simd), 0, 0, "scalar|avx2|avx512",
+     "vector instructions that questions about terrain use (the best of this machine)"},
     {"gpu", OPTION_TEXT, FIELD(patch.gpu), 0, 0, "auto|N|software|off",
      "what simulates patches: the first GPU that can or else the processor, the Nth GPU, Mesa's "
      "software renderer, nothing (auto)"},
