@@ -3,8 +3,8 @@
  * bounds lie side by side, so that one pass of vector arithmetic asks all sixteen.
  *
  * Bounds are bytes: a child's heights lie within base + min·step .. base + max·step, rounded
- * outward. Sixteen bounds take 40 bytes in place of 128, for boxes higher by at most 1/128 of their
- * parent's.
+ * outward. Sixteen bounds take 40 bytes in place of 128, for boxes that are a few steps of 1/255 of
+ * their parent's range higher.
  */
 #ifndef KOTA_TERRAIN_WIDE_H
 #define KOTA_TERRAIN_WIDE_H
