@@ -158,7 +158,7 @@ static enum err_code decode_body(struct call *call, const cJSON *json, const cha
     shell = shell_cache_get(call->api->shells, model, params->radius_m, &call->api->limits.polygon,
                             err);
     if (!shell)
-        return at_body(err, place);
+        return err_at(err, "%s/model", place);
     shell_ref_body(shell, mass_kg, &body.shape); /* keeps the reference */
     if (patch_body_check(&body, start->field, &start->place, params, err)) {
         patch_body_free(&body);

@@ -11,7 +11,7 @@
 /*
  * The body of POST …/patches, on a call whose locale is there.
  * ERR_BAD_INPUT, ERR_UNPROCESSABLE, ERR_TOO_LARGE, ERR_UNSUPPORTED_MEDIA_TYPE with pointers;
- * ERR_BUSY: no device, or no patch of that scale free.
+ * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or the device is being opened.
  * *out is to be given away or freed after ERR_OK.
  */
 enum err_code patch_decode(struct call *call, struct patch_start *out, struct err *err);

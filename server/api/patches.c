@@ -104,7 +104,7 @@ static enum err_code submit(struct call *call, struct sand_order *sand_order, st
 static enum err_code need_sand(const struct call *call, struct err *err)
 {
     return call->api->sand ? ERR_OK
-                           : err_set(err, ERR_BUSY, "patches cannot be simulated here: no device");
+                           : err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here");
 }
 
 struct patch_report *patch_find(struct call *call, struct err *err)

@@ -9,7 +9,8 @@
 
 /*
  * The newest report of …/locales/{params[0]}/patches/{params[1]}, a reference; NULL: ERR_NOT_FOUND,
- * ERR_DAMAGED, or ERR_BUSY where there are no patches at all. Sets call->locale, if it is there.
+ * ERR_DAMAGED, or ERR_NO_DEVICE where there are no patches at all. Sets call->locale, if it is
+ * there.
  */
 struct patch_report *patch_find(struct call *call, struct err *err);
 

@@ -32,6 +32,7 @@
     X(INTERNAL, 500, "Internal error")                                                             \
     X(NOT_IMPLEMENTED, 501, "Not implemented")                                                     \
     X(BUSY, 503, "Busy")                                                                           \
+    X(NO_DEVICE, 503, "No device")                                                                 \
     X(NO_MEMORY, 503, "Out of memory")                                                             \
     X(READ_ONLY, 503, "Read-only store")                                                           \
     X(DAMAGED, 503, "Damaged data")                                                                \

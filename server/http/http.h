@@ -278,7 +278,7 @@ void http_stream_end(struct http_stream *stream, enum http_stream_end reason);
 
 /*
  * Replaces whatever was written, headers included, by an application/problem+json document. 401
- * brings WWW-Authenticate, 429 and 503 bring Retry-After.
+ * brings WWW-Authenticate; 429, and 503 but for ERR_NO_DEVICE, bring Retry-After.
  */
 void http_reply_problem(struct http_reply *reply, const struct err *err);
 

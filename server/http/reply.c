@@ -178,11 +178,12 @@ static void append_string(struct http_reply *reply, const char *text)
     append_text(reply, "\"");
 }
 
-static void add_problem_headers(struct http_reply *reply)
+/* A device that is not there will not be there in a second either. */
+static void add_problem_headers(struct http_reply *reply, enum err_code code)
 {
     if (reply->status == 401)
         http_reply_header(reply, "WWW-Authenticate", "Bearer");
-    if (reply->status == 429 || reply->status == 503)
+    if (reply->status == 429 || (reply->status == 503 && code != ERR_NO_DEVICE))
         http_reply_header(reply, "Retry-After", "1");
 }
 
@@ -222,7 +223,7 @@ void http_reply_problem(struct http_reply *reply, const struct err *err)
     http_reply_reset(reply);
     reply->status = err_http_status(err->code);
     reply->content_type = "application/problem+json";
-    add_problem_headers(reply);
+    add_problem_headers(reply, err->code);
     append_text(reply, "{\"type\":\"about:blank\",\"title\":");
     append_string(reply, err_title(err->code));
     snprintf(number, sizeof number, "%d", reply->status);

@@ -142,6 +142,7 @@ static void describe(struct device *device)
     struct device_info *info = &device->info;
 
     info->reason[0] = '\0';
+    info->is_coming = false;
     if (!device->context) {
         snprintf(info->engine, sizeof info->engine, "c");
         snprintf(info->name, sizeof info->name, "the C reference solver");
@@ -219,6 +220,7 @@ enum err_code device_rebuild(struct device *device, struct err *err)
     engines_destroy(device);
     if ((device->context && context_rebuild(device->context, err)) || engines_create(device, err)) {
         describe_none(device, err);
+        device->info.is_coming = true;
         return err->code;
     }
     device->info.rebuilds++;

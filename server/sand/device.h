@@ -37,6 +37,7 @@ struct device_info {
     bool is_software;
     uint32_t rebuilds;            /* after losses */
     char reason[DEVICE_TEXT_MAX]; /* why there is none, or "" */
+    bool is_coming;               /* there is none yet, or not again: it is being opened */
     struct device_config config;  /* with the pool as it was made */
 };
 

@@ -752,6 +752,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     sand->world = world;
     sand->config = *config;
     sand->stats.device.config = config->device;
+    sand->stats.device.is_coming = true;
     snprintf(sand->stats.device.reason, sizeof sand->stats.device.reason,
              "the device is being opened; try again in a moment");
     sand->last = &sand->first;
@@ -833,11 +834,15 @@ enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
     struct sand_stats stats;
 
     sand_stats(sand, &stats);
+    if (stats.device.engine[0] == '\0' && stats.device.is_coming)
+        return err_set(err, ERR_BUSY, "patches cannot be simulated yet: %s", stats.device.reason);
     if (stats.device.engine[0] == '\0')
-        return err_set(err, ERR_BUSY, "patches cannot be simulated here: %s", stats.device.reason);
+        return err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here: %s",
+                       stats.device.reason);
     if (stats.device.config.slots[scale] == 0)
-        return err_limit(err, ERR_BUSY, 0, 1, "this daemon has no patches of %s granules",
-                         scale_name(scale));
+        return err_limit(err, ERR_NO_DEVICE, 0, 1,
+                         "this daemon has no patches of %s granules (--patches-%s 0)",
+                         scale_name(scale), scale_name(scale));
     device_engine_config(&stats.device.config, scale, out);
     return ERR_OK;
 }

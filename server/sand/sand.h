@@ -102,8 +102,8 @@ struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count);
 
 /*
- * What an engine of this scale takes, for making orders. ERR_BUSY with the reason: there is no
- * device, or none of this scale.
+ * What an engine of this scale takes, for making orders. ERR_NO_DEVICE with the reason: there is
+ * none, or none of this scale. ERR_BUSY: it is being opened.
  */
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
                                  struct sand_engine_config *out, struct err *err);

@@ -332,17 +332,6 @@ def _():
     daemon.ok("DELETE", answers[0].headers["location"] + "?discard=true")
 
 
-@test("without a device patches are 503 with the reason, and everything else works")
-def _():
-    with Daemon("--gpu", "off") as off:
-        make("off", off)
-        problem(post("off", 503, on=off), 503, "off")
-        equal(off.ok("GET", "/v1/locales/off/patches")["patches"], [], "patches")
-        device = off.ok("GET", "/v1/stats")["patches"]["device"]
-        check(device["engine"] is None and device["reason"], f"device: {device}")
-        check("kota_patches_device 0" in off.get("/metrics").body.decode(), "metric")
-
-
 @test("SIGTERM writes back what rests, and answers who waits")
 def _():
     with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "300",

@@ -1,0 +1,216 @@
+"""Patches and their device: none, not yet, Mesa's software renderer; and how long they are kept."""
+import os
+import re
+import shutil
+import tempfile
+import time
+
+from daemon import SLOW, Failure, problem
+from images import read_png
+from sand import (ENDED, QUICK, REFERENCE, RESTING, body, box, changed, check_ledger, check_patch,
+                  drop, heights, make, revision, samples_inside, start, until, wanted)
+from tap import Skip, case, check, equal, near, run, test
+
+# ---- no device -----------------------------------------------------
+
+
+def no_device(gpu, word, environment):
+    folder = tempfile.mkdtemp(prefix="kota-test-")
+    try:
+        open(os.path.join(folder, "libEGL.so.1"), "w").close()  # no library
+        environment = {name: value.format(folder=folder) for name, value in environment.items()}
+        with start("--gpu", gpu, env=environment) as daemon:
+            device = daemon.ok("GET", "/v1/stats")["patches"]["device"]
+            while "opened" in (device["reason"] or ""):
+                time.sleep(0.01)
+                device = daemon.ok("GET", "/v1/stats")["patches"]["device"]
+            equal(device["engine"], None, "engine")
+            check(word in device["reason"], f"reason: {device['reason']}")
+            answer = daemon.post("/v1/locales/land/patches", wanted(bodies=[body()]))
+            equal(problem(answer, 503, word)["title"], "No device", "title")
+            check("retry-after" not in answer.headers, "to try again in a second is no use")
+            equal(daemon.ok("GET", "/v1/locales/land/patches")["patches"], [], "patches")
+            for method, rest, sent in (("GET", "", None), ("DELETE", "", None),
+                                       ("POST", "/bodies", body()), ("GET", "/events", None),
+                                       ("PATCH", "/bodies/0", {"velocity": [0, 0, 1]})):
+                problem(daemon.ask(method, f"/v1/locales/land/patches/1{rest}", sent), 404)
+            equal(daemon.ok("GET", "/v1/locales/land/height?x=3&y=3")["status"], "ok", "height")
+            daemon.ok("POST", "/v1/locales/land/edits",
+                      {"rect": [3, 3, 1, 1], "op": "set", "heights": [2]})
+            equal(daemon.get("/readyz").status, 200, "readyz")
+            check("kota_patches_device 0" in daemon.get("/metrics").body.decode(), "metric")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+case("--gpu off: 503 with the reason, and everything else works", no_device, "off",
+     "it is switched off (--gpu off)", {})
+case("no OpenGL on the machine: the same with that reason", no_device, "auto",
+     "libEGL.so.1 cannot be loaded", {"LD_LIBRARY_PATH": "{folder}"})
+case("no driver: the same", no_device, "auto", "no OpenGL",
+     {"__EGL_VENDOR_LIBRARY_DIRS": "{folder}"})
+case("a GPU that is not there: the same", no_device, "63", "device 63", {})
+
+
+@test("granules of a scale that the pool has none of: 503 that says so, no use in trying again")
+def _():
+    with start(*REFERENCE, *RESTING, "--patches-fine", "0") as daemon:
+        answer = daemon.post("/v1/locales/land/patches", wanted(scale="fine", size=[4.5, 4.5]))
+        equal(problem(answer, 503, "fine", "--patches-fine")["title"], "No device", "title")
+        check("retry-after" not in answer.headers, f"Retry-After: {answer.headers}")
+        daemon.ok("DELETE", make(daemon, "land") + "?discard=true")
+
+
+@test("while the device is being opened: 503 with Retry-After, the ground is served, then it works")
+def _():
+    with start("--gpu", "auto", *QUICK) as daemon:
+        early, deadline = 0, time.monotonic() + 30 * SLOW
+        while True:
+            answer = daemon.post("/v1/locales/land/patches", wanted())
+            if answer.status != 503 or "retry-after" not in answer.headers:
+                break
+            equal(problem(answer, 503, "being opened")["title"], "Busy", "title")
+            equal(daemon.ok("GET", "/v1/locales/land/height?x=3&y=3")["status"], "ok", "height")
+            early += 1
+            check(time.monotonic() < deadline, "it is never open")
+        if answer.status == 503:
+            raise Skip(f"no OpenGL here: {answer.json['detail']}")
+        equal(answer.status, 201, str(answer))
+        daemon.ok("DELETE", answer.headers["location"] + "?discard=true")
+        if not early:
+            raise Skip("the device was open before anybody could ask")
+
+
+# ---- Mesa's software renderer -----------------------------------------------------
+
+
+def software(*flags):
+    """A daemon on llvmpipe; Skip where there is none."""
+    try:
+        daemon = start("--gpu", "software", *flags)
+    except Failure as failure:
+        raise Skip(f"no daemon with --gpu software: {str(failure)[:200]}") from None
+    device = daemon.ok("GET", "/v1/stats")["patches"]["device"]
+    if device["engine"] is None:
+        daemon.stop()
+        raise Skip(device["reason"])
+    equal((device["engine"], device["software"], device["reason"]), ("gl", True, None), "device")
+    check("OpenGL" in device["name"], f"device: {device['name']}")
+    return daemon
+
+
+@test("a whole drop on Mesa's software renderer: streams, picture, ledger, everybody's new ground")
+def _():
+    with software(*QUICK) as daemon:
+        patch = drop(daemon, "land")
+        timings = patch["timings"]
+        for phase in ("integrate_ms", "grid_ms", "force_ms", "depth_ms"):
+            check(0 < timings[phase] < 1000 * SLOW, f"{phase}: {timings}")
+        stats = daemon.ok("GET", "/v1/stats")["patches"]
+        equal((stats["made"], stats["written"], stats["failed"]), (1, 1, 0), "patches")
+        coarse = stats["scales"]["coarse"]
+        equal((coarse["used"], coarse["steps"]), (0, patch["steps"]), "used, steps")
+        check(coarse["particle_steps"] >= coarse["steps"] * 4 * patch["granules"], f"{coarse}")
+
+
+@test("DELETE on the software renderer writes back, ?discard=true does not; the picture changes")
+def _():
+    with software(*RESTING) as daemon:
+        before, at = heights(daemon, "land"), revision(daemon, "land")
+        thrown = make(daemon, "land", 8, 8, bodies=[body(8, 8)])
+        kept = make(daemon, "land", bodies=[body()])
+        first, pictures = until(daemon, thrown, "settling", "active"), [picture(daemon, thrown)]
+        last = until(daemon, thrown, "resting", seconds=90)
+        pictures.append(picture(daemon, thrown))
+        check(pictures[0] != pictures[1], "the picture did not change")
+        check(last["steps"] > first["steps"] and last["time_s"] > first["time_s"],
+              f"the numbers stand still: {first}, {last}")
+        equal(changed(before, heights(daemon, "land")), set(), "samples before the end")
+        equal(daemon.ok("DELETE", thrown + "?discard=true")["state"], "discarded", "state")
+        equal((changed(before, heights(daemon, "land")), revision(daemon, "land")), (set(), at),
+              "samples and revision of a patch that was thrown away")
+        patch = daemon.ok("DELETE", kept)
+        equal((patch["state"], patch["revision"]), ("written", at + 1), "state and revision")
+        check_ledger(patch["mass_ledger"])
+        moved = changed(before, heights(daemon, "land"))
+        check(moved and moved <= samples_inside(), f"what was written: {sorted(moved)[:9]}")
+
+
+def picture(daemon, place):
+    answer = daemon.get(place + "/view.png?width=320&height=240")
+    equal((answer.status, answer.media_type), (200, "image/png"), "answer")
+    width, height, channels, _depth, rows = read_png(answer.body)
+    equal((width, height), (320, 240), "size")
+    middle = rows[height * 2 // 3]
+    colours = {middle[i:i + channels] for i in range(0, len(middle), channels)}
+    check(len(colours) > 40, f"{len(colours)} colours in a row across the sand")
+    return rows
+
+
+# ---- what is kept -----------------------------------------------------
+
+
+@test("a patch that has ended keeps revision, poses and ledger for --patch-keep-ms, then it is gone")
+def _():
+    with start(*REFERENCE, *QUICK, "--patch-keep-ms", "1500") as daemon:
+        at = revision(daemon, "land")
+        place = make(daemon, "land", bodies=[body()])
+        patch = until(daemon, place, "written")
+        began = time.monotonic()
+        check_patch(patch, 1)
+        check_ledger(patch["mass_ledger"])
+        equal(patch["revision"], at + 1, "revision")
+        again = daemon.get(place)
+        while again.status == 200:
+            equal(again.json, patch, "it as it is kept")
+            check(time.monotonic() - began < 20 * SLOW, "it is never forgotten")
+            time.sleep(0.02)
+            again = daemon.get(place)
+        check(time.monotonic() - began > 1, "it was forgotten early")
+        problem(again, 404)
+        equal(daemon.ok("GET", "/v1/locales/land/patches")["patches"], [], "patches")
+        problem(daemon.get(place + "/events"), 404)
+        problem(daemon.get(place + "/view.png"), 404)
+        equal(revision(daemon, "land"), at + 1, "its edit stays")
+
+
+# ---- bodies that ask too much -----------------------------------------------------
+
+
+@test("the lightest body at the highest speed: bounded, everything finite, nothing left outside")
+def _():
+    with start(*REFERENCE, *QUICK) as daemon:
+        before = heights(daemon, "land")
+        light = body(mass=1, velocity=[0, 0, -1000])
+        problem(daemon.post("/v1/locales/land/patches", wanted(bodies=[light])), 422, "1000",
+                pointer="/bodies/0/velocity")
+        fast = float(re.search(r"can follow is ([\d.]+)", daemon.post(
+            "/v1/locales/land/patches", wanted(bodies=[light])).json["detail"])[1])
+        light["velocity"] = [0, 0, -0.99 * fast]
+        patch = until(daemon, make(daemon, "land", bodies=[light]), *ENDED)
+        equal(patch["state"], "written", f"how it ended: {patch['reason']}")
+        check_patch(patch, 1)
+        check(all(abs(v) < 1e4 for v in patch["bodies"][0]["position"]), f"{patch['bodies']}")
+        after = heights(daemon, "land")
+        check(max(abs(a - b) for one, two in zip(before, after) for a, b in zip(one, two)) < 2,
+              "1 kg dug deeper than the patch")
+
+
+@test("a mesh that passes through itself, bent anyhow, is refused when a body is made of it")
+def _():
+    two = [box(0.7).decode(), box(0.5).decode()]
+    shifted = re.sub(r"v (\S+)", lambda m: f"v {float(m[1]) + 0.6!r}", two[1])
+    shifted = re.sub(r"f (\d+) (\d+) (\d+)",
+                     lambda m: "f " + " ".join(str(int(i) + 8) for i in m.groups()), shifted)
+    vertices = [line for text in (two[0], shifted) for line in text.split("\n") if line[:1] == "v"]
+    faces = [line for text in (two[0], shifted) for line in text.split("\n") if line[:1] == "f"]
+    with start(*REFERENCE, *RESTING) as daemon:
+        answer = daemon.put("/v1/models/crossed", "\n".join(vertices + faces) + "\n",
+                            media="model/obj")
+        check(answer.status in (201, 422), str(answer))
+        answer = daemon.post("/v1/locales/land/patches", wanted(bodies=[body(model="crossed")]))
+        problem(answer, 422, "intersects itself", pointer="/bodies/0/model")
+        equal(daemon.ok("GET", "/v1/locales/land/patches")["patches"], [], "patches")
+
+
+run()
