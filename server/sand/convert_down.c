@@ -613,18 +613,28 @@ static enum err_code bed_make(struct cut *cut, uint32_t bed_max, struct convert_
     return ERR_OK;
 }
 
+/* Whole granules along a length, one diameter each. */
+static double stacked_along(double length_m, double diameter_m)
+{
+    return floor(length_m / diameter_m);
+}
+
 /*
  * Before anything is made: what is asked of the pool, and what the cut would have to look at where
  * the ground is steep, bounded however deep the patch is.
  */
 static enum err_code check_amount(const struct convert_place *place,
-                                  const struct granular_params *params, uint32_t granules_max,
-                                  struct err *err)
+                                  const struct granular_params *params, enum convert_fill fill,
+                                  uint32_t granules_max, struct err *err)
 {
+    const double d_m = (double)params->diameter_m;
     const double granule_m3 = SETTLED_R3 * pow((double)params->radius_m, 3);
     const double area_m2 = place->size_m[0] * place->size_m[1];
     const double relief_m = place->peak_m - place->lowest_m;
-    const double count = area_m2 * place->depth_m / granule_m3;
+    const double count = fill == CONVERT_STACKED ? stacked_along(place->size_m[0], d_m) *
+                                                       stacked_along(place->size_m[1], d_m) *
+                                                       stacked_along(place->depth_m, d_m)
+                                                 : area_m2 * place->depth_m / granule_m3;
     const double relief_max_m =
         LOOKED_AT_MOST * (double)granules_max * granule_m3 / area_m2 - place->depth_m;
 
@@ -651,7 +661,7 @@ enum err_code convert_down(const struct heightfield *field, const struct convert
     struct convert_ground ground = {.granules = NULL};
     uint64_t random = seed;
 
-    if (check_amount(place, params, granules_max, err))
+    if (check_amount(place, params, fill, granules_max, err))
         return err->code;
     ground.begin.size_m[0] = cut.size_m[0];
     ground.begin.size_m[1] = cut.size_m[1];

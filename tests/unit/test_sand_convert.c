@@ -140,6 +140,35 @@ static void absurd_ground_is_refused_at_once(void **state)
     heightfield_unref(wide);
 }
 
+/* Columns take a third of what the packing does, and are counted as they are. */
+static void columns_are_counted_as_columns(void **state)
+{
+    struct heightfield *field = field_of(1, flat);
+    struct convert_place place;
+    struct convert_ground ground;
+    struct granular_params params;
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    granular_params_make(MATERIAL_SAND, 0.1f, &params);
+    assert_int_equal(convert_place_find(field, (struct vec2){110, 208}, (const double[2]){6, 6}, 2,
+                                        diameter_m, 100000, &place, &err),
+                     ERR_OK);
+    assert_int_equal(
+        convert_down(field, &place, &params, CONVERT_STACKED, 1, 13 * 13 * 4, 65536, &ground, &err),
+        ERR_OK);
+    assert_in_range(ground.count, 13 * 13 * 3, 13 * 13 * 4);
+    convert_ground_free(&ground);
+    assert_int_equal(
+        convert_down(field, &place, &params, CONVERT_STACKED, 1, 500, 65536, &ground, &err),
+        ERR_TOO_LARGE);
+    assert_float_equal(err.got, 13 * 13 * 4, 0);
+    assert_int_equal(
+        convert_down(field, &place, &params, CONVERT_PACKED, 1, 13 * 13 * 4, 65536, &ground, &err),
+        ERR_TOO_LARGE);
+    heightfield_unref(field);
+}
+
 /* ---- down -------------------------------------------------------------------------------------
  */
 
@@ -489,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_whole_cells_or_refused),
         cmocka_unit_test(absurd_ground_is_refused_at_once),
+        cmocka_unit_test(columns_are_counted_as_columns),
         cmocka_unit_test(the_same_seed_cuts_the_same_granules),
         cmocka_unit_test(granules_lie_between_walls_bed_and_surface),
         cmocka_unit_test(too_many_granules_are_told),
