@@ -88,7 +88,8 @@ struct gl_engine {
     struct gl_pool pool;
     GLuint pool_buffer;
     GLuint buffers[GL_BLOCK_COUNT]; /* OUT: none of its own */
-    struct gl_program program[GL_PASS_COUNT];
+    struct gl_programs *programs;
+    const struct gl_program *program; /* [GL_PASS_COUNT], of programs */
     struct gl_clock clock[GL_CLOCKS];
     GLuint depth_query[2];
     bool depth_pending;

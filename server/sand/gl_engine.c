@@ -420,20 +420,6 @@ static void buffers_finish(struct gl_engine *gl)
     glDeleteBuffers(1, &gl->pool_buffer);
 }
 
-static enum err_code programs_make(struct gl_engine *gl, struct err *err)
-{
-    for (int i = 0; i < GL_PASS_COUNT; i++)
-        if (gl_program_make((enum gl_pass)i, &gl->program[i], err))
-            return err->code;
-    return ERR_OK;
-}
-
-static void programs_finish(struct gl_engine *gl)
-{
-    for (int i = 0; i < GL_PASS_COUNT; i++)
-        gl_program_finish(&gl->program[i]);
-}
-
 static bool slots_make(struct gl_engine *gl)
 {
     const struct sand_engine_config *config = &gl->engine.config;
@@ -481,8 +467,8 @@ static void gl_destroy(struct sand_engine *engine)
             glDeleteQueries(GL_STAMPS, gl->clock[i].query);
         glDeleteQueries(2, gl->depth_query);
         buffers_finish(gl);
-        programs_finish(gl);
     }
+    gl_programs_release(gl->programs);
     slots_finish(gl);
     free(gl);
 }
@@ -535,8 +521,10 @@ struct sand_engine *gl_engine_create(struct context *context,
     }
     if (buffers_fit(gl, err))
         goto fail_slots;
-    if (programs_make(gl, err))
-        goto fail_programs;
+    gl->programs = gl_programs_take(context, err);
+    if (!gl->programs)
+        goto fail_slots;
+    gl->program = gl->programs->pass;
     if (buffers_make(gl, err))
         goto fail_buffers;
     for (int i = 0; i < GL_CLOCKS; i++)
@@ -546,8 +534,7 @@ struct sand_engine *gl_engine_create(struct context *context,
 
 fail_buffers:
     buffers_finish(gl);
-fail_programs:
-    programs_finish(gl);
+    gl_programs_release(gl->programs);
 fail_slots:
     slots_finish(gl);
     free(gl);

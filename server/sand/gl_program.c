@@ -6,11 +6,16 @@
  * numbered within a pass, because OpenGL 4.3 promises only 8 of them and llvmpipe has 16, while
  * the engine has 18 blocks. Which blocks a pass uses, and which it only reads, stands here in one
  * table, so that host and shader cannot disagree.
+ *
+ * What differs between scales is in a uniform block, so engines share one set of programs: drivers
+ * compile each of them once, when it is made or when it is first used (llvmpipe: a second for all).
+ * The set is found again by a static pointer, because a process has one context, on one thread.
  */
 #include "sand/gl_program.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -162,7 +167,15 @@ static enum err_code shader_compile(enum gl_pass pass, GLuint shader, struct err
     return log_error_of(pass, "compile", log, err);
 }
 
-enum err_code gl_program_make(enum gl_pass pass, struct gl_program *program, struct err *err)
+/* NULL-safe for a name of 0. */
+static void program_finish(struct gl_program *program)
+{
+    glDeleteProgram(program->name);
+    program->name = 0;
+}
+
+/* program->name is 0 after an error. */
+static enum err_code program_make(enum gl_pass pass, struct gl_program *program, struct err *err)
 {
     GLuint shader = glCreateShader(GL_COMPUTE_SHADER);
     char log[512] = "";
@@ -179,7 +192,7 @@ enum err_code gl_program_make(enum gl_pass pass, struct gl_program *program, str
     if (!done) {
         glGetProgramInfoLog(program->name, sizeof(log), NULL, log);
         log_error_of(pass, "link", log, err);
-        gl_program_finish(program);
+        program_finish(program);
         goto out;
     }
     glObjectLabel(GL_PROGRAM, program->name, -1, passes[pass].name);
@@ -194,10 +207,52 @@ out:
     return program->name ? ERR_OK : ERR_INTERNAL;
 }
 
-void gl_program_finish(struct gl_program *program)
+static struct gl_programs *newest; /* NULL when nobody uses any */
+
+static void programs_free(struct gl_programs *programs)
 {
-    glDeleteProgram(program->name);
-    program->name = 0;
+    for (int i = 0; i < GL_PASS_COUNT; i++)
+        program_finish(&programs->pass[i]);
+    free(programs);
+}
+
+struct gl_programs *gl_programs_take(const struct context *context, struct err *err)
+{
+    const uint32_t generation = context_rebuilds(context);
+    struct gl_programs *programs = newest;
+
+    if (programs && programs->context == context && programs->generation == generation) {
+        programs->users++;
+        return programs;
+    }
+    programs = calloc(1, sizeof *programs);
+    if (!programs) {
+        err_set(err, ERR_NO_MEMORY, "no memory for programs");
+        return NULL;
+    }
+    for (int i = 0; i < GL_PASS_COUNT; i++) {
+        if (program_make((enum gl_pass)i, &programs->pass[i], err)) {
+            programs_free(programs);
+            return NULL;
+        }
+    }
+    programs->context = context;
+    programs->generation = generation;
+    programs->users = 1;
+    newest = programs;
+    return programs;
+}
+
+void gl_programs_release(struct gl_programs *programs)
+{
+    if (!programs || --programs->users > 0)
+        return;
+    if (newest == programs)
+        newest = NULL;
+    if (programs->generation == context_rebuilds(programs->context))
+        programs_free(programs);
+    else
+        free(programs);
 }
 
 void gl_program_use(enum gl_pass pass, const struct gl_program *program, const GLuint *buffers)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "sand/context.h"
 
 /* Storage blocks; the names are those of AT_NAME in the shaders. */
 #define GL_BLOCKS(X)                                                                               \
@@ -66,14 +67,21 @@ struct gl_program {
     GLint substep, slot, body, impulse, points, extent; /* uniforms; -1: it has none */
 };
 
-/*
- * Compiles a pass. ERR_INTERNAL with the compiler's first line when that fails; program->name is 0
- * then.
- */
-enum err_code gl_program_make(enum gl_pass pass, struct gl_program *program, struct err *err);
+/* All passes; the engines of one context share them. */
+struct gl_programs {
+    struct gl_program pass[GL_PASS_COUNT];
+    const struct context *context;
+    uint32_t generation; /* of the context */
+    uint32_t users;
+};
 
-/* NULL-safe for a name of 0. */
-void gl_program_finish(struct gl_program *program);
+/*
+ * The programs of this context as it is now: compiled for the first who takes them, kept until the
+ * last lets them go. ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY.
+ */
+struct gl_programs *gl_programs_take(const struct context *context, struct err *err);
+/* Names of a context that was lost are left alone. NULL is fine. */
+void gl_programs_release(struct gl_programs *programs);
 
 /* Makes a pass current and binds its blocks: buffers[GL_BLOCK_COUNT] by block. */
 void gl_program_use(enum gl_pass pass, const struct gl_program *program, const GLuint *buffers);
