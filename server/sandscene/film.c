@@ -1,9 +1,14 @@
 /*
- * A film strip of a drop: ground at rest, the moment of impact, half a second on, and at rest.
+ * A film strip of a drop: the body over the ground, the impact, all at rest, and the ground that is
+ * written back.
  *
- * The whole way of a body is gone as a patch goes it: its model becomes a shell, the shell falls
- * with the solid's mass and inertia, and the pictures show the model itself where its shell is. The
- * engine is the C one, or one on a GPU; the pictures are by the processor.
+ * Problem: a picture of what the daemon does must not come from something that is only like it.
+ * Approach: the patch is the daemon's: a heightfield, ground cut from it (convert_down), the
+ * manager with its states, and at the end its edit, evaluated as the writer does. Only the clock is
+ * made up, and what is said over HTTP elsewhere is called here. The last picture has no granules:
+ * it is the heightfield with the edit, and the body where it lies.
+ * The way that the body falls above the patch is fallen in thought. The engine is the C one, or one
+ * on a GPU; the pictures are by the processor.
  */
 #include "sandscene/film.h"
 
@@ -14,32 +19,46 @@
 #include <string.h>
 #include <time.h>
 
-#include "sand/material.h"
+#include "sand/device.h"
+#include "sand/manager.h"
 #include "sand/shell.h"
 #include "sand/view.h"
 #include "sandscene/engines.h"
-#include "sandscene/ground.h"
 
 enum {
     FRAMES = 4,
     WIDTH = 480,
     HEIGHT = 360,
-    SETTLE_FRAMES = 60, /* of 1/60 s, before the first picture */
     BARREL_SIDES = 24,
-    FIELD_MARGIN = 3 /* sizes of the patch, of ground around it */
+    FIELD_MARGIN = 3, /* sizes of the patch, of ground around it */
+    SAMPLES_MAX = 1 << 20
 };
+
+#define DEPTH_M 0.8
+#define SPACING_M 0.1
+#define SETTLED_R3 29.6   /* volume of a granule with its pores, in r^3 */
+#define TICK_S (1.0 / 60) /* of the clock that is made up */
+#define GAP_M 0.35        /* between the ground and the body in the first picture */
+#define IMPACT_S 0.06     /* the second picture, after the body has met the ground */
 
 struct film {
     const struct film_options *options;
     struct granular_params params;
-    struct ground ground;
-    struct sand_engine *engine;
     struct polygon_set model;
     struct shell shell;
-    struct heightfield *field;
+    struct heightfield *field, *after; /* the ground before, and with the edit */
+    struct patch_start start;
+    struct convert_place place;
+    double speed; /* of the body when it comes in, m/s */
+    struct sand_engine *engine;
+    struct manager *manager;
+    double now_s;
+    uint64_t number;
+    struct patch_report *report; /* the newest; NULL before the first */
+    struct camera camera;        /* of all pictures */
     float (*spheres)[4];
     uint8_t *frame[FRAMES];
-    struct sand_status status;
+    struct err write_err;
 };
 
 /* ---- the model ---------------------------------------------------------------------------------
@@ -104,49 +123,167 @@ static enum err_code read_model(const char *path, struct polygon_set *set, struc
 /* ---- the stage ---------------------------------------------------------------------------------
  */
 
-static enum err_code make_field(struct film *film, struct err *err)
+static double hills(double x, double y)
 {
-    enum { SIDE = 32 * (2 * FIELD_MARGIN + 1) + 1 };
-    double size = (double)film->ground.size_m, step = size / 32;
-    struct heightfield_spec spec = {.cols = SIDE,
-                                    .rows = SIDE,
-                                    .origin_x_m = -FIELD_MARGIN * size,
-                                    .origin_y_m = -FIELD_MARGIN * size,
-                                    .spacing_x_m = step,
-                                    .spacing_y_m = step};
-    float *heights = malloc(SIDE * SIDE * sizeof *heights);
+    return 0.05 * (sin(2.1 * x + 1) + sin(1.3 * x + 2.3 * y));
+}
+
+static enum err_code make_field(struct film *film, double size_m, struct err *err)
+{
+    const uint32_t cells = (uint32_t)ceil(size_m / SPACING_M) * (2 * FIELD_MARGIN + 1);
+    const struct heightfield_spec spec = {
+        .cols = cells + 1, .rows = cells + 1, .spacing_x_m = SPACING_M, .spacing_y_m = SPACING_M};
+    float *heights = malloc((size_t)spec.cols * spec.rows * sizeof *heights);
 
     if (!heights)
         return err_set(err, ERR_NO_MEMORY, "no memory for the ground");
-    for (int i = 0; i < SIDE * SIDE; i++)
-        heights[i] = ground_height(&film->ground, (float)(spec.origin_x_m + i % SIDE * step),
-                                   (float)(spec.origin_y_m + i / SIDE * step));
+    for (uint32_t r = 0; r < spec.rows; r++)
+        for (uint32_t c = 0; c < spec.cols; c++)
+            heights[(size_t)r * spec.cols + c] = (float)hills(c * SPACING_M, r * SPACING_M);
     film->field = heightfield_create(&spec, heights, err);
     free(heights);
     return err->code;
 }
 
+/* The body over the middle of the patch, as fast as it would be after the whole fall. */
+static enum err_code make_body(struct film *film, struct vec2 middle, struct err *err)
+{
+    const struct film_options *options = film->options;
+    const double gap_m = fmin(options->height_m, GAP_M), q[4] = {0.3, 0, 0, sqrt(1 - 0.3 * 0.3)};
+    const double mass_kg = options->density * film->shell.volume_m3;
+    const struct vec3 centre = {middle.x, middle.y,
+                                hills(middle.x, middle.y) + film->shell.extent_m + gap_m};
+    const struct vec3 origin = shell_origin_of(&film->shell, centre, q);
+    struct patch_body *body = calloc(1, sizeof *body);
+
+    if (!body)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a body");
+    film->speed = sqrt(2 * 9.81 * (options->height_m - gap_m));
+    *body = (struct patch_body){
+        .model = "body",
+        .shape = {.shape = shell_shape(&film->shell, mass_kg),
+                  .center_m = {(float)film->shell.centre.x, (float)film->shell.centre.y,
+                               (float)film->shell.centre.z}},
+        .position = {origin.x, origin.y, origin.z},
+        .velocity = {0, 0, -film->speed},
+    };
+    memcpy(body->orientation, q, sizeof q);
+    film->start.bodies = body;
+    film->start.body_count = 1;
+    return patch_body_check(body, film->field, &film->place, &film->params, err);
+}
+
+static enum err_code make_start(struct film *film, struct err *err)
+{
+    const struct film_options *options = film->options;
+    const double r = (double)film->params.radius_m;
+    const double size_m = sqrt(options->granules * SETTLED_R3 * r * r * r / DEPTH_M);
+    struct patch_start *start = &film->start;
+    struct vec2 middle;
+
+    if (make_field(film, size_m, err))
+        return err->code;
+    middle.x = middle.y = (FIELD_MARGIN + 0.5) * ceil(size_m / SPACING_M) * SPACING_M;
+    *start = (struct patch_start){.locale = "film",
+                                  .layer = "ground",
+                                  .revision = 1,
+                                  .field = heightfield_ref(film->field),
+                                  .scale = SCALE_FINE,
+                                  .material = MATERIAL_SAND,
+                                  .fill = CONVERT_PACKED,
+                                  .mode = CONVERT_DIFFERENCE,
+                                  .seed = 1};
+    if (convert_place_find(film->field, middle, (const double[2]){size_m, size_m}, DEPTH_M,
+                           (double)film->params.diameter_m, SAMPLES_MAX, &start->place, err))
+        return err->code;
+    film->place = start->place;
+    return make_body(film, middle, err);
+}
+
+/* The engine as the daemon would make it for one patch of this size. */
 static enum err_code make_engine(struct film *film, struct err *err)
 {
-    const struct ground *ground = &film->ground;
-    double cell = (double)film->params.cell_m, layer = pow(ceil((double)ground->size_m / cell), 2);
-    double height = 1.3 * (double)ground->depth_m + 0.1 * (double)ground->size_m;
-    struct sand_engine_config config = {.params = film->params,
-                                        .slots = 1,
-                                        .granules_max = ground->count,
-                                        .bodies_max = 1,
-                                        .particles_max = film->shell.particles,
-                                        .cells_max = (uint32_t)(layer * (ceil(height / cell) + 4)),
-                                        .bed_max = GROUND_BED * GROUND_BED,
-                                        .depth_max = 1024,
-                                        .threads = film->options->threads};
+    struct patch_start *start = &film->start;
+    struct device_config device = device_config_default;
+    struct sand_engine_config config;
 
+    memset(device.slots, 0, sizeof device.slots);
+    device.slots[SCALE_FINE] = device.bodies_max = 1;
+    device.granules_max = (uint32_t)(1.1 * film->options->granules) + 100;
+    device.particles_max = film->shell.particles;
+    device.threads = film->options->threads;
+    device_engine_config(&device, SCALE_FINE, &config);
+    if (convert_grid_make(&start->place, (double)config.params.diameter_m, config.depth_max,
+                          &start->grid, err) ||
+        convert_down(film->field, &start->place, &config.params, start->fill, start->seed,
+                     config.granules_max, config.bed_max, &start->ground, err))
+        return err->code;
+    start->ground.begin.gravity[2] = -9.81F;
     film->engine = scene_engine_create(film->options->gpu, &config, err);
-    film->spheres = malloc((GRANULE_SPHERES * (size_t)ground->count + film->shell.particles) *
-                           sizeof *film->spheres);
-    if (!film->engine || !film->spheres)
-        return err->code ? err->code : err_set(err, ERR_NO_MEMORY, "no memory for spheres");
-    return ground_begin(ground, film->engine, 0, err);
+    return err->code;
+}
+
+/* ---- the patch ---------------------------------------------------------------------------------
+ */
+
+static void on_report(void *context, struct patch_report *report, bool is_state)
+{
+    struct film *film = context;
+
+    (void)is_state;
+    patch_report_unref(film->report);
+    film->report = report;
+}
+
+static void on_forget(void *context, uint64_t number)
+{
+    (void)context;
+    (void)number;
+}
+
+/* What the world's writer does with it. */
+static void on_write(void *context, uint64_t number, const struct patch_start *start,
+                     uint64_t revision, const struct sample_rect *rect, float *heights_m)
+{
+    struct film *film = context;
+    const struct edit edit = {.kind = EDIT_ADD, .rect = *rect, .heights_m = heights_m};
+    struct edit_outcome outcome = {.heights_m = NULL};
+    struct err *err = &film->write_err;
+
+    err->code = ERR_OK;
+    if (edit_evaluate(start->field, &edit, SAMPLES_MAX, &outcome, err) == ERR_OK)
+        film->after = heightfield_with_samples(start->field, &outcome.rect, outcome.heights_m, err);
+    edit_outcome_free(&outcome);
+    free(heights_m);
+    manager_written(film->manager, number, err->code, revision + 1, err->code ? err->msg : "",
+                    film->now_s);
+}
+
+static void on_lost(void *context, enum granular_scale scale)
+{
+    (void)context; /* the patch has failed, which its report says */
+    (void)scale;
+}
+
+static enum err_code make_patch(struct film *film, struct err *err)
+{
+    const struct manager_calls calls = {film, on_report, on_forget, on_write, on_lost};
+    struct manager_limits limits = manager_limits_default;
+    struct patch_report *report;
+
+    limits.pause_after_s = 0.5;
+    limits.write_after_s = INFINITY;
+    limits.active_max_s = film->options->rest_s;
+    limits.report_s = 0;
+    film->manager = manager_create(&limits, &calls, err);
+    if (!film->manager)
+        return err->code;
+    manager_set_engine(film->manager, SCALE_FINE, film->engine, 0);
+    if (manager_add(film->manager, &film->start, 0, &report, err))
+        return err->code;
+    film->number = report->number;
+    patch_report_unref(report);
+    return ERR_OK;
 }
 
 static enum err_code prepare(struct film *film, struct err *err)
@@ -159,10 +296,9 @@ static enum err_code prepare(struct film *film, struct err *err)
     granular_params_make(MATERIAL_SAND, scale_radius_m(SCALE_FINE), &film->params);
     if (shell_build(&film->model, (double)film->params.radius_m, options->threads, &film->shell,
                     err) ||
-        ground_make(&film->params, (uint32_t)options->granules, 0.8F, &film->ground, err) ||
-        make_field(film, err))
+        make_start(film, err) || make_engine(film, err))
         return err->code;
-    return make_engine(film, err);
+    return make_patch(film, err);
 }
 
 /* ---- the drop ----------------------------------------------------------------------------------
@@ -175,81 +311,107 @@ static void wait_a_little(void)
     nanosleep(&moment, NULL);
 }
 
-static enum err_code run(struct film *film, uint32_t frames, struct err *err)
+/* Lets the clock go on until the patch is in this state (or beyond) and so far in its time. */
+static enum err_code run(struct film *film, enum patch_state state, double time_s, struct err *err)
 {
-    for (uint32_t i = 0; i < frames; i++)
-        if (sand_engine_step(film->engine, film->params.substeps, 1, err))
-            return err->code;
-    sand_status_request(film->engine, 0);
-    while (!sand_status_poll(film->engine, 0, &film->status))
-        wait_a_little();
-    return film->status.failed ? err_set(err, ERR_INTERNAL, "the sand failed") : ERR_OK;
+    while (film->report->state < state || film->report->time_s < time_s) {
+        if (patch_state_is_end(film->report->state) && film->report->state != PATCH_WRITTEN)
+            return err_set(err, ERR_INTERNAL, "the patch has %s: %s",
+                           patch_state_name(film->report->state), film->report->reason);
+        if (state == PATCH_ACTIVE && film->report->state > state)
+            break; /* it rests already */
+        film->now_s += TICK_S;
+        if (manager_tick(film->manager, film->now_s) > 0)
+            wait_a_little();
+    }
+    return ERR_OK;
+}
+
+/* The granules, as long as there are any. */
+static enum err_code look_at_spheres(struct film *film, struct view_scene *scene, struct err *err)
+{
+    const size_t most = manager_spheres_max(film->manager, film->number);
+    int answer = 0;
+
+    if (!film->spheres)
+        film->spheres = malloc((most + 1) * sizeof *film->spheres);
+    if (!film->spheres)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %zu spheres", most);
+    if (!manager_spheres_request(film->manager, film->number))
+        return ERR_OK;
+    while (answer == 0) {
+        answer =
+            manager_spheres_poll(film->manager, film->number, film->spheres, &scene->sphere_count);
+        if (answer == 0)
+            wait_a_little();
+    }
+    scene->spheres = (const float(*)[4])film->spheres;
+    return ERR_OK;
 }
 
 static enum err_code shoot(struct film *film, uint32_t index, struct err *err)
 {
-    const struct sand_pose *pose = &film->status.pose[0];
-    double size = (double)film->ground.size_m;
-    struct view_body body = {
+    const struct patch_report *report = film->report;
+    const struct patch_report_body *lies = &report->bodies[0];
+    const struct convert_place *place = &film->place;
+    const struct view_body body = {
         {film->model.vertices, film->model.corners, (uint32_t)film->model.polygon_count},
-        {0, 0, 0},
-        {(double)pose->q[0], (double)pose->q[1], (double)pose->q[2], (double)pose->q[3]}};
-    struct view_scene scene = {.field = film->field,
-                               .max = {size, size},
-                               .depth_m = (double)film->ground.depth_m,
-                               .spheres = (const float(*)[4])film->spheres,
-                               .spheres_of_granule = GRANULE_SPHERES,
-                               .radius_m = film->params.radius_m,
-                               .bodies = &body,
-                               .body_count = film->status.bodies};
-    struct view_options options = {.width = WIDTH, .height = HEIGHT};
+        {lies->position[0], lies->position[1], lies->position[2]},
+        {lies->orientation[0], lies->orientation[1], lies->orientation[2], lies->orientation[3]}};
+    struct view_scene scene = {
+        .field = film->after ? film->after : film->field,
+        .min = {place->low.x, place->low.y},
+        .max = {place->low.x + place->size_m[0], place->low.y + place->size_m[1]},
+        .depth_m = DEPTH_M,
+        .spheres_of_granule = GRANULE_SPHERES,
+        .radius_m = film->params.radius_m,
+        .origin = {place->low.x, place->low.y, place->z_m},
+        .bodies = &body,
+        .body_count = 1};
+    const struct view_options options = {.width = WIDTH, .height = HEIGHT, .camera = &film->camera};
 
-    body.origin = shell_origin_of(
-        &film->shell, (struct vec3){(double)pose->x[0], (double)pose->x[1], (double)pose->x[2]},
-        body.orientation);
-    sand_spheres_request(film->engine, 0);
-    while (!sand_spheres_poll(film->engine, 0, film->spheres, &scene.sphere_count))
-        wait_a_little();
+    if (index == 0)
+        film->camera = view_camera(&scene, WIDTH, HEIGHT);
+    if (look_at_spheres(film, &scene, err))
+        return err->code;
     film->frame[index] = malloc(3 * WIDTH * HEIGHT);
     if (!film->frame[index])
         return err_set(err, ERR_NO_MEMORY, "no memory for a picture");
-    printf("%6.2f s  %5u of %u granules asleep, body at %.2f m, %.2f m/s\n", film->status.time_s,
-           film->status.asleep, film->status.granules, (double)pose->x[2],
-           (double)film->status.body_speed_max);
+    printf("%6.2f s  %-8s %5u of %u granules asleep, body at %.2f m, %.2f m/s\n", report->time_s,
+           patch_state_name(report->state), report->asleep, report->granules, lies->position[2],
+           sqrt(lies->velocity[0] * lies->velocity[0] + lies->velocity[1] * lies->velocity[1] +
+                lies->velocity[2] * lies->velocity[2]));
     return view_render(&scene, &options, film->frame[index], err);
 }
 
-static enum err_code drop(struct film *film, struct err *err)
+static enum err_code close_patch(struct film *film, struct err *err)
 {
-    const float middle = film->ground.size_m / 2;
-    double top = (double)ground_height(&film->ground, middle, middle);
-    struct sand_shape shape =
-        shell_shape(&film->shell, film->options->density * film->shell.volume_m3);
-    struct sand_pose pose = {.x = {middle, middle, 0}, .q = {0.3F, 0, 0, 0.954F}};
-    double fall_m = film->options->height_m, start_m = fmin(fall_m, 0.05);
-    uint32_t body;
+    const struct mass_ledger *ledger;
+    struct patch_report *report = NULL;
 
-    /* what is above is fallen in thought: the body begins just over the ground */
-    pose.x[2] = (float)(top + film->shell.extent_m + start_m);
-    pose.v[2] = (float)-sqrt(2 * 9.81 * (fall_m - start_m));
-    return sand_body_add(film->engine, 0, &shape, &pose, &body, err);
-}
-
-static bool is_at_rest(const struct film *film)
-{
-    return film->status.body_speed_max <= film->params.sleep_speed &&
-           film->status.asleep >= 0.99 * film->status.granules;
+    if (manager_close(film->manager, film->number, false, film->now_s, &report, err))
+        return err->code;
+    patch_report_unref(report);
+    if (run(film, PATCH_WRITTEN, 0, err))
+        return err->code;
+    ledger = &film->report->ledger;
+    printf("written back: %u x %u samples, %.3f m3 moved, %+.4f m3 of %.3f lost\n",
+           film->report->rect.cols, film->report->rect.rows, ledger->moved_m3, ledger->lost_m3,
+           ledger->volume_before_m3);
+    return ERR_OK;
 }
 
 static enum err_code shoot_all(struct film *film, struct err *err)
 {
-    if (run(film, SETTLE_FRAMES, err) || drop(film, err) || run(film, 1, err) ||
-        shoot(film, 0, err) || run(film, 8, err) || shoot(film, 1, err) || run(film, 24, err) ||
-        shoot(film, 2, err))
+    double began_s, meets_s;
+
+    if (run(film, PATCH_ACTIVE, 0, err) || shoot(film, 0, err))
         return err->code;
-    for (uint32_t i = 0; i < 60 * film->options->rest_s && !is_at_rest(film); i += 6)
-        if (run(film, 6, err))
-            return err->code;
+    began_s = film->report->time_s;
+    meets_s = film->speed > 0 ? fmin(film->options->height_m, GAP_M) / film->speed : 0;
+    if (run(film, PATCH_ACTIVE, began_s + meets_s + IMPACT_S, err) || shoot(film, 1, err) ||
+        run(film, PATCH_RESTING, 0, err) || shoot(film, 2, err) || close_patch(film, err))
+        return err->code;
     return shoot(film, 3, err);
 }
 
@@ -278,10 +440,13 @@ int film_run(const struct film_options *options)
         write_strip(&film, &err);
     if (err.code)
         fprintf(stderr, "kota-sand: %s\n", err.msg);
+    manager_destroy(film.manager);
+    patch_start_free(&film.start);
+    patch_report_unref(film.report);
     sand_engine_destroy(film.engine);
     scene_engines_close();
-    ground_free(&film.ground);
     heightfield_unref(film.field);
+    heightfield_unref(film.after);
     polygon_set_free(&film.model);
     shell_free(&film.shell);
     free(film.spheres);

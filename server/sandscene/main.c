@@ -38,9 +38,10 @@ static const char usage[] =
     "       by difference and by overwriting; impacts drops a barrel --count times (12) into it;\n"
     "       scales tells the error of what is written at the three scales (--count 3 impacts\n"
     "       each); fill compares the packing with stacked columns.\n"
-    "film   drops a barrel, or a model of --density kg/m3 (900), from --height metres (6) onto\n"
-    "       --granules (4000) and writes four pictures of it side by side: over the\n"
-    "       ground, the impact, half a second on, and at rest, or after --seconds (8).\n"
+    "film   drops a barrel, or a model of --density kg/m3 (3000), from --height metres (15) onto\n"
+    "       a patch of about --granules (2500) and writes four pictures of it side by side: over\n"
+    "       the ground, the impact, at rest (or after --seconds, 8), and the heightfield that the\n"
+    "       patch is written back to.\n"
     "bake   prints the packing that ground is cut from, as it is embedded.\n";
 
 static int complain(const char *what)
@@ -145,7 +146,7 @@ static int film_command(int argc, char **argv)
         {"height", required_argument, NULL, 'h'},  {"density", required_argument, NULL, 'd'},
         {"seconds", required_argument, NULL, 's'}, {"threads", required_argument, NULL, 'n'},
         {"gpu", required_argument, NULL, 'g'},     {NULL, 0, NULL, 0}};
-    struct film_options options = {.granules = 4000, .height_m = 6, .density = 900, .rest_s = 8};
+    struct film_options options = {.granules = 2500, .height_m = 15, .density = 3000, .rest_s = 8};
     double threads = 2;
     int key;
 

@@ -1,11 +1,11 @@
 """kota-sand: the published scenes in small, and the baking of the packing."""
 import os
 import re
-import struct
 import subprocess
 import tempfile
 
 from daemon import BIN_DIR
+from images import read_png
 from tap import Skip, case, check, equal, run, test
 
 SAND = os.path.join(BIN_DIR, "kota-sand")
@@ -76,25 +76,32 @@ def bake():
     check("kota-sand bake 3 0.45 9" in one.stdout, "it does not say how it was made")
 
 
-def picture(path):
-    """Columns and rows of a PNG, from its header."""
-    with open(path, "rb") as file:
-        head = file.read(24)
-    equal(head[:8], b"\x89PNG\r\n\x1a\n", "it is no PNG")
-    return struct.unpack(">II", head[16:24])
+FRAME, GAP = 480, 4  # pixels
 
 
-@test("a film of a barrel that falls: over the ground, in it, and at rest")
+@test("a film of a barrel that falls: over the ground, in it, at rest, and the ground afterwards")
 def film():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "film.png")
-        made = sand("film", out, "--granules", "600", "--height", "1", "--density", "2500",
-                    "--seconds", "2")
+        made = sand("film", out, "--granules", "600", "--height", "4", "--seconds", "1")
         equal(made.returncode, 0, f"kota-sand film: {made.stderr}")
-        equal(picture(out), (4 * 480 + 3 * 4, 360), "pixels of the strip")
-    body = [float(z) for z in re.findall(r"body at ([\d.]+) m", made.stdout)]
-    equal(len(body), 4, "pictures")
-    check(body[0] > body[1] + 0.1 and body[3] > 0.3, f"it is at {body} m")
+        with open(out, "rb") as file:
+            width, height, channels, _depth, rows = read_png(file.read())
+    equal((width, height), (4 * FRAME + 3 * GAP, 360), "pixels of the strip")
+    said = re.findall(r"s  (\w+) .* body at (-?[\d.]+) m", made.stdout)
+    equal([state for state, _ in said], ["active", "active", "resting", "written"], "states")
+    body = [float(z) for _, z in said]
+    check(body[0] > body[1] + 0.1 and body[2] == body[3] > -0.8, f"it is at {body} m")
+    check(re.search(r"^written back: \d+ x \d+ samples, 0\.\d*[1-9]", made.stdout, re.M), made.stdout)
+
+    def part(frame, x, y, side=40):
+        at = (frame * (FRAME + GAP) + x) * channels
+        return [row[at:at + side * channels] for row in rows[y:y + side]]
+
+    for frame in range(1, 4):
+        equal(part(frame, 0, 0), part(0, 0, 0), f"the ground far off in picture {frame}")
+        check(part(frame, 100, 100, 240) != part(frame - 1, 100, 100, 240),
+              f"picture {frame} is {frame - 1} again")
 
 
 @test("a film says what is wrong with a model or a file")
