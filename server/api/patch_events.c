@@ -10,9 +10,9 @@
  *   data: {"id","time_s","kinetic_energy_j","bodies":[{"body","position",…}]}
  *
  * A stream holds a number and no more: it looks at the board when it is woken. So of poses it sends
- * the newest, at most as often as there are reports (20 a second); states come in order, of many
- * changes the last 32. Who comes back with Last-Event-ID gets the states after it. The stream ends
- * after the state that is an end.
+ * the newest, when the manager has told new ones (20 times a second at most, however many orders
+ * come meanwhile); states come in order, of many changes the last 32. Who comes back with
+ * Last-Event-ID gets the states after it. The stream ends after the state that is an end.
  */
 #include "api/calls.h"
 
@@ -33,6 +33,7 @@ struct follower {
     uint64_t number;
     uint64_t sent;   /* the last transition */
     uint64_t serial; /* of the last report */
+    uint64_t poses;  /* of the last report whose poses were sent; UINT64_MAX before the first */
 };
 
 struct room {
@@ -107,8 +108,9 @@ static void patch_pull(void *context, struct http_stream *stream)
     if (report->serial != follower->serial && http_stream_has_room(stream) &&
         send_states(stream, follower, report)) {
         follower->serial = report->serial;
-        if (report->body_count > 0)
+        if (report->body_count > 0 && report->poses != follower->poses)
             send_event(stream, "poses", 0, report, NULL);
+        follower->poses = report->poses;
         if (patch_state_is_end(report->state))
             http_stream_end(stream, HTTP_STREAM_OVER);
     }
@@ -163,8 +165,8 @@ enum err_code patch_events_get_answer(struct call *call, struct err *err)
     else
         decode_seen(call, report, &seen, err);
     if (err->code == ERR_OK) {
-        *follower =
-            (struct follower){.sand = call->api->sand, .number = report->number, .sent = seen};
+        *follower = (struct follower){
+            .sand = call->api->sand, .number = report->number, .sent = seen, .poses = UINT64_MAX};
         memcpy(follower->locale, report->locale, sizeof follower->locale);
         call_content_type(call, "text/event-stream");
         call_header(call, "Cache-Control", "no-store");

@@ -179,6 +179,7 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
         return NULL;
     report->refs = 1;
     report->serial = ++patch->serial;
+    report->poses = patch->poses;
     report->number = patch->number;
     memcpy(report->locale, start->locale, sizeof report->locale);
     memcpy(report->layer, start->layer, sizeof report->layer);
@@ -226,10 +227,16 @@ static struct patch_report *full_report(const struct manager *manager, struct pa
 
 void manager_tell(struct manager *manager, struct patch *patch, bool is_state, double now_s)
 {
-    struct patch_report *report = full_report(manager, patch, now_s);
+    struct patch_report *report;
 
-    patch->has_news = false;
-    patch->reported_at_s = now_s;
+    /* Orders are told at once, poses in their time, the last ones always. */
+    if (patch->has_news && (now_s - patch->told_at_s >= manager->limits.report_s ||
+                            patch_state_is_end(patch->state))) {
+        patch->poses++;
+        patch->told_at_s = now_s;
+        patch->has_news = false;
+    }
+    report = full_report(manager, patch, now_s);
     if (!report)
         return; /* the next one tells */
     if (patch_state_is_end(patch->state)) {
@@ -425,6 +432,10 @@ static enum err_code find_open(const struct manager *manager, uint64_t number, s
     if ((*patch)->state >= PATCH_WRITING)
         return err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
                        (unsigned long long)number, patch_state_name((*patch)->state));
+    if ((*patch)->is_closing)
+        return err_set(err, ERR_CONFLICT,
+                       "patch %llu is being closed: it takes no bodies and no pushes",
+                       (unsigned long long)number);
     return ERR_OK;
 }
 

@@ -80,8 +80,8 @@ enum err_code manager_report_of(struct manager *manager, uint64_t number, double
 /*
  * Adds a body (taken, also on error); it comes in when the patch is active and wakes it if it
  * rests. It is put higher where it would touch granules or another body.
- * ERR_NOT_FOUND, ERR_CONFLICT (the patch is being written or has ended), ERR_UNPROCESSABLE (too
- * many)
+ * ERR_NOT_FOUND, ERR_CONFLICT (the patch is being closed or written, or has ended),
+ * ERR_UNPROCESSABLE (too many)
  */
 enum err_code manager_body_add(struct manager *manager, uint64_t number, struct patch_body *body,
                                double now_s, struct patch_report **report, struct err *err);

@@ -35,15 +35,15 @@ struct patch {
     struct sand_status status;
     double still_since_s; /* simulated; below 0: it moves */
     double awake_since_s; /* simulated */
-    double made_at_s, rested_at_s, ended_at_s, reported_at_s, write_at_s;
+    double made_at_s, rested_at_s, ended_at_s, told_at_s, write_at_s;
     uint32_t write_tries;
     enum depth_use depth; /* that is being measured */
     float *before_m, *surface_m;
     struct convert_change change;
     bool has_ledger, has_revision;
     uint64_t revision;
-    bool has_news; /* a status has come since the last report */
-    uint64_t serial;
+    bool has_news; /* a status has come since poses were last told, at told_at_s */
+    uint64_t serial, poses;
     uint64_t transition_count;
     struct patch_transition transitions[PATCH_TRANSITIONS_KEPT];
     struct patch_report *last; /* when it has ended */

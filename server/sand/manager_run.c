@@ -505,7 +505,7 @@ static void go_on(struct manager *manager, struct patch *patch, double now_s)
         break;
     }
     if (!patch_state_is_end(patch->state) && patch->has_news &&
-        now_s - patch->reported_at_s >= manager->limits.report_s)
+        now_s - patch->told_at_s >= manager->limits.report_s)
         manager_tell(manager, patch, false, now_s);
 }
 

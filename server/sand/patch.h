@@ -125,6 +125,7 @@ struct patch_report_body {
 struct patch_report {
     uint32_t refs;   /* atomic */
     uint64_t serial; /* grows with each report of the patch */
+    uint64_t poses;  /* grows when the poses are newer, at most every limits.report_s */
     uint64_t number;
     char locale[WORLD_ID_MAX + 1], layer[WORLD_ID_MAX + 1];
     enum patch_state state;

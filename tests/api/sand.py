@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+import threading
 import time
 
 from daemon import SLOW, Daemon
@@ -56,6 +57,13 @@ def start(*flags, names=("land",), **named):
         daemon.kill()
         raise
     return daemon
+
+
+def second(daemon):
+    """Another connection to the same daemon, for another thread."""
+    other = Daemon.__new__(Daemon)
+    other.port, other.connection = daemon.port, None
+    return other
 
 
 def body(x=16, y=16, **more):
@@ -173,18 +181,25 @@ def follow(daemon, place):
     return states, poses
 
 
-def drop(daemon, locale, more={}):
+def drop(daemon, locale, close=False):
     """One body falls; what must hold of it on every engine. Returns the written Patch."""
     before, at = heights(daemon, locale), revision(daemon, locale)
     with Stream(daemon.port, f"/v1/locales/{locale}/events") as feed:
-        made = daemon.post(f"/v1/locales/{locale}/patches", wanted(bodies=[body()], seed=7, **more))
+        made = daemon.post(f"/v1/locales/{locale}/patches", wanted(bodies=[body()], seed=7))
         equal(made.status, 201, f"status of {made}")
         check_patch(made.json, 1)
         equal(made.json["scale"], "coarse", "scale")
         check(made.json["state"] in ORDER[:4], f"state {made.json['state']}")
         place = made.headers["location"]
+        answers = []
+        closer = threading.Thread(target=lambda: answers.append(second(daemon).ask("DELETE", place)))
+        if close:
+            closer.start()
         states, poses = follow(daemon, place)
         patch = daemon.ok("GET", place)
+        if close:
+            closer.join()
+            equal((answers[0].status, answers[0].json), (200, patch), "what DELETE answers")
         equal(states[-1][0], "written", f"the last state; {states[-1][1]}")
         check_patch(patch, 1)
         event = feed.event()

@@ -19,8 +19,8 @@ from fields import put_locale, put_terrain
 from images import read_png
 from oracle import Terrain
 from sand import (ENDED, QUICK, REFERENCE, RESTING, SIDE, body, box, changed, check_ledger,
-                  check_patch, drop, follow, heights, land, make, revision, samples_inside, start,
-                  until, wanted)
+                  check_patch, drop, follow, heights, land, make, revision, samples_inside, second,
+                  start, until, wanted)
 from tap import case, check, equal, near, run, test
 
 quick = start(*REFERENCE, *QUICK, names=("land", "other", "still", "gone", "twin-a", "twin-b",
@@ -411,8 +411,7 @@ def _():
 def _():
     before = revision(quick, "fed")
     stop, answers = threading.Event(), []
-    asker = Daemon.__new__(Daemon)  # a second connection to the same daemon
-    asker.port, asker.connection = quick.port, None
+    asker = second(quick)
 
     def ask():
         while not stop.is_set():

@@ -644,6 +644,8 @@ static void closing_writes_without_the_time_of_rest(void **state)
 {
     struct rig *rig = rig_create();
     const uint64_t n = add(rig, 5, 5, true);
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct patch_body body = body_at(6.5, 6.5, 0.5);
     struct patch_report *report;
     struct err err = {.code = ERR_OK};
 
@@ -651,6 +653,11 @@ static void closing_writes_without_the_time_of_rest(void **state)
     assert_int_equal(manager_close(rig->manager, n, false, 0, &report, &err), ERR_OK);
     patch_report_unref(report);
     settle(rig, n, 0);
+    /* Nobody keeps it from its end. */
+    assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err),
+                     ERR_CONFLICT);
+    assert_int_equal(manager_body_add(rig->manager, n, &body, rig->now_s, &report, &err),
+                     ERR_CONFLICT);
     rig->fake.slots[0].dug_m = 1;
     rig->fake.slots[0].speed = 0;
     pass(rig, 2.5);
@@ -748,6 +755,10 @@ static void reports_of_poses_keep_their_distance(void **state)
 {
     struct rig *rig = rig_create();
     const uint64_t n = add(rig, 5, 5, true);
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+    uint64_t poses;
     uint32_t before;
 
     (void)state;
@@ -756,6 +767,17 @@ static void reports_of_poses_keep_their_distance(void **state)
     before = rig->reports;
     pass(rig, 2);
     assert_in_range(rig->reports - before, 30, 41);
+    /* Orders are told at once, but bring no poses before their time. */
+    poses = rig->last[n]->poses;
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err),
+                         ERR_OK);
+        assert_true(report->serial >= rig->last[n]->serial);
+        patch_report_unref(report);
+        pass(rig, 0.01);
+    }
+    assert_in_range(rig->last[n]->poses - poses, 30, 41);
+    pass(rig, 0.1);
     /* In real time: two seconds are two seconds. */
     assert_true(fabs(rig->last[n]->time_s - (double)rig->fake.slots[0].steps / 960) < 0.2);
     rig_destroy(rig);
