@@ -218,7 +218,7 @@ static struct mesh *draft_image(struct draft *draft, struct err *err)
     mesh_image_seal(image);
     struct mesh *mesh = mesh_over(image, err);
 
-    if (mesh != NULL && mesh_directory_make(mesh, err)) {
+    if (mesh != NULL && mesh_columns_make(mesh, err)) {
         mesh_unref(mesh);
         mesh = NULL;
     }
@@ -286,7 +286,7 @@ void mesh_unref(struct mesh *mesh)
         return;
     if (mesh->release != NULL)
         mesh->release(mesh->context);
-    free(mesh->directory.nodes);
+    mesh_columns_free(&mesh->columns);
     free(mesh->own);
     free(mesh);
 }
@@ -331,8 +331,7 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     out->nodes = h->count[MESH_NODES];
     out->leaves = (3 * out->nodes + 1) / 4;
     out->polygons = h->count[MESH_POLYGONS];
-    out->bytes = h->bytes + sizeof *mesh +
-                 (uint64_t)mesh->directory.side * mesh->directory.side * sizeof(uint32_t);
+    out->bytes = h->bytes + sizeof *mesh + mesh_columns_bytes(&mesh->columns);
     out->depth = h->depth;
     out->average_tests =
         area > 0 ? tests_below(mesh, mesh->nodes, &h->root) / area : mesh->nodes[0].count;

@@ -125,6 +125,20 @@ struct mesh_contact {
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out);
 
+/* What mesh_floor finds, without what only some want to know. */
+struct mesh_height {
+    double height_m; /* of the floor, against gravity from the frame's origin */
+    uint32_t polygon;
+};
+
+bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                       struct mesh_height *out);
+
+/* The same for each of points[count], faster: where there is none, NaN and MESH_NO_POLYGON. */
+void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                        double reach_up_m, struct mesh_height *out);
+#define MESH_NO_POLYGON UINT32_MAX
+
 /*
  * The lowest surface above `above_m` and at or above `lift_m`, both heights over `point` against
  * gravity (above_m may be -INFINITY: no floor): the ceiling. False when there is none. Surfaces

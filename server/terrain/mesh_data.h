@@ -24,6 +24,7 @@
 #define KOTA_TERRAIN_MESH_DATA_H
 
 #include "terrain/mesh.h"
+#include "terrain/mesh_columns.h"
 
 #include <stdatomic.h>
 
@@ -98,14 +99,6 @@ struct mesh_header {
     uint64_t checksum; /* FNV-1a of the header before it */
 };
 
-/* Where vertical questions begin (mesh_directory.c). */
-struct mesh_directory {
-    uint32_t *nodes;    /* [side][side], row 0 at the root's y_min */
-    uint32_t side;      /* a power of two */
-    struct vec2 scale;  /* cells a metre */
-    struct vec2 margin; /* in cells: points so near to a cell's border begin at the root */
-};
-
 struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
@@ -115,7 +108,9 @@ struct mesh {
     const uint32_t *corners;
     const uint32_t *leaf_refs;
     const struct vec3 *vertices;
-    struct mesh_directory directory;
+    struct mesh_columns columns; /* not of the image: mesh_columns.h */
+    double lift;                 /* the centre's height against gravity */
+    bool is_turned, has_avx2;
     void *own;                      /* the image when it is ours */
     void (*release)(void *context); /* else this gives it back */
     void *context;
@@ -207,10 +202,7 @@ bool mesh_header_lay_out(struct mesh_header *header);
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
 
-/* ERR_NO_MEMORY. The nodes are checked or our own. */
-enum err_code mesh_directory_make(struct mesh *mesh, struct err *err);
-
-/* A mesh without directory over an image that is our own (aligned, from aligned_alloc); takes it,
+/* A mesh without columns over an image that is our own (aligned, from aligned_alloc); takes it,
  * unless NULL. */
 struct mesh *mesh_over(void *image, struct err *err);
 

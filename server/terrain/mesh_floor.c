@@ -1,10 +1,13 @@
 /*
  * What stands above and below a point (Q, "Accessing Terrain Data").
  *
- * The point is turned into the mesh's frame; the directory and then two comparisons a level lead to
- * its leaf; each floor in the list is asked for its box, its edge lines, its height. A point within
- * `near` of a cut is looked up on both sides of it: leaf lists leave out floors that only touch
- * their leaf, which is what makes cuts through vertices worth making.
+ * The point is turned into the mesh's frame. Its cell of the columns (mesh_columns.c) tells which
+ * floors are above it and below it; each of them is asked for its height. Where the columns do not
+ * know, near the border of a cell or of the terrain, two comparisons a level of the quadtree lead
+ * to a leaf, and each floor in its list is asked for its box, its edge lines, its height. A point
+ * within `near` of a cut is looked up on both sides of it: leaf lists leave out floors that only
+ * touch their leaf, which is what makes cuts through vertices worth making. Both ways give the same
+ * bits.
  *
  * Edges are inclusive by the slack (mesh_data.h), so a point on an edge, a vertex or the outer
  * border always has the floor. A height that the slack has led beyond the polygon is held between
@@ -12,8 +15,18 @@
  *
  * Heights are compared along up. "At or below" forgives the slack, too: a point that was put on a
  * floor by an earlier answer stands on it.
+ *
+ * With AVX2 a block's eight polygons are one vector, else two of SSE2, else a loop: the arithmetic
+ * is of integers, so the answers cannot differ.
  */
 #include "terrain/mesh_contact.h"
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#define HAS_AVX2
+#endif
+
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
 /* Nothing found yet. */
 #define NO_POLYGON UINT32_MAX
@@ -42,18 +55,21 @@ static inline bool is_inside(const struct column *c, const struct mesh_polygon *
     return inside;
 }
 
+/* Without a branch: which of the floors over one another is the best, nobody can foretell. */
 static inline void floor_take(struct column *c, uint32_t polygon)
 {
     const struct mesh_polygon *p = &c->mesh->polygons[polygon];
+    double low = (double)p->z_min, high = (double)p->z_max;
     double z =
         p->height + p->slope_x * (c->x - (double)p->x_min) + p->slope_y * (c->y - (double)p->y_min);
 
-    z = z < (double)p->z_min ? (double)p->z_min : z > (double)p->z_max ? (double)p->z_max : z;
-    z *= c->sign;
-    if (z <= c->limit && z > c->best) {
-        c->best = z;
-        c->polygon = polygon;
-    }
+    z = z < low ? low : z;
+    z = (z > high ? high : z) * c->sign;
+    /* where two meet, the first: as in any other order of asking */
+    bool is_best = (z <= c->limit) & ((z > c->best) | ((z == c->best) & (polygon < c->polygon)));
+
+    c->best = is_best ? z : c->best;
+    c->polygon = is_best ? polygon : c->polygon;
 }
 
 static inline void leaf_scan(struct column *c, const struct mesh_node *leaf)
@@ -102,36 +118,15 @@ static void scan_near_cuts(struct column *c, uint32_t at)
     }
 }
 
-/* From where to go down: the node of the point's cell, or the root, or NULL outside of the root. */
-static inline const struct mesh_node *column_node(const struct column *c)
+/* By the tree alone. */
+static void tree_scan(struct column *c)
 {
-    const struct mesh_directory *d = &c->mesh->directory;
+    const struct mesh_node *n = c->mesh->nodes;
     const struct box2 *root = &c->mesh->header->root;
-    double x = (c->x - root->x_min) * d->scale.x, y = (c->y - root->y_min) * d->scale.y;
     double near = c->mesh->header->near;
 
-    if (x >= 0 && x < d->side && y >= 0 && y < d->side) {
-        uint32_t col = (uint32_t)x, row = (uint32_t)y;
-
-        x -= col;
-        y -= row;
-        if (x >= d->margin.x && x <= 1 - d->margin.x && y >= d->margin.y && y <= 1 - d->margin.y)
-            return c->mesh->nodes + d->nodes[(size_t)row * d->side + col];
-    }
-    return c->x >= root->x_min - near && c->x <= root->x_max + near && c->y >= root->y_min - near &&
-                   c->y <= root->y_max + near
-               ? c->mesh->nodes
-               : NULL;
-}
-
-static void column_scan(struct column *c)
-{
-    const struct mesh_node *n = column_node(c);
-    double near = c->mesh->header->near;
-
-    c->best = -INFINITY;
-    c->polygon = NO_POLYGON;
-    if (n == NULL)
+    if (!(c->x >= root->x_min - near && c->x <= root->x_max + near && c->y >= root->y_min - near &&
+          c->y <= root->y_max + near))
         return;
     while (n->count == MESH_NODE_INNER) {
         double dx = c->x - n->as.cut.x, dy = c->y - n->as.cut.y;
@@ -145,6 +140,175 @@ static void column_scan(struct column *c)
     leaf_scan(c, n);
 }
 
+/* ---- by columns ----------------------------------------------------------------------------- */
+
+/* Which lanes of a block are above the place, bit i for lane i; and where the lines must tell. */
+struct lanes {
+    unsigned maybe, doubt;
+};
+
+#ifdef __SSE2__
+static inline __m128i edge_values(const struct column_block *b, unsigned edge, unsigned half,
+                                  __m128i place)
+{
+    __m128i ab = _mm_load_si128((const __m128i *)(const void *)b->ab[edge][4 * half]);
+    __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)&b->c[edge][4 * half]);
+
+    return _mm_add_epi32(_mm_madd_epi16(ab, place), _mm_unpacklo_epi16(_mm_setzero_si128(), c));
+}
+
+static inline unsigned sign_bits(__m128i v)
+{
+    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(v));
+}
+
+static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, uint32_t y)
+{
+    const __m128i sure = _mm_set1_epi32(2 * COLUMN_DOUBT);
+    __m128i place = _mm_set1_epi32((int32_t)(x | y << 16));
+    unsigned out = 0, doubt = 0;
+
+    for (unsigned half = 0; half < 2; half++) {
+        __m128i e0 = edge_values(b, 0, half, place), e1 = edge_values(b, 1, half, place),
+                e2 = edge_values(b, 2, half, place);
+        __m128i any = _mm_or_si128(_mm_or_si128(e0, e1), e2);
+
+        e0 = _mm_sub_epi32(e0, sure);
+        e1 = _mm_sub_epi32(e1, sure);
+        e2 = _mm_sub_epi32(e2, sure);
+        out |= sign_bits(any) << 4 * half;
+        doubt |= sign_bits(_mm_or_si128(_mm_or_si128(e0, e1), e2)) << 4 * half;
+    }
+    return (struct lanes){~out & 0xff, doubt};
+}
+#else
+static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, uint32_t y)
+{
+    struct lanes lanes = {0, 0};
+
+    for (unsigned i = 0; i < COLUMN_LANES; i++) {
+        int32_t least = INT32_MAX;
+
+        for (unsigned k = 0; k < COLUMN_EDGES; k++) {
+            int32_t e =
+                b->ab[k][i][0] * (int32_t)x + b->ab[k][i][1] * (int32_t)y + b->c[k][i] * 65536;
+
+            least = e < least ? e : least;
+        }
+        lanes.maybe |= (unsigned)(least >= 0) << i;
+        lanes.doubt |= (unsigned)(least < 2 * COLUMN_DOUBT) << i;
+    }
+    return lanes;
+}
+#endif
+
+#ifdef HAS_AVX2
+__attribute__((target("avx2"))) static inline __m256i edge_values_avx2(const struct column_block *b,
+                                                                       unsigned edge, __m256i place)
+{
+    __m256i ab = _mm256_loadu_si256((const __m256i *)(const void *)b->ab[edge]);
+    __m128i c = _mm_load_si128((const __m128i *)(const void *)b->c[edge]);
+
+    return _mm256_add_epi32(_mm256_madd_epi16(ab, place),
+                            _mm256_slli_epi32(_mm256_cvtepu16_epi32(c), 16));
+}
+
+__attribute__((target("avx2"))) static inline struct lanes lanes_at_avx2(
+    const struct column_block *b, uint32_t x, uint32_t y)
+{
+    __m256i place = _mm256_set1_epi32((int32_t)(x | y << 16));
+    __m256i least = _mm256_min_epi32(
+        _mm256_min_epi32(edge_values_avx2(b, 0, place), edge_values_avx2(b, 1, place)),
+        edge_values_avx2(b, 2, place));
+    __m256i sure = _mm256_sub_epi32(least, _mm256_set1_epi32(2 * COLUMN_DOUBT));
+
+    return (struct lanes){
+        ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(least)) & 0xff,
+        (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(sure)),
+    };
+}
+#else
+#define lanes_at_avx2 lanes_at
+#endif
+
+/* A cell of the grid, and the point's place in it. */
+struct place {
+    const struct column_cell *cell;
+    double x, y; /* of the cell: 0 up to 1 */
+};
+
+/* The root's cell; false outside of the grid. */
+static inline bool place_begin(const struct mesh *mesh, double at_x, double at_y,
+                               struct place *place)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+    double x = (at_x - columns->x_min) * columns->scale_x;
+    double y = (at_y - columns->y_min) * columns->scale_y;
+
+    if (!(x >= 0 && x < columns->side_limit && y >= 0 && y < columns->side_limit))
+        return false;
+    int32_t column = (int32_t)x, row = (int32_t)y;
+
+    *place = (struct place){columns->cells + (size_t)row * columns->side + (size_t)column,
+                            x - column, y - row};
+    return true;
+}
+
+static inline void place_descend(const struct mesh *mesh, struct place *place)
+{
+    while (place->cell->count & COLUMN_INNER) {
+        uint32_t side = place->cell->count & ~COLUMN_INNER;
+        double x = place->x * side, y = place->y * side;
+        int32_t column = (int32_t)x, row = (int32_t)y;
+
+        *place = (struct place){mesh->columns.cells + place->cell->first + (size_t)row * side +
+                                    (size_t)column,
+                                x - column, y - row};
+    }
+}
+
+/*
+ * The leaf's blocks, two at a time, so that most leaves are one step; false when the place is too
+ * near to the leaf's border.
+ */
+ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, bool has_avx2)
+{
+    uint32_t x = (uint32_t)(int32_t)(place->x * COLUMN_UNIT);
+    uint32_t y = (uint32_t)(int32_t)(place->y * COLUMN_UNIT);
+    const struct column_block *b = c->mesh->columns.blocks + place->cell->first;
+
+    if (x - 1 >= COLUMN_UNIT - 2 || y - 1 >= COLUMN_UNIT - 2)
+        return place->cell->count == 0;
+    for (int64_t left = place->cell->count; left > 0; left -= 2 * COLUMN_LANES, b += 2) {
+        struct lanes low = has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
+        struct lanes high = has_avx2 ? lanes_at_avx2(b + 1, x, y) : lanes_at(b + 1, x, y);
+        unsigned mask = left > COLUMN_LANES ? 0xffff : 0xff;
+        unsigned maybe = (low.maybe | high.maybe << COLUMN_LANES) & mask;
+        unsigned doubt = low.doubt | high.doubt << COLUMN_LANES;
+
+        for (; maybe != 0; maybe &= maybe - 1) {
+            unsigned i = (unsigned)__builtin_ctz(maybe);
+            uint32_t polygon = b[i / COLUMN_LANES].polygon[i % COLUMN_LANES];
+
+            if (!(doubt >> i & 1) || is_inside(c, &c->mesh->polygons[polygon]))
+                floor_take(c, polygon);
+        }
+    }
+    return true;
+}
+
+ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
+{
+    struct place place;
+
+    if (place_begin(c->mesh, c->x, c->y, &place)) {
+        place_descend(c->mesh, &place);
+        if (place_scan(c, &place, has_avx2))
+            return;
+    }
+    tree_scan(c);
+}
+
 struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)
 {
     const struct mesh_polygon *p = &mesh->polygons[polygon];
@@ -153,18 +317,60 @@ struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)
     return mesh_turn_back(mesh->header, vec3_unit(n));
 }
 
+/* ---- questions ------------------------------------------------------------------------------ */
+
+ALWAYS_INLINE struct column column_ask(const struct mesh *mesh, double x, double y, double sign,
+                                       double limit, bool has_avx2)
+{
+    struct column c = {.mesh = mesh,
+                       .x = x,
+                       .y = y,
+                       .sign = sign,
+                       .limit = sign * limit,
+                       .best = -INFINITY,
+                       .polygon = NO_POLYGON};
+
+    column_scan(&c, has_avx2);
+    return c;
+}
+
+#ifdef HAS_AVX2
+__attribute__((target("avx2"))) static struct column column_avx2(const struct mesh *mesh, double x,
+                                                                 double y, double sign,
+                                                                 double limit)
+{
+    return column_ask(mesh, x, y, sign, limit, true);
+}
+#endif
+
+static struct column column_any(const struct mesh *mesh, double x, double y, double sign,
+                                double limit)
+{
+#ifdef HAS_AVX2
+    if (mesh->has_avx2)
+        return column_avx2(mesh, x, y, sign, limit);
+#endif
+    return column_ask(mesh, x, y, sign, limit, false);
+}
+
 bool mesh_column(const struct mesh *mesh, double x, double y, bool is_up, double limit, double *z,
                  uint32_t *polygon)
 {
     double sign = is_up ? -1 : 1;
-    struct column c = {.mesh = mesh, .x = x, .y = y, .sign = sign, .limit = sign * limit};
+    struct column c = column_any(mesh, x, y, sign, limit);
 
-    column_scan(&c);
     if (c.polygon == NO_POLYGON)
         return false;
     *z = sign * c.best;
     *polygon = c.polygon;
     return true;
+}
+
+/* The point in the mesh's frame. */
+static inline struct vec3 column_place(const struct mesh *mesh, struct vec3 point)
+{
+    return mesh->is_turned ? mesh_to_frame(mesh->header, point)
+                           : vec3_sub(point, mesh->header->centre);
 }
 
 struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double z)
@@ -189,7 +395,7 @@ static void contact_fill(const struct mesh *mesh, struct vec3 point, struct vec3
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out)
 {
-    struct vec3 at = mesh_to_frame(mesh->header, point);
+    struct vec3 at = column_place(mesh, point);
     double z;
     uint32_t polygon;
 
@@ -198,6 +404,112 @@ bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
         return false;
     contact_fill(mesh, point, at, z, polygon, out);
     return true;
+}
+
+ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                                struct mesh_height *out, bool has_avx2)
+{
+    struct vec3 at = column_place(mesh, point);
+    struct column c =
+        column_ask(mesh, at.x, at.y, 1, at.z + reach_up_m + mesh->header->slack, has_avx2);
+
+    if (c.polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
+    return true;
+}
+
+#ifdef HAS_AVX2
+__attribute__((target("avx2"))) static bool floor_height_avx2(const struct mesh *mesh,
+                                                              struct vec3 point, double reach_up_m,
+                                                              struct mesh_height *out)
+{
+    return floor_height(mesh, point, reach_up_m, out, true);
+}
+#endif
+
+bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                       struct mesh_height *out)
+{
+#ifdef HAS_AVX2
+    if (mesh->has_avx2)
+        return floor_height_avx2(mesh, point, reach_up_m, out);
+#endif
+    return floor_height(mesh, point, reach_up_m, out, false);
+}
+
+/* ---- many points ---------------------------------------------------------------------------- */
+
+enum { BATCH = 16, BLOCK_LINES = 3 };
+
+/*
+ * Each step of all points of a batch before the next step of any: what a step reads was asked for
+ * by the step before, so the memory answers many at once.
+ */
+ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                               double reach_up_m, struct mesh_height *out, bool has_avx2)
+{
+    struct place place[BATCH];
+    struct vec3 at[BATCH];
+    bool is_in[BATCH];
+
+    for (size_t i = 0; i < count; i++) {
+        at[i] = column_place(mesh, points[i]);
+        is_in[i] = place_begin(mesh, at[i].x, at[i].y, &place[i]);
+        if (!is_in[i])
+            place[i].cell = mesh->columns.cells;
+        __builtin_prefetch(place[i].cell);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!is_in[i])
+            continue;
+        place_descend(mesh, &place[i]);
+        const char *block = (const char *)(mesh->columns.blocks + place[i].cell->first);
+
+        for (int line = 0; line < BLOCK_LINES; line++)
+            __builtin_prefetch(block + 64 * line);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct column c = {.mesh = mesh,
+                           .x = at[i].x,
+                           .y = at[i].y,
+                           .sign = 1,
+                           .limit = at[i].z + reach_up_m + mesh->header->slack,
+                           .best = -INFINITY,
+                           .polygon = NO_POLYGON};
+
+        if (!is_in[i] || !place_scan(&c, &place[i], has_avx2))
+            tree_scan(&c);
+        out[i] = c.polygon == NO_POLYGON
+                     ? (struct mesh_height){NAN, MESH_NO_POLYGON}
+                     : (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
+    }
+}
+
+#ifdef HAS_AVX2
+__attribute__((target("avx2"))) static void floor_batch_avx2(const struct mesh *mesh,
+                                                             const struct vec3 *points,
+                                                             size_t count, double reach_up_m,
+                                                             struct mesh_height *out)
+{
+    floor_batch(mesh, points, count, reach_up_m, out, true);
+}
+#endif
+
+void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                        double reach_up_m, struct mesh_height *out)
+{
+    for (size_t i = 0; i < count; i += BATCH) {
+        size_t some = count - i < BATCH ? count - i : BATCH;
+
+#ifdef HAS_AVX2
+        if (mesh->has_avx2) {
+            floor_batch_avx2(mesh, points + i, some, reach_up_m, out + i);
+            continue;
+        }
+#endif
+        floor_batch(mesh, points + i, some, reach_up_m, out + i, false);
+    }
 }
 
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,

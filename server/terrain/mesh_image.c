@@ -203,6 +203,11 @@ static void sections_set(struct mesh *m, const void *image)
     const struct mesh_header *h = image;
 
     m->header = h;
+    m->lift = vec3_dot(mesh_up(h), h->centre);
+    m->is_turned = false;
+    for (int i = 0; i < 9; i++)
+        m->is_turned |= h->rotation[i] != (i % 4 == 0);
+    m->has_avx2 = __builtin_cpu_supports("avx2");
     m->nodes = (const void *)(base + h->offset[MESH_NODES]);
     m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);
     m->lines = (const void *)(base + h->offset[MESH_LINES]);
@@ -272,7 +277,7 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
         return NULL;
     if (is_borrowed)
         mesh->own = NULL;
-    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_directory_make(mesh, err)) {
+    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_columns_make(mesh, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }

@@ -149,27 +149,6 @@ struct visit {
     struct box2 box;
 };
 
-/* The directory's cells lie in their nodes' boxes, but for half of `near`. */
-static bool directory_check(const struct tree_check *t, const struct box2 *boxes)
-{
-    const struct mesh_header *h = t->mesh->header;
-    const struct mesh_directory *d = &t->mesh->directory;
-    struct vec2 size = {(h->root.x_max - h->root.x_min) / d->side,
-                        (h->root.y_max - h->root.y_min) / d->side};
-    double over = 0.51 * h->near;
-
-    for (uint64_t i = 0; i < (uint64_t)d->side * d->side; i++) {
-        const struct box2 *box = &boxes[d->nodes[i]];
-        double x = h->root.x_min + (double)(i % d->side) * size.x;
-        double y = h->root.y_min + (double)(i / d->side) * size.y;
-
-        if (!(x >= box->x_min - over && x + size.x <= box->x_max + over && y >= box->y_min - over &&
-              y + size.y <= box->y_max + over))
-            return wrong(t->err, "the directory's cell", i);
-    }
-    return true;
-}
-
 /* All leaves; breadth first, since that is the order of the lists. */
 static bool leaves_check(struct tree_check *t)
 {
@@ -199,7 +178,6 @@ static bool leaves_check(struct tree_check *t)
               n->as.cut.y > boxes[i].y_min && n->as.cut.y < boxes[i].y_max))
             is_good = wrong(t->err, "the cut of node", i);
     }
-    is_good = is_good && directory_check(t, boxes);
     free(boxes);
     return is_good;
 }
@@ -248,5 +226,5 @@ bool mesh_validate(const struct mesh *mesh, struct err *err)
     if (is_good && (leaves != count[MESH_REFS] || t.refs_met != count[MESH_REFS]))
         is_good = wrong(err, "the number of refs", count[MESH_REFS]);
     free(t.boxes);
-    return is_good;
+    return is_good && mesh_columns_validate(mesh, err);
 }

@@ -27,7 +27,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { POINTS = 1 << 15, ROUNDS = 21, CONTESTANTS = 4, LISTS = 2 };
+enum { POINTS = 1 << 15, ROUNDS = 11, CONTESTANTS = 4, LISTS = 2 };
 
 #define AGREE 1e-4 /* of the terrain's height */
 #define FEET_M 2.0 /* a hit is asked from at most this much above its floor */
@@ -155,9 +155,9 @@ static void qota_floors(const void *scene, const float *points, size_t count, fl
     for (size_t i = 0; i < count; i++) {
         const float *p = &points[3 * i];
         struct vec3 point = {(double)p[0], (double)p[1], (double)p[2]};
-        struct mesh_contact contact;
+        struct mesh_height floor;
 
-        heights[i] = mesh_floor(scene, point, 0, &contact) ? (float)contact.point.z : NAN;
+        heights[i] = mesh_floor_height(scene, point, 0, &floor) ? (float)floor.height_m : NAN;
     }
 }
 
@@ -342,10 +342,14 @@ static void race(const struct terrain *t, struct contestant *c, float *points[LI
         for (int list = 0; list < LISTS; list++) {
             for (int turn = 0; turn < CONTESTANTS; turn++) {
                 struct contestant *now = &c[(round + turn) % CONTESTANTS];
-                double start = now_s();
+                double start;
 
-                if (now->scene != NULL)
-                    now->floors(now->scene, points[list], POINTS, now->heights);
+                if (now->scene == NULL)
+                    continue;
+                /* what the one before has put out of the cache comes back first */
+                now->floors(now->scene, points[list], POINTS, now->heights);
+                start = now_s();
+                now->floors(now->scene, points[list], POINTS, now->heights);
                 now->times[list][round] = (now_s() - start) / POINTS;
             }
             for (int k = 0; k < CONTESTANTS - 1; k++)

@@ -1,0 +1,394 @@
+/*
+ * Columns: where the floors over a point are found in a few cache lines and without a guess.
+ *
+ * Problem: a leaf of the quadtree with its list, eight polygons and their edge lines is a dozen
+ * cache lines, each known only from the one before, and as many branches that nobody can foretell:
+ * 130 to 300 ns a point, whatever the number of tests. Approach: beside the image each mesh has a
+ * grid over the root's box, about one cell for LEAF_REFS / 2 floors, whose crowded cells have grids
+ * of their own. A cell lists its floors in blocks of eight, and a block holds what it takes to tell
+ * which of the eight are above the point: for each edge that cuts the cell a line in 16 bits,
+ * relative to the cell. Eight polygons are 24 multiplications and no branch. An edge that does not
+ * cut the cell says nothing there and is left out; a polygon with more than three that do is always
+ * asked by its lines.
+ *
+ * Exactness. The 16-bit lines only sort out. Their roundings add up to less than COLUMN_DOUBT: half
+ * a unit of the place times |a| + |b|, a unit of a and of b, half a unit of c, and the slack, which
+ * is less than 2^-18 of any cell. A place nearer to an edge than that (one in a thousand) is asked
+ * by the polygon's own lines in double precision, and heights always come from its plane. So the
+ * answer is that of the tree, bit for bit.
+ *
+ * Borders. As in the tree's leaves, a cell leaves out floors that reach into it by no more than the
+ * slack. A point in the outermost 2^-15 of its cell is asked by the tree (mesh_floor.c). No cell is
+ * narrower than 2^18 near.
+ *
+ * Memory is bounded: a grid must pay by fewer floors in its cells, and all lists together have at
+ * most REFS_PER_POLYGON for each polygon and REFS_FREE more. What lies in a heap on one place stays
+ * one long list. The columns follow from the polygons, so they are not part of the image: nothing
+ * in them needs to be believed. Images that lie about their lines get wrong answers, never a place
+ * outside of an array.
+ *
+ * Tried and dropped: a directory of the tree's nodes by cells, and then down the tree.
+ */
+#include "terrain/mesh_columns.h"
+
+#include "terrain/mesh_data.h"
+#include "terrain/pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAF_REFS = 16,
+    SIDE_MAX = 4096,
+    INNER_SIDE_MAX = 16,
+    LEVELS_MAX = 6,
+    POLYGONS_MAX = 1 << 27, /* with more there are no columns: indices are of 32 bits */
+    REFS_PER_POLYGON = 16,
+    REFS_FREE = 1 << 12,
+    GROWTH_MOST = 6, /* a grid has at most this many times its floors */
+    TESTS_MOST = 64  /* and at most this many tests a floor are spent on it */
+};
+
+#define CELL_NEARS 262144.0 /* no cell is narrower */
+#define GAIN_LEAST 0.75     /* a grid's cells have at most this share of its floors */
+
+struct maker {
+    const struct mesh *mesh;
+    struct mesh_columns *out;
+    struct box2 *boxes; /* of all polygons, not rounded */
+    size_t cell_capacity, block_capacity;
+    uint64_t refs_left;
+    bool is_short; /* of memory */
+};
+
+/* A cell that is not made yet. */
+struct open_cell {
+    struct box2 box;
+    const uint32_t *list;
+    uint32_t count, level;
+    size_t place; /* in cells */
+};
+
+/* Polygon `polygon` reaches into cell `cell` of a grid. */
+struct pair {
+    uint32_t cell, polygon;
+};
+
+static struct box2 cell_box(const struct box2 *box, uint32_t side, uint32_t column, uint32_t row)
+{
+    double w = (box->x_max - box->x_min) / side, h = (box->y_max - box->y_min) / side;
+
+    return (struct box2){box->x_min + column * w, box->y_min + row * h,
+                         box->x_min + (column + 1) * w, box->y_min + (row + 1) * h};
+}
+
+static bool reserve(void **block, size_t *capacity, size_t count, size_t size)
+{
+    size_t wanted = *capacity;
+    void *grown;
+
+    if (count <= *capacity)
+        return true;
+    while (wanted < count)
+        wanted = wanted + wanted / 2 + 1024;
+    grown = realloc(*block, wanted * size);
+    if (grown == NULL)
+        return false;
+    *block = grown;
+    *capacity = wanted;
+    return true;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+/* The nearest; what does not fit, and no number, is the nearest that does. */
+static int16_t to_int16(double x)
+{
+    if (!(x > INT16_MIN))
+        return INT16_MIN;
+    return x < INT16_MAX ? (int16_t)(x < 0 ? x - 0.5 : x + 0.5) : INT16_MAX;
+}
+
+static void edge_set(struct column_block *b, unsigned edge, unsigned lane, double x, double y,
+                     double c)
+{
+    b->ab[edge][lane][0] = to_int16(x * COLUMN_UNIT);
+    b->ab[edge][lane][1] = to_int16(y * COLUMN_UNIT);
+    b->c[edge][lane] = to_int16(c * (COLUMN_UNIT / 2));
+}
+
+/*
+ * The lane of one polygon in a cell. With x and y from 0 to 1 in the cell, and a unit (a, b), the
+ * line of an edge that cuts the cell has |c| <= sqrt 2.
+ */
+static void lane_set(struct column_block *block, unsigned lane, const struct mesh *mesh,
+                     uint32_t polygon, const struct box2 *box)
+{
+    const double doubt = COLUMN_DOUBT / 1073741824.0, half = 0.5 / COLUMN_UNIT;
+    const struct mesh_polygon *p = &mesh->polygons[polygon];
+    const struct mesh_line *lines = mesh->lines + p->first;
+    double w = box->x_max - box->x_min, h = box->y_max - box->y_min;
+    unsigned edges = 0;
+
+    block->polygon[lane] = polygon;
+    for (unsigned k = 0; k < COLUMN_EDGES; k++)
+        edge_set(block, k, lane, 0, 0, 1.9);
+    for (uint32_t i = 0; i < p->count; i++) {
+        double a = lines[i].a * w, b = lines[i].b * h, unit = 1 / sqrt(a * a + b * b);
+        double c = line_value(&lines[i], box->x_min, box->y_min) * unit;
+
+        a *= unit;
+        b *= unit;
+        if (c + (a < 0 ? a : 0) + (b < 0 ? b : 0) >= 4 * doubt) /* cuts nothing off */
+            continue;
+        if (edges == COLUMN_EDGES || !(fabs(a) <= 1.001 && fabs(b) <= 1.001)) {
+            edge_set(block, COLUMN_EDGES - 1, lane, 0, 0, doubt);
+            break;
+        }
+        edge_set(block, edges++, lane, a, b, c + half * (a + b) + doubt);
+    }
+}
+
+static void blocks_set(struct column_block *block, const struct mesh *mesh, const uint32_t *list,
+                       uint32_t count, const struct box2 *box)
+{
+    memset(block, 0, (count + COLUMN_LANES - 1) / COLUMN_LANES * sizeof *block);
+    for (uint32_t i = 0; i < count; i++)
+        lane_set(&block[i / COLUMN_LANES], i % COLUMN_LANES, mesh, list[i], box);
+    for (uint32_t i = count; i % COLUMN_LANES != 0; i++) /* nothing is in these */
+        edge_set(&block[i / COLUMN_LANES], 0, i % COLUMN_LANES, 0, 0, -2);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static void leaf_make(struct maker *m, const struct open_cell *open)
+{
+    struct mesh_columns *out = m->out;
+    size_t blocks = (open->count + COLUMN_LANES - 1) / COLUMN_LANES;
+
+    if (!reserve((void **)&out->blocks, &m->block_capacity, out->block_count + blocks,
+                 sizeof *out->blocks)) {
+        m->is_short = true;
+        return;
+    }
+    out->cells[open->place] = (struct column_cell){(uint32_t)out->block_count, open->count};
+    blocks_set(out->blocks + out->block_count, m->mesh, open->list, open->count, &open->box);
+    out->block_count += blocks;
+    out->refs += open->count;
+}
+
+static uint32_t clamp_cell(double at, uint32_t side)
+{
+    return at >= side ? side - 1 : at > 0 ? (uint32_t)at : 0;
+}
+
+/* Which polygon reaches into which cell of a grid; the number, or more than `most`: give up. */
+static size_t grid_pairs(const struct maker *m, const struct open_cell *open, uint32_t side,
+                         struct pair *pairs, size_t most)
+{
+    const struct box2 *box = &open->box;
+    double scale_x = side / (box->x_max - box->x_min), scale_y = side / (box->y_max - box->y_min);
+    double slack = m->mesh->header->slack;
+    uint64_t tests = 0;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < open->count; i++) {
+        const struct mesh_polygon *p = &m->mesh->polygons[open->list[i]];
+        const struct box2 *own = &m->boxes[open->list[i]];
+        uint32_t column0 = clamp_cell((own->x_min - box->x_min) * scale_x - 0.001, side);
+        uint32_t column1 = clamp_cell((own->x_max - box->x_min) * scale_x + 0.001, side);
+        uint32_t row0 = clamp_cell((own->y_min - box->y_min) * scale_y - 0.001, side);
+        uint32_t row1 = clamp_cell((own->y_max - box->y_min) * scale_y + 0.001, side);
+
+        tests += (uint64_t)(row1 - row0 + 1) * (column1 - column0 + 1);
+        if (tests > (uint64_t)TESTS_MOST * open->count) /* slivers in large boxes */
+            return most + 1;
+        for (uint32_t row = row0; row <= row1; row++)
+            for (uint32_t column = column0; column <= column1; column++) {
+                struct box2 cell = cell_box(box, side, column, row);
+
+                if (!box_is_reached(&cell, own, m->mesh->lines + p->first, p->count, slack))
+                    continue;
+                if (count == most)
+                    return most + 1;
+                pairs[count++] = (struct pair){row * side + column, open->list[i]};
+            }
+    }
+    return count;
+}
+
+static void cell_make(struct maker *m, const struct open_cell *open);
+
+/* The cells of a grid from its pairs. Lists keep the order of polygons. */
+static void grid_make(struct maker *m, const struct open_cell *open, uint32_t side,
+                      const struct pair *pairs, size_t count)
+{
+    struct mesh_columns *out = m->out;
+    size_t cells = (size_t)side * side, first = out->cell_count;
+    uint32_t *starts = calloc(cells + 1, sizeof *starts);
+    uint32_t *lists = malloc((count + 1) * sizeof *lists);
+
+    if (starts == NULL || lists == NULL ||
+        !reserve((void **)&out->cells, &m->cell_capacity, first + cells, sizeof *out->cells)) {
+        m->is_short = true;
+        free(starts);
+        free(lists);
+        return;
+    }
+    out->cell_count += cells;
+    if (open->level > 0)
+        out->cells[open->place] = (struct column_cell){(uint32_t)first, COLUMN_INNER | side};
+    for (size_t i = 0; i < count; i++)
+        starts[pairs[i].cell]++;
+    for (size_t i = 0, sum = 0; i <= cells; i++) {
+        sum += starts[i];
+        starts[i] = (uint32_t)sum; /* the end; filled from there */
+    }
+    for (size_t i = count; i-- > 0;)
+        lists[--starts[pairs[i].cell]] = pairs[i].polygon;
+    for (uint32_t i = 0; i < cells && !m->is_short; i++) {
+        struct open_cell child = {cell_box(&open->box, side, i % side, i / side), lists + starts[i],
+                                  starts[i + 1] - starts[i], open->level + 1, first + i};
+
+        cell_make(m, &child);
+    }
+    free(starts);
+    free(lists);
+}
+
+/* The widest grid that pays; false when there is none. */
+static bool grid_try(struct maker *m, const struct open_cell *open, uint32_t side)
+{
+    double narrow = fmin(open->box.x_max - open->box.x_min, open->box.y_max - open->box.y_min);
+    size_t most = (size_t)GROWTH_MOST * open->count;
+    struct pair *pairs;
+    bool is_made = false;
+
+    if (most > open->count + m->refs_left)
+        most = open->count + m->refs_left;
+    pairs = malloc((most + 1) * sizeof *pairs);
+    m->is_short |= pairs == NULL;
+    for (; side >= 2 && !m->is_short && !is_made; side /= 2) {
+        if (!(narrow / side >= CELL_NEARS * m->mesh->header->near))
+            continue;
+        size_t count = grid_pairs(m, open, side, pairs, most);
+
+        if (count > most || (double)count > GAIN_LEAST * side * side * open->count)
+            continue;
+        m->refs_left -= count > open->count ? count - open->count : 0;
+        grid_make(m, open, side, pairs, count);
+        is_made = true;
+        m->out->side = open->level == 0 ? side : m->out->side;
+    }
+    free(pairs);
+    return is_made;
+}
+
+static void cell_make(struct maker *m, const struct open_cell *open)
+{
+    uint32_t side = (uint32_t)ceil(sqrt(open->count * 2.0 / LEAF_REFS));
+
+    if (open->count > LEAF_REFS && open->level < LEVELS_MAX &&
+        grid_try(m, open, side < INNER_SIDE_MAX ? side : INNER_SIDE_MAX))
+        return;
+    if (!m->is_short)
+        leaf_make(m, open);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static void root_make(struct maker *m, uint32_t *list)
+{
+    const struct mesh_header *h = m->mesh->header;
+    struct open_cell root = {.box = h->root, .list = list};
+    double side;
+
+    for (uint32_t i = 0; i < h->count[MESH_POLYGONS]; i++) {
+        const struct mesh_polygon *p = &m->mesh->polygons[i];
+
+        m->boxes[i] = piece_box(m->mesh->vertices, m->mesh->corners + p->first, p->count);
+        if (!p->is_wall)
+            list[root.count++] = i;
+    }
+    m->refs_left = (uint64_t)REFS_PER_POLYGON * root.count + REFS_FREE;
+    side = ceil(sqrt(root.count * 2.0 / LEAF_REFS));
+    grid_try(m, &root, side < 2 ? 2 : side < SIDE_MAX ? (uint32_t)side : SIDE_MAX);
+}
+
+/* The memory that is not needed given back. */
+static void *shrunk(void *block, size_t bytes)
+{
+    void *less = bytes > 0 ? realloc(block, bytes) : NULL;
+
+    return less != NULL ? less : block;
+}
+
+enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
+{
+    struct mesh_columns *out = &mesh->columns;
+    const struct mesh_header *h = mesh->header;
+    size_t polygons = h->count[MESH_POLYGONS];
+    struct maker m = {.mesh = mesh, .out = out};
+    uint32_t *list = malloc(polygons * sizeof *list);
+
+    m.boxes = malloc(polygons * sizeof *m.boxes);
+    memset(out, 0, sizeof *out);
+    m.is_short = list == NULL || m.boxes == NULL;
+    if (!m.is_short && polygons < POLYGONS_MAX)
+        root_make(&m, list);
+    free(list);
+    free(m.boxes);
+    if (m.is_short) {
+        mesh_columns_free(out);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
+    }
+    out->cells = shrunk(out->cells, out->cell_count * sizeof *out->cells);
+    /* one block more: they are read in pairs */
+    if (!reserve((void **)&out->blocks, &m.block_capacity, out->block_count + 1,
+                 sizeof *out->blocks)) {
+        mesh_columns_free(out);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
+    }
+    memset(&out->blocks[out->block_count], 0, sizeof *out->blocks);
+    out->blocks = shrunk(out->blocks, (out->block_count + 1) * sizeof *out->blocks);
+    out->side_limit = out->side;
+    out->x_min = h->root.x_min;
+    out->y_min = h->root.y_min;
+    out->scale_x = out->side / (h->root.x_max - h->root.x_min);
+    out->scale_y = out->side / (h->root.y_max - h->root.y_min);
+    return ERR_OK;
+}
+
+void mesh_columns_free(struct mesh_columns *columns)
+{
+    free(columns->cells);
+    free(columns->blocks);
+    memset(columns, 0, sizeof *columns);
+}
+
+size_t mesh_columns_bytes(const struct mesh_columns *columns)
+{
+    return columns->cell_count * sizeof *columns->cells +
+           columns->block_count * sizeof *columns->blocks;
+}
+
+bool mesh_columns_validate(const struct mesh *mesh, struct err *err)
+{
+    const struct mesh_columns *own = &mesh->columns;
+    struct mesh anew = *mesh;
+
+    if (mesh_columns_make(&anew, err))
+        return false;
+    const struct mesh_columns *want = &anew.columns;
+    bool is_same = own->side == want->side && own->cell_count == want->cell_count &&
+                   own->block_count == want->block_count && own->refs == want->refs &&
+                   (own->cell_count == 0 ||
+                    memcmp(own->cells, want->cells, own->cell_count * sizeof *own->cells) == 0) &&
+                   (own->block_count == 0 ||
+                    memcmp(own->blocks, want->blocks, own->block_count * sizeof *own->blocks) == 0);
+
+    mesh_columns_free(&anew.columns);
+    if (!is_same)
+        err_set(err, ERR_INTERNAL, "the columns are not those of the polygons");
+    return is_same;
+}

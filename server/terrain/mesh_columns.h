@@ -1,0 +1,61 @@
+/*
+ * Columns: a mesh's floors by cells of a grid, for questions straight up and down. Inside of the
+ * room only. What they are and why: mesh_columns.c.
+ */
+#ifndef KOTA_TERRAIN_MESH_COLUMNS_H
+#define KOTA_TERRAIN_MESH_COLUMNS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    COLUMN_LANES = 8,          /* polygons of a block */
+    COLUMN_EDGES = 3,          /* edges of a polygon that a block has room for */
+    COLUMN_UNIT = 1 << 15,     /* of a place in a cell: 0 .. COLUMN_UNIT - 1 */
+    COLUMN_DOUBT = 180 * 1000, /* what all roundings of an edge's value are less than, in 2^-30 */
+};
+
+/*
+ * Up to eight polygons of a cell. Edge k of lane i at the place (x, y), each 0 .. 32767 of a cell:
+ *
+ *     e = ab[k][i][0] x + ab[k][i][1] y + 65536 c[k][i]     in 2^-30 of a cell, COLUMN_DOUBT added
+ *
+ * e < 0: the place is outside of the edge. e >= 2 COLUMN_DOUBT: inside. Between: ask the lines.
+ */
+struct column_block {
+    _Alignas(16) int16_t ab[COLUMN_EDGES][COLUMN_LANES][2];
+    int16_t c[COLUMN_EDGES][COLUMN_LANES];
+    uint32_t polygon[COLUMN_LANES];
+};
+
+#define COLUMN_INNER 0x80000000u
+
+struct column_cell {
+    uint32_t first; /* leaf: block; inner: the cell of its grid with the least x and y */
+    uint32_t count; /* leaf: polygons; inner: COLUMN_INNER | side of its grid */
+};
+
+struct mesh_columns {
+    struct column_cell *cells; /* [side][side] of the root first, row 0 at the root's y_min */
+    struct column_block *blocks;
+    size_t cell_count, block_count;
+    uint64_t refs;
+    uint32_t side;                         /* 0: there are no columns, ask the tree */
+    double side_limit;                     /* the side */
+    double x_min, y_min, scale_x, scale_y; /* of the root; cells of the root a metre */
+};
+
+struct mesh;
+
+/* Makes a mesh's columns. ERR_NO_MEMORY. O(polygons), about 0.5 µs each. */
+enum err_code mesh_columns_make(struct mesh *mesh, struct err *err);
+void mesh_columns_free(struct mesh_columns *columns);
+size_t mesh_columns_bytes(const struct mesh_columns *columns);
+
+/* Against columns made anew. False and a message. */
+bool mesh_columns_validate(const struct mesh *mesh, struct err *err);
+
+#endif
