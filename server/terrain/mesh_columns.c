@@ -6,16 +6,16 @@
  * 130 to 300 ns a point, whatever the number of tests. Approach: beside the image each mesh has a
  * grid over the root's box, about one cell for LEAF_REFS / 2 floors, whose crowded cells have grids
  * of their own. A cell lists its floors in blocks of eight, and a block holds what it takes to tell
- * which of the eight are above the point: for each edge that cuts the cell a line in 16 bits,
- * relative to the cell. Eight polygons are 24 multiplications and no branch. An edge that does not
- * cut the cell says nothing there and is left out; a polygon with more than three that do is always
- * asked by its lines.
+ * which of the eight are above the point: for each edge that cuts the cell a line of small
+ * integers, relative to the cell. Eight polygons are 24 multiplications and no branch. An edge that
+ * does not cut the cell says nothing there and is left out; a polygon with more than three that do
+ * is always asked by its lines.
  *
- * Exactness. The 16-bit lines only sort out. Their roundings add up to less than COLUMN_DOUBT: half
- * a unit of the place times |a| + |b|, a unit of a and of b, half a unit of c, and the slack, which
- * is less than 2^-18 of any cell. A place nearer to an edge than that (one in a thousand) is asked
- * by the polygon's own lines in double precision, and heights always come from its plane. So the
- * answer is that of the tree, bit for bit.
+ * Exactness. The small lines only sort out. Of a and b the larger is exact, the other is off by
+ * half a unit times half a cell; with half a unit of the place and of c, and the slack, which is
+ * less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A place nearer
+ * to an edge than that (3 % of them) is asked by the polygon's own lines in double precision, and
+ * heights always come from its plane. So the answer is that of the tree, bit for bit.
  *
  * Borders. As in the tree's leaves, a cell leaves out floors that reach into it by no more than the
  * slack. A point in the outermost 2^-15 of its cell is asked by the tree (mesh_floor.c). No cell is
@@ -27,7 +27,9 @@
  * in them needs to be believed. Images that lie about their lines get wrong answers, never a place
  * outside of an array.
  *
- * Tried and dropped: a directory of the tree's nodes by cells, and then down the tree.
+ * Tried and dropped: a directory of the tree's nodes by cells, and then down the tree; lines of 16
+ * bits (176 bytes a block: all that is touched is more than the cache holds); lists of up to 8 or
+ * 12 (three times the memory) and of 24 (slower on one storey).
  */
 #include "terrain/mesh_columns.h"
 
@@ -102,50 +104,55 @@ static bool reserve(void **block, size_t *capacity, size_t count, size_t size)
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 /* The nearest; what does not fit, and no number, is the nearest that does. */
-static int16_t to_int16(double x)
+static int to_integer(double x, int most)
 {
-    if (!(x > INT16_MIN))
-        return INT16_MIN;
-    return x < INT16_MAX ? (int16_t)(x < 0 ? x - 0.5 : x + 0.5) : INT16_MAX;
+    if (!(x > -most))
+        return -most;
+    return x < most ? (int)(x < 0 ? x - 0.5 : x + 0.5) : most;
 }
 
-static void edge_set(struct column_block *b, unsigned edge, unsigned lane, double x, double y,
+/* a, b and c in units of a, b <= 1, with x and y from -0.5 to 0.5 in the cell. */
+static void edge_set(struct column_block *block, unsigned edge, unsigned lane, double a, double b,
                      double c)
 {
-    b->ab[edge][lane][0] = to_int16(x * COLUMN_UNIT);
-    b->ab[edge][lane][1] = to_int16(y * COLUMN_UNIT);
-    b->c[edge][lane] = to_int16(c * (COLUMN_UNIT / 2));
+    const double unit = (double)COLUMN_SCALE * COLUMN_UNIT / (1 << COLUMN_SHIFT);
+
+    block->ab[edge][lane][0] = (int8_t)to_integer(a * COLUMN_SCALE, COLUMN_SCALE);
+    block->ab[edge][lane][1] = (int8_t)to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
+    block->c[edge][lane] = (int16_t)to_integer(c * unit, INT16_MAX);
 }
 
 /*
- * The lane of one polygon in a cell. With x and y from 0 to 1 in the cell, and a unit (a, b), the
- * line of an edge that cuts the cell has |c| <= sqrt 2.
+ * The lane of one polygon in a cell. The larger of |a| and |b| is 1, so that it is exact; an edge
+ * that cuts the cell has |c| <= 1.
  */
 static void lane_set(struct column_block *block, unsigned lane, const struct mesh *mesh,
                      uint32_t polygon, const struct box2 *box)
 {
-    const double doubt = COLUMN_DOUBT / 1073741824.0, half = 0.5 / COLUMN_UNIT;
+    const double doubt = COLUMN_DOUBT / ((double)COLUMN_SCALE * COLUMN_UNIT);
     const struct mesh_polygon *p = &mesh->polygons[polygon];
     const struct mesh_line *lines = mesh->lines + p->first;
     double w = box->x_max - box->x_min, h = box->y_max - box->y_min;
+    double x = box->x_min + w / 2, y = box->y_min + h / 2;
     unsigned edges = 0;
 
     block->polygon[lane] = polygon;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
-        edge_set(block, k, lane, 0, 0, 1.9);
+        edge_set(block, k, lane, 0, 0, 2);
     for (uint32_t i = 0; i < p->count; i++) {
-        double a = lines[i].a * w, b = lines[i].b * h, unit = 1 / sqrt(a * a + b * b);
-        double c = line_value(&lines[i], box->x_min, box->y_min) * unit;
+        double a = lines[i].a * w, b = lines[i].b * h, along = fabs(a), across = fabs(b);
+        double unit = 1 / (along > across ? along : across);
+        double c = line_value(&lines[i], x, y) * unit;
 
-        a *= unit;
-        b *= unit;
-        if (c + (a < 0 ? a : 0) + (b < 0 ? b : 0) >= 4 * doubt) /* cuts nothing off */
+        if (c - 0.5 * unit * (along + across) >= 4 * doubt) /* cuts nothing off */
             continue;
-        if (edges == COLUMN_EDGES || !(fabs(a) <= 1.001 && fabs(b) <= 1.001)) {
+        if (edges == COLUMN_EDGES || !(c >= -1.001 && along * unit <= 1.001)) {
             edge_set(block, COLUMN_EDGES - 1, lane, 0, 0, doubt);
             break;
         }
-        edge_set(block, edges++, lane, a, b, c + half * (a + b) + doubt);
+        /* a place is the middle of its unit */
+        edge_set(block, edges++, lane, a * unit, b * unit,
+                 c + 0.5 * unit * (a + b) / COLUMN_UNIT + doubt);
     }
 }
 
@@ -315,12 +322,21 @@ static void root_make(struct maker *m, uint32_t *list)
     grid_try(m, &root, side < 2 ? 2 : side < SIDE_MAX ? (uint32_t)side : SIDE_MAX);
 }
 
-/* The memory that is not needed given back. */
-static void *shrunk(void *block, size_t bytes)
+/* Where each block is two cache lines, and no more memory than that. */
+static bool blocks_align(struct mesh_columns *out)
 {
-    void *less = bytes > 0 ? realloc(block, bytes) : NULL;
+    size_t bytes = out->block_count * sizeof *out->blocks;
+    struct column_block *aligned;
 
-    return less != NULL ? less : block;
+    if (bytes == 0)
+        return true;
+    aligned = aligned_alloc(sizeof *aligned, bytes);
+    if (aligned == NULL)
+        return false;
+    memcpy(aligned, out->blocks, bytes);
+    free(out->blocks);
+    out->blocks = aligned;
+    return true;
 }
 
 enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
@@ -342,15 +358,10 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
-    out->cells = shrunk(out->cells, out->cell_count * sizeof *out->cells);
-    /* one block more: they are read in pairs */
-    if (!reserve((void **)&out->blocks, &m.block_capacity, out->block_count + 1,
-                 sizeof *out->blocks)) {
+    if (!blocks_align(out)) {
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
-    memset(&out->blocks[out->block_count], 0, sizeof *out->blocks);
-    out->blocks = shrunk(out->blocks, (out->block_count + 1) * sizeof *out->blocks);
     out->side_limit = out->side;
     out->x_min = h->root.x_min;
     out->y_min = h->root.y_min;

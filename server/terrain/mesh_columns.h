@@ -12,24 +12,29 @@
 #include <stdint.h>
 
 enum {
-    COLUMN_LANES = 8,          /* polygons of a block */
-    COLUMN_EDGES = 3,          /* edges of a polygon that a block has room for */
-    COLUMN_UNIT = 1 << 15,     /* of a place in a cell: 0 .. COLUMN_UNIT - 1 */
-    COLUMN_DOUBT = 180 * 1000, /* what all roundings of an edge's value are less than, in 2^-30 */
+    COLUMN_LANES = 8,      /* polygons of a block */
+    COLUMN_EDGES = 3,      /* edges of a polygon that a block has room for */
+    COLUMN_UNIT = 1 << 15, /* of a place in a cell: -COLUMN_UNIT / 2 up to COLUMN_UNIT / 2 */
+    COLUMN_SCALE = 127,    /* the larger of an edge's a and b */
+    COLUMN_SHIFT = 7,      /* of its c */
+    COLUMN_DOUBT = 8500    /* what all roundings of an edge's value are less than */
 };
 
 /*
- * Up to eight polygons of a cell. Edge k of lane i at the place (x, y), each 0 .. 32767 of a cell:
+ * Up to eight polygons of a cell, two cache lines. Edge k of lane i at the place (x, y), from the
+ * middle of the cell:
  *
- *     e = ab[k][i][0] x + ab[k][i][1] y + 65536 c[k][i]     in 2^-30 of a cell, COLUMN_DOUBT added
+ *     e = ab[k][i][0] x + ab[k][i][1] y + (c[k][i] << COLUMN_SHIFT)      COLUMN_DOUBT added
  *
  * e < 0: the place is outside of the edge. e >= 2 COLUMN_DOUBT: inside. Between: ask the lines.
  */
 struct column_block {
-    _Alignas(16) int16_t ab[COLUMN_EDGES][COLUMN_LANES][2];
+    _Alignas(16) int8_t ab[COLUMN_EDGES][COLUMN_LANES][2];
     int16_t c[COLUMN_EDGES][COLUMN_LANES];
     uint32_t polygon[COLUMN_LANES];
 };
+
+_Static_assert(sizeof(struct column_block) == 128, "a block is two cache lines");
 
 #define COLUMN_INNER 0x80000000u
 

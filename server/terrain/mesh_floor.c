@@ -44,7 +44,7 @@ struct column {
 };
 
 /* Is the point inside of all edge lines, or outside by no more than the slack? */
-static inline bool is_inside(const struct column *c, const struct mesh_polygon *p)
+ALWAYS_INLINE bool is_inside(const struct column *c, const struct mesh_polygon *p)
 {
     const struct mesh_line *line = c->mesh->lines + p->first;
     double least = -c->mesh->header->slack;
@@ -56,7 +56,7 @@ static inline bool is_inside(const struct column *c, const struct mesh_polygon *
 }
 
 /* Without a branch: which of the floors over one another is the best, nobody can foretell. */
-static inline void floor_take(struct column *c, uint32_t polygon)
+ALWAYS_INLINE void floor_take(struct column *c, uint32_t polygon)
 {
     const struct mesh_polygon *p = &c->mesh->polygons[polygon];
     double low = (double)p->z_min, high = (double)p->z_max;
@@ -148,24 +148,26 @@ struct lanes {
 };
 
 #ifdef __SSE2__
-static inline __m128i edge_values(const struct column_block *b, unsigned edge, unsigned half,
+ALWAYS_INLINE __m128i edge_values(const struct column_block *b, unsigned edge, unsigned half,
                                   __m128i place)
 {
-    __m128i ab = _mm_load_si128((const __m128i *)(const void *)b->ab[edge][4 * half]);
+    __m128i ab = _mm_loadl_epi64((const __m128i *)(const void *)b->ab[edge][4 * half]);
     __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)&b->c[edge][4 * half]);
 
-    return _mm_add_epi32(_mm_madd_epi16(ab, place), _mm_unpacklo_epi16(_mm_setzero_si128(), c));
+    ab = _mm_srai_epi16(_mm_unpacklo_epi8(ab, ab), 8);
+    c = _mm_srai_epi32(_mm_unpacklo_epi16(c, c), 16);
+    return _mm_add_epi32(_mm_madd_epi16(ab, place), _mm_slli_epi32(c, COLUMN_SHIFT));
 }
 
-static inline unsigned sign_bits(__m128i v)
+ALWAYS_INLINE unsigned sign_bits(__m128i v)
 {
     return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(v));
 }
 
-static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, uint32_t y)
+ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int32_t y)
 {
     const __m128i sure = _mm_set1_epi32(2 * COLUMN_DOUBT);
-    __m128i place = _mm_set1_epi32((int32_t)(x | y << 16));
+    __m128i place = _mm_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
     unsigned out = 0, doubt = 0;
 
     for (unsigned half = 0; half < 2; half++) {
@@ -182,7 +184,7 @@ static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, ui
     return (struct lanes){~out & 0xff, doubt};
 }
 #else
-static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, uint32_t y)
+ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int32_t y)
 {
     struct lanes lanes = {0, 0};
 
@@ -190,8 +192,7 @@ static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, ui
         int32_t least = INT32_MAX;
 
         for (unsigned k = 0; k < COLUMN_EDGES; k++) {
-            int32_t e =
-                b->ab[k][i][0] * (int32_t)x + b->ab[k][i][1] * (int32_t)y + b->c[k][i] * 65536;
+            int32_t e = b->ab[k][i][0] * x + b->ab[k][i][1] * y + b->c[k][i] * (1 << COLUMN_SHIFT);
 
             least = e < least ? e : least;
         }
@@ -203,20 +204,22 @@ static inline struct lanes lanes_at(const struct column_block *b, uint32_t x, ui
 #endif
 
 #ifdef HAS_AVX2
-__attribute__((target("avx2"))) static inline __m256i edge_values_avx2(const struct column_block *b,
-                                                                       unsigned edge, __m256i place)
+#define FOR_AVX2 __attribute__((target("avx2")))
+
+FOR_AVX2 static inline __m256i edge_values_avx2(const struct column_block *b, unsigned edge,
+                                                __m256i place)
 {
-    __m256i ab = _mm256_loadu_si256((const __m256i *)(const void *)b->ab[edge]);
+    __m128i ab = _mm_load_si128((const __m128i *)(const void *)b->ab[edge]);
     __m128i c = _mm_load_si128((const __m128i *)(const void *)b->c[edge]);
 
-    return _mm256_add_epi32(_mm256_madd_epi16(ab, place),
-                            _mm256_slli_epi32(_mm256_cvtepu16_epi32(c), 16));
+    return _mm256_add_epi32(_mm256_madd_epi16(_mm256_cvtepi8_epi16(ab), place),
+                            _mm256_slli_epi32(_mm256_cvtepi16_epi32(c), COLUMN_SHIFT));
 }
 
-__attribute__((target("avx2"))) static inline struct lanes lanes_at_avx2(
-    const struct column_block *b, uint32_t x, uint32_t y)
+FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, int32_t x,
+                                                  int32_t y)
 {
-    __m256i place = _mm256_set1_epi32((int32_t)(x | y << 16));
+    __m256i place = _mm256_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
     __m256i least = _mm256_min_epi32(
         _mm256_min_epi32(edge_values_avx2(b, 0, place), edge_values_avx2(b, 1, place)),
         edge_values_avx2(b, 2, place));
@@ -238,7 +241,7 @@ struct place {
 };
 
 /* The root's cell; false outside of the grid. */
-static inline bool place_begin(const struct mesh *mesh, double at_x, double at_y,
+ALWAYS_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y,
                                struct place *place)
 {
     const struct mesh_columns *columns = &mesh->columns;
@@ -254,7 +257,7 @@ static inline bool place_begin(const struct mesh *mesh, double at_x, double at_y
     return true;
 }
 
-static inline void place_descend(const struct mesh *mesh, struct place *place)
+ALWAYS_INLINE void place_descend(const struct mesh *mesh, struct place *place)
 {
     while (place->cell->count & COLUMN_INNER) {
         uint32_t side = place->cell->count & ~COLUMN_INNER;
@@ -267,33 +270,29 @@ static inline void place_descend(const struct mesh *mesh, struct place *place)
     }
 }
 
-/*
- * The leaf's blocks, two at a time, so that most leaves are one step; false when the place is too
- * near to the leaf's border.
- */
+/* The polygons of a block that are there. */
+ALWAYS_INLINE void block_take(struct column *c, const struct column_block *b, struct lanes lanes)
+{
+    for (; lanes.maybe != 0; lanes.maybe &= lanes.maybe - 1) {
+        unsigned i = (unsigned)__builtin_ctz(lanes.maybe);
+
+        if (!(lanes.doubt >> i & 1) || is_inside(c, &c->mesh->polygons[b->polygon[i]]))
+            floor_take(c, b->polygon[i]);
+    }
+}
+
+/* The blocks of the leaf; false when the place is too near to the leaf's border. */
 ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, bool has_avx2)
 {
-    uint32_t x = (uint32_t)(int32_t)(place->x * COLUMN_UNIT);
-    uint32_t y = (uint32_t)(int32_t)(place->y * COLUMN_UNIT);
+    int32_t x = (int32_t)(place->x * COLUMN_UNIT), y = (int32_t)(place->y * COLUMN_UNIT);
     const struct column_block *b = c->mesh->columns.blocks + place->cell->first;
 
-    if (x - 1 >= COLUMN_UNIT - 2 || y - 1 >= COLUMN_UNIT - 2)
+    if ((uint32_t)x - 1 >= COLUMN_UNIT - 2 || (uint32_t)y - 1 >= COLUMN_UNIT - 2)
         return place->cell->count == 0;
-    for (int64_t left = place->cell->count; left > 0; left -= 2 * COLUMN_LANES, b += 2) {
-        struct lanes low = has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
-        struct lanes high = has_avx2 ? lanes_at_avx2(b + 1, x, y) : lanes_at(b + 1, x, y);
-        unsigned mask = left > COLUMN_LANES ? 0xffff : 0xff;
-        unsigned maybe = (low.maybe | high.maybe << COLUMN_LANES) & mask;
-        unsigned doubt = low.doubt | high.doubt << COLUMN_LANES;
-
-        for (; maybe != 0; maybe &= maybe - 1) {
-            unsigned i = (unsigned)__builtin_ctz(maybe);
-            uint32_t polygon = b[i / COLUMN_LANES].polygon[i % COLUMN_LANES];
-
-            if (!(doubt >> i & 1) || is_inside(c, &c->mesh->polygons[polygon]))
-                floor_take(c, polygon);
-        }
-    }
+    x -= COLUMN_UNIT / 2;
+    y -= COLUMN_UNIT / 2;
+    for (int64_t left = place->cell->count; left > 0; left -= COLUMN_LANES, b++)
+        block_take(c, b, has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y));
     return true;
 }
 
@@ -312,9 +311,11 @@ ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
 struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)
 {
     const struct mesh_polygon *p = &mesh->polygons[polygon];
+    double square = p->slope_x * p->slope_x + p->slope_y * p->slope_y + 1;
     struct vec3 n = {-p->slope_x, -p->slope_y, 1};
 
-    return mesh_turn_back(mesh->header, vec3_unit(n));
+    n = square < 1e300 ? vec3_scale(n, 1 / sqrt(square)) : vec3_unit(n);
+    return mesh->is_turned ? mesh_turn_back(mesh->header, n) : n;
 }
 
 /* ---- questions ------------------------------------------------------------------------------ */
@@ -335,9 +336,8 @@ ALWAYS_INLINE struct column column_ask(const struct mesh *mesh, double x, double
 }
 
 #ifdef HAS_AVX2
-__attribute__((target("avx2"))) static struct column column_avx2(const struct mesh *mesh, double x,
-                                                                 double y, double sign,
-                                                                 double limit)
+FOR_AVX2 static struct column column_avx2(const struct mesh *mesh, double x, double y, double sign,
+                                          double limit)
 {
     return column_ask(mesh, x, y, sign, limit, true);
 }
@@ -367,7 +367,7 @@ bool mesh_column(const struct mesh *mesh, double x, double y, bool is_up, double
 }
 
 /* The point in the mesh's frame. */
-static inline struct vec3 column_place(const struct mesh *mesh, struct vec3 point)
+ALWAYS_INLINE struct vec3 column_place(const struct mesh *mesh, struct vec3 point)
 {
     return mesh->is_turned ? mesh_to_frame(mesh->header, point)
                            : vec3_sub(point, mesh->header->centre);
@@ -420,9 +420,8 @@ ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, doub
 }
 
 #ifdef HAS_AVX2
-__attribute__((target("avx2"))) static bool floor_height_avx2(const struct mesh *mesh,
-                                                              struct vec3 point, double reach_up_m,
-                                                              struct mesh_height *out)
+FOR_AVX2 static bool floor_height_avx2(const struct mesh *mesh, struct vec3 point,
+                                       double reach_up_m, struct mesh_height *out)
 {
     return floor_height(mesh, point, reach_up_m, out, true);
 }
@@ -440,7 +439,7 @@ bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_
 
 /* ---- many points ---------------------------------------------------------------------------- */
 
-enum { BATCH = 16, BLOCK_LINES = 3 };
+enum { BATCH = 16, BLOCK_LINES = 2 };
 
 /*
  * Each step of all points of a batch before the next step of any: what a step reads was asked for
@@ -487,10 +486,8 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
 }
 
 #ifdef HAS_AVX2
-__attribute__((target("avx2"))) static void floor_batch_avx2(const struct mesh *mesh,
-                                                             const struct vec3 *points,
-                                                             size_t count, double reach_up_m,
-                                                             struct mesh_height *out)
+FOR_AVX2 static void floor_batch_avx2(const struct mesh *mesh, const struct vec3 *points,
+                                      size_t count, double reach_up_m, struct mesh_height *out)
 {
     floor_batch(mesh, points, count, reach_up_m, out, true);
 }

@@ -9,7 +9,9 @@
  * All get the same float32 triangles and the same float32 points, drawn before, in random order.
  * A hit is a point at most 2 m above a floor, whatever storey; a miss is a point over a hole or
  * beside all polygons, inside of the bounding rectangle. One thread and its CPU time, rounds
- * interleaved and begun by another contestant each, medians. Every answer is stored, and compared
+ * interleaved and begun by another contestant each, medians; before it is timed, each asks all
+ * points once, so that nobody pays for the cache that the one before has filled. Every answer is
+ * stored, and compared
  * after each round: heights agree within 1e-4 of the terrain's height. Where they do not, brute
  * force tells if the point is within that distance of an edge or of a surface, seen from above;
  * anything else is a failure.
@@ -19,6 +21,7 @@
  */
 #include "tests/bench/peers.h"
 
+#include "support/bench_rows.h"
 #include "support/random.h"
 #include "support/soup.h"
 
@@ -27,7 +30,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { POINTS = 1 << 15, ROUNDS = 11, CONTESTANTS = 4, LISTS = 2 };
+enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256 };
+
+/* The last is the judge of the others' answers. */
+enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA_EQUAL, QOTA_CHOSEN, CONTESTANTS };
 
 #define AGREE 1e-4 /* of the terrain's height */
 #define FEET_M 2.0 /* a hit is asked from at most this much above its floor */
@@ -131,6 +137,7 @@ struct contestant {
     void (*floors)(const void *scene, const float *points, size_t count, float *heights);
     void (*destroy)(void *scene);
     void *scene; /* NULL: absent */
+    bool is_tree;
     double times[LISTS][ROUNDS];
     float *heights; /* [POINTS] */
 };
@@ -150,14 +157,44 @@ static void *allocate(size_t count, size_t size)
     return block;
 }
 
+static struct vec3 point_at(const float *p)
+{
+    return (struct vec3){(double)p[0], (double)p[1], (double)p[2]};
+}
+
 static void qota_floors(const void *scene, const float *points, size_t count, float *heights)
 {
     for (size_t i = 0; i < count; i++) {
-        const float *p = &points[3 * i];
-        struct vec3 point = {(double)p[0], (double)p[1], (double)p[2]};
         struct mesh_height floor;
 
-        heights[i] = mesh_floor_height(scene, point, 0, &floor) ? (float)floor.height_m : NAN;
+        heights[i] = mesh_floor_height(scene, point_at(&points[3 * i]), 0, &floor)
+                         ? (float)floor.height_m
+                         : NAN;
+    }
+}
+
+/* With the normal, the distance and the point itself. */
+static void qota_contacts(const void *scene, const float *points, size_t count, float *heights)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct mesh_contact contact;
+
+        heights[i] =
+            mesh_floor(scene, point_at(&points[3 * i]), 0, &contact) ? (float)contact.point.z : NAN;
+    }
+}
+
+static void qota_batches(const void *scene, const float *points, size_t count, float *heights)
+{
+    struct vec3 at[BATCH];
+    struct mesh_height floor[BATCH];
+
+    for (size_t first = 0; first < count; first += BATCH) {
+        for (size_t i = 0; i < BATCH; i++)
+            at[i] = point_at(&points[3 * (first + i)]);
+        mesh_floor_heights(scene, at, BATCH, 0, floor);
+        for (size_t i = 0; i < BATCH; i++)
+            heights[first + i] = (float)floor[i].height_m;
     }
 }
 
@@ -175,11 +212,22 @@ static void qota_create(struct contestant *c, struct terrain *terrain, enum mesh
 
     c->name = cuts == MESH_CUTS_EQUAL ? "QOTA 12/12, equal cuts" : "QOTA 12/12, chosen cuts";
     c->floors = qota_floors;
+    c->is_tree = true;
     c->destroy = qota_destroy;
     c->scene = mesh_create(&view, &options, &import, &err);
     if (c->scene == NULL)
         fail(err.msg);
     terrain->dropped = import.dropped;
+}
+
+/* The same tree asked in another way. */
+static void qota_again(struct contestant *c, const struct contestant *tree, const char *name,
+                       void (*floors)(const void *, const float *, size_t, float *))
+{
+    c->name = name;
+    c->floors = floors;
+    c->destroy = qota_destroy;
+    c->scene = mesh_ref(tree->scene);
 }
 
 static void peer_create(struct contestant *c, const struct terrain *terrain,
@@ -363,7 +411,7 @@ static void race(const struct terrain *t, struct contestant *c, float *points[LI
 
 static void table_print(const struct contestant *c, const struct agreement *a)
 {
-    const struct contestant *equal = &c[CONTESTANTS - 2], *chosen = &c[CONTESTANTS - 1];
+    const struct contestant *equal = &c[QOTA_EQUAL], *chosen = &c[QOTA_CHOSEN];
 
     for (int k = 0; k < CONTESTANTS; k++) {
         double hit = c[k].times[0][ROUNDS / 2], miss = c[k].times[1][ROUNDS / 2];
@@ -381,13 +429,50 @@ static void table_print(const struct contestant *c, const struct agreement *a)
                    (unsigned long long)a[k].wrong / ROUNDS);
         printf("\n");
     }
-    for (int k = CONTESTANTS - 2; k < CONTESTANTS; k++) {
+    for (int k = 0; k < CONTESTANTS; k++) {
         struct mesh_stats stats;
 
+        if (!c[k].is_tree)
+            continue;
         mesh_stats(c[k].scene, &stats);
-        printf("  %s: %llu nodes, %.1f MB, %.1f tests on average\n", c[k].name,
-               (unsigned long long)stats.nodes, 1e-6 * (double)stats.bytes, stats.average_tests);
+        printf("  %s: %llu nodes, %.1f MB, %.0f bytes a polygon, %.1f tests on average\n",
+               c[k].name, (unsigned long long)stats.nodes, 1e-6 * (double)stats.bytes,
+               (double)stats.bytes / (double)stats.polygons, stats.average_tests);
     }
+}
+
+/* Hits and misses of each way to ask, against each peer. */
+static void rows_print(const struct contestant *c, const char *terrain)
+{
+    static const double asked[2][LISTS] = {[BULLET] = {20, 6}, [EMBREE] = {4.5, 1.7}};
+    static const struct {
+        int who;
+        const char *how;
+        bool is_asked;
+    } ways[] = {{QOTA_EQUAL, "one by one", true},
+                {QOTA_CHOSEN, "one by one, chosen cuts", true},
+                {QOTA_BATCH, "in a batch", true},
+                {QOTA_WHOLE, "whole contact with normal", false}};
+    static const char *const lists[LISTS] = {"hit", "miss"};
+
+    for (int peer = BULLET; peer <= EMBREE; peer++)
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+            for (int list = 0; list < LISTS; list++) {
+                double peer_s = c[peer].times[list][ROUNDS / 2];
+                double own_s = c[ways[way].who].times[list][ROUNDS / 2];
+                char work[128], note[64];
+
+                if (c[peer].scene == NULL)
+                    continue;
+                snprintf(work, sizeof work, "contact, %s, %s, %s", lists[list], terrain,
+                         ways[way].how);
+                snprintf(note, sizeof note, "%.0f and %.0f ns, equal cuts 12/12", 1e9 * own_s,
+                         1e9 * peer_s);
+                if (ways[way].who == QOTA_CHOSEN)
+                    snprintf(note, sizeof note, "%.0f and %.0f ns", 1e9 * own_s, 1e9 * peer_s);
+                bench_row("contact", work, c[peer].name, peer_s / own_s,
+                          ways[way].is_asked ? asked[peer][list] : 0, note);
+            }
 }
 
 /* True when all answers agree. */
@@ -399,19 +484,22 @@ static bool terrain_race(struct terrain *t, const char *name)
     bool is_good = true;
 
     terrain_prepare(t);
-    peer_create(&c[0], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
-    peer_create(&c[1], t, &peer_embree, "Embree", "libembree-dev");
-    qota_create(&c[2], t, MESH_CUTS_EQUAL);
-    qota_create(&c[3], t, MESH_CUTS_CHOSEN);
+    peer_create(&c[BULLET], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
+    peer_create(&c[EMBREE], t, &peer_embree, "Embree", "libembree-dev");
+    qota_create(&c[QOTA_EQUAL], t, MESH_CUTS_EQUAL);
+    qota_create(&c[QOTA_CHOSEN], t, MESH_CUTS_CHOSEN);
+    qota_again(&c[QOTA_BATCH], &c[QOTA_EQUAL], "  a batch, equal cuts", qota_batches);
+    qota_again(&c[QOTA_WHOLE], &c[QOTA_EQUAL], "  with normal, equal cuts", qota_contacts);
     for (int list = 0; list < LISTS; list++)
         points[list] = allocate(3 * (size_t)POINTS, sizeof(float));
     for (int k = 0; k < CONTESTANTS; k++)
         c[k].heights = allocate(POINTS, sizeof(float));
-    points_draw(c[3].scene, points[0], points[1]);
+    points_draw(c[QOTA_CHOSEN].scene, points[0], points[1]);
     printf("\n  %s: %zu triangles, %llu of them without area\n", name, t->soup.polygon_count,
            (unsigned long long)t->dropped);
     race(t, c, points, agreement);
     table_print(c, agreement);
+    rows_print(c, name);
     for (int k = 0; k < CONTESTANTS; k++) {
         is_good &= agreement[k].wrong == 0;
         if (c[k].scene != NULL)
