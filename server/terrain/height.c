@@ -5,8 +5,16 @@
  * hypotenuse); on a cell's edge the neighbour's triangles hold it as well. That matters only beside
  * holes, where the own cell may have no triangle while the neighbour has one: the edge is then
  * still ground, as it is for a ray that meets it.
+ *
+ * Most callers want the height alone, of many points. Then the cell's four samples are all that is
+ * read, and which of the two triangles it is, which nobody can foretell, chooses corners and not
+ * code. A height that comes out as NaN, beside a hole, is asked again the long way. In a batch the
+ * samples of all points are asked for before the first is used, so that the memory answers many at
+ * once.
  */
 #include "terrain/heightfield_data.h"
+
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
 struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
                             int triangle)
@@ -23,7 +31,14 @@ struct vec3 triangle_normal(const struct heightfield *field, const struct corner
     return vec3_unit(n);
 }
 
-bool heightfield_to_grid(const struct heightfield *field, struct vec2 at, double *u, double *v)
+static inline double between(double x, double most)
+{
+    x = x < 0 ? 0 : x;
+    return x > most ? most : x;
+}
+
+/* As heightfield_to_grid in the header says, for the calls of this file to contain. */
+ALWAYS_INLINE bool to_grid(const struct heightfield *field, struct vec2 at, double *u, double *v)
 {
     const struct heightfield_spec *s = &field->spec;
     double cols = field->cell_cols, rows = field->cell_rows;
@@ -32,9 +47,15 @@ bool heightfield_to_grid(const struct heightfield *field, struct vec2 at, double
     if (!(at.x >= s->origin_x_m && at.x <= s->origin_x_m + s->spacing_x_m * cols &&
           at.y >= s->origin_y_m && at.y <= s->origin_y_m + s->spacing_y_m * rows))
         return false;
-    *u = fmin(fmax((at.x - s->origin_x_m) / s->spacing_x_m, 0), cols);
-    *v = fmin(fmax((at.y - s->origin_y_m) / s->spacing_y_m, 0), rows);
+    /* not fmin and fmax: they are calls, and nothing here is NaN */
+    *u = between((at.x - s->origin_x_m) / s->spacing_x_m, cols);
+    *v = between((at.y - s->origin_y_m) / s->spacing_y_m, rows);
     return true;
+}
+
+bool heightfield_to_grid(const struct heightfield *field, struct vec2 at, double *u, double *v)
+{
+    return to_grid(field, at, u, v);
 }
 
 /* Takes the cell's triangle that holds (u, v), the lower number first; false if none exists. */
@@ -136,4 +157,154 @@ void heightfield_height(const struct heightfield *field, struct vec2 at, enum in
         break;
     }
     out->status = isnan(out->height_m) ? GROUND_HOLE : GROUND_OK;
+}
+
+/* ---- the height alone --------------------------------------------------------------------------
+ */
+
+enum { BATCH = 32 };
+
+/* A point in its cell. */
+struct cell_place {
+    const float *at; /* sample (0, 0) of the cell, in its tile */
+    double fu, fv;
+    bool is_main;
+};
+
+ALWAYS_INLINE struct cell_place cell_place(const struct heightfield *field, double u, double v,
+                                           enum triangulation triangulation)
+{
+    int32_t column = (int32_t)u, row = (int32_t)v;
+
+    column -= column == (int32_t)field->cell_cols;
+    row -= row == (int32_t)field->cell_rows;
+    const struct tile *tile = heightfield_tile(field, (uint32_t)column, (uint32_t)row);
+    bool is_odd = (column + row) & 1;
+
+    return (struct cell_place){
+        .at = tile->samples + (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES +
+              (column & (TILE_CELLS - 1)),
+        .fu = u - column,
+        .fv = v - row,
+        .is_main = triangulation == TRIANGULATION_MAIN ||
+                   (triangulation == TRIANGULATION_ALTERNATING && is_odd),
+    };
+}
+
+/*
+ * triangle_height of the triangle that holds the point, the lower number on the hypotenuse: the
+ * same operations on the same numbers. NaN where one of its corners is.
+ */
+ALWAYS_INLINE double place_height(const struct cell_place *place)
+{
+    double h00 = (double)place->at[0], h10 = (double)place->at[1];
+    double h01 = (double)place->at[TILE_SAMPLES], h11 = (double)place->at[TILE_SAMPLES + 1];
+    double fu = place->fu, fv = place->fv;
+
+    if (place->is_main) {
+        bool is_low = fu - fv >= 0;
+        double first = is_low ? fu : fv, second = is_low ? fv : fu, middle = is_low ? h10 : h01;
+
+        return h00 + first * (middle - h00) + second * (h11 - middle);
+    }
+    bool is_low = 1 - (fu + fv) >= 0;
+    double base = is_low ? h00 : h11, along = is_low ? h10 : h01, up = is_low ? h01 : h10;
+
+    fu = is_low ? fu : 1 - fu;
+    fv = is_low ? fv : 1 - fv;
+    return base + fu * (along - base) + fv * (up - base);
+}
+
+/* Beside a hole, or by another mode. */
+static struct ground_height height_slow(const struct heightfield *field, double u, double v,
+                                        enum interpolation mode)
+{
+    struct ground_triangle ground;
+    double height_m;
+
+    switch (mode) {
+    case INTERPOLATION_BILINEAR:
+        height_m = height_bilinear(field, u, v);
+        break;
+    case INTERPOLATION_NEAREST:
+        height_m = (double)heightfield_sample(field, (uint32_t)(u + 0.5), (uint32_t)(v + 0.5));
+        break;
+    default:
+        heightfield_triangle_at(field, u, v, &ground);
+        height_m = ground.height_m;
+    }
+    return (struct ground_height){height_m, isnan(height_m) ? GROUND_HOLE : GROUND_OK};
+}
+
+ALWAYS_INLINE struct ground_height triangle_ask(const struct heightfield *field, struct vec2 at,
+                                                enum triangulation triangulation)
+{
+    double u, v;
+
+    if (!to_grid(field, at, &u, &v))
+        return (struct ground_height){NAN, GROUND_OUTSIDE};
+    struct cell_place place = cell_place(field, u, v, triangulation);
+    double height_m = place_height(&place);
+
+    if (isnan(height_m))
+        return height_slow(field, u, v, INTERPOLATION_TRIANGLE);
+    return (struct ground_height){height_m, GROUND_OK};
+}
+
+struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
+                                             enum interpolation mode)
+{
+    double u, v;
+
+    if (mode == INTERPOLATION_TRIANGLE)
+        return field->spec.triangulation == TRIANGULATION_ANTI
+                   ? triangle_ask(field, at, TRIANGULATION_ANTI)
+                   : triangle_ask(field, at, field->spec.triangulation);
+    if (!to_grid(field, at, &u, &v))
+        return (struct ground_height){NAN, GROUND_OUTSIDE};
+    return height_slow(field, u, v, mode);
+}
+
+/* Up to BATCH points by the triangle. */
+ALWAYS_INLINE void triangle_batch(const struct heightfield *field, const struct vec2 *points,
+                                  size_t count, struct ground_height *out,
+                                  enum triangulation triangulation)
+{
+    struct cell_place places[BATCH];
+    bool is_in[BATCH];
+
+    for (size_t i = 0; i < count; i++) {
+        double u = 0, v = 0;
+
+        is_in[i] = to_grid(field, points[i], &u, &v);
+        places[i] = cell_place(field, u, v, triangulation);
+        __builtin_prefetch(places[i].at);
+        __builtin_prefetch(places[i].at + TILE_SAMPLES);
+    }
+    for (size_t i = 0; i < count; i++) {
+        double height_m = place_height(&places[i]);
+
+        if (is_in[i] && !isnan(height_m))
+            out[i] = (struct ground_height){height_m, GROUND_OK};
+        else
+            out[i] = triangle_ask(field, points[i], triangulation);
+    }
+}
+
+void heightfield_heights(const struct heightfield *field, const struct vec2 *points, size_t count,
+                         enum interpolation mode, struct ground_height *out)
+{
+    enum triangulation triangulation = field->spec.triangulation;
+
+    for (size_t first = 0; first < count; first += BATCH) {
+        size_t some = count - first < BATCH ? count - first : BATCH;
+
+        if (mode != INTERPOLATION_TRIANGLE)
+            for (size_t i = first; i < first + some; i++)
+                out[i] = heightfield_height_only(field, points[i], mode);
+        else if (triangulation == TRIANGULATION_ANTI)
+            triangle_batch(field, points + first, some, out + first, TRIANGULATION_ANTI);
+        else
+            triangle_batch(field, points + first, some, out + first, triangulation);
+    }
 }

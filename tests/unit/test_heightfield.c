@@ -527,6 +527,57 @@ static void a_serial_is_never_had_twice(void **state)
     }
 }
 
+static bool same_double(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+/* On samples and edges, between, on the outer edges, outside: with holes and without. */
+static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
+{
+    enum { POINTS = 5000, COLS = 300, ROWS = 270 };
+    struct random random = {31};
+    struct vec2 points[POINTS];
+    struct ground_height heights[POINTS + 1];
+
+    (void)state;
+    for (int kind = 0; kind < 18; kind++) {
+        enum triangulation triangulation = (enum triangulation)(kind % 3);
+        enum interpolation mode = (enum interpolation)(kind / 3 % 3);
+        float *samples = random_samples(&random, COLS * ROWS, kind < 9 ? 0 : 0.2);
+        struct heightfield_spec spec = {COLS, ROWS, -7, 11, 0.3, 0.7, triangulation, 0};
+        struct heightfield *field = create(&spec, samples);
+
+        for (size_t i = 0; i < POINTS; i++) {
+            double u = random_in(&random, -2, COLS + 1), v = random_in(&random, -2, ROWS + 1);
+
+            u = i % 3 == 0 ? floor(u) : i % 3 == 1 ? floor(2 * u) / 2 : u;
+            v = i % 5 == 0 ? floor(v) : i % 5 == 1 ? floor(v) + (u - floor(u)) : v;
+            points[i] = (struct vec2){-7 + 0.3 * u, 11 + 0.7 * v};
+        }
+        for (size_t count = 0; count <= POINTS; count = count < 70 ? count + 1 : count + 4930) {
+            heights[count] = (struct ground_height){-7, GROUND_OK};
+            heightfield_heights(field, points, count, mode, heights);
+            assert_true(heights[count].height_m == -7); /* nothing behind the last */
+        }
+        for (size_t i = 0; i < POINTS; i++) {
+            struct ground_point want;
+            struct ground_height one = heightfield_height_only(field, points[i], mode);
+
+            heightfield_height(field, points[i], mode, &want);
+            if (one.status != want.status || heights[i].status != want.status ||
+                !same_double(one.height_m, want.height_m) ||
+                !same_double(heights[i].height_m, want.height_m))
+                fail_msg("kind %d (%.17g, %.17g): %.17g (%d), alone %.17g (%d), batch %.17g (%d)",
+                         kind, points[i].x, points[i].y, want.height_m, (int)want.status,
+                         one.height_m, (int)one.status, heights[i].height_m,
+                         (int)heights[i].status);
+        }
+        heightfield_unref(field);
+        free(samples);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +588,7 @@ int main(void)
         cmocka_unit_test(heights_of_one_cell_by_hand),
         cmocka_unit_test(outside_and_hole_are_different_answers),
         cmocka_unit_test(the_corners_of_the_bounds_are_inside),
+        cmocka_unit_test(the_height_alone_and_in_a_batch_has_the_same_bits),
         cmocka_unit_test(another_triangulation_shares_the_tiles),
         cmocka_unit_test(a_sample_costs_less_than_four_and_a_half_bytes),
         cmocka_unit_test(a_field_built_on_threads_is_the_same),
