@@ -14,6 +14,10 @@
  */
 #include "terrain/heightfield_data.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
 struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
@@ -168,27 +172,69 @@ enum { BATCH = 32 };
 struct cell_place {
     const float *at; /* sample (0, 0) of the cell, in its tile */
     double fu, fv;
-    bool is_main;
+    bool is_main, is_in; /* is_in false: some cell, the point is outside of the field */
 };
 
-ALWAYS_INLINE struct cell_place cell_place(const struct heightfield *field, double u, double v,
-                                           enum triangulation triangulation)
+ALWAYS_INLINE void cell_of(const struct heightfield *field, struct vec2 at,
+                           struct cell_place *place, uint32_t *column, uint32_t *row)
 {
-    int32_t column = (int32_t)u, row = (int32_t)v;
+    double u = 0, v = 0;
 
-    column -= column == (int32_t)field->cell_cols;
-    row -= row == (int32_t)field->cell_rows;
-    const struct tile *tile = heightfield_tile(field, (uint32_t)column, (uint32_t)row);
-    bool is_odd = (column + row) & 1;
+    place->is_in = to_grid(field, at, &u, &v);
+    int32_t c = (int32_t)u, r = (int32_t)v;
 
-    return (struct cell_place){
-        .at = tile->samples + (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES +
-              (column & (TILE_CELLS - 1)),
-        .fu = u - column,
-        .fv = v - row,
-        .is_main = triangulation == TRIANGULATION_MAIN ||
-                   (triangulation == TRIANGULATION_ALTERNATING && is_odd),
-    };
+    c -= c == (int32_t)field->cell_cols; /* the upper edges */
+    r -= r == (int32_t)field->cell_rows;
+    *column = (uint32_t)c;
+    *row = (uint32_t)r;
+    place->fu = u - c;
+    place->fv = v - r;
+}
+
+/*
+ * The same by the same operations, both axes at once. For points in memory: what comes in two
+ * registers gcc 12 stores apart and loads as one, and that waits long.
+ */
+#ifdef __SSE2__
+ALWAYS_INLINE void cell_of_stored(const struct heightfield *field, const struct vec2 *at,
+                                  struct cell_place *place, uint32_t *column, uint32_t *row)
+{
+    __m128i cells = _mm_loadl_epi64((const __m128i *)(const void *)&field->cell_cols);
+    __m128d sides = _mm_cvtepi32_pd(cells), point = _mm_loadu_pd(&at->x);
+    __m128d low = _mm_loadu_pd(&field->spec.origin_x_m);
+    __m128d spacing = _mm_loadu_pd(&field->spec.spacing_x_m);
+    __m128d high = _mm_add_pd(low, _mm_mul_pd(spacing, sides));
+    __m128d is_in = _mm_and_pd(_mm_cmpge_pd(point, low), _mm_cmple_pd(point, high));
+    __m128d uv = _mm_div_pd(_mm_sub_pd(point, low), spacing);
+
+    /* NaN becomes 0 */
+    uv = _mm_min_pd(_mm_max_pd(uv, _mm_setzero_pd()), sides);
+    __m128i cell = _mm_cvttpd_epi32(uv);
+
+    cell = _mm_add_epi32(cell, _mm_cmpeq_epi32(cell, cells)); /* the upper edges */
+    uv = _mm_sub_pd(uv, _mm_cvtepi32_pd(cell));
+    *column = (uint32_t)_mm_cvtsi128_si32(cell);
+    *row = (uint32_t)_mm_cvtsi128_si32(_mm_shuffle_epi32(cell, 1));
+    place->is_in = _mm_movemask_pd(is_in) == 3;
+    place->fu = _mm_cvtsd_f64(uv);
+    place->fv = _mm_cvtsd_f64(_mm_unpackhi_pd(uv, uv));
+}
+#else
+ALWAYS_INLINE void cell_of_stored(const struct heightfield *field, const struct vec2 *at,
+                                  struct cell_place *place, uint32_t *column, uint32_t *row)
+{
+    cell_of(field, *at, place, column, row);
+}
+#endif
+
+/* Of a place that has cell, fu and fv: the rest. */
+ALWAYS_INLINE void place_fill(const struct heightfield *field, uint32_t column, uint32_t row,
+                              enum triangulation triangulation, struct cell_place *place)
+{
+    place->at = heightfield_tile(field, column, row)->samples +
+                (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
+    place->is_main = triangulation == TRIANGULATION_MAIN ||
+                     (triangulation == TRIANGULATION_ALTERNATING && ((column + row) & 1) != 0);
 }
 
 /*
@@ -197,31 +243,40 @@ ALWAYS_INLINE struct cell_place cell_place(const struct heightfield *field, doub
  */
 ALWAYS_INLINE double place_height(const struct cell_place *place)
 {
-    double h00 = (double)place->at[0], h10 = (double)place->at[1];
-    double h01 = (double)place->at[TILE_SAMPLES], h11 = (double)place->at[TILE_SAMPLES + 1];
+    enum { H00, H10, H01 = TILE_SAMPLES, H11 };
+    const float *at = place->at;
     double fu = place->fu, fv = place->fv;
 
     if (place->is_main) {
-        bool is_low = fu - fv >= 0;
-        double first = is_low ? fu : fv, second = is_low ? fv : fu, middle = is_low ? h10 : h01;
+        double first = fu < fv ? fv : fu, second = fu < fv ? fu : fv;
+        double h00 = (double)at[H00], middle = (double)at[fu - fv >= 0 ? H10 : H01];
 
-        return h00 + first * (middle - h00) + second * (h11 - middle);
+        return h00 + first * (middle - h00) + second * ((double)at[H11] - middle);
     }
-    bool is_low = 1 - (fu + fv) >= 0;
-    double base = is_low ? h00 : h11, along = is_low ? h10 : h01, up = is_low ? h01 : h10;
+    int is_high = !(1 - (fu + fv) >= 0);
+    int turn = -is_high; /* all bits, or none */
+    double base = (double)at[turn & H11], along = (double)at[H10 + (turn & (H01 - H10))];
+    double up = (double)at[H01 + (turn & (H10 - H01))];
 
-    fu = is_low ? fu : 1 - fu;
-    fv = is_low ? fv : 1 - fv;
+    fu = fabs(is_high - fu); /* fu, or 1 - fu */
+    fv = fabs(is_high - fv);
     return base + fu * (along - base) + fv * (up - base);
 }
 
-/* Beside a hole, or by another mode. */
-static struct ground_height height_slow(const struct heightfield *field, double u, double v,
-                                        enum interpolation mode)
+/*
+ * Outside, beside a hole, or by another mode. x and y, not a struct, and a call: gcc 12 keeps a
+ * struct that it passes on in memory, written as two and read as one, and each height then waits
+ * for the one before.
+ */
+__attribute__((noinline)) static struct ground_height height_slow(const struct heightfield *field,
+                                                                  double x, double y,
+                                                                  enum interpolation mode)
 {
     struct ground_triangle ground;
-    double height_m;
+    double height_m, u, v;
 
+    if (!to_grid(field, (struct vec2){x, y}, &u, &v))
+        return (struct ground_height){NAN, GROUND_OUTSIDE};
     switch (mode) {
     case INTERPOLATION_BILINEAR:
         height_m = height_bilinear(field, u, v);
@@ -239,30 +294,26 @@ static struct ground_height height_slow(const struct heightfield *field, double 
 ALWAYS_INLINE struct ground_height triangle_ask(const struct heightfield *field, struct vec2 at,
                                                 enum triangulation triangulation)
 {
-    double u, v;
+    struct cell_place place;
+    uint32_t column, row;
 
-    if (!to_grid(field, at, &u, &v))
-        return (struct ground_height){NAN, GROUND_OUTSIDE};
-    struct cell_place place = cell_place(field, u, v, triangulation);
+    cell_of(field, at, &place, &column, &row);
+    place_fill(field, column, row, triangulation, &place);
     double height_m = place_height(&place);
 
-    if (isnan(height_m))
-        return height_slow(field, u, v, INTERPOLATION_TRIANGLE);
+    if (!place.is_in || isnan(height_m))
+        return height_slow(field, at.x, at.y, INTERPOLATION_TRIANGLE);
     return (struct ground_height){height_m, GROUND_OK};
 }
 
 struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
                                              enum interpolation mode)
 {
-    double u, v;
-
-    if (mode == INTERPOLATION_TRIANGLE)
-        return field->spec.triangulation == TRIANGULATION_ANTI
-                   ? triangle_ask(field, at, TRIANGULATION_ANTI)
-                   : triangle_ask(field, at, field->spec.triangulation);
-    if (!to_grid(field, at, &u, &v))
-        return (struct ground_height){NAN, GROUND_OUTSIDE};
-    return height_slow(field, u, v, mode);
+    if (mode != INTERPOLATION_TRIANGLE)
+        return height_slow(field, at.x, at.y, mode);
+    if (field->spec.triangulation == TRIANGULATION_ANTI)
+        return triangle_ask(field, at, TRIANGULATION_ANTI);
+    return triangle_ask(field, at, field->spec.triangulation);
 }
 
 /* Up to BATCH points by the triangle. */
@@ -271,23 +322,22 @@ ALWAYS_INLINE void triangle_batch(const struct heightfield *field, const struct 
                                   enum triangulation triangulation)
 {
     struct cell_place places[BATCH];
-    bool is_in[BATCH];
 
     for (size_t i = 0; i < count; i++) {
-        double u = 0, v = 0;
+        uint32_t column, row;
 
-        is_in[i] = to_grid(field, points[i], &u, &v);
-        places[i] = cell_place(field, u, v, triangulation);
+        cell_of_stored(field, &points[i], &places[i], &column, &row);
+        place_fill(field, column, row, triangulation, &places[i]);
         __builtin_prefetch(places[i].at);
         __builtin_prefetch(places[i].at + TILE_SAMPLES);
     }
     for (size_t i = 0; i < count; i++) {
         double height_m = place_height(&places[i]);
 
-        if (is_in[i] && !isnan(height_m))
+        if (places[i].is_in && !isnan(height_m))
             out[i] = (struct ground_height){height_m, GROUND_OK};
         else
-            out[i] = triangle_ask(field, points[i], triangulation);
+            out[i] = height_slow(field, points[i].x, points[i].y, INTERPOLATION_TRIANGLE);
     }
 }
 
@@ -301,7 +351,7 @@ void heightfield_heights(const struct heightfield *field, const struct vec2 *poi
 
         if (mode != INTERPOLATION_TRIANGLE)
             for (size_t i = first; i < first + some; i++)
-                out[i] = heightfield_height_only(field, points[i], mode);
+                out[i] = height_slow(field, points[i].x, points[i].y, mode);
         else if (triangulation == TRIANGULATION_ANTI)
             triangle_batch(field, points + first, some, out + first, TRIANGULATION_ANTI);
         else
