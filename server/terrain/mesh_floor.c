@@ -308,7 +308,8 @@ ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
     tree_scan(c);
 }
 
-struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)
+/* The two that follow are called from here, too: what a call gives back in memory is waited for. */
+ALWAYS_INLINE struct vec3 floor_normal(const struct mesh *mesh, uint32_t polygon)
 {
     const struct mesh_polygon *p = &mesh->polygons[polygon];
     double square = p->slope_x * p->slope_x + p->slope_y * p->slope_y + 1;
@@ -373,7 +374,7 @@ ALWAYS_INLINE struct vec3 column_place(const struct mesh *mesh, struct vec3 poin
                            : vec3_sub(point, mesh->header->centre);
 }
 
-struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double z)
+ALWAYS_INLINE struct vec3 column_point(const struct mesh *mesh, struct vec3 point, double z)
 {
     struct vec3 up = mesh_up(mesh->header);
     /* in this order, so that a coordinate across gravity stays what it was */
@@ -382,12 +383,22 @@ struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double
     return vec3_add(across, vec3_scale(up, z + vec3_dot(up, mesh->header->centre)));
 }
 
-/* at is in the mesh's frame. */
-static void contact_fill(const struct mesh *mesh, struct vec3 point, struct vec3 at, double z,
-                         uint32_t polygon, struct mesh_contact *out)
+struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)
 {
-    out->point = mesh_column_point(mesh, point, z);
-    out->normal = mesh_floor_normal(mesh, polygon);
+    return floor_normal(mesh, polygon);
+}
+
+struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double z)
+{
+    return column_point(mesh, point, z);
+}
+
+/* at is in the mesh's frame. */
+ALWAYS_INLINE void contact_fill(const struct mesh *mesh, struct vec3 point, struct vec3 at,
+                                double z, uint32_t polygon, struct mesh_contact *out)
+{
+    out->point = column_point(mesh, point, z);
+    out->normal = floor_normal(mesh, polygon);
     out->distance_m = at.z - z;
     out->polygon = mesh->polygons[polygon].source;
 }
