@@ -14,8 +14,9 @@
  * Exactness. The small lines only sort out. Of a and b the larger is exact, the other is off by
  * half a unit times half a cell; with half a unit of the place and of c, and the slack, which is
  * less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A place nearer
- * to an edge than that (3 % of them) is asked by the polygon's own lines in double precision, and
- * heights always come from its plane. So the answer is that of the tree, bit for bit.
+ * to an edge than that (a few in a hundred) is asked by the polygon's own lines in double
+ * precision, and heights always come from its plane. So the answer is that of the tree, bit for
+ * bit.
  *
  * Borders. As in the tree's leaves, a cell leaves out floors that reach into it by no more than the
  * slack. A point in the outermost 2^-15 of its cell is asked by the tree (mesh_floor.c). No cell is
