@@ -174,6 +174,10 @@ static void leaf_make(struct maker *m, const struct open_cell *open)
     struct mesh_columns *out = m->out;
     size_t blocks = (open->count + COLUMN_LANES - 1) / COLUMN_LANES;
 
+    if (open->count == 0) {
+        out->cells[open->place] = (struct column_cell){0, 0};
+        return;
+    }
     if (!reserve((void **)&out->blocks, &m->block_capacity, out->block_count + blocks,
                  sizeof *out->blocks)) {
         m->is_short = true;
