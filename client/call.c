@@ -199,6 +199,11 @@ void call_close(struct call *call)
     curl_global_cleanup();
 }
 
+const char *call_authorization(const struct call *call)
+{
+    return call->authorization;
+}
+
 static enum err_code code_of_status(long status)
 {
     static const struct {

@@ -25,6 +25,8 @@ struct call;
 /* NULL: err says what is wrong with the URL or the token. The strings are copied. */
 struct call *call_open(const struct call_config *config, struct err *err);
 void call_close(struct call *call);
+/* The header line that carries the token, without its end; NULL without a token. */
+const char *call_authorization(const struct call *call);
 
 /*
  * GET and POST. path begins with '/'. On ERR_OK *answer is the document, freed by cJSON_Delete;

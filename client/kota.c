@@ -25,9 +25,9 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 static const struct kota_command *const commands[] = {
-    &command_ls,     &command_info,    &command_height,  &command_ray,
-    &command_los,    &command_contact, &command_profile, &command_pick,
-    &command_import, &command_export,  &command_edit,    &command_watch,
+    &command_ls,      &command_info,    &command_height, &command_ray,    &command_los,
+    &command_contact, &command_profile, &command_pick,   &command_import, &command_export,
+    &command_edit,    &command_watch,   &command_bench,
 };
 
 static const char common_help[] =

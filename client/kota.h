@@ -42,12 +42,12 @@ struct kota_command {
 
 extern const struct kota_command command_ls, command_info, command_height, command_ray, command_los,
     command_contact, command_profile, command_pick, command_import, command_export, command_edit,
-    command_watch;
+    command_watch, command_bench;
 
 /*
  * The first thing a command does: reads its own options (a table that ends with an empty entry) and
  * the words, answers --help, and opens the connection. False when there is nothing more to do:
- * return *done then.
+ * return *done then. With words_min 0 the first word need not be the id of a locale.
  */
 bool kota_begin(struct kota *kota, const struct args_option *own, size_t words_min,
                 size_t words_max, enum kota_exit *done);

@@ -159,7 +159,7 @@ def heights(request, revision=7):
 # ---- help and misuse -----------------------------------------------------------------------------
 
 COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick",
-            "import", "export", "edit", "watch"]
+            "import", "export", "edit", "watch", "bench"]
 
 
 @test("--help lists every command, and every command has a help of its own")
