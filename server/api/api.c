@@ -127,7 +127,11 @@ static enum err_code authorize(void *context, const struct http_request *request
 {
     struct api *api = context;
     const struct api_route *own = route_of(api, route);
-    struct auth_request asked = {
+    struct auth_request asked;
+
+    if (!auth_asks(api->auth, own->scope))
+        return ERR_OK;
+    asked = (struct auth_request){
         .authorization = http_request_header(request, "authorization"),
         .origin = http_request_header(request, "origin"),
         .host = http_request_header(request, "host"),
@@ -135,7 +139,6 @@ static enum err_code authorize(void *context, const struct http_request *request
                         http_request_header(request, "forwarded").at != NULL,
         .is_loopback = http_request_peer_is_loopback(request),
     };
-
     return auth_check(api->auth, own->scope, &asked, err);
 }
 

@@ -313,6 +313,11 @@ static enum err_code check_loopback(const struct auth_request *request, struct e
     return ERR_OK;
 }
 
+bool auth_asks(const struct auth *auth, enum auth_scope scope)
+{
+    return scope == AUTH_EDIT || (scope != AUTH_NONE && auth->token_file);
+}
+
 enum err_code auth_check(const struct auth *auth, enum auth_scope scope,
                          const struct auth_request *request, struct err *err)
 {

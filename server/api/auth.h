@@ -37,6 +37,9 @@ struct auth_request {
     bool is_loopback;
 };
 
+/* Does the answer of auth_check depend on the request? If not, it is ERR_OK. */
+bool auth_asks(const struct auth *auth, enum auth_scope scope);
+
 /*
  * ERR_UNAUTHORIZED  no token, or an unknown one
  * ERR_FORBIDDEN     a token of the wrong scope; a write that is not from this machine; --read-only

@@ -10,8 +10,11 @@
  */
 #include "api/call.h"
 
+#include "formats/decimal.h"
+
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +25,17 @@
 #define LOOP_NS_MAX 2000000u
 #define LOOP_RAY_SAMPLES_MAX 100000u
 #define WORKER_ITEMS_A_LOOK 16
+#define NUMBER_LENGTH_MAX 63
 
 bool span_equals(struct span s, const char *text)
 {
-    return s.at && s.length == strlen(text) && memcmp(s.at, text, s.length) == 0;
+    size_t i = 0;
+
+    if (!s.at)
+        return false;
+    while (i < s.length && s.at[i] == text[i] && text[i] != '\0')
+        i++;
+    return i == s.length && text[i] == '\0';
 }
 
 bool span_copy(struct span s, char *out, size_t size)
@@ -39,18 +49,8 @@ bool span_copy(struct span s, char *out, size_t size)
 
 bool span_number(struct span s, double *out)
 {
-    char copy[64];
-    char *end;
-    double value;
-
-    if (!span_copy(s, copy, sizeof copy) || copy[0] == '\0' ||
-        strspn(copy, "0123456789+-.eE") != s.length)
-        return false;
-    value = strtod(copy, &end);
-    if (*end != '\0' || !isfinite(value))
-        return false;
-    *out = value;
-    return true;
+    return s.at && s.length <= NUMBER_LENGTH_MAX &&
+           decimal_parse(s.at, s.length, out) == DECIMAL_OK;
 }
 
 bool span_count(struct span s, uint64_t *out)
@@ -91,15 +91,16 @@ static enum err_code call_open(struct call *call, struct http_request *request,
 {
     size_t count = http_request_query_count(request);
 
-    *call = (struct call){
-        .started_ns = now_ns(),
-        .api = http_request_app_context(request),
-        .request = request,
-        .reply = reply,
-        .snapshot = http_request_user(request),
-        .body = http_request_body(request),
-        .media_type = http_request_media_type(request),
-    };
+    /* all but the array, which is the most of it */
+    memset(call, 0, offsetof(struct call, query));
+    memset(&call->query_count, 0, sizeof *call - offsetof(struct call, query_count));
+    call->api = http_request_app_context(request);
+    call->request = request;
+    call->reply = reply;
+    call->snapshot = http_request_user(request);
+    call->body = http_request_body(request);
+    call->media_type = http_request_media_type(request);
+    call->started_ns = call->body.length ? now_ns() : 0;
     json_init(&call->out, (struct json_sink){reply, reply_reserve, reply_advance});
     if (!call->snapshot)
         return err_set(err, ERR_BUSY, "no snapshot could be pinned");
@@ -200,16 +201,17 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
               size_t param_count, enum call_needs needs)
 {
     struct call call;
-    struct err err = {.code = ERR_OK};
+    struct err err;
     bool is_written = true;
 
+    err.code = ERR_OK; /* err_set fills the rest; to clear it each time would show */
     http_reply_content_type(reply, "application/json");
     if (call_open(&call, request, reply, param_count, &err) == ERR_OK &&
         (needs != CALL_NEEDS_LOCALE || need_locale(&call, &err) == ERR_OK) &&
         check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
         if (!call.is_deferred && !call.is_moving && call.locale)
-            call_header(&call, "Kota-Revision", "%llu", (unsigned long long)call.locale->revision);
+            http_reply_header_number(reply, "Kota-Revision", call.locale->revision);
         if (!call.is_deferred)
             is_written = json_finish(&call.out);
     }
@@ -242,6 +244,8 @@ enum err_code call_pace(struct call *call, size_t i, struct err *err)
 
     if (!call->request || (!may_move && i % WORKER_ITEMS_A_LOOK != 0))
         return ERR_OK;
+    if (call->started_ns == 0)
+        call->started_ns = now_ns();
     taken_ns = now_ns() - call->started_ns;
     if (may_move && taken_ns > LOOP_NS_MAX)
         return move(call, err);

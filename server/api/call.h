@@ -28,9 +28,9 @@ struct call {
     size_t query_count;
     cJSON *json; /* the body, once options_open has parsed it; freed by call_close */
     struct json_writer out;
-    bool is_deferred; /* another thread will finish: touch nothing any more */
-    bool is_moving;   /* it takes too long for a loop and is begun again on a worker */
-    uint64_t started_ns;
+    bool is_deferred;    /* another thread will finish: touch nothing any more */
+    bool is_moving;      /* it takes too long for a loop and is begun again on a worker */
+    uint64_t started_ns; /* of what may take long; 0: not told yet */
 };
 
 /* Decodes, asks, encodes into call->out; on error what was written is dropped. */

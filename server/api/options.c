@@ -80,11 +80,14 @@ enum err_code options_open_json(struct call *call, const char *const *items,
 static enum err_code find(const struct call *call, const char *name, struct found *out,
                           struct err *err)
 {
-    out->json = json_given(call->json, name);
+    out->json = call->json ? json_given(call->json, name) : NULL;
     out->query = NULL;
-    for (size_t i = 0; i < call->query_count && !out->query; i++)
-        if (span_equals(call->query[i].name, name))
+    for (size_t i = 0; i < call->query_count && !out->query; i++) {
+        struct span given = call->query[i].name;
+
+        if (given.length && given.at[0] == name[0] && span_equals(given, name))
             out->query = &call->query[i];
+    }
     if (out->json && out->query) {
         err_set(err, ERR_BAD_INPUT, "%s is given in the query and in the body", name);
         return err_at(err, "%s", name);

@@ -6,9 +6,10 @@
  * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
  * read, since reading stops there.
  *
- * Writing: answers made in one turn are gathered and tried with uv_try_write at its end; only the
- * rest goes through uv_write, one at a time. While more than OUTPUT_STOP_BYTES wait, no further
- * request is taken: a client that does not read its answers holds only its own memory.
+ * Writing: answers made in one turn are gathered and sent at its end by send(2) on the socket, as
+ * uv_try_write would but without its bookkeeping and with less of the kernel's than write(2) has;
+ * only the rest goes through uv_write, one at a time. While more than OUTPUT_STOP_BYTES wait, no
+ * further request is taken: a client that does not read its answers holds only its own memory.
  *
  * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
@@ -34,8 +35,11 @@
 #include "http/server.h"
 #include "http/stream.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #define PENDING_STOP_BYTES ((size_t)16 * 1024)
 #define OUTPUT_STOP_BYTES ((size_t)256 * 1024)
@@ -44,6 +48,7 @@
 #define LINGER_DRAINING_MS 500
 #define LINGER_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define WRITE_BUFFERS 16
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
 
 static void settle(struct http_connection *connection);
@@ -189,14 +194,28 @@ static void write_later(struct http_connection *connection)
         uv_now(&connection->loop->uv) + connection->loop->server->limits.write_ms;
 }
 
+/* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
+static ssize_t try_write(struct http_connection *connection, const uv_buf_t *buffers,
+                         unsigned count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)buffers, .msg_iovlen = count};
+    ssize_t written;
+
+    do
+        written = count == 1 ? send(connection->fd, buffers[0].base, buffers[0].len, SEND_FLAGS)
+                             : sendmsg(connection->fd, &message, SEND_FLAGS);
+    while (written < 0 && errno == EINTR);
+    return written < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : written;
+}
+
 static void flush(struct http_connection *connection)
 {
     while (connection->output.bytes && !connection->is_writing) {
         uv_buf_t buffers[WRITE_BUFFERS];
         unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
-        int written = uv_try_write((uv_stream_t *)&connection->tcp, buffers, count);
+        ssize_t written = try_write(connection, buffers, count);
 
-        if (written < 0 && written != UV_EAGAIN) {
+        if (written < 0) {
             write_failed(connection);
             return;
         }
@@ -609,6 +628,7 @@ void http_connection_accept(struct http_loop *loop)
         http_connection_close(connection);
         return;
     }
+    CHECK(uv_fileno((uv_handle_t *)&connection->tcp, &connection->fd) == 0);
     http_count(&loop->counters.accepted, 1);
     connection->peer = http_peer_of((const struct sockaddr *)&address);
     uv_tcp_nodelay(&connection->tcp, 1);

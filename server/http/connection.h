@@ -29,6 +29,7 @@ enum http_connection_state {
 
 struct http_connection {
     uv_tcp_t tcp;
+    uv_os_fd_t fd; /* of tcp */
     struct http_loop *loop;
     struct http_connection *previous, *next;
     struct http_timer timer;

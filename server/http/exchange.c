@@ -5,6 +5,7 @@
  *
  * The head is taken whole: once the head check (head.h) has found its end, it is copied into the
  * request's arena and llhttp splits it there, so that all spans stay valid until the request ends.
+ * Field lines that are the same as those of the request before need neither again (head_memo.h).
  * llhttp is given exactly the bytes that the checks found to belong to the message, never more;
  * so it need not be paused, and where it disagrees about the end the request is refused.
  *
@@ -30,6 +31,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "http/answer.h"
+#include "http/head_memo.h"
 #include "http/loop.h"
 #include "http/server.h"
 #include "http/stream.h"
@@ -194,9 +196,11 @@ static void complete(struct http_request *request)
     struct http_connection *connection = request->connection;
     struct http_loop *loop = request->loop;
     const struct http_app *app = &loop->server->app;
-    uint64_t us = (uv_hrtime() - request->started_ns) / 1000;
+    uint64_t us;
     size_t bytes = 0;
 
+    loop->clock_ns = uv_hrtime();
+    us = (loop->clock_ns - request->started_ns) / 1000;
     if (connection)
         bytes = answer(connection, request);
     http_stream_cancel(request);
@@ -227,6 +231,7 @@ void http_exchange_fail(struct http_connection *connection, const struct err *er
             return;
         }
         request->head = connection->head;
+        request->started_ns = uv_hrtime();
         connection->request = request;
     }
     connection->close_after = connection->linger_after = true;
@@ -376,7 +381,7 @@ static void dispatch(struct http_connection *connection, struct http_request *re
     const struct http_loop *loop = request->loop;
 
     connection->state = HTTP_CONNECTION_HANDLING;
-    request->started_ns = uv_hrtime();
+    request->started_ns = loop->clock_ns;
     request->is_last_try =
         loop->is_draining || loop->server->limits.park_ms_max == 0 || connection->peer_ended;
     handle(request);
@@ -419,13 +424,14 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
     http_router_find(router, &request->target, request->head.method, match);
     if (match->allowed == 0)
         return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
-    http_router_allow_text(match->allowed, allow, sizeof allow);
     if (request->head.is_options) {
+        http_router_allow_text(match->allowed, allow, sizeof allow);
         answer_options(request, allow);
         *is_answered = true;
         return ERR_OK;
     }
     if (match->route == router->route_count) {
+        http_router_allow_text(match->allowed, allow, sizeof allow);
         err_set(err, ERR_METHOD_NOT_ALLOWED, "%.*s takes %s", shown, path.at, allow);
         http_reply_problem(&request->reply, err);
         http_reply_header(&request->reply, "Allow", "%s", allow);
@@ -486,9 +492,11 @@ static bool tidy_fields(struct http_request *request, char *text)
         for (size_t c = 0; c < field->name.length; c++)
             if (name[c] >= 'A' && name[c] <= 'Z')
                 name[c] = (char)(name[c] + 32);
+        request->initials |= (uint32_t)1 << (name[0] & 31);
         if (!value->at)
             *value = (struct span){"", 0};
-        while (value->length && strchr(" \t", value->at[value->length - 1]))
+        while (value->length &&
+               (value->at[value->length - 1] == ' ' || value->at[value->length - 1] == '\t'))
             value->length--;
     }
     type = http_request_header(request, "content-type");
@@ -570,11 +578,40 @@ static void go_on(struct http_connection *connection, struct http_request *reque
         connection->close_after = true;
 }
 
-static void begin(struct http_connection *connection, const char *at, bool more_bytes_follow)
+/* Copies the head and has it split; what was not said before of the same lines is kept. */
+static enum err_code split_head(struct http_connection *connection, struct http_request *request,
+                                const char *at, bool is_known, char **text, struct err *err)
+{
+    struct http_head_memo *memo = connection->loop->memo;
+
+    if (is_known) {
+        if (http_head_memo_apply(memo, request, at, text))
+            return ERR_OK;
+        return err_set(err, ERR_NO_MEMORY, "no memory for the request");
+    }
+    *text = http_arena_alloc(&request->arena, request->head.length);
+    if (!*text)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the request");
+    memcpy(*text, at, request->head.length);
+    if (request->head.content_length == UINT64_MAX)
+        return err_limit(err, ERR_TOO_LARGE,
+                         (double)connection->loop->server->limits.body_bytes_max,
+                         (double)UINT64_MAX, "Content-Length is beyond all limits");
+    if (parse_head(connection, request, *text, err)) {
+        http_count(&connection->loop->counters.parse_errors, 1);
+        return err->code;
+    }
+    http_head_memo_keep(memo, request, at, *text);
+    return ERR_OK;
+}
+
+/* is_known: the memo has found the head at `at`. */
+static void begin(struct http_connection *connection, const char *at, bool is_known,
+                  bool more_bytes_follow)
 {
     struct http_request *request = http_request_take(connection->loop, connection);
     struct err err;
-    char *text;
+    char *text = NULL;
     bool is_answered = false;
 
     if (!request) {
@@ -585,21 +622,7 @@ static void begin(struct http_connection *connection, const char *at, bool more_
     request->head = connection->head;
     memset(&connection->head, 0, sizeof connection->head);
     request->peer_is_loopback = connection->peer.is_loopback;
-    text = http_arena_alloc(&request->arena, request->head.length);
-    if (!text) {
-        err_set(&err, ERR_NO_MEMORY, "no memory for the request");
-        http_exchange_fail(connection, &err);
-        return;
-    }
-    memcpy(text, at, request->head.length);
-    if (request->head.content_length == UINT64_MAX) {
-        err_limit(&err, ERR_TOO_LARGE, (double)connection->loop->server->limits.body_bytes_max,
-                  (double)UINT64_MAX, "Content-Length is beyond all limits");
-        http_exchange_fail(connection, &err);
-        return;
-    }
-    if (parse_head(connection, request, text, &err)) {
-        http_count(&connection->loop->counters.parse_errors, 1);
+    if (split_head(connection, request, at, is_known, &text, &err)) {
         http_exchange_fail(connection, &err);
         return;
     }
@@ -616,10 +639,18 @@ static void begin(struct http_connection *connection, const char *at, bool more_
 static size_t feed_head(struct http_connection *connection, const char *at, size_t length)
 {
     struct http_loop *loop = connection->loop;
+    const struct http_limits *limits = &loop->server->limits;
     struct err err;
     size_t used;
 
-    switch (http_head_feed(&connection->head, at, length, &loop->server->limits, &err)) {
+    if (connection->head.scanned == 0 &&
+        http_head_memo_find(loop->memo, at, length, limits, &connection->head)) {
+        used = connection->head.length;
+        connection->head_since_ms = 0;
+        begin(connection, at, true, length > used);
+        return used;
+    }
+    switch (http_head_feed(&connection->head, at, length, limits, &err)) {
     case HTTP_HEAD_MORE:
         return 0;
     case HTTP_HEAD_BAD:
@@ -629,7 +660,7 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
     default:
         used = connection->head.length;
         connection->head_since_ms = 0;
-        begin(connection, at, length > used);
+        begin(connection, at, false, length > used);
         return used;
     }
 }
@@ -708,6 +739,7 @@ size_t http_exchange_feed(struct http_connection *connection, const char *at, si
 {
     size_t used = 0;
 
+    connection->loop->clock_ns = uv_hrtime();
     while (used < length && http_connection_takes_input(connection)) {
         size_t taken = feed(connection, at + used, length - used);
 

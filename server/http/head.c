@@ -22,19 +22,57 @@
  */
 #include "http/head.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 /* Room for the longest method that is looked at, two spaces and the version. */
 #define REQUEST_LINE_SLACK_BYTES 32
 
-static bool is_token_byte(unsigned char c)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
+/* A set of bytes: bit c % 64 of word c / 64. */
+typedef const uint64_t byte_set[4];
 
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-')
-        return true;
-    return c != '\0' && strchr(others, c) != NULL;
+#define BYTES(first, last) (~(uint64_t)0 >> (63 - ((last) - (first))) << ((first) % 64))
+#define BYTE(c) ((uint64_t)1 << ((c) % 64))
+
+/* tchar of RFC 9110 section 5.6.2 */
+static byte_set token_bytes = {
+    BYTES('0', '9') | BYTE('!') | BYTES('#', '\'') | BYTE('*') | BYTE('+') | BYTE('-') | BYTE('.'),
+    BYTES('A', 'Z') | BYTES('a', 'z') | BYTES('^', '`') | BYTE('|') | BYTE('~')};
+/* What may stand in a target: printable, and no '#'. */
+static byte_set target_bytes = {BYTES('!', '?') & ~BYTE('#'), BYTES('@', '~')};
+/* What may stand in a field's value: no control bytes but the tab. */
+static byte_set value_bytes = {BYTES(' ', '?') | BYTE('\t'), BYTES('@', '~'), ~(uint64_t)0,
+                               ~(uint64_t)0};
+static byte_set host_bytes = {BYTES('!', '?') & ~(BYTE('/') | BYTE('?') | BYTE('#') | BYTE(',') |
+                                                  BYTE('"') | BYTE('<') | BYTE('>')),
+                              BYTES('@', '~') & ~(BYTE('@') | BYTE('\\'))};
+
+static bool is_in(byte_set set, char c)
+{
+    return set[(unsigned char)c / 64] >> ((unsigned char)c % 64) & 1;
+}
+
+#define EACH(byte) (~(uint64_t)0 / 255 * (byte))
+
+/*
+ * How many of at[0..length) are surely harmless: whole groups of eight bytes, each first..'~' and
+ * no '#'. The others are looked at one by one. (Of the bits above bit 7 of each byte the lowest
+ * that is set is right, and that any is set is all that counts.)
+ */
+static size_t count_plain(const char *at, size_t length, unsigned char first)
+{
+    size_t used = 0;
+
+    for (; length - used >= 8; used += 8) {
+        uint64_t x, hash;
+
+        memcpy(&x, at + used, 8);
+        hash = x ^ EACH('#');
+        if ((x | (x - EACH(first)) | (x + EACH(1)) | (hash - EACH(1))) & EACH(0x80))
+            break;
+    }
+    return used;
 }
 
 static bool is_digit(char c)
@@ -84,28 +122,27 @@ static enum err_code check_version(struct http_head *head, const char *text, siz
     return ERR_OK;
 }
 
-/* "METHOD SP target SP HTTP/1.x", nothing else. */
-static enum err_code check_request_line(struct http_head *head, const char *at, size_t start,
-                                        size_t end, const struct http_limits *limits,
-                                        struct err *err)
+enum err_code http_head_check_request_line(struct http_head *head, const char *at, size_t start,
+                                           size_t end, const struct http_limits *limits,
+                                           struct err *err)
 {
     const char *line = at + start;
     const char *stop = at + end;
     const char *target = line;
     const char *version;
 
-    while (target < stop && is_token_byte((unsigned char)*target))
+    while (target < stop && is_in(token_bytes, *target))
         target++;
     if (target == line || target == stop || *target != ' ')
         return err_set(err, ERR_BAD_INPUT, "the request line does not begin with a method");
     target++;
-    for (version = target; version < stop && *version != ' '; version++) {
-        unsigned char c = (unsigned char)*version;
-
-        if (c <= 0x20 || c >= 0x7f || c == '#')
-            return err_set(err, ERR_BAD_INPUT,
-                           "byte 0x%02x of the request target is not allowed in a URI", c);
-    }
+    version = target + count_plain(target, (size_t)(stop - target), '!');
+    while (version < stop && is_in(target_bytes, *version))
+        version++;
+    if (version < stop && *version != ' ')
+        return err_set(err, ERR_BAD_INPUT,
+                       "byte 0x%02x of the request target is not allowed in a URI",
+                       (unsigned char)*version);
     head->target_start = (size_t)(target - at);
     head->target_length = (size_t)(version - target);
     if (head->target_length > limits->target_bytes_max)
@@ -134,19 +171,17 @@ static enum err_code split_field(const char *line, size_t length, size_t *name_l
 
     if (line[0] == ' ' || line[0] == '\t')
         return err_set(err, ERR_BAD_INPUT, "a header line begins with white space (obs-fold)");
-    while (colon < length && is_token_byte((unsigned char)line[colon]))
+    while (colon < length && is_in(token_bytes, line[colon]))
         colon++;
     if (colon == length || line[colon] != ':')
         return err_set(err, ERR_BAD_INPUT, "a header name is not a token followed by a colon");
     if (colon == 0)
         return err_set(err, ERR_BAD_INPUT, "a header line has an empty name");
-    for (start = line + colon + 1; start < stop; start++) {
-        unsigned char c = (unsigned char)*start;
-
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
+    start = line + colon + 1;
+    for (start += count_plain(start, (size_t)(stop - start), ' '); start < stop; start++)
+        if (!is_in(value_bytes, *start))
             return err_set(err, ERR_BAD_INPUT, "header '%.*s' holds the control byte 0x%02x",
-                           colon < 64 ? (int)colon : 64, line, c);
-    }
+                           colon < 64 ? (int)colon : 64, line, (unsigned char)*start);
     start = line + colon + 1;
     while (start < stop && (*start == ' ' || *start == '\t'))
         start++;
@@ -169,12 +204,10 @@ static enum err_code take_host(struct http_head *head, struct span value, struct
 {
     if (++head->host_count > 1)
         return err_set(err, ERR_BAD_INPUT, "there is more than one Host header");
-    for (size_t i = 0; i < value.length; i++) {
-        unsigned char c = (unsigned char)value.at[i];
-
-        if (c <= 0x20 || c >= 0x7f || strchr("/?#@\\,\"<>", c))
-            return err_set(err, ERR_BAD_INPUT, "byte 0x%02x is not allowed in a Host header", c);
-    }
+    for (size_t i = 0; i < value.length; i++)
+        if (!is_in(host_bytes, value.at[i]))
+            return err_set(err, ERR_BAD_INPUT, "byte 0x%02x is not allowed in a Host header",
+                           (unsigned char)value.at[i]);
     return ERR_OK;
 }
 
@@ -284,7 +317,7 @@ static enum http_head_state check_open_line(const struct http_head *head, const 
         return HTTP_HEAD_MORE;
     if (line_bytes > limits->target_bytes_max + REQUEST_LINE_SLACK_BYTES)
         return too_long(head, length, limits, err);
-    if (!is_token_byte((unsigned char)at[head->line_start]) && at[head->line_start] != '\r') {
+    if (!is_in(token_bytes, at[head->line_start]) && at[head->line_start] != '\r') {
         err_set(err, ERR_BAD_INPUT, "the request line does not begin with a method");
         return HTTP_HEAD_BAD;
     }
@@ -317,8 +350,9 @@ enum http_head_state http_head_feed(struct http_head *head, const char *at, size
             head->begin = 2;
             continue;
         }
-        if (head->has_request_line ? check_field(head, at + start, end - start, limits, err)
-                                   : check_request_line(head, at, start, end, limits, err))
+        if (head->has_request_line
+                ? check_field(head, at + start, end - start, limits, err)
+                : http_head_check_request_line(head, at, start, end, limits, err))
             return HTTP_HEAD_BAD;
     }
 }

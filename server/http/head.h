@@ -49,6 +49,14 @@ struct http_head {
 enum http_head_state http_head_feed(struct http_head *head, const char *at, size_t length,
                                     const struct http_limits *limits, struct err *err);
 
+/*
+ * The request line at[start..end), without its CRLF: "METHOD SP target SP HTTP/1.x" and nothing
+ * else. Sets method, target and version. Errors as above.
+ */
+enum err_code http_head_check_request_line(struct http_head *head, const char *at, size_t start,
+                                           size_t end, const struct http_limits *limits,
+                                           struct err *err);
+
 /* One line of a trailer section, without its CRLF: the same checks as for a header line. */
 enum err_code http_head_check_field_line(const char *line, size_t length, struct err *err);
 

@@ -231,6 +231,8 @@ void http_reply_status(struct http_reply *reply, int status);
  */
 void http_reply_header(struct http_reply *reply, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for a whole number, for answers that are given so often that a format would count. */
+void http_reply_header_number(struct http_reply *reply, const char *name, uint64_t value);
 void http_reply_content_type(struct http_reply *reply, const char *media_type); /* static string */
 /*
  * Grows the body by up to `bytes` and returns where to write them; http_reply_advance tells how

@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "http/connection.h"
 #include "http/exchange.h"
+#include "http/head_memo.h"
 #include "http/request.h"
 #include "http/server.h"
 #include "http/stream.h"
@@ -41,6 +42,7 @@
 #define TICK_MS_MAX 500
 #define TICK_MS_MIN 5
 #define DRAIN_TICK_MS 10
+#define DATE_LOOK_NS 5000000u
 
 void http_loop_refresh_date(struct http_loop *loop)
 {
@@ -50,6 +52,9 @@ void http_loop_refresh_date(struct http_loop *loop)
     struct timespec now;
     struct tm tm;
 
+    if (loop->date_length && loop->clock_ns - loop->date_ns < DATE_LOOK_NS)
+        return;
+    loop->date_ns = loop->clock_ns;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     if (now.tv_sec == loop->date_second && loop->date_length)
         return;
@@ -300,6 +305,7 @@ void http_loop_free(struct http_loop *loop)
     http_chunk_pool_finish(&loop->chunks);
     free(loop->route_counters);
     free(loop->read_buffer);
+    free(loop->memo);
     free(loop);
 }
 
@@ -317,8 +323,9 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
     loop->server = server;
     loop->index = index;
     loop->read_buffer = malloc(HTTP_READ_BYTES);
+    loop->memo = calloc(1, sizeof *loop->memo);
     loop->route_counters = aligned_alloc(64, (routes_bytes + 63) & ~(size_t)63);
-    if (!loop->read_buffer || !loop->route_counters) {
+    if (!loop->read_buffer || !loop->memo || !loop->route_counters) {
         err_set(err, ERR_NO_MEMORY, "no memory for a loop");
         http_loop_free(loop);
         return NULL;

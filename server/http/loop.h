@@ -20,6 +20,7 @@ struct http_server;
 struct http_request;
 struct http_connection;
 struct http_stream;
+struct http_head_memo;
 
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
 struct http_loop_counters {
@@ -65,10 +66,13 @@ struct http_loop {
     size_t parked_count;
     uint64_t id_state;
     uint64_t reject_logged_ms;
+    uint64_t clock_ns; /* when input was looked at, or the last answer was complete */
+    uint64_t date_ns;  /* clock_ns when the date was looked at */
     time_t date_second;
     char date[40]; /* "Date: …\r\n" */
     size_t date_length;
     char *read_buffer; /* [HTTP_READ_BYTES] */
+    struct http_head_memo *memo;
 
     _Alignas(64) struct http_loop_counters counters;
     struct http_loop_route_counters *route_counters;      /* [route_count + 1] */
@@ -109,7 +113,7 @@ void http_loop_free(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);
 void http_loop_push_finished(struct http_loop *loop, struct http_request *request);
-/* The Date header's line, remade when the second changes. Loop thread. */
+/* The Date header's line, remade when the second changes, some milliseconds late. Loop thread. */
 void http_loop_refresh_date(struct http_loop *loop);
 /* A connection has come: the tick must run. One has gone, or a request: may the loop end? */
 void http_loop_connection_opened(struct http_loop *loop);

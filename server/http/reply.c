@@ -82,6 +82,27 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *f
     reply->headers_length += (size_t)name_length + (size_t)value_length + 2;
 }
 
+void http_reply_header_number(struct http_reply *reply, const char *name, uint64_t value)
+{
+    char digits[20];
+    char *at = reply->headers + reply->headers_length;
+    size_t used = sizeof digits, name_length = strlen(name), length;
+
+    do
+        digits[--used] = (char)('0' + value % 10);
+    while (value /= 10);
+    length = name_length + 2 + (sizeof digits - used) + 2;
+    if (length >= sizeof reply->headers - reply->headers_length) {
+        reply->is_failed = true;
+        return;
+    }
+    memcpy(at, name, name_length);
+    memcpy(at + name_length, ": ", 2);
+    memcpy(at + name_length + 2, digits + used, sizeof digits - used);
+    memcpy(at + length - 2, "\r\n", 2);
+    reply->headers_length += length;
+}
+
 void http_reply_content_type(struct http_reply *reply, const char *media_type)
 {
     reply->content_type = media_type;

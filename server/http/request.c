@@ -31,13 +31,26 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* Eight hexadecimal digits, one a byte: each half-byte is moved to a byte of its own. */
+static uint64_t hex_digits(uint32_t value)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t x = value, above_9;
+
+    x = (x | x << 16) & 0x0000ffff0000ffffu;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
+    above_9 = (x + 6 * each) >> 4 & each;
+    return x + '0' * each + above_9 * ('a' - '0' - 10);
+}
+
 static void write_id(struct http_loop *loop, char id[17])
 {
-    static const char digits[] = "0123456789abcdef";
     uint64_t value = mix(loop->id_state += 0x9e3779b97f4a7c15u);
+    uint64_t low = hex_digits((uint32_t)value), high = hex_digits((uint32_t)(value >> 32));
 
-    for (int i = 0; i < 16; i++)
-        id[i] = digits[value >> (60 - 4 * i) & 15];
+    memcpy(id, &high, 8);
+    memcpy(id + 8, &low, 8);
     id[16] = '\0';
 }
 
@@ -72,11 +85,13 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->route = NULL;
     request->route_index = loop->server->app.route_count;
     memset(&request->head, 0, sizeof request->head);
-    memset(&request->target, 0, offsetof(struct http_target, segments));
+    request->target.is_asterisk = false;
+    request->target.path = (struct span){NULL, 0};
     request->target.segment_count = request->target.item_count = 0;
     request->match.param_count = 0;
     request->fields = NULL;
     request->field_count = 0;
+    request->initials = 0;
     request->media_type = (struct span){"", 0};
     memset(&request->chunks, 0, offsetof(struct http_chunks, line));
     request->is_head_parsed = request->is_message_done = request->is_trailer = false;
@@ -88,7 +103,7 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->stream = NULL;
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->user = NULL;
-    request->started_ns = uv_hrtime();
+    request->started_ns = loop->clock_ns;
     write_id(loop, request->id);
     http_reply_reset(&request->reply);
     return request;
@@ -206,8 +221,11 @@ struct span http_request_param(const struct http_request *request, size_t n)
 static const struct http_field *field_of(const struct http_request *request, size_t i,
                                          const char *name)
 {
-    size_t length = strlen(name);
+    size_t length;
 
+    if (!(request->initials >> (name[0] & 31) & 1))
+        return NULL;
+    length = strlen(name);
     for (; i < request->field_count; i++) {
         const struct http_field *field = &request->fields[i];
 
@@ -235,6 +253,8 @@ bool http_request_has_header_prefix(const struct http_request *request, const ch
 {
     size_t length = strlen(prefix);
 
+    if (!(request->initials >> (prefix[0] & 31) & 1))
+        return false;
     for (size_t i = 0; i < request->field_count; i++) {
         const struct http_field *field = &request->fields[i];
 

@@ -40,6 +40,7 @@ struct http_request {
     struct http_match match;
     struct http_field *fields; /* [head.header_count] */
     size_t field_count;
+    uint32_t initials; /* bit c % 32 for each first letter c of a field's name */
     struct span media_type;
 
     char *body;

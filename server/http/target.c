@@ -56,9 +56,15 @@ enum err_code http_percent_decode(char *out, size_t *out_length, const char *in,
     return ERR_OK;
 }
 
+/* Where decoded text goes. */
+struct decoder {
+    struct http_arena *arena;
+    bool is_needed; /* there is a '%' or '+' somewhere in the target, which is rare */
+};
+
 /* The decoded form of text: itself where there is nothing to decode. */
-static enum err_code decode(struct span *out, struct span text, bool plus_is_space,
-                            struct http_arena *arena, struct err *err)
+static enum err_code decode_part(struct span *out, struct span text, bool plus_is_space,
+                                 const struct decoder *decoder, struct err *err)
 {
     char *copy;
 
@@ -66,32 +72,37 @@ static enum err_code decode(struct span *out, struct span text, bool plus_is_spa
     if (text.length == 0 || (!memchr(text.at, '%', text.length) &&
                              !(plus_is_space && memchr(text.at, '+', text.length))))
         return ERR_OK;
-    copy = http_arena_alloc(arena, text.length);
+    copy = http_arena_alloc(decoder->arena, text.length);
     if (!copy)
         return err_set(err, ERR_NO_MEMORY, "no memory to decode the request target");
     out->at = copy;
     return http_percent_decode(copy, &out->length, text.at, text.length, plus_is_space, err);
 }
 
-/* Cuts text at the first separator: what is before it is returned, text becomes the rest. */
-static struct span cut(struct span *text, char separator, bool *found)
+static inline enum err_code decode(struct span *out, struct span text, bool plus_is_space,
+                                   const struct decoder *decoder, struct err *err)
 {
-    struct span head = *text;
-    const char *at = text->length ? memchr(text->at, separator, text->length) : NULL;
+    *out = text;
+    return decoder->is_needed ? decode_part(out, text, plus_is_space, decoder, err) : ERR_OK;
+}
 
-    *found = at != NULL;
-    if (at) {
-        head.length = (size_t)(at - text->at);
-        text->length -= head.length + 1;
-        text->at = at + 1;
-    } else {
-        text->at += text->length;
-        text->length = 0;
-    }
+/*
+ * Cuts text at the first separator: what is before it is returned, text becomes the rest. The
+ * pieces are a few bytes long, so that a call of memchr() would cost more than it finds.
+ */
+static inline struct span cut(struct span *text, char separator, bool *found)
+{
+    struct span head = {text->at, 0};
+
+    while (head.length < text->length && head.at[head.length] != separator)
+        head.length++;
+    *found = head.length < text->length;
+    text->at += head.length + *found;
+    text->length -= head.length + *found;
     return head;
 }
 
-static enum err_code parse_path(struct http_target *target, struct http_arena *arena,
+static enum err_code parse_path(struct http_target *target, const struct decoder *decoder,
                                 struct err *err)
 {
     struct span rest = {target->path.at + 1, target->path.length - 1};
@@ -100,7 +111,7 @@ static enum err_code parse_path(struct http_target *target, struct http_arena *a
     while (more) {
         struct span segment = cut(&rest, '/', &more), decoded;
 
-        if (decode(&decoded, segment, false, arena, err))
+        if (decode(&decoded, segment, false, decoder, err))
             return err->code;
         if (target->segment_count < HTTP_SEGMENTS_MAX)
             target->segments[target->segment_count++] = decoded;
@@ -110,27 +121,40 @@ static enum err_code parse_path(struct http_target *target, struct http_arena *a
     return ERR_OK;
 }
 
-static enum err_code parse_query(struct http_target *target, struct span query,
-                                 struct http_arena *arena, struct err *err)
+/* Room for more items; what the old ones took stays with the arena until the request ends. */
+static bool grow_items(struct http_target *target, size_t *room, struct http_arena *arena)
 {
-    size_t items_max = 1;
+    size_t wanted = *room ? 4 * *room : 4;
+    struct http_query_item *items = http_arena_alloc(arena, wanted * sizeof *items);
+
+    if (!items)
+        return false;
+    if (target->item_count)
+        memcpy(items, target->items, target->item_count * sizeof *items);
+    target->items = items;
+    *room = wanted;
+    return true;
+}
+
+static enum err_code parse_query(struct http_target *target, struct span query,
+                                 const struct decoder *decoder, struct err *err)
+{
+    size_t room = 0;
     bool more = true;
 
-    for (size_t i = 0; i < query.length; i++)
-        items_max += query.at[i] == '&';
-    target->items = http_arena_alloc(arena, items_max * sizeof *target->items);
-    if (!target->items)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the query");
     while (more) {
         struct span value = cut(&query, '&', &more), name;
         bool has_value;
-        struct http_query_item *item = &target->items[target->item_count];
+        struct http_query_item *item;
 
         if (value.length == 0)
             continue;
+        if (target->item_count == room && !grow_items(target, &room, decoder->arena))
+            return err_set(err, ERR_NO_MEMORY, "no memory for the query");
+        item = &target->items[target->item_count];
         name = cut(&value, '=', &has_value);
-        if (decode(&item->name, name, true, arena, err) ||
-            decode(&item->value, value, true, arena, err))
+        if (decode(&item->name, name, true, decoder, err) ||
+            decode(&item->value, value, true, decoder, err))
             return err->code;
         target->item_count++;
     }
@@ -162,8 +186,13 @@ enum err_code http_target_parse(struct http_target *target, struct span text,
 {
     bool has_query;
     struct span rest = text;
+    struct decoder decoder = {arena, text.length && (memchr(text.at, '%', text.length) ||
+                                                     memchr(text.at, '+', text.length))};
 
-    memset(target, 0, sizeof *target);
+    target->is_asterisk = false;
+    target->path = (struct span){NULL, 0};
+    target->segment_count = target->item_count = 0;
+    target->items = NULL;
     if (text.length == 1 && text.at[0] == '*') {
         target->is_asterisk = true;
         target->path = text;
@@ -174,7 +203,7 @@ enum err_code http_target_parse(struct http_target *target, struct span text,
     target->path = cut(&rest, '?', &has_query);
     if (target->path.length == 0)
         target->path = (struct span){"/", 1};
-    if (parse_path(target, arena, err))
+    if (parse_path(target, &decoder, err))
         return err->code;
-    return has_query ? parse_query(target, rest, arena, err) : ERR_OK;
+    return has_query ? parse_query(target, rest, &decoder, err) : ERR_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,67 @@ static void limits_hold_at_their_edge(void **state)
     free(text);
 }
 
+/* ---- every byte at every place, against the rules spelled out ---------------------------------
+ */
+
+#define FILL_BYTES 21 /* two groups of eight, and a rest */
+
+enum place { IN_TARGET, IN_NAME, IN_VALUE, IN_HOST, PLACES };
+
+static bool may_stand(enum place place, int c)
+{
+    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+    switch (place) {
+    case IN_TARGET:
+        return c > 0x20 && c < 0x7f && c != '#';
+    case IN_NAME:
+        return is_letter || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
+    case IN_VALUE:
+        return (c >= 0x20 && c != 0x7f) || c == '\t';
+    default: /* what is at the ends of a value is trimmed */
+        return c > 0x20 && c < 0x7f && !strchr("/?#@\\,\"<>", c);
+    }
+}
+
+static void each_byte_at_each_place_is_judged_by_the_rules(void **state)
+{
+    static const char *const before[PLACES] = {
+        "GET /", "GET / HTTP/1.1\r\nHost: a\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX: ", "GET / HTTP/1.1\r\nHost: x"};
+    static const char *const behind[PLACES] = {" HTTP/1.1\r\nHost: a\r\n\r\n", ": a\r\n\r\n",
+                                               "\r\n\r\n", "x\r\n\r\n"};
+
+    (void)state;
+    for (int place = 0; place < PLACES; place++) {
+        for (int at = 0; at < FILL_BYTES; at++) {
+            for (int c = 0; c < 256; c++) {
+                char text[128], fill[FILL_BYTES];
+                struct http_head head = {0};
+                struct err err;
+                size_t length = strlen(before[place]);
+                bool is_taken;
+
+                if (c == '\n' || (place == IN_TARGET && c == ' ') ||
+                    (place == IN_NAME && c == ':' && at > 0))
+                    continue; /* means something there */
+                memset(fill, 'a', sizeof fill);
+                fill[at] = (char)c;
+                memcpy(text, before[place], length);
+                memcpy(text + length, fill, sizeof fill);
+                length += sizeof fill;
+                memcpy(text + length, behind[place], strlen(behind[place]) + 1);
+                length += strlen(behind[place]);
+                is_taken = http_head_feed(&head, text, length, &http_limits_default, &err) ==
+                           HTTP_HEAD_DONE;
+                if (is_taken != may_stand((enum place)place, c))
+                    fail_msg("byte 0x%02x at %d of place %d: %s", (unsigned)c, at, place,
+                             is_taken ? "taken" : err.msg);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +335,7 @@ int main(void)
         cmocka_unit_test(the_head_tells_method_target_and_framing),
         cmocka_unit_test(a_length_beyond_64_bits_saturates),
         cmocka_unit_test(limits_hold_at_their_edge),
+        cmocka_unit_test(each_byte_at_each_place_is_judged_by_the_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

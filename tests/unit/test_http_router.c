@@ -3,6 +3,8 @@
  */
 #include "http/router.h"
 
+#include "support/random.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -213,6 +215,86 @@ static void the_arena_aligns_bounds_and_starts_over(void **state)
     }
 }
 
+/* ---- all tables of small patterns, against a plain walk ---------------------------------------
+ */
+
+#define WORDS 7
+#define SEED 2011
+#define TABLES 300
+#define TABLE_ROUTES 24
+
+/* Alike in length, in their first or their last bytes, or in all of these. */
+static const char *const words[WORDS] = {
+    "a", "ab", "tile", "tiles", "longer-segment-x-end", "longer-segment-y-end", "{id}"};
+
+static void make_path(struct random *random, char *out, size_t size, size_t word_count)
+{
+    size_t segments = 1 + random_below(random, 3), used = 0;
+
+    for (size_t i = 0; i < segments; i++)
+        used += (size_t)snprintf(out + used, size - used, "/%s",
+                                 words[random_below(random, (uint32_t)word_count)]);
+}
+
+/* Does the pattern fit the path? Both without empty segments. */
+static bool fits(const char *pattern, const char *path)
+{
+    while (*pattern && *path) {
+        size_t want = strcspn(pattern + 1, "/"), have = strcspn(path + 1, "/");
+
+        if (pattern[1] != '{' && (want != have || memcmp(pattern + 1, path + 1, want) != 0))
+            return false;
+        pattern += want + 1;
+        path += have + 1;
+    }
+    return *pattern == *path;
+}
+
+static void any_table_is_matched_in_its_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct random random = {SEED};
+
+    print_message("seed %d\n", SEED);
+    for (int table = 0; table < TABLES; table++) {
+        char patterns[TABLE_ROUTES][80];
+        struct http_route rows[TABLE_ROUTES];
+        struct http_router router;
+
+        for (size_t i = 0; i < TABLE_ROUTES; i++) {
+            make_path(&random, patterns[i], sizeof patterns[i], WORDS);
+            rows[i] = (struct http_route){random_below(&random, 2) ? METHOD_GET : METHOD_PUT,
+                                          patterns[i],
+                                          handler,
+                                          HTTP_ON_LOOP,
+                                          0,
+                                          false};
+        }
+        assert_true(http_router_init(&router, rows, TABLE_ROUTES));
+        for (int n = 0; n < 50; n++) {
+            char path[80];
+            struct http_match match;
+            unsigned allowed = 0;
+            size_t first = TABLE_ROUTES;
+
+            make_path(&random, path, sizeof path, WORDS - 1);
+            assert_int_equal(parse(fixture, path), ERR_OK);
+            for (size_t i = TABLE_ROUTES; i-- > 0;) {
+                if (!fits(patterns[i], path))
+                    continue;
+                allowed |= rows[i].method;
+                if (rows[i].method == METHOD_GET)
+                    first = i;
+            }
+            http_router_find(&router, &fixture->target, METHOD_GET, &match);
+            if (match.route != first || match.allowed != allowed)
+                fail_msg("%s: route %zu, methods %x; expected %zu, %x", path, match.route,
+                         match.allowed, first, allowed);
+        }
+        http_router_finish(&router);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(queries_are_decoded_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(the_asterisk_is_a_target_of_its_own, setup, teardown),
         cmocka_unit_test(allow_lists_methods_with_head_and_options),
+        cmocka_unit_test_setup_teardown(any_table_is_matched_in_its_order, setup, teardown),
         cmocka_unit_test(the_arena_aligns_bounds_and_starts_over),
     };
 

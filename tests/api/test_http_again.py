@@ -1,0 +1,127 @@
+"""The same header lines sent again: the daemon keeps what it found out about the lines of the last
+plain request, and must answer as if it did not. Each request is asked behind one with other lines,
+and again behind one with its own lines, on one loop; the answers must be the same.
+"""
+import os
+import re
+import socket
+import tempfile
+
+from daemon import Daemon
+from tap import check, equal, run, test
+
+TARGET = "/v1/locales"
+HOST = "Host: a\r\n"
+LINES = [HOST, HOST + "Accept: */*\r\n", "host:a\r\n", "HOST: a \r\nX-Empty:\r\nX: \t\r\n",
+         HOST + "Authorization: Bearer sesame\r\n", HOST + "Authorization: Bearer wrong\r\n",
+         HOST + "Connection: close\r\n", HOST + "Connection: Upgrade\r\nUpgrade: x\r\n",
+         HOST + "Kota-Min-Revision: 99999999999999999999\r\n", HOST + "Content-Encoding: gzip\r\n",
+         HOST + "Content-Length: 0\r\n", HOST + "Content-Type: text/plain\r\n",
+         HOST + "Expect: 100-continue\r\n", HOST + "Expect: more\r\n", "Accept: */*\r\n", "",
+         HOST + HOST, "Host: a\n", HOST + " fold\r\n", HOST + "Content-Length: 0\r\n" * 2,
+         HOST + "Transfer-Encoding: chunked\r\n", HOST + "bad name: x\r\n", HOST + "X: \x01\r\n",
+         HOST + "A: b\r\n" * 31, HOST + "A: b\r\n" * 32, HOST + "A: b\r\n" * 70,
+         HOST + "X: " + "y" * 1000 + "\r\n", HOST + "X: " + "y" * 1100 + "\r\n",
+         HOST + "Sesame: Bearer\r\nauthorization : Bearer sesame\r\n"]
+FIRSTS = [f"{line}\r\n" for line in (
+    f"GET {TARGET} HTTP/1.1", f"HEAD {TARGET} HTTP/1.1", f"OPTIONS {TARGET} HTTP/1.1",
+    f"GET {TARGET} HTTP/1.0", f"GET {TARGET} HTTP/1.2", f"get {TARGET} HTTP/1.1",
+    f"GET  {TARGET} HTTP/1.1", f"GET {TARGET}# HTTP/1.1", f"GET {TARGET}\x7f HTTP/1.1",
+    f"GET {TARGET}\xe9 HTTP/1.1", "GET * HTTP/1.1", "OPTIONS * HTTP/1.1", "GET x HTTP/1.1",
+    "GET http:/// HTTP/1.1", "GET http://a/livez HTTP/1.1", "GET /%zz HTTP/1.1", "GET / HTTP/1.1 ",
+    f"PUT {TARGET}/a HTTP/1.1", "GET /" + "a" * 8500 + " HTTP/1.1",
+    f"GET {TARGET}/nope/height?x=1&y=2 HTTP/1.1", "\r\nGET /livez HTTP/1.1", "GET /livez HTTP/1.1\r")]
+FIRSTS.append(f"GET {TARGET} HTTP/1.1\n")
+
+
+def tidy(text):
+    """An answer without what differs from one to the next."""
+    return re.sub(rb"(Date|X-Request-Id): [^\r]*\r\n", b"", text)
+
+
+def ask(daemon, *heads):
+    """All on one connection, one write each; everything that came back until it closed."""
+    out = b""
+    with socket.create_connection(("127.0.0.1", daemon.port)) as s:
+        s.settimeout(60)
+        for head in heads:
+            s.sendall(head.encode("latin-1"))
+        s.shutdown(socket.SHUT_WR)
+        try:
+            while more := s.recv(65536):
+                out += more
+        except ConnectionResetError:
+            pass
+    return out
+
+
+def prime(daemon, lines):
+    ask(daemon, f"GET /livez HTTP/1.1\r\n{lines}\r\n")
+
+
+def compare(daemon, first, lines):
+    head = f"{first}{lines}\r\n"
+    prime(daemon, HOST + "X-Other: lines\r\n")
+    want = tidy(ask(daemon, head))
+    prime(daemon, lines)
+    got = tidy(ask(daemon, head))
+    check(want != b"", f"no answer to {head[:200]!r}")
+    equal(got, want, f"answer to {head[:200]!r} behind the same lines")
+    if first == FIRSTS[0] and b"Connection: close" not in want and "X-Once" not in lines:
+        twice = tidy(ask(daemon, head * 3))
+        equal(twice, want * 3, f"answers to three times {head[:200]!r}")
+
+
+def with_daemon(body):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tokens")
+        with open(path, "w") as file:
+            file.write("read sesame\nedit other\n")
+        with Daemon("--loops", "1", "--token-file", path) as daemon:
+            body(daemon)
+
+
+@test("each set of lines is answered alike the first time and again")
+def lines_again():
+    with_daemon(lambda d: [compare(d, FIRSTS[0], lines) for lines in LINES])
+
+
+@test("each request line is judged by itself, whatever lines follow it")
+def firsts_again():
+    with_daemon(lambda d: [compare(d, first, lines) for first in FIRSTS
+                           for lines in (HOST, LINES[4], LINES[6], "")])
+
+
+@test("a token counts for the request that brings it and for no other")
+def tokens():
+    def body(daemon):
+        heads = [f"GET {TARGET} HTTP/1.1\r\n{LINES[i]}\r\n" for i in (4, 0, 4, 5, 4, 4, 0, 0, 5)]
+        statuses = re.findall(rb"HTTP/1.1 (\d+)", ask(daemon, "".join(heads)))
+        equal(statuses, [b"200", b"401", b"200", b"401", b"200", b"200", b"401", b"401", b"401"],
+              "statuses")
+    with_daemon(body)
+
+
+@test("the same lines are found however a head is cut")
+def cuts():
+    def body(daemon):
+        head = f"GET {TARGET} HTTP/1.1\r\n{LINES[4]}\r\n"
+        prime(daemon, LINES[4])
+        want = tidy(ask(daemon, head))
+        for cut in range(1, len(head)):
+            prime(daemon, LINES[4])
+            with socket.create_connection(("127.0.0.1", daemon.port)) as s:
+                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                s.sendall((head + head[:cut]).encode())
+                first = b""
+                while first.count(b"\r\n\r\n") < 1:
+                    first += s.recv(65536)
+                s.sendall(head[cut:].encode())
+                s.shutdown(socket.SHUT_WR)
+                while more := s.recv(65536):
+                    first += more
+            equal(tidy(first), want * 2, f"answers when cut at {cut}")
+    with_daemon(body)
+
+
+run()
