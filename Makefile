@@ -174,6 +174,11 @@ $(FIELD_PEERS): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/tests/bench/bench_map.o 
 	$(Q)$(if $(BULLET),$(CXX),$(CC)) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) \
 		$(PEER_LIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
+# The bound of bench_serve.py: a program by itself.
+$(B)/bench/peer_epoll: $(B)/tests/bench/peer_epoll.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
 $(B)/tests/bench/peer_bullet%.o: tests/bench/peer_bullet%.cc Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CXX     $<")
@@ -308,7 +313,7 @@ tidy: ## the shape of the source: arrows between rooms, lengths, format
 # A program whose peer is missing costs its rows only; one that fails ends the benchmark.
 bench: export KOTA_BENCH_ROWS := $(abspath $(B)/bench/rows.tsv)
 bench: export KOTA_BIN_DIR := $(B)
-bench: $(BENCHES) $(B)/kotad $(B)/kota ## speed as ratios of one run, and docs/performance.md's table
+bench: $(BENCHES) $(B)/bench/peer_epoll $(B)/kotad $(B)/kota ## speed as ratios of one run, and docs/performance.md's table
 	@rm -f $(KOTA_BENCH_ROWS)
 	$(Q)set -e; for bench in $(filter-out %/bench_sand,$(BENCHES)); do $$bench; done
 	$(Q)set -e; for bench in $(sort $(wildcard tests/bench/bench_*.py)); do python3 $$bench; done

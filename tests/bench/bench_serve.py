@@ -1,0 +1,329 @@
+"""What a request costs kotad's processor, beside nginx and beside a bare epoll loop.
+
+One loop of kotad, one worker of nginx that returns a constant of the same size (its own headers
+around the same body), and peer_epoll.c, whose constant is as long as kotad's whole answer, are
+pinned to one processor, `kota bench` to another. Figures are requests a second of the server's
+processor time, user and system, so that they hold although the generator, or other work on this
+machine, is in the way. Rounds are interleaved, and each ratio is the median of the rounds' ratios.
+
+kotad runs as it is installed: all limits and time-outs, the log of slow and failed requests. nginx
+logs no requests either. Heights are asked at 4096 points in turn, over a heightfield of 1024 x 1024
+samples; before and after, answers are compared with those of a batch.
+
+The open loop asks 100000 times a second; where the servers cannot be driven so fast on this machine
+the rate is halved, and the row says which it was. Below 10000/s there is no row.
+
+Called by `make bench`; rows named on the command line (get pipelined open post loops) run alone.
+Skipped where there is no nginx (deploy/install-deps.sh bench) or only one processor.
+"""
+import array
+import http.client
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+from daemon import BIN_DIR, F32, Daemon  # noqa: E402
+from rows import row, row_most  # noqa: E402
+
+SECTION = "Serving"
+SIDE, POINTS = 1024, 4096
+RATE, RATE_LEAST = 100000, 10000
+REQUESTS_LEAST = 1000
+ROUNDS, SECONDS, WARM_UP = 7, 0.6, 0.15
+KOTA = os.path.join(BIN_DIR, "kota")
+NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+CORES = sorted(os.sched_getaffinity(0))
+NGINX_CONF = """
+daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    default_type application/json;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} reuseport;
+        location / {{ return 200 '{body}'; }}
+    }}
+}}
+"""
+
+
+def pin(pid, cores):
+    """Every thread of the process."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), cores)
+
+
+class Bare:
+    """peer_epoll.c with an answer of so many bytes."""
+    name = "a bare epoll loop"
+
+    def __init__(self, answer_bytes):
+        self.process = subprocess.Popen([os.path.join(BIN_DIR, "bench", "peer_epoll"), "0",
+                                         str(answer_bytes)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.port, self.pid = int(self.process.stdout.readline()), self.process.pid
+        pin(self.pid, CORES[:1])
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Nginx:
+    """One worker that returns a constant."""
+    name = "nginx, one worker"
+
+    def __init__(self, body):
+        self.folder = tempfile.mkdtemp(prefix="kota-bench-nginx-")
+        os.chmod(self.folder, 0o755)
+        self.port = free_port()
+        with open(f"{self.folder}/conf", "w", encoding="utf-8") as file:
+            file.write(NGINX_CONF.format(folder=self.folder, port=self.port, body=body))
+        self.process = subprocess.Popen([NGINX, "-c", f"{self.folder}/conf", "-e",
+                                         f"{self.folder}/error.log"])
+        self.pid = self.wait_for_worker()
+        pin(self.pid, CORES[:1])
+
+    def wait_for_worker(self):
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        for _ in range(500):
+            if self.process.poll() is not None:
+                raise SystemExit("bench_serve: nginx ended: " + open(f"{self.folder}/error.log").read())
+            children = open(path, encoding="ascii").read().split()
+            if children:
+                return int(children[0])
+            time.sleep(0.01)
+        raise SystemExit("bench_serve: nginx has no worker")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Kotad:
+    """One daemon with `loops` loops over one heightfield of hills."""
+    name = "kotad"
+
+    def __init__(self, loops, cores):
+        self.daemon = Daemon("--loops", str(loops), "--gpu", "off")
+        self.port, self.pid = self.daemon.port, self.daemon.process.pid
+        pin(self.pid, cores)
+        samples = array.array("f", (100 + 40 * math.sin(c / 23) * math.cos(r / 31) + (c * r % 7) / 8
+                                    for r in range(SIDE) for c in range(SIDE)))
+        self.daemon.ok("PUT", "/v1/locales/a", {}, status=201)
+        self.daemon.ok("PUT", f"/v1/locales/a/layers/ground?spacing=1,1&cols={SIDE}&rows={SIDE}",
+                       samples.tobytes(), status=201, media=F32)
+
+    def stop(self):
+        self.daemon.stop()
+
+
+def free_port():
+    import socket
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def bench(server, files, *args, cpu=True):
+    """One run of the generator; its document. Longer where others kept it from running."""
+    where = ["--cpu", str(CORES[1])] if cpu else []
+    for seconds in (SECONDS, 2 * SECONDS, 4 * SECONDS, 8 * SECONDS):
+        done = subprocess.run([KOTA, "bench", "--url", f"http://127.0.0.1:{server.port}",
+                               "--server", str(server.pid), "--seconds", str(seconds), "--warm-up",
+                               str(WARM_UP), *where, *files, *args], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"bench_serve: kota bench {' '.join(args)}: {done.stderr}")
+        document = json.loads(done.stdout)
+        if document["requests"] >= REQUESTS_LEAST:
+            return document
+    raise SystemExit("bench_serve: this machine is too busy to measure anything")
+
+
+def interleave(servers, run):
+    """run(server) in turns: {server: [documents]}, the first turn dropped."""
+    out = {server: [] for server in servers}
+    for turn in range(ROUNDS + 1):
+        for server in servers:
+            document = run(server)
+            if turn:
+                out[server].append(document)
+    return out
+
+
+def median_of(documents, pick):
+    return statistics.median(pick(d) for d in documents)
+
+
+def ratio(mine, theirs, pick):
+    return statistics.median(pick(a) / pick(b) for a, b in zip(mine, theirs))
+
+
+def cost(document):
+    return document["requests_per_cpu_s"]
+
+
+def p99(document):
+    return document["latency_us"]["p99"]
+
+
+def rates(results, pick, unit):
+    return ", ".join(f"{server.name} {median_of(documents, pick) / unit:.3g}"
+                     for server, documents in results.items())
+
+
+class Work:
+    """The points, as files that the generator reads."""
+
+    def __init__(self, folder):
+        pick = random.Random(20)
+        self.points = [(round(pick.uniform(0, SIDE - 1), 3), round(pick.uniform(0, SIDE - 1), 3))
+                       for _ in range(POINTS)]
+        self.targets = [f"/v1/locales/a/height?x={x}&y={y}" for x, y in self.points]
+        self.bodies = [json.dumps({"points": [p]}, separators=(",", ":")) for p in self.points]
+        self.get = ["--targets", self.write(folder, "targets", self.targets)]
+        self.post = ["/v1/locales/a/height", "--bodies", self.write(folder, "bodies", self.bodies)]
+
+    @staticmethod
+    def write(folder, name, lines):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        return path
+
+    def check(self, kotad):
+        """Single answers are those of a batch."""
+        connection = http.client.HTTPConnection("127.0.0.1", kotad.port)
+        batch = kotad.daemon.ok("POST", "/v1/locales/a/height", {"points": self.points})["results"]
+        for i in range(0, POINTS, 37):
+            connection.request("GET", self.targets[i])
+            one = json.loads(connection.getresponse().read())
+            if one["status"] != "ok" or one["height"] != batch[i]["height"]:
+                raise SystemExit(f"bench_serve: {self.targets[i]}: {one} is not {batch[i]}")
+        connection.close()
+
+
+def answer_of(port, target):
+    """(bytes of the whole answer, its body)"""
+    import socket
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        text = b"".join(iter(lambda: s.recv(65536), b""))
+    whole = text.replace(b"Connection: close\r\n", b"")
+    return len(whole), text.split(b"\r\n\r\n", 1)[1].decode()
+
+
+def get(work, kotad, nginx, bare):
+    results = interleave((kotad, nginx, bare), lambda s: bench(s, work.get))
+    note = "k/s of CPU: " + rates(results, cost, 1e3)
+    row(SECTION, "GET height, 64 connections", nginx.name,
+        ratio(results[kotad], results[nginx], cost), 1.15, note)
+    row(SECTION, "GET height, 64 connections", bare.name,
+        ratio(results[kotad], results[bare], cost), 0.85)
+
+
+def pipelined(work, kotad, nginx, bare):
+    results = interleave((kotad, nginx, bare), lambda s: bench(s, work.get, "--depth", "16"))
+    note = "k/s of CPU: " + rates(results, cost, 1e3)
+    row(SECTION, "GET height, pipelined 16 deep", nginx.name,
+        ratio(results[kotad], results[nginx], cost), 5, note)
+    row(SECTION, "GET height, pipelined 16 deep", bare.name,
+        ratio(results[kotad], results[bare], cost))
+
+
+def post(work, kotad, nginx, bare):
+    def run(server):
+        return bench(server, work.post if server is kotad else work.get)
+    results = interleave((kotad, nginx), run)
+    row(SECTION, "POST of one point", "nginx's constant GET",
+        ratio(results[kotad], results[nginx], cost), 1.0, "k/s of CPU: " + rates(results, cost, 1e3))
+
+
+def sustained_rate(work, servers):
+    """The highest rate that every server answers without a backlog; 0 below RATE_LEAST."""
+    rate = RATE
+    while rate >= RATE_LEAST:
+        documents = [bench(s, work.get, "--rate", str(rate), "--busy") for s in servers]
+        if all(d["latency_us"]["p50"] < 1000 for d in documents):
+            return rate
+        rate /= 2
+    return 0
+
+
+def open_loop(work, kotad, nginx, bare):
+    servers = (kotad, nginx, bare)
+    rate = sustained_rate(work, servers)
+    if not rate:
+        print(f"  p99 in an open loop: not measured, not even {RATE_LEAST}/s are answered without a "
+              "backlog: other work takes the processors")
+        return
+    results = interleave(servers, lambda s: bench(s, work.get, "--rate", str(rate), "--busy"))
+    note = f"at {rate:.0f}/s, p99 in us: " + rates(results, p99, 1)
+    row_most(SECTION, "p99 in an open loop", nginx.name,
+             ratio(results[kotad], results[nginx], p99), 1.0, note)
+    row_most(SECTION, "p99 in an open loop", bare.name,
+             ratio(results[kotad], results[bare], p99), 1.5)
+
+
+def loops(work, *_):
+    one, two = Kotad(1, CORES), Kotad(2, CORES)
+    try:
+        results = interleave((one, two),
+                             lambda s: bench(s, work.get, "--depth", "16", cpu=False))
+        row(SECTION, "two loops, requests per processor second x 2", "one loop",
+            2 * ratio(results[two], results[one], cost), 1.8,
+            "the generator shares the processors" if len(CORES) < 3 else "")
+    finally:
+        one.stop()
+        two.stop()
+
+
+CASES = {"get": get, "pipelined": pipelined, "open": open_loop, "post": post, "loops": loops}
+
+
+def main():
+    wanted = sys.argv[1:] or list(CASES)
+    if not os.path.exists(NGINX):
+        print("serving: skipped, there is no nginx (deploy/install-deps.sh bench)")
+        return
+    if len(CORES) < 2:
+        print("serving: skipped, it takes two processors")
+        return
+    with tempfile.TemporaryDirectory(prefix="kota-bench-") as folder:
+        work, kotad = Work(folder), Kotad(1, CORES[:1])
+        whole, body = answer_of(kotad.port, work.targets[0])
+        servers = [kotad, Nginx(body), Bare(whole)]
+        try:
+            print(f"\nServing: answers of {whole} bytes, {len(body)} of them body; {ROUNDS} rounds "
+                  f"of {SECONDS} s each")
+            work.check(kotad)
+            for name in wanted:
+                CASES[name](work, *servers)
+            work.check(kotad)
+        finally:
+            for server in servers:
+                server.stop()
+
+
+if __name__ == "__main__":
+    main()
