@@ -10,6 +10,7 @@
 
 #include "api/call.h"
 #include "api/routes.h"
+#include "base/power_of_ten.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
+    (void)powers_of_ten(); /* computed now, not while the first request waits */
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
     shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
     if (!tiles || !shells) {

@@ -5,143 +5,25 @@
  * Problem: C17 has no shortest conversion. "%.17g" is never short, and trying 15, 16 and 17 digits
  * with strtod costs over a microsecond a number; a batch of 10,000 rays prints 70,000 of them.
  * Approach: a float64 c·2^q and the ends of its rounding interval are scaled by one 128-bit power
- * of ten to 64-bit integers, rounded to odd so that comparisons stay exact; the interval holds one
- * multiple of ten (one digit fewer) or else one of two neighbours is nearest.
- * The 617 powers of ten are not a table in the source: they are computed once, exactly, from
- * big integers (a few milliseconds), each rounded up to 128 bits.
- * Invariant: g[k] = ceil(10^k · 2^(127 - floor(log2 10^k))), the leading bit set.
+ * of ten (power_of_ten.h) to 64-bit integers, rounded to odd so that comparisons stay exact; the
+ * interval holds one multiple of ten (one digit fewer) or else one of two neighbours is nearest.
+ * The digits become text eight at a time, as bytes of one word; the zeros at the end are counted in
+ * the words, so that nothing is divided digit by digit. Words are stored where they belong and
+ * overwrite each other; reading back what was just stored in other pieces costs as much as all of
+ * Schubfach (the first version did).
  * Dropped: Grisu2 (not always shortest), Ryu (tables of the same size, longer code).
  */
 #include "base/json_number.h"
 
-#include <pthread.h>
+#include "base/power_of_ten.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { POWER_MIN = -292, POWER_MAX = 324, BIG_WORDS = 40 };
+#define ZEROS 0x3030303030303030u /* eight digits 0 as text */
 
-struct pair {
-    uint64_t high, low;
-};
-
-static struct pair powers[POWER_MAX - POWER_MIN + 1];
-static pthread_once_t powers_once = PTHREAD_ONCE_INIT;
-
-/* ---- the powers of ten ------------------------------------------------------------------------
- */
-
-/* A big integer, least significant word first. */
-struct big {
-    uint32_t word[BIG_WORDS];
-};
-
-static void big_times_ten(struct big *b)
-{
-    uint64_t carry = 0;
-
-    for (int i = 0; i < BIG_WORDS; i++) {
-        carry += (uint64_t)b->word[i] * 10;
-        b->word[i] = (uint32_t)carry;
-        carry >>= 32;
-    }
-}
-
-static int big_bits(const struct big *b)
-{
-    for (int i = BIG_WORDS - 1; i >= 0; i--)
-        if (b->word[i] != 0)
-            return i * 32 + 32 - __builtin_clz(b->word[i]);
-    return 0;
-}
-
-static bool big_bit(const struct big *b, int n)
-{
-    return n >= 0 && (b->word[n / 32] >> (n % 32) & 1) != 0;
-}
-
-static void big_double(struct big *b)
-{
-    uint32_t carry = 0;
-
-    for (int i = 0; i < BIG_WORDS; i++) {
-        uint32_t top = b->word[i] >> 31;
-
-        b->word[i] = b->word[i] << 1 | carry;
-        carry = top;
-    }
-}
-
-static bool big_at_least(const struct big *a, const struct big *b)
-{
-    for (int i = BIG_WORDS - 1; i >= 0; i--)
-        if (a->word[i] != b->word[i])
-            return a->word[i] > b->word[i];
-    return true;
-}
-
-static void big_subtract(struct big *a, const struct big *b)
-{
-    int64_t borrow = 0;
-
-    for (int i = 0; i < BIG_WORDS; i++) {
-        int64_t d = (int64_t)a->word[i] - b->word[i] + borrow;
-
-        a->word[i] = (uint32_t)d;
-        borrow = d >> 32;
-    }
-}
-
-static struct pair pair_of(unsigned __int128 value)
-{
-    return (struct pair){(uint64_t)(value >> 64), (uint64_t)value};
-}
-
-/* The top 128 bits of b, rounded up. */
-static struct pair big_top(const struct big *b)
-{
-    int bits = big_bits(b);
-    unsigned __int128 top = 0;
-    bool rest = false;
-
-    for (int i = 0; i < 128; i++)
-        top = top << 1 | (unsigned __int128)big_bit(b, bits - 1 - i);
-    for (int i = 0; i < bits - 128; i++)
-        rest |= big_bit(b, i);
-    return pair_of(top + (rest ? 1 : 0));
-}
-
-/* The top 128 bits of 1 / b, b no power of two, rounded up: long division, bit by bit. */
-static struct pair big_reciprocal(const struct big *b)
-{
-    struct big rest = {{0}};
-    unsigned __int128 quotient = 0;
-    int bits = big_bits(b);
-
-    /* 2^bits / b lies in 1..2: its first quotient bit is set. */
-    rest.word[bits / 32] = 1u << (bits % 32);
-    for (int i = 0; i < 128; i++) {
-        quotient <<= 1;
-        if (big_at_least(&rest, b)) {
-            big_subtract(&rest, b);
-            quotient |= 1;
-        }
-        big_double(&rest);
-    }
-    return pair_of(quotient + 1);
-}
-
-static void powers_fill(void)
-{
-    struct big power = {{1}};
-
-    for (int k = 0; k <= POWER_MAX; k++) {
-        powers[k - POWER_MIN] = big_top(&power);
-        if (k > 0 && -k >= POWER_MIN)
-            powers[-k - POWER_MIN] = big_reciprocal(&power);
-        big_times_ten(&power);
-    }
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
 
 /* ---- Schubfach --------------------------------------------------------------------------------
  */
@@ -151,13 +33,8 @@ struct decimal {
     int exponent;
 };
 
-static int floor_log2_pow10(int e)
-{
-    return (e * 1741647) >> 19;
-}
-
 /* The high part of g · cp, its last bit set when anything below was lost. */
-static uint64_t round_to_odd(struct pair g, uint64_t cp)
+static uint64_t round_to_odd(struct power_of_ten g, uint64_t cp)
 {
     unsigned __int128 low = (unsigned __int128)g.low * cp;
     unsigned __int128 high = (unsigned __int128)g.high * cp + (uint64_t)(low >> 64);
@@ -172,8 +49,8 @@ static struct decimal to_decimal(uint64_t fraction, int biased)
     bool lower_is_closer = fraction == 0 && biased > 1;
     uint64_t out = c & 1; /* an odd c does not own the ends of its interval */
     int k = (q * 1262611 - (lower_is_closer ? 524031 : 0)) >> 22;
-    int h = q + floor_log2_pow10(-k) + 1;
-    struct pair g = powers[-k - POWER_MIN];
+    int h = q + floor_log2_power_of_ten(-k) + 1;
+    struct power_of_ten g = powers_of_ten()[-k];
     uint64_t lower = round_to_odd(g, (4 * c - 2 + lower_is_closer) << h) + out;
     uint64_t value = round_to_odd(g, (4 * c) << h);
     uint64_t upper = round_to_odd(g, (4 * c + 2) << h) - out;
@@ -199,80 +76,137 @@ static struct decimal to_decimal(uint64_t fraction, int biased)
 /* ---- text -------------------------------------------------------------------------------------
  */
 
-static size_t put_digits(uint64_t digits, char *out)
-{
-    char reversed[20];
-    size_t count = 0;
+/* A number as seventeen digits, the first of which is not 0: one, eight and eight as text. */
+struct digits {
+    char first;
+    uint64_t middle, last;
+    unsigned count; /* without zeros at the end */
+};
 
-    do {
-        reversed[count++] = (char)('0' + digits % 10);
-        digits /= 10;
-    } while (digits != 0);
-    for (size_t i = 0; i < count; i++)
-        out[i] = reversed[count - 1 - i];
-    return count;
+#define LEAST_OF_17_DIGITS 10000000000000000u
+
+/* The decimal digits of n < 10^8 as text, the first one in the lowest byte. */
+static inline uint64_t text_of_8(uint64_t n)
+{
+    uint64_t v = n / 10000 | (n % 10000) << 32, part;
+
+    part = (v * 10486 >> 20) & 0x0000007f0000007fu; /* /100 of both halves below 10^4 */
+    v = (v - part * 100) << 16 | part;
+    part = (v * 103 >> 10) & 0x000f000f000f000fu; /* /10 of four quarters below 100 */
+    return ((v - part * 10) << 8 | part) + ZEROS;
+}
+
+/* How many of the eight are 0 at the end. */
+static inline unsigned zeros_behind(uint64_t text)
+{
+    return (unsigned)__builtin_clzll(text - ZEROS) / 8;
+}
+
+static struct digits digits_of(struct decimal *decimal)
+{
+    uint64_t top;
+    struct digits d;
+
+    for (; decimal->digits < LEAST_OF_17_DIGITS; decimal->digits *= 10)
+        decimal->exponent--;
+    top = decimal->digits / 100000000;
+    d.last = text_of_8(decimal->digits % 100000000);
+    d.middle = text_of_8(top % 100000000);
+    d.first = (char)('0' + top / 100000000);
+    d.count = d.last != ZEROS     ? 17 - zeros_behind(d.last)
+              : d.middle != ZEROS ? 9 - zeros_behind(d.middle)
+                                  : 1;
+    return d;
+}
+
+static inline void put_word(char *out, uint64_t word)
+{
+    memcpy(out, &word, sizeof word);
+}
+
+static inline void put_digits(char *out, const struct digits *d)
+{
+    out[0] = d->first;
+    put_word(out + 1, d->middle);
+    put_word(out + 9, d->last);
 }
 
 static size_t put_exponent(int exponent, char *out)
 {
     size_t n = 0;
+    int size = exponent < 0 ? -exponent : exponent;
 
     out[n++] = 'e';
     if (exponent < 0)
         out[n++] = '-';
-    return n + put_digits((uint64_t)(exponent < 0 ? -exponent : exponent), out + n);
+    if (size >= 100)
+        out[n++] = (char)('0' + size / 100);
+    if (size >= 10)
+        out[n++] = (char)('0' + size / 10 % 10);
+    out[n++] = (char)('0' + size % 10);
+    return n;
+}
+
+/* `whole` digits, 1..16, a point, and the rest. */
+static void put_fraction(const struct digits *d, unsigned whole, char *out)
+{
+    uint64_t plain, low;
+
+    if (whole >= 8) {
+        put_digits(out, d);
+        memmove(out + whole + 1, out + whole, 17 - whole);
+        out[whole] = '.';
+        return;
+    }
+    /* the digits one place to the right, and over them a word whose low bytes are where they were
+     */
+    put_word(out + 2, d->middle);
+    put_word(out + 10, d->last);
+    plain = d->middle << 8 | (unsigned char)d->first;
+    low = ((uint64_t)1 << 8 * whole) - 1;
+    put_word(out, (plain & low) | (uint64_t)'.' << 8 * whole | (plain & ~low) << 8);
 }
 
 /* `point` digits stand before the decimal point. */
-static size_t put_decimal(const char *digits, size_t count, int point, char *out)
+static size_t put_decimal(const struct digits *d, int point, char *out)
 {
-    size_t n = 0;
-
     if (point > 0 && point <= 21) {
-        size_t whole = (size_t)point;
-
-        for (size_t i = 0; i < whole || i < count; i++) {
-            if (i == whole)
-                out[n++] = '.';
-            out[n++] = i < count ? digits[i] : '0';
+        if (d->count > (unsigned)point) {
+            put_fraction(d, (unsigned)point, out);
+            return d->count + 1;
         }
-        return n;
+        put_digits(out, d);
+        memset(out + 17, '0', 4);
+        return (size_t)point;
     }
     if (point <= 0 && point > -6) {
         memcpy(out, "0.00000", 7);
-        n = 2 + (size_t)-point;
-        memcpy(out + n, digits, count);
-        return n + count;
+        put_digits(out + 2 - point, d);
+        return 2 + (size_t)-point + d->count;
     }
-    out[n++] = digits[0];
-    if (count > 1) {
-        out[n++] = '.';
-        memcpy(out + n, digits + 1, count - 1);
-        n += count - 1;
-    }
-    return n + put_exponent(point - 1, out + n);
+    put_digits(out + 1, d);
+    out[0] = d->first;
+    if (d->count == 1)
+        return 1 + put_exponent(point - 1, out + 1);
+    out[1] = '.';
+    return d->count + 1 + put_exponent(point - 1, out + d->count + 1);
 }
 
 size_t json_number_text(double value, char out[static JSON_NUMBER_TEXT_MAX])
 {
-    uint64_t bits;
     struct decimal decimal;
-    char digits[20];
-    size_t count, n = 0;
+    struct digits digits;
+    uint64_t bits;
+    size_t sign;
 
     memcpy(&bits, &value, sizeof bits);
-    if (bits >> 63)
-        out[n++] = '-';
+    out[0] = '-';
+    sign = bits >> 63;
     if (bits << 1 == 0) {
-        memcpy(out + n, "0.0", 3);
-        return n == 0 ? 1 : 4;
+        memcpy(out + sign, "0.0", 3);
+        return sign == 0 ? 1 : 4;
     }
-    pthread_once(&powers_once, powers_fill);
     decimal = to_decimal(bits & ((1ull << 52) - 1), (int)(bits >> 52 & 0x7ff));
-    while (decimal.digits % 10 == 0) {
-        decimal.digits /= 10;
-        decimal.exponent++;
-    }
-    count = put_digits(decimal.digits, digits);
-    return n + put_decimal(digits, count, (int)count + decimal.exponent, out + n);
+    digits = digits_of(&decimal);
+    return sign + put_decimal(&digits, 17 + decimal.exponent, out + sign);
 }

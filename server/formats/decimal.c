@@ -3,14 +3,13 @@
  * reads "12.5" as 12), and takes hexadecimal and "infinity". Files and requests need none of that,
  * so the text is checked against the decimal grammar first.
  *
- * Nearly all numbers in terrain have at most 15 digits and a small exponent. For those the integer
- * of the digits and the power of ten are both exact in float64, and one multiplication or division
- * rounds correctly (W. D. Clinger, "How to read floating point numbers accurately", 1990). The rest
- * goes, in a terminated copy, to strtod_l() in the C locale, which rounds correctly, too.
+ * Numbers of at most 19 digits are read by base/number_read.h. Longer ones go, in a terminated
+ * copy, to strtod_l() in the C locale, which rounds correctly, too.
  */
 #include "formats/decimal.h"
 
 #include "base/check.h"
+#include "base/number_read.h"
 
 #include <locale.h>
 #include <math.h>
@@ -20,9 +19,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { POWER_EXACT_MAX = 22, EXPONENT_MAX = 100000, DIGITS_MAX = 19 };
+enum { EXPONENT_MAX = 100000 };
 
-/* A number's parts: value = digits · 10^exponent, if digits_count <= DIGITS_MAX. */
+/* A number's parts: value = digits · 10^exponent, if digits_count <= NUMBER_DIGITS_EXACT. */
 struct decimal {
     bool negative;
     uint64_t digits;
@@ -39,7 +38,7 @@ static void decimal_digit(struct decimal *decimal, char c)
 {
     if (decimal->digits_count == 0 && c == '0')
         return;
-    if (decimal->digits_count < DIGITS_MAX)
+    if (decimal->digits_count < NUMBER_DIGITS_EXACT)
         decimal->digits = decimal->digits * 10 + (uint64_t)(c - '0');
     decimal->digits_count++;
 }
@@ -76,27 +75,6 @@ static bool decimal_split(const char *at, const char *end, struct decimal *out)
     return at == end;
 }
 
-/* Clinger's fast path; false when digits and power are not both exact. */
-static bool decimal_exact(const struct decimal *decimal, double *out)
-{
-    static const double power[POWER_EXACT_MAX + 1] = {
-        1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-    };
-    double value = (double)decimal->digits;
-
-    if (decimal->digits > UINT64_C(1) << 53) /* so it is, too, when digits were left out */
-        return false;
-    if (decimal->exponent < -POWER_EXACT_MAX || decimal->exponent > POWER_EXACT_MAX)
-        return false;
-    if (decimal->exponent < 0)
-        value /= power[-decimal->exponent];
-    else
-        value *= power[decimal->exponent];
-    *out = decimal->negative ? -value : value;
-    return true;
-}
-
 /* The words that are no numbers but that number-writing programs write. */
 static enum decimal_status decimal_word(const char *text, size_t length)
 {
@@ -123,8 +101,12 @@ enum decimal_status decimal_parse(const char *text, size_t length, double *out)
         return DECIMAL_MALFORMED;
     if (!decimal_split(text, text + length, &decimal))
         return decimal_word(text, length);
-    if (decimal_exact(&decimal, out))
+    if (decimal.digits_count <= NUMBER_DIGITS_EXACT) {
+        if (!number_from_decimal(decimal.digits, decimal.exponent, &value))
+            return DECIMAL_INFINITE;
+        *out = decimal.negative ? -value : value;
         return DECIMAL_OK;
+    }
     memcpy(copy, text, length);
     copy[length] = '\0';
     plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a constant of the C library */
