@@ -4,6 +4,7 @@
  */
 #include "api/json_check.h"
 #include "api/json_read.h"
+#include "tests/support/json_suite.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
@@ -269,6 +270,30 @@ static void changed_bytes_never_pass_what_the_parser_refuses(void **state)
     assert_true(passed > 1000);
 }
 
+static void the_known_minefield_is_crossed(void **state)
+{
+    size_t cases[3] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < JSON_SUITE_CASES; i++) {
+        const struct json_case *c = &json_suite[i];
+        struct err err = {.code = ERR_OK};
+        bool is_json = check_exact(c->text, c->length, &err) == ERR_OK;
+        cJSON *json = NULL;
+
+        cases[c->verdict]++;
+        if (c->verdict != JSON_I && is_json != (c->verdict == JSON_Y))
+            fail_msg("%s: %s", c->name, is_json ? "accepted" : err.msg);
+        if ((json_parse(c->text, c->length, &json, &err) == ERR_OK) != is_json)
+            fail_msg("%s: the check and the parser disagree", c->name);
+        if (is_json)
+            cJSON_Delete(json);
+    }
+    print_message("%zu accepted, %zu refused, %zu as we like\n", cases[JSON_Y], cases[JSON_N],
+                  cases[JSON_I]);
+    assert_true(cases[JSON_Y] >= 80 && cases[JSON_N] >= 180 && cases[JSON_I] >= 33);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +303,7 @@ int main(void)
         cmocka_unit_test(the_pointer_is_that_of_the_value_at_fault),
         cmocka_unit_test(every_truncation_of_a_request_is_refused),
         cmocka_unit_test(too_many_values_are_refused_with_limit_and_count),
+        cmocka_unit_test(the_known_minefield_is_crossed),
         cmocka_unit_test(changed_bytes_never_pass_what_the_parser_refuses),
     };
 
