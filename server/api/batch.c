@@ -79,6 +79,47 @@ enum err_code batch_read(const struct batch *batch, size_t i, size_t count,
     return ERR_OK;
 }
 
+enum err_code batch_read_many(const struct batch *batch, size_t first, size_t items, size_t count,
+                              double *out, struct err *err)
+{
+    const unsigned char *at = batch->in + first * count * batch->number_bytes;
+    double rest = 0; /* 0 · x: NaN as soon as one is not finite */
+
+    if (batch->number_bytes == 8)
+        memcpy(out, at, items * count * 8);
+    for (size_t k = 0; k < items * count; k++) {
+        if (batch->number_bytes == 4) {
+            float narrow;
+
+            memcpy(&narrow, at + 4 * k, 4);
+            out[k] = (double)narrow;
+        }
+        rest += 0 * out[k];
+    }
+    if (rest == 0)
+        return ERR_OK;
+    for (size_t i = 0; i < items; i++)
+        if (batch_read(batch, first + i, count, false, out, err))
+            break;
+    return err->code;
+}
+
+void batch_write_many(const struct batch *batch, size_t first, size_t items, const double *numbers,
+                      double base)
+{
+    unsigned char *at = batch->out + first * batch->number_bytes;
+
+    for (size_t i = 0; i < items; i++) {
+        double wide = numbers[i] - base;
+        float narrow = (float)wide;
+
+        if (batch->number_bytes == 8)
+            memcpy(at + 8 * i, &wide, 8);
+        else
+            memcpy(at + 4 * i, &narrow, 4);
+    }
+}
+
 void batch_write(const struct batch *batch, size_t i, size_t count, const double *numbers)
 {
     unsigned char *at = batch->out + i * count * batch->number_bytes;

@@ -33,6 +33,15 @@ enum err_code batch_open(struct call *call, size_t numbers_in, size_t numbers_ou
 enum err_code batch_read(const struct batch *batch, size_t i, size_t count,
                          bool last_may_be_infinite, double *out, struct err *err);
 
+/* The same for `items` items from the first one on, into out[items][count]; none may be infinite.
+ */
+enum err_code batch_read_many(const struct batch *batch, size_t first, size_t items, size_t count,
+                              double *out, struct err *err);
+
+/* Writes one number for each of `items` items from the first one on, less `base`. */
+void batch_write_many(const struct batch *batch, size_t first, size_t items, const double *numbers,
+                      double base);
+
 /* Writes the `count` numbers of item i. */
 void batch_write(const struct batch *batch, size_t i, size_t count, const double *numbers);
 

@@ -280,10 +280,35 @@ enum err_code call_pace_rays(struct call *call, const struct layer_choice *choic
     return call_pace(call, 0, err);
 }
 
+struct call_block {
+    struct call_block *next;
+    _Alignas(16) char data[];
+};
+
+void *call_alloc(struct call *call, size_t bytes)
+{
+    struct call_block *block;
+
+    if (call->request)
+        return http_request_alloc(call->request, bytes);
+    block = malloc(sizeof *block + bytes);
+    if (!block)
+        return NULL;
+    block->next = call->owned;
+    call->owned = block;
+    return block->data;
+}
+
 void call_close(struct call *call)
 {
     cJSON_Delete(call->json);
     call->json = NULL;
+    while (call->owned) {
+        struct call_block *block = call->owned;
+
+        call->owned = block->next;
+        free(block);
+    }
 }
 
 void call_status(struct call *call, int status)

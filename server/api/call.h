@@ -6,6 +6,7 @@
 #define KOTA_API_CALL_H
 
 #include "api/api.h"
+#include "api/json_batch.h"
 #include "api/json_read.h"
 #include "api/json_write.h"
 #include "world/query.h"
@@ -26,7 +27,11 @@ struct call {
     struct span body, media_type;
     struct call_query query[CALL_QUERY_MAX];
     size_t query_count;
-    cJSON *json; /* the body, once options_open has parsed it; freed by call_close */
+    /* The body, once options_open… has parsed it; NULL when nothing but a batch is in it. Freed by
+     * call_close. */
+    cJSON *json;
+    struct json_batch batch;  /* what options_open_batch has read already; count 0: nothing */
+    struct call_block *owned; /* of call_alloc without a connection */
     struct json_writer out;
     bool is_deferred;    /* another thread will finish: touch nothing any more */
     bool is_moving;      /* it takes too long for a loop and is begun again on a worker */
@@ -63,6 +68,9 @@ enum err_code call_unknown_locale(const struct call *call, struct err *err);
  * so. Before the handler runs.
  */
 bool call_is_early(const struct http_request *request, const struct world_snapshot *snapshot);
+
+/* Memory for as long as the call; NULL when there is none. */
+void *call_alloc(struct call *call, size_t bytes);
 
 /* Frees what decoding allocated. */
 void call_close(struct call *call);

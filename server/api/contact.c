@@ -15,6 +15,7 @@
 #include "api/calls.h"
 
 #include "api/batch.h"
+#include "api/json_pieces.h"
 #include "api/options.h"
 #include "api/shape.h"
 
@@ -67,67 +68,75 @@ static struct vec3 place(const struct contact_options *options, struct vec3 poin
     return vec3_sub(floor->point, vec3_scale(gravity, options->clearance_m));
 }
 
-static void encode_contact(struct json_writer *w, const char *key, const struct contact *contact)
+enum { CONTACT_BYTES = 512, POINT_BYTES = 2 * CONTACT_BYTES + 256 };
+
+static char *encode_contact(char *at, const struct contact *contact)
 {
-    json_key(w, key);
-    if (!contact) {
-        json_null(w);
-        return;
-    }
-    json_begin_object(w);
-    json_key(w, "point");
-    json_vec3(w, contact->point);
-    json_key(w, "distance");
-    json_number(w, contact->distance_m);
-    json_key(w, "normal");
-    json_vec3(w, contact->normal);
-    json_key(w, "slope_deg");
-    json_number(w, contact->slope_deg);
-    json_key(w, "layer");
-    json_string(w, contact->layer->id);
-    shape_cell_on(w, contact->layer, contact->cell);
-    shape_polygon_on(w, contact->layer, contact->polygon);
-    json_end_object(w);
+    at = PIECE(at, "{\"point\":");
+    at = piece_vec3(at, contact->point);
+    at = PIECE(at, ",\"distance\":");
+    at = piece_number(at, contact->distance_m);
+    at = PIECE(at, ",\"normal\":");
+    at = piece_vec3(at, contact->normal);
+    at = PIECE(at, ",\"slope_deg\":");
+    at = piece_number(at, contact->slope_deg);
+    at = PIECE(at, ",\"layer\":");
+    at = shape_id_piece(at, contact->layer->id);
+    at = shape_cell_piece(at, contact->layer, contact->cell);
+    at = shape_polygon_piece(at, contact->layer, contact->polygon);
+    *at++ = '}';
+    return at;
 }
 
-static void encode_point(struct json_writer *w, const struct contact_options *options,
-                         struct vec3 point, const struct contacts *contacts)
+static char *encode_status(char *at, enum ground_status status)
 {
-    json_begin_object(w);
-    json_key(w, "status");
-    json_string(w, shape_ground_status(contacts->status));
-    encode_contact(w, "floor", contacts->has_floor ? &contacts->floor : NULL);
-    encode_contact(w, "ceiling", contacts->has_ceiling ? &contacts->ceiling : NULL);
+    const char *word = shape_ground_status(status);
+
+    at = PIECE(at, "{\"status\":\"");
+    return piece_text(at, word, strlen(word));
+}
+
+static char *encode_point(char *at, const struct contact_options *options, struct vec3 point,
+                          const struct contacts *contacts)
+{
+    at = encode_status(at, contacts->status);
+    at = PIECE(at, "\",\"floor\":");
+    at = contacts->has_floor ? encode_contact(at, &contacts->floor) : PIECE(at, "null");
+    at = PIECE(at, ",\"ceiling\":");
+    at = contacts->has_ceiling ? encode_contact(at, &contacts->ceiling) : PIECE(at, "null");
     if (options->has_clearance) {
-        json_key(w, "placed");
-        if (contacts->has_floor)
-            json_vec3(w, place(options, point, &contacts->floor));
-        else
-            json_null(w);
+        at = PIECE(at, ",\"placed\":");
+        at = contacts->has_floor ? piece_vec3(at, place(options, point, &contacts->floor))
+                                 : PIECE(at, "null");
     }
-    json_end_object(w);
+    *at++ = '}';
+    return at;
 }
 
 static enum err_code answer_points(struct call *call, const struct contact_options *options,
                                    struct err *err)
 {
-    const cJSON *item;
-    size_t count;
+    struct json_batch batch;
 
-    if (json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+    if (option_batch(call, &json_shape_points3, &batch, err) ||
         call_pace_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; item; item = item->next, i++) {
+    for (size_t i = 0; i < batch.count; i++) {
+        const double *p = batch.numbers + 3 * i;
+        struct vec3 point = {p[0], p[1], p[2]};
         struct contacts contacts;
-        struct vec3 point;
+        char *at;
 
         if (call_pace(call, i, err))
             return err->code;
-        if (json_get_vec3(item, &point, err))
-            return err_at(err, "/points/%zu", i);
         locale_contact(&options->choice, point, options->reach_up_m, &contacts);
-        encode_point(&call->out, options, point, &contacts);
+        at = json_open_room(&call->out, POINT_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode_point(at, options, point, &contacts));
     }
     call_end_results(call);
     return ERR_OK;
@@ -290,9 +299,10 @@ enum err_code contact_post_answer(struct call *call, struct err *err)
 
     if (batch_is_binary(call))
         return contact_binary(call, err);
-    if (options_open_json(call, items, names, err) || decode_options(call, &options, err))
+    if (options_open_batch(call, &json_shape_points3, items, names, err) ||
+        decode_options(call, &options, err))
         return err->code;
-    has_points = json_member(call->json, "points") != NULL;
+    has_points = call->batch.count > 0 || json_member(call->json, "points") != NULL;
     has_footprints = json_member(call->json, "footprints") != NULL;
     if (has_points && has_footprints) {
         err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");

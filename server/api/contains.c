@@ -8,6 +8,7 @@
 #include "api/calls.h"
 
 #include "api/batch.h"
+#include "api/json_pieces.h"
 #include "api/options.h"
 
 enum { BIT_INSIDE = 1, BIT_FLOOR = 2, BIT_CEILING = 4 };
@@ -38,16 +39,17 @@ static enum err_code contains_binary(struct call *call, struct err *err)
     return ERR_OK;
 }
 
-static void encode(struct json_writer *w, bool is_inside, bool has_floor, bool has_ceiling)
+enum { ITEM_BYTES = 64 };
+
+static char *encode(char *at, bool is_inside, bool has_floor, bool has_ceiling)
 {
-    json_begin_object(w);
-    json_key(w, "status");
-    json_string(w, is_inside ? "inside" : "outside");
-    json_key(w, "floor");
-    json_boolean(w, has_floor);
-    json_key(w, "ceiling");
-    json_boolean(w, has_ceiling);
-    json_end_object(w);
+    at = is_inside ? PIECE(at, "{\"status\":\"inside\",\"floor\":")
+                   : PIECE(at, "{\"status\":\"outside\",\"floor\":");
+    at = piece_boolean(at, has_floor);
+    at = PIECE(at, ",\"ceiling\":");
+    at = piece_boolean(at, has_ceiling);
+    *at++ = '}';
+    return at;
 }
 
 enum err_code contains_post_answer(struct call *call, struct err *err)
@@ -55,26 +57,30 @@ enum err_code contains_post_answer(struct call *call, struct err *err)
     static const char *const items[] = {"points", NULL};
     static const char *const names[] = {"layer", NULL};
     struct layer_choice choice;
-    const cJSON *item;
-    size_t count;
+    struct json_batch batch;
 
     if (batch_is_binary(call))
         return contains_binary(call, err);
-    if (options_open_json(call, items, names, err) || option_choose(call, &choice, err) ||
-        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+    if (options_open_batch(call, &json_shape_points3, items, names, err) ||
+        option_choose(call, &choice, err) || option_batch(call, &json_shape_points3, &batch, err) ||
         call_pace_rays(call, &choice, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; item; item = item->next, i++) {
+    for (size_t i = 0; i < batch.count; i++) {
+        const double *p = batch.numbers + 3 * i;
         bool has_floor, has_ceiling, is_inside;
-        struct vec3 point;
+        char *at;
 
         if (call_pace(call, i, err))
             return err->code;
-        if (json_get_vec3(item, &point, err))
-            return err_at(err, "/points/%zu", i);
-        is_inside = locale_contains(&choice, point, &has_floor, &has_ceiling);
-        encode(&call->out, is_inside, has_floor, has_ceiling);
+        is_inside =
+            locale_contains(&choice, (struct vec3){p[0], p[1], p[2]}, &has_floor, &has_ceiling);
+        at = json_open_room(&call->out, ITEM_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode(at, is_inside, has_floor, has_ceiling));
     }
     call_end_results(call);
     return ERR_OK;

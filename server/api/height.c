@@ -9,6 +9,7 @@
 #include "api/calls.h"
 
 #include "api/batch.h"
+#include "api/json_pieces.h"
 #include "api/options.h"
 #include "api/shape.h"
 
@@ -42,34 +43,35 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
     return ERR_OK;
 }
 
-static void ask(const struct height_options *options, struct vec2 at, struct ground_point *out)
-{
-    locale_height(&options->ground, at, options->interpolation, out);
-}
+/* The longest item: words, a number, a vector, two indices, and what copies leave behind. */
+enum { POINT_BYTES = 256, TOGETHER = 64 };
 
-static void encode(struct json_writer *w, const struct height_options *options,
-                   const struct ground_point *ground)
+/* An item without its braces. */
+static char *encode(char *at, const struct height_options *options,
+                    const struct ground_point *ground)
 {
-    unsigned fields = options->fields;
-
-    json_key(w, "status");
-    json_string(w, shape_ground_status(ground->status));
-    json_key(w, "height");
-    json_number(w, ground->status == GROUND_OK ? ground->height_m : NAN);
-    if (fields & FIELD_NORMAL) {
-        json_key(w, "normal");
-        if (ground->triangle >= 0)
-            json_vec3(w, ground->normal);
-        else
-            json_null(w);
+    switch (ground->status) {
+    case GROUND_OK:
+        at = PIECE(at, "\"status\":\"ok\",\"height\":");
+        at = piece_number(at, ground->height_m);
+        break;
+    case GROUND_HOLE:
+        at = PIECE(at, "\"status\":\"hole\",\"height\":null");
+        break;
+    case GROUND_OUTSIDE:
+        at = PIECE(at, "\"status\":\"outside\",\"height\":null");
+        break;
     }
-    if (fields & FIELD_CELL) {
-        json_key(w, "cell");
-        if (ground->status != GROUND_OUTSIDE && !is_mesh(options))
-            shape_cell(w, ground->cell);
-        else
-            json_null(w);
+    if (options->fields & FIELD_NORMAL) {
+        at = PIECE(at, ",\"normal\":");
+        at = ground->triangle >= 0 ? piece_vec3(at, ground->normal) : PIECE(at, "null");
     }
+    if (options->fields & FIELD_CELL) {
+        at = PIECE(at, ",\"cell\":");
+        at = ground->status != GROUND_OUTSIDE && !is_mesh(options) ? piece_cell(at, ground->cell)
+                                                                   : PIECE(at, "null");
+    }
+    return at;
 }
 
 enum err_code height_get_answer(struct call *call, struct err *err)
@@ -79,6 +81,7 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     struct ground_point ground;
     struct vec2 at;
     bool has_x, has_y;
+    char *text;
 
     if (options_open_query(call, names, err) || option_number(call, "x", &at.x, &has_x, err) ||
         option_number(call, "y", &at.y, &has_y, err))
@@ -89,13 +92,36 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     }
     if (decode_options(call, &options, err))
         return err->code;
-    ask(&options, at, &ground);
+    locale_heights(&options.ground, &at, 1, options.interpolation, &ground);
     call_begin_answer(call);
-    encode(&call->out, &options, &ground);
+    text = json_open_room(&call->out, POINT_BYTES);
+    if (text) {
+        *text++ = ',';
+        json_close_room(&call->out, encode(text, &options, &ground));
+    }
     json_end_object(&call->out);
     return ERR_OK;
 }
 API_HANDLER(height_get, 1, CALL_NEEDS_LOCALE)
+
+/* Up to TOGETHER items from the first one on. */
+static enum err_code answer_binary(const struct batch *batch, const struct height_options *options,
+                                   size_t first, size_t count, struct err *err)
+{
+    struct ground_point grounds[TOGETHER];
+    double points[2 * TOGETHER], heights_m[TOGETHER];
+
+    if (batch_read_many(batch, first, count, 2, points, err))
+        return err->code;
+    for (size_t i = 0; i < 2 * count; i++)
+        points[i] += batch->base[i & 1];
+    locale_heights(&options->ground, (const struct vec2 *)points, count, options->interpolation,
+                   grounds);
+    for (size_t i = 0; i < count; i++)
+        heights_m[i] = grounds[i].status == GROUND_OK ? grounds[i].height_m : NAN;
+    batch_write_many(batch, first, count, heights_m, batch->base[2]);
+    return ERR_OK;
+}
 
 static enum err_code height_binary(struct call *call, struct err *err)
 {
@@ -105,18 +131,30 @@ static enum err_code height_binary(struct call *call, struct err *err)
 
     if (batch_open(call, 2, 1, names, &batch, err) || decode_options(call, &options, err))
         return err->code;
-    for (size_t i = 0; i < batch.count; i++) {
-        struct ground_point ground;
-        double in[2], height;
+    for (size_t i = 0; i < batch.count; i += TOGETHER) {
+        size_t count = batch.count - i < TOGETHER ? batch.count - i : TOGETHER;
 
-        if (batch_read(&batch, i, 2, false, in, err))
+        if (answer_binary(&batch, &options, i, count, err))
             return err->code;
-        ask(&options, (struct vec2){in[0] + batch.base[0], in[1] + batch.base[1]}, &ground);
-        height = ground.status == GROUND_OK ? ground.height_m - batch.base[2] : NAN;
-        batch_write(&batch, i, 1, &height);
     }
     batch_close(call, &batch, 1);
     return ERR_OK;
+}
+
+/* Asks and encodes up to TOGETHER points; the room holds that many items. */
+static char *answer_points(char *at, const struct height_options *options,
+                           const struct vec2 *points, size_t count)
+{
+    struct ground_point grounds[TOGETHER];
+
+    locale_heights(&options->ground, points, count, options->interpolation, grounds);
+    for (size_t i = 0; i < count; i++) {
+        *at++ = '{';
+        at = encode(at, options, &grounds[i]);
+        *at++ = '}';
+        *at++ = ',';
+    }
+    return at;
 }
 
 enum err_code height_post_answer(struct call *call, struct err *err)
@@ -124,25 +162,22 @@ enum err_code height_post_answer(struct call *call, struct err *err)
     static const char *const items[] = {"points", NULL};
     static const char *const names[] = {"interp", "fields", "layer", NULL};
     struct height_options options;
-    const cJSON *point;
-    size_t count;
+    struct json_batch batch;
 
     if (batch_is_binary(call))
         return height_binary(call, err);
-    if (options_open_json(call, items, names, err) || decode_options(call, &options, err) ||
-        json_get_batch(call->json, "points", call->api->limits.items_max, &point, &count, err))
+    if (options_open_batch(call, &json_shape_points2, items, names, err) ||
+        decode_options(call, &options, err) || option_batch(call, &json_shape_points2, &batch, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; point; point = point->next, i++) {
-        struct ground_point ground;
-        struct vec2 at;
+    for (size_t i = 0; i < batch.count; i += TOGETHER) {
+        size_t count = batch.count - i < TOGETHER ? batch.count - i : TOGETHER;
+        char *at = json_open_room(&call->out, count * POINT_BYTES);
 
-        if (json_get_vec2(point, &at, err))
-            return err_at(err, "/points/%zu", i);
-        ask(&options, at, &ground);
-        json_begin_object(&call->out);
-        encode(&call->out, &options, &ground);
-        json_end_object(&call->out);
+        if (!at)
+            break;
+        at = answer_points(at, &options, (const struct vec2 *)batch.numbers + i, count);
+        json_close_room(&call->out, i + count == batch.count ? at - 1 : at);
     }
     call_end_results(call);
     return ERR_OK;

@@ -5,23 +5,17 @@
  * edit of 128×128 would take milliseconds on its way in and a megabyte. Approach: the text has
  * passed the strict checker, so a scanner may trust its grammar: it finds the array, which is then
  * cut out of what the parser gets, and reads the numbers itself.
- * A decimal of at most 19 digits whose integer part fits 53 bits and whose power of ten is at most
- * 22 is one exact multiplication or division in float64 (W. Clinger, "How to read floating point
- * numbers accurately", 1990); all others go to strtod. A height is that float64 rounded to float32.
+ * A height is the nearest float64 (number_read.h) rounded to float32.
  * Invariant: nothing is read beyond the array, whose last byte is its bracket.
  */
 #include "api/json_heights.h"
 
 #include "api/json_check.h"
 #include "base/check.h"
+#include "base/number_read.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { DIGITS_MAX = 19, EXACT_POWER_MAX = 22 };
-
-#define EXACT_INTEGER_MAX ((uint64_t)1 << 53)
 
 static const char *skip_space(const char *at, const char *end)
 {
@@ -94,94 +88,66 @@ static bool is_name(const char *at, const char *end, const char *name)
     return at == end;
 }
 
-struct span json_find_array(struct span text, const char *name)
+/* The member at the quote of its name: is it called `name`? Returns where its value begins. */
+static const char *member_at(const char *at, const char *end, const char *name, bool *is_it)
+{
+    const char *label = at + 1;
+
+    at = skip_string(at, end);
+    *is_it = is_name(label, at - 1, name);
+    at = skip_space(at, end);
+    return at < end ? skip_space(at + 1, end) : end; /* behind the colon */
+}
+
+/* The next member's quote behind a value. */
+static const char *next_member(const char *at, const char *end)
+{
+    at = skip_space(at, end);
+    return at < end && *at == ',' ? skip_space(at + 1, end) : at;
+}
+
+static const char *first_member(struct span text)
 {
     const char *end = text.at + text.length, *at = skip_space(text.at, end);
+
+    return at < end && *at == '{' ? skip_space(at + 1, end) : end;
+}
+
+const char *json_find_value(struct span text, const char *name)
+{
+    const char *end = text.at + text.length, *at = first_member(text);
+
+    while (at < end && *at == '"') {
+        bool is_it;
+        const char *value = member_at(at, end, name, &is_it);
+
+        if (is_it)
+            return value < end ? value : NULL;
+        at = next_member(skip_value(value, end), end);
+    }
+    return NULL;
+}
+
+struct span json_find_array(struct span text, const char *name)
+{
+    const char *end = text.at + text.length, *at = first_member(text);
     struct span found = {NULL, 0};
     size_t count = 0;
 
-    if (at >= end || *at != '{')
-        return found;
-    for (at = skip_space(at + 1, end); at < end && *at == '"'; at = skip_space(at, end)) {
-        const char *label = at + 1, *value;
+    while (at < end && *at == '"') {
         bool is_it;
+        const char *value = member_at(at, end, name, &is_it);
 
-        at = skip_string(at, end);
-        is_it = is_name(label, at - 1, name);
-        at = skip_space(at, end);
-        value = at < end ? skip_space(at + 1, end) : end; /* behind the colon */
         at = skip_value(value, end);
         if (is_it && count++ == 0 && value < end && *value == '[')
             found = (struct span){value, (size_t)(at - value)};
-        at = skip_space(at, end);
-        if (at < end && *at == ',')
-            at = skip_space(at + 1, end);
+        at = next_member(at, end);
     }
     return count == 1 ? found : (struct span){NULL, 0};
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------
  */
-
-static double read_slowly(const char *at, size_t length)
-{
-    char copy[JSON_NUMBER_BYTES_MAX + 1];
-
-    CHECK(length <= JSON_NUMBER_BYTES_MAX); /* the checker has looked */
-    memcpy(copy, at, length);
-    copy[length] = '\0';
-    return strtod(copy, NULL);
-}
-
-static double power_of_ten(unsigned power)
-{
-    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-    return exact[power];
-}
-
-/* A number of the grammar; returns behind it. */
-static const char *read_number(const char *at, const char *end, double *out)
-{
-    const char *start = at;
-    bool is_negative = *at == '-', is_long = false;
-    uint64_t digits = 0;
-    int count = 0, power = 0;
-
-    at += is_negative;
-    for (bool is_fraction = false; at < end; at++) {
-        if (*at == '.') {
-            is_fraction = true;
-            continue;
-        }
-        if (*at < '0' || *at > '9')
-            break;
-        if (digits != 0 || *at != '0')
-            is_long |= ++count > DIGITS_MAX;
-        if (!is_long)
-            digits = digits * 10 + (uint64_t)(*at - '0');
-        power -= is_fraction;
-    }
-    if (at < end && (*at == 'e' || *at == 'E')) {
-        bool is_small = *++at == '-';
-        int exponent = 0;
-
-        for (at += *at == '-' || *at == '+'; at < end && *at >= '0' && *at <= '9'; at++)
-            exponent = exponent < 10000 ? exponent * 10 + (*at - '0') : exponent;
-        power += is_small ? -exponent : exponent;
-    }
-    if (is_long || digits > EXACT_INTEGER_MAX || power > EXACT_POWER_MAX ||
-        power < -EXACT_POWER_MAX) {
-        *out = read_slowly(start, (size_t)(at - start));
-        return at;
-    }
-    *out = power < 0 ? (double)digits / power_of_ten((unsigned)-power)
-                     : (double)digits * power_of_ten((unsigned)power);
-    *out = is_negative ? -*out : *out;
-    return at;
-}
 
 /* One item. NULL: it is no height. */
 static const char *read_height(const char *at, const char *end, float *out, struct err *err)
@@ -196,7 +162,8 @@ static const char *read_height(const char *at, const char *end, float *out, stru
         err_set(err, ERR_BAD_INPUT, "a height is a number, or null for a hole");
         return NULL;
     }
-    at = read_number(at, end, &value);
+    at = json_number_read(at, end, JSON_NUMBER_BYTES_MAX, &value);
+    CHECK(at); /* the checker has looked */
     *out = (float)value;
     if (isfinite(*out))
         return at;

@@ -9,6 +9,8 @@
  */
 #include "api/json_write.h"
 
+#include "api/json_pieces.h"
+#include "base/check.h"
 #include "base/json_number.h"
 
 #include <math.h>
@@ -42,6 +44,18 @@ static bool has_room(struct json_writer *w, size_t bytes)
     w->at = w->start;
     w->end = w->failed ? NULL : w->start + bytes;
     return !w->failed;
+}
+
+char *json_open_room(struct json_writer *w, size_t bytes)
+{
+    return has_room(w, bytes) ? w->at : NULL;
+}
+
+void json_close_room(struct json_writer *w, char *behind)
+{
+    CHECK(behind >= w->at && behind <= w->end);
+    w->at = behind;
+    w->comma = true;
 }
 
 /* Room for a value and the comma before it. */
@@ -110,24 +124,14 @@ void json_key(struct json_writer *w, const char *name)
 
 void json_number(struct json_writer *w, double value)
 {
-    char text[JSON_NUMBER_TEXT_MAX];
-
-    if (isfinite(value))
-        put_value(w, text, json_number_text(value, text));
-    else
-        json_null(w);
+    if (value_begin(w, JSON_NUMBER_TEXT_MAX))
+        w->at = piece_number(w->at, value);
 }
 
 void json_integer(struct json_writer *w, uint64_t value)
 {
-    char text[20];
-    char *at = text + sizeof text;
-
-    do {
-        *--at = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    put_value(w, at, (size_t)(text + sizeof text - at));
+    if (value_begin(w, PIECE_INTEGER_MAX))
+        w->at = piece_integer(w->at, value);
 }
 
 void json_boolean(struct json_writer *w, bool value)
@@ -174,11 +178,8 @@ void json_string(struct json_writer *w, const char *text)
 
 void json_vec3(struct json_writer *w, struct vec3 v)
 {
-    json_begin_array(w);
-    json_number(w, v.x);
-    json_number(w, v.y);
-    json_number(w, v.z);
-    json_end_array(w);
+    if (value_begin(w, PIECE_VEC3_MAX))
+        w->at = piece_vec3(w->at, v);
 }
 
 void json_box3(struct json_writer *w, struct box3 box)

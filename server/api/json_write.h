@@ -28,6 +28,14 @@ void json_init(struct json_writer *w, struct json_sink sink);
 /* Hands the last bytes to the sink. False when the sink ran out of memory on the way. */
 bool json_finish(struct json_writer *w);
 
+/*
+ * For items that are put together from pieces (json_pieces.h): room for `bytes` more, behind what
+ * was written; the pieces bring their commas themselves. NULL when the sink has no memory. Then
+ * json_close_room tells how far the room was used; the next value has a comma before it.
+ */
+char *json_open_room(struct json_writer *w, size_t bytes);
+void json_close_room(struct json_writer *w, char *behind);
+
 void json_begin_object(struct json_writer *w);
 void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);

@@ -5,35 +5,21 @@
  */
 #include "api/calls.h"
 
+#include "api/json_pieces.h"
 #include "api/options.h"
 
-static enum err_code decode_segment(const cJSON *item, size_t i, struct vec3 *from, struct vec3 *to,
-                                    struct err *err)
-{
-    if (!cJSON_IsObject(item)) {
-        err_set(err, ERR_BAD_INPUT, "a segment is an object, not %s", json_kind(item));
-        return err_at(err, "/segments/%zu", i);
-    }
-    if (json_get_vec3(json_member(item, "from"), from, err))
-        return err_at(err, "/segments/%zu/from", i);
-    if (json_get_vec3(json_member(item, "to"), to, err))
-        return err_at(err, "/segments/%zu/to", i);
-    return ERR_OK;
-}
+enum { ITEM_BYTES = 256 };
 
-static void encode(struct json_writer *w, bool is_visible, const struct locale_hit *blocker)
+static char *encode(char *at, bool is_visible, const struct locale_hit *blocker)
 {
-    json_begin_object(w);
-    json_key(w, "visible");
-    json_boolean(w, is_visible);
-    json_key(w, "t");
-    json_number(w, is_visible ? NAN : blocker->at.t);
-    json_key(w, "point");
     if (is_visible)
-        json_null(w);
-    else
-        json_vec3(w, blocker->at.point);
-    json_end_object(w);
+        return PIECE(at, "{\"visible\":true,\"t\":null,\"point\":null}");
+    at = PIECE(at, "{\"visible\":false,\"t\":");
+    at = piece_number(at, blocker->at.t);
+    at = PIECE(at, ",\"point\":");
+    at = piece_vec3(at, blocker->at.point);
+    *at++ = '}';
+    return at;
 }
 
 enum err_code los_post_answer(struct call *call, struct err *err)
@@ -41,23 +27,29 @@ enum err_code los_post_answer(struct call *call, struct err *err)
     static const char *const items[] = {"segments", NULL};
     static const char *const names[] = {"layer", NULL};
     struct layer_choice choice;
-    const cJSON *item;
-    size_t count;
+    struct json_batch batch;
 
-    if (options_open_json(call, items, names, err) || option_choose(call, &choice, err) ||
-        json_get_batch(call->json, "segments", call->api->limits.items_max, &item, &count, err) ||
-        call_pace_rays(call, &choice, err))
+    if (options_open_batch(call, &json_shape_segments, items, names, err) ||
+        option_choose(call, &choice, err) ||
+        option_batch(call, &json_shape_segments, &batch, err) || call_pace_rays(call, &choice, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; item; item = item->next, i++) {
-        struct vec3 from, to;
+    for (size_t i = 0; i < batch.count; i++) {
+        const double *p = batch.numbers + 6 * i;
         struct locale_hit blocker;
         bool is_visible;
+        char *at;
 
-        if (call_pace(call, i, err) || decode_segment(item, i, &from, &to, err))
+        if (call_pace(call, i, err))
             return err->code;
-        is_visible = locale_line_of_sight(&choice, from, to, &blocker);
-        encode(&call->out, is_visible, &blocker);
+        is_visible = locale_line_of_sight(&choice, (struct vec3){p[0], p[1], p[2]},
+                                          (struct vec3){p[3], p[4], p[5]}, &blocker);
+        at = json_open_room(&call->out, ITEM_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode(at, is_visible, &blocker));
     }
     call_end_results(call);
     return ERR_OK;

@@ -9,6 +9,8 @@
  */
 #include "api/options.h"
 
+#include "api/json_check.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -49,13 +51,12 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
     return ERR_OK;
 }
 
-enum { NAMES_MAX = 24 };
+enum { NAMES_MAX = 24, AROUND_BYTES_MAX = 1024 };
 
-enum err_code options_open_json(struct call *call, const char *const *items,
-                                const char *const *names, struct err *err)
+/* Media type, size and query of a call with a JSON body. */
+static enum err_code open_body(struct call *call, const char *const *names, struct err *err)
 {
-    const char *all[NAMES_MAX];
-    size_t count = 0, limit = call->api->limits.json_bytes_max;
+    size_t limit = call->api->limits.json_bytes_max;
 
     if (call->media_type.length > 0 && !span_equals(call->media_type, "application/json"))
         return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
@@ -66,15 +67,131 @@ enum err_code options_open_json(struct call *call, const char *const *items,
         return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)call->body.length,
                          "a JSON body has at most %zu bytes, this has %zu", limit,
                          call->body.length);
-    if (options_open_query(call, names, err) ||
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
-        return err->code;
+    return options_open_query(call, names, err);
+}
+
+static enum err_code only_members(const struct call *call, const char *const *items,
+                                  const char *const *names, struct err *err)
+{
+    const char *all[NAMES_MAX];
+    size_t count = 0;
+
     for (; items && *items && count < NAMES_MAX - 1; items++)
         all[count++] = *items;
     for (; names && *names && count < NAMES_MAX - 1; names++)
         all[count++] = *names;
     all[count] = NULL;
     return json_only_members(call->json, all, "", err);
+}
+
+enum err_code options_open_json(struct call *call, const char *const *items,
+                                const char *const *names, struct err *err)
+{
+    if (open_body(call, names, err) ||
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
+        return err->code;
+    return only_members(call, items, names, err);
+}
+
+/* ---- batches ----------------------------------------------------------------------------------
+ */
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* Is nothing but the batch in the body: `{"points":[…]}`? */
+static bool is_alone(struct span body, struct span array, const char *name)
+{
+    const char *end = body.at + body.length, *at = skip_space(body.at, array.at);
+    size_t length = strlen(name);
+
+    at = skip_space(at + 1, array.at); /* behind the brace that the finder has seen */
+    if ((size_t)(array.at - at) < length + 3 || at[0] != '"' || memcmp(at + 1, name, length) != 0 ||
+        at[length + 1] != '"')
+        return false;
+    at = skip_space(at + length + 2, array.at);
+    if (*at != ':' || skip_space(at + 1, array.at) != array.at)
+        return false;
+    at = skip_space(array.at + array.length, end);
+    return at < end && *at == '}' && skip_space(at + 1, end) == end;
+}
+
+/* Parses the body with `[]` in the array's place: everything but the batch. */
+static bool parse_around(struct call *call, struct span array)
+{
+    const char *behind = array.at + array.length;
+    size_t before = (size_t)(array.at - call->body.at);
+    size_t rest = (size_t)(call->body.at + call->body.length - behind);
+    char around[AROUND_BYTES_MAX];
+    struct err ignored = {.code = ERR_OK}; /* of this text; the whole one is looked at again */
+
+    if (before + rest + 2 > sizeof around)
+        return false;
+    memcpy(around, call->body.at, before);
+    memcpy(around + before, "[]", 2);
+    memcpy(around + before + 2, behind, rest);
+    return json_parse(around, before + rest + 2, &call->json, &ignored) == ERR_OK;
+}
+
+/* Reads the batch from the text; false when the long way is left. */
+static bool read_batch(struct call *call, const struct json_shape *shape)
+{
+    const char *array = call->body.at ? json_batch_find(call->body, shape) : NULL;
+    size_t values = 1 + shape->stride + shape->part_count, most;
+    struct json_batch batch;
+    double *numbers;
+
+    if (!array)
+        return false;
+    most = json_batch_items_max(call->body, array, shape);
+    if (most > call->api->limits.items_max)
+        most = call->api->limits.items_max;
+    if (most > (JSON_VALUES_MAX - 2 * AROUND_BYTES_MAX) / values)
+        return false; /* only the long way counts values */
+    numbers = call_alloc(call, most * shape->stride * sizeof *numbers);
+    if (!numbers || !json_batch_read(call->body, array, shape, most, numbers, &batch))
+        return false;
+    if (!is_alone(call->body, batch.array, shape->member) && !parse_around(call, batch.array))
+        return false;
+    call->batch = batch;
+    return true;
+}
+
+enum err_code options_open_batch(struct call *call, const struct json_shape *shape,
+                                 const char *const *items, const char *const *names,
+                                 struct err *err)
+{
+    if (open_body(call, names, err))
+        return err->code;
+    if (!read_batch(call, shape) &&
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
+        return err->code;
+    return call->json ? only_members(call, items, names, err) : ERR_OK;
+}
+
+enum err_code option_batch(struct call *call, const struct json_shape *shape,
+                           struct json_batch *out, struct err *err)
+{
+    const cJSON *first;
+    size_t bytes;
+
+    if (call->batch.count == 0) {
+        if (json_get_batch(call->json, shape->member, call->api->limits.items_max, &first,
+                           &call->batch.count, err))
+            return err->code;
+        bytes = call->batch.count * shape->stride * sizeof(double);
+        call->batch.numbers = call_alloc(call, bytes);
+        if (!call->batch.numbers)
+            return err_set(err, ERR_NO_MEMORY, "no memory for %zu items", call->batch.count);
+        if (json_read_batch(first, shape, call->batch.numbers, err))
+            return err->code;
+    }
+    *out = call->batch;
+    return ERR_OK;
 }
 
 static enum err_code find(const struct call *call, const char *name, struct found *out,

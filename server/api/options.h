@@ -22,6 +22,23 @@ enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err);
 
 /*
+ * The same for a body with a batch of that shape, which is one of `items`: where the batch is plain
+ * it is read from the text into call->batch, and call->json has no items, or is NULL when no other
+ * member is there. Whoever does not know about batches finds an array of that name, or a NULL.
+ */
+enum err_code options_open_batch(struct call *call, const struct json_shape *shape,
+                                 const char *const *items, const char *const *names,
+                                 struct err *err);
+
+/*
+ * The batch of an opened call: 1..limits.items_max items of `shape`, all read. Call it after the
+ * options, whose errors come first.
+ * ERR_BAD_INPUT, ERR_TOO_LARGE, ERR_NO_MEMORY
+ */
+enum err_code option_batch(struct call *call, const struct json_shape *shape,
+                           struct json_batch *out, struct err *err);
+
+/*
  * Each leaves *out alone (its default) when the option is absent; a JSON null is absent. The same
  * option in query and body is ERR_BAD_INPUT. err->pointer names the member or parameter.
  */

@@ -106,7 +106,7 @@ static void encode(struct call *call, const struct locale_hit *hit, uint32_t til
 
     call_begin_answer(call);
     json_key(w, "status");
-    json_string(w, shape_ray_status(hit ? RAY_HIT : RAY_MISS));
+    json_string(w, hit ? "hit" : "miss");
     json_key(w, "hit");
     if (hit) {
         json_begin_object(w);

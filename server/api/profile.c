@@ -6,10 +6,8 @@
  */
 #include "api/calls.h"
 
+#include "api/json_pieces.h"
 #include "api/options.h"
-#include "api/shape.h"
-
-#include <stdlib.h>
 
 struct sampling {
     uint64_t samples; /* how many; they are spread evenly unless has_step */
@@ -19,29 +17,17 @@ struct sampling {
 
 static enum err_code decode_path(struct call *call, struct profile_path *path, struct err *err)
 {
-    const cJSON *point;
-    struct vec2 *points;
-    size_t count;
+    struct json_batch batch;
 
-    if (json_get_batch(call->json, "path", call->api->limits.items_max, &point, &count, err))
+    if (option_batch(call, &json_shape_path, &batch, err))
         return err->code;
-    if (count < 2) {
-        err_limit(err, ERR_BAD_INPUT, 2, (double)count, "a path has at least 2 points");
+    if (batch.count < 2) {
+        err_limit(err, ERR_BAD_INPUT, 2, (double)batch.count, "a path has at least 2 points");
         return err_at(err, "/path");
     }
-    points = malloc(count * sizeof *points);
-    if (!points)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a path of %zu points", count);
-    for (size_t i = 0; point; point = point->next, i++) {
-        if (json_get_vec2(point, &points[i], err)) {
-            free(points);
-            return err_at(err, "/path/%zu", i);
-        }
-    }
-    profile_path_init(path, points, count);
+    profile_path_init(path, (const struct vec2 *)batch.numbers, batch.count);
     if (isfinite(path->length_m))
         return ERR_OK;
-    free(points);
     err_set(err, ERR_UNPROCESSABLE, "the path is longer than a float64 can tell");
     return err_at(err, "/path");
 }
@@ -106,17 +92,25 @@ static double distance_of(const struct profile_path *path, const struct sampling
     return path->length_m * ((double)i / (double)(sampling->samples - 1));
 }
 
-static void encode(struct json_writer *w, double distance_m, struct vec2 at,
-                   const struct ground_point *ground)
+enum { SAMPLE_BYTES = 256 };
+
+static char *encode(char *at, double distance_m, struct vec2 xy, const struct ground_point *ground)
 {
-    json_begin_object(w);
-    json_key(w, "distance");
-    json_number(w, distance_m);
-    json_key(w, "point");
-    json_vec3(w, (struct vec3){at.x, at.y, ground->status == GROUND_OK ? ground->height_m : NAN});
-    json_key(w, "status");
-    json_string(w, shape_ground_status(ground->status));
-    json_end_object(w);
+    bool is_ok = ground->status == GROUND_OK;
+
+    at = PIECE(at, "{\"distance\":");
+    at = piece_number(at, distance_m);
+    at = PIECE(at, ",\"point\":");
+    at = piece_vec3(at, (struct vec3){xy.x, xy.y, is_ok ? ground->height_m : NAN});
+    switch (ground->status) {
+    case GROUND_OK:
+        return PIECE(at, ",\"status\":\"ok\"}");
+    case GROUND_HOLE:
+        return PIECE(at, ",\"status\":\"hole\"}");
+    case GROUND_OUTSIDE:
+        break;
+    }
+    return PIECE(at, ",\"status\":\"outside\"}");
 }
 
 enum err_code profile_post_answer(struct call *call, struct err *err)
@@ -128,23 +122,27 @@ enum err_code profile_post_answer(struct call *call, struct err *err)
     enum interpolation interpolation;
     const struct layer *layer;
 
-    if (options_open_json(call, items, names, err) ||
+    if (options_open_batch(call, &json_shape_path, items, names, err) ||
         option_interpolation(call, &interpolation, err) || option_choose_field(call, &layer, err) ||
-        decode_sampling(call, &sampling, err) || decode_path(call, &path, err))
+        decode_sampling(call, &sampling, err) || decode_path(call, &path, err) ||
+        (sampling.has_step && count_steps(call, &path, &sampling, err)))
         return err->code;
-    if (!sampling.has_step || count_steps(call, &path, &sampling, err) == ERR_OK) {
-        call_begin_results(call);
-        for (uint64_t i = 0; i < sampling.samples; i++) {
-            double distance_m = distance_of(&path, &sampling, i);
-            struct vec2 at = profile_path_at(&path, distance_m);
-            struct ground_point ground;
+    call_begin_results(call);
+    for (uint64_t i = 0; i < sampling.samples; i++) {
+        double distance_m = distance_of(&path, &sampling, i);
+        struct vec2 xy = profile_path_at(&path, distance_m);
+        struct ground_point ground;
+        char *at;
 
-            heightfield_height(layer->field, at, interpolation, &ground);
-            encode(&call->out, distance_m, at, &ground);
-        }
-        call_end_results(call);
+        heightfield_height(layer->field, xy, interpolation, &ground);
+        at = json_open_room(&call->out, SAMPLE_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode(at, distance_m, xy, &ground));
     }
-    free((void *)path.points);
-    return err->code;
+    call_end_results(call);
+    return ERR_OK;
 }
 API_HANDLER(profile_post, 1, CALL_NEEDS_LOCALE)

@@ -11,12 +11,15 @@
 #include "api/calls.h"
 
 #include "api/batch.h"
+#include "api/json_pieces.h"
 #include "api/options.h"
 #include "api/shape.h"
 
 #include <stdlib.h>
 
 static const char *const names[] = {"mode", "trace", "layer", NULL};
+
+enum ray_status { RAY_HIT, RAY_MISS, RAY_INVALID };
 
 struct ray_options {
     struct layer_choice choice;
@@ -38,24 +41,28 @@ static enum err_code decode_options(struct call *call, struct ray_options *out, 
     return ERR_OK;
 }
 
-static enum err_code decode_ray(const cJSON *item, size_t i, struct ray *out, bool *is_traced,
-                                struct err *err)
+/* Is the one ray of a batch to be traced? The option says so, or the ray itself. */
+static enum err_code decode_trace(const struct call *call, size_t count,
+                                  struct ray_options *options, struct err *err)
 {
-    const cJSON *t_max = json_given(item, "t_max"), *trace = json_given(item, "trace");
+    const cJSON *rays = json_member(call->json, "rays"), *item = rays ? rays->child : NULL;
+    bool is_option = options->is_traced;
+    size_t i = 0;
 
-    if (!cJSON_IsObject(item)) {
-        err_set(err, ERR_BAD_INPUT, "a ray is an object, not %s", json_kind(item));
-        return err_at(err, "/rays/%zu", i);
-    }
-    if (json_get_vec3(json_member(item, "origin"), &out->origin, err))
-        return err_at(err, "/rays/%zu/origin", i);
-    if (json_get_vec3(json_member(item, "direction"), &out->direction, err))
-        return err_at(err, "/rays/%zu/direction", i);
-    out->t_max = INFINITY;
-    if (t_max && json_get_number(t_max, &out->t_max, err))
-        return err_at(err, "/rays/%zu/t_max", i);
-    if (trace && json_get_boolean(trace, is_traced, err))
-        return err_at(err, "/rays/%zu/trace", i);
+    do { /* rays that were read from the text have no such member: one look is enough */
+        const cJSON *trace = json_given(item, "trace");
+
+        options->is_traced = is_option;
+        if (trace && json_get_boolean(trace, &options->is_traced, err))
+            return err_at(err, "/rays/%zu/trace", i);
+        if (options->is_traced && count > 1) {
+            err_limit(err, ERR_BAD_INPUT, 1, (double)count,
+                      "a trace explains one ray, this batch has %zu", count);
+            return err_at(err, is_option ? "/trace" : "/rays/%zu/trace", i);
+        }
+        item = item ? item->next : NULL;
+        i++;
+    } while (item);
     return ERR_OK;
 }
 
@@ -65,11 +72,6 @@ static enum ray_status ask(const struct ray_options *options, const struct ray *
     if (!ray_is_valid(ray))
         return RAY_INVALID;
     return locale_ray(&options->choice, ray, options->mode, hit, trace) ? RAY_HIT : RAY_MISS;
-}
-
-static const char *why_invalid(const struct ray *ray)
-{
-    return ray->t_max >= 0 ? "direction is the zero vector" : "t_max is negative";
 }
 
 static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
@@ -106,39 +108,59 @@ static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
     json_end_object(w);
 }
 
-static void encode(struct json_writer *w, enum ray_status status, const struct ray *ray,
-                   const struct locale_hit *hit, const struct ray_trace *trace)
+enum { RAY_BYTES = SHAPE_HIT_BYTES + 128 };
+
+/* An item without its closing brace, which a trace may stand before. */
+static char *encode(char *at, enum ray_status status, const struct ray *ray,
+                    const struct locale_hit *hit)
 {
-    json_begin_object(w);
-    json_key(w, "status");
-    json_string(w, shape_ray_status(status));
-    if (status == RAY_INVALID) {
-        json_key(w, "detail");
-        json_string(w, why_invalid(ray));
+    switch (status) {
+    case RAY_HIT:
+        return shape_hit_pieces(PIECE(at, "{\"status\":\"hit\""), hit);
+    case RAY_MISS:
+        return shape_hit_pieces(PIECE(at, "{\"status\":\"miss\""), NULL);
+    case RAY_INVALID:
+        break;
     }
-    shape_hit_members(w, status == RAY_HIT ? hit : NULL);
-    if (trace)
-        encode_trace(w, trace);
-    json_end_object(w);
+    at = PIECE(at, "{\"status\":\"invalid\",\"detail\":");
+    at = ray->t_max >= 0 ? PIECE(at, "\"direction is the zero vector\"")
+                         : PIECE(at, "\"t_max is negative\"");
+    return shape_hit_pieces(at, NULL);
 }
 
-static enum err_code answer_one(struct call *call, const struct ray_options *options,
-                                const struct ray *ray, bool is_traced, struct err *err)
+/* The next item of the answer; its closing brace is left to the caller. */
+static void answer_one(struct call *call, const struct ray_options *options, const struct ray *ray,
+                       bool is_first, struct ray_trace *trace)
+{
+    struct locale_hit hit;
+    enum ray_status status = ask(options, ray, &hit, trace);
+    char *at = json_open_room(&call->out, RAY_BYTES);
+
+    if (!at)
+        return;
+    if (!is_first)
+        *at++ = ',';
+    at = encode(at, status, ray, &hit);
+    if (!trace)
+        *at++ = '}';
+    json_close_room(&call->out, at);
+}
+
+/* The one ray of a batch, explained. */
+static enum err_code answer_traced(struct call *call, const struct ray_options *options,
+                                   const struct ray *ray, struct err *err)
 {
     uint32_t capacity = (uint32_t)call->api->limits.trace_max;
     struct ray_trace trace = {.box_capacity = capacity, .cell_capacity = capacity};
-    struct locale_hit hit;
-    enum ray_status status;
 
-    if (is_traced) {
-        trace.boxes = malloc(capacity * sizeof *trace.boxes);
-        trace.cells = malloc(capacity * sizeof *trace.cells);
-        if (!trace.boxes || !trace.cells)
-            err_set(err, ERR_NO_MEMORY, "no memory for a trace");
-    }
-    if (err->code == ERR_OK) {
-        status = ask(options, ray, &hit, is_traced ? &trace : NULL);
-        encode(&call->out, status, ray, &hit, is_traced ? &trace : NULL);
+    trace.boxes = malloc(capacity * sizeof *trace.boxes);
+    trace.cells = malloc(capacity * sizeof *trace.cells);
+    if (!trace.boxes || !trace.cells) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a trace");
+    } else {
+        answer_one(call, options, ray, true, &trace);
+        encode_trace(&call->out, &trace);
+        json_end_object(&call->out);
     }
     free(trace.boxes);
     free(trace.cells);
@@ -162,10 +184,9 @@ static enum err_code ray_binary(struct call *call, struct err *err)
 
         if (call_pace(call, i, err) || batch_read(&batch, i, 7, true, in, err))
             return err->code;
-        ray.origin =
-            (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]};
-        ray.direction = (struct vec3){in[3], in[4], in[5]};
-        ray.t_max = in[6];
+        ray = (struct ray){{in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
+                           {in[3], in[4], in[5]},
+                           in[6]};
         status = ask(&options, &ray, &hit, NULL);
         if (status == RAY_MISS)
             out[0] = INFINITY;
@@ -181,32 +202,34 @@ static enum err_code ray_binary(struct call *call, struct err *err)
     return ERR_OK;
 }
 
+static struct ray ray_of(const double *numbers)
+{
+    return (struct ray){
+        {numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]};
+}
+
 enum err_code ray_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"rays", NULL};
     struct ray_options options;
-    const cJSON *item;
-    size_t count;
+    struct json_batch batch;
 
     if (batch_is_binary(call))
         return ray_binary(call, err);
-    if (options_open_json(call, items, names, err) || decode_options(call, &options, err) ||
-        json_get_batch(call->json, "rays", call->api->limits.items_max, &item, &count, err) ||
+    if (options_open_batch(call, &json_shape_rays, items, names, err) ||
+        decode_options(call, &options, err) || option_batch(call, &json_shape_rays, &batch, err) ||
+        decode_trace(call, batch.count, &options, err) ||
         call_pace_rays(call, &options.choice, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; item; item = item->next, i++) {
-        bool is_traced = options.is_traced;
-        struct ray ray;
+    for (size_t i = 0; i < batch.count; i++) {
+        struct ray ray = ray_of(batch.numbers + i * json_shape_rays.stride);
 
-        if (call_pace(call, i, err) || decode_ray(item, i, &ray, &is_traced, err))
+        if (call_pace(call, i, err))
             return err->code;
-        if (is_traced && count > 1) {
-            err_limit(err, ERR_BAD_INPUT, 1, (double)count,
-                      "a trace explains one ray, this batch has %zu", count);
-            return err_at(err, options.is_traced ? "/trace" : "/rays/%zu/trace", i);
-        }
-        if (answer_one(call, &options, &ray, is_traced, err))
+        if (!options.is_traced)
+            answer_one(call, &options, &ray, i == 0, NULL);
+        else if (answer_traced(call, &options, &ray, err))
             return err->code;
     }
     call_end_results(call);

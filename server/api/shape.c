@@ -3,6 +3,8 @@
  */
 #include "api/shape.h"
 
+#include "api/json_pieces.h"
+
 const char *const shape_triangulations[] = {"anti", "main", "alternating", NULL};
 
 const char *const shape_roles[] = {"ground", "ceiling", NULL};
@@ -10,13 +12,6 @@ const char *const shape_roles[] = {"ground", "ceiling", NULL};
 const char *shape_ground_status(enum ground_status status)
 {
     static const char *const words[] = {"ok", "hole", "outside"};
-
-    return words[status];
-}
-
-const char *shape_ray_status(enum ray_status status)
-{
-    static const char *const words[] = {"hit", "miss", "invalid"};
 
     return words[status];
 }
@@ -173,49 +168,53 @@ void shape_locale(struct json_writer *w, const struct locale *locale,
     json_end_object(w);
 }
 
-void shape_cell_on(struct json_writer *w, const struct layer *layer, const uint32_t cell[2])
-{
-    json_key(w, "cell");
-    if (layer->kind == LAYER_HEIGHTFIELD)
-        shape_cell(w, cell);
-    else
-        json_null(w);
-}
-
-void shape_polygon_on(struct json_writer *w, const struct layer *layer, uint32_t polygon)
-{
-    json_key(w, "polygon");
-    if (layer->kind == LAYER_MESH)
-        json_integer(w, polygon);
-    else
-        json_null(w);
-}
-
 void shape_hit_members(struct json_writer *w, const struct locale_hit *hit)
 {
-    static const char *const names[] = {"t",    "point",    "normal", "layer",
-                                        "cell", "triangle", "polygon"};
+    char *at = json_open_room(w, SHAPE_HIT_BYTES), *behind;
 
-    if (!hit) {
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            json_key(w, names[i]);
-            json_null(w);
-        }
+    if (!at)
         return;
-    }
-    json_key(w, "t");
-    json_number(w, hit->at.t);
-    json_key(w, "point");
-    json_vec3(w, hit->at.point);
-    json_key(w, "normal");
-    json_vec3(w, hit->at.normal);
-    json_key(w, "layer");
-    json_string(w, hit->layer->id);
-    shape_cell_on(w, hit->layer, hit->at.cell);
-    json_key(w, "triangle");
-    if (hit->layer->kind == LAYER_HEIGHTFIELD)
-        json_integer(w, (uint64_t)hit->at.triangle);
-    else
-        json_null(w);
-    shape_polygon_on(w, hit->layer, hit->polygon);
+    behind = shape_hit_pieces(at, hit);
+    memmove(at, at + 1, (size_t)(behind - at) - 1); /* no comma before the first one */
+    json_close_room(w, behind - 1);
+}
+
+char *shape_id_piece(char *at, const char *id)
+{
+    *at++ = '"'; /* an id needs no escapes */
+    at = piece_text(at, id, strlen(id));
+    *at++ = '"';
+    return at;
+}
+
+char *shape_cell_piece(char *at, const struct layer *layer, const uint32_t cell[2])
+{
+    at = PIECE(at, ",\"cell\":");
+    return layer->kind == LAYER_HEIGHTFIELD ? piece_cell(at, cell) : PIECE(at, "null");
+}
+
+char *shape_polygon_piece(char *at, const struct layer *layer, uint32_t polygon)
+{
+    at = PIECE(at, ",\"polygon\":");
+    return layer->kind == LAYER_MESH ? piece_integer(at, polygon) : PIECE(at, "null");
+}
+
+char *shape_hit_pieces(char *at, const struct locale_hit *hit)
+{
+    if (!hit)
+        return PIECE(at, ",\"t\":null,\"point\":null,\"normal\":null,\"layer\":null,"
+                         "\"cell\":null,\"triangle\":null,\"polygon\":null");
+    at = PIECE(at, ",\"t\":");
+    at = piece_number(at, hit->at.t);
+    at = PIECE(at, ",\"point\":");
+    at = piece_vec3(at, hit->at.point);
+    at = PIECE(at, ",\"normal\":");
+    at = piece_vec3(at, hit->at.normal);
+    at = PIECE(at, ",\"layer\":");
+    at = shape_id_piece(at, hit->layer->id);
+    at = shape_cell_piece(at, hit->layer, hit->at.cell);
+    at = PIECE(at, ",\"triangle\":");
+    at = hit->layer->kind == LAYER_HEIGHTFIELD ? piece_integer(at, (uint64_t)hit->at.triangle)
+                                               : PIECE(at, "null");
+    return shape_polygon_piece(at, hit->layer, hit->polygon);
 }

@@ -23,15 +23,18 @@ void shape_cell(struct json_writer *w, const uint32_t cell[2]);
 /* [c0,r0,cols,rows], or null without columns. */
 void shape_rect(struct json_writer *w, const struct sample_rect *rect);
 
-/* The members cell and polygon of a place on a layer: one of the two is null. */
-void shape_cell_on(struct json_writer *w, const struct layer *layer, const uint32_t cell[2]);
-void shape_polygon_on(struct json_writer *w, const struct layer *layer, uint32_t polygon);
-
-/* The members t … triangle, polygon of a hit, or all of them null when hit is NULL. */
+/* The members t … triangle, polygon of a hit, or all of them null when hit is NULL: the first ones
+ * of an object. */
 void shape_hit_members(struct json_writer *w, const struct locale_hit *hit);
 
-/* The status words of a ray's answer. */
-enum ray_status { RAY_HIT, RAY_MISS, RAY_INVALID };
-const char *shape_ray_status(enum ray_status status);
+/*
+ * The same as pieces (json_pieces.h), with a comma before each member: an id in quotes; the members
+ * cell and polygon of a place on a layer, one of which is null; those of a hit.
+ */
+enum { SHAPE_ID_BYTES = WORLD_ID_MAX + 2, SHAPE_PLACE_BYTES = 64, SHAPE_HIT_BYTES = 512 };
+char *shape_id_piece(char *at, const char *id);
+char *shape_cell_piece(char *at, const struct layer *layer, const uint32_t cell[2]);
+char *shape_polygon_piece(char *at, const struct layer *layer, uint32_t polygon);
+char *shape_hit_pieces(char *at, const struct locale_hit *hit);
 
 #endif

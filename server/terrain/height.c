@@ -133,6 +133,23 @@ static double height_bilinear(const struct heightfield *field, double u, double 
     return fv == 1 ? north : (1 - fv) * south + fv * north;
 }
 
+void heightfield_prefetch(const struct heightfield *field, struct vec2 at)
+{
+    const struct heightfield_spec *s = &field->spec;
+    double u = (at.x - s->origin_x_m) / s->spacing_x_m, v = (at.y - s->origin_y_m) / s->spacing_y_m;
+    uint32_t column, row;
+    const float *samples;
+
+    if (!(u >= 0 && v >= 0 && u < field->cell_cols && v < field->cell_rows))
+        return; /* the borders are no matter here */
+    column = (uint32_t)u;
+    row = (uint32_t)v;
+    samples = heightfield_tile(field, column, row)->samples +
+              (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
+    __builtin_prefetch(samples);
+    __builtin_prefetch(samples + TILE_SAMPLES);
+}
+
 void heightfield_height(const struct heightfield *field, struct vec2 at, enum interpolation mode,
                         struct ground_point *out)
 {

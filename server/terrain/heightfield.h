@@ -158,6 +158,9 @@ bool heightfield_range(const struct heightfield *field, uint32_t column0, uint32
  */
 bool heightfield_validate(const struct heightfield *field, struct err *err);
 
+/* Brings the samples around a point, if any, to the cache, for a question that follows soon. */
+void heightfield_prefetch(const struct heightfield *field, struct vec2 at);
+
 /*
  * Height of the ground at one point.
  *

@@ -175,6 +175,16 @@ void locale_height(const struct layer_choice *ground, struct vec2 at,
     out->normal = against(out->normal, ground->locale->manifest.gravity);
 }
 
+void locale_heights(const struct layer_choice *ground, const struct vec2 *points, size_t count,
+                    enum interpolation interpolation, struct ground_point *out)
+{
+    if (ground->layers[0]->kind == LAYER_HEIGHTFIELD)
+        for (size_t i = 0; i < count; i++)
+            heightfield_prefetch(ground->layers[0]->field, points[i]);
+    for (size_t i = 0; i < count; i++)
+        locale_height(ground, points[i], interpolation, &out[i]);
+}
+
 /* ---- rays -------------------------------------------------------------------------------------
  */
 

@@ -50,6 +50,13 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
 void locale_height(const struct layer_choice *ground, struct vec2 at,
                    enum interpolation interpolation, struct ground_point *out);
 
+/*
+ * locale_height for many points, each answer bit by bit that of the single question; what memory
+ * has to bring is asked for ahead. Best with some 64 points at once.
+ */
+void locale_heights(const struct layer_choice *ground, const struct vec2 *points, size_t count,
+                    enum interpolation interpolation, struct ground_point *out);
+
 struct locale_hit {
     struct ray_hit at;         /* normal against the locale's gravity, of a vertical polygon against
                                   the ray; on a mesh cell is 0,0 and triangle -1 */
