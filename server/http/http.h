@@ -61,7 +61,7 @@ struct http_limits {
     size_t body_bytes_max;      /* 64 MiB: 413 */
     size_t bodies_bytes_max;    /* held by all requests together, 1 GiB: 503 */
     size_t answers_bytes_max;   /* of large answers, until they are sent, 1 GiB: 503 */
-    size_t loop_body_bytes_max; /* 16 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
+    size_t loop_body_bytes_max; /* 64 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
     size_t connections_max;     /* per server, 10,000: 503 and close */
     size_t connections_per_address_max;             /* 2,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
