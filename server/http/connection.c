@@ -613,8 +613,10 @@ void http_connection_accept(struct http_loop *loop)
 
     /* libuv offers a connection once; it stays in the listener until memory is free again. */
     loop->accept_waits = connection == NULL;
-    if (!connection)
+    if (!connection) {
+        http_loop_tick(loop); /* nobody else would ask again */
         return;
+    }
     connection->loop = loop;
     connection->is_late = loop->is_draining;
     loop->late_count += connection->is_late;

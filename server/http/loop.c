@@ -6,7 +6,7 @@
  * libuv 1.44 has no flag for it, hence uv_tcp_init_ex, which makes the socket at once.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
- * connections, so an idle daemon sleeps.
+ * connections, or one waits for memory, so an idle daemon sleeps.
  *
  * The end: draining closes idle connections. While others finish, the listener stays, so that a
  * probe is told that this server is going (each new connection has one answer); those late
@@ -104,14 +104,19 @@ static uint64_t tick_ms_for(const struct http_limits *limits)
     return least < TICK_MS_MIN ? TICK_MS_MIN : least > TICK_MS_MAX ? TICK_MS_MAX : least;
 }
 
-void http_loop_connection_opened(struct http_loop *loop)
+void http_loop_tick(struct http_loop *loop)
 {
-    loop->connection_count++;
     if (loop->is_ticking)
         return;
     loop->is_ticking = true;
     http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
     uv_timer_start(&loop->tick, on_tick, loop->wheel.tick_ms, loop->wheel.tick_ms);
+}
+
+void http_loop_connection_opened(struct http_loop *loop)
+{
+    loop->connection_count++;
+    http_loop_tick(loop);
 }
 
 static void close_handles(struct http_loop *loop)
@@ -145,7 +150,8 @@ void http_loop_something_ended(struct http_loop *loop)
 {
     if (loop->is_draining && !loop->is_deaf && loop->connection_count == loop->late_count)
         stop_listening(loop);
-    if (loop->connection_count == 0 && loop->is_ticking && !loop->is_draining) {
+    if (loop->connection_count == 0 && !loop->accept_waits && loop->is_ticking &&
+        !loop->is_draining) {
         loop->is_ticking = false;
         uv_timer_stop(&loop->tick);
     }

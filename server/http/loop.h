@@ -115,7 +115,11 @@ void http_loop_wake(struct http_loop *loop);
 void http_loop_push_finished(struct http_loop *loop, struct http_request *request);
 /* The Date header's line, remade when the second changes, some milliseconds late. Loop thread. */
 void http_loop_refresh_date(struct http_loop *loop);
-/* A connection has come: the tick must run. One has gone, or a request: may the loop end? */
+/*
+ * The tick must run; so it must when a connection has come. One has gone, or a request: may the
+ * loop end?
+ */
+void http_loop_tick(struct http_loop *loop);
 void http_loop_connection_opened(struct http_loop *loop);
 void http_loop_something_ended(struct http_loop *loop);
 
