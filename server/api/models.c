@@ -73,9 +73,10 @@ static void model_done(void *context, const struct world_outcome *outcome)
     } else {
         struct json_writer w;
 
+        http_reply_made(reply);
         json_init(&w, (struct json_sink){reply, reserve, advance});
         encode(&w, write->model);
-        json_finish(&w); /* without memory the reply itself becomes 503 */
+        json_finish(&w); /* without memory the reply itself fails */
         http_reply_content_type(reply, "application/json");
         http_reply_status(reply, outcome->is_new ? 201 : 200);
         if (outcome->is_new)

@@ -59,9 +59,10 @@ static void order_done(void *context, enum err_code code, const struct err *err,
         http_request_finish(order->request);
         return;
     }
+    http_reply_made(reply);
     json_init(&w, (struct json_sink){reply, reserve, advance});
     patch_shape(&w, report);
-    json_finish(&w); /* without memory the reply itself becomes 503 */
+    json_finish(&w); /* without memory the reply itself fails */
     http_reply_content_type(reply, "application/json");
     if (is_repeat)
         http_reply_header(reply, "Idempotency-Replayed", "true");

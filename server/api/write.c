@@ -164,11 +164,13 @@ static void write_done(void *context, const struct world_outcome *outcome)
         err = *outcome->err;
         name_error(write, &err);
     } else if (outcome->answer) {
+        http_reply_made(write->reply);
         send_kept(write->reply, outcome, &err);
     } else if (write->is_composed || compose(write, outcome)) {
+        http_reply_made(write->reply);
         kept_answer_send(&write->answer, write->reply);
     } else {
-        err_set(&err, ERR_NO_MEMORY, "the write was made; no memory for its answer");
+        http_reply_lose(write->reply);
     }
     if (err.code != ERR_OK)
         http_reply_problem(write->reply, &err);

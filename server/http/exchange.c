@@ -175,6 +175,10 @@ static size_t answer(struct http_connection *connection, struct http_request *re
     size_t bytes;
     bool ok;
 
+    if (request->reply.is_failed && request->reply.is_made) {
+        connection->close_after = true;
+        return 0;
+    }
     if (request->reply.is_failed) {
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
         http_reply_problem(&request->reply, &err);

@@ -284,4 +284,12 @@ void http_stream_end(struct http_stream *stream, enum http_stream_end reason);
  */
 void http_reply_problem(struct http_reply *reply, const struct err *err);
 
+/*
+ * What was asked is done and stays so. Should there be no memory for the answer, the connection
+ * ends without one: the usual 503 would say that nothing has happened.
+ */
+void http_reply_made(struct http_reply *reply);
+/* As http_reply_made, by one who already has no memory for the answer. */
+void http_reply_lose(struct http_reply *reply);
+
 #endif

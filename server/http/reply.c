@@ -35,7 +35,7 @@ void http_reply_reset(struct http_reply *reply)
     reply->static_body = NULL;
     reply->static_length = 0;
     reply->body_length = 0;
-    reply->is_failed = reply->is_endless = false;
+    reply->is_failed = reply->is_made = reply->is_endless = false;
     reply->headers_length = 0;
 }
 
@@ -47,6 +47,16 @@ void http_reply_free(struct http_reply *reply)
     free(reply->body);
     reply->body = NULL;
     reply->body_length = reply->body_capacity = 0;
+}
+
+void http_reply_made(struct http_reply *reply)
+{
+    reply->is_made = true;
+}
+
+void http_reply_lose(struct http_reply *reply)
+{
+    reply->is_made = reply->is_failed = true;
 }
 
 void http_reply_status(struct http_reply *reply, int status)

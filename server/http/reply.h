@@ -21,6 +21,7 @@ struct http_reply {
     struct http_budget *budget;
     size_t charged;  /* of a large body, to the budget */
     bool is_failed;  /* memory ran out: the answer becomes 503 */
+    bool is_made;    /* then without an answer, for what was asked is done */
     bool is_endless; /* the head of a stream: without a length */
     size_t headers_length;
     char headers[HTTP_REPLY_HEADERS_BYTES]; /* "Name: value\r\n" each */
