@@ -288,16 +288,25 @@ static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_
     return ERR_OK;
 }
 
-static void init_handles(struct http_loop *loop)
+/* Memory and descriptors may be wanting; what comes after them takes neither. */
+static enum err_code init_handles(struct http_loop *loop, struct err *err)
 {
-    CHECK(uv_loop_init(&loop->uv) == 0);
-    CHECK(uv_async_init(&loop->uv, &loop->async, on_async) == 0);
+    int status = uv_loop_init(&loop->uv);
+
+    if (status != 0)
+        return err_set(err, ERR_BUSY, "cannot make a loop: %s", uv_strerror(status));
+    status = uv_async_init(&loop->uv, &loop->async, on_async);
+    if (status != 0) {
+        CHECK(uv_loop_close(&loop->uv) == 0);
+        return err_set(err, ERR_BUSY, "cannot make a loop: %s", uv_strerror(status));
+    }
     CHECK(uv_prepare_init(&loop->uv, &loop->prepare) == 0);
     CHECK(uv_timer_init(&loop->uv, &loop->tick) == 0);
     CHECK(uv_timer_init(&loop->uv, &loop->drain_timer) == 0);
     loop->async.data = loop->prepare.data = loop->tick.data = loop->drain_timer.data = loop;
     uv_prepare_start(&loop->prepare, on_prepare);
     http_wheel_init(&loop->wheel, uv_now(&loop->uv), tick_ms_for(&loop->server->limits));
+    return ERR_OK;
 }
 
 void http_loop_free(struct http_loop *loop)
@@ -339,7 +348,10 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
     memset(loop->route_counters, 0, routes_bytes);
     if (getrandom(&loop->id_state, sizeof loop->id_state, 0) != sizeof loop->id_state)
         loop->id_state = uv_hrtime() + index;
-    init_handles(loop);
+    if (init_handles(loop, err)) {
+        http_loop_free(loop);
+        return NULL;
+    }
     if (listen_on(loop, host, port, err)) {
         close_handles(loop);
         http_loop_join(loop, false);
