@@ -237,8 +237,10 @@ void manager_tell(struct manager *manager, struct patch *patch, bool is_state, d
         patch->has_news = false;
     }
     report = full_report(manager, patch, now_s);
-    if (!report)
-        return; /* the next one tells */
+    if (!report) {
+        patch->has_news = true; /* the next one tells */
+        return;
+    }
     if (patch_state_is_end(patch->state)) {
         patch_report_unref(patch->last);
         patch->last = patch_report_ref(report);

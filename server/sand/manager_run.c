@@ -633,6 +633,8 @@ static double next_of(const struct manager *manager, const struct patch *patch, 
 {
     const struct manager_limits *limits = &manager->limits;
 
+    if (patch_state_is_end(patch->state) && patch->has_news && !patch->last)
+        return POLL_S;
     if (patch_state_is_end(patch->state))
         return fmax(0, patch->ended_at_s + limits->keep_s - now_s);
     if (patch->depth != DEPTH_NONE)
@@ -681,9 +683,14 @@ double manager_tick(struct manager *manager, double now_s)
     double next_s;
 
     give_credit(manager, now_s);
-    for (size_t i = 0; i < manager->count; i++)
-        if (!patch_state_is_end(manager->patches[i]->state))
-            go_on(manager, manager->patches[i], now_s);
+    for (size_t i = 0; i < manager->count; i++) {
+        struct patch *patch = manager->patches[i];
+
+        if (!patch_state_is_end(patch->state))
+            go_on(manager, patch, now_s);
+        else if (patch->has_news && !patch->last)
+            manager_tell(manager, patch, true, now_s); /* there was no memory for it at the end */
+    }
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         if (manager->engines[scale].engine)
             is_stepped |= step_engine(manager, (enum granular_scale)scale, now_s, &waits);

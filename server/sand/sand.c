@@ -59,6 +59,7 @@ struct sphere_wait {
 /* What came of a write, from the writer's thread. */
 struct written {
     struct sand *sand;
+    struct node *node; /* to come back with: the writer must not want for memory */
     uint64_t number;
     enum err_code code;
     uint64_t revision;
@@ -256,9 +257,8 @@ static void write_done(void *context, const struct world_outcome *outcome)
 {
     struct written *written = context;
     struct sand *sand = written->sand;
-    struct node *node = calloc(1, sizeof *node);
+    struct node *node = written->node;
 
-    CHECK(node); /* some bytes; without them the patch would never end */
     written->code = outcome->code;
     written->revision = outcome->revision;
     if (outcome->err && outcome->code != ERR_OK)
@@ -274,6 +274,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
 {
     struct sand *sand = context;
     struct written *written = calloc(1, sizeof *written);
+    struct node *node = calloc(1, sizeof *node);
     struct world_change change = {
         .kind = WORLD_EDIT,
         .edit = {.kind = EDIT_ADD, .rect = *rect, .heights_m = heights_m},
@@ -284,12 +285,15 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     };
     struct err err = {.code = ERR_OK};
 
-    if (!written) {
+    if (!written || !node) {
+        free(written);
+        free(node);
         free(heights_m);
         manager_written(sand->manager, number, ERR_NO_MEMORY, 0, "no memory", now_s());
         return;
     }
     written->sand = sand;
+    written->node = node;
     written->number = number;
     memcpy(change.locale_id, start->locale, sizeof change.locale_id);
     memcpy(change.layer_id, start->layer, sizeof change.layer_id);
@@ -297,6 +301,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     if (world_submit(sand->world, &change, &err) == ERR_OK)
         return;
     sand->writes--;
+    free(node);
     free(written);
     manager_written(sand->manager, number, err.code, 0, err.msg, now_s());
 }
