@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "api/config.h"
 #include "api/load.h"
+#include "base/confine.h"
 #include "base/log.h"
 #include "terrain/simd.h"
 
@@ -19,10 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
-enum { EXIT_USAGE = 2, OTHER_FILES_MAX = 256 };
+enum { EXIT_USAGE = 2, OTHER_FILES_MAX = 256, FILES_CONFINED_MAX = 1000 };
 
 extern char **environ;
 
@@ -108,6 +110,42 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     return d->sand ? ERR_OK : err->code;
 }
 
+/* Gives up root and the file system, before any thread is made. The data directory is made first.
+ */
+static enum err_code confine(const struct config *config, struct err *err)
+{
+    struct confine_path paths[6 + FILES_CONFINED_MAX] = {
+        {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
+        {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
+        {config->config_file, CONFINE_READ},
+    };
+    size_t count = 5;
+    int version;
+
+    if (config->data[0] != '\0' && access(config->data, F_OK) != 0) {
+        if (!store_make_directory(config->data))
+            return err_set(err, ERR_BAD_INPUT, "data directory %s: %s", config->data,
+                           strerror(errno));
+        if (config->user[0] != '\0' && confine_give(config->data, config->user, err))
+            return err->code;
+    }
+    if (config->user[0] != '\0' &&
+        confine_user(config->user, config->port > 0 && config->port < 1024, err))
+        return err->code;
+    if (config->has_no_sandbox || config->file_count > FILES_CONFINED_MAX) {
+        log_info("sandbox: Landlock is off");
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < config->file_count; i++)
+        paths[count++] = (struct confine_path){config->files[i], CONFINE_READ};
+    version = confine_files(paths, count, err);
+    if (version > 0)
+        log_info("sandbox: Landlock %d is in force", version);
+    else
+        log_warn("sandbox: not in force: %s", err->msg);
+    return err->code = ERR_OK;
+}
+
 /* The usual soft limit of 1,024 open files is less than the connections that are promised. */
 static void files_allow(size_t connections_max)
 {
@@ -132,7 +170,7 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
         .limits = config->limits.http,
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
-        .cors_allow_origin = "*",
+        .cors_allow_origin = config->cors_origin[0] != '\0' ? config->cors_origin : NULL,
     };
     const struct http_app app = api_http_app(&d->api);
 
@@ -292,9 +330,14 @@ int main(int argc, char **argv)
     }
     log_init(d.config.log_level, d.config.log_format);
     signals_block(&signals);
-    device_prepare(&d.config.limits.sand.device);
     if (d.config.loops == 0)
         d.config.loops = uv_available_parallelism();
+    if (confine(&d.config, &err)) {
+        log_error("kotad does not start: %s", err.msg);
+        free((void *)d.config.files);
+        return EXIT_FAILURE;
+    }
+    device_prepare(&d.config.limits.sand.device);
     if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
         log_error("kotad does not start: %s", err.msg);
         daemon_finish(&d);

@@ -14,8 +14,9 @@ struct config {
     uint16_t port;
     uint64_t loops; /* 0: one a core */
     char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
+    char cors_origin[CONFIG_TEXT_MAX], user[CONFIG_HOST_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
-    bool is_read_only, has_access_log, is_check, is_help, is_version;
+    bool is_read_only, has_no_sandbox, has_access_log, is_check, is_help, is_version;
     char simd[16]; /* a name of a simd_level; "": the best */
     enum log_format log_format;
     enum log_level log_level;

@@ -19,7 +19,7 @@
 
 #define COPY_BYTES ((size_t)8 * 1024)
 /* Status line, date, id, type, length, connection: all of bounded length. */
-#define FIXED_HEAD_BYTES ((size_t)640)
+#define FIXED_HEAD_BYTES ((size_t)640 + HTTP_ORIGIN_BYTES_MAX)
 
 struct cursor {
     char *at;
@@ -42,6 +42,26 @@ static void put_number(struct cursor *cursor, size_t value)
         digits[--used] = (char)('0' + value % 10);
     while (value /= 10);
     put(cursor, digits + used, sizeof digits - used);
+}
+
+/* A page of a listed origin may read the answer. Source: Fetch standard, section 3.2. */
+static void put_origin(struct cursor *cursor, const struct http_server *server,
+                       const struct http_request *request)
+{
+    struct span origin = http_request_header(request, "origin");
+    const char *at = server->cors_origins;
+
+    if (!origin.at || origin.length == 0)
+        return;
+    for (size_t length; *at; at += length + (at[length] == ',')) {
+        length = strcspn(at, ",");
+        if (length != origin.length || memcmp(at, origin.at, length) != 0)
+            continue;
+        PUT_LITERAL(cursor, "Access-Control-Allow-Origin: ");
+        put(cursor, at, length);
+        PUT_LITERAL(cursor, "\r\n");
+        return;
+    }
 }
 
 static const char *reason_of(int status)
@@ -117,6 +137,8 @@ static void put_head(struct cursor *cursor, const struct http_request *request,
     put(cursor, request->id, 16);
     PUT_LITERAL(cursor, "\r\n");
     put(cursor, server->cors, server->cors_length);
+    if (server->cors_origins)
+        put_origin(cursor, server, request);
     if (has_body && reply->content_type) {
         PUT_LITERAL(cursor, "Content-Type: ");
         put(cursor, reply->content_type, strlen(reply->content_type));

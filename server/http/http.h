@@ -100,9 +100,10 @@ struct http_config {
     uint16_t port;    /* 0: a free one */
     size_t loops;     /* 0: one a core */
     struct http_limits limits;
-    uint32_t slow_request_ms;      /* log requests slower than this; 0: never */
-    bool access_log;               /* log every request, not only the slow and failed */
-    const char *cors_allow_origin; /* "*" by default; NULL: no CORS headers */
+    uint32_t slow_request_ms; /* log requests slower than this; 0: never */
+    bool access_log;          /* log every request, not only the slow and failed */
+    /* Pages that a browser may let read: "*", or origins with commas between; NULL: no others. */
+    const char *cors_allow_origin;
 };
 
 /* Why a stream ended. */

@@ -24,7 +24,6 @@
 #include <uv.h>
 
 #define LOOPS_MAX 256
-#define ORIGIN_BYTES_MAX 256
 
 const struct http_limits http_limits_default = {
     .target_bytes_max = 8 * 1024,
@@ -75,22 +74,27 @@ static enum err_code probe_port(const char *host, uint16_t port, struct err *err
 
 static enum err_code make_cors(struct http_server *server, const char *origin, struct err *err)
 {
+    const char *at = origin;
+
     server->has_cors = origin != NULL;
     if (!origin)
         return ERR_OK;
-    for (const char *at = origin; *at; at++)
-        if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f)
+    for (size_t i = 0; origin[i]; i++)
+        if ((unsigned char)origin[i] <= 0x20 || (unsigned char)origin[i] >= 0x7f)
             return err_set(err, ERR_BAD_INPUT, "the CORS origin holds byte 0x%02x",
-                           (unsigned char)*at);
-    if (strlen(origin) > ORIGIN_BYTES_MAX)
-        return err_limit(err, ERR_BAD_INPUT, ORIGIN_BYTES_MAX, (double)strlen(origin),
-                         "the CORS origin has more than %d bytes", ORIGIN_BYTES_MAX);
-    server->cors_length =
-        (size_t)snprintf(server->cors, sizeof server->cors,
-                         "Access-Control-Allow-Origin: %s\r\n"
-                         "Access-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
-                         "ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n%s",
-                         origin, strcmp(origin, "*") == 0 ? "" : "Vary: Origin\r\n");
+                           (unsigned char)origin[i]);
+    for (size_t length; *at; at += length + (at[length] == ',')) {
+        length = strcspn(at, ",");
+        if (length > HTTP_ORIGIN_BYTES_MAX)
+            return err_limit(err, ERR_BAD_INPUT, HTTP_ORIGIN_BYTES_MAX, (double)length,
+                             "a CORS origin has more than %d bytes", HTTP_ORIGIN_BYTES_MAX);
+    }
+    server->cors_origins = strcmp(origin, "*") == 0 ? NULL : origin;
+    server->cors_length = (size_t)snprintf(
+        server->cors, sizeof server->cors,
+        "%sAccess-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
+        "ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n",
+        server->cors_origins ? "Vary: Origin\r\n" : "Access-Control-Allow-Origin: *\r\n");
     CHECK(server->cors_length < sizeof server->cors);
     return ERR_OK;
 }

@@ -12,6 +12,8 @@
 
 #include <stdatomic.h>
 
+enum { HTTP_ORIGIN_BYTES_MAX = 256 };
+
 struct http_loop;
 
 struct http_server {
@@ -27,6 +29,7 @@ struct http_server {
     bool has_cors;
     size_t cors_length;
     char cors[512];            /* header lines that every answer carries */
+    const char *cors_origins;  /* the list, when it is one: who asks is looked up in it */
     atomic_size_t connections; /* open, without those that were turned away */
     atomic_size_t body_bytes;  /* held by the bodies of requests */
     atomic_size_t streams;     /* made and not over */

@@ -207,7 +207,7 @@ static enum err_code open_directory(struct store *store, struct err *err)
     if (store->is_read_only)
         return ERR_OK;
     snprintf(meshes, sizeof meshes, "%s/meshes", store->directory);
-    if (!files_make_directory(store->directory) || !files_make_directory(meshes))
+    if (!store_make_directory(store->directory) || !store_make_directory(meshes))
         return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_BAD_INPUT,
                        "%.200s cannot be made: %s", store->directory, strerror(errno));
     return take_lock(store, err);

@@ -305,4 +305,7 @@ struct store_stats {
 /* Any thread. */
 void store_stats(struct store *store, struct store_stats *out);
 
+/* mkdir -p, each new folder's name made durable. False with errno. */
+bool store_make_directory(const char *path);
+
 #endif

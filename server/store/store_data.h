@@ -269,8 +269,6 @@ enum err_code files_load_polygons(struct store *store, const uint8_t name[32],
 void files_sweep(struct store *store);
 /* Renames a file that is synced, durably. An SQLite code. */
 int files_rename(struct store *store, const char *from, const char *to);
-/* mkdir -p, each new folder's name made durable. False with errno. */
-bool files_make_directory(const char *path);
 
 /* ---- store_checkpoint.c ---------------------------------------------------------------------- */
 

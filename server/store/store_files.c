@@ -81,7 +81,7 @@ static bool sync_folder_of(const char *path)
     return rc == 0;
 }
 
-bool files_make_directory(const char *path)
+bool store_make_directory(const char *path)
 {
     char part[STORE_PATH_MAX + 16];
     size_t length = strlen(path);
