@@ -43,12 +43,16 @@ WARNINGS += -Werror
 endif
 CPPFLAGS += -Iserver -Iproto -Itests -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
 CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
-HARDENING := -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
+# What this compiler and this processor have of it; tests/api/test_hardening.py looks at the result.
+has_flag = $(shell $(CC) -Werror $(1) -O2 -c -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
+FORTIFY := $(if $(call has_flag,-D_FORTIFY_SOURCE=3 -include features.h),3,2)
+HARDENING := -fstack-protector-strong -fPIE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY) \
+	$(call has_flag,-fstack-clash-protection) $(call has_flag,-fcf-protection)
 LDFLAGS_COMMON := -pthread -Wl,--as-needed
 LDLIBS := $(SERVER_PC_LIBS) $(LLHTTP_LIBS) -lm
 
 CFLAGS_release := -O2 $(HARDENING)
-LDFLAGS_release := -pie -Wl,-z,relro,-z,now
+LDFLAGS_release := -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code
 CFLAGS_debug := -O0 -DKOTA_VALIDATE
 CFLAGS_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -DKOTA_VALIDATE
@@ -88,6 +92,9 @@ CLIENT_PARTS := $(filter-out client/kota.c client/batch.c client/command_%.c, $(
 FUZZ_REPLAYS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/tests/replay_%)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
+
+# Makes chosen calls of a daemon fail; tests/faults/run.py preloads it.
+FAULTS := $(B)/faults/inject.so
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -135,6 +142,10 @@ $(B)/tests/replay_%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(CORE)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(FAULTS): tests/faults/inject.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=c17 -O2 -fPIC -shared $(WARNINGS) -o $@ $<
 
 # Fixtures among the support files fail tests through cmocka.
 $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
@@ -284,7 +295,7 @@ uninstall: ## what install has put there
 # ---- compile_commands.json ------------------------------------------------------------------
 ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(SANDSCENE_SRC) \
 	$(CLIENT_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
-	$(wildcard tests/fuzz/*.c) $(BENCH_SRC)
+	$(wildcard tests/fuzz/*.c tests/faults/*.c) $(BENCH_SRC)
 json_text = "$(subst ",\",$(subst \,\\,$(1)))"
 compile_entry = {"directory": $(call json_text,$(CURDIR)), "file": "$(1)", "command": \
 	$(call json_text,$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $(1))}
@@ -298,7 +309,7 @@ compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
 	@:
 
 COUNTED := $(if $(filter release,$(config)),$(B)/bench/counted)
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) ## all tests (T=name: one program)
+test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))
