@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHANGES_MAX = 16, SIDE = 20 };
+enum { CHANGES_MAX = 16, COLS = 300, ROWS = 2 }; /* two tiles */
 
 static const struct table {
     const char *name;
@@ -88,12 +88,12 @@ static void put_locale(struct store *store, struct err *err)
                                   .open_sky = true,
                                   .has_geo = true};
     struct store_edit made = {.locale = "land", .revision = 1, .sequence = 1};
-    struct heightfield_spec spec = {SIDE, SIDE, 0, 0, 1, 1, TRIANGULATION_MAIN, 16};
-    float heights_m[SIDE * SIDE];
+    struct heightfield_spec spec = {COLS, ROWS, 0, 0, 1, 1, TRIANGULATION_MAIN, 16};
+    float heights_m[COLS * ROWS];
     struct store_layer put = {.locale = "land", .id = "ground", .kind = STORE_HEIGHTFIELD};
     struct heightfield *field;
 
-    for (int i = 0; i < SIDE * SIDE; i++)
+    for (int i = 0; i < COLS * ROWS; i++)
         heights_m[i] = i % 50 ? (float)(i % 7) : NAN;
     field = heightfield_create(&spec, heights_m, err);
     CHECK(field);
@@ -141,7 +141,7 @@ static void put_edit(struct store *store, struct err *err)
                               .source = "edit",
                               .op_id = "op",
                               .has_rect = true,
-                              .rect = {2, 2, 3, 2},
+                              .rect = {255, 0, 3, 2},
                               .heights_m = heights_m,
                               .has_bounds = true,
                               .answer = "{}",
