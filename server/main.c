@@ -170,7 +170,7 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
         .limits = config->limits.http,
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
-        .cors_allow_origin = config->cors_origin[0] != '\0' ? config->cors_origin : NULL,
+        .cors_allow_origin = strcmp(config->cors_origin, "none") == 0 ? NULL : config->cors_origin,
     };
     const struct http_app app = api_http_app(&d->api);
 

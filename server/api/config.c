@@ -49,10 +49,10 @@ static const struct option options[] = {
     {"token-file", OPTION_TEXT, FIELD(token_file), 0, 0, "FILE",
      "lines `read TOKEN` or `edit TOKEN`; read again on SIGHUP"},
     {"read-only", OPTION_FLAG, FIELD(is_read_only), 0, 0, NULL, "refuse every write"},
-    {"cors-origin", OPTION_TEXT, FIELD(cors_origin), 0, 0, "ORIGIN[,ORIGIN]…|*",
-     "pages of these origins may read the answers in a browser (none but our own)"},
+    {"cors-origin", OPTION_TEXT, FIELD(cors_origin), 0, 0, "ORIGIN[,ORIGIN]…|*|none",
+     "pages of these origins may read the answers in a browser (*: all)"},
     {"user", OPTION_TEXT, FIELD(user), 0, 0, "NAME",
-     "started as root, go on as this user once the port is bound"},
+     "started as root, go on as this user before the first file is opened"},
     {"no-sandbox", OPTION_FLAG, FIELD(has_no_sandbox), 0, 0, NULL,
      "do without Landlock, which confines the daemon to its own files"},
     {"port-file", OPTION_TEXT, FIELD(port_file), 0, 0, "FILE",
@@ -171,6 +171,7 @@ static void config_defaults(struct config *config, bool is_terminal)
     *config =
         (struct config){.port = 7420, .slow_ms = 1000, .drain_ms = 10000, .wal_bytes_max = GIB};
     strcpy(config->host, "127.0.0.1");
+    strcpy(config->cors_origin, "*");
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
     config->log_level = LOG_INFO;
     api_limits_init(&config->limits);

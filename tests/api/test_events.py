@@ -12,7 +12,7 @@ from events import Stream
 from fields import Terrain, put_layer, put_locale, put_terrain
 from tap import Skip, case, rng, run, test
 
-daemon = Daemon("--cors-origin", "*")
+daemon = Daemon()
 FIELD = Terrain(5, 4, [[c + 10 * r for c in range(5)] for r in range(4)])
 RING = daemon.ok("GET", "/v1/limits")["feed_events_max"]
 started = time.monotonic()

@@ -9,7 +9,7 @@ from daemon import JSON, SLOW, Daemon, parse_answers, problem
 from fields import Terrain, put_terrain
 from tap import case, check, equal, rng, run, test
 
-daemon = Daemon("--loops", "2", "--cors-origin", "*")
+daemon = Daemon("--loops", "2")
 put_terrain(daemon, "land", Terrain(5, 4, [[c + r for c in range(5)] for r in range(4)]))
 LAND = "/v1/locales/land"
 GET = f"GET {LAND}/height?x=1&y=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode()
