@@ -96,6 +96,10 @@ static const struct option options[] = {
      "of the store's write-ahead log, which a long backup lets grow (1073741824)"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
      "in the world (1000)"},
+    {"max-models", OPTION_COUNT, FIELD(limits.world.models_max), 1, 1000000, "N",
+     "in the world (1000)"},
+    {"max-queued-changes", OPTION_COUNT, FIELD(limits.world.queue_max), 1, 1000000, "N",
+     "writes that wait for the writer (1000)"},
     {"max-world-bytes", OPTION_COUNT, FIELD(limits.world.bytes_max), MIB, (uint64_t)1 << 50,
      "BYTES", "of all layers together (8589934592)"},
     {"max-connections", OPTION_COUNT, FIELD(limits.http.connections_max), 1, 1000000, "N",
@@ -106,6 +110,24 @@ static const struct option options[] = {
      "subscribers of events (4096)"},
     {"simd", OPTION_TEXT, FIELD(simd), 0, 0, "scalar|avx2|avx512",
      "vector instructions that questions about terrain use (the best of this machine)"},
+    {"max-target", OPTION_COUNT, FIELD(limits.http.target_bytes_max), 256, MIB, "BYTES",
+     "of a request target (8192)"},
+    {"max-header-bytes", OPTION_COUNT, FIELD(limits.http.header_bytes_max), 1024, MIB, "BYTES",
+     "of request line and headers (16384)"},
+    {"max-header-count", OPTION_COUNT, FIELD(limits.http.header_count_max), 8, 4096, "N",
+     "headers of a request (64)"},
+    {"idle-ms", OPTION_COUNT, FIELD(limits.http.idle_ms), 10, 86400000, "N",
+     "a connection may wait between requests (60000)"},
+    {"header-ms", OPTION_COUNT, FIELD(limits.http.header_ms), 10, 3600000, "N",
+     "for a request's head to arrive (10000)"},
+    {"body-ms", OPTION_COUNT, FIELD(limits.http.body_ms), 10, 3600000, "N",
+     "for a body to arrive, and more for a large one (60000)"},
+    {"write-ms", OPTION_COUNT, FIELD(limits.http.write_ms), 10, 3600000, "N",
+     "without a byte taken, until a reader is cut off (30000)"},
+    {"stream-silence-ms", OPTION_COUNT, FIELD(limits.http.stream_silence_ms), 10, 3600000, "N",
+     "until a silent stream of events sends a comment (15000)"},
+    {"min-revision-wait-ms", OPTION_COUNT, FIELD(limits.http.park_ms_max), 0, 3600000, "N",
+     "that a read may wait for Kota-Min-Revision (2000)"},
     {"gpu", OPTION_TEXT, FIELD(patch.gpu), 0, 0, "auto|N|software|off",
      "what simulates patches: the first GPU that can or else the processor, the Nth GPU, Mesa's "
      "software renderer, nothing (auto)"},
@@ -236,7 +258,10 @@ static enum err_code set_count(const struct option *option, void *field, const c
         return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is not a whole number of %llu to %llu",
                        place, value, (unsigned long long)option->least,
                        (unsigned long long)option->most);
-    *(uint64_t *)field = count;
+    if (option->size == sizeof(uint32_t))
+        *(uint32_t *)field = (uint32_t)count;
+    else
+        *(uint64_t *)field = count;
     return ERR_OK;
 }
 
