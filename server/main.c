@@ -24,7 +24,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-enum { EXIT_USAGE = 2, OTHER_FILES_MAX = 256, FILES_CONFINED_MAX = 1000 };
+enum {
+    EXIT_USAGE = 2,
+    OTHER_FILES_MAX = 128,
+    OTHER_FILES_LOOP_MAX = 64,
+    FILES_CONFINED_MAX = 1000
+};
 
 extern char **environ;
 
@@ -146,18 +151,26 @@ static enum err_code confine(const struct config *config, struct err *err)
     return err->code = ERR_OK;
 }
 
-/* The usual soft limit of 1,024 open files is less than the connections that are promised. */
-static void files_allow(size_t connections_max)
+/*
+ * The usual soft limit of 1,024 open files is less than the connections that are promised: it is
+ * raised. Where it cannot be, fewer connections are taken, and those beyond are told so. A process
+ * that may open no file cannot even turn a peer away, and libuv's loops then try for ever.
+ */
+static void files_allow(struct config *config)
 {
-    rlim_t wanted = (rlim_t)connections_max + OTHER_FILES_MAX;
+    size_t *most = &config->limits.http.connections_max;
+    rlim_t others = OTHER_FILES_MAX + OTHER_FILES_LOOP_MAX * (rlim_t)config->loops;
+    rlim_t wanted = (rlim_t)*most + others;
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted)
         return;
     files.rlim_cur = wanted < files.rlim_max ? wanted : files.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < wanted)
-        log_warn("this process may open %llu files only: fewer connections than --max-connections",
-                 (unsigned long long)files.rlim_cur);
+    if (setrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur >= wanted)
+        return;
+    *most = (size_t)(files.rlim_cur > 2 * others ? files.rlim_cur - others : files.rlim_cur / 2);
+    log_warn("this process may open %llu files only: at most %zu connections are taken",
+             (unsigned long long)files.rlim_cur, *most);
 }
 
 static enum err_code daemon_serve(struct daemon *d, struct err *err)
@@ -174,7 +187,6 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     };
     const struct http_app app = api_http_app(&d->api);
 
-    files_allow(config->limits.http.connections_max);
     world_readers_begin(d->world);
     d->server = http_server_start(&http, &app, err);
     if (!d->server)
@@ -338,6 +350,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     device_prepare(&d.config.limits.sand.device);
+    files_allow(&d.config);
     if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
         log_error("kotad does not start: %s", err.msg);
         daemon_finish(&d);

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -75,9 +76,9 @@ def clean_environment(extra=None):
 
 
 class Daemon:
-    """kotad with its temporary folder; usable in `with`, or by stop()."""
+    """kotad with its temporary folder; usable in `with`, or by stop(). files: that it may open."""
 
-    def __init__(self, *args, env=None, wait=True, cwd=None):
+    def __init__(self, *args, env=None, wait=True, cwd=None, files=None):
         if not os.path.exists(KOTAD):
             raise Failure(f"{KOTAD} has not been built")
         self.folder = tempfile.mkdtemp(prefix="kota-test-")
@@ -85,7 +86,8 @@ class Daemon:
         self.log_path = os.path.join(self.folder, "log")
         self.log = open(self.log_path, "wb")
         self.args = [KOTAD, "--listen", "127.0.0.1:0", "--port-file", self.port_file, *args]
-        self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=self.log,
+        before = files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        self.process = subprocess.Popen(self.args, preexec_fn=before, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log, env=clean_environment(env),
                                         cwd=cwd or self.folder)
         self.port = None
