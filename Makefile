@@ -318,6 +318,11 @@ physics: $(PHYSICS) $(B)/kota-sand ## the tests of granular ground in their long
 	$(Q)set -e; for program in $(PHYSICS); do KOTA_LONG=1 $$program; done
 	$(Q)KOTA_LONG=1 KOTA_BIN_DIR=$(B) python3 tests/api/test_sand_compare.py
 
+.PHONY: torture
+torture: export KOTA_BIN_DIR := $(B)
+torture: all $(DEMO).made ## attacks and faults at full length, half an hour (P="http slow flood kill soak")
+	@python3 tests/torture/run.py $(P)
+
 tidy: ## the shape of the source: arrows between rooms, lengths, format
 	@sh tests/tidy.sh
 

@@ -1,0 +1,55 @@
+"""Rows of the table of `make torture`, and what its parts share.
+
+A part is a program: it attacks a daemon of its own, calls row() for each thing that must hold, and
+ends with finish(). Rows go to $KOTA_TORTURE_ROWS for the table at the end, and are said at once.
+"""
+import math
+import os
+import resource
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+
+# In `make test`: no row that a slow machine could fail.
+IS_SHORT = bool(os.environ.get("KOTA_TORTURE_SHORT"))
+_failed = []
+
+
+def setting(name, default):
+    """The length of a part, from the environment."""
+    return type(default)(os.environ.get(name, default))
+
+
+def row(attack, amount, must, measured, is_held):
+    """One line of the table. is_held None: it could not be tried, and measured says why."""
+    word = {True: "held", False: "FAILED", None: "skipped"}[is_held]
+    print(f"  {attack}: {amount}; {must}: {measured}  {word}", flush=True)
+    if is_held is False:
+        _failed.append(attack)
+    path = os.environ.get("KOTA_TORTURE_ROWS")
+    if path:
+        cells = [str(cell).replace("\t", " ").replace("\n", " ").replace("|", "/")
+                 for cell in (attack, amount, must, measured, word)]
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\t".join(cells) + "\n")
+
+
+def finish():
+    sys.exit(1 if _failed else 0)
+
+
+def percentile(values, part):
+    """The smallest value that `part` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+
+
+def fds_of(daemon):
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+def raise_own_fds():
+    """As many files as this process and what it starts may have."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
