@@ -148,7 +148,7 @@ def watch(daemon, writer, samples):
     start = time.monotonic()
     while not writer.is_done:
         samples.append((time.monotonic() - start, daemon.memory_kib(), fds_of(daemon)))
-        time.sleep(1)
+        time.sleep(min(1, SECONDS / 80))
 
 
 def soak():
@@ -190,7 +190,7 @@ def main():
         f"{judged} answers judged, {writer.acknowledged} edits, {uploader.done} uploads, "
         f"{sum(f.told for f in followers)} events; 0 wrong", judged > 10 and uploader.done > 1)
     settled = [entry for entry in samples if entry[0] >= SETTLE_S]
-    part = max(1, len(settled) // 10)
+    part = max(16, len(settled) // 10)
     before, after = settled[:part], settled[-part:]
     memory = [statistics.median(entry[1] for entry in some) for some in (before, after)]
     growth = (memory[1] - memory[0]) / memory[0]
