@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "http/connection.h"
 #include "http/exchange.h"
+#include "http/head_memo.h"
 #include "http/loop.h"
 #include "http/server.h"
 
@@ -54,6 +55,7 @@ static const struct http_route routes[] = {
 
 static struct http_server server;
 static struct http_loop loop;
+static struct http_head_memo memo; /* empty before each run: a finding can be repeated */
 static struct http_loop_route_counters route_counters[ROUTES + 1];
 
 static void start_once(void)
@@ -75,6 +77,7 @@ static void start_once(void)
     server.cors_length = sizeof cors - 1;
     CHECK(http_router_init(&server.router, routes, ROUTES));
     loop.server = &server;
+    loop.memo = &memo;
     loop.route_counters = route_counters;
     CHECK(uv_loop_init(&loop.uv) == 0);
 }
@@ -119,6 +122,7 @@ static struct tally run(const uint8_t *data, size_t size, size_t step)
     struct tally before = tally_now(), after;
 
     connection->loop = &loop;
+    memo.length = 0;
     for (size_t at = 0; at < size && !connection->close_after; at += step) {
         size_t length = size - at < step ? size - at : step;
 
