@@ -12,6 +12,8 @@
 #include "api/load.h"
 #include "base/confine.h"
 #include "base/log.h"
+#include "base/log.h"
+#include "sand/driver_places.h"
 #include "terrain/simd.h"
 
 #include <errno.h>
@@ -119,11 +121,12 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
  */
 static enum err_code confine(const struct config *config, struct err *err)
 {
-    struct confine_path paths[6 + FILES_CONFINED_MAX] = {
+    struct confine_path paths[6 + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
         {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
         {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
         {config->config_file, CONFINE_READ},
     };
+    struct driver_places drivers = {.count = 0};
     size_t count = 5;
     int version;
 
@@ -143,6 +146,11 @@ static enum err_code confine(const struct config *config, struct err *err)
     }
     for (size_t i = 0; i < config->file_count; i++)
         paths[count++] = (struct confine_path){config->files[i], CONFINE_READ};
+    if (device_uses_driver(&config->limits.sand.device))
+        driver_places_find(&drivers);
+    for (size_t i = 0; i < drivers.count; i++)
+        paths[count++] = (struct confine_path){
+            drivers.paths[i], drivers.is_written[i] ? CONFINE_WRITE : CONFINE_READ};
     version = confine_files(paths, count, err);
     if (version > 0)
         log_info("sandbox: Landlock %d is in force", version);

@@ -59,9 +59,14 @@ bool device_word_ok(const char *word)
     return strcmp(word, "reference") == 0 || context_word_ok(word);
 }
 
+bool device_uses_driver(const struct device_config *config)
+{
+    return !is_reference(config) && strcmp(config->gpu, "off") != 0;
+}
+
 void device_prepare(const struct device_config *config)
 {
-    if (!is_reference(config) && strcmp(config->gpu, "off") != 0)
+    if (device_uses_driver(config))
         context_prepare();
 }
 

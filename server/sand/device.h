@@ -25,6 +25,9 @@ extern const struct device_config device_config_default;
 /* May --gpu be this? */
 bool device_word_ok(const char *word);
 
+/* Will OpenGL be opened at all? */
+bool device_uses_driver(const struct device_config *config);
+
 /* Before any other thread is started: sets what OpenGL reads from the environment. */
 void device_prepare(const struct device_config *config);
 
