@@ -148,7 +148,8 @@ export async function openWorld() {
     return;
   }
   const ids = state.locales.map((l) => l.id), wanted = decodeURIComponent(location.hash.slice(1));
-  const id = ids.includes(wanted) ? wanted : ids[0];
+  const hasField = (l) => l.layers.some((layer) => layer.kind === "heightfield");
+  const id = ids.includes(wanted) ? wanted : (state.locales.find(hasField) ?? state.locales[0])?.id;
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
   if (id === undefined)
     state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{id} makes one.",
@@ -225,7 +226,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = [];
+const parts = ["map", "tools"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

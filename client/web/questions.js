@@ -1,0 +1,294 @@
+/**
+ * The questions that the inspector can ask about ground: what each needs, the call that it becomes,
+ * and how the answer reads in words and in marks. No element of the page is touched here.
+ *
+ * A question:
+ *   label, hint        for people
+ *   points             how many clicks it takes, [least, most]; it is asked from the least on
+ *   flat               true: points are [x, y]
+ *   fields             options, see tools.js
+ *   request(points, values, clicked)  → {path, body}, path below /v1/locales/{id}
+ *   read(answer, points, values)      → {rows: [[name, text]…], marks, items?} items: of a profile
+ */
+
+const lift = (label, value, title) => ({ name: "lift", label, type: "number", value, title });
+
+/** A number of the answer, short but never wrong by more than half of its last digit. */
+export function number(value) {
+  return value === null || value === undefined ? "none" : String(+value.toFixed(5));
+}
+
+function vector(values) {
+  return values ? values.map(number).join(", ") : "none";
+}
+
+function slope(normal) {
+  return `${(Math.acos(Math.min(1, Math.abs(normal[2]))) * 180 / Math.PI).toFixed(1)}°`;
+}
+
+/** What a hit, a contact or a result of ray tells. */
+function hitRows(hit) {
+  const rows = [["point", vector(hit.point)], ["normal", vector(hit.normal)],
+    ["slope", hit.slope_deg === undefined ? slope(hit.normal) : `${hit.slope_deg.toFixed(1)}°`]];
+  if (hit.t !== undefined) rows.unshift(["t", `${number(hit.t)} m`]);
+  if (hit.distance !== undefined) rows.unshift(["distance", `${number(hit.distance)} m`]);
+  rows.push(["layer", hit.layer]);
+  if (hit.cell) {
+    const half = hit.triangle === null || hit.triangle === undefined ? "" : `, triangle ${hit.triangle}`;
+    rows.push(["cell", `column ${hit.cell[0]}, row ${hit.cell[1]}${half}`]);
+  }
+  if (hit.polygon !== null && hit.polygon !== undefined) rows.push(["polygon", String(hit.polygon)]);
+  return rows;
+}
+
+function tileRows(tile) {
+  if (!tile) return [["logical tile", "none: a mesh has no cells"]];
+  return [["logical tile", `column ${tile.column}, row ${tile.row}, side ${tile.side}`],
+    ["tile's centre", vector(tile.center)]];
+}
+
+/** A hit as marks: its point, and its normal as long as `size`. */
+function hitMarks(hit, size, color) {
+  const tip = hit.point.map((v, i) => v + hit.normal[i] * size);
+  return [{ kind: "line", points: [hit.point, tip], color: "other" },
+    { kind: "point", at: hit.point, color }];
+}
+
+function without(text) {
+  return { rows: [["answer", text]], marks: [] };
+}
+
+const pick = {
+  label: "Pick", points: [1, 1],
+  hint: "The mouse sends a picking ray: what does this pixel show, and in which logical tile?",
+  fields: [{ name: "tile_side", label: "tile side", type: "number", value: 1, min: 1, step: 1,
+    title: "cells along a side of a logical tile" }],
+  request(points, values, clicked) {
+    const seen = clicked.camera ? { camera: clicked.camera } :
+      { inverse_view_projection: clicked.inverse_view_projection, depth: clicked.depth };
+    const { viewport, pixel } = clicked;
+    return { path: "/pick", body: { ...seen, viewport, pixel, tile_side: values.tile_side } };
+  },
+  read(answer, points, values) {
+    if (answer.status !== "hit") return without("miss: there is no ground at this pixel");
+    const { hit, tile } = answer, marks = [];
+    if (tile) {
+      marks.push({ kind: "cell", cell: [tile.column * tile.side, tile.row * tile.side], side: tile.side });
+      marks.push({ kind: "box", ...tile.bounds });
+    }
+    marks.push(...hitMarks(hit, values.size));
+    return { rows: [...hitRows(hit), ...tileRows(tile)], marks };
+  },
+};
+
+const height = {
+  label: "Height", points: [1, 1], flat: true,
+  hint: "How high is the ground here?",
+  fields: [{ name: "interp", label: "between samples", type: "select",
+    options: ["triangle", "bilinear", "nearest"] }],
+  request(points, values) {
+    return { path: "/height", body: { points, interp: values.interp,
+      fields: ["height", "normal", "cell"], layer: values.field } };
+  },
+  read(answer, points) {
+    const [item] = answer.results, [x, y] = points[0];
+    const words = { hole: "hole: there is no ground here", outside: "outside the field" };
+    if (item.status !== "ok")
+      return { rows: [["answer", words[item.status]]], marks: [{ kind: "point", at: [x, y, 0], color: "bad" }] };
+    const rows = [["height", `${number(item.height)} m`], ["normal", vector(item.normal)]];
+    if (item.normal) rows.push(["slope", slope(item.normal)]);
+    if (item.cell) rows.push(["cell", `column ${item.cell[0]}, row ${item.cell[1]}`]);
+    return { rows, marks: [...(item.cell ? [{ kind: "cell", cell: item.cell }] : []),
+      { kind: "point", at: [x, y, item.height], label: `${item.height.toFixed(2)} m` }] };
+  },
+};
+
+function unit(from, to) {
+  const along = to.map((v, i) => v - from[i]), length = Math.hypot(...along);
+  if (!(length > 0)) throw new Error("The two points are the same: a ray needs a direction.");
+  return along.map((v) => v / length);
+}
+
+function traceRows(trace) {
+  const entered = trace.boxes.filter((box) => box.entered).length;
+  return [["visited", `${trace.boxes.length} boxes (${entered} entered), ${trace.cells.length} cells` +
+    `${trace.truncated ? ", more were cut off" : ""}`]];
+}
+
+function traceMarks(trace) {
+  return [...trace.boxes.map(({ bounds, entered }) => ({ kind: "box", ...bounds,
+    color: entered ? "other" : "quiet", faint: !entered })),
+  ...trace.cells.map((cell) => ({ kind: "cell", cell }))];
+}
+
+const ray = {
+  label: "Ray", points: [2, 2],
+  hint: "Click where it starts and what it is aimed at: what does it meet first?",
+  fields: [lift("start above ground", 20, "metres that a click's start stands above the ground"),
+    { name: "t_max", label: "t max", type: "number", value: "", min: 0, title: "metres; empty: unbounded" },
+    { name: "mode", label: "mode", type: "select", options: ["closest", "any"] },
+    { name: "trace", label: "boxes and cells visited", type: "check", value: true }],
+  lifts: [true, false],
+  request(points, values) {
+    const asked = { origin: points[0], direction: unit(points[0], points[1]), t_max: values.t_max };
+    return { path: "/ray", body: { rays: [asked], mode: values.mode, trace: values.trace || undefined,
+      layer: values.layer } };
+  },
+  read(answer, points, values) {
+    const [item] = answer.results, marks = item.trace ? traceMarks(item.trace) : [];
+    const rows = item.trace ? traceRows(item.trace) : [];
+    if (item.status !== "hit") {
+      const text = item.status === "miss" ? "miss: it meets nothing" : `invalid: ${item.detail}`;
+      return { rows: [["answer", text], ...rows],
+        marks: [...marks, { kind: "line", points, color: "bad", dashed: true }] };
+    }
+    return { rows: [...hitRows(item), ...rows], marks: [...marks,
+      { kind: "line", points: [points[0], item.point] }, ...hitMarks(item, values.size)] };
+  },
+};
+
+const los = {
+  label: "Sight", points: [2, 2],
+  hint: "Click two places: does one see the other?",
+  fields: [lift("eyes above ground", 1.7, "metres that both ends stand above the ground")],
+  lifts: [true, true],
+  request(points, values) {
+    return { path: "/los", body: { segments: [{ from: points[0], to: points[1] }], layer: values.layer } };
+  },
+  read(answer, points) {
+    const [item] = answer.results;
+    if (item.visible)
+      return { rows: [["answer", "visible: nothing stands between"]], marks: [{ kind: "line", points, color: "good" }] };
+    return { rows: [["answer", "hidden"], ["blocked at", vector(item.point)],
+      ["t", `${number(item.t)} of the way`]],
+    marks: [{ kind: "line", points: [points[0], item.point], color: "good" },
+      { kind: "line", points: [item.point, points[1]], color: "bad", dashed: true },
+      { kind: "point", at: item.point, color: "bad", label: "blocked" }] };
+  },
+};
+
+const profile = {
+  label: "Profile", points: [2, 50], flat: true,
+  hint: "Click two or more places: the ground along the way.",
+  fields: [{ name: "samples", label: "samples", type: "number", value: 200, min: 2, step: 1,
+    title: "points along the path, both ends included" },
+  { name: "step", label: "or every", type: "number", value: "", min: 0, title: "metres; empty: samples" }],
+  request(points, values) {
+    const every = values.step === undefined ? { samples: values.samples } : { step: values.step };
+    return { path: "/profile", body: { path: points, ...every, layer: values.field } };
+  },
+  read(answer) {
+    const items = answer.results, line = items.filter((item) => item.status === "ok");
+    let climb = 0, fall = 0;
+    items.forEach((item, i) => {
+      if (!i || item.status !== "ok" || items[i - 1].status !== "ok") return;
+      const rise = item.point[2] - items[i - 1].point[2];
+      if (rise > 0) climb += rise;
+      else fall -= rise;
+    });
+    const rows = [["length", `${number(items.at(-1).distance)} m`], ["points", String(items.length)],
+      ["without ground", String(items.length - line.length)], ["climb", `${climb.toFixed(2)} m`],
+      ["fall", `${fall.toFixed(2)} m`]];
+    return { rows, items, marks: runsOf(items) };
+  },
+};
+
+/** The parts of a profile that have ground, as lines. */
+function runsOf(items) {
+  const marks = [];
+  items.forEach((item, i) => {
+    if (item.status !== "ok") return;
+    if (!i || items[i - 1].status !== "ok") marks.push({ kind: "line", points: [] });
+    marks.at(-1).points.push(item.point);
+  });
+  return marks;
+}
+
+function contactRows(name, contact) {
+  if (!contact) return [[name, "none"]];
+  return hitRows(contact).map(([key, text]) => [`${name}: ${key}`, text]);
+}
+
+const contact = {
+  label: "Contact", points: [1, 1],
+  hint: "Which floor lies below this point, and which ceiling above?",
+  fields: [lift("above ground", 5, "metres that a click's point stands above what it meets"),
+    { name: "reach_up", label: "reach up", type: "number", value: "", min: 0,
+      title: "metres by which the point is lifted before the floor is looked for" },
+    { name: "clearance", label: "clearance", type: "number", value: "",
+      title: "metres at which it is placed above the floor; empty: it is not placed" },
+    { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"] }],
+  lifts: [true],
+  request(points, values) {
+    const { reach_up, clearance } = values;
+    const mode = clearance === undefined ? undefined : values.clearance_mode;
+    return { path: "/contact", body: { points, reach_up, clearance, clearance_mode: mode,
+      layer: values.layer } };
+  },
+  read(answer, points) {
+    const [item] = answer.results, marks = [];
+    const rows = [["answer", item.status], ...contactRows("floor", item.floor),
+      ...contactRows("ceiling", item.ceiling)];
+    for (const [key, color] of [["floor", "good"], ["ceiling", "other"]]) {
+      if (!item[key]) continue;
+      marks.push({ kind: "line", points: [points[0], item[key].point], color, dashed: true },
+        { kind: "point", at: item[key].point, color, label: key });
+    }
+    if (item.placed) {
+      rows.push(["placed", vector(item.placed)]);
+      marks.push({ kind: "point", at: item.placed, label: "placed" });
+    }
+    return { rows, marks };
+  },
+};
+
+const contains = {
+  label: "Contains", points: [1, 1],
+  hint: "Is this point inside the locale: a floor below and, unless the sky is open, a ceiling above?",
+  fields: [lift("above ground", 2, "metres that a click's point stands above what it meets")],
+  lifts: [true],
+  request(points, values) {
+    return { path: "/contains", body: { points, layer: values.layer } };
+  },
+  read(answer, points) {
+    const [item] = answer.results, inside = item.status === "inside";
+    return { rows: [["answer", item.status], ["floor below", item.floor ? "yes" : "no"],
+      ["ceiling above", item.ceiling ? "yes" : "no"]],
+    marks: [{ kind: "point", at: points[0], color: inside ? "good" : "bad", label: item.status }] };
+  },
+};
+
+/** The feet of a car: four corners of a rectangle around a point, turned. */
+function feet([x, y, z], { length, width, heading }) {
+  const turn = heading * Math.PI / 180, c = Math.cos(turn), s = Math.sin(turn);
+  return [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([a, b]) => {
+    const along = a * length / 2, aside = b * width / 2;
+    return [x + along * c - aside * s, y + along * s + aside * c, z];
+  });
+}
+
+const footprint = {
+  label: "Footprint", points: [1, 1],
+  hint: "A car stands here: where do its four wheels touch, and in which plane does it lie?",
+  fields: [lift("above ground", 5, "metres from which the wheels come down"),
+    { name: "length", label: "length", type: "number", value: 4, min: 0.001 },
+    { name: "width", label: "width", type: "number", value: 2, min: 0.001 },
+    { name: "heading", label: "heading °", type: "number", value: 0, title: "0 is along x, 90 along y" }],
+  lifts: [true],
+  request(points, values) {
+    return { path: "/contact", body: { footprints: [feet(points[0], values)], layer: values.layer } };
+  },
+  read(answer, points, values) {
+    const [item] = answer.results, asked = feet(points[0], values), rows = [["answer", item.status]];
+    if (item.plane) rows.push(["normal", vector(item.plane.normal)], ["slope", slope(item.plane.normal)],
+      ["d", number(item.plane.d)]);
+    item.points.forEach((point, i) => rows.push([`wheel ${i + 1}`, point ? vector(point) : "no floor"]));
+    const ring = asked.map(([x, y]) => [x, y]);
+    return { rows, marks: [{ kind: "area", ring, color: item.plane ? "good" : "bad", fill: true },
+      ...item.points.map((point, i) => ({ kind: "point", at: point ?? asked[i],
+        color: point ? "good" : "bad" }))] };
+  },
+};
+
+/** By id, in the order in which they are shown. */
+export const questions = { pick, height, ray, los, profile, contact, contains, footprint };
