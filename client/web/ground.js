@@ -259,11 +259,12 @@ export class Ground {
     return [x0, y0, x1 - x0, y1 - y0];
   }
 
-  /** Hatching under a block, within the field: it is seen through the holes. */
+  /** Hatching under a block, within the level's cells: it is seen through the holes. */
   #drawHatch(context, view, x, y, w, h) {
     const [ox, oy] = this.layer.origin, [sx, sy] = this.layer.spacing;
+    const step = 2 ** this.level, [w0, h0] = this.cells.map((n) => Math.floor(n / step) * step);
     const [left, bottom] = view.toScreen(ox, oy);
-    const [right, top] = view.toScreen(ox + this.cells[0] * sx, oy + this.cells[1] * sy);
+    const [right, top] = view.toScreen(ox + w0 * sx, oy + h0 * sy);
     const x0 = Math.max(x, left, 0), y0 = Math.max(y, top, 0);
     const x1 = Math.min(x + w, right, view.width), y1 = Math.min(y + h, bottom, view.height);
     if (x1 <= x0 || y1 <= y0) return;

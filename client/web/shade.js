@@ -22,11 +22,11 @@ const tints = Array.from({ length: 256 }, (_, i) => {
   return ramp[k].map((low, channel) => low + (at - k) * (ramp[k + 1][channel] - low));
 });
 
-/** 1 on flat ground, less where it turns from the light, 1.25 at most. */
+/** 1 on flat ground, less where it turns from the light, 1.2 at most. */
 function brightness(slopeX, slopeY) {
   const along = LIGHT[2] - slopeX * LIGHT[0] - slopeY * LIGHT[1];
   const cosine = along / Math.hypot(slopeX, slopeY, 1);
-  return Math.min(1.25, 0.3 + 0.7 * Math.max(0, cosine) / LIGHT[2]);
+  return Math.min(1.2, 0.42 + 0.58 * Math.max(0, cosine) / LIGHT[2]);
 }
 
 /**

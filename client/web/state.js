@@ -16,10 +16,12 @@
  *   tool        id of the tool that clicks go to, see tools.js                  tools
  *   marks       [{kind: "point"|"line"|"box"|"area"|"cell", …}] to draw over
  *               both views, coordinates in the locale's frame                   tools, sand, edits
- *   clicked     {point: [x,y,z]|null, camera, viewport, pixel, event} of a
- *               click on either view                                            map, terrain
+ *   clicked     {view, point: [x,y,z]|null, camera, viewport, pixel, event} of a
+ *               click on either view; the map has no camera but
+ *               {inverse_view_projection, depth}, and z null where none is known map, terrain
  *   pointer     {x, y} in the frame under the pointer, or null                  map, terrain
- *   look        {x, y, width_m}: middle and width of what is seen               map, terrain
+ *   look        {x, y, width_m, by}: middle and width of what is seen, and which
+ *               view says so                                                    map, terrain
  *   call        the last Answer or KotaError that a person asked for            kota.onCall
  *   message     {text, isError} to show in words                                anyone
  *   layersShown {hillshade, contours, holes, meshes}                            main

@@ -222,6 +222,7 @@ class ToolsPart {
     this.ageLine = make("p", { className: "quiet" });
     this.result.replaceChildren(...(items ? [this.plot(items, marks)] : []), table, this.ageLine);
     this.age();
+    this.result.scrollIntoView({ block: "nearest" });
     const corners = points.map((point) => ({ kind: "point", at: point.length > 2 ? point : [...point, 0],
       color: "quiet" })).filter((_, i) => points.length > 1 || i > 0 || !marks.length);
     setMarks(OWNER, items ? marks : [...corners, ...marks]);
