@@ -88,7 +88,8 @@ export class Ground {
     const [x0, y1] = view.toGround(0, 0), [x1, y0] = view.toGround(view.width, view.height);
     const range = (low, high, origin, spacing, cells) => [
       Math.max(0, Math.floor((low - origin) / spacing / step / CELLS)),
-      Math.min(Math.ceil(cells / step / CELLS) - 1, Math.floor((high - origin) / spacing / step / CELLS))];
+      Math.min(Math.ceil(cells / step / CELLS) - 1,
+        Math.floor((high - origin) / spacing / step / CELLS))];
     const [c0, c1] = range(x0, x1, ox, sx, this.cells[0]);
     const [r0, r1] = range(y0, y1, oy, sy, this.cells[1]);
     const list = [];
@@ -144,7 +145,7 @@ export class Ground {
 
   /** Metres between contours: fewer where more is seen. */
   intervalOf(view) {
-    const whole = Math.max(this.cells[0] * this.layer.spacing[0], this.cells[1] * this.layer.spacing[1]);
+    const whole = Math.max(...this.cells.map((count, i) => count * this.layer.spacing[i]));
     const part = Math.min(1, view.widthM / whole);
     return niceStep(Math.max(1e-3, (this.high - this.low) / LINES_ACROSS * part ** 0.8));
   }
@@ -161,7 +162,8 @@ export class Ground {
       this.unfinished = true;
       return had ?? null;
     }
-    const made = { heights, style: style.name, canvas: this.#paint(place, heights, style), lines: null };
+    const canvas = this.#paint(place, heights, style);
+    const made = { heights, style: style.name, canvas, lines: null };
     this.pictures.delete(key);
     this.pictures.set(key, made);
     if (this.pictures.size > PICTURES_MAX) this.pictures.delete(this.pictures.keys().next().value);
@@ -252,10 +254,10 @@ export class Ground {
 
   /** A block of this.level on the canvas, on whole device pixels, so that there are no seams. */
   #rect(view, { column, row, ratio }) {
-    const [ox, oy] = this.layer.origin, [sx, sy] = this.layer.spacing, side = CELLS * 2 ** this.level;
-    const snap = (value) => Math.round(value * ratio) / ratio;
-    const [x0, y1] = view.toScreen(ox + column * side * sx, oy + row * side * sy).map(snap);
-    const [x1, y0] = view.toScreen(ox + (column + 1) * side * sx, oy + (row + 1) * side * sy).map(snap);
+    const [ox, oy] = this.layer.origin, [sx, sy] = this.layer.spacing;
+    const side = CELLS * 2 ** this.level, snap = (value) => Math.round(value * ratio) / ratio;
+    const corner = (c, r) => view.toScreen(ox + c * side * sx, oy + r * side * sy).map(snap);
+    const [x0, y1] = corner(column, row), [x1, y0] = corner(column + 1, row + 1);
     return [x0, y0, x1 - x0, y1 - y0];
   }
 
@@ -310,9 +312,10 @@ export class Ground {
   #drawGrid(context, view) {
     const [ox, oy] = this.layer.origin, [sx, sy] = this.layer.spacing;
     const [x0, y1] = view.toGround(0, 0), [x1, y0] = view.toGround(view.width, view.height);
-    const clamp = (v, most) => Math.min(Math.max(v, 0), most);
-    const c0 = clamp(Math.ceil((x0 - ox) / sx), this.cells[0]), c1 = clamp(Math.floor((x1 - ox) / sx), this.cells[0]);
-    const r0 = clamp(Math.ceil((y0 - oy) / sy), this.cells[1]), r1 = clamp(Math.floor((y1 - oy) / sy), this.cells[1]);
+    const inside = (round, metres, i) => Math.min(Math.max(
+      round((metres - this.layer.origin[i]) / this.layer.spacing[i]), 0), this.cells[i]);
+    const c0 = inside(Math.ceil, x0, 0), c1 = inside(Math.floor, x1, 0);
+    const r0 = inside(Math.ceil, y0, 1), r1 = inside(Math.floor, y1, 1);
     const [left, top] = view.toScreen(Math.max(x0, ox), Math.min(y1, oy + this.cells[1] * sy));
     const [right, bottom] = view.toScreen(Math.min(x1, ox + this.cells[0] * sx), Math.max(y0, oy));
     context.beginPath();

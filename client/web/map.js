@@ -18,14 +18,16 @@ const at = (id) => document.getElementById(id);
 
 /** A length in words: 250 m, 3.2 km. */
 export function metres(value) {
-  return Math.abs(value) >= 10000 ? `${+(value / 1000).toPrecision(5)} km` : `${+value.toPrecision(6)} m`;
+  return Math.abs(value) >= 10000 ? `${+(value / 1000).toPrecision(5)} km` :
+    `${+value.toPrecision(6)} m`;
 }
 
 /** What can be looked at: the locale's bounds and the field's edges, null when there is nothing. */
 function reach(locale, layer) {
   const boxes = [locale?.bounds, layer?.bounds].filter(Boolean);
   if (layer) {
-    const [ox, oy] = layer.origin, [sx, sy] = layer.spacing, z = locale.bounds ?? { min: [0, 0, 0], max: [0, 0, 0] };
+    const [ox, oy] = layer.origin, [sx, sy] = layer.spacing;
+    const z = locale.bounds ?? { min: [0, 0, 0], max: [0, 0, 0] };
     boxes.push({ min: [ox, oy, z.min[2]],
       max: [ox + (layer.cols - 1) * sx, oy + (layer.rows - 1) * sy, z.max[2]] });
   }
@@ -115,8 +117,9 @@ class MapPart {
   }
 
   failed(error) {
-    this.complaint = { text: `${error.message} The map shows what it has, and asks again.`, isError: true };
-    if (this.state.message?.text !== this.complaint.text) this.state.set("message", this.complaint);
+    const text = `${error.message} The map shows what it has, and asks again.`;
+    this.complaint = { text, isError: true };
+    if (this.state.message?.text !== text) this.state.set("message", this.complaint);
   }
 
   /** A block has come: what was said of the daemon's absence holds no longer. */

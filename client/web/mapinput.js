@@ -9,7 +9,8 @@ const KEY_PIXELS = 80;
 /** Two pointers as a middle and a distance. */
 function pairOf(pointers) {
   const [a, b] = [...pointers.values()];
-  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.max(1, Math.hypot(a.x - b.x, a.y - b.y)) };
+  const apart = Math.max(1, Math.hypot(a.x - b.x, a.y - b.y));
+  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart };
 }
 
 function listenToPointers(canvas, view, calls) {

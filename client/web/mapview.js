@@ -49,12 +49,14 @@ export class MapView {
 
   /** @returns {number[]} CSS pixels from the upper left */
   toScreen(x, y) {
-    return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];
+    return [this.width / 2 + (x - this.x) * this.scale,
+      this.height / 2 - (y - this.y) * this.scale];
   }
 
   /** @returns {number[]} metres */
   toGround(px, py) {
-    return [this.x + (px - this.width / 2) / this.scale, this.y - (py - this.height / 2) / this.scale];
+    return [this.x + (px - this.width / 2) / this.scale,
+      this.y - (py - this.height / 2) / this.scale];
   }
 
   pan(dx, dy) {

@@ -46,7 +46,8 @@ function scales(items) {
 }
 
 function axes(scale) {
-  const group = element("g", { class: "plot-axes" }), right = WIDTH - RIGHT, bottom = HEIGHT - BOTTOM;
+  const group = element("g", { class: "plot-axes" });
+  const right = WIDTH - RIGHT, bottom = HEIGHT - BOTTOM;
   for (const z of ticks(scale.low, scale.high, 4)) {
     const y = scale.y(z);
     group.append(element("line", { x1: LEFT, x2: right, y1: y, y2: y }),
@@ -57,26 +58,30 @@ function axes(scale) {
     group.append(element("line", { x1: x, x2: x, y1: bottom, y2: bottom + 4 }),
       element("text", { x, y: bottom + 16, "text-anchor": "middle" }, String(d)));
   }
-  group.append(element("text", { x: right, y: TOP + 2, "text-anchor": "end" }, "height over distance, m"));
+  group.append(element("text", { x: right, y: TOP + 2, "text-anchor": "end" },
+    "height over distance, m"));
   return group;
 }
 
 function curves(items, scale) {
   const group = element("g", {}), bottom = HEIGHT - BOTTOM;
   for (const run of runs(items)) {
-    const line = run.map((item) => `${scale.x(item.distance).toFixed(2)},${scale.y(item.point[2]).toFixed(2)}`);
+    const line = run.map(({ distance, point }) =>
+      `${scale.x(distance).toFixed(2)},${scale.y(point[2]).toFixed(2)}`);
     const first = scale.x(run[0].distance), last = scale.x(run.at(-1).distance);
     group.append(element("polygon", { class: "plot-fill",
       points: `${first},${bottom} ${line.join(" ")} ${last},${bottom}` }));
-    if (run.length > 1) group.append(element("polyline", { class: "plot-line", points: line.join(" ") }));
-    else group.append(element("circle", { class: "plot-dot", cx: first, cy: scale.y(run[0].point[2]), r: 2 }));
+    group.append(run.length > 1 ?
+      element("polyline", { class: "plot-line", points: line.join(" ") }) :
+      element("circle", { class: "plot-dot", cx: first, cy: scale.y(run[0].point[2]), r: 2 }));
   }
   return group;
 }
 
 /** How an item reads. */
 function wordsOf(item) {
-  const height = item.status === "ok" ? `height ${item.point[2].toFixed(2)} m` : `no ground (${item.status})`;
+  const height = item.status === "ok" ? `height ${item.point[2].toFixed(2)} m` :
+    `no ground (${item.status})`;
   return `${item.distance.toFixed(1)} m along: ${height}`;
 }
 
@@ -113,17 +118,18 @@ function listen(svg, items, scale, show) {
  */
 export function profilePlot(items, onChoose = () => {}) {
   const scale = scales(items);
-  const cursor = element("line", { class: "plot-cursor", y1: TOP, y2: HEIGHT - BOTTOM, x1: -9, x2: -9 });
+  const cursor = element("line", { class: "plot-cursor", y1: TOP, y2: HEIGHT - BOTTOM, x1: -9,
+    x2: -9 });
   const dot = element("circle", { class: "plot-dot", r: 3.5, cx: -9, cy: -9 });
   const missing = items.filter((item) => item.status !== "ok").length;
   const heights = items.filter((item) => item.status === "ok").map((item) => item.point[2]);
-  const about = heights.length ? `Heights from ${scale.least.toFixed(1)} to ${scale.most.toFixed(1)} m over ` +
-    `${scale.far.toFixed(1)} m, ${missing} of ${items.length} points without ground.` :
-    "There is no ground anywhere along this path.";
-  const svg = element("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: 0, role: "img",
-    "aria-label": about }, axes(scale), curves(items, scale), cursor, dot);
-  const caption = Object.assign(document.createElement("figcaption"), { className: "quiet", textContent:
-    heights.length ? "Move over the plot, or use the arrow keys." : about });
+  const [least, most, far] = [scale.least, scale.most, scale.far].map((v) => v.toFixed(1));
+  const about = heights.length ? `Heights from ${least} to ${most} m over ${far} m, ${missing} ` +
+    `of ${items.length} points without ground.` : "There is no ground anywhere along this path.";
+  const svg = element("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: 0,
+    role: "img", "aria-label": about }, axes(scale), curves(items, scale), cursor, dot);
+  const caption = Object.assign(document.createElement("figcaption"), { className: "quiet",
+    textContent: heights.length ? "Move over the plot, or use the arrow keys." : about });
   caption.setAttribute("aria-live", "polite");
   listen(svg, items, scale, (item) => {
     const x = scale.x(item.distance);

@@ -13,9 +13,11 @@
 
 const lift = (label, value, title) => ({ name: "lift", label, type: "number", value, title });
 
+const isThere = (value) => value !== null && value !== undefined;
+
 /** A number of the answer, short but never wrong by more than half of its last digit. */
 export function number(value) {
-  return value === null || value === undefined ? "none" : String(+value.toFixed(5));
+  return isThere(value) ? String(+value.toFixed(5)) : "none";
 }
 
 function vector(values) {
@@ -34,10 +36,10 @@ function hitRows(hit) {
   if (hit.distance !== undefined) rows.unshift(["distance", `${number(hit.distance)} m`]);
   rows.push(["layer", hit.layer]);
   if (hit.cell) {
-    const half = hit.triangle === null || hit.triangle === undefined ? "" : `, triangle ${hit.triangle}`;
+    const half = isThere(hit.triangle) ? `, triangle ${hit.triangle}` : "";
     rows.push(["cell", `column ${hit.cell[0]}, row ${hit.cell[1]}${half}`]);
   }
-  if (hit.polygon !== null && hit.polygon !== undefined) rows.push(["polygon", String(hit.polygon)]);
+  if (isThere(hit.polygon)) rows.push(["polygon", String(hit.polygon)]);
   return rows;
 }
 
@@ -73,7 +75,8 @@ const pick = {
     if (answer.status !== "hit") return without("miss: there is no ground at this pixel");
     const { hit, tile } = answer, marks = [];
     if (tile) {
-      marks.push({ kind: "cell", cell: [tile.column * tile.side, tile.row * tile.side], side: tile.side });
+      const { column, row, side } = tile;
+      marks.push({ kind: "cell", cell: [column * side, row * side], side });
       marks.push({ kind: "box", ...tile.bounds });
     }
     marks.push(...hitMarks(hit, values.size));
@@ -94,7 +97,8 @@ const height = {
     const [item] = answer.results, [x, y] = points[0];
     const words = { hole: "hole: there is no ground here", outside: "outside the field" };
     if (item.status !== "ok")
-      return { rows: [["answer", words[item.status]]], marks: [{ kind: "point", at: [x, y, 0], color: "bad" }] };
+      return { rows: [["answer", words[item.status]]],
+        marks: [{ kind: "point", at: [x, y, 0], color: "bad" }] };
     const rows = [["height", `${number(item.height)} m`], ["normal", vector(item.normal)]];
     if (item.normal) rows.push(["slope", slope(item.normal)]);
     if (item.cell) rows.push(["cell", `column ${item.cell[0]}, row ${item.cell[1]}`]);
@@ -111,8 +115,9 @@ function unit(from, to) {
 
 function traceRows(trace) {
   const entered = trace.boxes.filter((box) => box.entered).length;
-  return [["visited", `${trace.boxes.length} boxes (${entered} entered), ${trace.cells.length} cells` +
-    `${trace.truncated ? ", more were cut off" : ""}`]];
+  const more = trace.truncated ? ", more were cut off" : "";
+  return [["visited",
+    `${trace.boxes.length} boxes (${entered} entered), ${trace.cells.length} cells${more}`]];
 }
 
 function traceMarks(trace) {
@@ -125,14 +130,15 @@ const ray = {
   label: "Ray", points: [2, 2],
   hint: "Click where it starts and what it is aimed at: what does it meet first?",
   fields: [lift("start above ground", 20, "metres that a click's start stands above the ground"),
-    { name: "t_max", label: "t max", type: "number", value: "", min: 0, title: "metres; empty: unbounded" },
+    { name: "t_max", label: "t max", type: "number", value: "", min: 0,
+      title: "metres; empty: unbounded" },
     { name: "mode", label: "mode", type: "select", options: ["closest", "any"] },
     { name: "trace", label: "boxes and cells visited", type: "check", value: true }],
   lifts: [true, false],
   request(points, values) {
     const asked = { origin: points[0], direction: unit(points[0], points[1]), t_max: values.t_max };
-    return { path: "/ray", body: { rays: [asked], mode: values.mode, trace: values.trace || undefined,
-      layer: values.layer } };
+    const { mode, layer, trace } = values;
+    return { path: "/ray", body: { rays: [asked], mode, trace: trace || undefined, layer } };
   },
   read(answer, points, values) {
     const [item] = answer.results, marks = item.trace ? traceMarks(item.trace) : [];
@@ -153,12 +159,14 @@ const los = {
   fields: [lift("eyes above ground", 1.7, "metres that both ends stand above the ground")],
   lifts: [true, true],
   request(points, values) {
-    return { path: "/los", body: { segments: [{ from: points[0], to: points[1] }], layer: values.layer } };
+    const [from, to] = points;
+    return { path: "/los", body: { segments: [{ from, to }], layer: values.layer } };
   },
   read(answer, points) {
     const [item] = answer.results;
     if (item.visible)
-      return { rows: [["answer", "visible: nothing stands between"]], marks: [{ kind: "line", points, color: "good" }] };
+      return { rows: [["answer", "visible: nothing stands between"]],
+        marks: [{ kind: "line", points, color: "good" }] };
     return { rows: [["answer", "hidden"], ["blocked at", vector(item.point)],
       ["t", `${number(item.t)} of the way`]],
     marks: [{ kind: "line", points: [points[0], item.point], color: "good" },
@@ -172,7 +180,8 @@ const profile = {
   hint: "Click two or more places: the ground along the way.",
   fields: [{ name: "samples", label: "samples", type: "number", value: 200, min: 2, step: 1,
     title: "points along the path, both ends included" },
-  { name: "step", label: "or every", type: "number", value: "", min: 0, title: "metres; empty: samples" }],
+  { name: "step", label: "or every", type: "number", value: "", min: 0,
+    title: "metres; empty: samples" }],
   request(points, values) {
     const every = values.step === undefined ? { samples: values.samples } : { step: values.step };
     return { path: "/profile", body: { path: points, ...every, layer: values.field } };
@@ -186,9 +195,9 @@ const profile = {
       if (rise > 0) climb += rise;
       else fall -= rise;
     });
-    const rows = [["length", `${number(items.at(-1).distance)} m`], ["points", String(items.length)],
-      ["without ground", String(items.length - line.length)], ["climb", `${climb.toFixed(2)} m`],
-      ["fall", `${fall.toFixed(2)} m`]];
+    const rows = [["length", `${number(items.at(-1).distance)} m`],
+      ["points", String(items.length)], ["without ground", String(items.length - line.length)],
+      ["climb", `${climb.toFixed(2)} m`], ["fall", `${fall.toFixed(2)} m`]];
     return { rows, items, marks: runsOf(items) };
   },
 };
@@ -244,7 +253,7 @@ const contact = {
 
 const contains = {
   label: "Contains", points: [1, 1],
-  hint: "Is this point inside the locale: a floor below and, unless the sky is open, a ceiling above?",
+  hint: "Is this point inside: a floor below and, unless the sky is open, a ceiling above?",
   fields: [lift("above ground", 2, "metres that a click's point stands above what it meets")],
   lifts: [true],
   request(points, values) {
@@ -273,16 +282,22 @@ const footprint = {
   fields: [lift("above ground", 5, "metres from which the wheels come down"),
     { name: "length", label: "length", type: "number", value: 4, min: 0.001 },
     { name: "width", label: "width", type: "number", value: 2, min: 0.001 },
-    { name: "heading", label: "heading °", type: "number", value: 0, title: "0 is along x, 90 along y" }],
+    { name: "heading", label: "heading °", type: "number", value: 0,
+      title: "0 is along x, 90 along y" }],
   lifts: [true],
   request(points, values) {
-    return { path: "/contact", body: { footprints: [feet(points[0], values)], layer: values.layer } };
+    const footprints = [feet(points[0], values)];
+    return { path: "/contact", body: { footprints, layer: values.layer } };
   },
   read(answer, points, values) {
-    const [item] = answer.results, asked = feet(points[0], values), rows = [["answer", item.status]];
-    if (item.plane) rows.push(["normal", vector(item.plane.normal)], ["slope", slope(item.plane.normal)],
-      ["d", number(item.plane.d)]);
-    item.points.forEach((point, i) => rows.push([`wheel ${i + 1}`, point ? vector(point) : "no floor"]));
+    const [item] = answer.results, asked = feet(points[0], values);
+    const rows = [["answer", item.status]];
+    if (item.plane) {
+      const { normal, d } = item.plane;
+      rows.push(["normal", vector(normal)], ["slope", slope(normal)], ["d", number(d)]);
+    }
+    item.points.forEach((point, i) =>
+      rows.push([`wheel ${i + 1}`, point ? vector(point) : "no floor"]));
     const ring = asked.map(([x, y]) => [x, y]);
     return { rows, marks: [{ kind: "area", ring, color: item.plane ? "good" : "bad", fill: true },
       ...item.points.map((point, i) => ({ kind: "point", at: point ?? asked[i],

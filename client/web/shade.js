@@ -1,10 +1,11 @@
 /**
  * From a block of heights to what a map shows: a shaded, tinted picture of its cells, and contours.
  *
- * A pixel is a cell, lit from the north-west by the normal of its four samples and tinted by height.
- * A cell without ground is transparent, a cell of which one triangle is missing half so. Contours
- * are walked triangle by triangle, as the locale splits its cells, so they lie on the surface that
- * answers; a sample belongs to the lines at or below its height, hence each line enters and leaves.
+ * A pixel is a cell, lit from the north-west by the normal of its four samples and tinted by its
+ * height. A cell without ground is transparent, a cell of which one triangle is missing half so.
+ * Contours are walked triangle by triangle, as the locale splits its cells, so they lie on the
+ * surface that answers; a sample belongs to the lines at or below its height, hence each line that
+ * enters a triangle leaves it.
  */
 import { TILE_SAMPLES } from "/web/kota.js";
 

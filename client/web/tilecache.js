@@ -208,7 +208,8 @@ export function tileCache(kota, state) {
   if (shared) return shared;
   shared = new TileCache(kota);
   state.on("changed", (changed) => {
-    if (changed && state.locale) shared.changed(state.locale.id, changed.layer ?? null, changed.rect);
+    if (changed && state.locale)
+      shared.changed(state.locale.id, changed.layer ?? null, changed.rect);
   });
   return shared;
 }

@@ -8,9 +8,10 @@
  */
 import { setMarks } from "/web/marks.js";
 import { profilePlot } from "/web/plot.js";
-import { number, questions } from "/web/questions.js";
+import { questions } from "/web/questions.js";
 
 const OWNER = "ask";
+const SLOW_MS = 1000;
 
 const at = (id) => document.getElementById(id);
 
@@ -67,7 +68,8 @@ class ToolsPart {
 
   build() {
     this.buttons = Object.entries(questions).map(([id, question]) => {
-      const button = make("button", { type: "button", textContent: question.label, title: question.hint });
+      const button = make("button", { type: "button", textContent: question.label,
+        title: question.hint });
       button.dataset.tool = id;
       button.addEventListener("click", () => this.state.set("tool", id));
       return button;
@@ -92,7 +94,8 @@ class ToolsPart {
   }
 
   show(tool) {
-    for (const button of this.buttons) button.setAttribute("aria-pressed", button.dataset.tool === tool);
+    for (const button of this.buttons)
+      button.setAttribute("aria-pressed", button.dataset.tool === tool);
     if (!(tool in questions)) return;
     const another = tool !== this.own || !this.controls;
     this.own = tool;
@@ -105,10 +108,12 @@ class ToolsPart {
   /** The form of the tool, with what had been chosen in it before. */
   fill() {
     const { question, own } = this;
-    this.controls = this.memory[own] ??= Object.fromEntries(question.fields.map((f) => [f.name, control(f)]));
+    this.controls = this.memory[own] ??=
+      Object.fromEntries(question.fields.map((f) => [f.name, control(f)]));
     const labels = question.fields.map((f) => make("label", { title: f.title ?? "" }, `${f.label} `,
       this.controls[f.name]));
-    this.only = make("select", { name: "layer", title: "one layer alone, or what the call means without" });
+    this.only = make("select", { name: "layer",
+      title: "one layer alone, or what the call means without" });
     this.points = make("textarea", { rows: Math.min(4, question.points[1]), spellcheck: false,
       placeholder: question.flat ? "x y" : "x y z" });
     const typed = make("label", { className: "points", hidden: own === "pick" },
@@ -144,8 +149,10 @@ class ToolsPart {
   }
 
   values() {
-    const values = Object.fromEntries(this.question.fields.map((f) => [f.name, valueOf(f, this.controls[f.name])]));
-    const { state } = this, fields = state.locale.layers.filter((layer) => layer.kind === "heightfield");
+    const values = Object.fromEntries(this.question.fields.map((f) =>
+      [f.name, valueOf(f, this.controls[f.name])]));
+    const { state } = this;
+    const fields = state.locale.layers.filter((layer) => layer.kind === "heightfield");
     values.layer = this.only.value || undefined;
     values.field = values.layer ?? (fields.length > 1 ? state.layer?.id : undefined);
     values.size = (state.look?.width_m ?? 100) / 25;
@@ -186,9 +193,11 @@ class ToolsPart {
   /** Where a click meets the ground; on the map there is a place over holes, too. */
   async placeOf(clicked, signal) {
     const { path, body } = questions.pick.request([], {}, clicked), { locale } = this.state;
-    const answer = (await this.kota.post(`/v1/locales/${locale.id}${path}`, body, { signal, quiet: true })).json;
+    const answer = (await this.kota.post(`/v1/locales/${locale.id}${path}`, body,
+      { signal, quiet: true })).json;
     if (answer.status === "hit") return answer.hit.point;
-    if (clicked.view === "map") return [clicked.point[0], clicked.point[1], locale.bounds?.max[2] ?? 0];
+    const top = locale.bounds?.max[2] ?? 0;
+    if (clicked.view === "map") return [clicked.point[0], clicked.point[1], top];
     throw new Error("This click meets no ground.");
   }
 
@@ -198,14 +207,16 @@ class ToolsPart {
     if (!state.locale) throw new Error("There is no locale to ask.");
     const points = this.own === "pick" ? [] : pointsOf(this.points.value, question.flat);
     if (this.own === "pick" && !this.clicked) throw new Error("Click on the ground first.");
-    if (this.own !== "pick" && points.length < question.points[0])
-      throw new Error(`${question.label} needs ${question.points[0]} point(s): click on the ground, or type them.`);
+    const [least] = question.points, words = least > 1 ? `${least} points` : "a point";
+    if (this.own !== "pick" && points.length < least)
+      throw new Error(`${question.label} needs ${words}: click on the ground, or type.`);
     const values = this.values(), asked = question.request(points, values, this.clicked);
     this.work.abort();
     this.work = new AbortController();
-    const { signal } = this.work, slow = setTimeout(() => this.say("The daemon takes its time…"), 1000);
+    const { signal } = this.work, path = `/v1/locales/${state.locale.id}${asked.path}`;
+    const slow = setTimeout(() => this.say("The daemon takes its time…"), SLOW_MS);
     try {
-      const answer = (await this.kota.post(`/v1/locales/${state.locale.id}${asked.path}`, asked.body, { signal })).json;
+      const answer = (await this.kota.post(path, asked.body, { signal })).json;
       if (!signal.aborted) this.answer(answer, question.read(answer, points, values), points);
     } catch (error) {
       if (!signal.aborted) this.fail(error);
@@ -223,16 +234,16 @@ class ToolsPart {
     this.result.replaceChildren(...(items ? [this.plot(items, marks)] : []), table, this.ageLine);
     this.age();
     this.result.scrollIntoView({ block: "nearest" });
-    const corners = points.map((point) => ({ kind: "point", at: point.length > 2 ? point : [...point, 0],
-      color: "quiet" })).filter((_, i) => points.length > 1 || i > 0 || !marks.length);
+    const corners = points.length > 1 || !marks.length ? points.map((point) => ({ kind: "point",
+      at: point.length > 2 ? point : [...point, 0], color: "quiet" })) : [];
     setMarks(OWNER, items ? marks : [...corners, ...marks]);
   }
 
   plot(items, marks) {
     return profilePlot(items, (item) => {
-      const ok = item.status === "ok";
-      setMarks(OWNER, [...marks, { kind: "point", at: [item.point[0], item.point[1], item.point[2] ?? 0],
-        color: ok ? "accent" : "bad", label: ok ? `${number(+item.point[2].toFixed(2))} m` : item.status }]);
+      const [x, y, z] = item.point, ok = item.status === "ok";
+      setMarks(OWNER, [...marks, { kind: "point", at: [x, y, z ?? 0], color: ok ? "accent" : "bad",
+        label: ok ? `${z.toFixed(2)} m` : item.status }]);
     });
   }
 
@@ -246,11 +257,13 @@ class ToolsPart {
 
   say(text, isBad = false) {
     this.answered = null;
-    this.result.replaceChildren(make("p", { className: isBad ? "bad" : "quiet", textContent: text }));
+    this.result.replaceChildren(make("p", { className: isBad ? "bad" : "quiet",
+      textContent: text }));
   }
 
   fail(error) {
     if (error?.name === "AbortError") return;
+    setMarks(OWNER, []);
     this.say(error.message, true);
   }
 }

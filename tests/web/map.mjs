@@ -1,6 +1,6 @@
 /**
- * The map and the questions: what is drawn, what clicks ask, and how answers and troubles read. Each
- * answer on the page is compared with the daemon's, asked directly with the request on the page.
+ * The map and the questions: what is drawn, what clicks ask, and how answers and troubles read.
+ * Each answer on the page is compared with the daemon's, asked directly with the page's request.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -61,7 +61,8 @@ const coloursAt = (page, pixels) => page.evaluate((list) => {
 /** The cache alone, with fetches that the test settles. */
 async function cacheCases(check) {
   const code = readFileSync(join(root, "client/web/tilecache.js"));
-  const { TileCache, touches } = await import(`data:text/javascript;base64,${code.toString("base64")}`);
+  const { TileCache, touches } =
+    await import(`data:text/javascript;base64,${code.toString("base64")}`);
   const calls = [], turn = () => new Promise((done) => setImmediate(done));
   const kota = { tile: (locale, level, column, row, o) => new Promise((done, fail) => {
     calls.push({ column, tag: o.tag, done });
@@ -82,9 +83,11 @@ async function cacheCases(check) {
   cache.changed("a", null, [300, 0, 1, 1]);
   calls[1].done(block("y"));
   await turn();
-  check.equal(calls.at(-1).tag, "y", "a block edited while it was fetched is asked again by its tag");
+  check.equal(calls.at(-1).tag, "y",
+    "a block edited while it is fetched is asked again by its tag");
   calls.at(-1).done({ heights: null, tag: "y", bytes: 0 });
-  check.equal([(await loads[2]).stale, cache.counters.unchanged], [false, 1], "and may be the same");
+  check.equal([(await loads[2]).stale, cache.counters.unchanged], [false, 1],
+    "and may be the same");
   for (const column of [3, 4, 5]) {
     const coming = cache.load(place(column));
     await turn();
@@ -94,8 +97,9 @@ async function cacheCases(check) {
   check.equal([cache.bytes, cache.peek(place(0)), cache.counters.evicted], [3000, undefined, 2],
     "it holds no more than it may, and lets the oldest go");
   const one = { level: 1, column: 0, row: 0 };
-  check.equal([[512, 0, 1, 1], [511, 0, 1, 1], [513, 0, 9, 9], [510, 3, 1, 2]].map((r) => touches(one, r)),
-    [true, false, false, true], "an edit touches a coarse block where it changes one of its samples");
+  const rects = [[512, 0, 1, 1], [511, 0, 1, 1], [513, 0, 9, 9], [510, 3, 1, 2]];
+  check.equal(rects.map((rect) => touches(one, rect)), [true, false, false, true],
+    "an edit touches a coarse block where it changes one of its samples");
 }
 
 async function loadCases(page, check) {
@@ -114,6 +118,38 @@ async function loadCases(page, check) {
   check.equal((await coloursAt(page, [[300, 300]]))[0].length, plain.length, "and on");
   check.equal(await view(page), bare, "which leaves the view where it is");
   await check.shot(page, "map");
+}
+
+/** Blocks come slowly: what has been scrolled away is not waited for. */
+async function abortCase(page, check) {
+  const counters = () => page.evaluate(() => ({ ...window.kotaMap.counters }));
+  await page.route("**/tiles/0/**", async (route) => {
+    await new Promise((done) => setTimeout(done, 3000));
+    await route.continue().catch(() => {});
+  });
+  await page.reload();
+  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await page.waitForFunction(() => window.kotaMap.level === 0 && window.kotaMap.waiting > 1);
+  const before = await counters(), box = await page.locator("#map").boundingBox();
+  await page.mouse.move(box.x + 200, box.y + 200);
+  for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
+  await until(async () => (await counters()).aborted > before.aborted, "fetches given up");
+  check(true, "blocks that have been scrolled away are not waited for");
+  await page.unroute("**/tiles/0/**");
+  await page.locator("#map").focus();
+  await page.keyboard.press("Home");
+  await still(page);
+}
+
+/** Two fingers drawn apart. */
+async function pinch(page, box) {
+  const session = await page.context().newCDPSession(page);
+  const touch = (type, apart) => session.send("Input.dispatchTouchEvent", { type,
+    touchPoints: type === "touchEnd" ? [] : [{ id: 1, x: box.x + 180 - apart, y: box.y + 180 },
+      { id: 2, x: box.x + 180 + apart, y: box.y + 180 }] });
+  await touch("touchStart", 30);
+  for (let apart = 35; apart <= 90; apart += 5) await touch("touchMove", apart);
+  await touch("touchEnd");
 }
 
 async function moveCases(page, check) {
@@ -141,7 +177,7 @@ async function moveCases(page, check) {
   await page.keyboard.press("Home");
   await still(page);
   check.equal(await view(page), before, "Home shows the whole");
-  check.equal(await page.evaluate(() => window.kotaMap.waiting), 0, "nothing is waited for any more");
+  check.equal(await page.evaluate(() => window.kotaMap.waiting), 0, "nothing is waited for then");
 }
 
 /** Straight down at a pixel: what pick must find, by numbers of the view alone. */
@@ -152,6 +188,10 @@ async function asked(daemon, v, pixel, locale) {
     { camera, viewport: [100, 100], pixel: [50, 50], tile_side: 2 })).json;
   return { x, y, answer };
 }
+
+/** The kinds of what is marked over the ground. */
+const markKinds = (page) => page.evaluate(async () =>
+  (await import("/web/state.js")).state.marks.map((mark) => mark.kind));
 
 const apart = (a, b) => Math.hypot(...a.map((v, i) => v - b[i]));
 
@@ -175,13 +215,13 @@ async function pickCases(page, daemon, check) {
   }
   check(aside < 1, "the pixel that is sent is the one that was clicked", aside);
   check.equal(same, 10, "ten pixels: the page shows what POST pick answers to its request");
-  check.equal([cells, tiles], [10, 10], "the cells and the logical tiles that a camera above picks");
+  check.equal([cells, tiles], [10, 10], "the cells and logical tiles that a camera above picks");
   check(worst < 1e-6, "and the points and normals", worst);
   const words = await text(page, "#tool-answer");
   for (const word of ["point", "normal", "cell", "logical tile", "revision 2 of highlands"])
     check(words.toLowerCase().includes(word), `the answer in words names the ${word}`, words);
-  const marks = await page.evaluate(async () => (await import("/web/state.js")).state.marks.map((m) => m.kind));
-  check.equal(marks, ["cell", "box", "line", "point"], "tile, box, normal and hit are marked");
+  check.equal(await markKinds(page), ["cell", "box", "line", "point"],
+    "tile, box, normal and hit are marked");
   await page.locator("#map").focus();
   const middle = await answerAfter(page, () => page.keyboard.press("Enter"));
   check(apart(middle.json.hit.point.slice(0, 2), [v.x, v.y]) < 1e-6, "Enter asks at the middle");
@@ -206,28 +246,28 @@ async function toolCase(page, daemon, check, { tool, clicks, words, prepare }) {
 
 async function toolCases(page, daemon, check) {
   const ask = (about) => toolCase(page, daemon, check, about);
-  const height = await ask({ tool: "height", clicks: [[330, 330]], words: [/height\s+[\d.]+ m/, /revision/] });
-  const direct = (await daemon.kota.get(
-    `/v1/locales/highlands/height?x=${height.body.points[0][0]}&y=${height.body.points[0][1]}`)).json;
+  const height = await ask({ tool: "height", clicks: [[330, 330]],
+    words: [/height\s+[\d.]+ m/, /revision/] });
+  const [x, y] = height.body.points[0];
+  const direct = (await daemon.kota.get(`/v1/locales/highlands/height?x=${x}&y=${y}`)).json;
   check.equal(height.json.results[0].height, direct.height, "height: as GET height says");
-  const ray = await ask({ tool: "ray", clicks: [[300, 300], [500, 480]], words: [/visited\s+\d+ boxes/] });
-  check(ray.json.results[0].trace.boxes.length > 0, "ray: boxes and cells that it visited are told");
-  const kinds = await page.evaluate(async () => {
-    const marks = (await import("/web/state.js")).state.marks;
-    return { boxes: marks.filter((m) => m.kind === "box").length, cells: marks.filter((m) => m.kind === "cell").length };
-  });
-  const { trace } = ray.json.results[0];
-  check.equal(kinds, { boxes: trace.boxes.length, cells: trace.cells.length }, "ray: and drawn");
+  const ray = await ask({ tool: "ray", clicks: [[300, 300], [500, 480]],
+    words: [/visited\s+\d+ boxes/] });
+  const { boxes, cells } = ray.json.results[0].trace, kinds = await markKinds(page);
+  check(boxes.length > 0 && cells.length > 0, "ray: boxes and cells that it visited are told");
+  check.equal(["box", "cell"].map((kind) => kinds.filter((k) => k === kind).length),
+    [boxes.length, cells.length], "ray: and drawn");
   await check.shot(page, "map-ray");
   await ask({ tool: "los", clicks: [[250, 250], [550, 550]], words: [/visible|hidden/] });
-  await ask({ tool: "contact", clicks: [[350, 420]], words: [/floor: point/, /floor: distance\s+(5|5\.000\d*|4\.999\d*) m/] });
+  await ask({ tool: "contact", clicks: [[350, 420]],
+    words: [/floor: point/, /floor: distance\s+(5|5\.000\d*|4\.999\d*) m/] });
   const car = await ask({ tool: "footprint", clicks: [[350, 420]], words: [/wheel 4/, /slope/] });
   check.equal(car.body.footprints[0].length, 4, "footprint: of four wheels");
   await ask({ tool: "contains", clicks: [[350, 420]], words: [/inside/, /floor below\s+yes/] });
   await page.click("[data-tool=contact]");
   await page.locator(".points textarea").fill("1 2");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
-  check(/is not 3 numbers/.test(await text(page, "#tool-answer")), "what is typed wrong is told in words");
+  check(/is not 3 numbers/.test(await text(page, "#tool-answer")), "what is typed wrong is told");
 }
 
 async function profileCases(page, daemon, check) {
@@ -243,10 +283,12 @@ async function profileCases(page, daemon, check) {
   check.equal(top, heights.indexOf(Math.max(...heights)), "profile: its top is the highest", said);
   const range = Math.max(...heights) - Math.min(...heights);
   const span = Math.max(...drawn.map((p) => p[1])) - Math.min(...drawn.map((p) => p[1]));
-  const off = heights.map((z, i) => Math.abs((heights[top] - z) / range * span - (drawn[i][1] - drawn[top][1])));
+  const off = heights.map((z, i) =>
+    Math.abs((heights[top] - z) / range * span - (drawn[i][1] - drawn[top][1])));
   check(Math.max(...off) < 0.05, "profile: heights are drawn to scale", off);
   await page.locator("svg.plot").hover({ position: { x: 150, y: 60 } });
-  check(/m along: height/.test(await text(page, "figcaption")), "profile: the cursor tells the height");
+  check(/m along: height/.test(await text(page, "figcaption")),
+    "profile: the cursor tells the height");
   await check.shot(page, "map-profile");
 }
 
@@ -254,7 +296,8 @@ async function profileCases(page, daemon, check) {
 async function curlCase(page, check) {
   const line = await text(page, "#curl"), shown = JSON.parse(await text(page, "#answer"));
   try {
-    const { stdout } = await promisify(execFile)("sh", ["-c", `${line} -s`], { maxBuffer: 1 << 24 });
+    const { stdout } = await promisify(execFile)("sh", ["-c", `${line} -s`],
+      { maxBuffer: 1 << 24 });
     check.equal(JSON.parse(stdout), shown, "the curl line has the same answer in a shell");
   } catch (error) {
     if (!/not found/.test(error.stderr)) throw error;
@@ -284,7 +327,8 @@ async function oddLocales(page, daemon, check) {
   const put = async (id, layer, heights) => {
     await kota.call("PUT", `/v1/locales/${id}`, { json: { title: id } });
     if (heights)
-      await kota.call("PUT", `/v1/locales/${id}/layers/${layer}?cols=${side}&rows=${side}&spacing=2,2`,
+      await kota.call("PUT",
+        `/v1/locales/${id}/layers/${layer}?cols=${side}&rows=${side}&spacing=2,2`,
         { body: heights, type: "application/vnd.kota.f32" });
   };
   const hole = Float32Array.from({ length: side * side }, (_, i) => {
@@ -297,7 +341,8 @@ async function oddLocales(page, daemon, check) {
   await page.reload();
   await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
   await openLocale(page, "holed");
-  const v = await view(page), px = (x, y) => [v.width / 2 + (x - v.x) * v.scale, v.height / 2 - (y - v.y) * v.scale];
+  const v = await view(page);
+  const px = (x, y) => [v.width / 2 + (x - v.x) * v.scale, v.height / 2 - (y - v.y) * v.scale];
   const miss = await answerAfter(page, () => clickMap(page, ...px(40, 40)));
   check.equal(miss.json.status, "miss", "a pick in a hole meets nothing");
   check(/miss: there is no ground/.test(await text(page, "#tool-answer")), "and says so");
@@ -307,13 +352,14 @@ async function oddLocales(page, daemon, check) {
   await page.getByLabel("holes").check();
   await still(page);
   const [hatched] = await coloursAt(page, [px(41, 41)]);
-  check(open[3] === 0 && hatched[3] > 0, "holes are hatched, where that is asked for", [open, hatched]);
+  check(open[3] === 0 && hatched[3] > 0, "holes are hatched, where asked for", [open, hatched]);
   await check.shot(page, "map-holes");
   await openLocale(page, "abyss");
   const none = await answerAfter(page, () => clickMap(page, 400, 350));
   check.equal(none.json.status, "miss", "a field of nothing but holes can be looked at and asked");
   await openLocale(page, "nothing");
-  check(/has no ground yet/.test(await text(page, "#stage-note")), "a locale without layers says so");
+  check(/has no ground yet/.test(await text(page, "#stage-note")),
+    "a locale without layers says so");
   await openLocale(page, "holed");
   check(await page.locator("#stage-note").isHidden(), "which is gone with the next one");
 }
@@ -334,11 +380,17 @@ async function meshCases(page, daemon, check) {
   await until(async () => await lines() < shown / 2, "no outlines");
   check(true, "its meshes are drawn as outlines, and can be hidden");
   await page.getByLabel("meshes").check();
-  await toolCase(page, daemon, check, { tool: "contact", clicks: [[400, 330]], words: [/floor: polygon/] });
-  const ray = await toolCase(page, daemon, check, { tool: "ray", clicks: [[300, 300], [420, 400]], words: [/./] });
+  await toolCase(page, daemon, check, { tool: "contact", clicks: [[400, 330]],
+    words: [/floor: polygon/] });
+  const ray = await toolCase(page, daemon, check, { tool: "ray", clicks: [[300, 300], [420, 400]],
+    words: [/hit|miss|polygon/] });
   check.equal(ray.json.results.length, 1, "and can be asked by ray and contact");
   await check.shot(page, "map-meshes");
 }
+
+/** Until the panel's answer has these words. */
+const says = (page, words) => page.waitForFunction((part) =>
+  document.getElementById("tool-answer").textContent.includes(part), words);
 
 /** A daemon that is slow, older, away and back. */
 async function troubleCases(page, check) {
@@ -355,20 +407,23 @@ async function troubleCases(page, check) {
       await route.continue();
     });
     await clickMap(other, 400, 350);
-    await other.waitForFunction(() => /takes its time/.test(document.getElementById("tool-answer").textContent));
-    await other.waitForFunction(() => /logical tile/.test(document.getElementById("tool-answer").textContent));
+    await says(other, "takes its time");
+    await says(other, "logical tile");
     check(true, "a slow daemon is waited for, in words");
     await other.unroute("**/pick");
-    await other.route("**/pick", (route) => route.fulfill({ status: 404, contentType: "application/problem+json",
-      body: JSON.stringify({ title: "Not found", status: 404, detail: "no such call" }) }));
+    await other.route("**/pick", (route) => route.fulfill({ status: 404,
+      contentType: "application/problem+json", body: JSON.stringify({
+        title: "Not found", status: 404, detail: "no such call" }) }));
     await answerAfter(other, () => clickMap(other, 420, 350));
-    check(/no such call/.test(await text(other, "#tool-answer")), "an older one's refusal is told in words");
+    check(/no such call/.test(await text(other, "#tool-answer")),
+      "an older one's refusal is told in words");
     await other.unroute("**/pick");
     const port = new URL(daemon.url).port;
     await daemon.stop();
     await clickMap(other, 400, 360);
-    await other.waitForFunction(() => /cannot be reached/.test(document.getElementById("tool-answer").textContent));
-    check((await coloursAt(other, [[400, 350]]))[0][3] === 255, "away: the map stays, and it says so");
+    await says(other, "cannot be reached");
+    check((await coloursAt(other, [[400, 350]]))[0][3] === 255,
+      "away: the map stays, and it says so");
     await other.waitForFunction(() => document.getElementById("feed").textContent !== "live");
     check.equal(await text(other, "#feed"), "reconnecting", "away: the feed says so, too");
     await check.shot(other, "map-away");
@@ -396,12 +451,17 @@ async function smallScreen(page, check) {
   await answerAfter(other, () => other.touchscreen.tap(box.x + 180, box.y + 200));
   check(/logical tile/.test(await text(other, "#tool-answer")), "a tap picks");
   await check.shot(other, "map-small");
+  const before = await view(other);
+  await pinch(other, box);
+  const after = await view(other);
+  check.near(after.scale / before.scale, 3, 0.05, "two fingers zoom by as much as they part");
   await other.context().close();
 }
 
 export async function run(page, daemon, check) {
   await cacheCases(check);
   await loadCases(page, check);
+  await abortCase(page, check);
   await moveCases(page, check);
   await pickCases(page, daemon, check);
   await toolCases(page, daemon, check);
