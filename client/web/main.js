@@ -87,6 +87,8 @@ export async function openLocale(id) {
   } catch (error) {
     state.set("locale", null);
     tell(error);
+    const again = () => !state.locale && at("locale").value === id && openLocale(id);
+    if (!error.status) setTimeout(again, 3000);
     return;
   }
   const fields = locale.layers.filter((layer) => layer.kind === "heightfield");

@@ -54,14 +54,18 @@ class MapPart {
 
   follow() {
     const { state } = this;
-    state.on("locale", () => { this.fresh = true; });
+    state.on("locale", (locale) => {
+      this.fresh = true;
+      if (!locale) this.close();
+    });
     state.on("layer", () => this.open());
     state.on("changed", (changed) => this.changed(changed));
     for (const name of ["marks", "layersShown"]) state.on(name, () => this.again());
     state.on("feed", (feed) => { if (feed.state === "open") this.ground.retry(); });
     state.on("view", (view) => {
-      if (view === "map") this.again();
-      else this.ground.rest();
+      if (view === "map") return this.again();
+      this.ground.rest();
+      at("where").textContent = "";
     });
     state.on("look", (look) => {
       if (look && look.by !== "map" && this.view.bounds) this.goTo(look);
@@ -82,6 +86,17 @@ class MapPart {
       `${locale.id} has no ground yet. PUT …/locales/${locale.id}/layers/{layer} uploads some.`;
     this.loadOutlines();
     this.moved();
+  }
+
+  /** There is no locale, or it could not be read; a message says why. */
+  close() {
+    this.meshWork.abort();
+    this.outlines = [];
+    this.ground.open(null, null);
+    this.view.limit(null, 1);
+    at("stage-note").hidden = false;
+    at("stage-note").textContent = "There is nothing to look at yet.";
+    this.again();
   }
 
   async loadOutlines() {
@@ -182,7 +197,7 @@ class MapPart {
     context.clearRect(0, 0, view.width, view.height);
     if (!view.bounds) return this.words();
     view.clamp();
-    if (state.layer) this.ground.draw(context, view, shown, this.ratio);
+    if (this.ground.layer) this.ground.draw(context, view, shown, this.ratio);
     if (shown.meshes) for (const made of this.outlines) this.drawOutline(made);
     drawMarks(context, state.marks, { toScreen: (x, y) => view.toScreen(x, y), scale: view.scale,
       layer: state.layer, again: () => this.again() });
@@ -258,7 +273,7 @@ class MapPart {
       if (Number.isFinite(z)) parts.push(`z ≈ ${z.toFixed(1)} m`);
       else if (z !== undefined) parts.push("hole");
     }
-    if (state.layer && view.bounds) {
+    if (ground.layer && view.bounds) {
       if (ground.interval) parts.push(`contours ${metres(ground.interval)}`);
       parts.push(`level ${ground.level}`);
       if (ground.waiting.size) parts.push(`${ground.waiting.size} coming`);

@@ -47,7 +47,13 @@ export const state = {
   set(name, value) {
     if (!(name in this)) throw new Error(`state has no ${name}`);
     this[name] = value;
-    for (const fn of [...(this.listeners.get(name) ?? [])]) fn(value, this);
+    for (const fn of [...(this.listeners.get(name) ?? [])]) {
+      try {
+        fn(value, this);
+      } catch (error) {
+        reportError(error); // a mistake of one part: the console has it, and the others go on
+      }
+    }
   },
 };
 

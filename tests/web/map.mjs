@@ -427,10 +427,13 @@ async function troubleCases(page, check) {
     await other.waitForFunction(() => document.getElementById("feed").textContent !== "live");
     check.equal(await text(other, "#feed"), "reconnecting", "away: the feed says so, too");
     await check.shot(other, "map-away");
-    await other.mouse.move(600, 400);
-    await other.mouse.wheel(0, -900);
+    await other.selectOption("#locale", "islands");
+    await other.locator("#stage-note").waitFor();
+    check(/cannot be reached/.test(await text(other, "#message")),
+      "away: a locale that cannot be read is no blank page");
     daemon = await startDaemon(["--world", world, "--listen", `127.0.0.1:${port}`]);
-    await other.waitForFunction(() => document.getElementById("feed").textContent === "live");
+    await other.waitForFunction(() => location.hash === "#islands" &&
+      document.getElementById("feed").textContent === "live");
     await still(other);
     await answerAfter(other, () => clickMap(other, 400, 350));
     check(/logical tile/.test(await text(other, "#tool-answer")), "back: it goes on by itself");
