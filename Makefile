@@ -309,7 +309,15 @@ compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
 	@:
 
 COUNTED := $(if $(filter release,$(config)),$(B)/bench/counted)
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) ## all tests (T=name: one program)
+# What drives the browser. Without npm or a network there is none, and the test says it skips.
+WEB_MODULES := tests/web/node_modules/.package-lock.json
+$(WEB_MODULES): tests/web/package-lock.json
+	@! command -v npm >/dev/null || (cd tests/web && npm ci --silent --ignore-scripts --no-audit \
+		--no-fund --fetch-retries=0 --fetch-timeout=20000 && touch node_modules/.package-lock.json) || \
+		echo "npm ci in tests/web did not work: the tests in a browser are skipped"
+
+WEB_NEEDS := $(if $(filter-out web test_web,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
+test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) $(WEB_NEEDS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))

@@ -10,14 +10,15 @@
 #
 # Two things are named differently from release to release and are looked up rather than assumed:
 # llhttp (libllhttp-dev where there is one, else node-llhttp, which carries its C sources) and the
-# run-time libraries (libuv1 became libuv1t64, and so on). "a|b" means: either will do.
+# run-time libraries (libuv1 became libuv1t64, and so on). "a|b" means: either will do. A browser,
+# node and npm in PATH are taken as they are, wherever they came from.
 
 set -u
 
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
     libsqlite3-dev zlib1g-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev python3 python3-yaml'
-TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind'
+TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 TORTURE='slowhttptest'
@@ -46,6 +47,11 @@ is_known() # is_known PACKAGE: apt can install it
     apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
 }
 
+is_command() # is_command NAME: found in PATH, whoever installed it
+{
+    command -v "$1" >/dev/null 2>&1
+}
+
 # The packages that PACKAGE depends on, one a line.
 depends_of()
 {
@@ -68,6 +74,16 @@ resolve() # resolve WANTED
         name=$(depends_of libllhttp-dev | grep '^libllhttp[0-9]' | head -n 1)
         echo "${name:-none}"
         ;;
+    chromium) # Ubuntu has it as a snap alone, which no script can count on; the tests then skip
+        if is_command chromium || is_command chromium-browser ||
+            grep -qs '^ID=ubuntu' /etc/os-release; then
+            echo none
+        else
+            echo chromium
+        fi
+        ;;
+    nodejs) if is_command node; then echo none; else echo nodejs; fi ;;
+    npm) if is_command npm; then echo none; else echo npm; fi ;;
     *) echo "$1" ;;
     esac
 }

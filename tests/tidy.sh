@@ -37,7 +37,8 @@ everything() # every text file that people write
 {
     sources server client tests
     find tests deploy proto client \( -name '*.py' -o -name '*.sh' -o -name '*.yaml' -o -name run \
-        -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -type f 2>/dev/null
+        -o -name '*.html' -o -name '*.js' -o -name '*.mjs' -o -name '*.css' \) -type f \
+        -not -path '*/node_modules/*' 2>/dev/null
     [ ! -f .ci/run ] || echo .ci/run
     [ ! -f deploy/test ] || echo deploy/test
 }

@@ -134,6 +134,18 @@ def deps_check():
         equal(apt.run("--check")[0], 0, "status for build alone")
 
 
+@test("install-deps.sh takes a node, npm and chromium that are in PATH, and wants them otherwise")
+def deps_browser():
+    others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind"]
+    with Apt(installed=BUILD + others) as apt:
+        status, text = apt.run("--check", "test")
+        check(status == 1 and "nodejs" in text and "npm" in text, text)
+        for name in ("node", "npm", "chromium"):
+            write_script(os.path.join(apt.environment["PATH"], name), "exit 1\n")
+        equal(apt.run("--check", "test"), (0, "install-deps: everything for test is installed\n"),
+              "with them")
+
+
 @test("install-deps.sh uses sudo when it is not root, and says so when there is none")
 def deps_sudo():
     with Apt(installed=BUILD, known=["node-llhttp"], uid=1000) as apt:

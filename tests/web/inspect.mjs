@@ -1,0 +1,70 @@
+/**
+ * Runs the inspector in Chromium against a kotad and prints TAP.
+ *
+ *   node tests/web/inspect.mjs [PART…]      all parts, or those named; see $KOTA_BIN_DIR
+ *
+ * Each part has a daemon and a page of its own, so what one does to the ground is not seen by the
+ * next. Parts that export `daemonArgs` get them, others run without patches. Nothing is timed.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { chromiumPath, makeCheck, makeWorld, openBrowser, openPage, startDaemon } from
+  "./support.mjs";
+
+const parts = ["map", "live", "terrain"];
+const here = dirname(fileURLToPath(import.meta.url));
+
+function skipAll(why) {
+  console.log(`1..0 # SKIP ${why}`);
+  process.exit(0);
+}
+
+async function runPart(name, chromium, world, check) {
+  const part = await import(`./${name}.mjs`);
+  let daemon, browser;
+  check.begin(name);
+  try {
+    daemon = await startDaemon(["--world", world, ...(part.daemonArgs ?? [])]);
+    browser = await openBrowser(chromium);
+    const page = await openPage(browser, daemon.url, check);
+    await part.run(page, daemon, check);
+    check.quiet();
+  } catch (error) {
+    check(false, "runs to its end", error.stack);
+    check.quiet();
+    if (browser) await lastPicture(browser, name, check);
+  }
+  await browser?.close();
+  if (daemon) check.equal(await daemon.stop(), 0, "the daemon stops cleanly afterwards");
+}
+
+/** What the page looked like when a part broke off. */
+async function lastPicture(browser, name, check) {
+  const page = browser.contexts().flatMap((context) => context.pages())[0];
+  if (page) await check.shot(page, `failed-${name}`).catch(() => {});
+}
+
+let playwright;
+try {
+  playwright = await import("playwright-core");
+} catch {
+  skipAll("no playwright-core: run `npm ci` in tests/web");
+}
+if (!chromiumPath()) skipAll("no chromium in PATH (KOTA_CHROMIUM)");
+
+const asked = process.argv.slice(2);
+const folder = await mkdtemp(join(tmpdir(), "kota-web-world-"));
+const check = makeCheck();
+try {
+  await makeWorld(join(folder, "world"));
+  for (const name of asked.length ? asked : parts)
+    if (existsSync(join(here, `${name}.mjs`)))
+      await runPart(name, playwright.chromium, join(folder, "world"), check);
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+process.exitCode = check.end() ? 0 : 1;

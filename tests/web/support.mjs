@@ -1,0 +1,209 @@
+/**
+ * What the tests of the inspector share: daemons of their own, pages in Chromium, and a check that
+ * prints TAP. inspect.mjs runs them; a file of cases exports `async run(page, daemon, check)`.
+ *
+ *   page     a Playwright page that shows the daemon's inspector, ready
+ *   daemon   {url, kota, folder, log(), stop()} of a kotad on the demo world; kota is a client
+ *   check    check(ok, "a sentence", detail): one result; also equal, near, skip, shot, expect
+ *
+ * Programs come from $KOTA_BIN_DIR (build/release), pictures go to its folder web/. Chromium is
+ * $KOTA_CHROMIUM or the first of the usual names in $PATH.
+ */
+import { execFile, spawn } from "node:child_process";
+import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+export const binaries = resolve(root, process.env.KOTA_BIN_DIR ?? "build/release");
+export const pictures = join(binaries, "web");
+const startLimitMs = 120000, stopLimitMs = 60000;
+
+/** Waits. @param {number} ms */
+export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/**
+ * Asks until it is so.
+ * @param {() => any} ask may be async; its first true answer is returned
+ * @param {string} what said when it never was
+ * @param {number} [limitMs]
+ */
+export async function until(ask, what, limitMs = 20000) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`not within ${limitMs / 1000} s: ${what}`);
+    await pause(50);
+  }
+}
+
+// ---- programs -------------------------------------------------------------------------------------
+
+/** The first of these programs in $PATH, or null. @param {string[]} names */
+function find(names) {
+  for (const name of names) {
+    for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // the next one
+      }
+    }
+  }
+  return null;
+}
+
+/** Path of a Chromium, or null. */
+export function chromiumPath() {
+  return process.env.KOTA_CHROMIUM ||
+    find(["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]);
+}
+
+/** The page's own client, which knows no packages and therefore is loaded as text. */
+async function clientClass() {
+  const text = readFileSync(join(root, "client/web/kota.js"));
+  return (await import(`data:text/javascript;base64,${text.toString("base64")}`)).Kota;
+}
+
+/**
+ * The demo world, small.
+ * @param {string} folder to make
+ * @param {number} [side] samples of a heightfield's side
+ */
+export async function makeWorld(folder, side = 512) {
+  await promisify(execFile)(join(binaries, "kota-worldgen"),
+    ["demo", folder, "--size", String(side), "--threads", "2"]);
+}
+
+/** No setting of whoever runs the tests reaches a daemon. */
+function cleanEnvironment() {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("KOTA_"));
+  return { ...Object.fromEntries(kept), KOTA_GPU: "off" };
+}
+
+/**
+ * Starts a kotad on a free port of loopback, in a folder of its own.
+ * @param {string[]} args beyond --listen and --port-file
+ * @returns {Promise<{url: string, kota: any, folder: string, log: () => string, stop: () => any}>}
+ */
+export async function startDaemon(args) {
+  const folder = await mkdtemp(join(tmpdir(), "kota-web-"));
+  const portFile = join(folder, "port");
+  let said = "";
+  const child = spawn(join(binaries, "kotad"),
+    ["--listen", "127.0.0.1:0", "--port-file", portFile, ...args],
+    { cwd: folder, env: cleanEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => { said += text; });
+  const ended = new Promise((done) => {
+    child.on("error", (error) => done(error.message));
+    child.on("exit", (code, signal) => done(code ?? signal));
+  });
+  let end = null;
+  ended.then((how) => { end = how; });
+  const port = await until(() => {
+    if (end !== null) throw new Error(`kotad ended with ${end}: ${said.slice(-2000)}`);
+    try {
+      return Number(readFileSync(portFile, "utf8"));
+    } catch {
+      return 0;
+    }
+  }, "a port file", startLimitMs);
+  const url = `http://127.0.0.1:${port}`;
+  const kota = new (await clientClass())(url, { timeoutMs: 120000 });
+  await until(() => kota.get("/readyz", { quiet: true }).catch(() => null), "ready", startLimitMs);
+
+  /** SIGTERM; what it exited with, which should be 0. */
+  const stop = async () => {
+    if (end === null) child.kill("SIGTERM");
+    const late = setTimeout(() => child.kill("SIGKILL"), stopLimitMs);
+    const how = await ended;
+    clearTimeout(late);
+    await rm(folder, { recursive: true, force: true });
+    return how;
+  };
+  return { url, kota, folder, log: () => said, stop };
+}
+
+// ---- the browser ------------------------------------------------------------------------------------
+
+const flags = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** Chromium with software WebGL. @param {any} chromium Playwright's */
+export function openBrowser(chromium) {
+  return chromium.launch({ executablePath: chromiumPath(), headless: true, args: flags,
+    timeout: 120000 });
+}
+
+/**
+ * A page of its own context that shows the inspector, once that is ready.
+ * @param {any} browser @param {string} url @param {Check} check hears what the console says
+ * @param {object} [options] of Playwright's newContext; `ready: false` does not wait
+ */
+export async function openPage(browser, url, check, { ready = true, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30000);
+  page.on("console", (said) => {
+    if (said.type() === "error") check.heard(`${said.text()} (${said.location().url})`);
+  });
+  page.on("pageerror", (error) => check.heard(`uncaught: ${error.stack ?? error.message}`));
+  await page.goto(url);
+  if (ready)
+    await page.waitForSelector('html[data-ready="yes"]', { state: "attached", timeout: 60000 });
+  return page;
+}
+
+// ---- results ------------------------------------------------------------------------------------------
+
+/** Makes the function that counts results and prints them as TAP. */
+export function makeCheck() {
+  let count = 0, failed = 0, part = "", heard = [], allowed = [];
+
+  function told(ok, sentence, detail) {
+    count++;
+    if (!ok) failed++;
+    console.log(`${ok ? "ok" : "not ok"} ${count} - ${part}: ${sentence}`);
+    if (ok || detail === undefined) return;
+    const text = typeof detail === "string" ? detail : JSON.stringify(detail);
+    for (const line of text.split("\n").slice(0, 40)) console.log(`# ${line.slice(0, 2000)}`);
+  }
+
+  /** One result. @param {any} ok @param {string} sentence @param {any} [detail] said if it is not */
+  const check = (ok, sentence, detail) => told(Boolean(ok), sentence, detail);
+  check.equal = (got, want, sentence) => told(JSON.stringify(got) === JSON.stringify(want), sentence,
+    `got ${JSON.stringify(got)}, expected ${JSON.stringify(want)}`);
+  check.near = (got, want, tolerance, sentence) => told(Math.abs(got - want) <= tolerance, sentence,
+    `got ${got}, expected ${want} within ${tolerance}`);
+  check.skip = (sentence, why) =>
+    console.log(`ok ${++count} - ${part}: ${sentence} # SKIP ${why}`);
+  check.note = (text) => console.log(`# ${text}`);
+  /** A picture of the page, or of what options name, as an artefact: {pictures}/NAME.png. */
+  check.shot = async (page, name, options = {}) => {
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: join(pictures, `${name}.png`), ...options });
+  };
+  /** The console may say this from now on: what a case provokes. @param {RegExp} pattern */
+  check.expect = (pattern) => allowed.push(pattern);
+  check.heard = (text) => {
+    if (!allowed.some((pattern) => pattern.test(text))) heard.push(text);
+  };
+  check.begin = (name) => {
+    part = name;
+    heard = [];
+    allowed = [];
+  };
+  check.quiet = () => told(heard.length === 0, "no error in the console", heard.join("\n"));
+  /** Prints the plan; true if nothing failed. */
+  check.end = () => {
+    console.log(`1..${count}`);
+    return failed === 0;
+  };
+  return check;
+}
