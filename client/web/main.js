@@ -115,7 +115,8 @@ function follow(locale) {
     onEvent: (name, data) => {
       if (name === "edit") {
         state.set("revision", Math.max(state.revision, data.revision));
-        state.set("changed", { rect: data.rect, revision: data.revision, layer: data.layer });
+        state.set("changed", { rect: data.rect, revision: data.revision, layer: data.layer,
+          source: data.source });
         if (!data.rect) reread();
       } else if (name === "resync") {
         state.set("changed", { rect: null, revision: state.revision });
@@ -228,7 +229,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = ["map", "tools"];
+const parts = ["map", "tools", "edits", "sand", "status"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

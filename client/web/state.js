@@ -11,7 +11,7 @@
  *   layer       the heightfield's entry in locale.layers, or null               main
  *   revision    newest known revision of the locale                             main (change feed)
  *   feed        {state: "open"|"lost"|"closed", why}                            main (change feed)
- *   changed     {rect, revision} of an edit, rect null for everything           main (change feed)
+ *   changed     {rect, revision, layer, source} of an edit, rect null for all   main (change feed)
  *   view        "map" or "3d"                                                   main (buttons)
  *   tool        id of the tool that clicks go to, see tools.js                  tools
  *   marks       [{kind: "point"|"line"|"box"|"area"|"cell", …}] to draw over

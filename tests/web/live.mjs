@@ -1,6 +1,336 @@
-/** What is live in the inspector: edits of one's own and of others, sand, the status page. */
+/**
+ * What is live in the inspector: edits of one's own and of others, sand from a square of granules to
+ * what was written back, the page of numbers, tokens, and the way by keyboard. The sand is simulated
+ * by the reference solver, as fast as it goes, so that it needs no driver and takes seconds.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
+import { openPage, pause, startDaemon, until } from "./support.mjs";
+
+export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patches-medium", "1",
+  "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0", "--patch-pause-ms", "200",
+  "--patch-write-ms", "3600000"];
+
+const side = 129, spacing = 0.5;
+
+/** Sand with ripples, 64 m wide. */
+async function putBeach(kota) {
+  const heights = Float32Array.from({ length: side * side }, (_, i) =>
+    2 + 0.2 * Math.sin(0.1 * (i % side)) * Math.cos(0.13 * Math.floor(i / side)));
+  await kota.call("PUT", "/v1/locales/beach", { json: { title: "Beach" } });
+  await kota.call("PUT", `/v1/locales/beach/layers/ground?cols=${side}&rows=${side}` +
+    `&spacing=${spacing},${spacing}`, { body: heights, type: "application/vnd.kota.f32" });
+}
+
+const heightAt = async (kota, x, y) =>
+  (await kota.get(`/v1/locales/beach/height?x=${x}&y=${y}`)).json.height;
+
+const words = (page, id) => page.locator(`#${id}`).innerText();
+
+const message = (page) => page.locator("#message:not([hidden])").innerText();
+
+/** Bytes of the map's pixels, as one text. */
+const pixels = (page) => page.locator("#map").evaluate((canvas) => canvas.toDataURL());
+
+async function fill(page, values) {
+  for (const [id, value] of Object.entries(values)) await page.fill(`#${id}`, String(value));
+}
+
+// ---- edits -----------------------------------------------------------------------------------------
+
+async function editByForm(page, daemon, check) {
+  await page.click("#tab-edits");
+  await page.selectOption("#edit-kind", "raise");
+  await fill(page, { "edit-radius": 6, "edit-amount": 3, "edit-x": 20, "edit-y": 30 });
+  const before = await heightAt(daemon.kota, 20, 30);
+  await page.click("#edit-apply");
+  await page.waitForSelector("#edit-events li.own");
+  check.near(await heightAt(daemon.kota, 20, 30), before + 3, 1e-5,
+    "a brush raises the ground by what the form says");
+  check.equal((await words(page, "revision")), "revision 3", "the newest revision is shown");
+  check(/^Revision 3: \d+ × \d+ samples/.test(await words(page, "edit-note")),
+    "what changed is told in words", await words(page, "edit-note"));
+  check((await words(page, "curl")).includes("/v1/locales/beach/edits"),
+    "the request is shown as a line for a shell", await words(page, "curl"));
+  await page.selectOption("#edit-kind", "hole");
+  await fill(page, { "edit-cols": 3, "edit-rows": 3, "edit-x": 50, "edit-y": 50 });
+  await page.click("#edit-apply");
+  await until(async () => await heightAt(daemon.kota, 50, 50) === null, "a hole");
+  check(true, "a rectangle cuts a hole");
+}
+
+async function othersEdit(page, daemon, check) {
+  await daemon.kota.post("/v1/locales/beach/edits",
+    { brush: { shape: "crater", center: [40, 20], radius: 4, amount: 1 } });
+  await page.waitForSelector("#edit-events li.other", { timeout: 5000 });
+  const line = await page.locator("#edit-events li").first().innerText();
+  check(/brush of ground, \d+ × \d+ samples at \d+, \d+.*by others/s.test(line),
+    "another client's edit appears in the list, with its place", line);
+  const marks = await page.evaluate(async () =>
+    (await import("/web/state.js")).state.marks.filter((mark) => mark.kind === "area"));
+  check(marks.some((mark) => mark.ring.every(([x, y]) => Math.hypot(x - 40, y - 20) < 8)),
+    "and flashes on the ground", marks);
+}
+
+/** Clicks in the middle of the map, with the brush, and looks at what is drawn there. */
+async function editByClick(page, daemon, check) {
+  if (!await page.evaluate(async () => (await import("/web/state.js")).state.look)) {
+    check.skip("a click with the brush changes the map's pixels", "no map part in this build");
+    return;
+  }
+  await page.selectOption("#edit-kind", "crater");
+  await fill(page, { "edit-radius": 5, "edit-amount": 4 });
+  const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
+  const box = await page.locator("#map").boundingBox();
+  await page.mouse.move(box.x + box.width / 2 - 30, box.y + box.height / 2);
+  await until(() => page.evaluate(async () =>
+    (await import("/web/state.js")).state.marks.some((mark) => mark.kind === "circle")), "a circle");
+  check(true, "what the brush would change is drawn under the pointer");
+  await page.mouse.move(2, 2);
+  await pause(2500);
+  const before = await pixels(page);
+  await pause(500);
+  check(before === await pixels(page), "the map is still while nothing changes");
+  await page.mouse.click(box.x + box.width / 2 - 30, box.y + box.height / 2);
+  await until(async () => (await daemon.kota.get("/v1/locales/beach")).json.revision === revision + 1,
+    "a revision by a click");
+  await page.mouse.move(2, 2);
+  await pause(2500); // the flash is over
+  check(before !== await pixels(page), "a click with the brush changes the map's pixels");
+}
+
+async function refusedInWords(page, check) {
+  check.expect(/status of 422/);
+  await page.selectOption("#edit-kind", "crater");
+  await fill(page, { "edit-x": 1e6, "edit-y": 0 });
+  await page.click("#edit-apply");
+  await page.waitForSelector("#message.bad:not([hidden])");
+  check((await message(page)).length > 10, "a refused edit is told in words", await message(page));
+  await fill(page, { "edit-x": "" });
+  await page.click("#edit-apply");
+  check(/^x: /.test(await message(page)), "so is a field without a number", await message(page));
+  await fill(page, { "edit-x": 10, "edit-y": 10 });
+}
+
+// ---- sand ------------------------------------------------------------------------------------------
+
+const sandState = (page) => page.locator("#sand-states .now").getAttribute("data-state");
+
+async function sand(page, daemon, check) {
+  await page.click("#tab-sand");
+  await page.waitForFunction(() =>
+    document.getElementById("sand-device").textContent.startsWith("Simulated by"));
+  await page.selectOption("#sand-scale", "coarse");
+  await fill(page, { "sand-x": 32, "sand-y": 40, "sand-width": 6, "sand-length": 6, "sand-depth": 2,
+    "sand-radius": 0.7, "sand-density": 2500, "sand-above": 1, "sand-speed": 7 });
+  const before = await heightAt(daemon.kota, 32, 40);
+  await page.click("#sand-create");
+  await page.waitForSelector("#sand-states .now", { timeout: 30000 });
+  await until(async () => await sandState(page) === "resting", "a patch at rest", 90000);
+  check.equal(await page.locator("#sand-states .been, #sand-states .now").count() >= 3, true,
+    "the states that a patch went through are marked");
+  const marks = await page.evaluate(async () => (await import("/web/state.js")).state.marks);
+  check(marks.filter((mark) => mark.kind === "line").length === 4 &&
+    marks.some((mark) => mark.kind === "area"), "the patch and its body are drawn over the ground");
+  await page.waitForSelector("#sand-view:not([hidden])", { timeout: 30000 });
+  const size = await page.locator("#sand-view").evaluate((img) => [img.naturalWidth, img.naturalHeight]);
+  check.equal(size, [480, 300], "the picture of the granules is there");
+  await check.shot(page, "inspector-sand");
+  await page.click("#sand-drop");
+  await page.waitForFunction(() => /^2,/m.test(document.getElementById("sand-numbers").innerText
+    .split("Bodies")[1]?.trim() ?? ""), null, { timeout: 20000 });
+  check(true, "one more body is dropped by a button");
+  await until(async () => await sandState(page) === "resting", "rest again", 90000);
+  await page.click("#sand-write");
+  await until(async () => await sandState(page) === "written", "written back", 90000);
+  await written(page, daemon, check, before);
+}
+
+async function written(page, daemon, check, before) {
+  const patch = (await daemon.kota.get("/v1/locales/beach/patches/1")).json;
+  await page.waitForFunction((revision) => document.getElementById("sand-result").textContent
+    .includes(`revision ${revision}`), patch.revision);
+  check(true, "what was written is told with its revision");
+  check.equal(patch.state, "written", "and the daemon says the same");
+  const dug = before - await heightAt(daemon.kota, 32, 40);
+  check(dug > 0.02, "there is a crater in everybody's ground", `${dug} m`);
+  const ledger = await words(page, "sand-ledger");
+  const moved = Number(/Moved\s+([\d.,]+)/.exec(ledger)?.[1].replace(",", ""));
+  check.near(moved, patch.mass_ledger.moved_m3, 1e-3 * Math.max(1, moved),
+    "the mass ledger's numbers are the daemon's");
+  await page.click("#tab-edits");
+  const line = await page.locator("#edit-events li").first().innerText();
+  check(line.includes("patch of ground"), "the feed's list has the patch's edit", line);
+}
+
+async function discard(page, daemon, check) {
+  await page.click("#tab-sand");
+  await page.selectOption("#sand-model", "");
+  const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
+  await page.click("#sand-create");
+  await until(async () => (await words(page, "sand-list")).includes("2,"), "a second patch");
+  await page.click("#sand-discard");
+  await until(async () => await sandState(page) === "discarded", "discarded", 60000);
+  check.equal((await daemon.kota.get("/v1/locales/beach")).json.revision, revision,
+    "a patch that is thrown away changes nothing");
+}
+
+async function uploads(page, daemon, check) {
+  const folder = await mkdtemp(join(tmpdir(), "kota-web-model-"));
+  await writeFile(join(folder, "my stone.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n" +
+    "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n");
+  await page.setInputFiles("#sand-file", join(folder, "my stone.obj"));
+  await page.waitForFunction(() => document.getElementById("sand-model").value === "my-stone");
+  const { models } = (await daemon.kota.get("/v1/models")).json;
+  check(models.some((model) => model.id === "my-stone" && model.triangles === 4),
+    "a file of a model is uploaded and chosen", models);
+  await writeFile(join(folder, "open.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+  check.expect(/status of 422/);
+  await page.setInputFiles("#sand-file", join(folder, "open.obj"));
+  await page.waitForSelector("#message.bad:not([hidden])");
+  check((await message(page)).length > 10, "a mesh that is no body is refused in words",
+    await message(page));
+  await rm(folder, { recursive: true });
+}
+
+// ---- status, tokens, keyboard ----------------------------------------------------------------------
+
+async function status(page, daemon, check) {
+  await page.click("#tab-status");
+  await page.waitForSelector("#status-daemon tr");
+  const stats = (await daemon.kota.get("/v1/stats")).json;
+  const rows = new Map(await page.locator("#panel-status tr").evaluateAll((list) =>
+    list.map((row) => [...row.children].map((cell) => cell.textContent))));
+  check.equal(rows.get("Version"), stats.version, "the status page tells the version");
+  check.equal(rows.get("Locales"), String(stats.world.locales), "the locales");
+  check.equal(rows.get("So far"), `${stats.patches.made} made, ${stats.patches.written} written, ` +
+    `${stats.patches.discarded} discarded, ${stats.patches.failed} failed`, "the patches");
+  check(rows.get("Edits").startsWith(`${stats.world.edits}, `), "the edits", rows.get("Edits"));
+  check(/^below [\d.]+ (µs|ms|s)$/.test(rows.get("99 of 100 since the start")), "the latencies",
+    rows.get("99 of 100 since the start"));
+  const first = stats.http.requests;
+  await until(async () => {
+    const text = await page.locator("#status-loops tr").first().innerText();
+    return Number(/[\d,]+/.exec(text)[0].replaceAll(",", "")) > first && /\/s/.test(text);
+  }, "newer numbers, with a rate", 15000);
+  check(true, "and it looks again by itself");
+}
+
+async function keyboard(page, check) {
+  await page.click("#tab-tools");
+  await page.keyboard.press("ArrowRight");
+  check.equal(await page.evaluate(() => document.activeElement.id), "tab-edits",
+    "an arrow goes to the next panel");
+  check.equal(await page.locator("#panel-edits").isVisible(), true, "and opens it");
+  const reached = [];
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    reached.push(await page.evaluate(() => document.activeElement.id));
+    if (reached.at(-1) === "edit-apply") break;
+  }
+  check(reached.at(-1) === "edit-apply" && reached.includes("edit-kind"),
+    "Tab reaches the brush and its button", reached);
+  const before = await page.locator("#edit-events li.own").count();
+  await page.keyboard.press("Enter");
+  await until(async () => await page.locator("#edit-events li.own").count() === before + 1, "an edit");
+  check(true, "Enter changes the ground");
+  const unnamed = await page.locator("#panel").evaluate((panel) =>
+    [...panel.querySelectorAll("input, select")].filter((field) => !field.labels?.length &&
+      !field.getAttribute("aria-label") && !field.closest("h2")).map((field) => field.id));
+  check.equal(unnamed, [], "each field has a label");
+}
+
+async function smallAndDark(page, check) {
+  await page.setViewportSize({ width: 390, height: 780 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.click("#tab-sand");
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  check(wide <= 390, "nothing is wider than a small screen", `${wide} pixels`);
+  await check.shot(page, "live-small-dark");
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+const tokens = { edit: "edit-0123456789abcdef0123456789abcdef",
+  read: "read-0123456789abcdef0123456789abcdef" };
+
+/** Gives the page a token by its button, as a person does. */
+async function giveToken(page, token) {
+  page.once("dialog", (dialog) => dialog.accept(token));
+  await page.click("#token");
+}
+
+async function tokenWords(page, check) {
+  const folder = await mkdtemp(join(tmpdir(), "kota-web-token-"));
+  await writeFile(join(folder, "tokens"), `edit ${tokens.edit}\nread ${tokens.read}\n`,
+    { mode: 0o600 });
+  const daemon = await startDaemon(["--gpu", "off", "--token-file", join(folder, "tokens")]);
+  check.expect(/status of 40[13]/);
+  daemon.kota.token = tokens.edit;
+  await putBeach(daemon.kota);
+  const own = await openPage(page.context().browser(), daemon.url, check);
+  check(/token.*press Token/.test(await message(own)), "reading without a token says what to do",
+    await message(own));
+  await giveToken(own, tokens.read);
+  await own.waitForFunction(() => document.getElementById("locale").value === "beach");
+  await own.click("#tab-edits");
+  await own.click("#edit-apply");
+  await own.waitForSelector("#message.bad:not([hidden])");
+  check(/scope edit.*may read, not edit/s.test(await message(own)),
+    "a token that may only read is refused in words", await message(own));
+  await giveToken(own, tokens.edit);
+  await own.waitForFunction(() => document.getElementById("message").hidden);
+  await own.click("#edit-apply");
+  await own.waitForSelector("#edit-events li.own");
+  check(true, "and one of scope edit changes the ground");
+  await own.click("#tab-sand");
+  await own.waitForFunction(() => /switched off/.test(document.getElementById("sand-device").textContent));
+  check(await own.locator("#sand-create").isDisabled(), "without a device the sand says why");
+  await own.context().close();
+  check.equal(await daemon.stop(), 0, "that daemon stops cleanly");
+  await rm(folder, { recursive: true });
+}
+
+/** The daemon goes away while the page is open. */
+async function away(page, check) {
+  const daemon = await startDaemon(["--gpu", "off"]);
+  await putBeach(daemon.kota);
+  const own = await openPage(page.context().browser(), daemon.url, check);
+  await own.waitForFunction(() => document.getElementById("feed").textContent === "live");
+  check.expect(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
+  await daemon.stop();
+  await own.waitForFunction(() => document.getElementById("feed").textContent === "reconnecting");
+  await own.click("#tab-edits");
+  await own.click("#edit-apply");
+  await own.waitForSelector("#message.bad:not([hidden])");
+  check(/cannot be reached/.test(await message(own)), "a daemon that went away is told in words",
+    await message(own));
+  await own.click("#tab-status");
+  await own.waitForSelector("#status-note.bad");
+  check(true, "on the status page, too");
+  await own.context().close();
+}
+
+/** @param {any} page @param {any} daemon @param {any} check */
 export async function run(page, daemon, check) {
-  check.equal(await page.title(), "kota", "the page is there");
-  await check.shot(page, "live-start");
+  await putBeach(daemon.kota);
+  await page.goto(`${daemon.url}/#beach`);
+  await page.reload();
+  await page.waitForFunction(() => document.getElementById("locale").value === "beach");
+  await page.waitForFunction(() => document.getElementById("feed").textContent === "live");
+  await editByForm(page, daemon, check);
+  await othersEdit(page, daemon, check);
+  await editByClick(page, daemon, check);
+  await refusedInWords(page, check);
+  await sand(page, daemon, check);
+  await discard(page, daemon, check);
+  await uploads(page, daemon, check);
+  await status(page, daemon, check);
+  await check.shot(page, "inspector-status");
+  await keyboard(page, check);
+  await smallAndDark(page, check);
+  await tokenWords(page, check);
+  await away(page, check);
 }
