@@ -48,6 +48,8 @@ function makeShow() {
     write: make("button", { id: "sand-write" }, "Write back"),
     discard: make("button", { id: "sand-discard" }, "Throw away"),
     states: makeSvg("svg", { viewBox: "0 0 356 106", class: "states", id: "sand-states", role: "img" }),
+    large: make("button", { id: "sand-large", title: "the picture in the place of the ground",
+      "aria-pressed": "false" }, "Large picture"),
     picture: make("img", { id: "sand-view", alt: "The patch as it looks now", hidden: true }),
     result: make("p", { id: "sand-result", role: "status" }),
     numbers: make("table", { id: "sand-numbers" }), ledger: make("table", { id: "sand-ledger" }),
@@ -56,20 +58,43 @@ function makeShow() {
 
 function lay(form, show) {
   const row = (...parts) => make("div", { className: "row" }, ...parts);
-  document.getElementById("panel-sand").append(form.device,
-    make("h2", {}, "A square of granules"),
+  form.whole = make("details", { open: true, id: "sand-form" },
+    make("summary", {}, "Make a square of granules"),
     row(labelled("x", form.x, "m"), labelled("y", form.y, "m")),
-    row(labelled("Width", form.width, "m"), labelled("Length", form.length, "m"),
-      labelled("Depth", form.depth, "m")),
-    row(labelled("Granules", form.scale), form.count, form.material),
-    make("h2", {}, "What falls on it"),
-    row(labelled("Model", form.model), labelled("or a file", form.file)),
+    row(labelled("Width", form.width, "m"), labelled("Length", form.length, "m")),
+    row(labelled("Depth", form.depth, "m"), labelled("Granules", form.scale)),
+    row(form.count, form.material),
+    row(labelled("What falls", form.model)), row(labelled("or a file", form.file)),
     row(labelled("Radius", form.radius, "m"), labelled("Density", form.density, "kg/m³")),
     row(labelled("Above ground", form.above, "m"), labelled("Speed", form.speed, "m/s")),
-    row(form.create),
-    make("h2", {}, "Patch ", show.list), show.states, show.picture,
-    row(show.drop, show.push, show.write, show.discard), show.result, show.numbers,
-    make("h2", {}, "Mass ledger"), show.ledger);
+    row(form.create));
+  show.frame = make("div", { id: "sand-frame" }, show.picture);
+  document.getElementById("panel-sand").append(form.device, form.whole,
+    make("h2", {}, make("label", {}, "Patch ", show.list)), show.states,
+    row(show.drop, show.push, show.write, show.discard, show.large), show.result, show.frame,
+    show.numbers, make("h2", {}, "Mass ledger"), show.ledger);
+}
+
+/** The picture in the place of the ground, until the button or Escape puts it back. */
+function startLarge(show) {
+  const set = (isLarge) => {
+    show.large.setAttribute("aria-pressed", isLarge);
+    show.picture.classList.toggle("large", isLarge);
+    (isLarge ? document.getElementById("stage") : show.frame).append(show.picture);
+  };
+  show.large.addEventListener("click", () => set(!show.picture.classList.contains("large")));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") set(false);
+  });
+  return set;
+}
+
+/** What size a picture is asked in. */
+function pictureSize(show) {
+  if (!show.picture.classList.contains("large")) return [480, 300];
+  const stage = document.getElementById("stage");
+  return [Math.min(1920, Math.max(16, stage.clientWidth)),
+    Math.min(1080, Math.max(16, stage.clientHeight))];
 }
 
 // ---- models ------------------------------------------------------------------------------------------
@@ -130,6 +155,8 @@ async function bodyAt(kota, state, form, models, [x, y]) {
 
 // ---- one patch, followed -----------------------------------------------------------------------------
 
+const optionWords = (patch) => `${patch.id}, ${patch.state}`;
+
 class Follower {
   constructor(kota, show, models, onEnd) {
     Object.assign(this, { kota, show, models, onEnd, patch: null, path: "", feed: null, control: null,
@@ -176,6 +203,7 @@ class Follower {
         this.history.push({ state: data.state, at: data.at_s });
       else this.history.at(-1).at = data.at_s;
       this.patch.state = data.state;
+      this.show.list.selectedOptions[0]?.replaceChildren(optionWords(this.patch));
       if (ended.includes(data.state)) this.finish();
     }
     this.draw();
@@ -186,7 +214,8 @@ class Follower {
     const own = this.patch, control = this.control;
     this.feed?.close();
     await this.readNumbers(undefined).catch(tell);
-    control?.abort(new DOMException("the patch has ended", "AbortError"));
+    await this.readPicture(control.signal).catch(() => {});
+    control.abort(new DOMException("the patch has ended", "AbortError"));
     if (own === this.patch) this.onEnd(own);
   }
 
@@ -215,13 +244,14 @@ class Follower {
   }
 
   async readPicture(signal) {
-    const answer = await this.kota.get(`${this.path}/view.png?width=480&height=300`,
+    const [width, height] = pictureSize(this.show);
+    const answer = await this.kota.get(`${this.path}/view.png?width=${width}&height=${height}`,
       { quiet: true, signal });
     const old = this.pictureUrl;
     this.pictureUrl = URL.createObjectURL(new Blob([answer.buffer], { type: "image/png" }));
     this.show.picture.src = this.pictureUrl;
     await this.show.picture.decode().catch(() => {});
-    this.show.picture.hidden = signal.aborted && this.patch === null;
+    this.show.picture.hidden = signal.aborted;
     if (old) URL.revokeObjectURL(old);
   }
 
@@ -243,7 +273,6 @@ class Follower {
 
 /** The list of a locale's patches; what is chosen is followed. */
 function startList(kota, state, show, follower) {
-  const words = (patch) => `${patch.id}, ${patch.state}`;
   async function read(wanted) {
     const locale = state.locale;
     if (!locale) return;
@@ -252,7 +281,7 @@ function startList(kota, state, show, follower) {
     const now = wanted ?? follower.patch?.id;
     const chosen = patches.find((patch) => patch.id === now) ??
       patches.findLast((patch) => !ended.includes(patch.state)) ?? patches.at(-1) ?? null;
-    show.list.replaceChildren(...patches.map((patch) => new Option(words(patch), String(patch.id))));
+    show.list.replaceChildren(...patches.map((patch) => new Option(optionWords(patch), String(patch.id))));
     show.list.disabled = !patches.length;
     if (chosen) show.list.value = String(chosen.id);
     if (chosen?.id !== follower.patch?.id) follower.open(chosen);
@@ -291,6 +320,8 @@ function startButtons(kota, state, form, show, models, follower, readList) {
       size: [numberOf(form.width), numberOf(form.length)], depth: numberOf(form.depth),
       scale: form.scale.value, bodies: body ? [body] : [] };
     const made = (await kota.post(`/v1/locales/${state.locale.id}/patches`, wanted)).json;
+    follower.open(made);
+    form.whole.open = false;
     await readList(made.id);
   });
   onPress(state, show.drop, draw, async () => {
@@ -304,9 +335,15 @@ function startButtons(kota, state, form, show, models, follower, readList) {
   });
   onPress(state, show.write, draw, () => kota.call("DELETE", follower.path));
   onPress(state, show.discard, draw, () => kota.call("DELETE", `${follower.path}?discard=true`));
-  form.file.addEventListener("change", () => {
-    if (form.file.files.length) models.upload(form.file.files[0]).catch(
-      (error) => tell(writeError(error)));
+  const upload = (files) => {
+    if (files.length) models.upload(files[0]).catch((error) => tell(writeError(error)));
+  };
+  form.file.addEventListener("change", () => upload(form.file.files));
+  const panel = document.getElementById("panel-sand");
+  panel.addEventListener("dragover", (event) => event.preventDefault());
+  panel.addEventListener("drop", (event) => {
+    event.preventDefault();
+    upload(event.dataTransfer.files);
   });
 }
 
@@ -352,6 +389,7 @@ export function start(kota, state) {
     readList().catch(tell);
   });
   lay(form, show);
+  const setLarge = startLarge(show);
   const readList = startList(kota, state, show, follower);
   startButtons(kota, state, form, show, models, follower, readList);
   const preview = startPreview(state, form, device);
@@ -372,7 +410,7 @@ export function start(kota, state) {
   onPanel("panel-sand", (isOpen) => {
     clearInterval(timer);
     follower.isShown = isOpen;
-    if (!isOpen) return;
+    if (!isOpen) return setLarge(false);
     models.read().then(look).catch(tell);
     timer = setInterval(() => look().catch(tell), listMs);
   });

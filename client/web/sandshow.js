@@ -14,13 +14,18 @@ const places = { filling: [1, 1], settling: [93, 1], active: [185, 1], resting: 
 // From the right edge of one to the left of the next, and so on; the arrow stands at the end.
 const arrows = ["M79 16H91", "M171 16H183", "M263 12H275", "M277 20H265", "M316 31V73", "M277 90H265"];
 
+/** The ways to the end; who comes late did not hear of what was before, but it was. */
+const order = ["filling", "settling", "active", "resting", "writing", "written"];
+
 /**
  * Draws the states; the one that is now and those that were are marked by their class.
  * @param {SVGElement} svg of viewBox 0 0 356 106
  * @param {{state: string, at: number}[]} history states as they came, with seconds
  */
 export function drawStates(svg, history) {
-  const now = history.at(-1)?.state, been = new Map(history.map((one) => [one.state, one.at]));
+  const now = history.at(-1)?.state, been = new Map();
+  for (const state of order.slice(0, order.indexOf(history[0]?.state) + 1)) been.set(state, "");
+  for (const { state, at } of history) been.set(state, `at ${at.toFixed(1)} s`);
   const parts = arrows.map((d) => makeSvg("path", { d, "marker-end": "url(#sand-tip)" }));
   for (const [name, [x, y]] of Object.entries(places)) {
     const kind = name === now ? "now" : been.has(name) ? "been" : "";
@@ -28,7 +33,7 @@ export function drawStates(svg, history) {
     const words = makeSvg("text", { x: x + width / 2, y: y + 13 });
     const time = makeSvg("text", { x: x + width / 2, y: y + 25, class: "time" });
     words.textContent = name;
-    time.textContent = been.has(name) ? `at ${shortTime(been.get(name))}` : "";
+    time.textContent = been.get(name) ?? "";
     group.append(makeSvg("rect", { x, y, width, height, rx: 5 }), words, time);
     parts.push(group);
   }

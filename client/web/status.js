@@ -87,13 +87,13 @@ function loopRows({ stats, before, metrics, metricsBefore }) {
   const http = stats.http, ended = http.streams_ended;
   const seconds = before ? stats.uptime_s - before.uptime_s : 0;
   const rate = (name, words) => seconds > 0 ?
-    `${words(Math.max(0, (http[name] - before.http[name]) / seconds))}/s` : "";
+    `, ${words(Math.max(0, (http[name] - before.http[name]) / seconds))}/s` : "";
   const since = (share) => belowWords(latency(metrics, metricsBefore, share));
-  return [["Requests", `${shortNumber(http.requests)} ${rate("requests", shortNumber)}`],
+  return [["Requests", `${shortNumber(http.requests)}${rate("requests", shortNumber)}`],
     ["Half of them took", since(0.5)], ["99 of 100 took", since(0.99)],
     ["99 of 100 since the start", belowWords(latency(metrics, null, 0.99))],
-    ["Bytes in", `${shortBytes(http.bytes_in)} ${rate("bytes_in", shortBytes)}`],
-    ["Bytes out", `${shortBytes(http.bytes_out)} ${rate("bytes_out", shortBytes)}`],
+    ["Bytes in", `${shortBytes(http.bytes_in)}${rate("bytes_in", shortBytes)}`],
+    ["Bytes out", `${shortBytes(http.bytes_out)}${rate("bytes_out", shortBytes)}`],
     ["Connections", `${shortNumber(http.connections_open)} open, ` +
       `${shortNumber(http.connections_accepted)} accepted, ${http.connections_rejected} refused`],
     ["Streams of events", `${shortNumber(http.streams_open)} open, ` +

@@ -57,13 +57,10 @@ export function numberOf(field) {
   throw new Error(`${words}: ${field.validationMessage || "a number is wanted"}`);
 }
 
-/** Rows of [words, value]; numbers stand right. @param {HTMLElement} table */
+/** Rows of [words, value, explanation]. @param {HTMLElement} table @param {string[][]} rows */
 export function fillTable(table, rows) {
-  table.replaceChildren(...rows.map(([words, value, title = ""]) => {
-    const isNumber = /^[-−]?[\d.,]+( |$)/.test(String(value));
-    return make("tr", { title }, make("th", { scope: "row" }, words),
-      make("td", { className: isNumber ? "number" : "" }, String(value)));
-  }));
+  table.replaceChildren(...rows.map(([words, value, title = ""]) => make("tr", { title },
+    make("th", { scope: "row" }, words), make("td", {}, String(value)))));
 }
 
 const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });

@@ -135,9 +135,17 @@ async function sand(page, daemon, check) {
   check(marks.filter((mark) => mark.kind === "line").length === 4 &&
     marks.some((mark) => mark.kind === "area"), "the patch and its body are drawn over the ground");
   await page.waitForSelector("#sand-view:not([hidden])", { timeout: 30000 });
+  check.equal(await words(page, "sand-list"), "1, resting", "the list tells the state, too");
   const size = await page.locator("#sand-view").evaluate((img) => [img.naturalWidth, img.naturalHeight]);
   check.equal(size, [480, 300], "the picture of the granules is there");
   await check.shot(page, "inspector-sand");
+  await page.click("#sand-large");
+  await page.waitForFunction(() => document.getElementById("sand-view").naturalWidth ===
+    document.getElementById("stage").clientWidth);
+  check(true, "a large picture takes the place of the ground, in its size");
+  await check.shot(page, "inspector-granules");
+  await page.keyboard.press("Escape");
+  check.equal(await page.locator("#stage #sand-view").count(), 0, "until Escape");
   await page.click("#sand-drop");
   await page.waitForFunction(() => /^2,/m.test(document.getElementById("sand-numbers").innerText
     .split("Bodies")[1]?.trim() ?? ""), null, { timeout: 20000 });
@@ -167,6 +175,7 @@ async function written(page, daemon, check, before) {
 
 async function discard(page, daemon, check) {
   await page.click("#tab-sand");
+  await page.click("#sand-form summary");
   await page.selectOption("#sand-model", "");
   const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
   await page.click("#sand-create");
