@@ -8,8 +8,8 @@
  */
 import { setMarks } from "/web/marks.js";
 import { tell } from "/web/state.js";
-import { choice, claimClicks, labelled, make, numberField, numberOf, ringOfRect, writeError } from
-  "/web/widgets.js";
+import { choice, claimClicks, labelled, make, middleOf, numberField, numberOf, ringOfRect,
+  writeError } from "/web/widgets.js";
 
 const keptEvents = 50, flashMs = 1500;
 
@@ -205,7 +205,7 @@ export function start(kota, state) {
   state.on("layer", (layer) => {
     form.apply.disabled = !layer;
     if (!layer) return;
-    const middle = [0, 1].map((i) => (layer.bounds.min[i] + layer.bounds.max[i]) / 2);
+    const middle = middleOf(layer);
     [form.x.value, form.y.value] = middle.map((value) => String(Math.round(value)));
     form.radius.value = String(Number((4 * Math.max(...layer.spacing)).toPrecision(2)));
   });

@@ -11,8 +11,8 @@ import { setMarks } from "/web/marks.js";
 import { barrelObj, bodyMarks, drawStates, ended, granuleCount, ledgerRows, patchMark, patchRows,
   resultWords } from "/web/sandshow.js";
 import { tell } from "/web/state.js";
-import { choice, claimClicks, fillTable, labelled, make, makeSvg, numberField, numberOf, onPanel,
-  shortNumber, writeError } from "/web/widgets.js";
+import { choice, claimClicks, fillTable, labelled, make, makeSvg, middleOf, numberField, numberOf,
+  onPanel, shortNumber, writeError } from "/web/widgets.js";
 
 const numbersMs = 1000, pictureMs = 500, listMs = 4000;
 const diameters = { fine: 0.2225, medium: 0.445, coarse: 0.89 };
@@ -372,8 +372,7 @@ function startPreview(state, form, device) {
   state.on("tool", draw);
   state.on("layer", (layer) => {
     if (!layer) return draw();
-    const middle = [0, 1].map((i) => (layer.bounds.min[i] + layer.bounds.max[i]) / 2);
-    [form.x.value, form.y.value] = middle.map((value) => String(Math.round(value)));
+    [form.x.value, form.y.value] = middleOf(layer).map((value) => String(Math.round(value)));
     [form.width.value, form.length.value] = layer.spacing.map(
       (spacing) => String(Math.max(8, 9 * spacing)));
     draw();

@@ -103,6 +103,12 @@ export function ringOfRect(layer, [c0, r0, cols, rows]) {
   return [at(left, low), at(right, low), at(right, high), at(left, high)];
 }
 
+/** The middle of a heightfield, holes or not. @returns {number[]} x, y in metres */
+export function middleOf(layer) {
+  return [layer.cols, layer.rows].map((count, i) =>
+    layer.origin[i] + layer.spacing[i] * (count - 1) / 2);
+}
+
 /** Calls fn(isVisible) when a panel of the page comes up or goes. */
 export function onPanel(id, fn) {
   const panel = document.getElementById(id);

@@ -15,10 +15,13 @@ export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patch
 
 const side = 129, spacing = 0.5;
 
-/** Sand with ripples, 64 m wide. */
+/** Dunes of a few metres, 64 m wide. */
 async function putBeach(kota) {
-  const heights = Float32Array.from({ length: side * side }, (_, i) =>
-    2 + 0.2 * Math.sin(0.1 * (i % side)) * Math.cos(0.13 * Math.floor(i / side)));
+  const heights = Float32Array.from({ length: side * side }, (_, i) => {
+    const x = spacing * (i % side), y = spacing * Math.floor(i / side);
+    return 8 + 1.6 * Math.sin(0.13 * x + 0.06 * y) + 0.7 * Math.sin(0.23 * y - 0.09 * x + 1) +
+      0.15 * Math.sin(0.7 * x + 0.4 * y);
+  });
   await kota.call("PUT", "/v1/locales/beach", { json: { title: "Beach" } });
   await kota.call("PUT", `/v1/locales/beach/layers/ground?cols=${side}&rows=${side}` +
     `&spacing=${spacing},${spacing}`, { body: heights, type: "application/vnd.kota.f32" });
@@ -74,6 +77,14 @@ async function othersEdit(page, daemon, check) {
     "and flashes on the ground", marks);
 }
 
+/** Until nothing is drawn over the ground, and that has been painted. */
+async function noFlash(page) {
+  await until(() => page.evaluate(async () =>
+    (await import("/web/state.js")).state.marks.length === 0), "no mark");
+  await page.evaluate(() => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
 /** Clicks in the middle of the map, with the brush, and looks at what is drawn there. */
 async function editByClick(page, daemon, check) {
   if (!await page.evaluate(async () => (await import("/web/state.js")).state.look)) {
@@ -83,21 +94,25 @@ async function editByClick(page, daemon, check) {
   await page.selectOption("#edit-kind", "crater");
   await fill(page, { "edit-radius": 5, "edit-amount": 4 });
   const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
+  const events = await page.locator("#edit-events li").count();
   const box = await page.locator("#map").boundingBox();
   await page.mouse.move(box.x + box.width / 2 - 30, box.y + box.height / 2);
   await until(() => page.evaluate(async () =>
     (await import("/web/state.js")).state.marks.some((mark) => mark.kind === "circle")), "a circle");
   check(true, "what the brush would change is drawn under the pointer");
   await page.mouse.move(2, 2);
-  await pause(2500);
+  await noFlash(page);
   const before = await pixels(page);
   await pause(500);
   check(before === await pixels(page), "the map is still while nothing changes");
   await page.mouse.click(box.x + box.width / 2 - 30, box.y + box.height / 2);
   await until(async () => (await daemon.kota.get("/v1/locales/beach")).json.revision === revision + 1,
     "a revision by a click");
+  await page.waitForFunction((count) => document.querySelectorAll("#edit-events li").length > count,
+    events);
   await page.mouse.move(2, 2);
-  await pause(2500); // the flash is over
+  await noFlash(page);
+  await page.waitForFunction(() => window.kotaMap?.idle ?? true);
   check(before !== await pixels(page), "a click with the brush changes the map's pixels");
 }
 
@@ -143,7 +158,7 @@ async function sand(page, daemon, check) {
   await page.waitForFunction(() => document.getElementById("sand-view").naturalWidth ===
     document.getElementById("stage").clientWidth);
   check(true, "a large picture takes the place of the ground, in its size");
-  await check.shot(page, "inspector-granules");
+  await check.shot(page, "live-granules");
   await page.keyboard.press("Escape");
   check.equal(await page.locator("#stage #sand-view").count(), 0, "until Escape");
   await page.click("#sand-drop");
@@ -335,9 +350,10 @@ export async function run(page, daemon, check) {
   await refusedInWords(page, check);
   await sand(page, daemon, check);
   await discard(page, daemon, check);
-  await uploads(page, daemon, check);
   await status(page, daemon, check);
-  await check.shot(page, "inspector-status");
+  await check.shot(page, "live-status");
+  await page.click("#tab-sand");
+  await uploads(page, daemon, check);
   await keyboard(page, check);
   await smallAndDark(page, check);
   await tokenWords(page, check);
