@@ -8,8 +8,8 @@
  */
 import { setMarks } from "/web/marks.js";
 import { tell } from "/web/state.js";
-import { choice, claimClicks, labelled, make, middleOf, numberField, numberOf, ringOfRect,
-  writeError } from "/web/widgets.js";
+import { choice, claimClicks, labelled, make, middleOf, numberField, numberOf, onPanel,
+  placeInSight, ringOfRect, writeError } from "/web/widgets.js";
 
 const keptEvents = 50, flashMs = 1500;
 
@@ -210,4 +210,7 @@ export function start(kota, state) {
     form.radius.value = String(Number((4 * Math.max(...layer.spacing)).toPrecision(2)));
   });
   claimClicks(state, "panel-edits", "edit");
+  onPanel("panel-edits", (isOpen) => {
+    if (isOpen) placeInSight(state.look, form);
+  });
 }

@@ -12,7 +12,7 @@ import { barrelObj, bodyMarks, drawStates, ended, granuleCount, ledgerRows, patc
   resultWords } from "/web/sandshow.js";
 import { tell } from "/web/state.js";
 import { choice, claimClicks, fillTable, labelled, make, makeSvg, middleOf, numberField, numberOf,
-  onPanel, shortNumber, writeError } from "/web/widgets.js";
+  onPanel, placeInSight, shortNumber, writeError } from "/web/widgets.js";
 
 const numbersMs = 1000, pictureMs = 500, listMs = 4000;
 const diameters = { fine: 0.2225, medium: 0.445, coarse: 0.89 };
@@ -410,6 +410,7 @@ export function start(kota, state) {
     clearInterval(timer);
     follower.isShown = isOpen;
     if (!isOpen) return setLarge(false);
+    placeInSight(state.look, form);
     models.read().then(look).catch(tell);
     timer = setInterval(() => look().catch(tell), listMs);
   });

@@ -109,6 +109,14 @@ export function middleOf(layer) {
     layer.origin[i] + layer.spacing[i] * (count - 1) / 2);
 }
 
+/** Puts a place that is out of sight into the middle of what is seen. @param {{x, y}} fields */
+export function placeInSight(look, { x, y }) {
+  if (!look) return;
+  const far = Math.max(Math.abs(x.valueAsNumber - look.x), Math.abs(y.valueAsNumber - look.y));
+  if (far <= look.width_m / 2) return;
+  [x.value, y.value] = [look.x, look.y].map((value) => String(Number(value.toFixed(1))));
+}
+
 /** Calls fn(isVisible) when a panel of the page comes up or goes. */
 export function onPanel(id, fn) {
   const panel = document.getElementById(id);

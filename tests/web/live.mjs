@@ -16,7 +16,7 @@ export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patch
 const side = 129, spacing = 0.5;
 
 /** Dunes of a few metres, 64 m wide. */
-async function putBeach(kota) {
+export async function putBeach(kota) {
   const heights = Float32Array.from({ length: side * side }, (_, i) => {
     const x = spacing * (i % side), y = spacing * Math.floor(i / side);
     return 8 + 1.6 * Math.sin(0.13 * x + 0.06 * y) + 0.7 * Math.sin(0.23 * y - 0.09 * x + 1) +
