@@ -28,7 +28,8 @@ function makeForm() {
     cols: numberField("edit-cols", 5, { min: 1, max: 4096, step: 1, required: true }),
     rows: numberField("edit-rows", 5, { min: 1, max: 4096, step: 1, required: true }),
     value: numberField("edit-value", 1, { required: true }),
-    x: numberField("edit-x", 0, { required: true }), y: numberField("edit-y", 0, { required: true }),
+    x: numberField("edit-x", 0, { required: true }),
+    y: numberField("edit-y", 0, { required: true }),
     apply: make("button", { id: "edit-apply", className: "primary" }, "Change the ground there"),
     note: make("p", { id: "edit-note", role: "status" }),
     list: make("ol", { id: "edit-events" }),
@@ -78,11 +79,12 @@ function eventLine(change, isOwn, show) {
   const where = change.rect ?
     `${change.rect[2]} × ${change.rect[3]} samples at ${change.rect[0]}, ${change.rect[1]}` :
     "as a whole";
-  const words = `${change.revision}: ${change.source ?? "change"} of ${change.layer ?? "the locale"}, ` +
-    `${where}`;
-  const line = make("li", { className: isOwn ? "own" : "other" }, `${words} `,
+  const what = `${change.source ?? "change"} of ${change.layer ?? "the locale"}`;
+  const line = make("li", { className: isOwn ? "own" : "other" },
+    `${change.revision}: ${what}, ${where} `,
     make("span", { className: "quiet" }, isOwn ? "by you " : "by others "));
-  if (change.rect) line.append(make("button", { onclick: show, title: "mark it on the ground" }, "Show"));
+  if (change.rect)
+    line.append(make("button", { onclick: show, title: "mark it on the ground" }, "Show"));
   return line;
 }
 
@@ -135,7 +137,8 @@ function startForm(kota, state, form, isOwn) {
         editAt(form, layer, point))).json;
       isOwn(answer.revision);
       const [, , cols, rows] = answer.rect;
-      form.note.textContent = `Revision ${answer.revision}: ${cols} × ${rows} samples may have changed.`;
+      form.note.textContent =
+        `Revision ${answer.revision}: ${cols} × ${rows} samples may have changed.`;
       state.set("message", null);
     } catch (error) {
       form.note.textContent = "";

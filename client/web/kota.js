@@ -130,7 +130,8 @@ export class Kota {
    * One call. `json` or `body` (bytes) is sent; `signal` aborts it with the signal's reason.
    * @param {string} method @param {string} path with its query
    * @param {{json?: any, body?: ArrayBuffer|ArrayBufferView, type?: string, headers?: object,
-   *          signal?: AbortSignal, quiet?: boolean}} [options] quiet: not told to onCall
+   *          signal?: AbortSignal, quiet?: boolean, timeoutMs?: number}} [options] quiet: not told
+   *          to onCall
    * @returns {Promise<Answer>}
    */
   async call(method, path, options = {}) {
@@ -160,7 +161,8 @@ export class Kota {
 
   async #once(asked, options) {
     const headers = { ...asked.headers };
-    const limit = AbortSignal.timeout(this.timeoutMs);
+    const limitMs = options.timeoutMs ?? this.timeoutMs;
+    const limit = AbortSignal.timeout(limitMs);
     const signal = options.signal ? anyOf(options.signal, limit) : limit;
     const start = performance.now();
     let response, buffer;
@@ -171,7 +173,7 @@ export class Kota {
       buffer = await response.arrayBuffer();
     } catch (cause) {
       if (options.signal?.aborted) throw options.signal.reason;
-      const why = limit.aborted ? `did not answer within ${this.timeoutMs / 1000} s` :
+      const why = limit.aborted ? `did not answer within ${limitMs / 1000} s` :
         "cannot be reached";
       throw new KotaError(`The daemon at ${this.url("")} ${why}.`, { asked, cause });
     }

@@ -14,16 +14,17 @@ import { tell } from "/web/state.js";
 import { choice, claimClicks, fillTable, labelled, make, makeSvg, middleOf, numberField, numberOf,
   onPanel, placeInSight, shortNumber, writeError } from "/web/widgets.js";
 
-const numbersMs = 1000, pictureMs = 500, listMs = 4000;
+const numbersMs = 1000, pictureMs = 500, listMs = 4000, restLimitMs = 3600000;
 const diameters = { fine: 0.2225, medium: 0.445, coarse: 0.89 };
 const builtIn = ":barrel";
 
-// ---- elements --------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 function makeForm() {
   const positive = { min: 0.01, required: true };
   return {
-    x: numberField("sand-x", 0, { required: true }), y: numberField("sand-y", 0, { required: true }),
+    x: numberField("sand-x", 0, { required: true }),
+    y: numberField("sand-y", 0, { required: true }),
     width: numberField("sand-width", 8, positive), length: numberField("sand-length", 8, positive),
     depth: numberField("sand-depth", 2, positive),
     scale: choice("sand-scale", [["coarse", "coarse, 0.89 m"], ["medium", "medium, 0.44 m"],
@@ -44,10 +45,11 @@ function makeShow() {
   return {
     list: choice("sand-list", []),
     drop: make("button", { id: "sand-drop" }, "Drop one more"),
-    push: make("button", { id: "sand-push", title: "upwards and aside, at 3 m/s" }, "Push the last"),
+    push: make("button", { id: "sand-push", title: "up and aside, at 3 m/s" }, "Push the last"),
     write: make("button", { id: "sand-write" }, "Write back"),
     discard: make("button", { id: "sand-discard" }, "Throw away"),
-    states: makeSvg("svg", { viewBox: "0 0 356 106", class: "states", id: "sand-states", role: "img" }),
+    states: makeSvg("svg", { viewBox: "0 0 356 106", class: "states", id: "sand-states",
+      role: "img" }),
     large: make("button", { id: "sand-large", title: "the picture in the place of the ground",
       "aria-pressed": "false" }, "Large picture"),
     picture: make("img", { id: "sand-view", alt: "The patch as it looks now", hidden: true }),
@@ -97,7 +99,7 @@ function pictureSize(show) {
     Math.min(1080, Math.max(16, stage.clientHeight))];
 }
 
-// ---- models ------------------------------------------------------------------------------------------
+// ---- models -------------------------------------------------------------------------------------
 
 /** Models by id, as the daemon has them; the choice offers them. */
 class Models {
@@ -122,7 +124,7 @@ class Models {
     return this.byId.get(id);
   }
 
-  /** The chosen model; the barrel is made where the daemon has none of that radius. Null: nothing. */
+  /** The chosen model; the barrel is made where the daemon has none so thick. Null: nothing. */
   async chosen() {
     const id = this.form.model.value;
     if (id !== builtIn) return id ? this.byId.get(id) : null;
@@ -153,14 +155,14 @@ async function bodyAt(kota, state, form, models, [x, y]) {
     density: numberOf(form.density) };
 }
 
-// ---- one patch, followed -----------------------------------------------------------------------------
+// ---- one patch, followed ------------------------------------------------------------------------
 
 const optionWords = (patch) => `${patch.id}, ${patch.state}`;
 
 class Follower {
   constructor(kota, show, models, onEnd) {
-    Object.assign(this, { kota, show, models, onEnd, patch: null, path: "", feed: null, control: null,
-      history: [], pictureUrl: "", isShown: false });
+    Object.assign(this, { kota, show, models, onEnd, patch: null, path: "", feed: null,
+      control: null, history: [], pictureUrl: "", isShown: false });
   }
 
   /** Follows another patch, or none. */
@@ -269,7 +271,7 @@ class Follower {
   }
 }
 
-// ---- the panel ---------------------------------------------------------------------------------------
+// ---- the panel ----------------------------------------------------------------------------------
 
 /** The list of a locale's patches; what is chosen is followed. */
 function startList(kota, state, show, follower) {
@@ -281,7 +283,8 @@ function startList(kota, state, show, follower) {
     const now = wanted ?? follower.patch?.id;
     const chosen = patches.find((patch) => patch.id === now) ??
       patches.findLast((patch) => !ended.includes(patch.state)) ?? patches.at(-1) ?? null;
-    show.list.replaceChildren(...patches.map((patch) => new Option(optionWords(patch), String(patch.id))));
+    show.list.replaceChildren(...patches.map((patch) =>
+      new Option(optionWords(patch), String(patch.id))));
     show.list.disabled = !patches.length;
     if (chosen) show.list.value = String(chosen.id);
     if (chosen?.id !== follower.patch?.id) follower.open(chosen);
@@ -333,7 +336,9 @@ function startButtons(kota, state, form, show, models, follower, readList) {
     await kota.call("PATCH", `${follower.path}/bodies/${follower.patch.bodies.length - 1}`,
       { json: { velocity: [2, 0, 2.2] } });
   });
-  onPress(state, show.write, draw, () => kota.call("DELETE", follower.path));
+  // it answers when all is still, which may take the processor long
+  onPress(state, show.write, draw, () => kota.call("DELETE", follower.path,
+    { timeoutMs: restLimitMs }));
   onPress(state, show.discard, draw, () => kota.call("DELETE", `${follower.path}?discard=true`));
   const upload = (files) => {
     if (files.length) models.upload(files[0]).catch((error) => tell(writeError(error)));

@@ -6,13 +6,14 @@ import { makeSvg, shortNumber, shortTime } from "/web/widgets.js";
 
 export const ended = ["written", "discarded", "failed"];
 
-// ---- the state machine ---------------------------------------------------------------------------
+// ---- the state machine --------------------------------------------------------------------------
 
 const width = 78, height = 30;
 const places = { filling: [1, 1], settling: [93, 1], active: [185, 1], resting: [277, 1],
   writing: [277, 75], written: [185, 75], discarded: [93, 75], failed: [1, 75] };
 // From the right edge of one to the left of the next, and so on; the arrow stands at the end.
-const arrows = ["M79 16H91", "M171 16H183", "M263 12H275", "M277 20H265", "M316 31V73", "M277 90H265"];
+const arrows = ["M79 16H91", "M171 16H183", "M263 12H275", "M277 20H265", "M316 31V73",
+  "M277 90H265"];
 
 /** The ways to the end; who comes late did not hear of what was before, but it was. */
 const order = ["filling", "settling", "active", "resting", "writing", "written"];
@@ -45,7 +46,7 @@ export function drawStates(svg, history) {
   svg.setAttribute("aria-label", now ? `The patch is ${now}` : "No patch");
 }
 
-// ---- bodies ----------------------------------------------------------------------------------------
+// ---- bodies -------------------------------------------------------------------------------------
 
 /** v turned by the quaternion [x, y, z, w]. */
 export function turned([x, y, z, w], v) {
@@ -74,7 +75,7 @@ export function patchMark(patch) {
     ring: [[x - w, y - d], [x + w, y - d], [x + w, y + d], [x - w, y + d]] };
 }
 
-// ---- words -----------------------------------------------------------------------------------------
+// ---- words --------------------------------------------------------------------------------------
 
 /** @param {object} patch @returns {[string, string][]} rows of what it is and does */
 export function patchRows(patch) {
@@ -114,16 +115,16 @@ export function resultWords(patch) {
   if (patch.state !== "written") return "";
   if (!patch.edit_rect) return `Nothing had moved: revision ${patch.revision} is as before.`;
   const [c0, r0, cols, rows] = patch.edit_rect;
-  return `Written back as revision ${patch.revision}: ${cols} × ${rows} samples at ${c0}, ${r0} of ` +
-    `${patch.layer} may have changed.`;
+  return `Written back as revision ${patch.revision}: ${cols} × ${rows} samples at ${c0}, ${r0} ` +
+    `of ${patch.layer} may have changed.`;
 }
 
-/** Granules that a patch of this size needs, about: a dense packing holds 2.97 in a diameter's cube. */
+/** Granules that a patch needs, about: a dense packing holds 2.97 in a cube of their diameter. */
 export function granuleCount(size, depth, diameter) {
   return Math.round(2.97 * size[0] * size[1] * depth / diameter ** 3);
 }
 
-// ---- the barrel --------------------------------------------------------------------------------------
+// ---- the barrel ---------------------------------------------------------------------------------
 
 /**
  * A closed barrel of triangles, standing, its middle at the origin: three rings and two lids.

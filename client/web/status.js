@@ -1,7 +1,7 @@
 /**
  * The panel that tells how the daemon does: every two seconds while it is open, from /v1/stats, and
- * the times that requests took from the histogram of /metrics. What counts up is also told as a rate
- * since the last look, and so are the latencies: what happened an hour ago hides nothing.
+ * the times that requests took from the histogram of /metrics. What counts up is also told as a
+ * rate since the last look, and so are the latencies: what happened an hour ago hides nothing.
  */
 import { fillTable, make, onPanel, shortBytes, shortNumber, shortTime } from "/web/widgets.js";
 
@@ -59,7 +59,7 @@ function routes(metrics) {
   return [...counts].sort((a, b) => b[1].all - a[1].all);
 }
 
-// ---- tables ---------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 
 function daemonRows({ stats, limits }) {
   const world = stats.world;
@@ -102,7 +102,8 @@ function loopRows({ stats, before, metrics, metricsBefore }) {
     ["Time-outs", shortNumber(http.timeouts)], ["Not HTTP", shortNumber(http.parse_errors)],
     ["Tiles from memory", `${shortNumber(stats.tile_cache.hits)} of ` +
       `${shortNumber(stats.tile_cache.hits + stats.tile_cache.misses)}`],
-    ["Tiles kept", `${shortNumber(stats.tile_cache.tiles)}, ${shortBytes(stats.tile_cache.bytes)}`]];
+    ["Tiles kept",
+      `${shortNumber(stats.tile_cache.tiles)}, ${shortBytes(stats.tile_cache.bytes)}`]];
 }
 
 function patchRows({ stats }) {
@@ -110,19 +111,20 @@ function patchRows({ stats }) {
   const rows = [["Device", device.name ?? "none"]];
   if (device.reason) rows.push(["Why", device.reason]);
   if (device.engine) {
-    rows.push(["Granules", `${device.material}, at most ${shortNumber(device.granules_max)} a patch`],
+    rows.push(["Granules",
+      `${device.material}, at most ${shortNumber(device.granules_max)} a patch`],
       ["Lost and made anew", shortNumber(device.rebuilds)]);
     for (const [scale, of] of Object.entries(patches.scales)) {
       if (of.slots === 0) continue;
       const stepMs = of.integrate_ms + of.grid_ms + of.force_ms + of.depth_ms;
-      rows.push([`Of ${scale} granules`, `${of.used} of ${of.slots} in use, ${shortNumber(of.steps)} ` +
-        `steps, the last in ${shortTime(stepMs / 1000)}`]);
+      rows.push([`Of ${scale} granules`, `${of.used} of ${of.slots} in use, ` +
+        `${shortNumber(of.steps)} steps, the last in ${shortTime(stepMs / 1000)}`]);
     }
   }
   const now = Object.entries(patches.states).filter(([, count]) => count > 0);
   rows.push(["Now", now.map(([name, count]) => `${count} ${name}`).join(", ") || "no patch"],
-    ["So far", `${patches.made} made, ${patches.written} written, ${patches.discarded} discarded, ` +
-      `${patches.failed} failed`]);
+    ["So far", `${patches.made} made, ${patches.written} written, ` +
+      `${patches.discarded} discarded, ${patches.failed} failed`]);
   return rows;
 }
 
@@ -133,7 +135,8 @@ function storeRows({ stats: { store } }) {
     ["Log", `${shortBytes(store.wal_bytes)} of at most ${shortBytes(store.wal_bytes_max)}`],
     ["Commits", shortNumber(store.commits)], ["Checkpoints", shortNumber(store.checkpoints)],
     ["Checkpoints held up", shortNumber(store.checkpoints_blocked)],
-    ["In the log alone", `${shortNumber(store.behind_tiles)} tiles, ${shortBytes(store.behind_bytes)}`]];
+    ["In the log alone",
+      `${shortNumber(store.behind_tiles)} tiles, ${shortBytes(store.behind_bytes)}`]];
   return rows;
 }
 
@@ -179,7 +182,9 @@ export function start(kota, state) {
     } catch (error) {
       if (own.signal.aborted) return;
       note.className = "bad";
-      note.textContent = `${error.message} What stands below is old.`;
+      const why = error instanceof TypeError ?
+        `This daemon tells other numbers than this page knows (${error.message}).` : error.message;
+      note.textContent = `${why} What stands below is old.`;
     }
     if (!own.signal.aborted) timer = setTimeout(() => turn(own), everyMs);
   }

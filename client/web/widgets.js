@@ -4,7 +4,7 @@
  */
 
 /**
- * An element. Names beginning with "on" are listeners, "data" is its dataset, others are properties.
+ * An element. Names beginning with "on" are listeners, "data" is its dataset, others properties.
  * @param {string} tag @param {object} [about] @param {...(Node|string)} children
  * @returns {HTMLElement}
  */

@@ -1,7 +1,8 @@
 /**
- * What is live in the inspector: edits of one's own and of others, sand from a square of granules to
- * what was written back, the page of numbers, tokens, and the way by keyboard. The sand is simulated
- * by the reference solver, as fast as it goes, so that it needs no driver and takes seconds.
+ * What is live in the inspector: edits of one's own and of others, sand from a square of granules
+ * to what was written back, the page of numbers, tokens, and the way by keyboard. The sand is
+ * simulated by the reference solver, as fast as it goes, so that it needs no driver and takes
+ * seconds.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,8 +11,8 @@ import { join } from "node:path";
 import { openPage, pause, startDaemon, until } from "./support.mjs";
 
 export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patches-medium", "1",
-  "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0", "--patch-pause-ms", "200",
-  "--patch-write-ms", "3600000"];
+  "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0",
+  "--patch-pause-ms", "200", "--patch-write-ms", "3600000"];
 
 const side = 129, spacing = 0.5;
 
@@ -30,6 +31,8 @@ export async function putBeach(kota) {
 const heightAt = async (kota, x, y) =>
   (await kota.get(`/v1/locales/beach/height?x=${x}&y=${y}`)).json.height;
 
+const newest = async (daemon) => (await daemon.kota.get("/v1/locales/beach")).json.revision;
+
 const words = (page, id) => page.locator(`#${id}`).innerText();
 
 const message = (page) => page.locator("#message:not([hidden])").innerText();
@@ -41,7 +44,7 @@ async function fill(page, values) {
   for (const [id, value] of Object.entries(values)) await page.fill(`#${id}`, String(value));
 }
 
-// ---- edits -----------------------------------------------------------------------------------------
+// ---- edits --------------------------------------------------------------------------------------
 
 async function editByForm(page, daemon, check) {
   await page.click("#tab-edits");
@@ -60,8 +63,8 @@ async function editByForm(page, daemon, check) {
   await page.selectOption("#edit-kind", "hole");
   await fill(page, { "edit-cols": 3, "edit-rows": 3, "edit-x": 50, "edit-y": 50 });
   await page.click("#edit-apply");
-  await until(async () => await heightAt(daemon.kota, 50, 50) === null, "a hole");
-  check(true, "a rectangle cuts a hole");
+  await until(async () => await page.locator("#edit-events li.own").count() === 2, "a second edit");
+  check.equal(await heightAt(daemon.kota, 50, 50), null, "a rectangle cuts a hole");
 }
 
 async function othersEdit(page, daemon, check) {
@@ -93,12 +96,13 @@ async function editByClick(page, daemon, check) {
   }
   await page.selectOption("#edit-kind", "crater");
   await fill(page, { "edit-radius": 5, "edit-amount": 4 });
-  const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
+  const revision = await newest(daemon);
   const events = await page.locator("#edit-events li").count();
   const box = await page.locator("#map").boundingBox();
   await page.mouse.move(box.x + box.width / 2 - 30, box.y + box.height / 2);
   await until(() => page.evaluate(async () =>
-    (await import("/web/state.js")).state.marks.some((mark) => mark.kind === "circle")), "a circle");
+    (await import("/web/state.js")).state.marks.some((mark) => mark.kind === "circle")),
+  "a circle");
   check(true, "what the brush would change is drawn under the pointer");
   await page.mouse.move(2, 2);
   await noFlash(page);
@@ -106,8 +110,7 @@ async function editByClick(page, daemon, check) {
   await pause(500);
   check(before === await pixels(page), "the map is still while nothing changes");
   await page.mouse.click(box.x + box.width / 2 - 30, box.y + box.height / 2);
-  await until(async () => (await daemon.kota.get("/v1/locales/beach")).json.revision === revision + 1,
-    "a revision by a click");
+  await until(async () => await newest(daemon) === revision + 1, "a revision by a click");
   await page.waitForFunction((count) => document.querySelectorAll("#edit-events li").length > count,
     events);
   await page.mouse.move(2, 2);
@@ -129,7 +132,7 @@ async function refusedInWords(page, check) {
   await fill(page, { "edit-x": 10, "edit-y": 10 });
 }
 
-// ---- sand ------------------------------------------------------------------------------------------
+// ---- sand ---------------------------------------------------------------------------------------
 
 const sandState = (page) => page.locator("#sand-states .now").getAttribute("data-state");
 
@@ -151,7 +154,8 @@ async function sand(page, daemon, check) {
     marks.some((mark) => mark.kind === "area"), "the patch and its body are drawn over the ground");
   await page.waitForSelector("#sand-view:not([hidden])", { timeout: 30000 });
   check.equal(await words(page, "sand-list"), "1, resting", "the list tells the state, too");
-  const size = await page.locator("#sand-view").evaluate((img) => [img.naturalWidth, img.naturalHeight]);
+  const size = await page.locator("#sand-view").evaluate((img) =>
+    [img.naturalWidth, img.naturalHeight]);
   check.equal(size, [480, 300], "the picture of the granules is there");
   await check.shot(page, "inspector-sand");
   await page.click("#sand-large");
@@ -192,12 +196,12 @@ async function discard(page, daemon, check) {
   await page.click("#tab-sand");
   await page.click("#sand-form summary");
   await page.selectOption("#sand-model", "");
-  const revision = (await daemon.kota.get("/v1/locales/beach")).json.revision;
+  const revision = await newest(daemon);
   await page.click("#sand-create");
   await until(async () => (await words(page, "sand-list")).includes("2,"), "a second patch");
   await page.click("#sand-discard");
   await until(async () => await sandState(page) === "discarded", "discarded", 60000);
-  check.equal((await daemon.kota.get("/v1/locales/beach")).json.revision, revision,
+  check.equal(await newest(daemon), revision,
     "a patch that is thrown away changes nothing");
 }
 
@@ -219,7 +223,7 @@ async function uploads(page, daemon, check) {
   await rm(folder, { recursive: true });
 }
 
-// ---- status, tokens, keyboard ----------------------------------------------------------------------
+// ---- status, tokens, keyboard -------------------------------------------------------------------
 
 async function status(page, daemon, check) {
   await page.click("#tab-status");
@@ -258,7 +262,7 @@ async function keyboard(page, check) {
     "Tab reaches the brush and its button", reached);
   const before = await page.locator("#edit-events li.own").count();
   await page.keyboard.press("Enter");
-  await until(async () => await page.locator("#edit-events li.own").count() === before + 1, "an edit");
+  await until(async () => await page.locator("#edit-events li.own").count() > before, "an edit");
   check(true, "Enter changes the ground");
   const unnamed = await page.locator("#panel").evaluate((panel) =>
     [...panel.querySelectorAll("input, select")].filter((field) => !field.labels?.length &&
@@ -310,7 +314,8 @@ async function tokenWords(page, check) {
   await own.waitForSelector("#edit-events li.own");
   check(true, "and one of scope edit changes the ground");
   await own.click("#tab-sand");
-  await own.waitForFunction(() => /switched off/.test(document.getElementById("sand-device").textContent));
+  await own.waitForFunction(() =>
+    /switched off/.test(document.getElementById("sand-device").textContent));
   check(await own.locator("#sand-create").isDisabled(), "without a device the sand says why");
   await own.context().close();
   check.equal(await daemon.stop(), 0, "that daemon stops cleanly");
@@ -323,7 +328,7 @@ async function away(page, check) {
   await putBeach(daemon.kota);
   const own = await openPage(page.context().browser(), daemon.url, check);
   await own.waitForFunction(() => document.getElementById("feed").textContent === "live");
-  check.expect(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
+  check.expect(/ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED|CONNECTION_RESET|EMPTY_RESPONSE)/);
   await daemon.stop();
   await own.waitForFunction(() => document.getElementById("feed").textContent === "reconnecting");
   await own.click("#tab-edits");

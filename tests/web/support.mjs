@@ -41,7 +41,7 @@ export async function until(ask, what, limitMs = 20000) {
   }
 }
 
-// ---- programs -------------------------------------------------------------------------------------
+// ---- programs -----------------------------------------------------------------------------------
 
 /** The first of these programs in $PATH, or null. @param {string[]} names */
 function find(names) {
@@ -129,7 +129,7 @@ export async function startDaemon(args) {
   return { url, kota, folder, log: () => said, stop };
 }
 
-// ---- the browser ------------------------------------------------------------------------------------
+// ---- the browser --------------------------------------------------------------------------------
 
 const flags = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader",
   "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",
@@ -160,7 +160,7 @@ export async function openPage(browser, url, check, { ready = true, ...options }
   return page;
 }
 
-// ---- results ------------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 /** Makes the function that counts results and prints them as TAP. */
 export function makeCheck() {
@@ -175,9 +175,10 @@ export function makeCheck() {
     for (const line of text.split("\n").slice(0, 40)) console.log(`# ${line.slice(0, 2000)}`);
   }
 
-  /** One result. @param {any} ok @param {string} sentence @param {any} [detail] said if it is not */
+  /** One result. @param {any} ok @param {string} sentence @param {any} [detail] */
   const check = (ok, sentence, detail) => told(Boolean(ok), sentence, detail);
-  check.equal = (got, want, sentence) => told(JSON.stringify(got) === JSON.stringify(want), sentence,
+  check.equal = (got, want, sentence) => told(
+    JSON.stringify(got) === JSON.stringify(want), sentence,
     `got ${JSON.stringify(got)}, expected ${JSON.stringify(want)}`);
   check.near = (got, want, tolerance, sentence) => told(Math.abs(got - want) <= tolerance, sentence,
     `got ${got}, expected ${want} within ${tolerance}`);
