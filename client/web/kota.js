@@ -27,7 +27,10 @@ export const TILE_SAMPLES = 257;
 
 /** An answer with a status below 400. */
 export class Answer {
-  /** @param {Asked} asked @param {Response} response @param {ArrayBuffer} buffer @param {number} ms */
+  /**
+   * @param {Asked} asked @param {Response} response
+   * @param {ArrayBuffer} buffer @param {number} ms
+   */
   constructor(asked, response, buffer, ms) {
     this.asked = asked;
     /** @type {number} */ this.status = response.status;
@@ -116,7 +119,7 @@ export class Kota {
     /** @type {string} bearer token, "" for none */ this.token = options.token ?? "";
     this.timeoutMs = options.timeoutMs ?? 30000;
     this.retries = options.retries ?? 2;
-    /** Called with every Answer and KotaError; for a log. @type {(what: Answer|KotaError) => void} */
+    /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
     this.onCall = () => {};
   }
 

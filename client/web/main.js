@@ -1,5 +1,5 @@
 /**
- * The inspector's frame: finds the locales, keeps to the change feed, and switches views and panels.
+ * The inspector's frame: finds the locales, keeps to the change feed, switches views and panels.
  * The parts (see state.js) are started here; one that cannot start says why and leaves the others.
  */
 import { Answer, Kota } from "/web/kota.js";
@@ -234,7 +234,8 @@ for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);
   } catch (error) {
-    state.set("message", { text: `The part ${name} did not start: ${error.message}`, isError: true });
+    state.set("message",
+      { text: `The part ${name} did not start: ${error.message}`, isError: true });
   }
 }
 await openWorld();
