@@ -229,7 +229,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = ["map", "tools", "edits", "sand", "status"];
+const parts = ["map", "tools", "terrain", "edits", "sand", "status"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

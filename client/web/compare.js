@@ -1,0 +1,221 @@
+/**
+ * The same view drawn by clipmaps and drawn with every sample of the field, and how they differ
+ * (C. Leach 2014, appendix B); a measurement, nothing that a visitor of the page sees.
+ *
+ * The whole field is drawn block by block, each uploaded, drawn and forgotten, so that the memory
+ * does not grow with the field. Grey is 0.299 R + 0.587 G + 0.114 B.
+ *
+ * A crack is a background pixel with ground above it in its column. Over a field of heights, seen
+ * from above it and inside of it by a camera without roll, there is none: a vertical plane through
+ * the eye meets the ground in one piece from the bottom of the picture to the skyline. Straight
+ * down, over the middle of the field, every background pixel is one.
+ */
+import { gradients, heightPairs, isAnti } from "/web/field.js";
+import { isOutside } from "/web/camera.js";
+import { makeTexture, uploadTorus } from "/web/gl.js";
+
+const SIDE = 256;
+const TORUS = 512;
+
+function makeTarget(gl, width, height) {
+  const frame = gl.createFramebuffer(), color = makeTexture(gl, gl.RGBA8, width, height);
+  const depth = gl.createRenderbuffer();
+  gl.bindRenderbuffer(gl.RENDERBUFFER, depth);
+  gl.renderbufferStorage(gl.RENDERBUFFER, gl.DEPTH_COMPONENT24, width, height);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, color, 0);
+  gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.RENDERBUFFER, depth);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  return { frame, width, height,
+    release() {
+      gl.deleteFramebuffer(frame);
+      gl.deleteTexture(color);
+      gl.deleteRenderbuffer(depth);
+    } };
+}
+
+function pixelsOf(gl, target) {
+  const bytes = new Uint8Array(4 * target.width * target.height);
+  gl.readPixels(0, 0, target.width, target.height, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  return bytes;
+}
+
+function blockIndices(gl, split) {
+  const n = SIDE + 1, indices = new Uint32Array(6 * SIDE * SIDE);
+  for (let r = 0, k = 0; r < SIDE; r++) {
+    for (let c = 0; c < SIDE; c++, k += 6) {
+      const v = r * n + c;
+      indices.set(isAnti(split, c + r) ? [v, v + 1, v + n, v + 1, v + n + 1, v + n] :
+        [v, v + 1, v + n + 1, v, v + n + 1, v + n], k);
+    }
+  }
+  const buffer = gl.createBuffer();
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
+  gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
+  return { buffer, count: indices.length };
+}
+
+/** The blocks of level 0 that a view meets: [column, row]. */
+function blocksInView(field, eye, planes) {
+  const list = [], [w, h] = field.last.map((cells) => Math.ceil(cells / SIDE));
+  for (let row = 0; row < h; row++) {
+    for (let column = 0; column < w; column++) {
+      const a = field.place(0, column * SIDE, row * SIDE);
+      const b = field.place(0, (column + 1) * SIDE, (row + 1) * SIDE);
+      if (!isOutside(planes, [a[0] - eye[0], a[1] - eye[1], field.low - eye[2]],
+        [b[0] - eye[0], b[1] - eye[1], field.high - eye[2]])) list.push([column, row]);
+    }
+  }
+  return list;
+}
+
+/** What a block of level 0 is drawn with; level 0 blends with nothing. */
+function setBlock(gl, field, at, eye, [column, row]) {
+  const first = [column * SIDE, row * SIDE];
+  gl.uniform1i(at.u_side, SIDE + 1);
+  gl.uniform1i(at.u_mask, TORUS - 1);
+  gl.uniform2i(at.u_first, ...first);
+  gl.uniform2i(at.u_anchor, ...first);
+  gl.uniform2f(at.u_offset, ...field.place(0, ...first).map((v, i) => v - eye[i]));
+  gl.uniform1f(at.u_eye_z, eye[2]);
+  gl.uniform2f(at.u_step, ...field.spacing);
+  gl.uniform2f(at.u_end, ...field.last);
+  gl.uniform2f(at.u_viewer, 0, 0);
+  gl.uniform2f(at.u_blend, 0, 0);
+  gl.uniform1f(at.u_fade, 0);
+  for (const uniform of [at.u_gradient, at.u_coarse])
+    gl.uniform3f(uniform, 1 / TORUS, ...first.map((v) => (v % TORUS + 0.5) / TORUS));
+}
+
+async function drawWhole(terrain, target, o) {
+  const { gl, field, camera, ground, cache } = terrain, { eye } = camera;
+  const heights = makeTexture(gl, gl.RG32F, TORUS, TORUS, { wrapped: true });
+  const slopes = makeTexture(gl, gl.RG16F, TORUS, TORUS, { wrapped: true, linear: true });
+  const indices = blockIndices(gl, field.split);
+  let pass = null, triangles = 0;
+  const view = { width: target.width, height: target.height, above: terrain.above, ...o };
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+  pass = ground.begin(field, camera, view);
+  for (const block of blocksInView(field, eye, pass.planes)) {
+    const rect = [block[0] * SIDE - 1, block[1] * SIDE - 1, SIDE + 3, SIDE + 3];
+    const around = [rect[0] - 2, rect[1] - 2, rect[2] + 4, rect[3] + 4];
+    await Promise.all(field.places(0, around).map((place) => cache.load(place)));
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+    ground.use(field, camera, view);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, slopes);
+    uploadTorus(gl, TORUS, ...rect, gl.RG, gradients(field, 0, rect), 2);
+    gl.bindTexture(gl.TEXTURE_2D, heights);
+    uploadTorus(gl, TORUS, ...rect, gl.RG, heightPairs(field, 0, rect), 2);
+    for (const [unit, texture] of [heights, slopes, slopes].entries()) {
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+    }
+    gl.bindVertexArray(null);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.buffer);
+    setBlock(gl, field, pass.at, eye, block);
+    gl.drawElements(gl.TRIANGLES, indices.count, gl.UNSIGNED_INT, 0);
+    triangles += indices.count / 3;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+  const pixels = pixelsOf(gl, target);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  gl.deleteTexture(heights);
+  gl.deleteTexture(slopes);
+  gl.deleteBuffer(indices.buffer);
+  return { pixels, triangles };
+}
+
+function drawClipmaps(terrain, target, plain) {
+  const { gl, ground, clipmap, field, camera } = terrain;
+  gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+  const pass = ground.begin(field, camera, { width: target.width, height: target.height,
+    above: terrain.above, plain });
+  clipmap.draw(pass.at, camera.eye, pass.planes);
+  const pixels = pixelsOf(gl, target);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  return pixels;
+}
+
+/** Background pixels with ground above them in their column; rows are from the bottom. */
+function cracksOf(plain, width, height) {
+  let cracks = 0;
+  for (let x = 0; x < width; x++) {
+    let ground = false;
+    for (let y = height - 1; y >= 0; y--) {
+      const white = plain[4 * (y * width + x)] > 0;
+      if (!white && ground) cracks++;
+      ground ||= white;
+    }
+  }
+  return cracks;
+}
+
+function countBlack(plain) {
+  let black = 0;
+  for (let i = 0; i < plain.length; i += 4) if (plain[i] === 0) black++;
+  return black;
+}
+
+function difference(a, b) {
+  const grey = (p, i) => 0.299 * p[i] + 0.587 * p[i + 1] + 0.114 * p[i + 2];
+  const counts = new Uint32Array(256);
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 4) {
+    const d = Math.abs(grey(a, i) - grey(b, i));
+    sum += d;
+    counts[Math.min(255, Math.round(d))]++;
+  }
+  let p99 = 0;
+  for (let seen = 0; p99 < 255 && seen + counts[p99] < 0.99 * a.length / 4; p99++)
+    seen += counts[p99];
+  return { mean: sum / (a.length / 4), p99 };
+}
+
+/** A picture as PNG, base64, for people to look at. */
+async function pictureOf(pixels, width, height) {
+  const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d");
+  const image = context.createImageData(width, height);
+  for (let y = 0; y < height; y++)
+    image.data.set(pixels.subarray(4 * width * y, 4 * width * (y + 1)), 4 * width * (height - 1 - y));
+  context.putImageData(image, 0, 0);
+  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(text);
+}
+
+/**
+ * @param {object} terrain the 3D view, its levels complete
+ * @param {{width?: number, height?: number, whole?: boolean, pictures?: boolean,
+ *          allLevels?: boolean}} o whole: false draws no full resolution (cracks alone);
+ *   allLevels: even those that the height of the eye would leave out
+ * @returns {Promise<{mean?: number, p99?: number, cracks: number, background: number,
+ *   wholeCracks?: number, triangles: number, wholeTriangles?: number, pictures?: string[]}>}
+ */
+export async function compare(terrain, o = {}) {
+  const { gl, clipmap } = terrain, width = o.width ?? 640, height = o.height ?? 400;
+  const target = makeTarget(gl, width, height);
+  try {
+    clipmap.allLevels = Boolean(o.allLevels);
+    terrain.whole = false;
+    await terrain.ready();
+    const near = drawClipmaps(terrain, target, false), plain = drawClipmaps(terrain, target, true);
+    const result = { cracks: cracksOf(plain, width, height), background: countBlack(plain),
+      triangles: clipmap.counters.triangles, levels: clipmap.shown.length };
+    if (o.whole === false) return result;
+    const full = await drawWhole(terrain, target, {});
+    const fullPlain = await drawWhole(terrain, target, { plain: true });
+    Object.assign(result, difference(near, full.pixels), { wholeTriangles: full.triangles,
+      wholeCracks: cracksOf(fullPlain.pixels, width, height),
+      wholeBackground: countBlack(fullPlain.pixels) });
+    if (o.pictures) result.pictures = [await pictureOf(near, width, height),
+      await pictureOf(full.pixels, width, height)];
+    return result;
+  } finally {
+    clipmap.allLevels = false;
+    target.release();
+    terrain.draw();
+  }
+}

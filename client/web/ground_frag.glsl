@@ -1,0 +1,66 @@
+#version 300 es
+// The ground's colour: by height and slope, with a noise that is projected from above (a point's
+// place by the repetition, as text S algorithm 3), lit by a sun, veiled by distance. Holes and the
+// inside of sand patches are left out; a patch's rim fades.
+precision highp float;
+precision highp sampler2D;
+
+uniform sampler2D u_gradients;        // dz/dx, dz/dy of this level
+uniform sampler2D u_coarse_gradients; // of the coarser one
+uniform sampler2D u_noise;
+uniform vec2 u_noise_at;    // the eye's place, reduced to the noise's period
+uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
+uniform vec3 u_sun;
+uniform vec3 u_sky;
+uniform float u_haze;       // 1 / metres
+uniform vec4 u_rects[8];    // sand patches: x0, y0, x1, y1 relative to the eye
+uniform int u_rect_count;
+uniform float u_rim;        // metres of a patch's rim that fade
+uniform int u_sand;         // 1: this is a patch, drawn over the ground
+uniform int u_plain;        // 1: all white, to see where ground is
+
+in vec3 v_place;
+in vec4 v_at;
+in vec2 v_state;
+out vec4 color;
+
+float inside(vec4 rect) {
+  vec2 d = min(v_place.xy - rect.xy, rect.zw - v_place.xy);
+  return min(d.x, d.y);
+}
+
+vec3 material(float height, float slope, float noise) {
+  float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
+  vec3 low = mix(vec3(0.60, 0.56, 0.40), vec3(0.40, 0.47, 0.27), smoothstep(0.0, 0.10, t));
+  vec3 high = mix(vec3(0.52, 0.50, 0.36), vec3(0.92, 0.93, 0.95), smoothstep(0.72, 0.92, t));
+  vec3 soft = mix(low, high, smoothstep(0.25, 0.75, t));
+  vec3 rock = mix(vec3(0.42, 0.38, 0.34), vec3(0.50, 0.48, 0.46), t);
+  return mix(soft, rock, smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3));
+}
+
+void main() {
+  if (v_state.y > 0.001) discard;
+  float cover = 1.0;
+  for (int i = 0; i < u_rect_count; i++) {
+    float d = inside(u_rects[i]);
+    if (u_sand == 0 && d > u_rim) discard;
+    if (u_sand == 1) cover = clamp(d / u_rim, 0.0, 1.0);
+  }
+  if (u_plain == 1) {
+    color = vec4(1.0);
+    return;
+  }
+  vec2 gradient = texture(u_gradients, v_at.xy).xy;
+  if (v_state.x > 0.0) gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
+  vec3 normal = normalize(vec3(-gradient, 1.0));
+  vec2 at = v_place.xy + u_noise_at;
+  float noise = texture(u_noise, at * (1.0 / 512.0)).r;
+  float grain = u_sand == 1 ? texture(u_noise, at * (1.0 / 4.0)).r : noise;
+  vec3 ground = u_sand == 1 ? mix(vec3(0.70, 0.58, 0.36), vec3(0.86, 0.75, 0.52), grain) :
+    material(v_place.z + u_range.z, length(gradient), noise);
+  float light = max(dot(normal, u_sun), 0.0);
+  vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
+    vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
+  float veil = 1.0 - exp(-length(v_place) * u_haze);
+  color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), cover);
+}

@@ -1,0 +1,81 @@
+/**
+ * Draws the ground of a view: sky, light, materials and what the clipmap or the whole field at full
+ * resolution is drawn with. Both use one program, so that a comparison sees the geometry alone.
+ */
+import { planesOf } from "/web/camera.js";
+import { makeNoise, makeProgram } from "/web/gl.js";
+
+const NOISE_SIDE = 256;
+const NOISE_PERIOD = 512; // metres, of the slowest; the shader knows it
+const SUN = [-0.55, -0.35, 0.76];
+
+export class Ground {
+  /** @param {WebGL2RenderingContext} gl @returns {Promise<Ground>} */
+  static async make(gl) {
+    return new Ground(gl, await makeProgram(gl, "ground_vert", "ground_frag"));
+  }
+
+  constructor(gl, program) {
+    this.gl = gl;
+    this.program = program;
+    this.noise = makeNoise(gl, NOISE_SIDE);
+    this.sky = [0.66, 0.75, 0.85];
+  }
+
+  /** Distances of the view: near, far. */
+  #depths(field, eye, height) {
+    const corner = [0, 1].map((i) => Math.max(Math.abs(eye[i] - field.origin[i]),
+      Math.abs(eye[i] - field.origin[i] - field.extent[i])));
+    const far = Math.hypot(...corner, Math.max(eye[2] - field.low, field.high - eye[2]));
+    return [Math.min(50, Math.max(0.1, 0.05 * height)), 1.05 * far + 10];
+  }
+
+  /**
+   * Prepares the program and clears.
+   * @param {import("./field.js").Field} field @param {import("./camera.js").Camera} camera
+   * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean}} o
+   *   above: the eye's height above the ground; rects: of sand patches [x0, y0, x1, y1]
+   * @returns {{at: object, view: Float32Array, planes: number[][]}}
+   */
+  begin(field, camera, o) {
+    const { gl } = this;
+    gl.viewport(0, 0, o.width, o.height);
+    gl.clearColor(...(o.plain ? [0, 0, 0] : this.sky), 1);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    return this.use(field, camera, o);
+  }
+
+  /** The same over what is drawn already. */
+  use(field, camera, o) {
+    const { gl } = this, { at, program } = this.program, eye = camera.eye;
+    const view = camera.matrix(o.width / o.height, ...this.#depths(field, eye, o.above));
+    gl.viewport(0, 0, o.width, o.height);
+    gl.enable(gl.DEPTH_TEST);
+    gl.disable(gl.BLEND);
+    gl.useProgram(program);
+    const rise = Math.max(1e-3, field.high - field.low), length = Math.hypot(...SUN);
+    for (const [unit, name] of ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise"].entries())
+      if (at[name]) gl.uniform1i(at[name], unit);
+    gl.activeTexture(gl.TEXTURE3);
+    gl.bindTexture(gl.TEXTURE_2D, this.noise);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.uniformMatrix4fv(at.u_view, false, view);
+    gl.uniform2f(at.u_noise_at, eye[0] % NOISE_PERIOD, eye[1] % NOISE_PERIOD);
+    gl.uniform3f(at.u_range, field.low, 1 / rise, eye[2]);
+    gl.uniform3f(at.u_sun, ...SUN.map((v) => v / length));
+    gl.uniform3f(at.u_sky, ...this.sky);
+    gl.uniform1f(at.u_haze, 0.9 / Math.max(...field.extent, 20 * rise));
+    gl.uniform1i(at.u_plain, o.plain ? 1 : 0);
+    gl.uniform1i(at.u_sand, 0);
+    this.#setRects(o.rects ?? [], eye, Math.max(...field.spacing));
+    return { at, view, planes: planesOf(view) };
+  }
+
+  #setRects(rects, eye, spacing) {
+    const { gl } = this, { at } = this.program, some = rects.slice(0, 8);
+    gl.uniform1i(at.u_rect_count, some.length);
+    gl.uniform1f(at.u_rim, 2 * spacing);
+    if (some.length) gl.uniform4fv(at.u_rects, some.flatMap(([x0, y0, x1, y1]) =>
+      [x0 - eye[0], y0 - eye[1], x1 - eye[0], y1 - eye[1]]));
+  }
+}

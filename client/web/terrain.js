@@ -1,0 +1,371 @@
+/**
+ * The 3D view: the ground by geometry clipmaps (clipmap.js) under a camera that flies, picking, and
+ * what other parts mark.
+ *
+ * It draws when something has changed and rests otherwise. Where the processor draws (no graphics
+ * card), the grid is smaller and the picture coarser while frames take long.
+ *
+ * window.kotaTerrain, for tests and people with a console:
+ *
+ *   counters()                     see `counters` below: frames, bytes, levels, memory
+ *   camera() / setCamera({eye, target})
+ *   setGrid(n)                     63, 127 or 255 vertices a side
+ *   ready()                        resolves when nothing is missing and the picture is drawn
+ *   fly({to: [x, y], seconds, height, finish})
+ *                                  flies there in that time, at that height above the ground; tells
+ *                                  frames, seconds, framesPerSecond, and counters' differences;
+ *                                  finish: waits for the last pixel of each frame
+ *   compare({width, height, ...})  the same view by clipmaps and at full resolution: see compare.js
+ */
+import { Camera } from "/web/camera.js";
+import { Clipmap, Fetcher } from "/web/clipmap.js";
+import { compare } from "/web/compare.js";
+import { Field } from "/web/field.js";
+import { Flight } from "/web/flight.js";
+import { isSoftware, NoWebGL, openContext } from "/web/gl.js";
+import { Ground } from "/web/groundpass.js";
+import { MarkDrawer } from "/web/marks3d.js";
+import { Patches } from "/web/patches3d.js";
+import { tell } from "/web/state.js";
+import { tileCache } from "/web/tilecache.js";
+
+const LOOK_AHEAD_S = 0.8;
+const SLOW_MS = 70, QUICK_MS = 25;
+const SCALES = [1, 0.75, 0.5];
+const GROUND_GAP = 0.25; // the eye stays so many cells above the ground, at least
+
+class Terrain {
+  constructor(kota, state) {
+    this.kota = kota;
+    this.state = state;
+    this.canvas = document.getElementById("terrain");
+    this.note = document.getElementById("stage-note");
+    this.cache = tileCache(kota, state);
+    this.fetcher = new Fetcher(this.cache, () => this.draw());
+    this.camera = new Camera();
+    this.flight = new Flight(this.canvas, this.camera, { onMove: () => this.draw(),
+      height: () => this.above, onClick: (pixel, event) => this.#click(pixel, event),
+      onPoint: (pixel) => this.#point(pixel) });
+    this.field = this.clipmap = this.asked = this.problem = null;
+    this.whole = false;
+    this.above = 100;
+    this.scale = 0;
+    this.frames = { count: 0, ms: 0, perSecond: 0, since: 0, inSecond: 0 };
+    this.waiting = [];
+  }
+
+  // ---- begin and end ------------------------------------------------------------------------
+
+  /** The context and the programs, on the first look. */
+  async #open() {
+    try {
+      this.gl ??= openContext(this.canvas);
+      this.isSoftware = isSoftware(this.gl);
+      this.n ??= this.isSoftware ? 127 : 255;
+      this.ground = await Ground.make(this.gl);
+      this.marks = await MarkDrawer.make(this.gl);
+      this.patches = new Patches(this.gl, this.kota, this.state, () => this.draw());
+      this.problem = null;
+    } catch (error) {
+      this.problem = error;
+      if (!(error instanceof NoWebGL)) tell(error);
+    }
+    this.#say();
+  }
+
+  /** Another view, locale or layer. */
+  async show() {
+    if (this.state.view !== "3d") {
+      this.fetcher.stop();
+      this.patches?.stop();
+      this.marks?.hide();
+      this.#say();
+      return;
+    }
+    if (!this.ground) {
+      this.opening ??= this.#open();
+      await this.opening;
+      if (!this.ground) return;
+    }
+    this.#setField();
+    this.#say();
+    this.patches.start();
+    this.draw();
+  }
+
+  #setField() {
+    const { locale, layer } = this.state;
+    const key = layer ? JSON.stringify([locale.id, layer.id, layer.cols, layer.rows, layer.spacing,
+      layer.origin, locale.triangulation]) : "";
+    if (key === this.fieldKey) {
+      if (layer?.bounds) [this.field.low, this.field.high] =
+        [layer.bounds.min[2], layer.bounds.max[2]];
+      return;
+    }
+    const another = this.fieldKey?.split(",")[0] !== key.split(",")[0];
+    this.fieldKey = key;
+    this.fetcher.stop();
+    this.clipmap?.release();
+    this.clipmap = this.field = null;
+    if (!layer) return;
+    this.field = new Field(this.cache, locale, layer);
+    this.clipmap = new Clipmap(this.gl, this.field, this.n);
+    if (another) this.#home();
+  }
+
+  /** From the south-west over the middle. */
+  #home() {
+    const { field } = this, [x, y] = field.origin, [w, h] = field.extent;
+    const rise = Math.max(field.high, field.low + 0.05 * Math.hypot(w, h));
+    this.camera.look([x + 0.2 * w, y + 0.2 * h, rise + 0.03 * Math.hypot(w, h)],
+      [x + 0.55 * w, y + 0.55 * h, field.low]);
+  }
+
+  #say() {
+    const text = this.state.view !== "3d" ? "" : this.problem ? this.problem.message :
+      !this.state.layer ? "This locale has no heightfield, so there is nothing to draw in 3D." : "";
+    this.note.hidden = !text;
+    if (text || this.note.dataset.by === "terrain") this.note.textContent = text;
+    this.note.dataset.by = text ? "terrain" : "";
+  }
+
+  lost() {
+    this.problem = new NoWebGL("The graphics driver has ended the 3D view. It comes back by itself " +
+      "if the driver does; the map works.");
+    this.ground = this.opening = this.clipmap = this.fieldKey = null;
+    this.#say();
+  }
+
+  // ---- frames -------------------------------------------------------------------------------
+
+  /** Asks for a frame. */
+  draw() {
+    if (this.asked || !this.clipmap || this.state.view !== "3d") return;
+    this.asked = requestAnimationFrame((now) => this.#frame(now));
+  }
+
+  #frame(now) {
+    this.asked = null;
+    if (!this.clipmap || this.state.view !== "3d") return;
+    const seconds = Math.min(0.2, (now - (this.before ?? now)) / 1000 || 0.016);
+    const start = performance.now();
+    this.before = now;
+    if (this.flight.isMoving) this.flight.advance(seconds);
+    this.path?.(now);
+    this.#keepAbove();
+    const moving = this.flight.isMoving || Boolean(this.path);
+    const velocity = this.path ? this.path.velocity : this.flight.isMoving ? this.flight.velocity :
+      [0, 0];
+    const { eye } = this.camera;
+    const came = this.clipmap.update(eye, this.above,
+      eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
+    this.fetcher.want(came.wanted);
+    this.#resize();
+    this.paint({ width: this.canvas.width, height: this.canvas.height });
+    if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
+      new Uint8Array(4));
+    this.#count(now, performance.now() - start, moving);
+    this.whole = came.whole && !came.fading;
+    if (moving || came.fading) this.draw();
+    else {
+      this.before = undefined;
+      if (this.whole) this.waiting.splice(0).forEach((done) => done());
+    }
+    this.#tellLook();
+  }
+
+  /** Draws into what is bound. @param {{width: number, height: number, plain?: boolean}} o */
+  paint(o) {
+    const rects = this.patches.rects(this.field);
+    const pass = this.ground.begin(this.field, this.camera, { above: this.above, rects, ...o });
+    this.clipmap.draw(pass.at, this.camera.eye, pass.planes);
+    if (o.plain) return;
+    this.patches.draw(pass.at, this.field, this.camera.eye);
+    this.marks.draw(pass.view, this.camera.eye);
+  }
+
+  #keepAbove() {
+    const { eye } = this.camera, least = GROUND_GAP * Math.max(...this.field.spacing);
+    const ground = this.clipmap.heightAt(eye[0], eye[1]);
+    const floor = Number.isNaN(ground) ? this.field.low : ground;
+    eye[2] = Math.max(eye[2], floor + least);
+    this.above = Math.max(least, eye[2] - floor);
+  }
+
+  #resize() {
+    const density = Math.min(devicePixelRatio, 2) * SCALES[this.scale];
+    const width = Math.max(1, Math.round(this.canvas.clientWidth * density));
+    const height = Math.max(1, Math.round(this.canvas.clientHeight * density));
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
+  }
+
+  /** Counts frames; while moving, slow ones make the picture coarser and quick ones finer. */
+  #count(now, ms, moving) {
+    const f = this.frames;
+    f.count++;
+    f.ms = f.ms ? 0.8 * f.ms + 0.2 * ms : ms;
+    f.inSecond++;
+    if (now - f.since < 1000) return;
+    if (f.since && now - f.since < 2000 && moving) {
+      f.perSecond = 1000 * f.inSecond / (now - f.since);
+      const each = 1000 / f.perSecond;
+      if (each > SLOW_MS && this.scale + 1 < SCALES.length) this.scale++;
+      else if (each < QUICK_MS && this.scale > 0) this.scale--;
+    }
+    f.since = now;
+    f.inSecond = 0;
+  }
+
+  #tellLook() {
+    const { eye, forward } = this.camera, down = forward[2] < -0.05;
+    const reach = down ? Math.min(this.above / -forward[2], 20 * this.above) : 4 * this.above;
+    const [x, y] = [eye[0] + reach * forward[0], eye[1] + reach * forward[1]];
+    const key = `${x.toFixed(2)} ${y.toFixed(2)} ${this.above.toFixed(1)}`;
+    if (key === this.lookKey || this.flight.isMoving || this.path) return;
+    this.lookKey = key;
+    this.state.set("look", { x, y, width_m: 2 * reach });
+  }
+
+  // ---- what is under a pixel ------------------------------------------------------------------
+
+  /** Where the ray through a pixel meets the ground that is drawn; null: nowhere. */
+  hitOf(pixel) {
+    const viewport = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const d = this.camera.ray(pixel, viewport), { eye } = this.camera;
+    const over = (t) => eye[2] + t * d[2] -
+      this.clipmap.heightAt(eye[0] + t * d[0], eye[1] + t * d[1]);
+    const far = 1.5 * Math.hypot(...this.field.extent, this.above);
+    const least = 0.25 * Math.min(...this.field.spacing);
+    for (let t = 0, step = least; t < far; t += step) {
+      step = Math.max(least, 0.004 * t);
+      if (!(over(t + step) <= 0) || !(over(t) > 0)) continue;
+      let [a, b] = [t, t + step];
+      for (let i = 0; i < 30; i++) {
+        const middle = (a + b) / 2;
+        if (over(middle) > 0) a = middle;
+        else b = middle;
+      }
+      return eye.map((v, i) => v + b * d[i]);
+    }
+    return null;
+  }
+
+  #click(pixel, event) {
+    if (!this.clipmap) return;
+    const viewport = [this.canvas.clientWidth, this.canvas.clientHeight];
+    this.state.set("clicked", { point: this.hitOf(pixel), camera: this.camera.forPick(), viewport,
+      pixel, event });
+  }
+
+  #point(pixel) {
+    this.pointed = pixel;
+    if (this.pointing) return;
+    this.pointing = setTimeout(() => {
+      this.pointing = 0;
+      const hit = this.pointed && this.clipmap ? this.hitOf(this.pointed) : null;
+      this.state.set("pointer", hit ? { x: hit[0], y: hit[1] } : null);
+    }, 60);
+  }
+
+  // ---- for tests --------------------------------------------------------------------------------
+
+  counters() {
+    const { clipmap, cache, fetcher, frames } = this, c = clipmap?.counters;
+    return { grid: this.n, software: this.isSoftware ?? null, frames: frames.count,
+      framesPerSecond: frames.perSecond, frameMs: frames.ms, scale: SCALES[this.scale],
+      fetchedBlocks: fetcher.counters.blocks, fetchedBytes: fetcher.counters.bytes,
+      blocksInMemory: cache.blocks.size, blockBytes: cache.bytes, blockBytesMax: cache.bytesMax,
+      textureBytes: clipmap?.bytes ?? 0, levels: clipmap?.levels.length ?? 0,
+      levelsDrawn: clipmap?.shown?.map((level) => level.number) ?? [], whole: this.whole,
+      uploadedBytes: c?.uploadedBytes ?? 0, uploadedSamples: c?.uploadedSamples ?? 0,
+      steps: c?.steps ?? 0, blocksDrawn: c?.blocksDrawn ?? 0, blocksCulled: c?.blocksCulled ?? 0,
+      triangles: c?.triangles ?? 0 };
+  }
+
+  setCamera({ eye, target }) {
+    this.camera.look(eye, target);
+    this.whole = false;
+    this.draw();
+  }
+
+  setGrid(n) {
+    this.n = n;
+    if (!this.field) return;
+    this.clipmap.release();
+    this.clipmap = new Clipmap(this.gl, this.field, n);
+    this.whole = false;
+    this.draw();
+  }
+
+  ready() {
+    return new Promise((done) => {
+      this.waiting.push(done);
+      this.draw();
+    });
+  }
+
+  fly({ to, seconds, height, finish = false }) {
+    const from = [...this.camera.eye], begin = this.counters(), { camera } = this;
+    const velocity = [0, 1].map((i) => (to[i] - from[i]) / seconds);
+    const most = { blockBytes: 0, textureBytes: 0 };
+    if (height !== undefined)
+      camera.look(from, [to[0], to[1], from[2] - 0.25 * Math.hypot(to[0] - from[0], to[1] - from[1])]);
+    this.finish = finish;
+    return new Promise((done) => {
+      let start = null, frames = 0;
+      this.path = (now) => {
+        start ??= now;
+        const t = Math.min(1, (now - start) / 1000 / seconds);
+        for (const i of [0, 1]) camera.eye[i] = from[i] + t * (to[i] - from[i]);
+        const ground = this.clipmap.heightAt(camera.eye[0], camera.eye[1]);
+        if (height !== undefined && !Number.isNaN(ground)) camera.eye[2] = ground + height;
+        most.blockBytes = Math.max(most.blockBytes, this.cache.bytes);
+        most.textureBytes = Math.max(most.textureBytes, this.clipmap.bytes);
+        frames++;
+        if (t < 1) return;
+        this.path = null;
+        this.finish = false;
+        const took = (now - start) / 1000, end = this.counters();
+        const since = (name) => end[name] - begin[name];
+        done({ frames, seconds: took, framesPerSecond: (frames - 1) / took, most,
+          fetchedBytes: since("fetchedBytes"), fetchedBlocks: since("fetchedBlocks"),
+          uploadedBytes: since("uploadedBytes"), uploadedSamples: since("uploadedSamples"),
+          steps: since("steps"), end });
+      };
+      this.path.velocity = velocity;
+      this.draw();
+    });
+  }
+
+  /** @returns {object} what tests call */
+  forTests() {
+    return { counters: () => this.counters(), camera: () => this.camera.forPick(),
+      setCamera: (c) => this.setCamera(c), setGrid: (n) => this.setGrid(n),
+      ready: () => this.ready(), fly: (o) => this.fly(o), compare: (o) => compare(this, o),
+      hitOf: (pixel) => this.hitOf(pixel) };
+  }
+}
+
+/** @param {import("./kota.js").Kota} kota @param {typeof import("./state.js").state} state */
+export function start(kota, state) {
+  const terrain = new Terrain(kota, state);
+  for (const name of ["view", "locale", "layer"]) state.on(name, () => terrain.show());
+  state.on("marks", (marks) => {
+    terrain.marks?.set(marks, terrain);
+    terrain.draw();
+  });
+  state.on("changed", (changed) => {
+    const other = changed?.layer && changed.layer !== state.layer?.id;
+    if (!changed || other || !terrain.clipmap) return;
+    terrain.clipmap.changed(changed.rect);
+    terrain.draw();
+  });
+  terrain.canvas.addEventListener("webglcontextlost", (event) => {
+    event.preventDefault();
+    terrain.lost();
+  });
+  terrain.canvas.addEventListener("webglcontextrestored", () => terrain.show());
+  new ResizeObserver(() => terrain.draw()).observe(terrain.canvas);
+  window.kotaTerrain = terrain.forTests();
+}
