@@ -24,7 +24,7 @@ import { makeTexture, uploadTorus } from "/web/gl.js";
 import { keyOf } from "/web/tilecache.js";
 
 const HEIGHT_RATIO = 2.5; // of a level's extent to the eye's height, where the level is left out
-const FINER = 1; // slopes are 2^FINER times as fine as heights
+const FINER = 1; // slopes are 2^FINER times as fine as heights, where there are such samples
 const FADE_MS = 150;
 
 /** The rectangles of cells [c0, r0, c1, r1] that a ring is made of, and those inside of it. */
@@ -64,11 +64,11 @@ function pushBorder(indices, n) {
 }
 
 class Level {
-  constructor(gl, number, side) {
+  constructor(gl, number, side, finer) {
     this.number = number;
     this.side = side;
-    this.finer = Math.min(number, FINER);
-    this.gradientSide = side << FINER;
+    this.finer = Math.min(number, finer);
+    this.gradientSide = side << this.finer;
     this.window = null; // [x, y] of vertex 0, null: nothing is here
     this.dirty = []; // rectangles to read anew
     this.z = new Float32Array(side * side);
@@ -83,8 +83,10 @@ export class Clipmap {
   /**
    * @param {WebGL2RenderingContext} gl @param {import("./field.js").Field} field
    * @param {number} n 2^k - 1: 63, 127 or 255
+   * @param {{finer?: number, heightRatio?: number}} [o]
    */
-  constructor(gl, field, n) {
+  constructor(gl, field, n, o = {}) {
+    this.heightRatio = o.heightRatio ?? HEIGHT_RATIO;
     this.gl = gl;
     this.field = field;
     this.n = n;
@@ -97,7 +99,7 @@ export class Clipmap {
     const cells = Math.max(...field.last);
     let count = 1;
     while ((2 * this.m - 4) * 2 ** (count - 1) < cells) count++;
-    this.levels = Array.from({ length: count }, (_, i) => new Level(gl, i, n + 1));
+    this.levels = Array.from({ length: count }, (_, i) => new Level(gl, i, n + 1, o.finer ?? FINER));
     this.drawn = []; // levels of the last update, coarsest first
     this.#makeIndices();
   }
@@ -142,7 +144,7 @@ export class Clipmap {
   #fadeOf(number, height) {
     if (this.allLevels || number === this.levels.length - 1) return 0;
     const extent = (this.n - 1) * Math.max(...this.field.spacing) * 2 ** number;
-    return Math.min(1, Math.max(0, (HEIGHT_RATIO * height / extent - 0.8) / 0.2));
+    return Math.min(1, Math.max(0, (this.heightRatio * height / extent - 0.8) / 0.2));
   }
 
   /** The rectangles of a level that a move to `to` brings in. */

@@ -158,6 +158,17 @@ function countBlack(plain) {
   return black;
 }
 
+/** Squares of k x k pixels become one. */
+function reduced(pixels, width, height, k) {
+  if (k === 1) return pixels;
+  const w = width / k, out = new Float32Array(4 * w * height / k);
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++)
+      for (let c = 0, at = 4 * (Math.floor(y / k) * w + Math.floor(x / k)); c < 4; c++)
+        out[at + c] += pixels[4 * (y * width + x) + c] / (k * k);
+  return Uint8Array.from(out, Math.round);
+}
+
 function difference(a, b) {
   const grey = (p, i) => 0.299 * p[i] + 0.587 * p[i + 1] + 0.114 * p[i + 2];
   const counts = new Uint32Array(256);
@@ -171,6 +182,11 @@ function difference(a, b) {
   for (let seen = 0; p99 < 255 && seen + counts[p99] < 0.99 * a.length / 4; p99++)
     seen += counts[p99];
   return { mean: sum / (a.length / 4), p99 };
+}
+
+/** A picture of where two differ, four times as strong. */
+function apart(a, b) {
+  return a.map((v, i) => i % 4 === 3 ? 255 : Math.min(255, 4 * Math.abs(v - b[i])));
 }
 
 /** A picture as PNG, base64, for people to look at. */
@@ -196,22 +212,21 @@ async function pictureOf(pixels, width, height) {
  */
 export async function compare(terrain, o = {}) {
   const { gl, clipmap } = terrain, width = o.width ?? 640, height = o.height ?? 400;
-  const target = makeTarget(gl, width, height);
+  const k = o.samples ?? 1, target = makeTarget(gl, k * width, k * height);
+  const small = (pixels) => reduced(pixels, k * width, k * height, k);
   try {
     clipmap.allLevels = Boolean(o.allLevels);
     terrain.whole = false;
     await terrain.ready();
-    const near = drawClipmaps(terrain, target, false), plain = drawClipmaps(terrain, target, true);
-    const result = { cracks: cracksOf(plain, width, height), background: countBlack(plain),
+    const near = small(drawClipmaps(terrain, target, false));
+    const plain = drawClipmaps(terrain, target, true);
+    const result = { cracks: cracksOf(plain, k * width, k * height), background: countBlack(plain),
       triangles: clipmap.counters.triangles, levels: clipmap.shown.length };
     if (o.whole === false) return result;
-    const full = await drawWhole(terrain, target, {});
-    const fullPlain = await drawWhole(terrain, target, { plain: true });
-    Object.assign(result, difference(near, full.pixels), { wholeTriangles: full.triangles,
-      wholeCracks: cracksOf(fullPlain.pixels, width, height),
-      wholeBackground: countBlack(fullPlain.pixels) });
-    if (o.pictures) result.pictures = [await pictureOf(near, width, height),
-      await pictureOf(full.pixels, width, height)];
+    const whole = await drawWhole(terrain, target, {}), full = small(whole.pixels);
+    Object.assign(result, difference(near, full), { wholeTriangles: whole.triangles });
+    if (o.pictures) result.pictures = await Promise.all([near, full, apart(near, full)]
+      .map((pixels) => pictureOf(pixels, width, height)));
     return result;
   } finally {
     clipmap.allLevels = false;

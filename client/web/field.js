@@ -94,7 +94,8 @@ export class Field {
       const bx = place.column * SIDE, by = place.row * SIDE;
       const from = Math.max(x0, bx), to = Math.min(x1, bx + SIDE);
       for (let j = Math.max(y0, by); j <= Math.min(y1, by + SIDE); j++) {
-        const at = Math.max(0, j - y) * width + Math.max(0, from - x), source = (j - by) * (SIDE + 1);
+        const at = inside(j - y, height - 1) * width + inside(from - x, width - 1);
+        const source = (j - by) * (SIDE + 1);
         if (heights) out.set(heights.subarray(source + from - bx, source + to - bx + 1), at);
         else out.fill(NaN, at, at + to - from + 1);
       }
@@ -104,9 +105,12 @@ export class Field {
   }
 }
 
+function inside(v, most) {
+  return Math.min(Math.max(v, 0), most);
+}
+
 /** Fills what lies outside of columns u0..u1 and rows v0..v1 with the nearest that lies inside. */
 function repeatBorder(out, width, height, u0, u1, v0, v1) {
-  const inside = (v, most) => Math.min(Math.max(v, 0), most);
   [u0, u1] = [inside(u0, width - 1), inside(u1, width - 1)];
   [v0, v1] = [inside(v0, height - 1), inside(v1, height - 1)];
   for (let v = v0; v <= v1; v++) {

@@ -32,7 +32,8 @@ float inside(vec4 rect) {
 vec3 material(float height, float slope, float noise) {
   float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
   vec3 low = mix(vec3(0.60, 0.56, 0.40), vec3(0.40, 0.47, 0.27), smoothstep(0.0, 0.10, t));
-  vec3 high = mix(vec3(0.52, 0.50, 0.36), vec3(0.92, 0.93, 0.95), smoothstep(0.72, 0.92, t));
+  float snow = smoothstep(0.72, 0.92, t) * smoothstep(150.0, 600.0, 1.0 / u_range.y);
+  vec3 high = mix(vec3(0.52, 0.50, 0.36), vec3(0.92, 0.93, 0.95), snow);
   vec3 soft = mix(low, high, smoothstep(0.25, 0.75, t));
   vec3 rock = mix(vec3(0.42, 0.38, 0.34), vec3(0.50, 0.48, 0.46), t);
   return mix(soft, rock, smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3));

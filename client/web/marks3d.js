@@ -126,7 +126,10 @@ export class MarkDrawer {
     for (const [hidden, faint] of [[true, 0.3], [false, 1]]) {
       gl[hidden ? "disable" : "enable"](gl.DEPTH_TEST);
       gl.uniform1f(at.u_faint, faint);
-      gl.drawArrays(gl.LINES, 0, lines.length / FLOATS);
+      for (const [dx, dy] of [[1, 0], [0, 1], [0, 0]]) {
+        gl.uniform2f(at.u_shift, 2 * dx / gl.drawingBufferWidth, 2 * dy / gl.drawingBufferHeight);
+        gl.drawArrays(gl.LINES, 0, lines.length / FLOATS);
+      }
       gl.drawArrays(gl.POINTS, lines.length / FLOATS, points.length / FLOATS);
     }
     gl.disable(gl.BLEND);

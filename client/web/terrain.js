@@ -30,7 +30,7 @@ import { tell } from "/web/state.js";
 import { tileCache } from "/web/tilecache.js";
 
 const LOOK_AHEAD_S = 0.8;
-const SLOW_MS = 70, QUICK_MS = 25;
+const SLOW_MS = 90, QUICK_MS = 30; // a frame, for a coarser and a finer picture
 const SCALES = [1, 0.75, 0.5];
 const GROUND_GAP = 0.25; // the eye stays so many cells above the ground, at least
 
@@ -40,8 +40,12 @@ class Terrain {
     this.state = state;
     this.canvas = document.getElementById("terrain");
     this.note = document.getElementById("stage-note");
+    this.line = document.createElement("div");
+    this.line.id = "terrain-line";
+    this.line.className = "quiet";
+    this.note.after(this.line);
     this.cache = tileCache(kota, state);
-    this.fetcher = new Fetcher(this.cache, () => this.draw());
+    this.fetcher = new Fetcher(this.cache, () => this.#came());
     this.camera = new Camera();
     this.flight = new Flight(this.canvas, this.camera, { onMove: () => this.draw(),
       height: () => this.above, onClick: (pixel, event) => this.#click(pixel, event),
@@ -87,6 +91,7 @@ class Terrain {
       await this.opening;
       if (!this.ground) return;
     }
+    if (this.state.view !== "3d") return;
     this.#setField();
     this.#say();
     this.patches.start();
@@ -124,7 +129,9 @@ class Terrain {
   #say() {
     const text = this.state.view !== "3d" ? "" : this.problem ? this.problem.message :
       !this.state.layer ? "This locale has no heightfield, so there is nothing to draw in 3D." : "";
-    this.note.hidden = !text;
+    this.line.hidden = this.state.view !== "3d" || Boolean(text);
+    document.getElementById("where").hidden = this.state.view === "3d";
+    if (text || this.note.dataset.by === "terrain") this.note.hidden = !text;
     if (text || this.note.dataset.by === "terrain") this.note.textContent = text;
     this.note.dataset.by = text ? "terrain" : "";
   }
@@ -160,18 +167,40 @@ class Terrain {
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
     this.fetcher.want(came.wanted);
-    this.#resize();
+    this.#resize(moving ? SCALES[this.scale] : 1);
     this.paint({ width: this.canvas.width, height: this.canvas.height });
     if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
       new Uint8Array(4));
     this.#count(now, performance.now() - start, moving);
     this.whole = came.whole && !came.fading;
     if (moving || came.fading) this.draw();
+    else if (this.wasMoving) this.draw(); // once more, sharp
     else {
       this.before = undefined;
       if (this.whole) this.waiting.splice(0).forEach((done) => done());
     }
+    this.wasMoving = moving;
     this.#tellLook();
+    this.#line();
+  }
+
+  /** A block came, or did not: that is said once, and taken back when the next comes. */
+  #came() {
+    const { failed } = this.fetcher;
+    if (failed && !this.complained) tell(failed);
+    else if (!failed && this.complained && this.state.message === this.complained)
+      this.state.set("message", null);
+    this.complained = failed ? this.complained ?? this.state.message : null;
+    this.draw();
+  }
+
+  /** Where the eye is and what is drawn, in a line under the picture. */
+  #line() {
+    const { eye } = this.camera, f = this.frames, levels = this.clipmap.shown?.length ?? 0;
+    const rate = f.perSecond && this.wasMoving ? ` · ${f.perSecond.toFixed(0)} frames/s` : "";
+    const late = this.fetcher.under.size ? ` · ${this.fetcher.under.size} blocks coming` : "";
+    this.line.textContent = `eye ${eye.map((v) => v.toFixed(0)).join(", ")} · ` +
+      `${this.above.toPrecision(3)} m above ground · ${levels} levels${rate}${late}`;
   }
 
   /** Draws into what is bound. @param {{width: number, height: number, plain?: boolean}} o */
@@ -192,8 +221,8 @@ class Terrain {
     this.above = Math.max(least, eye[2] - floor);
   }
 
-  #resize() {
-    const density = Math.min(devicePixelRatio, 2) * SCALES[this.scale];
+  #resize(scale) {
+    const density = Math.min(devicePixelRatio, 2) * scale;
     const width = Math.max(1, Math.round(this.canvas.clientWidth * density));
     const height = Math.max(1, Math.round(this.canvas.clientHeight * density));
     if (this.canvas.width !== width) this.canvas.width = width;
@@ -289,17 +318,18 @@ class Terrain {
     this.draw();
   }
 
-  setGrid(n) {
+  setGrid(n, o) {
     this.n = n;
     if (!this.field) return;
     this.clipmap.release();
-    this.clipmap = new Clipmap(this.gl, this.field, n);
+    this.clipmap = new Clipmap(this.gl, this.field, n, o);
     this.whole = false;
     this.draw();
   }
 
   ready() {
-    return new Promise((done) => {
+    return new Promise((done, fail) => {
+      if (this.problem) fail(this.problem);
       this.waiting.push(done);
       this.draw();
     });
@@ -341,7 +371,7 @@ class Terrain {
   /** @returns {object} what tests call */
   forTests() {
     return { counters: () => this.counters(), camera: () => this.camera.forPick(),
-      setCamera: (c) => this.setCamera(c), setGrid: (n) => this.setGrid(n),
+      setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
       ready: () => this.ready(), fly: (o) => this.fly(o), compare: (o) => compare(this, o),
       hitOf: (pixel) => this.hitOf(pixel) };
   }

@@ -1,0 +1,270 @@
+/**
+ * The 3D view: that it shows what the tiles hold, that its levels meet without cracks and look like
+ * the whole field, what a step fetches and uploads, that memory stays within its bound over a locale
+ * of 8192 x 8192 cells, that picking agrees with the daemon, that edits and holes are seen, and what
+ * is said where WebGL2 is missing. Frames a second are told, not judged.
+ */
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { binaries, openPage, pictures, startDaemon } from "./support.mjs";
+
+/** Calls window.kotaTerrain[name](argument). */
+const ask = (page, name, argument) =>
+  page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
+
+async function show(page, url, locale) {
+  await page.goto(`${url}/#${locale}`);
+  await page.reload();
+  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await page.click("#view-3d");
+  await ask(page, "ready");
+}
+
+function keep(name, base64) {
+  mkdirSync(pictures, { recursive: true });
+  writeFileSync(join(pictures, `${name}.png`), Buffer.from(base64, "base64"));
+}
+
+// ---- picture --------------------------------------------------------------------------------------
+
+async function likeTheWhole(page, check, name, grid, view) {
+  await ask(page, "setGrid", grid);
+  await ask(page, "setCamera", view);
+  const got = await ask(page, "compare", { width: 640, height: 400, samples: 2, pictures: true });
+  for (const [i, what] of ["clipmap", "whole", "apart"].entries())
+    keep(`terrain-${name}-${grid}-${what}`, got.pictures[i]);
+  delete got.pictures;
+  check.note(`${name}, grid ${grid}: ${JSON.stringify(got)}`);
+  check(got.mean < 2, `${name}, grid ${grid}: mean difference to full resolution below 2`, got.mean);
+  check(got.mean > 0, `${name}, grid ${grid}: it is not the same drawing`, got);
+  check(got.levels >= 3 && got.triangles < got.wholeTriangles / 2,
+    `${name}, grid ${grid}: levels save triangles`, got);
+  check.equal(got.cracks, 0, `${name}, grid ${grid}: no crack pixel`);
+}
+
+async function cracksFromAbove(page, check, grid, at, up) {
+  await ask(page, "setGrid", grid);
+  await ask(page, "setCamera", { eye: [at[0], at[1], up], target: [at[0], at[1], 0] });
+  const got = await ask(page, "compare", { width: 900, height: 700, whole: false, allLevels: true });
+  check(got.levels >= 3, `grid ${grid} from above: several levels`, got);
+  check.equal(got.background, 0, `grid ${grid} from above: nothing shines through`);
+}
+
+// ---- what is fetched, uploaded and kept -------------------------------------------------------------
+
+/** Samples that one step of the finest level uploads, for a grid of n. */
+async function stepSamples(page, n, eye, spacing) {
+  await ask(page, "setGrid", n);
+  await ask(page, "setCamera", { eye, target: [eye[0] + 100, eye[1], eye[2] - 30] });
+  await ask(page, "ready");
+  const before = await ask(page, "counters");
+  for (let i = 1; i <= 16; i++) {
+    const x = eye[0] + 2 * spacing * i;
+    await ask(page, "setCamera", { eye: [x, eye[1], eye[2]], target: [x + 100, eye[1], eye[2] - 30] });
+    await ask(page, "ready");
+  }
+  const after = await ask(page, "counters");
+  return { samples: after.uploadedSamples - before.uploadedSamples, levels: after.levels };
+}
+
+async function stepsGrowWithTheBorder(page, check, eye, spacing) {
+  const got = {};
+  for (const n of [63, 127, 255]) {
+    got[n] = await stepSamples(page, n, eye, spacing);
+    // 16 steps of two samples: the finest level uploads all of them, each coarser one half as many
+    check(got[n].samples >= 16 * 2 * n && got[n].samples <= 2 * 16 * 2 * n + 2 * n * got[n].levels,
+      `grid ${n}: 16 steps upload strips, no areas (${got[n].samples} of ${n * n} samples)`, got[n]);
+  }
+  check(got[255].samples < 3 * got[127].samples && got[127].samples < 3 * got[63].samples,
+    "twice the side uploads about twice as much, not four times", got);
+}
+
+/** Blocks that hold any sample of windows which pass from a to b, level by level: at most these. */
+function blocksOnTheWay(a, b, spacing, n, levels, last) {
+  let sum = 0;
+  for (let level = 0; level < levels; level++) {
+    const step = spacing * 2 ** level, most = Math.ceil(last / (256 * 2 ** level));
+    const across = (from, to, reach) => Math.min(most, Math.floor((Math.max(from, to) / step +
+      reach) / 256) - Math.floor((Math.min(from, to) / step - reach) / 256) + 1);
+    // the slopes of the next coarser level need twice the reach; a second of flight ahead
+    const reach = 1.3 * n + 8;
+    sum += across(a[0], b[0], reach) * across(a[1], b[1], reach);
+  }
+  return sum;
+}
+
+async function flight(page, check, n) {
+  const last = 8192, spacing = 1, from = [1500, 4000], to = [6500, 4100], seconds = 10;
+  await ask(page, "setGrid", n);
+  await ask(page, "setCamera", { eye: [...from, 900], target: [...to, 300] });
+  await ask(page, "ready");
+  const got = await ask(page, "fly", { to, seconds, height: 60, finish: true });
+  check.note(`flight over 8192 x 8192 cells, grid ${n}: ${got.framesPerSecond.toFixed(1)} frames/s ` +
+    `at scale ${got.end.scale} of 1280 x 800, ${got.end.triangles} triangles, ` +
+    `${got.fetchedBlocks} blocks, ${got.fetchedBytes} bytes, most in memory ` +
+    JSON.stringify(got.most));
+  check(got.most.blockBytes <= got.end.blockBytesMax, `grid ${n}: blocks stay within their bound`,
+    got.most);
+  check(got.most.textureBytes <= 32 * 2 ** 20, `grid ${n}: textures do not grow`, got.most);
+  const most = blocksOnTheWay(from, to, spacing, n, got.end.levels, last);
+  check(got.fetchedBlocks <= most, `grid ${n}: no more blocks than lie on the way (${most})`,
+    got.fetchedBlocks);
+  check(got.fetchedBlocks < (last / 256) ** 2 / 4, `grid ${n}: a strip of the field, not its area`,
+    got.fetchedBlocks);
+  return got;
+}
+
+async function bigLocale(page, folder, check) {
+  const file = join(binaries, "web-big.f32"), spacing = 1;
+  const source = join(folder, "hills.asc");
+  writeFileSync(source, hills(129));
+  await promisify(execFile)(join(binaries, "kota-worldgen"),
+    ["enlarge", source, file, "8193", "--threads", "2"]);
+  const daemon = await startDaemon([`${file}?cols=8193&rows=8193&spacing=${spacing},${spacing}`]);
+  try {
+    await show(page, daemon.url, "web-big");
+    const few = await flight(page, check, 63), more = await flight(page, check, 127);
+    check(more.fetchedBytes < 3 * few.fetchedBytes,
+      "bytes fetched on the same way grow with the grid's side, not with its area",
+      [few.fetchedBytes, more.fetchedBytes]);
+    await likeTheWhole(page, check, "big", 127, { eye: [4000, 4000, 420], target: [4600, 4700, 250] });
+    await page.reload();
+  } finally {
+    await page.goto("about:blank");
+    await daemon.stop();
+  }
+}
+
+/** Rolling hills as an ESRI ASCII grid. */
+function hills(side) {
+  const rows = Array.from({ length: side }, (_, r) => Array.from({ length: side }, (_, c) =>
+    (150 + 90 * Math.sin(c / 9 + r / 23) * Math.cos(r / 13) + 40 * Math.sin(c / 4)).toFixed(2))
+    .join(" "));
+  return `ncols ${side}\nnrows ${side}\nxllcorner 0\nyllcorner 0\ncellsize 64\n${rows.join("\n")}\n`;
+}
+
+// ---- picking, edits, holes ----------------------------------------------------------------------------
+
+async function picks(page, daemon, check, locale) {
+  await ask(page, "setGrid", 255);
+  const box = await page.locator("#terrain").boundingBox();
+  let hits = 0;
+  for (let i = 0; i < 10; i++) {
+    const pixel = [Math.round(box.width * (0.1 + 0.08 * i)), Math.round(box.height * (0.9 - 0.05 * i))];
+    const camera = await ask(page, "camera"), mine = await ask(page, "hitOf", pixel);
+    const theirs = (await daemon.kota.post(`/v1/locales/${locale}/pick`,
+      { camera, viewport: [box.width, box.height], pixel })).json;
+    if (!mine || theirs.status !== "hit") {
+      check(!mine && theirs.status === "miss", `pixel ${pixel}: both miss`, [mine, theirs]);
+      continue;
+    }
+    hits++;
+    const far = Math.hypot(...mine.map((v, k) => v - camera.eye[k]));
+    const apart = Math.hypot(...mine.map((v, k) => v - theirs.hit.point[k]));
+    check(apart < 0.05 * far, `pixel ${pixel}: the drawn ground is where pick finds it`,
+      { apart, far });
+  }
+  check(hits >= 5, "most pixels meet the ground", hits);
+}
+
+async function clicks(page, check) {
+  await page.evaluate(async () => {
+    const { state } = await import("/web/state.js");
+    window.clicksSeen = [];
+    state.on("clicked", ({ point, camera, viewport, pixel }) =>
+      window.clicksSeen.push({ point, camera, viewport, pixel }));
+  });
+  const box = await page.locator("#terrain").boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + 0.8 * box.height);
+  const [seen] = await page.evaluate(() => window.clicksSeen);
+  check(seen?.point && seen.camera.fov_y_deg > 0 && seen.viewport[0] === box.width,
+    "a click tells its point, camera, viewport and pixel", seen);
+  const before = (await ask(page, "camera")).eye;
+  await page.keyboard.down("KeyW");
+  await page.waitForFunction((eye) => {
+    const now = window.kotaTerrain.camera().eye;
+    return Math.hypot(now[0] - eye[0], now[1] - eye[1]) > 1;
+  }, before);
+  await page.keyboard.up("KeyW");
+  check(true, "the key W flies");
+  await ask(page, "ready");
+}
+
+async function edits(page, daemon, check, locale) {
+  const top = [512, 512];
+  await ask(page, "setCamera", { eye: [top[0], top[1], 1500], target: [top[0], top[1], 0] });
+  await ask(page, "ready");
+  const box = await page.locator("#terrain").boundingBox();
+  const middle = [box.width / 2, box.height / 2];
+  const before = await ask(page, "hitOf", middle);
+  const steps = (await ask(page, "counters")).uploadedSamples;
+  await daemon.kota.post(`/v1/locales/${locale}/edits`,
+    { brush: { shape: "raise", center: top, radius: 60, amount: 40 } });
+  await page.waitForFunction(([pixel, z]) => window.kotaTerrain.hitOf(pixel)?.[2] > z + 20,
+    [middle, before[2]]);
+  const after = await ask(page, "counters"), n = after.grid;
+  check(after.uploadedSamples - steps < n * n * after.levels,
+    "an edit is drawn, and only what it touches is uploaded anew", after.uploadedSamples - steps);
+}
+
+async function holes(page, daemon, check) {
+  const side = 257, heights = new Float32Array(side * side).fill(10);
+  for (let j = 100; j < 150; j++) heights.fill(NaN, j * side + 100, j * side + 150);
+  await daemon.kota.call("PUT", "/v1/locales/holed", { json: { title: "Holed" } });
+  await daemon.kota.call("PUT", `/v1/locales/holed/layers/ground?cols=${side}&rows=${side}` +
+    "&spacing=1,1", { body: heights, type: "application/vnd.kota.f32" });
+  await show(page, daemon.url, "holed");
+  await ask(page, "setCamera", { eye: [125, 125, 90], target: [125, 125, 0] });
+  await ask(page, "ready");
+  const got = await ask(page, "compare", { width: 400, height: 400 });
+  check(got.background > 20000 && got.mean < 2, "a hole is left out, as at full resolution", got);
+  const box = await page.locator("#terrain").boundingBox();
+  check.equal(await ask(page, "hitOf", [box.width / 2, box.height / 2]), null,
+    "a ray into a hole meets no ground");
+  await check.shot(page, "terrain-hole");
+}
+
+async function withoutWebGL(page, daemon, check) {
+  const other = await openPage(page.context().browser(), daemon.url, check, { ready: false });
+  await other.addInitScript(() => {
+    const original = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function getContext(kind, ...rest) {
+      return kind === "webgl2" ? null : original.call(this, kind, ...rest);
+    };
+  });
+  await other.reload();
+  await other.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await other.click("#view-3d");
+  await other.waitForSelector("#stage-note:not([hidden])");
+  const said = await other.locator("#stage-note").innerText();
+  check(/WebGL2/.test(said) && /map/i.test(said), "a browser without WebGL2 is told so", said);
+  await other.click("#view-map");
+  check(await other.locator("#map").isVisible() && !(await other.locator("#stage-note").isVisible()),
+    "and the map is still there");
+  await other.context().close();
+}
+
+export async function run(page, daemon, check) {
+  await show(page, daemon.url, "highlands");
+  await check.shot(page, "terrain");
+  const spacing = await page.evaluate(async () =>
+    (await import("/web/state.js")).state.layer.spacing[0]);
+  const at = await page.evaluate(async () =>
+    (await import("/web/state.js")).state.layer.bounds.max.map((v) => v / 2));
+  await picks(page, daemon, check, "highlands");
+  for (const grid of [63, 127, 255])
+    await cracksFromAbove(page, check, grid, at, 2 * at[2] + 60 * spacing);
+  const low = [at[0] - 40 * spacing, at[1], 0]; // the view lifts it onto the ground
+  await stepsGrowWithTheBorder(page, check, low, spacing);
+  for (const grid of [127, 255])
+    await likeTheWhole(page, check, "highlands", grid,
+      { eye: low, target: [at[0], at[1] + 200 * spacing, 0] });
+  await clicks(page, check);
+  await edits(page, daemon, check, "highlands");
+  await holes(page, daemon, check);
+  await withoutWebGL(page, daemon, check);
+  await bigLocale(page, daemon.folder, check);
+}
