@@ -94,6 +94,8 @@ export class Clipmap {
     this.center = null; // what the windows are around: [x, y]
     /** All levels are drawn, however high the eye is; for tests of the borders. */
     this.allLevels = false;
+    /** The triangles without area are drawn; false in tests of what they would hide. */
+    this.withBorder = true;
     this.counters = { uploadedBytes: 0, uploadedSamples: 0, steps: 0, blocksDrawn: 0,
       blocksCulled: 0, triangles: 0 };
     const cells = Math.max(...field.last);
@@ -324,7 +326,7 @@ export class Clipmap {
         }
       }
       if (run) this.#elements(run);
-      if (i + 1 < levels.length) this.#elements(this.border);
+      if (i + 1 < levels.length && this.withBorder) this.#elements(this.border);
     }
   }
 

@@ -48,9 +48,38 @@ async function likeTheWhole(page, check, name, grid, view) {
 async function cracksFromAbove(page, check, grid, at, up) {
   await ask(page, "setGrid", grid);
   await ask(page, "setCamera", { eye: [at[0], at[1], up], target: [at[0], at[1], 0] });
-  const got = await ask(page, "compare", { width: 900, height: 700, whole: false, allLevels: true });
+  const how = { width: 900, height: 700, whole: false, allLevels: true };
+  const got = await ask(page, "compare", how);
   check(got.levels >= 3, `grid ${grid} from above: several levels`, got);
   check.equal(got.background, 0, `grid ${grid} from above: nothing shines through`);
+  // levels that did not meet would leave hundreds; what is left is the rounding of places
+  const bare = await ask(page, "compare", { ...how, border: false });
+  check(bare.background < 1e-4 * how.width * how.height,
+    `grid ${grid} from above: levels meet even without the triangles that cover rounding`, bare);
+}
+
+/** The coarser level's heights between its samples, for each way to split cells. */
+async function diagonals(page, check) {
+  const wrong = await page.evaluate(async () => {
+    const { heightPairs } = await import("/web/field.js"), found = [];
+    const z = (x, y) => Math.fround(Math.sin(7 * x + 3 * y) + 0.1 * x);
+    for (const split of ["anti", "main", "alternating"]) {
+      const read = (level, [x, y, w, h]) => Float32Array.from({ length: w * h },
+        (_, i) => z(x + i % w, y + Math.floor(i / w)));
+      const pairs = heightPairs({ split, read, lastOf: () => 1000 }, 0, [10, 21, 9, 7]);
+      for (let v = 0, k = 0; v < 7; v++) {
+        for (let u = 0; u < 9; u++, k += 2) {
+          const x = 10 + u, y = 21 + v, ox = x & 1, oy = y & 1, c = (x - ox) / 2, r = (y - oy) / 2;
+          const anti = split === "anti" || (split === "alternating" && (c + r) % 2 === 0);
+          const want = ox && oy && anti ? (z(x + 1, y - 1) + z(x - 1, y + 1)) / 2 :
+            (z(x - ox, y - oy) + z(x + ox, y + oy)) / 2;
+          if (pairs[k] !== z(x, y) || Math.abs(pairs[k + 1] - want) > 1e-6) found.push([split, x, y]);
+        }
+      }
+    }
+    return found;
+  });
+  check.equal(wrong, [], "odd-odd positions lie on the diagonal of the coarser cell");
 }
 
 // ---- what is fetched, uploaded and kept -------------------------------------------------------------
@@ -255,6 +284,7 @@ export async function run(page, daemon, check) {
   const at = await page.evaluate(async () =>
     (await import("/web/state.js")).state.layer.bounds.max.map((v) => v / 2));
   await picks(page, daemon, check, "highlands");
+  await diagonals(page, check);
   for (const grid of [63, 127, 255])
     await cracksFromAbove(page, check, grid, at, 2 * at[2] + 60 * spacing);
   const low = [at[0] - 40 * spacing, at[1], 0]; // the view lifts it onto the ground
