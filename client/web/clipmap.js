@@ -21,7 +21,6 @@
 import { isOutside } from "/web/camera.js";
 import { gradients, heightPairs, HOLE, isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
-import { keyOf } from "/web/tilecache.js";
 
 const HEIGHT_RATIO = 2.5; // of a level's extent to the eye's height, where the level is left out
 const FINER = 1; // slopes are 2^FINER times as fine as heights, where there are such samples
@@ -101,7 +100,8 @@ export class Clipmap {
     const cells = Math.max(...field.last);
     let count = 1;
     while ((2 * this.m - 4) * 2 ** (count - 1) < cells) count++;
-    this.levels = Array.from({ length: count }, (_, i) => new Level(gl, i, n + 1, o.finer ?? FINER));
+    const finer = o.finer ?? FINER;
+    this.levels = Array.from({ length: count }, (_, i) => new Level(gl, i, n + 1, finer));
     this.drawn = []; // levels of the last update, coarsest first
     this.#makeIndices();
   }
@@ -220,7 +220,8 @@ export class Clipmap {
         const n = this.n, w = level.window;
         if (!w) return false;
         const x0 = Math.max(rect[0], w[0]), y0 = Math.max(rect[1], w[1]);
-        const x1 = Math.min(rect[0] + rect[2], w[0] + n), y1 = Math.min(rect[1] + rect[3], w[1] + n);
+        const x1 = Math.min(rect[0] + rect[2], w[0] + n);
+        const y1 = Math.min(rect[1] + rect[3], w[1] + n);
         if (x1 <= x0 || y1 <= y0) return false;
         const missing = new Map(), part = [x0, y0, x1 - x0, y1 - y0];
         this.#missing(level, part, missing);
@@ -344,7 +345,8 @@ export class Clipmap {
 
   #boundsOf(level, [c0, r0, c1, r1], eye) {
     const { field } = this, [x, y] = level.window;
-    const a = field.place(level.number, x + c0, y + r0), b = field.place(level.number, x + c1, y + r1);
+    const a = field.place(level.number, x + c0, y + r0);
+    const b = field.place(level.number, x + c1, y + r1);
     return [[a[0] - eye[0], a[1] - eye[1], field.low - eye[2]],
       [b[0] - eye[0], b[1] - eye[1], field.high - eye[2]]];
   }
@@ -446,5 +448,3 @@ export class Fetcher {
     this.under.clear();
   }
 }
-
-export { keyOf };

@@ -193,12 +193,13 @@ function apart(a, b) {
 async function pictureOf(pixels, width, height) {
   const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
-  for (let y = 0; y < height; y++)
-    image.data.set(pixels.subarray(4 * width * y, 4 * width * (y + 1)), 4 * width * (height - 1 - y));
+  for (let y = 0, row = 4 * width; y < height; y++)
+    image.data.set(pixels.subarray(row * y, row * (y + 1)), row * (height - 1 - y));
   context.putImageData(image, 0, 0);
   const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
   let text = "";
-  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  for (let i = 0; i < bytes.length; i += 8192)
+    text += String.fromCharCode(...bytes.subarray(i, i + 8192));
   return btoa(text);
 }
 

@@ -18,8 +18,8 @@ export function openContext(canvas) {
     stencil: false, powerPreference: "high-performance", preserveDrawingBuffer: false });
   if (!gl) throw new NoWebGL("This browser has no WebGL2, so there is no 3D view. The map works.");
   if (gl.getParameter(gl.MAX_VERTEX_TEXTURE_IMAGE_UNITS) < 1)
-    throw new NoWebGL("This graphics driver reads no textures in vertex shaders, which the 3D view " +
-      "needs. The map works.");
+    throw new NoWebGL("This graphics driver reads no textures in vertex shaders, which the 3D " +
+      "view needs. The map works.");
   return gl;
 }
 

@@ -54,7 +54,8 @@ export class Ground {
     gl.disable(gl.BLEND);
     gl.useProgram(program);
     const rise = Math.max(1e-3, field.high - field.low), length = Math.hypot(...SUN);
-    for (const [unit, name] of ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise"].entries())
+    const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise"];
+    for (const [unit, name] of samplers.entries())
       if (at[name]) gl.uniform1i(at[name], unit);
     gl.activeTexture(gl.TEXTURE3);
     gl.bindTexture(gl.TEXTURE_2D, this.noise);

@@ -141,7 +141,8 @@ export class MarkDrawer {
     if (!named.length && !this.labels.childElementCount) return;
     this.labels.replaceChildren(...named.map((mark) => {
       const p = [...mark.at.map((v, i) => v - eye[i]), 1];
-      const [x, y, , w] = [0, 1, 2, 3].map((r) => p.reduce((sum, v, c) => sum + view[4 * c + r] * v, 0));
+      const [x, y, , w] = [0, 1, 2, 3].map((r) =>
+        p.reduce((sum, v, c) => sum + view[4 * c + r] * v, 0));
       const label = document.createElement("span");
       label.textContent = mark.label;
       label.hidden = w <= 0;

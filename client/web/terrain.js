@@ -137,8 +137,8 @@ class Terrain {
   }
 
   lost() {
-    this.problem = new NoWebGL("The graphics driver has ended the 3D view. It comes back by itself " +
-      "if the driver does; the map works.");
+    this.problem = new NoWebGL("The graphics driver has ended the 3D view. It comes back by " +
+      "itself if the driver does; the map works.");
     this.ground = this.opening = this.clipmap = this.fieldKey = null;
     this.#say();
   }
@@ -340,7 +340,7 @@ class Terrain {
     const velocity = [0, 1].map((i) => (to[i] - from[i]) / seconds);
     const most = { blockBytes: 0, textureBytes: 0 };
     if (height !== undefined)
-      camera.look(from, [to[0], to[1], from[2] - 0.25 * Math.hypot(to[0] - from[0], to[1] - from[1])]);
+      camera.look(from, [...to, from[2] - 0.25 * Math.hypot(to[0] - from[0], to[1] - from[1])]);
     this.finish = finish;
     return new Promise((done) => {
       let start = null, frames = 0;

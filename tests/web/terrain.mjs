@@ -1,8 +1,8 @@
 /**
- * The 3D view: that it shows what the tiles hold, that its levels meet without cracks and look like
- * the whole field, what a step fetches and uploads, that memory stays within its bound over a locale
- * of 8192 x 8192 cells, that picking agrees with the daemon, that edits and holes are seen, and what
- * is said where WebGL2 is missing. Frames a second are told, not judged.
+ * The 3D view: that it shows what the tiles hold, that its levels meet without cracks and look
+ * like the whole field, what a step fetches and uploads, that memory stays within its bound over a
+ * locale of 8192 x 8192 cells, that picking agrees with the daemon, that edits and holes are seen,
+ * and what is said where WebGL2 is missing. Frames a second are told, not judged.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ function keep(name, base64) {
   writeFileSync(join(pictures, `${name}.png`), Buffer.from(base64, "base64"));
 }
 
-// ---- picture --------------------------------------------------------------------------------------
+// ---- picture ----------------------------------------------------------------------------------
 
 async function likeTheWhole(page, check, name, grid, view) {
   await ask(page, "setGrid", grid);
@@ -38,7 +38,7 @@ async function likeTheWhole(page, check, name, grid, view) {
     keep(`terrain-${name}-${grid}-${what}`, got.pictures[i]);
   delete got.pictures;
   check.note(`${name}, grid ${grid}: ${JSON.stringify(got)}`);
-  check(got.mean < 2, `${name}, grid ${grid}: mean difference to full resolution below 2`, got.mean);
+  check(got.mean < 2, `${name}, grid ${grid}: mean difference to the whole field < 2`, got.mean);
   check(got.mean > 0, `${name}, grid ${grid}: it is not the same drawing`, got);
   check(got.levels >= 3 && got.triangles < got.wholeTriangles / 2,
     `${name}, grid ${grid}: levels save triangles`, got);
@@ -73,7 +73,8 @@ async function diagonals(page, check) {
           const anti = split === "anti" || (split === "alternating" && (c + r) % 2 === 0);
           const want = ox && oy && anti ? (z(x + 1, y - 1) + z(x - 1, y + 1)) / 2 :
             (z(x - ox, y - oy) + z(x + ox, y + oy)) / 2;
-          if (pairs[k] !== z(x, y) || Math.abs(pairs[k + 1] - want) > 1e-6) found.push([split, x, y]);
+          if (pairs[k] !== z(x, y) || Math.abs(pairs[k + 1] - want) > 1e-6)
+            found.push([split, x, y]);
         }
       }
     }
@@ -82,7 +83,7 @@ async function diagonals(page, check) {
   check.equal(wrong, [], "odd-odd positions lie on the diagonal of the coarser cell");
 }
 
-// ---- what is fetched, uploaded and kept -------------------------------------------------------------
+// ---- what is fetched, uploaded and kept -------------------------------------------------------
 
 /** Samples that one step of the finest level uploads, for a grid of n. */
 async function stepSamples(page, n, eye, spacing) {
@@ -92,7 +93,8 @@ async function stepSamples(page, n, eye, spacing) {
   const before = await ask(page, "counters");
   for (let i = 1; i <= 16; i++) {
     const x = eye[0] + 2 * spacing * i;
-    await ask(page, "setCamera", { eye: [x, eye[1], eye[2]], target: [x + 100, eye[1], eye[2] - 30] });
+    await ask(page, "setCamera",
+      { eye: [x, eye[1], eye[2]], target: [x + 100, eye[1], eye[2] - 30] });
     await ask(page, "ready");
   }
   const after = await ask(page, "counters");
@@ -105,7 +107,7 @@ async function stepsGrowWithTheBorder(page, check, eye, spacing) {
     got[n] = await stepSamples(page, n, eye, spacing);
     // 16 steps of two samples: the finest level uploads all of them, each coarser one half as many
     check(got[n].samples >= 16 * 2 * n && got[n].samples <= 2 * 16 * 2 * n + 2 * n * got[n].levels,
-      `grid ${n}: 16 steps upload strips, no areas (${got[n].samples} of ${n * n} samples)`, got[n]);
+      `grid ${n}: 16 steps upload strips, no areas (${got[n].samples} of ${n * n})`, got[n]);
   }
   check(got[255].samples < 3 * got[127].samples && got[127].samples < 3 * got[63].samples,
     "twice the side uploads about twice as much, not four times", got);
@@ -131,8 +133,9 @@ async function flight(page, check, n) {
   await ask(page, "setCamera", { eye: [...from, 900], target: [...to, 300] });
   await ask(page, "ready");
   const got = await ask(page, "fly", { to, seconds, height: 60, finish: true });
-  check.note(`flight over 8192 x 8192 cells, grid ${n}: ${got.framesPerSecond.toFixed(1)} frames/s ` +
-    `at scale ${got.end.scale} of 1280 x 800, ${got.end.triangles} triangles, ` +
+  check.note(`flight over 8192 x 8192 cells, grid ${n}: ` +
+    `${got.framesPerSecond.toFixed(1)} frames/s at scale ${got.end.scale} of 1280 x 800, ` +
+    `${got.end.triangles} triangles, ` +
     `${got.fetchedBlocks} blocks, ${got.fetchedBytes} bytes, most in memory ` +
     JSON.stringify(got.most));
   check(got.most.blockBytes <= got.end.blockBytesMax, `grid ${n}: blocks stay within their bound`,
@@ -159,7 +162,8 @@ async function bigLocale(page, folder, check) {
     check(more.fetchedBytes < 3 * few.fetchedBytes,
       "bytes fetched on the same way grow with the grid's side, not with its area",
       [few.fetchedBytes, more.fetchedBytes]);
-    await likeTheWhole(page, check, "big", 127, { eye: [4000, 4000, 420], target: [4600, 4700, 250] });
+    await likeTheWhole(page, check, "big", 127,
+      { eye: [4000, 4000, 420], target: [4600, 4700, 250] });
     await page.reload();
   } finally {
     await page.goto("about:blank");
@@ -172,17 +176,18 @@ function hills(side) {
   const rows = Array.from({ length: side }, (_, r) => Array.from({ length: side }, (_, c) =>
     (150 + 90 * Math.sin(c / 9 + r / 23) * Math.cos(r / 13) + 40 * Math.sin(c / 4)).toFixed(2))
     .join(" "));
-  return `ncols ${side}\nnrows ${side}\nxllcorner 0\nyllcorner 0\ncellsize 64\n${rows.join("\n")}\n`;
+  const head = `ncols ${side}\nnrows ${side}\nxllcorner 0\nyllcorner 0\ncellsize 64\n`;
+  return `${head}${rows.join("\n")}\n`;
 }
 
-// ---- picking, edits, holes ----------------------------------------------------------------------------
+// ---- picking, edits, holes --------------------------------------------------------------------
 
 async function picks(page, daemon, check, locale) {
   await ask(page, "setGrid", 255);
   const box = await page.locator("#terrain").boundingBox();
   let hits = 0;
   for (let i = 0; i < 10; i++) {
-    const pixel = [Math.round(box.width * (0.1 + 0.08 * i)), Math.round(box.height * (0.9 - 0.05 * i))];
+    const pixel = [box.width * (0.1 + 0.08 * i), box.height * (0.9 - 0.05 * i)].map(Math.round);
     const camera = await ask(page, "camera"), mine = await ask(page, "hitOf", pixel);
     const theirs = (await daemon.kota.post(`/v1/locales/${locale}/pick`,
       { camera, viewport: [box.width, box.height], pixel })).json;
@@ -271,8 +276,8 @@ async function withoutWebGL(page, daemon, check) {
   const said = await other.locator("#stage-note").innerText();
   check(/WebGL2/.test(said) && /map/i.test(said), "a browser without WebGL2 is told so", said);
   await other.click("#view-map");
-  check(await other.locator("#map").isVisible() && !(await other.locator("#stage-note").isVisible()),
-    "and the map is still there");
+  const note = await other.locator("#stage-note").isVisible();
+  check(await other.locator("#map").isVisible() && !note, "and the map is still there");
   await other.context().close();
 }
 
