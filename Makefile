@@ -190,7 +190,7 @@ $(B)/bench/peer_epoll: $(B)/tests/bench/peer_epoll.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-$(B)/tests/bench/peer_bullet%.o: tests/bench/peer_bullet%.cc Makefile
+$(B)/tests/bench/peer_%.o: tests/bench/peer_%.cc Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CXX     $<")
 	$(Q)$(CXX) -std=c++17 -g -pthread $(CFLAGS_$(config)) $(CXXFLAGS) -Wall -Wextra -I. \
