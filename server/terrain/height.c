@@ -192,32 +192,13 @@ struct cell_place {
     bool is_main, is_in; /* is_in false: some cell, the point is outside of the field */
 };
 
-ALWAYS_INLINE void cell_of(const struct heightfield *field, struct vec2 at,
+#ifdef __SSE2__
+/* As to_grid, by the same operations, both axes at once. */
+ALWAYS_INLINE void cell_of(const struct heightfield *field, double x, double y,
                            struct cell_place *place, uint32_t *column, uint32_t *row)
 {
-    double u = 0, v = 0;
-
-    place->is_in = to_grid(field, at, &u, &v);
-    int32_t c = (int32_t)u, r = (int32_t)v;
-
-    c -= c == (int32_t)field->cell_cols; /* the upper edges */
-    r -= r == (int32_t)field->cell_rows;
-    *column = (uint32_t)c;
-    *row = (uint32_t)r;
-    place->fu = u - c;
-    place->fv = v - r;
-}
-
-/*
- * The same by the same operations, both axes at once. For points in memory: what comes in two
- * registers gcc 12 stores apart and loads as one, and that waits long.
- */
-#ifdef __SSE2__
-ALWAYS_INLINE void cell_of_stored(const struct heightfield *field, const struct vec2 *at,
-                                  struct cell_place *place, uint32_t *column, uint32_t *row)
-{
     __m128i cells = _mm_loadl_epi64((const __m128i *)(const void *)&field->cell_cols);
-    __m128d sides = _mm_cvtepi32_pd(cells), point = _mm_loadu_pd(&at->x);
+    __m128d sides = _mm_cvtepi32_pd(cells), point = _mm_set_pd(y, x);
     __m128d low = _mm_loadu_pd(&field->spec.origin_x_m);
     __m128d spacing = _mm_loadu_pd(&field->spec.spacing_x_m);
     __m128d high = _mm_add_pd(low, _mm_mul_pd(spacing, sides));
@@ -237,10 +218,20 @@ ALWAYS_INLINE void cell_of_stored(const struct heightfield *field, const struct 
     place->fv = _mm_cvtsd_f64(_mm_unpackhi_pd(uv, uv));
 }
 #else
-ALWAYS_INLINE void cell_of_stored(const struct heightfield *field, const struct vec2 *at,
-                                  struct cell_place *place, uint32_t *column, uint32_t *row)
+ALWAYS_INLINE void cell_of(const struct heightfield *field, double x, double y,
+                           struct cell_place *place, uint32_t *column, uint32_t *row)
 {
-    cell_of(field, *at, place, column, row);
+    double u = 0, v = 0;
+
+    place->is_in = to_grid(field, (struct vec2){x, y}, &u, &v);
+    int32_t c = (int32_t)u, r = (int32_t)v;
+
+    c -= c == (int32_t)field->cell_cols; /* the upper edges */
+    r -= r == (int32_t)field->cell_rows;
+    *column = (uint32_t)c;
+    *row = (uint32_t)r;
+    place->fu = u - c;
+    place->fv = v - r;
 }
 #endif
 
@@ -258,26 +249,62 @@ ALWAYS_INLINE void place_fill(const struct heightfield *field, uint32_t column, 
  * triangle_height of the triangle that holds the point, the lower number on the hypotenuse: the
  * same operations on the same numbers. NaN where one of its corners is.
  */
-ALWAYS_INLINE double place_height(const struct cell_place *place)
+ALWAYS_INLINE double main_height(const struct cell_place *place)
 {
     enum { H00, H10, H01 = TILE_SAMPLES, H11 };
     const float *at = place->at;
     double fu = place->fu, fv = place->fv;
+    double first = fu < fv ? fv : fu, second = fu < fv ? fu : fv;
+    double h00 = (double)at[H00], middle = (double)at[fu - fv >= 0 ? H10 : H01];
 
-    if (place->is_main) {
-        double first = fu < fv ? fv : fu, second = fu < fv ? fu : fv;
-        double h00 = (double)at[H00], middle = (double)at[fu - fv >= 0 ? H10 : H01];
+    return h00 + first * (middle - h00) + second * ((double)at[H11] - middle);
+}
 
-        return h00 + first * (middle - h00) + second * ((double)at[H11] - middle);
-    }
-    int is_high = !(1 - (fu + fv) >= 0);
-    int turn = -is_high; /* all bits, or none */
-    double base = (double)at[turn & H11], along = (double)at[H10 + (turn & (H01 - H10))];
-    double up = (double)at[H01 + (turn & (H10 - H01))];
+#ifdef __SSE2__
+ALWAYS_INLINE __m128d select_pd(__m128d mask, __m128d yes, __m128d no)
+{
+    return _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no));
+}
 
-    fu = fabs(is_high - fu); /* fu, or 1 - fu */
-    fv = fabs(is_high - fv);
+/* The samples are read before it is known which of them count: the memory is what takes long. */
+ALWAYS_INLINE double anti_height(const struct cell_place *place)
+{
+    const float *at = place->at;
+    __m128d low =
+        _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+    __m128d high = _mm_cvtps_pd(
+        _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)(at + TILE_SAMPLES))));
+    __m128d f = _mm_set_pd(place->fv, place->fu), one = _mm_set1_pd(1);
+    __m128d is_high =
+        _mm_cmpnge_pd(_mm_sub_pd(one, _mm_set1_pd(place->fu + place->fv)), _mm_setzero_pd());
+    __m128d base = select_pd(is_high, _mm_unpackhi_pd(high, high), _mm_unpacklo_pd(low, low));
+    __m128d ends = _mm_shuffle_pd(low, high, 1); /* h10, h01 */
+
+    ends = select_pd(is_high, _mm_shuffle_pd(ends, ends, 1), ends);
+    f = select_pd(is_high, _mm_sub_pd(one, f), f);
+    __m128d part = _mm_mul_pd(f, _mm_sub_pd(ends, base));
+
+    return _mm_cvtsd_f64(base) + _mm_cvtsd_f64(part) + _mm_cvtsd_f64(_mm_unpackhi_pd(part, part));
+}
+#else
+ALWAYS_INLINE double anti_height(const struct cell_place *place)
+{
+    enum { H00, H10, H01 = TILE_SAMPLES, H11 };
+    const float *at = place->at;
+    double fu = place->fu, fv = place->fv;
+    bool is_high = !(1 - (fu + fv) >= 0);
+    double base = (double)at[is_high ? H11 : H00];
+    double along = (double)at[is_high ? H01 : H10], up = (double)at[is_high ? H10 : H01];
+
+    fu = is_high ? 1 - fu : fu;
+    fv = is_high ? 1 - fv : fv;
     return base + fu * (along - base) + fv * (up - base);
+}
+#endif
+
+ALWAYS_INLINE double place_height(const struct cell_place *place)
+{
+    return place->is_main ? main_height(place) : anti_height(place);
 }
 
 /*
@@ -308,29 +335,35 @@ __attribute__((noinline)) static struct ground_height height_slow(const struct h
     return (struct ground_height){height_m, isnan(height_m) ? GROUND_HOLE : GROUND_OK};
 }
 
-ALWAYS_INLINE struct ground_height triangle_ask(const struct heightfield *field, struct vec2 at,
+ALWAYS_INLINE struct ground_height triangle_ask(const struct heightfield *field, double x, double y,
                                                 enum triangulation triangulation)
 {
     struct cell_place place;
     uint32_t column, row;
 
-    cell_of(field, at, &place, &column, &row);
+    cell_of(field, x, y, &place, &column, &row);
     place_fill(field, column, row, triangulation, &place);
     double height_m = place_height(&place);
 
     if (!place.is_in || isnan(height_m))
-        return height_slow(field, at.x, at.y, INTERPOLATION_TRIANGLE);
+        return height_slow(field, x, y, INTERPOLATION_TRIANGLE);
     return (struct ground_height){height_m, GROUND_OK};
 }
 
 struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
                                              enum interpolation mode)
 {
+    double x = at.x, y = at.y;
+
+#ifdef __SSE2__
+    /* out of the struct: gcc 12 stores it as two, reads it as one, and each height waits long */
+    __asm__("" : "+x"(x), "+x"(y));
+#endif
     if (mode != INTERPOLATION_TRIANGLE)
-        return height_slow(field, at.x, at.y, mode);
+        return height_slow(field, x, y, mode);
     if (field->spec.triangulation == TRIANGULATION_ANTI)
-        return triangle_ask(field, at, TRIANGULATION_ANTI);
-    return triangle_ask(field, at, field->spec.triangulation);
+        return triangle_ask(field, x, y, TRIANGULATION_ANTI);
+    return triangle_ask(field, x, y, field->spec.triangulation);
 }
 
 /* Up to BATCH points by the triangle. */
@@ -343,7 +376,7 @@ ALWAYS_INLINE void triangle_batch(const struct heightfield *field, const struct 
     for (size_t i = 0; i < count; i++) {
         uint32_t column, row;
 
-        cell_of_stored(field, &points[i], &places[i], &column, &row);
+        cell_of(field, points[i].x, points[i].y, &places[i], &column, &row);
         place_fill(field, column, row, triangulation, &places[i]);
         __builtin_prefetch(places[i].at);
         __builtin_prefetch(places[i].at + TILE_SAMPLES);
