@@ -45,7 +45,7 @@ enum {
     SIDE_MAX = 4096,
     INNER_SIDE_MAX = 16,
     LEVELS_MAX = 6,
-    POLYGONS_MAX = 1 << 27, /* with more there are no columns: indices are of 32 bits */
+    POLYGONS_MAX = 1 << 24, /* with more there are no columns */
     REFS_PER_POLYGON = 16,
     REFS_FREE = 1 << 12,
     GROWTH_MOST = 6, /* a grid has at most this many times its floors */
@@ -137,7 +137,9 @@ static void lane_set(struct column_block *block, unsigned lane, const struct mes
     double x = box->x_min + w / 2, y = box->y_min + h / 2;
     unsigned edges = 0;
 
-    block->polygon[lane] = polygon;
+    block->polygon[lane] = polygon |
+                           column_level(&mesh->columns, (double)p->z_max) << COLUMN_HIGH_SHIFT |
+                           column_level(&mesh->columns, (double)p->z_min) << COLUMN_LOW_SHIFT;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
         edge_set(block, k, lane, 0, 0, 2);
     for (uint32_t i = 0; i < p->count; i++) {
@@ -307,7 +309,36 @@ static void cell_make(struct maker *m, const struct open_cell *open)
         leaf_make(m, open);
 }
 
+struct height_key {
+    float z_max;
+    uint32_t polygon;
+};
+
 /* ---- all ------------------------------------------------------------------------------------ */
+
+/* Descending by the highest point; where that is the same, by index. */
+static int by_height(const void *a, const void *b)
+{
+    const struct height_key *x = a, *y = b;
+
+    return x->z_max != y->z_max ? (x->z_max < y->z_max) - (x->z_max > y->z_max)
+                                : (x->polygon > y->polygon) - (x->polygon < y->polygon);
+}
+
+static void list_sort(struct maker *m, uint32_t *list, uint32_t count)
+{
+    struct height_key *keys = malloc((count + 1) * sizeof *keys);
+
+    m->is_short |= keys == NULL;
+    if (keys == NULL)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = (struct height_key){m->mesh->polygons[list[i]].z_max, list[i]};
+    qsort(keys, count, sizeof *keys, by_height);
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = keys[i].polygon;
+    free(keys);
+}
 
 static void root_make(struct maker *m, uint32_t *list)
 {
@@ -322,6 +353,7 @@ static void root_make(struct maker *m, uint32_t *list)
         if (!p->is_wall)
             list[root.count++] = i;
     }
+    list_sort(m, list, root.count);
     m->refs_left = (uint64_t)REFS_PER_POLYGON * root.count + REFS_FREE;
     side = ceil(sqrt(root.count * 2.0 / LEAF_REFS));
     grid_try(m, &root, side < 2 ? 2 : side < SIDE_MAX ? (uint32_t)side : SIDE_MAX);
@@ -354,6 +386,10 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
 
     m.boxes = malloc(polygons * sizeof *m.boxes);
     memset(out, 0, sizeof *out);
+    double height = (double)mesh->nodes->z_max - (double)mesh->nodes->z_min;
+
+    out->z_min = (double)mesh->nodes->z_min;
+    out->scale_z = height > 0 && height < INFINITY ? COLUMN_LEVELS / height : 0;
     m.is_short = list == NULL || m.boxes == NULL;
     if (!m.is_short && polygons < POLYGONS_MAX)
         root_make(&m, list);
@@ -367,11 +403,11 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
-    out->side_limit = out->side;
+    out->side_limit = (uint64_t)out->side << COLUMN_PLACE;
     out->x_min = h->root.x_min;
     out->y_min = h->root.y_min;
-    out->scale_x = out->side / (h->root.x_max - h->root.x_min);
-    out->scale_y = out->side / (h->root.y_max - h->root.y_min);
+    out->scale_x = (double)out->side_limit / (h->root.x_max - h->root.x_min);
+    out->scale_y = (double)out->side_limit / (h->root.y_max - h->root.y_min);
     return ERR_OK;
 }
 

@@ -17,7 +17,9 @@ enum {
     COLUMN_UNIT = 1 << 15, /* of a place in a cell: -COLUMN_UNIT / 2 up to COLUMN_UNIT / 2 */
     COLUMN_SCALE = 127,    /* the larger of an edge's a and b */
     COLUMN_SHIFT = 7,      /* of its c */
-    COLUMN_DOUBT = 8500    /* what all roundings of an edge's value are less than */
+    COLUMN_DOUBT = 8500,   /* what all roundings of an edge's value are less than */
+    COLUMN_PLACE = 50,     /* bits of a place behind the point, in cells of the root */
+    COLUMN_LEVELS = 16     /* of height, in the mesh's whole */
 };
 
 /*
@@ -27,12 +29,18 @@ enum {
  *     e = ab[k][i][0] x + ab[k][i][1] y + (c[k][i] << COLUMN_SHIFT)      COLUMN_DOUBT added
  *
  * e < 0: the place is outside of the edge. e >= 2 COLUMN_DOUBT: inside. Between: ask the lines.
+ *
+ * polygon is the index, over it the levels of its highest and, topmost, of its lowest point.
  */
 struct column_block {
     _Alignas(16) int8_t ab[COLUMN_EDGES][COLUMN_LANES][2];
     int16_t c[COLUMN_EDGES][COLUMN_LANES];
     uint32_t polygon[COLUMN_LANES];
 };
+
+#define COLUMN_POLYGON 0x00ffffffu
+#define COLUMN_HIGH_SHIFT 24 /* 4 bits */
+#define COLUMN_LOW_SHIFT 28
 
 _Static_assert(sizeof(struct column_block) == 128, "a block is two cache lines");
 
@@ -49,9 +57,19 @@ struct mesh_columns {
     size_t cell_count, block_count;
     uint64_t refs;
     uint32_t side;                         /* 0: there are no columns, ask the tree */
-    double side_limit;                     /* the side */
-    double x_min, y_min, scale_x, scale_y; /* of the root; cells of the root a metre */
+    uint64_t side_limit;                   /* the side's place */
+    double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
+    double z_min, scale_z;                 /* levels a metre */
 };
+
+/* The level of a height; never falls while z rises, whatever the rounding. NaN: 0. */
+static inline uint32_t column_level(const struct mesh_columns *columns, double z)
+{
+    double level = (z - columns->z_min) * columns->scale_z;
+
+    level = level > 0 ? level : 0;
+    return (uint32_t)(int32_t)(level < COLUMN_LEVELS - 1 ? level : COLUMN_LEVELS - 1);
+}
 
 struct mesh;
 

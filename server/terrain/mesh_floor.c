@@ -203,6 +203,20 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int
 }
 #endif
 
+/* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
+ALWAYS_INLINE unsigned levels(const struct column_block *b, uint32_t level, bool is_low)
+{
+    unsigned out = 0;
+
+    for (unsigned i = 0; i < COLUMN_LANES; i++) {
+        uint32_t low = b->polygon[i] >> COLUMN_LOW_SHIFT;
+        uint32_t high = b->polygon[i] >> COLUMN_HIGH_SHIFT & (COLUMN_LEVELS - 1);
+
+        out |= (unsigned)(is_low ? low <= level : high >= level) << i;
+    }
+    return out;
+}
+
 #ifdef HAS_AVX2
 #define FOR_AVX2 __attribute__((target("avx2")))
 
@@ -230,6 +244,21 @@ FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, 
         (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(sure)),
     };
 }
+
+/* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
+FOR_AVX2 static inline unsigned levels_avx2(const struct column_block *b, uint32_t level,
+                                            bool is_low)
+{
+    __m256i ids = _mm256_loadu_si256((const __m256i *)(const void *)b->polygon);
+    __m256i from = _mm256_set1_epi32((int32_t)level), out;
+
+    if (is_low)
+        out = _mm256_cmpgt_epi32(_mm256_srli_epi32(ids, COLUMN_LOW_SHIFT), from);
+    else
+        out = _mm256_cmpgt_epi32(from,
+                                 _mm256_srli_epi32(_mm256_slli_epi32(ids, 4), COLUMN_LOW_SHIFT));
+    return ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(out)) & 0xff;
+}
 #else
 #define lanes_at_avx2 lanes_at
 #endif
@@ -237,62 +266,109 @@ FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, 
 /* A cell of the grid, and the point's place in it. */
 struct place {
     const struct column_cell *cell;
-    double x, y; /* of the cell: 0 up to 1 */
+    uint64_t x, y; /* of the cell: 0 up to 2^COLUMN_PLACE */
 };
+
+#define PLACE_FAR 0x1p62 /* beyond any grid */
+#define UNIT_SHIFT (COLUMN_PLACE - 15)
+#define PLACE_MASK ((1ull << COLUMN_PLACE) - 1)
 
 /* The root's cell; false outside of the grid. */
 ALWAYS_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y,
                                struct place *place)
 {
     const struct mesh_columns *columns = &mesh->columns;
-    double x = (at_x - columns->x_min) * columns->scale_x;
-    double y = (at_y - columns->y_min) * columns->scale_y;
+    double dx = (at_x - columns->x_min) * columns->scale_x;
+    double dy = (at_y - columns->y_min) * columns->scale_y;
 
-    if (!(x >= 0 && x < columns->side_limit && y >= 0 && y < columns->side_limit))
+    if (!(fabs(dx) < PLACE_FAR && fabs(dy) < PLACE_FAR))
         return false;
-    int32_t column = (int32_t)x, row = (int32_t)y;
+    /* what is cut off below 0 is in the border, where the tree is asked */
+    uint64_t x = (uint64_t)(int64_t)dx, y = (uint64_t)(int64_t)dy;
 
-    *place = (struct place){columns->cells + (size_t)row * columns->side + (size_t)column,
-                            x - column, y - row};
+    if (x >= columns->side_limit || y >= columns->side_limit)
+        return false;
+    *place =
+        (struct place){columns->cells + (y >> COLUMN_PLACE) * columns->side + (x >> COLUMN_PLACE),
+                       x & PLACE_MASK, y & PLACE_MASK};
     return true;
 }
 
 ALWAYS_INLINE void place_descend(const struct mesh *mesh, struct place *place)
 {
     while (place->cell->count & COLUMN_INNER) {
-        uint32_t side = place->cell->count & ~COLUMN_INNER;
-        double x = place->x * side, y = place->y * side;
-        int32_t column = (int32_t)x, row = (int32_t)y;
+        uint64_t side = place->cell->count & ~COLUMN_INNER;
+        uint64_t x = place->x * side, y = place->y * side;
 
-        *place = (struct place){mesh->columns.cells + place->cell->first + (size_t)row * side +
-                                    (size_t)column,
-                                x - column, y - row};
+        *place = (struct place){mesh->columns.cells + place->cell->first +
+                                    (y >> COLUMN_PLACE) * side + (x >> COLUMN_PLACE),
+                                x & PLACE_MASK, y & PLACE_MASK};
     }
 }
 
-/* The polygons of a block that are there. */
-ALWAYS_INLINE void block_take(struct column *c, const struct column_block *b, struct lanes lanes)
+/* Two blocks that follow one another; the second counts as empty when it is not there. */
+ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, bool is_two, int32_t x, int32_t y,
+                                   bool has_avx2)
 {
-    for (; lanes.maybe != 0; lanes.maybe &= lanes.maybe - 1) {
-        unsigned i = (unsigned)__builtin_ctz(lanes.maybe);
+    const struct column_block *second = b + is_two; /* the first again: no other line is touched */
+    struct lanes low = has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
+    struct lanes high = has_avx2 ? lanes_at_avx2(second, x, y) : lanes_at(second, x, y);
 
-        if (!(lanes.doubt >> i & 1) || is_inside(c, &c->mesh->polygons[b->polygon[i]]))
-            floor_take(c, b->polygon[i]);
+    return (struct lanes){low.maybe | (high.maybe & -(unsigned)is_two) << COLUMN_LANES,
+                          low.doubt | high.doubt << COLUMN_LANES};
+}
+
+/* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
+ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, bool is_two, uint32_t level,
+                                   bool is_low, bool has_avx2)
+{
+#ifdef HAS_AVX2
+    if (has_avx2)
+        return levels_avx2(b, level, is_low) | levels_avx2(b + is_two, level, is_low)
+                                                   << COLUMN_LANES;
+#endif
+    return levels(b, level, is_low) | levels(b + is_two, level, is_low) << COLUMN_LANES;
+}
+
+/* The polygons of two blocks that are there. */
+ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, bool is_two,
+                             struct lanes lanes, bool has_avx2)
+{
+    const struct mesh_columns *columns = &c->mesh->columns;
+
+    while (lanes.maybe != 0) {
+        unsigned i = (unsigned)__builtin_ctz(lanes.maybe);
+        uint32_t polygon = b[i / COLUMN_LANES].polygon[i % COLUMN_LANES] & COLUMN_POLYGON;
+
+        lanes.maybe &= lanes.maybe - 1;
+        if (lanes.doubt >> i & 1 && !is_inside(c, &c->mesh->polygons[polygon]))
+            continue;
+        floor_take(c, polygon);
+        if (lanes.maybe != 0 && c->sign > 0)
+            lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->best), false, has_avx2);
     }
 }
 
 /* The blocks of the leaf; false when the place is too near to the leaf's border. */
 ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, bool has_avx2)
 {
-    int32_t x = (int32_t)(place->x * COLUMN_UNIT), y = (int32_t)(place->y * COLUMN_UNIT);
+    int32_t x = (int32_t)(place->x >> UNIT_SHIFT), y = (int32_t)(place->y >> UNIT_SHIFT);
     const struct column_block *b = c->mesh->columns.blocks + place->cell->first;
 
     if ((uint32_t)x - 1 >= COLUMN_UNIT - 2 || (uint32_t)y - 1 >= COLUMN_UNIT - 2)
         return place->cell->count == 0;
     x -= COLUMN_UNIT / 2;
     y -= COLUMN_UNIT / 2;
-    for (int64_t left = place->cell->count; left > 0; left -= COLUMN_LANES, b++)
-        block_take(c, b, has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y));
+    uint32_t level = column_level(&c->mesh->columns, c->limit);
+
+    for (int64_t left = place->cell->count; left > 0; left -= 2 * COLUMN_LANES, b += 2) {
+        bool is_two = left > COLUMN_LANES;
+        struct lanes lanes = pair_at(b, is_two, x, y, has_avx2);
+
+        if (c->sign > 0)
+            lanes.maybe &= pair_levels(b, is_two, level, true, has_avx2);
+        pair_take(c, b, is_two, lanes, has_avx2);
+    }
     return true;
 }
 
@@ -430,6 +506,13 @@ ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, doub
     return true;
 }
 
+/* Not inlined: what it saves on the stack would be saved before the other is called, too. */
+__attribute__((noinline)) static bool floor_height_plain(const struct mesh *mesh, struct vec3 point,
+                                                         double reach_up_m, struct mesh_height *out)
+{
+    return floor_height(mesh, point, reach_up_m, out, false);
+}
+
 #ifdef HAS_AVX2
 FOR_AVX2 static bool floor_height_avx2(const struct mesh *mesh, struct vec3 point,
                                        double reach_up_m, struct mesh_height *out)
@@ -445,7 +528,7 @@ bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_
     if (mesh->has_avx2)
         return floor_height_avx2(mesh, point, reach_up_m, out);
 #endif
-    return floor_height(mesh, point, reach_up_m, out, false);
+    return floor_height_plain(mesh, point, reach_up_m, out);
 }
 
 /* ---- many points ---------------------------------------------------------------------------- */

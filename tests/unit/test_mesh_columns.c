@@ -77,8 +77,8 @@ static void no_floor_is_lost_where_cells_meet(void **state)
         assert_true(d->side > 8);
         for (uint32_t border = 1; border < d->side; border++)
             for (int k = 0; k < PARTS; k++) {
-                double at = border / d->scale_x + parts[k] * mesh->header->near;
-                double other = border / d->scale_y + parts[k] * mesh->header->near;
+                double at = border * (double)(1ll << COLUMN_PLACE) / d->scale_x + parts[k] * mesh->header->near;
+                double other = border * (double)(1ll << COLUMN_PLACE) / d->scale_y + parts[k] * mesh->header->near;
 
                 check_floor(mesh, far, far + at, random_in(&random, 0.01, 39.99));
                 check_floor(mesh, far, far + random_in(&random, 0.01, 39.99), other);
@@ -92,7 +92,7 @@ static void no_floor_is_lost_where_cells_meet(void **state)
 static void check_ways(struct mesh *mesh, struct vec3 at, double reach)
 {
     struct mesh_height by_columns = {0}, by_tree = {0}, in_batch, plain = {0};
-    double limit = mesh->columns.side_limit;
+    uint64_t limit = mesh->columns.side_limit;
     bool has_avx2 = mesh->has_avx2;
     bool is_there = mesh_floor_height(mesh, at, reach, &by_columns);
 
