@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
     COLUMN_LANES = 8,      /* polygons of a block */
@@ -67,8 +70,14 @@ static inline uint32_t column_level(const struct mesh_columns *columns, double z
 {
     double level = (z - columns->z_min) * columns->scale_z;
 
+#ifdef __SSE2__
+    __m128d clamped = _mm_max_sd(_mm_set_sd(level), _mm_setzero_pd()); /* gcc 12 makes branches */
+
+    return (uint32_t)_mm_cvttsd_si32(_mm_min_sd(clamped, _mm_set_sd(COLUMN_LEVELS - 1)));
+#else
     level = level > 0 ? level : 0;
     return (uint32_t)(int32_t)(level < COLUMN_LEVELS - 1 ? level : COLUMN_LEVELS - 1);
+#endif
 }
 
 struct mesh;

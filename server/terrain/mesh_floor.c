@@ -281,11 +281,17 @@ ALWAYS_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y
     double dx = (at_x - columns->x_min) * columns->scale_x;
     double dy = (at_y - columns->y_min) * columns->scale_y;
 
+#ifdef __x86_64__
+    /* what is no number, or too large, becomes the least integer */
+    uint64_t x = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dx));
+    uint64_t y = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dy));
+#else
     if (!(fabs(dx) < PLACE_FAR && fabs(dy) < PLACE_FAR))
         return false;
-    /* what is cut off below 0 is in the border, where the tree is asked */
     uint64_t x = (uint64_t)(int64_t)dx, y = (uint64_t)(int64_t)dy;
+#endif
 
+    /* what is cut off below 0 is in the border, where the tree is asked */
     if (x >= columns->side_limit || y >= columns->side_limit)
         return false;
     *place =
@@ -372,6 +378,21 @@ ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, bool 
     return true;
 }
 
+struct found {
+    double best;
+    uint32_t polygon;
+};
+
+/* Values in and out: a column whose address is known lives in memory. */
+__attribute__((noinline)) static struct found tree_ask(const struct mesh *mesh, double x, double y,
+                                                       double sign, double limit)
+{
+    struct column c = {mesh, x, y, limit, sign, -INFINITY, NO_POLYGON};
+
+    tree_scan(&c);
+    return (struct found){c.best, c.polygon};
+}
+
 ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
 {
     struct place place;
@@ -381,7 +402,10 @@ ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
         if (place_scan(c, &place, has_avx2))
             return;
     }
-    tree_scan(c);
+    struct found found = tree_ask(c->mesh, c->x, c->y, c->sign, c->limit);
+
+    c->best = found.best;
+    c->polygon = found.polygon;
 }
 
 /* The two that follow are called from here, too: what a call gives back in memory is waited for. */
@@ -533,7 +557,7 @@ bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_
 
 /* ---- many points ---------------------------------------------------------------------------- */
 
-enum { BATCH = 16, BLOCK_LINES = 2 };
+enum { BATCH = 16 };
 
 /*
  * Each step of all points of a batch before the next step of any: what a step reads was asked for
@@ -557,10 +581,13 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
         if (!is_in[i])
             continue;
         place_descend(mesh, &place[i]);
-        const char *block = (const char *)(mesh->columns.blocks + place[i].cell->first);
+        const struct column_block *block = mesh->columns.blocks + place[i].cell->first;
 
-        for (int line = 0; line < BLOCK_LINES; line++)
-            __builtin_prefetch(block + 64 * line);
+        __builtin_prefetch(block->ab);
+        __builtin_prefetch(block->polygon);
+        block += place[i].cell->count > COLUMN_LANES; /* or the same again */
+        __builtin_prefetch(block->ab);
+        __builtin_prefetch(block->polygon);
     }
     for (size_t i = 0; i < count; i++) {
         struct column c = {.mesh = mesh,
@@ -571,8 +598,12 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
                            .best = -INFINITY,
                            .polygon = NO_POLYGON};
 
-        if (!is_in[i] || !place_scan(&c, &place[i], has_avx2))
-            tree_scan(&c);
+        if (!is_in[i] || !place_scan(&c, &place[i], has_avx2)) {
+            struct found found = tree_ask(mesh, c.x, c.y, c.sign, c.limit);
+
+            c.best = found.best;
+            c.polygon = found.polygon;
+        }
         out[i] = c.polygon == NO_POLYGON
                      ? (struct mesh_height){NAN, MESH_NO_POLYGON}
                      : (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
