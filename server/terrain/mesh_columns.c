@@ -171,21 +171,38 @@ static void blocks_set(struct column_block *block, const struct mesh *mesh, cons
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
+/* A cell of the root is empty or a grid: for a leaf, a grid of one cell. False without memory. */
+static bool leaf_place(struct maker *m, size_t *place)
+{
+    struct mesh_columns *out = m->out;
+
+    if (!reserve((void **)&out->cells, &m->cell_capacity, out->cell_count + 1,
+                 sizeof *out->cells)) {
+        m->is_short = true;
+        return false;
+    }
+    out->cells[*place] = (struct column_cell){(uint32_t)out->cell_count, COLUMN_INNER | 1};
+    *place = out->cell_count++;
+    return true;
+}
+
 static void leaf_make(struct maker *m, const struct open_cell *open)
 {
     struct mesh_columns *out = m->out;
-    size_t blocks = (open->count + COLUMN_LANES - 1) / COLUMN_LANES;
+    size_t blocks = (open->count + COLUMN_LANES - 1) / COLUMN_LANES, place = open->place;
 
     if (open->count == 0) {
-        out->cells[open->place] = (struct column_cell){0, 0};
+        out->cells[place] = (struct column_cell){0, 0};
         return;
     }
+    if (open->level == 1 && !leaf_place(m, &place))
+        return;
     if (!reserve((void **)&out->blocks, &m->block_capacity, out->block_count + blocks,
                  sizeof *out->blocks)) {
         m->is_short = true;
         return;
     }
-    out->cells[open->place] = (struct column_cell){(uint32_t)out->block_count, open->count};
+    out->cells[place] = (struct column_cell){(uint32_t)out->block_count, open->count};
     blocks_set(out->blocks + out->block_count, m->mesh, open->list, open->count, &open->box);
     out->block_count += blocks;
     out->refs += open->count;

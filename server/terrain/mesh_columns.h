@@ -55,7 +55,8 @@ struct column_cell {
 };
 
 struct mesh_columns {
-    struct column_cell *cells; /* [side][side] of the root first, row 0 at the root's y_min */
+    /* [side][side] of the root first, row 0 at the root's y_min; they are inner or empty */
+    struct column_cell *cells;
     struct column_block *blocks;
     size_t cell_count, block_count;
     uint64_t refs;

@@ -300,16 +300,25 @@ ALWAYS_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y
     return true;
 }
 
+/* Into the grid of an inner cell. */
+ALWAYS_INLINE struct place place_inside(const struct mesh *mesh, struct place place)
+{
+    uint64_t side = place.cell->count & ~COLUMN_INNER;
+    uint64_t x = place.x * side, y = place.y * side;
+
+    return (struct place){mesh->columns.cells + place.cell->first + (y >> COLUMN_PLACE) * side +
+                              (x >> COLUMN_PLACE),
+                          x & PLACE_MASK, y & PLACE_MASK};
+}
+
+/* How deep, nobody can foretell: a cell of the root is inner or empty, and most need no more. */
 ALWAYS_INLINE void place_descend(const struct mesh *mesh, struct place *place)
 {
-    while (place->cell->count & COLUMN_INNER) {
-        uint64_t side = place->cell->count & ~COLUMN_INNER;
-        uint64_t x = place->x * side, y = place->y * side;
-
-        *place = (struct place){mesh->columns.cells + place->cell->first +
-                                    (y >> COLUMN_PLACE) * side + (x >> COLUMN_PLACE),
-                                x & PLACE_MASK, y & PLACE_MASK};
-    }
+    if (!(place->cell->count & COLUMN_INNER))
+        return;
+    *place = place_inside(mesh, *place);
+    while (place->cell->count & COLUMN_INNER)
+        *place = place_inside(mesh, *place);
 }
 
 /* Two blocks that follow one another; the second counts as empty when it is not there. */
