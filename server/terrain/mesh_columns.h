@@ -64,6 +64,7 @@ struct mesh_columns {
     uint64_t side_limit;                   /* the side's place */
     double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
     double z_min, scale_z;                 /* levels a metre */
+    bool is_stacked;                       /* floors lie over one another in many places */
 };
 
 /* The level of a height; never falls while z rises, whatever the rounding. NaN: 0. */

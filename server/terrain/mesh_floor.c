@@ -16,8 +16,9 @@
  * Heights are compared along up. "At or below" forgives the slack, too: a point that was put on a
  * floor by an earlier answer stands on it.
  *
- * With AVX2 a block's eight polygons are one vector, else two of SSE2, else a loop: the arithmetic
- * is of integers, so the answers cannot differ.
+ * Two blocks are tested together, whether there is a second or not. With AVX2 a block's eight
+ * polygons are one vector, else two of SSE2, else a loop: the arithmetic is of integers, so the
+ * answers cannot differ.
  */
 #include "terrain/mesh_contact.h"
 
@@ -359,7 +360,7 @@ ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, boo
         if (lanes.doubt >> i & 1 && !is_inside(c, &c->mesh->polygons[polygon]))
             continue;
         floor_take(c, polygon);
-        if (lanes.maybe != 0 && c->sign > 0)
+        if (c->sign > 0 && (columns->is_stacked || lanes.maybe != 0)) /* else foreseen: none */
             lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->best), false, has_avx2);
     }
 }

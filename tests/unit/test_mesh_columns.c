@@ -75,10 +75,13 @@ static void no_floor_is_lost_where_cells_meet(void **state)
         struct random random = {9};
 
         assert_true(d->side > 8);
+        assert_false(d->is_stacked);
         for (uint32_t border = 1; border < d->side; border++)
             for (int k = 0; k < PARTS; k++) {
-                double at = border * (double)(1ll << COLUMN_PLACE) / d->scale_x + parts[k] * mesh->header->near;
-                double other = border * (double)(1ll << COLUMN_PLACE) / d->scale_y + parts[k] * mesh->header->near;
+                double at = border * (double)(1ll << COLUMN_PLACE) / d->scale_x +
+                            parts[k] * mesh->header->near;
+                double other = border * (double)(1ll << COLUMN_PLACE) / d->scale_y +
+                               parts[k] * mesh->header->near;
 
                 check_floor(mesh, far, far + at, random_in(&random, 0.01, 39.99));
                 check_floor(mesh, far, far + random_in(&random, 0.01, 39.99), other);
@@ -160,6 +163,7 @@ static void columns_give_what_the_tree_gives(void **state)
         struct box3 box = mesh_bounds(mesh);
 
         assert_true(i < 4 || mesh->columns.side > 1);
+        assert_true(i < 6 || mesh->columns.is_stacked);
         for (int k = 0; k < 20000; k++)
             check_ways(mesh,
                        (struct vec3){random_in(&random, box.min.x - 1, box.max.x + 1),
@@ -175,6 +179,31 @@ static void columns_give_what_the_tree_gives(void **state)
         }
         mesh_unref(mesh);
     }
+}
+
+/* Outward rounding of levels would lose a floor: each height's level is at least that of a lower.
+ */
+static void levels_rise_with_heights(void **state)
+{
+    struct random random = {33};
+    struct mesh_columns columns = {.z_min = -3.7, .scale_z = COLUMN_LEVELS / 11.3};
+    uint32_t seen = 0;
+
+    (void)state;
+    for (int k = 0; k < 100000; k++) {
+        double low = random_in(&random, -5, 9), high = low + pow(10, random_in(&random, -17, 1));
+        uint32_t a = column_level(&columns, low), b = column_level(&columns, high);
+
+        if (a > b || b >= COLUMN_LEVELS)
+            fail_msg("level %u at %.17g, %u at %.17g", a, low, b, high);
+        seen |= 1u << a;
+    }
+    assert_int_equal(seen, (1u << COLUMN_LEVELS) - 1);
+    assert_int_equal(column_level(&columns, INFINITY), COLUMN_LEVELS - 1);
+    assert_int_equal(column_level(&columns, -INFINITY), 0);
+    assert_int_equal(column_level(&columns, NAN), 0);
+    columns.scale_z = 0; /* a flat mesh: nothing is left out */
+    assert_int_equal(column_level(&columns, INFINITY), 0);
 }
 
 /* Many on one place, and long thin ones across everything. */
@@ -270,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_floor_is_lost_where_cells_meet),
         cmocka_unit_test(columns_give_what_the_tree_gives),
+        cmocka_unit_test(levels_rise_with_heights),
         cmocka_unit_test(heaps_and_slivers_stay_small),
         cmocka_unit_test(a_batch_gives_the_bits_of_single_answers),
         cmocka_unit_test(a_wrong_cell_or_block_is_noticed),
