@@ -21,6 +21,7 @@
 #include "http/loop.h"
 
 #include "base/check.h"
+#include "base/log.h"
 #include "http/connection.h"
 #include "http/exchange.h"
 #include "http/head_memo.h"
@@ -29,6 +30,7 @@
 #include "http/stream.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,11 +40,23 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
+                               struct err *err);
+static void on_tick(uv_timer_t *timer);
+
 #define BACKLOG 1024
 #define TICK_MS_MAX 500
 #define TICK_MS_MIN 5
 #define DRAIN_TICK_MS 10
 #define DATE_LOOK_NS 5000000u
+
+/*
+ * What the kernel takes of a connection's answers beyond what the peer has room for. Without it
+ * tcp_wmem lets each slow reader hold megabytes, and a thousand of them all of the machine's TCP
+ * memory: the p99 of everybody else was then 400 to 7,000 ms instead of 0.5 to 8. Accepted sockets
+ * inherit it. What waits then waits in our own output, which answers_bytes_max bounds.
+ */
+#define UNSENT_BYTES_MAX (128 * 1024)
 
 void http_loop_refresh_date(struct http_loop *loop)
 {
@@ -67,10 +81,34 @@ void http_loop_refresh_date(struct http_loop *loop)
         (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
 }
 
+/* The listener that failed is closed: another one is made at the next tick. */
+static void on_listener_closed(uv_handle_t *listener)
+{
+    struct http_loop *loop = listener->data;
+
+    if (loop->is_draining)
+        return;
+    loop->listener_is_gone = true;
+    http_loop_tick(loop);
+}
+
+static void listen_again(struct http_loop *loop)
+{
+    struct err err;
+    uint16_t port = loop->server->port;
+
+    if (!loop->listener_is_gone || loop->is_draining ||
+        listen_on(loop, loop->server->host, &port, &err))
+        return;
+    loop->listener_is_gone = loop->is_deaf = false;
+    log_warn("loop %zu listens again", loop->index);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct http_loop *loop = timer->data;
 
+    listen_again(loop);
     http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
     http_connection_retry_accept(loop);
 }
@@ -84,10 +122,26 @@ static void on_prepare(uv_prepare_t *prepare)
         app->loop_quiet(app->context, loop->index);
 }
 
+/*
+ * Without a free file descriptor libuv closes a spare one, takes the peer and closes him. When
+ * another loop has taken the spare one meanwhile it calls accept(2) for ever, and nothing else of
+ * this loop is done. So the listener is closed, which ends that, and made again.
+ */
 static void on_connection(uv_stream_t *listener, int status)
 {
-    if (status == 0)
-        http_connection_accept(listener->data);
+    struct http_loop *loop = listener->data;
+
+    if (status == 0) {
+        http_connection_accept(loop);
+        return;
+    }
+    if (loop->is_deaf || (status != UV_EMFILE && status != UV_ENFILE))
+        return;
+    log_warn("no file is free for another connection: loop %zu stops listening for a while",
+             loop->index);
+    loop->is_deaf = true;
+    loop->accept_waits = false;
+    uv_close((uv_handle_t *)listener, on_listener_closed);
 }
 
 /* A tick fine enough for the shortest limit, coarse enough to sleep. */
@@ -135,8 +189,9 @@ static void stop_listening(struct http_loop *loop)
 {
     struct http_connection *next;
 
+    if (!loop->is_deaf)
+        uv_close((uv_handle_t *)&loop->listener, NULL);
     loop->is_deaf = true;
-    uv_close((uv_handle_t *)&loop->listener, NULL);
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
         if (at->is_late && at->state < HTTP_CONNECTION_HANDLING && at->output.bytes == 0)
@@ -151,7 +206,7 @@ void http_loop_something_ended(struct http_loop *loop)
     if (loop->is_draining && !loop->is_deaf && loop->connection_count == loop->late_count)
         stop_listening(loop);
     if (loop->connection_count == 0 && !loop->accept_waits && loop->is_ticking &&
-        !loop->is_draining) {
+        !loop->is_draining && !loop->is_deaf) {
         loop->is_ticking = false;
         uv_timer_stop(&loop->tick);
     }
@@ -259,7 +314,7 @@ static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_
 {
     struct sockaddr_storage address;
     struct sockaddr *any = (struct sockaddr *)&address;
-    int length = sizeof address, yes = 1, status;
+    int length = sizeof address, yes = 1, unsent = UNSENT_BYTES_MAX, status;
     uv_os_fd_t fd;
 
     memset(&address, 0, sizeof address);
@@ -276,6 +331,8 @@ static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_
     CHECK(uv_fileno((uv_handle_t *)&loop->listener, &fd) == 0);
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
         return listen_failed(loop, host, *port, "share", uv_translate_sys_error(errno), err);
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) != 0)
+        return listen_failed(loop, host, *port, "bound", uv_translate_sys_error(errno), err);
     status = uv_tcp_bind(&loop->listener, any, 0);
     if (status == 0)
         status = uv_listen((uv_stream_t *)&loop->listener, BACKLOG, on_connection);

@@ -47,9 +47,10 @@ struct http_loop {
     struct http_server *server;
     size_t index;
     bool is_draining, is_ending, is_ticking;
-    bool is_deaf;      /* the listener is closed */
-    size_t late_count; /* connections that came while draining; they hold nothing up */
-    bool accept_waits; /* a connection could not be taken for want of memory */
+    bool is_deaf;          /* the listener is closed, or being closed */
+    bool listener_is_gone; /* it failed and is closed: another one is to be made */
+    size_t late_count;     /* connections that came while draining; they hold nothing up */
+    bool accept_waits;     /* a connection could not be taken for want of memory */
 
     struct http_wheel wheel;
     struct http_chunk_pool chunks;

@@ -132,6 +132,7 @@ static struct http_server *create(const struct http_config *config, const struct
     server->slow_request_ms = config->slow_request_ms;
     server->access_log = config->access_log;
     server->port = config->port;
+    snprintf(server->host, sizeof server->host, "%s", config->host);
     server->loop_count = loop_count_for(config->loops);
     server->loops = calloc(server->loop_count, sizeof *server->loops);
     server->peers = http_peers_create(config->limits.connections_max, seed);

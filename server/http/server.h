@@ -23,6 +23,7 @@ struct http_server {
     struct http_peers *peers;
     struct http_loop **loops; /* [loop_count] */
     size_t loop_count;
+    char host[64]; /* numeric */
     uint16_t port;
     uint32_t slow_request_ms;
     bool access_log;
