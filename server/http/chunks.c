@@ -1,16 +1,18 @@
 /*
- * Strict check of chunked framing: see chunks.h.
+ * Chunked bodies: see chunks.h.
  *
- * Why beside llhttp: its older versions take a bare line feed after a chunk's size or in trailers,
- * and none of them bounds extensions or trailers. A proxy in front that reads such bytes in
- * another way would see another end of the request.
+ * Why not llhttp: its older versions take a bare line feed after a chunk's size or in trailers, 8.1
+ * refuses a second extension and quoted pairs, which RFC 9112 says to ignore, and none of them
+ * bounds extensions or trailers. A proxy in front that reads such bytes in another way would see
+ * another end of the request.
  *
- * Approach: a byte-wise state machine over the framing; a chunk's data is skipped in one step.
- * Extensions may hold any visible byte, space and tab, and are ignored. Trailer lines are checked
- * like header lines and ignored. What is not body may grow to header_bytes_max, plus 16 bytes for
- * each byte of body: honest one-byte chunks pass, endless extensions do not.
+ * Approach: a byte-wise state machine over the framing; a chunk's data is handed out in one step.
+ * Extensions must be what the grammar says, bad white space included, and are ignored. Trailer
+ * lines are checked like header lines and ignored, whatever they name. What is not body may grow to
+ * header_bytes_max, plus 16 bytes for each byte of body: honest one-byte chunks pass, endless
+ * extensions do not.
  *
- * Source: RFC 9112 (2022) sections 7.1, 7.1.1, 7.1.2.
+ * Source: RFC 9112 (2022) sections 7.1, 7.1.1, 7.1.2; RFC 9110 sections 5.6.2-5.6.4, 6.5.1.
  */
 #include "http/chunks.h"
 
@@ -19,7 +21,15 @@
 
 enum state {
     AT_SIZE, /* the first is 0, the zeroed state */
-    AT_EXTENSION,
+    AT_GAP,  /* white space behind a size or an extension: a semicolon must come */
+    AT_NAME, /* the first byte of an extension's name, or white space before it */
+    AT_IN_NAME,
+    AT_NAME_GAP, /* white space behind a name: '=' or a semicolon must come */
+    AT_VALUE,    /* the first byte of a value, or white space before it */
+    AT_IN_VALUE,
+    AT_IN_QUOTES,
+    AT_QUOTED_PAIR,
+    AT_QUOTES_END,
     AT_SIZE_LF,
     AT_DATA,
     AT_DATA_CR,
@@ -30,6 +40,11 @@ enum state {
 
 #define SIZE_DIGITS_MAX 15
 #define FRAME_BYTES_PER_BODY_BYTE 16
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
 
 static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct err *err)
 {
@@ -42,9 +57,65 @@ static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct e
         chunks->chunk_bytes = chunks->chunk_bytes * 16 + (uint64_t)value;
         return ERR_OK;
     }
-    if (chunks->digits == 0 || (c != ';' && c != '\r'))
+    if (chunks->digits == 0 || (c != ';' && c != '\r' && !is_blank(c)))
         return err_set(err, ERR_BAD_INPUT, "a chunk size is not a hexadecimal number");
-    chunks->state = c == ';' ? AT_EXTENSION : AT_SIZE_LF;
+    chunks->state = c == ';' ? AT_NAME : c == '\r' ? AT_SIZE_LF : AT_GAP;
+    return ERR_OK;
+}
+
+/* Behind a name or a value that is complete: what may follow, or -1. */
+static int after_part(char c, enum state gap)
+{
+    return c == ';' ? AT_NAME : c == '\r' ? AT_SIZE_LF : is_blank(c) ? (int)gap : -1;
+}
+
+/* What may stand between quotes, but for the backslash and the quote: qdtext of RFC 9110. */
+static bool is_quotable(char c)
+{
+    unsigned char byte = (unsigned char)c;
+
+    return c == '\t' || (byte >= 0x20 && byte != 0x7f);
+}
+
+/* The state behind byte c of an extension; -1 when the grammar has no such thing. */
+static int extension_next(int state, char c)
+{
+    switch (state) {
+    case AT_GAP:
+        return c == ';' ? AT_NAME : is_blank(c) ? AT_GAP : -1;
+    case AT_NAME:
+        return http_is_token_byte(c) ? AT_IN_NAME : is_blank(c) ? AT_NAME : -1;
+    case AT_IN_NAME:
+        if (http_is_token_byte(c))
+            return AT_IN_NAME;
+        return c == '=' ? AT_VALUE : after_part(c, AT_NAME_GAP);
+    case AT_NAME_GAP:
+        return c == '=' ? AT_VALUE : c == ';' ? AT_NAME : is_blank(c) ? AT_NAME_GAP : -1;
+    case AT_VALUE:
+        if (is_blank(c))
+            return AT_VALUE;
+        return c == '"' ? AT_IN_QUOTES : http_is_token_byte(c) ? AT_IN_VALUE : -1;
+    case AT_IN_VALUE:
+        return http_is_token_byte(c) ? AT_IN_VALUE : after_part(c, AT_GAP);
+    case AT_IN_QUOTES:
+        if (c == '"' || c == '\\')
+            return c == '"' ? AT_QUOTES_END : AT_QUOTED_PAIR;
+        return is_quotable(c) ? AT_IN_QUOTES : -1;
+    case AT_QUOTED_PAIR:
+        return is_quotable(c) ? AT_IN_QUOTES : -1;
+    default:
+        return after_part(c, AT_GAP);
+    }
+}
+
+static enum err_code take_extension_byte(struct http_chunks *chunks, char c, struct err *err)
+{
+    int next = extension_next(chunks->state, c);
+
+    if (next < 0)
+        return err_set(err, ERR_BAD_INPUT, "a chunk extension is malformed at byte 0x%02x",
+                       (unsigned char)c);
+    chunks->state = next;
     return ERR_OK;
 }
 
@@ -110,17 +181,11 @@ static enum err_code take_line_feed(struct http_chunks *chunks, char c, uint64_t
 static enum err_code take_byte(struct http_chunks *chunks, char c, uint64_t body_bytes_max,
                                const struct http_limits *limits, struct err *err)
 {
-    unsigned char byte = (unsigned char)c;
-
+    if (chunks->state >= AT_GAP && chunks->state <= AT_QUOTES_END)
+        return take_extension_byte(chunks, c, err);
     switch (chunks->state) {
     case AT_SIZE:
         return take_size_byte(chunks, c, err);
-    case AT_EXTENSION:
-        if (c == '\r')
-            chunks->state = AT_SIZE_LF;
-        else if ((byte < 0x20 && c != '\t') || byte == 0x7f)
-            return err_set(err, ERR_BAD_INPUT, "a chunk extension holds the byte 0x%02x", byte);
-        return ERR_OK;
     case AT_DATA_CR:
         if (c != '\r')
             return err_set(err, ERR_BAD_INPUT, "a chunk is longer than its size says");
@@ -135,21 +200,23 @@ static enum err_code take_byte(struct http_chunks *chunks, char c, uint64_t body
 
 enum err_code http_chunks_feed(struct http_chunks *chunks, const char *at, size_t length,
                                uint64_t body_bytes_max, const struct http_limits *limits,
-                               size_t *used, struct err *err)
+                               size_t *used, struct span *data, struct err *err)
 {
     size_t i = 0;
 
+    *data = (struct span){at, 0};
     while (i < length && !chunks->is_done) {
         if (chunks->state == AT_DATA) {
             uint64_t some = length - i;
 
             if (some > chunks->chunk_bytes)
                 some = chunks->chunk_bytes;
+            *data = (struct span){at + i, (size_t)some};
             i += (size_t)some;
             chunks->chunk_bytes -= some;
             if (chunks->chunk_bytes == 0)
                 chunks->state = AT_DATA_CR;
-            continue;
+            break;
         }
         if (++chunks->frame_bytes >
             limits->header_bytes_max + FRAME_BYTES_PER_BODY_BYTE * chunks->body_bytes)

@@ -22,8 +22,10 @@ struct http_chunks {
 };
 
 /*
- * Looks at at[0..length), the next bytes of the body, and sets *used to those that belong to it.
- * chunks->is_done tells that the body is complete.
+ * Takes bytes from at[0..length), what comes next of the message, up to the end of the first run of
+ * the body's own bytes, or of the body. *used is how many were taken, *data that run (empty when
+ * there is none yet). Call again with what is left; chunks->is_done tells that the body is
+ * complete.
  *
  * ERR_BAD_INPUT  malformed; ERR_TOO_LARGE over body_bytes_max; ERR_HEADERS_TOO_LARGE for trailers
  * Cost: constant for a chunk's data, once per byte of framing. No allocation.
@@ -31,6 +33,6 @@ struct http_chunks {
  */
 enum err_code http_chunks_feed(struct http_chunks *chunks, const char *at, size_t length,
                                uint64_t body_bytes_max, const struct http_limits *limits,
-                               size_t *used, struct err *err);
+                               size_t *used, struct span *data, struct err *err);
 
 #endif

@@ -6,8 +6,9 @@
  * The head is taken whole: once the head check (head.h) has found its end, it is copied into the
  * request's arena and llhttp splits it there, so that all spans stay valid until the request ends.
  * Field lines that are the same as those of the request before need neither again (head_memo.h).
- * llhttp is given exactly the bytes that the checks found to belong to the message, never more;
- * so it need not be paused, and where it disagrees about the end the request is refused.
+ * llhttp is given exactly the bytes that the check found to be the head, never more; so it need not
+ * be paused, and where it disagrees about the end the request is refused. Bodies do without it: a
+ * length is counted, chunks have their own check (chunks.h).
  *
  * A request that is refused before its body (unknown path, wrong method, no authority) is answered
  * at once. If the body is small it is read and dropped after that, and the connection kept; if it
@@ -53,8 +54,6 @@ static int on_field(llhttp_t *parser, const char *at, size_t length)
     struct http_request *request = parser->data;
     struct http_field *field;
 
-    if (request->is_trailer)
-        return 0;
     field = request->field_count ? &request->fields[request->field_count - 1] : NULL;
     if (field && field->value.at == NULL && field->name.at + field->name.length == at) {
         field->name.length += length;
@@ -72,8 +71,6 @@ static int on_value(llhttp_t *parser, const char *at, size_t length)
     struct http_request *request = parser->data;
     struct span *value;
 
-    if (request->is_trailer)
-        return 0;
     if (request->field_count == 0)
         return -1;
     value = &request->fields[request->field_count - 1].value;
@@ -89,7 +86,7 @@ static int on_headers_complete(llhttp_t *parser)
     struct http_request *request = parser->data;
 
     request->wants_keep_alive = llhttp_should_keep_alive(parser) != 0;
-    request->is_head_parsed = request->is_trailer = true;
+    request->is_head_parsed = true;
     parser->upgrade = 0; /* an Upgrade that is not taken is ignored: RFC 9110 section 7.8 */
     return 0;
 }
@@ -102,17 +99,9 @@ static int on_message_complete(llhttp_t *parser)
     return 0;
 }
 
-static int on_body(llhttp_t *parser, const char *at, size_t length)
-{
-    struct http_request *request = parser->data;
-
-    return http_request_append_body(request, at, length, request->body_error) ? -1 : 0;
-}
-
 static const llhttp_settings_t parser_settings = {.on_header_field = on_field,
                                                   .on_header_value = on_value,
                                                   .on_headers_complete = on_headers_complete,
-                                                  .on_body = on_body,
                                                   .on_message_complete = on_message_complete};
 
 /* ---- answering --------------------------------------------------------------------------------
@@ -476,10 +465,15 @@ static enum err_code admit(struct http_request *request, const char *text, bool 
         return ERR_OK;
     if (head->expects_other)
         return err_set(err, ERR_EXPECTATION_FAILED, "only Expect: 100-continue is understood");
+    if (request->repeated)
+        return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", request->repeated);
     if (app->authorize && app->authorize(app->context, request, request->route, err))
         return err->code;
     return check_length(request, err);
 }
+
+/* Whoever looks at the last of several would read another request than we do. */
+static const char *const single_fields[] = {"content-type", "authorization"};
 
 /* Lower-case names, trimmed values, the media type. text is the arena's own copy. */
 static bool tidy_fields(struct http_request *request, char *text)
@@ -503,6 +497,9 @@ static bool tidy_fields(struct http_request *request, char *text)
                (value->at[value->length - 1] == ' ' || value->at[value->length - 1] == '\t'))
             value->length--;
     }
+    for (size_t i = 0; i < sizeof single_fields / sizeof *single_fields; i++)
+        if (http_request_header_is_repeated(request, single_fields[i]))
+            request->repeated = single_fields[i];
     type = http_request_header(request, "content-type");
     while (length < type.length && !strchr("; \t", type.at[length]))
         length++;
@@ -669,16 +666,16 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
     }
 }
 
-/* How many of the bytes belong to the body, and whether they end it. */
+/* The first run of the body in at[0..length), how many bytes that takes, and whether it ends. */
 static enum err_code measure_body(struct http_connection *connection, const char *at, size_t length,
-                                  size_t *used, bool *is_last, struct err *err)
+                                  size_t *used, struct span *data, bool *is_last, struct err *err)
 {
     struct http_request *request = connection->request;
     const struct http_limits *limits = &connection->loop->server->limits;
 
     if (request->head.is_chunked) {
         if (http_chunks_feed(&request->chunks, at, length, request->body_bytes_max, limits, used,
-                             err))
+                             data, err))
             return err->code;
         *is_last = request->chunks.is_done;
         return ERR_OK;
@@ -686,6 +683,7 @@ static enum err_code measure_body(struct http_connection *connection, const char
     *used = length;
     if (*used > request->head.content_length - connection->body_received)
         *used = (size_t)(request->head.content_length - connection->body_received);
+    *data = (struct span){at, *used};
     *is_last = connection->body_received + *used == request->head.content_length;
     return ERR_OK;
 }
@@ -693,23 +691,17 @@ static enum err_code measure_body(struct http_connection *connection, const char
 static size_t feed_body(struct http_connection *connection, const char *at, size_t length)
 {
     struct http_request *request = connection->request;
-    struct err err = {.code = ERR_OK};
+    struct span data = {at, 0};
+    struct err err;
     size_t used = 0;
     bool is_last = false;
-    llhttp_errno_t rc;
 
-    if (measure_body(connection, at, length, &used, &is_last, &err)) {
+    if (measure_body(connection, at, length, &used, &data, &is_last, &err)) {
         http_count(&connection->loop->counters.parse_errors, err.code == ERR_BAD_INPUT);
         http_exchange_fail(connection, &err);
         return 0;
     }
-    request->body_error = &err;
-    rc = llhttp_execute(&connection->parser, at, used);
-    request->body_error = NULL;
-    if (err.code == ERR_OK && (rc != HPE_OK || request->is_message_done != is_last))
-        err_set(&err, ERR_BAD_INPUT, "the framing of the body is malformed: %s",
-                rc != HPE_OK ? llhttp_errno_name(rc) : "its end is not where it seems");
-    if (err.code != ERR_OK) {
+    if (data.length && http_request_append_body(request, data.at, data.length, &err)) {
         http_exchange_fail(connection, &err);
         return 0;
     }

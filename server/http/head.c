@@ -22,6 +22,8 @@
  */
 #include "http/head.h"
 
+#include "http/authority.h"
+
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -44,9 +46,6 @@ static byte_set target_bytes = {BYTES('!', '?') & ~BYTE('#'), BYTES('@', '~')};
 /* What may stand in a field's value: no control bytes but the tab. */
 static byte_set value_bytes = {BYTES(' ', '?') | BYTE('\t'), BYTES('@', '~'), ~(uint64_t)0,
                                ~(uint64_t)0};
-static byte_set host_bytes = {BYTES('!', '?') & ~(BYTE('/') | BYTE('?') | BYTE('#') | BYTE(',') |
-                                                  BYTE('"') | BYTE('<') | BYTE('>')),
-                              BYTES('@', '~') & ~(BYTE('@') | BYTE('\\'))};
 
 static bool is_in(byte_set set, char c)
 {
@@ -73,6 +72,11 @@ static size_t count_plain(const char *at, size_t length, unsigned char first)
             break;
     }
     return used;
+}
+
+bool http_is_token_byte(char c)
+{
+    return is_in(token_bytes, c);
 }
 
 static bool is_digit(char c)
@@ -204,11 +208,7 @@ static enum err_code take_host(struct http_head *head, struct span value, struct
 {
     if (++head->host_count > 1)
         return err_set(err, ERR_BAD_INPUT, "there is more than one Host header");
-    for (size_t i = 0; i < value.length; i++)
-        if (!is_in(host_bytes, value.at[i]))
-            return err_set(err, ERR_BAD_INPUT, "byte 0x%02x is not allowed in a Host header",
-                           (unsigned char)value.at[i]);
-    return ERR_OK;
+    return http_authority_check(value, "the Host header", err);
 }
 
 static enum err_code take_content_length(struct http_head *head, struct span value, struct err *err)

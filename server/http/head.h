@@ -57,6 +57,9 @@ enum err_code http_head_check_request_line(struct http_head *head, const char *a
                                            size_t end, const struct http_limits *limits,
                                            struct err *err);
 
+/* tchar of RFC 9110 section 5.6.2 */
+bool http_is_token_byte(char c);
+
 /* One line of a trailer section, without its CRLF: the same checks as for a header line. */
 enum err_code http_head_check_field_line(const char *line, size_t length, struct err *err);
 

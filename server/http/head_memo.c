@@ -34,7 +34,7 @@ void http_head_memo_keep(struct http_head_memo *memo, const struct http_request 
 
     if (!is_plain(head, raw) || head->has_content_length || head->has_transfer_encoding ||
         head->expects_continue || head->expects_other || request->media_type.length ||
-        !request->wants_keep_alive || length > HTTP_MEMO_BYTES_MAX ||
+        request->repeated || !request->wants_keep_alive || length > HTTP_MEMO_BYTES_MAX ||
         request->field_count > HTTP_MEMO_FIELDS_MAX)
         return;
     memcpy(memo->raw, raw + start, length);
@@ -103,7 +103,6 @@ bool http_head_memo_apply(const struct http_head_memo *memo, struct http_request
     request->field_count = memo->field_count;
     request->initials = memo->initials;
     request->wants_keep_alive = request->is_head_parsed = request->is_message_done = true;
-    request->is_trailer = true;
     *text = copy;
     return true;
 }

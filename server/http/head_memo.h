@@ -25,8 +25,9 @@ struct http_head_memo {
 
 /*
  * Keeps the fields of a request that both parsers have taken, if it is plain: GET of a path in
- * HTTP/1.1, without a body, Expect or Content-Type, with a connection that is kept. raw[length] is
- * the head as it came, text the tidied copy that the request's fields point into.
+ * HTTP/1.1, without a body, Expect, Content-Type or a repeated field, with a connection that is
+ * kept. raw[length] is the head as it came, text the tidied copy that the request's fields point
+ * into.
  */
 void http_head_memo_keep(struct http_head_memo *memo, const struct http_request *request,
                          const char *raw, const char *text);

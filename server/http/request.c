@@ -93,8 +93,9 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->field_count = 0;
     request->initials = 0;
     request->media_type = (struct span){"", 0};
+    request->repeated = NULL;
     memset(&request->chunks, 0, offsetof(struct http_chunks, line));
-    request->is_head_parsed = request->is_message_done = request->is_trailer = false;
+    request->is_head_parsed = request->is_message_done = false;
     request->wants_keep_alive = request->is_begun = false;
     request->is_returned = request->is_deferred = request->is_finished = false;
     request->may_move = request->is_moving = request->peer_is_loopback = false;

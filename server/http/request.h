@@ -42,15 +42,15 @@ struct http_request {
     size_t field_count;
     uint32_t initials; /* bit c % 32 for each first letter c of a field's name */
     struct span media_type;
+    const char *repeated; /* a field that may stand there once only; NULL: none */
 
     char *body;
     size_t body_length, body_capacity;
     size_t body_bytes_max;
-    size_t body_charged;    /* of the server's budget */
-    struct err *body_error; /* where llhttp's body callback puts its error */
+    size_t body_charged; /* of the server's budget */
     struct http_chunks chunks;
 
-    bool is_head_parsed, is_message_done, is_trailer; /* set by llhttp's callbacks */
+    bool is_head_parsed, is_message_done; /* set by llhttp's callbacks */
     bool wants_keep_alive;
     bool is_begun;    /* request_begin was called */
     bool is_returned; /* the handler has returned */

@@ -14,6 +14,8 @@
  */
 #include "http/target.h"
 
+#include "http/authority.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -176,6 +178,9 @@ static enum err_code strip_authority(struct span *text, struct err *err)
     if (scheme_length == 0 || end == scheme_length)
         return err_set(err, ERR_BAD_INPUT,
                        "the request target is neither a path nor an absolute http URI");
+    if (http_authority_check((struct span){text->at + scheme_length, end - scheme_length},
+                             "the target's authority", err))
+        return err->code;
     text->at += end;
     text->length -= end;
     return ERR_OK;

@@ -39,6 +39,18 @@ static const struct chunk_case cases[] = {
     {"negative size", BYTES("-1\r\n"), 400, 0, 0},
     {"space before the size", BYTES(" 5\r\nhello"), 400, 0, 0},
     {"space after the size", BYTES("5 \r\nhello"), 400, 0, 0},
+    {"bad white space", BYTES("1 \t; a = b ;c\t;d= \"e\" \t;f\r\nx\r\n0\r\n\r\n"), 200, 1, 0},
+    {"quoted pairs", BYTES("1;a=\"b\\\"c\\\\\"\r\nx\r\n0\r\n\r\n"), 200, 1, 0},
+    {"extension without a name", BYTES("1;=b\r\nx"), 400, 0, 0},
+    {"empty extension", BYTES("1;\r\nx"), 400, 0, 0},
+    {"semicolon at the end", BYTES("1;a=b;\r\nx"), 400, 0, 0},
+    {"extension without a value", BYTES("1;a=\r\nx"), 400, 0, 0},
+    {"space at the end", BYTES("1;a=b \r\nx"), 400, 0, 0},
+    {"space after a name at the end", BYTES("1;a \r\nx"), 400, 0, 0},
+    {"two words", BYTES("1;a b\r\nx"), 400, 0, 0},
+    {"text behind quotes", BYTES("1;a=\"b\"c\r\nx"), 400, 0, 0},
+    {"quotes that stay open", BYTES("1;a=\"b\r\nx"), 400, 0, 0},
+    {"control byte in quotes", BYTES("1;a=\"\001\"\r\nx"), 400, 0, 0},
     {"bare LF after the size", BYTES("5\nhello\r\n0\r\n\r\n"), 400, 0, 0},
     {"bare LF after an extension", BYTES("5;a\nhello\r\n0\r\n\r\n"), 400, 0, 0},
     {"bare CR after the size", BYTES("5\rXhello"), 400, 0, 0},
@@ -58,10 +70,18 @@ static int feed(struct http_chunks *chunks, const char *bytes, size_t length, si
 {
     char *copy = malloc(length ? length : 1);
     struct err err = {0};
+    struct span data;
     enum err_code code;
+    size_t taken;
 
+    *used = 0;
     memcpy(copy, bytes, length);
-    code = http_chunks_feed(chunks, copy, length, BODY_MAX, &http_limits_default, used, &err);
+    do {
+        code = http_chunks_feed(chunks, copy + *used, length - *used, BODY_MAX,
+                                &http_limits_default, &taken, &data, &err);
+        if (code == ERR_OK)
+            *used += taken;
+    } while (code == ERR_OK && taken && !chunks->is_done);
     free(copy);
     if (code != ERR_OK)
         return err_http_status(code);

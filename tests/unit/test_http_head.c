@@ -284,8 +284,8 @@ static bool may_stand(enum place place, int c)
         return is_letter || (c != 0 && strchr("!#$%&'*+-.^_`|~", c));
     case IN_VALUE:
         return (c >= 0x20 && c != 0x7f) || c == '\t';
-    default: /* what is at the ends of a value is trimmed */
-        return c > 0x20 && c < 0x7f && !strchr("/?#@\\,\"<>", c);
+    default: /* of a name: unreserved and sub-delims, but no comma */
+        return is_letter || (c != 0 && strchr("-._~!$&'()*+;=", c));
     }
 }
 
@@ -308,7 +308,8 @@ static void each_byte_at_each_place_is_judged_by_the_rules(void **state)
                 bool is_taken;
 
                 if (c == '\n' || (place == IN_TARGET && c == ' ') ||
-                    (place == IN_NAME && c == ':' && at > 0))
+                    (place == IN_NAME && c == ':' && at > 0) ||
+                    (place == IN_HOST && (c == ':' || c == '%')))
                     continue; /* means something there */
                 memset(fill, 'a', sizeof fill);
                 fill[at] = (char)c;
