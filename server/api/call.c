@@ -4,7 +4,8 @@
  * An answer function returns an error code; the frame turns it into a problem document, which
  * replaces whatever was written. So a call can decode, ask and encode item by item, without holding
  * a decoded batch, and a mistake in the last item still refuses the whole request.
- * Before each item a batch asks whether it may go on (call_pace): one that takes long on a loop is
+ * Before each item a batch asks whether it may go on (call_pace, which looks at the clock now and
+ * then): one that takes long on a loop is
  * begun again on a worker, and one that takes too long there, or that nobody waits for, ends.
  * The snapshot was pinned when the request began; a call never looks at another one.
  */
@@ -24,7 +25,10 @@
  * takes some 20 ns for each row and column that it crosses. */
 #define LOOP_NS_MAX 2000000u
 #define LOOP_RAY_SAMPLES_MAX 100000u
-#define WORKER_ITEMS_A_LOOK 16
+/* How long a batch goes on between two looks at the clock, and for how many items at most: one look
+ * takes as long as some items do. */
+#define LOOK_NS 50000u
+#define LOOK_ITEMS_MAX 16u
 #define NUMBER_LENGTH_MAX 63
 
 bool span_equals(struct span s, const char *text)
@@ -237,16 +241,26 @@ enum err_code call_leave_loop(struct call *call, struct err *err)
     return call->request && http_request_may_move(call->request) ? move(call, err) : ERR_OK;
 }
 
+/* As many as take LOOK_NS when they go on like the first i. */
+static size_t items_until_look(size_t i, uint64_t taken_ns)
+{
+    uint64_t items = (uint64_t)i * LOOK_NS / (taken_ns + 1);
+
+    return items < 1 ? 1 : items > LOOK_ITEMS_MAX ? LOOK_ITEMS_MAX : (size_t)items;
+}
+
 enum err_code call_pace(struct call *call, size_t i, struct err *err)
 {
     uint64_t most_ms = call->api->limits.batch_ms_max, taken_ns;
-    bool may_move = call->request && http_request_may_move(call->request);
+    bool may_move;
 
-    if (!call->request || (!may_move && i % WORKER_ITEMS_A_LOOK != 0))
+    if (!call->request || i < call->next_look)
         return ERR_OK;
+    may_move = http_request_may_move(call->request);
     if (call->started_ns == 0)
         call->started_ns = now_ns();
     taken_ns = now_ns() - call->started_ns;
+    call->next_look = i + items_until_look(i, taken_ns);
     if (may_move && taken_ns > LOOP_NS_MAX)
         return move(call, err);
     if (http_request_is_abandoned(call->request))

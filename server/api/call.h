@@ -36,6 +36,7 @@ struct call {
     bool is_deferred;    /* another thread will finish: touch nothing any more */
     bool is_moving;      /* it takes too long for a loop and is begun again on a worker */
     uint64_t started_ns; /* of what may take long; 0: not told yet */
+    size_t next_look;    /* call_pace looks at the clock before this item */
 };
 
 /* Decodes, asks, encodes into call->out; on error what was written is dropped. */

@@ -128,6 +128,12 @@ static const struct option options[] = {
      "until a silent stream of events sends a comment (15000)"},
     {"min-revision-wait-ms", OPTION_COUNT, FIELD(limits.http.park_ms_max), 0, 3600000, "N",
      "that a read may wait for Kota-Min-Revision (2000)"},
+    {"workers", OPTION_COUNT, FIELD(limits.http.workers), 0, 256, "N",
+     "threads for uploads, large batches, tiles; 0: one a core, 4 at least (0)"},
+    {"max-queue-ms", OPTION_COUNT, FIELD(limits.http.queue_ms_max), 1, 3600000, "N",
+     "that a request is expected to wait for a worker, else it is refused (1000)"},
+    {"max-queued-requests", OPTION_COUNT, FIELD(limits.http.queued_max), 1, 1000000, "N",
+     "that wait for a worker (1000)"},
     {"gpu", OPTION_TEXT, FIELD(patch.gpu), 0, 0, "auto|N|software|off",
      "what simulates patches: the first GPU that can or else the processor, the Nth GPU, Mesa's "
      "software renderer, nothing (auto)"},

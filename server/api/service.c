@@ -57,6 +57,8 @@ static void limits_of_http(struct json_writer *w, const struct http_limits *limi
     put(w, "streams_max", limits->streams_max);
     put(w, "stream_silence_ms", limits->stream_silence_ms);
     put(w, "min_revision_wait_ms", limits->park_ms_max);
+    put(w, "queue_ms_max", limits->queue_ms_max);
+    put(w, "queued_requests_max", limits->queued_max);
 }
 
 static void limits_of_patches(struct json_writer *w, const struct api_limits *limits,
@@ -177,6 +179,11 @@ static void stats_of_http(struct json_writer *w, const struct http_counters *htt
     put(w, "timeouts", http->timeouts);
     put(w, "parse_errors", http->parse_errors);
     put(w, "write_errors", http->write_errors);
+    put(w, "shed", http->shed);
+    put(w, "workers", http->workers);
+    put(w, "workers_busy", http->workers_busy);
+    put(w, "queued", http->queued);
+    put(w, "queue_wait_ms", http->queue_wait_ms);
     put(w, "streams_open", http->streams);
     put(w, "streams_opened", http->streams_opened);
     put(w, "streams_rejected", http->streams_rejected);

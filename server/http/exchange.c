@@ -34,6 +34,7 @@
 #include "http/answer.h"
 #include "http/head_memo.h"
 #include "http/loop.h"
+#include "http/pool.h"
 #include "http/server.h"
 #include "http/stream.h"
 
@@ -43,8 +44,10 @@
 /* A refused body up to this size is read to keep the connection. */
 #define DISCARD_BYTES_MAX ((uint64_t)64 * 1024)
 #define LOGGED_PATH_BYTES 256
-
-static bool returned(struct http_request *request);
+/* How long the batches of one turn may hold a loop, and what is too short to count as one. */
+#define TURN_NS_MAX 2000000u
+#define SHORT_BODY_BYTES ((size_t)1024)
+#define SHED_LOG_MS 1000
 
 /* ---- what llhttp calls ------------------------------------------------------------------------
  */
@@ -119,7 +122,7 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char *name = "-";
 
-    if (!server->access_log && !is_failed && !is_slow)
+    if (!server->access_log && (request->is_shed || (!is_failed && !is_slow)))
         return;
     if (!path.at)
         path = (struct span){"-", 1};
@@ -235,23 +238,6 @@ void http_exchange_fail(struct http_connection *connection, const struct err *er
 /* ---- handling ---------------------------------------------------------------------------------
  */
 
-static void work(uv_work_t *job)
-{
-    struct http_request *request = job->data;
-
-    request->route->handler(request, &request->reply);
-}
-
-static void after_work(uv_work_t *job, int status)
-{
-    struct http_request *request = job->data;
-    struct http_connection *connection = request->connection;
-
-    CHECK(status == 0);
-    if (returned(request) && connection)
-        http_connection_continue(connection);
-}
-
 /* Handler and finish (of a deferred request) have both come: answers. */
 static bool returned(struct http_request *request)
 {
@@ -262,14 +248,38 @@ static bool returned(struct http_request *request)
     return true;
 }
 
-bool http_exchange_finished(struct http_request *request)
+static void note_shed(struct http_loop *loop, const char *why)
 {
+    uint64_t now_ms = uv_now(&loop->uv);
+
+    http_count(&loop->counters.shed, 1);
+    if (loop->shed_logged_ms && now_ms - loop->shed_logged_ms < SHED_LOG_MS)
+        return;
+    loop->shed_logged_ms = now_ms ? now_ms : 1;
+    log_warn("overload, requests are refused: %s", why);
+}
+
+bool http_exchange_arrived(struct http_request *request, enum http_arrival arrival)
+{
+    if (arrival == HTTP_RETURNED) {
+        if (request->is_shed)
+            note_shed(request->loop, "they have waited too long for a worker");
+        return returned(request);
+    }
     CHECK(!request->is_finished);
     request->is_finished = true;
     if (!request->is_returned)
         return false;
     complete(request);
     return true;
+}
+
+/* No worker will have time: that is the answer. */
+static void shed(struct http_request *request, const struct http_refusal *why)
+{
+    request->is_shed = true;
+    note_shed(request->loop, why->err.msg);
+    http_reply_problem_later(&request->reply, &why->err, why->retry_in_s);
 }
 
 /* ---- parking ----------------------------------------------------------------------------------
@@ -318,19 +328,31 @@ void http_exchange_unpark(struct http_request *request)
     request->is_parked = false;
 }
 
+/*
+ * Of a route by size. All batches of one turn together may hold the loop a while; what comes after
+ * that goes to a worker, so that small questions behind it are answered soon.
+ */
+static bool stays_on_loop(const struct http_loop *loop, size_t body_bytes)
+{
+    if (body_bytes > loop->server->limits.loop_body_bytes_max)
+        return false;
+    return body_bytes <= SHORT_BODY_BYTES || loop->clock_ns - loop->turn_ns < TURN_NS_MAX;
+}
+
 /* Begins the request for the application and runs its handler, or has a worker run it. */
 static void handle(struct http_request *request)
 {
     struct http_loop *loop = request->loop;
     const struct http_app *app = &loop->server->app;
     enum http_place place = request->route->place;
+    struct http_refusal why;
 
     request->is_begun = request->is_on_loop = true;
     loop->requests_begun++;
     if (app->request_begin)
         app->request_begin(app->context, request);
     if (place == HTTP_BY_SIZE) {
-        request->may_move = request->body_length <= loop->server->limits.loop_body_bytes_max;
+        request->may_move = stays_on_loop(loop, request->body_length);
         place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
     }
     if (place == HTTP_ON_LOOP && !request->is_parking)
@@ -347,8 +369,10 @@ static void handle(struct http_request *request)
     if (request->is_moving)
         http_reply_reset(&request->reply);
     request->may_move = false;
-    request->work.data = request;
-    CHECK(uv_queue_work(&loop->uv, &request->work, work, after_work) == 0);
+    if (http_pool_push(loop->server->pool, request, &why))
+        return;
+    shed(request, &why);
+    returned(request);
 }
 
 void http_exchange_retry(struct http_request *request, bool is_last)
@@ -450,6 +474,26 @@ static enum err_code check_length(struct http_request *request, struct err *err)
     return ERR_OK;
 }
 
+/*
+ * A body that a worker will have to take is not read when no worker would have time. Of unknown
+ * length it counts as empty: what it is in truth is seen when it has come.
+ */
+static bool has_worker(struct http_request *request)
+{
+    struct http_server *server = request->loop->server;
+    struct http_refusal why;
+    uint64_t bytes = request->head.content_length;
+    bool is_for_worker =
+        request->route->place == HTTP_ON_WORKER ||
+        (request->route->place == HTTP_BY_SIZE && bytes > server->limits.loop_body_bytes_max);
+
+    if (!is_for_worker || (bytes == 0 && !request->head.is_chunked) ||
+        http_pool_has_room(server->pool, request->route_index, bytes, &why))
+        return true;
+    shed(request, &why);
+    return false;
+}
+
 /* Everything that can be said before the body; *is_answered when the reply is already made. */
 static enum err_code admit(struct http_request *request, const char *text, bool *is_answered,
                            struct err *err)
@@ -469,7 +513,10 @@ static enum err_code admit(struct http_request *request, const char *text, bool 
         return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", request->repeated);
     if (app->authorize && app->authorize(app->context, request, request->route, err))
         return err->code;
-    return check_length(request, err);
+    if (check_length(request, err))
+        return err->code;
+    *is_answered = !has_worker(request);
+    return ERR_OK;
 }
 
 /* Whoever looks at the last of several would read another request than we do. */
@@ -733,9 +780,12 @@ static size_t feed(struct http_connection *connection, const char *at, size_t le
 
 size_t http_exchange_feed(struct http_connection *connection, const char *at, size_t length)
 {
+    struct http_loop *loop = connection->loop;
     size_t used = 0;
 
-    connection->loop->clock_ns = uv_hrtime();
+    loop->clock_ns = uv_hrtime();
+    if (loop->turn_ns == 0)
+        loop->turn_ns = loop->clock_ns;
     while (used < length && http_connection_takes_input(connection)) {
         size_t taken = feed(connection, at + used, length - used);
 

@@ -16,8 +16,8 @@ size_t http_exchange_feed(struct http_connection *connection, const char *at, si
 /* Answers what is being read with an error, after which the connection closes. */
 void http_exchange_fail(struct http_connection *connection, const struct err *err);
 
-/* The deferred request has been finished by its owner. True when it was answered by that. */
-bool http_exchange_finished(struct http_request *request);
+/* The request is back from a worker, or finished by its owner. True when that answered it. */
+bool http_exchange_arrived(struct http_request *request, enum http_arrival arrival);
 
 /* Takes a parked request out of its loop's list; nothing if it is in none. */
 void http_exchange_unpark(struct http_request *request);

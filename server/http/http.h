@@ -3,8 +3,9 @@
  *
  * One thread runs one loop; each loop accepts on its own SO_REUSEPORT socket and owns its
  * connections, parsers, timers and counters. Handlers are plain synchronous functions, run on the
- * loop or on libuv's thread pool as their route says; a handler may also put its answer off and
- * finish it from any thread. Pipelined requests of a connection are answered in order.
+ * loop or on a worker as their route says; a handler may also put its answer off and finish it from
+ * any thread. Pipelined requests of a connection are answered in order. When the workers cannot
+ * keep up the newest requests for them are refused (503, pool.h); what the loops answer goes on.
  *
  * Before anything else the server answers OPTIONS (CORS preflight), HEAD (as GET without a body),
  * 404, 405 with Allow, 413, 414, 431 and all errors of framing, as application/problem+json.
@@ -69,6 +70,9 @@ struct http_limits {
     uint32_t stream_silence_ms; /* a stream that has sent nothing for so long sends a comment,
                                    15,000 */
     uint32_t park_ms_max;       /* how long http_request_park waits, 2,000 */
+    size_t workers;             /* threads for what takes long; 0: one a core, 4 at least */
+    uint32_t queue_ms_max;      /* that a request may wait for one, as expected, 1,000: 503 */
+    size_t queued_max;          /* requests that wait for one, 1,000: 503 */
 };
 
 extern const struct http_limits http_limits_default;
@@ -119,6 +123,9 @@ enum http_stream_end {
 struct http_counters {
     uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
     uint64_t timeouts, parse_errors, write_errors;
+    uint64_t shed; /* requests refused because no worker had time */
+    uint64_t workers, workers_busy, queued;
+    uint64_t queue_wait_ms; /* that a large request would wait now, as expected */
     uint64_t latency_us_sum;
     uint64_t latency_count[20]; /* bucket i: below 2^i · 8 µs; the last one is open */
     uint64_t streams, streams_opened, streams_rejected;

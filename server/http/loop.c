@@ -118,6 +118,7 @@ static void on_prepare(uv_prepare_t *prepare)
     struct http_loop *loop = prepare->data;
     const struct http_app *app = &loop->server->app;
 
+    loop->turn_ns = 0;
     if (app->loop_quiet)
         app->loop_quiet(app->context, loop->index);
 }
@@ -241,36 +242,43 @@ static void drain(struct http_loop *loop)
     http_loop_something_ended(loop);
 }
 
-/* Takes the whole list and turns it, so that requests are answered in the order of finishing. */
-static struct http_request *take_finished(struct http_loop *loop)
+/* Takes the whole list and turns it, so that requests are answered in the order of their coming. */
+static struct http_request *take_arrived(struct http_loop *loop, enum http_arrival arrival)
 {
     struct http_request *list =
-        atomic_exchange_explicit(&loop->finished, NULL, memory_order_acquire);
+        atomic_exchange_explicit(&loop->arrived[arrival], NULL, memory_order_acquire);
     struct http_request *turned = NULL;
 
     while (list) {
-        struct http_request *next = list->next;
+        struct http_request *next = list->next_arrived[arrival];
 
-        list->next = turned;
+        list->next_arrived[arrival] = turned;
         turned = list;
         list = next;
     }
     return turned;
 }
 
-static void on_async(uv_async_t *async)
+static void answer_arrived(struct http_loop *loop, enum http_arrival arrival)
 {
-    struct http_loop *loop = async->data;
-    struct http_request *list = take_finished(loop);
+    struct http_request *list = take_arrived(loop, arrival);
 
     while (list) {
         struct http_request *request = list;
         struct http_connection *connection = request->connection;
 
-        list = request->next;
-        if (http_exchange_finished(request) && connection)
+        list = request->next_arrived[arrival];
+        if (http_exchange_arrived(request, arrival) && connection)
             http_connection_continue(connection);
     }
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct http_loop *loop = async->data;
+
+    answer_arrived(loop, HTTP_RETURNED);
+    answer_arrived(loop, HTTP_FINISHED);
     if (atomic_exchange_explicit(&loop->is_woken, false, memory_order_acquire)) {
         http_streams_wake(loop);
         http_exchange_retry_all(loop);
@@ -288,15 +296,16 @@ void http_loop_wake(struct http_loop *loop)
     uv_async_send(&loop->async);
 }
 
-void http_loop_push_finished(struct http_loop *loop, struct http_request *request)
+void http_loop_push(struct http_loop *loop, struct http_request *request, int arrival)
 {
-    struct http_request *head = atomic_load_explicit(&loop->finished, memory_order_relaxed);
+    _Atomic(struct http_request *) *list = &loop->arrived[arrival];
+    struct http_request *head = atomic_load_explicit(list, memory_order_relaxed);
 
     atomic_fetch_add_explicit(&loop->finishing, 1, memory_order_relaxed);
     do
-        request->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&loop->finished, &head, request,
-                                                  memory_order_release, memory_order_relaxed));
+        request->next_arrived[arrival] = head;
+    while (!atomic_compare_exchange_weak_explicit(list, &head, request, memory_order_release,
+                                                  memory_order_relaxed));
     uv_async_send(&loop->async);
     atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
 }

@@ -25,7 +25,7 @@ struct http_head_memo;
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
 struct http_loop_counters {
     _Atomic uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
-    _Atomic uint64_t timeouts, parse_errors, write_errors;
+    _Atomic uint64_t timeouts, parse_errors, write_errors, shed;
     _Atomic uint64_t latency_us_sum;
     _Atomic uint64_t streams, streams_opened, streams_rejected;
     _Atomic uint64_t streams_ended[HTTP_STREAM_ENDS];
@@ -66,7 +66,8 @@ struct http_loop {
     struct http_request *parked, *last_parked; /* a list */
     size_t parked_count;
     uint64_t id_state;
-    uint64_t reject_logged_ms;
+    uint64_t reject_logged_ms, shed_logged_ms;
+    uint64_t turn_ns;  /* when the first input of this turn was looked at; 0: none yet */
     uint64_t clock_ns; /* when input was looked at, or the last answer was complete */
     uint64_t date_ns;  /* clock_ns when the date was looked at */
     time_t date_second;
@@ -76,8 +77,9 @@ struct http_loop {
     struct http_head_memo *memo;
 
     _Alignas(64) struct http_loop_counters counters;
-    struct http_loop_route_counters *route_counters;      /* [route_count + 1] */
-    _Alignas(64) _Atomic(struct http_request *) finished; /* pushed by any thread */
+    struct http_loop_route_counters *route_counters; /* [route_count + 1] */
+    /* [HTTP_ARRIVALS], pushed by any thread */
+    _Alignas(64) _Atomic(struct http_request *) arrived[2];
     atomic_uint finishing;
     atomic_bool is_woken; /* by http_loop_wake, since the loop looked last */
 };
@@ -113,7 +115,7 @@ void http_loop_join(struct http_loop *loop, bool is_started);
 void http_loop_free(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);
-void http_loop_push_finished(struct http_loop *loop, struct http_request *request);
+void http_loop_push(struct http_loop *loop, struct http_request *request, int arrival);
 /* The Date header's line, remade when the second changes, some milliseconds late. Loop thread. */
 void http_loop_refresh_date(struct http_loop *loop);
 /*

@@ -210,12 +210,12 @@ static void append_string(struct http_reply *reply, const char *text)
 }
 
 /* A device that is not there will not be there in a second either. */
-static void add_problem_headers(struct http_reply *reply, enum err_code code)
+static void add_problem_headers(struct http_reply *reply, enum err_code code, unsigned retry_in_s)
 {
     if (reply->status == 401)
         http_reply_header(reply, "WWW-Authenticate", "Bearer");
     if (reply->status == 429 || (reply->status == 503 && code != ERR_NO_DEVICE))
-        http_reply_header(reply, "Retry-After", "1");
+        http_reply_header_number(reply, "Retry-After", retry_in_s);
 }
 
 /* Does the message name the field at fault: the last word of the pointer that is no index? */
@@ -249,12 +249,17 @@ static void append_detail(struct http_reply *reply, const struct err *err)
 
 void http_reply_problem(struct http_reply *reply, const struct err *err)
 {
+    http_reply_problem_later(reply, err, 1);
+}
+
+void http_reply_problem_later(struct http_reply *reply, const struct err *err, unsigned retry_in_s)
+{
     char number[16];
 
     http_reply_reset(reply);
     reply->status = err_http_status(err->code);
     reply->content_type = "application/problem+json";
-    add_problem_headers(reply, err->code);
+    add_problem_headers(reply, err->code, retry_in_s);
     append_text(reply, "{\"type\":\"about:blank\",\"title\":");
     append_string(reply, err_title(err->code));
     snprintf(number, sizeof number, "%d", reply->status);

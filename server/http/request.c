@@ -6,9 +6,10 @@
  * goes into the arena; any other grows by doubling in memory of its own, and every byte of that is
  * charged to one budget of the server: announcing 64 MiB costs nothing, sending it does.
  *
- * A deferred request comes back through a list that any thread may push to and only the loop
- * empties. `finishing` counts the threads between their push and their wake-up: the loop may end
- * its life only when there is none, since the wake-up still touches it.
+ * A request comes back from a worker, or finished by whom it was deferred to, through a list that
+ * any thread may push to and only the loop empties. `finishing` counts the threads between their
+ * push and their wake-up: the loop may end its life only when there is none, since the wake-up
+ * still touches it.
  */
 #include "http/request.h"
 
@@ -101,6 +102,7 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->may_move = request->is_moving = request->peer_is_loopback = false;
     request->is_on_loop = request->is_parking = request->is_parked = request->is_last_try = false;
     request->park_until_ms = 0;
+    request->is_shed = false;
     request->stream = NULL;
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->user = NULL;
@@ -329,7 +331,7 @@ void http_request_defer(struct http_request *request)
 
 void http_request_finish(struct http_request *request)
 {
-    http_loop_push_finished(request->loop, request);
+    http_loop_push(request->loop, request, HTTP_FINISHED);
 }
 
 bool http_request_may_move(const struct http_request *request)

@@ -25,12 +25,16 @@ struct http_loop;
 struct http_connection;
 struct http_stream;
 
+/* How a request comes back to its loop from another thread; a deferred one comes both ways. */
+enum http_arrival { HTTP_RETURNED, HTTP_FINISHED, HTTP_ARRIVALS };
+
 struct http_field {
     struct span name, value; /* name in lower case */
 };
 
 struct http_request {
-    struct http_request *next; /* in the loop's pool, or in its list of finished requests */
+    struct http_request *next; /* in the loop's pool, or in a lane of the workers */
+    struct http_request *next_arrived[HTTP_ARRIVALS]; /* in lists of the loop */
     struct http_loop *loop;
     struct http_connection *connection;
     const struct http_route *route; /* NULL: none */
@@ -70,7 +74,10 @@ struct http_request {
     char id[17];
     uint64_t started_ns;
     void *user;
-    uv_work_t work;
+    bool is_large; /* of the two lanes of the workers */
+    bool is_shed;  /* refused for want of workers */
+    double cost_ns;
+    uint64_t queued_ns; /* when it was queued for a worker */
     struct http_reply reply;
     struct http_arena arena;
     _Alignas(16) char first[HTTP_REQUEST_FIRST_BYTES];

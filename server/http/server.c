@@ -1,7 +1,7 @@
 /*
  * The server as a whole: see http.h.
  *
- * All sockets listen before the first thread starts, so a failure leaves nothing running. With
+ * All sockets listen before the first of their threads starts, so a failure serves nobody. With
  * SO_REUSEPORT a second daemon of the same user could share the port without noticing and take
  * half of the clients; a probe without that option finds out first.
  *
@@ -11,6 +11,8 @@
 
 #include "base/check.h"
 #include "http/loop.h"
+#include "http/pool.h"
+#include "http/request.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,6 +44,8 @@ const struct http_limits http_limits_default = {
     .streams_max = 4096,
     .stream_silence_ms = 15000,
     .park_ms_max = 2000,
+    .queue_ms_max = 1000,
+    .queued_max = 1000,
 };
 
 /* Is the port free of any other listener? Port 0 always is. */
@@ -110,8 +114,14 @@ static void free_server(struct http_server *server)
 {
     http_router_finish(&server->router);
     http_peers_destroy(server->peers);
+    http_pool_destroy(server->pool);
     free(server->loops);
     free(server);
+}
+
+static void request_returned(struct http_request *request)
+{
+    http_loop_push(request->loop, request, HTTP_RETURNED);
 }
 
 static struct http_server *create(const struct http_config *config, const struct http_app *app,
@@ -142,7 +152,9 @@ static struct http_server *create(const struct http_config *config, const struct
         free_server(server);
         return NULL;
     }
-    if (make_cors(server, config->cors_allow_origin, err)) {
+    if (make_cors(server, config->cors_allow_origin, err) == ERR_OK)
+        server->pool = http_pool_create(&server->limits, app->route_count, request_returned, err);
+    if (!server->pool) {
         free_server(server);
         return NULL;
     }
@@ -221,6 +233,8 @@ static void add(uint64_t *sum, const _Atomic uint64_t *counter)
 
 void http_server_counters(const struct http_server *server, struct http_counters *out)
 {
+    struct http_pool_numbers pool;
+
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < server->loop_count; i++) {
         const struct http_loop_counters *counters = &server->loops[i]->counters;
@@ -234,6 +248,7 @@ void http_server_counters(const struct http_server *server, struct http_counters
         add(&out->timeouts, &counters->timeouts);
         add(&out->parse_errors, &counters->parse_errors);
         add(&out->write_errors, &counters->write_errors);
+        add(&out->shed, &counters->shed);
         add(&out->latency_us_sum, &counters->latency_us_sum);
         add(&out->streams, &counters->streams);
         add(&out->streams_opened, &counters->streams_opened);
@@ -243,6 +258,11 @@ void http_server_counters(const struct http_server *server, struct http_counters
         for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
             add(&out->latency_count[b], &counters->latency_count[b]);
     }
+    http_pool_numbers(server->pool, &pool);
+    out->workers = pool.workers;
+    out->workers_busy = pool.busy;
+    out->queued = pool.queued;
+    out->queue_wait_ms = pool.wait_ms;
 }
 
 void http_server_route_counters(const struct http_server *server, size_t route,

@@ -15,12 +15,14 @@
 enum { HTTP_ORIGIN_BYTES_MAX = 256 };
 
 struct http_loop;
+struct http_pool;
 
 struct http_server {
     struct http_app app;
     struct http_limits limits;
     struct http_router router;
     struct http_peers *peers;
+    struct http_pool *pool;   /* NULL: no route needs a worker */
     struct http_loop **loops; /* [loop_count] */
     size_t loop_count;
     char host[64]; /* numeric */

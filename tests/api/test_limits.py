@@ -53,6 +53,7 @@ FLAGS = {
     "max-header-count": ("header_count_max", 12), "idle-ms": ("idle_ms", 31000),
     "header-ms": ("header_ms", 5100), "body-ms": ("body_ms", 5200), "write-ms": ("write_ms", 5300),
     "stream-silence-ms": ("stream_silence_ms", 5400),
+    "max-queue-ms": ("queue_ms_max", 1500), "max-queued-requests": ("queued_requests_max", 66),
     "min-revision-wait-ms": ("min_revision_wait_ms", 150),
     "patches-fine": ("patches_fine_max", 2), "patches-medium": ("patches_medium_max", 1),
     "patches-coarse": ("patches_coarse_max", 2), "patch-granules": ("patch_granules_max", 1000),

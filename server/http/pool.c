@@ -1,0 +1,373 @@
+/*
+ * Workers: see pool.h.
+ *
+ * Problem: libuv's pool has one queue without an end. When batches come faster than the cores do
+ * them, each waits behind all before it: 400 batches of 34 ms made everybody wait 8 s, in the
+ * median, and a small tile just as long.
+ * Approach: threads of our own and a queue that is bounded by the time that the next one would
+ * wait. That is estimated: the cost of a request is what its route took lately for each 256 bytes
+ * of body. The newest is refused as soon as its wait would exceed limits.queue_ms_max, so what is
+ * taken is answered in bounded time; and should the estimate be wrong, also when the oldest has
+ * waited that long. Who has waited twice as long is refused when his turn comes: rather a late
+ * refusal than answers that are late for all that follow.
+ * Two lanes: what is estimated below SMALL_NS goes first, and large requests never hold the last
+ * worker. So a tile does not wait for batches, and nothing large need be cut in pieces.
+ *
+ * Invariants: under the mutex: cost_ns of a lane is the sum of the estimates in it; large_running
+ * <= workers - 1; a request is in one lane, or with one worker, or with its loop.
+ *
+ * Workers are SCHED_BATCH: a loop that wakes goes first where cores are short. A lower priority
+ * (nice) did the same, and gave cores away to other programs as well; dropped.
+ *
+ * Source: M. Welsh, D. Culler, "Adaptive Overload Control for Busy Internet Servers", 2003, for
+ * refusing at the door by observed delay.
+ */
+#include "http/pool.h"
+
+#include "base/check.h"
+#include "http/request.h"
+
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define WORKERS_MIN 4
+#define WORKERS_MAX 256
+#define UNIT_BYTES 256
+#define UNIT_NS_FIRST 20000.0
+#define UNIT_NS_MIN 100.0
+#define LEARNING 0.125
+#define SMALL_NS 5e6
+#define NS_A_MS 1e6
+
+enum lane_name { LANE_SMALL, LANE_LARGE, LANES };
+
+struct lane {
+    struct http_request *first, *last;
+    double cost_ns;
+};
+
+struct worker {
+    struct http_pool *pool;
+    uv_thread_t thread;
+    bool is_busy, is_large;
+    double cost_ns; /* estimated */
+    uint64_t started_ns;
+};
+
+struct http_pool {
+    uv_mutex_t mutex; /* guards everything below but the configuration */
+    uv_cond_t work_came;
+    struct worker *workers; /* [worker_count] */
+    size_t worker_count;    /* configuration */
+    size_t queued_max;      /* configuration */
+    double queue_ns_max;    /* configuration */
+    void (*returned)(struct http_request *request);
+    double *unit_ns; /* [route_count] */
+    struct lane lanes[LANES];
+    size_t queued, busy, large_running;
+    bool is_ending;
+};
+
+/* ---- estimates --------------------------------------------------------------------------------
+ */
+
+static double units_of(uint64_t body_bytes)
+{
+    return 1 + (double)body_bytes / UNIT_BYTES;
+}
+
+static void learn(struct http_pool *pool, size_t route, uint64_t body_bytes, double taken_ns)
+{
+    double now = fmax(taken_ns / units_of(body_bytes), UNIT_NS_MIN);
+
+    pool->unit_ns[route] += LEARNING * (now - pool->unit_ns[route]);
+}
+
+/* What one that comes now would wait in that lane; 0 while a worker is free for it. */
+static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_t now_ns)
+{
+    size_t workers = lane == LANE_SMALL ? pool->worker_count : pool->worker_count - 1;
+    double ahead_ns = pool->lanes[LANE_SMALL].cost_ns;
+
+    if (lane == LANE_LARGE)
+        ahead_ns += pool->lanes[LANE_LARGE].cost_ns;
+    if (ahead_ns <= 0 && pool->busy < pool->worker_count &&
+        (lane == LANE_SMALL || pool->large_running < workers))
+        return 0;
+    for (size_t i = 0; i < pool->worker_count; i++) {
+        const struct worker *worker = &pool->workers[i];
+
+        if (worker->is_busy)
+            ahead_ns += fmax(worker->cost_ns - (double)(now_ns - worker->started_ns), 0);
+    }
+    return ahead_ns / (double)workers;
+}
+
+/* ---- at the door ------------------------------------------------------------------------------
+ */
+
+static bool is_open(const struct http_pool *pool, enum lane_name lane, struct http_refusal *why)
+{
+    uint64_t now_ns = uv_hrtime();
+    double expected_ns = wait_ns(pool, lane, now_ns), most_ms = pool->queue_ns_max / NS_A_MS;
+    const struct http_request *oldest = pool->lanes[lane].first;
+    double waited_ns = oldest ? (double)(now_ns - oldest->queued_ns) : 0;
+    double worse_ms = ceil(fmax(expected_ns, waited_ns) / NS_A_MS);
+
+    why->retry_in_s = (unsigned)fmin(fmax(ceil(worse_ms / 1000), 1), 3600);
+    if (pool->queued >= pool->queued_max) {
+        err_limit(&why->err, ERR_BUSY, (double)pool->queued_max, (double)pool->queued + 1,
+                  "%zu requests wait for a worker already", pool->queued);
+        return false;
+    }
+    if (worse_ms <= most_ms)
+        return true;
+    err_limit(&why->err, ERR_BUSY, most_ms, worse_ms,
+              "the request would wait %.0f ms for a worker, and at most %.0f ms are waited",
+              worse_ms, most_ms);
+    return false;
+}
+
+static double cost_of(const struct http_pool *pool, size_t route, uint64_t body_bytes)
+{
+    return pool->unit_ns[route] * units_of(body_bytes);
+}
+
+bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_bytes,
+                        struct http_refusal *why)
+{
+    bool has_room;
+
+    uv_mutex_lock(&pool->mutex);
+    has_room =
+        is_open(pool, cost_of(pool, route, body_bytes) < SMALL_NS ? LANE_SMALL : LANE_LARGE, why);
+    uv_mutex_unlock(&pool->mutex);
+    return has_room;
+}
+
+bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why)
+{
+    struct lane *lane;
+    bool is_taken;
+
+    uv_mutex_lock(&pool->mutex);
+    request->cost_ns = cost_of(pool, request->route_index, request->body_length);
+    request->is_large = request->cost_ns >= SMALL_NS;
+    is_taken = is_open(pool, request->is_large ? LANE_LARGE : LANE_SMALL, why);
+    if (is_taken) {
+        lane = &pool->lanes[request->is_large ? LANE_LARGE : LANE_SMALL];
+        request->queued_ns = uv_hrtime();
+        request->next = NULL;
+        if (lane->last)
+            lane->last->next = request;
+        else
+            lane->first = request;
+        lane->last = request;
+        lane->cost_ns += request->cost_ns;
+        pool->queued++;
+        uv_cond_signal(&pool->work_came);
+    }
+    uv_mutex_unlock(&pool->mutex);
+    return is_taken;
+}
+
+/* ---- a worker ---------------------------------------------------------------------------------
+ */
+
+/* The next one that may run; NULL: none. */
+static struct http_request *take(struct http_pool *pool)
+{
+    bool may_be_large = pool->large_running < pool->worker_count - 1;
+    struct lane *lane = &pool->lanes[LANE_SMALL];
+    struct http_request *request;
+
+    if (!lane->first && may_be_large)
+        lane = &pool->lanes[LANE_LARGE];
+    request = lane->first;
+    if (!request)
+        return NULL;
+    lane->first = request->next;
+    lane->cost_ns -= request->cost_ns;
+    if (!lane->first) {
+        lane->last = NULL;
+        lane->cost_ns = 0; /* no rest of rounding */
+    }
+    request->next = NULL;
+    pool->queued--;
+    return request;
+}
+
+static void note_start(struct worker *worker, const struct http_request *request)
+{
+    worker->is_busy = true;
+    worker->is_large = request->is_large;
+    worker->cost_ns = request->cost_ns;
+    worker->started_ns = uv_hrtime();
+    worker->pool->busy++;
+    worker->pool->large_running += worker->is_large;
+}
+
+static void note_end(struct worker *worker)
+{
+    struct http_pool *pool = worker->pool;
+
+    worker->is_busy = false;
+    pool->busy--;
+    pool->large_running -= worker->is_large;
+    if (worker->is_large && pool->lanes[LANE_LARGE].first)
+        uv_cond_signal(&pool->work_came);
+}
+
+/* Without the mutex. True when the handler has run. */
+static bool serve(const struct http_pool *pool, struct http_request *request, uint64_t now_ns)
+{
+    double waited_ms = floor((double)(now_ns - request->queued_ns) / NS_A_MS);
+    double most_ms = 2 * pool->queue_ns_max / NS_A_MS;
+    struct err err;
+
+    if (http_request_is_abandoned(request)) {
+        err_set(&err, ERR_BUSY, "given up: nobody waits for the answer");
+        http_reply_problem(&request->reply, &err);
+        return false;
+    }
+    if (waited_ms > most_ms) {
+        err_limit(&err, ERR_BUSY, most_ms, waited_ms,
+                  "the request has waited %.0f ms for a worker, and at most %.0f ms are waited",
+                  waited_ms, most_ms);
+        http_reply_problem(&request->reply, &err);
+        request->is_shed = true;
+        return false;
+    }
+    request->route->handler(request, &request->reply);
+    return true;
+}
+
+static void work(void *argument)
+{
+    const struct sched_param param = {0};
+    struct worker *worker = argument;
+    struct http_pool *pool = worker->pool;
+    struct http_request *request;
+
+    (void)sched_setscheduler(0, SCHED_BATCH, &param); /* without it all works as well */
+    uv_mutex_lock(&pool->mutex);
+    for (;;) {
+        size_t route;
+        uint64_t body_bytes;
+        bool has_run;
+
+        while (!(request = take(pool)) && !pool->is_ending)
+            uv_cond_wait(&pool->work_came, &pool->mutex);
+        if (!request)
+            break;
+        note_start(worker, request);
+        route = request->route_index;
+        body_bytes = request->body_length;
+        uv_mutex_unlock(&pool->mutex);
+        has_run = serve(pool, request, worker->started_ns);
+        pool->returned(request); /* it is its loop's again */
+        uv_mutex_lock(&pool->mutex);
+        if (has_run)
+            learn(pool, route, body_bytes, (double)(uv_hrtime() - worker->started_ns));
+        note_end(worker);
+    }
+    uv_mutex_unlock(&pool->mutex);
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static size_t worker_count_for(size_t wanted)
+{
+    if (wanted == 0) {
+        wanted = uv_available_parallelism();
+        wanted = wanted < WORKERS_MIN ? WORKERS_MIN : wanted;
+    }
+    return wanted < 2 ? 2 : wanted > WORKERS_MAX ? WORKERS_MAX : wanted;
+}
+
+static enum err_code start_workers(struct http_pool *pool, size_t count, struct err *err)
+{
+    sigset_t all, before;
+    int status = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pool->worker_count = count; /* before the first of them looks */
+    for (size_t i = 0; i < count && status == 0; i++) {
+        pool->workers[i].pool = pool;
+        status = uv_thread_create(&pool->workers[i].thread, work, &pool->workers[i]);
+        if (status != 0) {
+            uv_mutex_lock(&pool->mutex);
+            pool->worker_count = i;
+            uv_mutex_unlock(&pool->mutex);
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status ? err_set(err, ERR_BUSY, "cannot start a worker: %s", uv_strerror(status))
+                  : ERR_OK;
+}
+
+struct http_pool *http_pool_create(const struct http_limits *limits, size_t route_count,
+                                   void (*returned)(struct http_request *request), struct err *err)
+{
+    struct http_pool *pool = calloc(1, sizeof *pool);
+    size_t count = worker_count_for(limits->workers);
+
+    if (pool) {
+        pool->workers = calloc(count, sizeof *pool->workers);
+        pool->unit_ns = calloc(route_count ? route_count : 1, sizeof *pool->unit_ns);
+    }
+    if (!pool || !pool->workers || !pool->unit_ns) {
+        if (pool) {
+            free(pool->workers);
+            free(pool->unit_ns);
+        }
+        free(pool);
+        err_set(err, ERR_NO_MEMORY, "no memory for the workers");
+        return NULL;
+    }
+    for (size_t i = 0; i < route_count; i++)
+        pool->unit_ns[i] = UNIT_NS_FIRST;
+    pool->queued_max = limits->queued_max;
+    pool->queue_ns_max = (double)limits->queue_ms_max * NS_A_MS;
+    pool->returned = returned;
+    CHECK(uv_mutex_init(&pool->mutex) == 0 && uv_cond_init(&pool->work_came) == 0);
+    if (start_workers(pool, count, err)) {
+        http_pool_destroy(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+void http_pool_destroy(struct http_pool *pool)
+{
+    if (!pool)
+        return;
+    uv_mutex_lock(&pool->mutex);
+    CHECK(pool->queued == 0);
+    pool->is_ending = true;
+    uv_cond_broadcast(&pool->work_came);
+    uv_mutex_unlock(&pool->mutex);
+    for (size_t i = 0; i < pool->worker_count; i++)
+        CHECK(uv_thread_join(&pool->workers[i].thread) == 0);
+    uv_cond_destroy(&pool->work_came);
+    uv_mutex_destroy(&pool->mutex);
+    free(pool->unit_ns);
+    free(pool->workers);
+    free(pool);
+}
+
+void http_pool_numbers(struct http_pool *pool, struct http_pool_numbers *out)
+{
+    uv_mutex_lock(&pool->mutex);
+    *out = (struct http_pool_numbers){
+        .workers = pool->worker_count,
+        .busy = pool->busy,
+        .queued = pool->queued,
+        .wait_ms = (uint64_t)(wait_ns(pool, LANE_LARGE, uv_hrtime()) / NS_A_MS),
+    };
+    uv_mutex_unlock(&pool->mutex);
+}
