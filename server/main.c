@@ -2,7 +2,8 @@
  * kotad: configuration, signals, start and drain. It only wires what the rooms offer.
  *
  * The order of the start: configuration, tokens, store, world (what the store has, then what the
- * command line names: all of it, or no start), server, readiness, port file. The order of the end:
+ * command line names: all of it, or no start), server, readiness, port file. With --ops-listen its
+ * server runs from before the world is loaded until the other has drained. The order of the end:
  * readiness off, server drained, writer joined, store closed. Damage in the store is no reason not
  * to start: what is whole is served, and readiness tells.
  * Signals are blocked in every thread and taken by sigwait() here, so that no handler runs.
@@ -28,6 +29,7 @@
 
 enum {
     EXIT_USAGE = 2,
+    OPS_CONNECTIONS_MAX = 64,
     OTHER_FILES_MAX = 128,
     OTHER_FILES_LOOP_MAX = 64,
     FILES_CONFINED_MAX = 1000
@@ -43,6 +45,7 @@ struct daemon {
     struct sand *sand;
     struct api api;
     struct http_server *server;
+    struct http_server *ops; /* NULL: no --ops-listen */
 };
 
 /* The file appears whole or not at all. */
@@ -94,6 +97,34 @@ static enum err_code open_store(struct daemon *d, struct err *err)
     return err->code;
 }
 
+/* Probes and counters on an address of their own: before the world is loaded, until all has ended.
+ */
+static enum err_code ops_serve(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+    const struct http_app app = api_ops_app(&d->api);
+    struct http_config http = {
+        .host = config->ops_host,
+        .port = config->ops_port,
+        .loops = 1,
+        .limits = config->limits.http,
+        .slow_request_ms = (uint32_t)config->slow_ms,
+        .access_log = config->has_access_log,
+        .probes_only = true,
+    };
+
+    if (config->ops_host[0] == '\0')
+        return ERR_OK;
+    http.limits.connections_max = http.limits.connections_per_address_max = OPS_CONNECTIONS_MAX;
+    d->ops = http_server_start(&http, &app, err);
+    if (!d->ops)
+        return err->code;
+    log_info("probes and counters at %s port %u", config->ops_host, http_server_port(d->ops));
+    if (config->ops_port_file[0] != '\0')
+        return port_file_write(config->ops_port_file, http_server_port(d->ops), err);
+    return ERR_OK;
+}
+
 static enum err_code daemon_prepare(struct daemon *d, struct err *err)
 {
     const struct config *config = &d->config;
@@ -109,7 +140,7 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
         return err->code;
     d->world = world_create((size_t)config->loops, &config->limits.world, d->store, err);
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err) ||
-        world_load(d->world, err))
+        ops_serve(d, err) || world_load(d->world, err))
         return err->code;
     if (terrain_load(d, err))
         return err->code;
@@ -117,17 +148,22 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     return d->sand ? ERR_OK : err->code;
 }
 
+static bool is_low(uint16_t port)
+{
+    return port > 0 && port < 1024;
+}
+
 /* Gives up root and the file system, before any thread is made. The data directory is made first.
  */
 static enum err_code confine(const struct config *config, struct err *err)
 {
-    struct confine_path paths[6 + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
+    struct confine_path paths[7 + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
         {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
         {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
-        {config->config_file, CONFINE_READ},
+        {config->config_file, CONFINE_READ}, {config->ops_port_file, CONFINE_WRITE},
     };
     struct driver_places drivers = {.count = 0};
-    size_t count = 5;
+    size_t count = 6;
     int version;
 
     if (config->data[0] != '\0' && access(config->data, F_OK) != 0) {
@@ -138,7 +174,7 @@ static enum err_code confine(const struct config *config, struct err *err)
             return err->code;
     }
     if (config->user[0] != '\0' &&
-        confine_user(config->user, config->port > 0 && config->port < 1024, err))
+        confine_user(config->user, is_low(config->port) || is_low(config->ops_port), err))
         return err->code;
     if (config->has_no_sandbox || config->file_count > FILES_CONFINED_MAX) {
         log_info("sandbox: Landlock is off");
@@ -247,10 +283,15 @@ static void daemon_finish(struct daemon *d)
     sand_stop(d->sand); /* what rests is written, what waits is answered */
     if (d->server) {
         world_set_wake(d->world, NULL, NULL);
-        http_server_stop(d->server, (uint32_t)d->config.drain_ms);
+        http_server_drain(d->server, (uint32_t)d->config.drain_ms);
         if (d->config.port_file[0] != '\0')
             unlink(d->config.port_file);
     }
+    http_server_stop(d->ops, 0); /* after the drain, which its probes see; before what it reads */
+    if (d->ops && d->config.ops_port_file[0] != '\0')
+        unlink(d->config.ops_port_file);
+    if (d->server)
+        http_server_free(d->server);
     if (d->world)
         world_destroy(d->world);
     sand_destroy(d->sand);

@@ -157,3 +157,13 @@ struct http_app api_http_app(struct api *api)
         .authorize = authorize,
     };
 }
+
+struct http_app api_ops_app(struct api *api)
+{
+    return (struct http_app){
+        .routes = api->routes,
+        .route_count = api->route_count,
+        .context = api,
+        .authorize = authorize,
+    };
+}

@@ -46,7 +46,7 @@ struct api {
     struct tile_cache *tiles;
     struct shell_cache *shells;
     _Atomic int pictures;      /* of patches, that are being drawn */
-    struct sand *sand;         /* borrowed; NULL: there are no patches */
+    struct sand *sand;         /* borrowed; NULL: there are no patches; set while API_LOADING */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */
@@ -62,5 +62,7 @@ void api_finish(struct api *api);
 
 /* The hooks and routes to start a server with; borrows the api. */
 struct http_app api_http_app(struct api *api);
+/* The same for a listener of probes only, which may run before the world is loaded. */
+struct http_app api_ops_app(struct api *api);
 
 #endif

@@ -106,7 +106,8 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     call->media_type = http_request_media_type(request);
     call->started_ns = call->body.length ? now_ns() : 0;
     json_init(&call->out, (struct json_sink){reply, reply_reserve, reply_advance});
-    if (!call->snapshot)
+    /* probes ask nothing of the world, and their own listener pins nothing */
+    if (!call->snapshot && !http_request_route(request)->is_probe)
         return err_set(err, ERR_BUSY, "no snapshot could be pinned");
     if (count > CALL_QUERY_MAX)
         return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,

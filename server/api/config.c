@@ -39,6 +39,10 @@ struct option {
 static const struct option options[] = {
     {"listen", OPTION_LISTEN, FIELD(host), 0, 0, "HOST:PORT",
      "numeric address; [::1]:7420 for IPv6; port 0 takes a free one (127.0.0.1:7420)"},
+    {"ops-listen", OPTION_LISTEN, FIELD(ops_host), 0, 0, "HOST:PORT",
+     "a second address, for /livez /readyz /healthz /metrics /v1/stats only, on a thread of its "
+     "own; "
+     "open before the world is loaded"},
     {"data", OPTION_TEXT, FIELD(data), 0, 0, "DIR",
      "data directory, created if absent; without it everything ends with the process"},
     {"check", OPTION_FLAG, FIELD(is_check), 0, 0, NULL,
@@ -57,6 +61,8 @@ static const struct option options[] = {
      "do without Landlock, which confines the daemon to its own files"},
     {"port-file", OPTION_TEXT, FIELD(port_file), 0, 0, "FILE",
      "holds the port once /readyz answers 200"},
+    {"ops-port-file", OPTION_TEXT, FIELD(ops_port_file), 0, 0, "FILE",
+     "holds the port of --ops-listen once it is open"},
     {"config", OPTION_TEXT, FIELD(config_file), 0, 0, "FILE", "lines `name = value`, # comments"},
     {"log-format", OPTION_LOG_FORMAT, FIELD(log_format), 0, 0, "text|json",
      "one line an event (text on a terminal, else json)"},
@@ -209,8 +215,8 @@ static void config_defaults(struct config *config, bool is_terminal)
 /* ---- one value --------------------------------------------------------------------------------
  */
 
-static enum err_code set_listen(struct config *config, const char *value, const char *place,
-                                struct err *err)
+static enum err_code set_listen(char *host, uint16_t *out_port, const char *value,
+                                const char *place, struct err *err)
 {
     const char *colon = strrchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : 0;
@@ -230,11 +236,11 @@ static enum err_code set_listen(struct config *config, const char *value, const 
     }
     if (length == 0 || length >= CONFIG_HOST_MAX)
         return err_set(err, ERR_BAD_INPUT, "%s: the host of HOST:PORT is empty or too long", place);
-    memcpy(config->host, value, length);
-    config->host[length] = '\0';
-    if (strcmp(config->host, "localhost") == 0)
-        strcpy(config->host, "127.0.0.1");
-    config->port = (uint16_t)port;
+    memcpy(host, value, length);
+    host[length] = '\0';
+    if (strcmp(host, "localhost") == 0)
+        strcpy(host, "127.0.0.1");
+    *out_port = (uint16_t)port;
     return ERR_OK;
 }
 
@@ -297,7 +303,10 @@ static enum err_code option_set(struct config *config, const struct option *opti
     case OPTION_COUNT:
         return set_count(option, field, value, place, err);
     case OPTION_LISTEN:
-        return set_listen(config, value, place, err);
+        return set_listen(field,
+                          option->offset == offsetof(struct config, host) ? &config->port
+                                                                          : &config->ops_port,
+                          value, place, err);
     case OPTION_LOG_FORMAT:
         if (set_word(formats, value, place, &word, err))
             return err->code;

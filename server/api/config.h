@@ -12,9 +12,12 @@ enum { CONFIG_TEXT_MAX = 1024, CONFIG_HOST_MAX = 64 };
 struct config {
     char host[CONFIG_HOST_MAX]; /* numeric */
     uint16_t port;
+    char ops_host[CONFIG_HOST_MAX]; /* of the listener for probes; "": none */
+    uint16_t ops_port;
     uint64_t loops; /* 0: one a core */
     char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
     char cors_origin[CONFIG_TEXT_MAX], user[CONFIG_HOST_MAX];
+    char ops_port_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
     bool is_read_only, has_no_sandbox, has_access_log, is_check, is_help, is_version;
     char simd[16]; /* a name of a simd_level; "": the best */

@@ -35,7 +35,7 @@ void numbers_read(struct api *api, struct numbers *out)
         store_stats(store, &out->store);
     tile_cache_stats(api->tiles, &out->tiles);
     shell_cache_stats(api->shells, &out->shells);
-    if (api->sand)
+    if (atomic_load(&api->state) != API_LOADING && api->sand)
         sand_stats(api->sand, &out->sand);
     if (server)
         http_server_counters(server, &out->http);

@@ -12,6 +12,10 @@ enum { KIB = 1024 };
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE                           \
     }
+#define COUNTERS(pattern, handler)                                                                 \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ                           \
+    }
 #define PUBLIC(pattern, handler)                                                                   \
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE                          \
@@ -72,8 +76,8 @@ const struct api_route api_routes[] = {
     WRITE(METHOD_PUT, "/v1/models/{id}", model_put, HTTP_ON_WORKER, 0),
     WRITE(METHOD_DELETE, "/v1/models/{id}", model_delete, HTTP_ON_LOOP, KIB),
     READ("/v1/limits", limits_get),
-    READ("/v1/stats", stats_get),
-    READ("/metrics", metrics_get),
+    COUNTERS("/v1/stats", stats_get),
+    COUNTERS("/metrics", metrics_get),
     PROBE("/livez", livez_get),
     PROBE("/healthz", livez_get),
     PROBE("/readyz", readyz_get),

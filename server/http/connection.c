@@ -50,6 +50,8 @@
 #define WRITE_BUFFERS 16
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
+#define RESERVE_CONNECTIONS 8
+#define RESERVE_MS 1000
 
 static void settle(struct http_connection *connection);
 static void start_reading(struct http_connection *connection);
@@ -110,6 +112,8 @@ void http_connection_close(struct http_connection *connection)
         http_peers_leave(loop->server->peers, connection->peer);
         atomic_fetch_sub_explicit(&loop->server->connections, 1, memory_order_relaxed);
         http_uncount(&loop->counters.open);
+    } else if (connection->reserve != ERR_OK) {
+        loop->reserve_count--;
     } else {
         loop->rejected_count--;
     }
@@ -437,6 +441,12 @@ static void set_deadlines(struct http_connection *connection)
         connection->head_since_ms = 0;
         connection->read_deadline_ms = now_ms + limits->idle_ms;
     }
+    if (connection->reserve != ERR_OK && connection->state < HTTP_CONNECTION_HANDLING) {
+        if (connection->reserve_until_ms == 0)
+            connection->reserve_until_ms = now_ms + RESERVE_MS;
+        if (connection->read_deadline_ms > connection->reserve_until_ms)
+            connection->read_deadline_ms = connection->reserve_until_ms;
+    }
     earliest_ms = connection->read_deadline_ms;
     if (connection->write_deadline_ms &&
         (earliest_ms == 0 || connection->write_deadline_ms < earliest_ms))
@@ -533,6 +543,13 @@ void http_connection_expired(struct http_timer *timer)
         settle(connection);
         return;
     }
+    if (is_reading_late && connection->reserve != ERR_OK &&
+        connection->state < HTTP_CONNECTION_HANDLING) {
+        http_connection_refuse(connection, &err);
+        http_exchange_fail(connection, &err);
+        settle(connection);
+        return;
+    }
     if (is_reading_late &&
         (connection->state == HTTP_CONNECTION_LINGER ||
          (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0))) {
@@ -551,28 +568,55 @@ void http_connection_expired(struct http_timer *timer)
 /* ---- accepting ---------------------------------------------------------------------------------
  */
 
-/* Which limit turns the connection away, if any; else it is counted. */
-static enum err_code admit(struct http_connection *connection, struct err *err)
+/* Counts the connection, or tells which limit it is beyond. */
+static enum err_code count(struct http_connection *connection)
 {
     struct http_server *server = connection->loop->server;
     const struct http_limits *limits = &server->limits;
     size_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
 
-    if (before >= limits->connections_max) {
-        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
-        return err_limit(err, ERR_BUSY, (double)limits->connections_max, (double)before + 1,
-                         "all %zu connections are taken", limits->connections_max);
+    if (before < limits->connections_max &&
+        http_peers_enter(server->peers, connection->peer, limits->connections_per_address_max)) {
+        connection->is_counted = true;
+        http_count(&connection->loop->counters.open, 1);
+        return ERR_OK;
     }
-    if (!http_peers_enter(server->peers, connection->peer, limits->connections_per_address_max)) {
-        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
-        return err_limit(err, ERR_TOO_MANY, (double)limits->connections_per_address_max,
-                         (double)limits->connections_per_address_max + 1,
-                         "this address holds %zu connections already",
-                         limits->connections_per_address_max);
-    }
-    connection->is_counted = true;
-    http_count(&connection->loop->counters.open, 1);
-    return ERR_OK;
+    atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+    return before < limits->connections_max ? ERR_TOO_MANY : ERR_BUSY;
+}
+
+/*
+ * Beyond the limits a few connections of each loop are held for probes. They are short, so that
+ * those who only flood do not keep them; and where one address has too many, only for the machine
+ * itself.
+ */
+static bool take_reserve(struct http_connection *connection, enum err_code why)
+{
+    struct http_loop *loop = connection->loop;
+
+    if (loop->reserve_count >= RESERVE_CONNECTIONS ||
+        (why == ERR_TOO_MANY && !connection->peer.is_loopback))
+        return false;
+    connection->reserve = why;
+    loop->reserve_count++;
+    return true;
+}
+
+static enum err_code say_limit(const struct http_limits *limits, enum err_code why, struct err *err)
+{
+    bool is_all = why == ERR_BUSY;
+    size_t most = is_all ? limits->connections_max : limits->connections_per_address_max;
+
+    return err_limit(err, why, (double)most, (double)most + 1,
+                     is_all ? "all %zu connections are taken; the few beyond are for probes"
+                            : "this address holds %zu connections already",
+                     most);
+}
+
+enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err)
+{
+    http_count(&connection->loop->counters.rejected, 1);
+    return say_limit(&connection->loop->server->limits, connection->reserve, err);
 }
 
 static void turn_away(struct http_connection *connection, const struct err *err)
@@ -609,6 +653,7 @@ void http_connection_accept(struct http_loop *loop)
     struct http_connection *connection = calloc(1, sizeof *connection);
     struct sockaddr_storage address;
     int length = sizeof address;
+    enum err_code why;
     struct err err;
 
     /* libuv offers a connection once; it stays in the listener until memory is free again. */
@@ -634,7 +679,9 @@ void http_connection_accept(struct http_loop *loop)
     http_count(&loop->counters.accepted, 1);
     connection->peer = http_peer_of((const struct sockaddr *)&address);
     uv_tcp_nodelay(&connection->tcp, 1);
-    if (admit(connection, &err)) {
+    why = count(connection);
+    if (why != ERR_OK && !take_reserve(connection, why)) {
+        say_limit(&loop->server->limits, why, &err);
         turn_away(connection, &err);
         return;
     }

@@ -35,8 +35,9 @@ struct http_connection {
     struct http_timer timer;
     enum http_connection_state state;
     struct http_peer peer;
-    bool is_counted; /* in the server's and the address's count; else it was turned away */
-    bool is_late;    /* came while the loop was draining */
+    bool is_counted;       /* in the server's and the address's count; else it was turned away */
+    enum err_code reserve; /* not ERR_OK: why it is beyond the limits, and may only ask probes */
+    bool is_late;          /* came while the loop was draining */
     bool is_reading;
     bool is_writing;   /* a uv_write is under way */
     bool peer_ended;   /* end of file was read */
@@ -51,6 +52,7 @@ struct http_connection {
     uint64_t body_since_ms;
     uint64_t body_received;                       /* bytes on the wire, framing included */
     uint64_t discard_bytes;                       /* length of the body that is dropped */
+    uint64_t reserve_until_ms;                    /* 0: not set yet */
     uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
 
     char *pending; /* read but not taken yet; begins with the head that head describes */
@@ -71,6 +73,8 @@ void http_connection_retry_accept(struct http_loop *loop);
 void http_connection_continue(struct http_connection *connection);
 /* May the next bytes be looked at now? */
 bool http_connection_takes_input(const struct http_connection *connection);
+/* Sets and returns why a connection beyond the limits is not served, and counts that. */
+enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err);
 /* The loop drains: closes it if it is idle or a stream. */
 void http_connection_drain(struct http_connection *connection);
 /* At once. A request that the application has is detached and ends by itself. */

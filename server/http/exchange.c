@@ -422,6 +422,32 @@ static void answer_options(struct http_request *request, const char *allow)
     http_reply_header(reply, "Access-Control-Max-Age", "86400");
 }
 
+/* Is what the target names for probes? */
+static bool is_for_probes(const struct http_request *request)
+{
+    const struct http_router *router = &request->loop->server->router;
+    struct http_match match;
+
+    http_router_find(router, &request->target, METHOD_GET, &match);
+    return match.route < router->route_count && router->routes[match.route].is_probe;
+}
+
+/* Beyond the limits, or on a listener of their own, nothing but probes is answered. */
+static enum err_code admit_probes(struct http_request *request, struct err *err)
+{
+    const struct http_connection *connection = request->connection;
+    bool is_reserve = connection->reserve != ERR_OK;
+
+    if ((!is_reserve && !request->loop->server->probes_only) || is_for_probes(request)) {
+        request->wants_keep_alive = request->wants_keep_alive && !is_reserve;
+        return ERR_OK;
+    }
+    if (!is_reserve)
+        return err_set(err, ERR_NOT_FOUND, "there is nothing but probes and counters here");
+    request->wants_keep_alive = false;
+    return http_connection_refuse(connection, err);
+}
+
 static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
 {
     const struct http_router *router = &request->loop->server->router;
@@ -503,7 +529,7 @@ static enum err_code admit(struct http_request *request, const char *text, bool 
     struct span target = {text + head->target_start, head->target_length};
 
     if (http_target_parse(&request->target, target, &request->arena, err) ||
-        find_route(request, is_answered, err))
+        admit_probes(request, err) || find_route(request, is_answered, err))
         return err->code;
     if (*is_answered)
         return ERR_OK;

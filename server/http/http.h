@@ -52,7 +52,7 @@ struct http_route {
     http_handler handler;
     enum http_place place;
     size_t body_bytes_max; /* 0: limits.body_bytes_max */
-    bool is_probe;         /* answered while draining */
+    bool is_probe;         /* answered on reserved connections, and where probes_only is set */
 };
 
 struct http_limits {
@@ -63,7 +63,8 @@ struct http_limits {
     size_t bodies_bytes_max;    /* held by all requests together, 1 GiB: 503 */
     size_t answers_bytes_max;   /* of large answers, until they are sent, 1 GiB: 503 */
     size_t loop_body_bytes_max; /* 64 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
-    size_t connections_max;     /* per server, 10,000: 503 and close */
+    size_t connections_max;     /* per server, 10,000: beyond them a few that may only ask what
+                                   is_probe, one question each; else 503 and close */
     size_t connections_per_address_max;             /* 2,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
     size_t streams_max;         /* answers that do not end, per server, 4,096: 503 */
@@ -105,6 +106,7 @@ struct http_config {
     size_t loops;     /* 0: one a core */
     struct http_limits limits;
     uint32_t slow_request_ms; /* log requests slower than this; 0: never */
+    bool probes_only;         /* no route but those that are is_probe, and no workers */
     bool access_log;          /* log every request, not only the slow and failed */
     /* Pages that a browser may let read: "*", or origins with commas between; NULL: no others. */
     const char *cors_allow_origin;
@@ -157,6 +159,13 @@ void http_server_wake(struct http_server *server);
  * is not finished yet, is waited for. NULL is allowed. Call from a thread that is not a loop.
  */
 void http_server_stop(struct http_server *server, uint32_t drain_ms);
+
+/*
+ * The same in two steps: after the first the loops have ended, and only the counters may still be
+ * asked; the second frees the server.
+ */
+void http_server_drain(struct http_server *server, uint32_t drain_ms);
+void http_server_free(struct http_server *server);
 
 /* Sums over the loops; the numbers may be a moment old. Any thread. */
 void http_server_counters(const struct http_server *server, struct http_counters *out);

@@ -59,6 +59,7 @@ struct http_loop {
     struct http_connection *connections; /* a list */
     size_t connection_count;
     size_t rejected_count;                     /* of them, turned away and lingering */
+    size_t reserve_count;                      /* of them, for probes beyond the limits */
     size_t requests_begun;                     /* and not ended */
     struct http_stream *streams, *last_stream; /* a list */
     size_t stream_count;

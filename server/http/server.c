@@ -141,6 +141,7 @@ static struct http_server *create(const struct http_config *config, const struct
     server->answers.most = config->limits.answers_bytes_max;
     server->slow_request_ms = config->slow_request_ms;
     server->access_log = config->access_log;
+    server->probes_only = config->probes_only;
     server->port = config->port;
     snprintf(server->host, sizeof server->host, "%s", config->host);
     server->loop_count = loop_count_for(config->loops);
@@ -152,9 +153,10 @@ static struct http_server *create(const struct http_config *config, const struct
         free_server(server);
         return NULL;
     }
-    if (make_cors(server, config->cors_allow_origin, err) == ERR_OK)
+    err->code = ERR_OK;
+    if (make_cors(server, config->cors_allow_origin, err) == ERR_OK && !config->probes_only)
         server->pool = http_pool_create(&server->limits, app->route_count, request_returned, err);
-    if (!server->pool) {
+    if (err->code != ERR_OK) {
         free_server(server);
         return NULL;
     }
@@ -169,6 +171,10 @@ static void end_loops(struct http_server *server, size_t started, size_t created
         http_loop_wake(server->loops[i]);
     for (size_t i = 0; i < created; i++)
         http_loop_join(server->loops[i], i < started);
+}
+
+static void free_loops(struct http_server *server, size_t created)
+{
     for (size_t i = 0; i < created; i++)
         http_loop_free(server->loops[i]);
 }
@@ -197,6 +203,7 @@ struct http_server *http_server_start(const struct http_config *config, const st
     if (started == server->loop_count)
         return server;
     end_loops(server, started, created);
+    free_loops(server, created);
     free_server(server);
     return NULL;
 }
@@ -217,13 +224,24 @@ void http_server_wake(struct http_server *server)
         http_loop_wake(server->loops[i]);
 }
 
+void http_server_drain(struct http_server *server, uint32_t drain_ms)
+{
+    server->drain_ms = drain_ms;
+    end_loops(server, server->loop_count, server->loop_count);
+}
+
+void http_server_free(struct http_server *server)
+{
+    free_loops(server, server->loop_count);
+    free_server(server);
+}
+
 void http_server_stop(struct http_server *server, uint32_t drain_ms)
 {
     if (!server)
         return;
-    server->drain_ms = drain_ms;
-    end_loops(server, server->loop_count, server->loop_count);
-    free_server(server);
+    http_server_drain(server, drain_ms);
+    http_server_free(server);
 }
 
 static void add(uint64_t *sum, const _Atomic uint64_t *counter)
@@ -233,7 +251,7 @@ static void add(uint64_t *sum, const _Atomic uint64_t *counter)
 
 void http_server_counters(const struct http_server *server, struct http_counters *out)
 {
-    struct http_pool_numbers pool;
+    struct http_pool_numbers pool = {0};
 
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < server->loop_count; i++) {
@@ -258,7 +276,8 @@ void http_server_counters(const struct http_server *server, struct http_counters
         for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
             add(&out->latency_count[b], &counters->latency_count[b]);
     }
-    http_pool_numbers(server->pool, &pool);
+    if (server->pool)
+        http_pool_numbers(server->pool, &pool);
     out->workers = pool.workers;
     out->workers_busy = pool.busy;
     out->queued = pool.queued;

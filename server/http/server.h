@@ -29,6 +29,7 @@ struct http_server {
     uint16_t port;
     uint32_t slow_request_ms;
     bool access_log;
+    bool probes_only;
     bool has_cors;
     size_t cors_length;
     char cors[512];            /* header lines that every answer carries */

@@ -609,9 +609,19 @@ static void the_fourth_of_three_connections_is_turned_away(void **state)
     expect(&more, 503, NULL);
     assert_true(raw_is_closed(&more));
     raw_close(&more);
+    more = raw_connect(fixture.port);
+    raw_send_text(&more, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
+    expect(&more, 503, NULL);
+    assert_true(raw_is_closed(&more));
+    raw_close(&more);
+    more = raw_connect(fixture.port); /* a probe is answered, and one only */
+    raw_send_text(&more, "GET /probe HTTP/1.1\r\n" HOST "\r\nGET /probe HTTP/1.1\r\n" HOST "\r\n");
+    expect(&more, 200, "hello");
+    assert_true(raw_is_closed(&more));
+    raw_close(&more);
     http_server_counters(fixture.server, &counters);
-    assert_int_equal(counters.accepted, 4);
-    assert_int_equal(counters.rejected, 1);
+    assert_int_equal(counters.accepted, 6);
+    assert_int_equal(counters.rejected, 2);
     assert_int_equal(counters.open, 3);
     for (int i = 0; i < 3; i++) {
         raw_send_text(&held[i], "GET /hello HTTP/1.1\r\n" HOST "\r\n");
