@@ -22,6 +22,7 @@ void api_limits_init(struct api_limits *limits)
     *limits = (struct api_limits){
         .items_max = 10000,
         .binary_items_max = 1000000,
+        .items_in_flight_max = 4000000,
         .json_bytes_max = (size_t)8 << 20,
         .trace_max = 4096,
         .batch_ms_max = 30000,
@@ -63,6 +64,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
         POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
     api->route_count = api_route_count;
     atomic_store(&api->server, NULL);
+    atomic_store(&api->items_in_flight, 0);
     atomic_store(&api->upload_bytes, 0);
     atomic_store(&api->state, API_LOADING);
     clock_gettime(CLOCK_MONOTONIC, &api->started);

@@ -21,6 +21,7 @@
 struct api_limits {
     size_t items_max;              /* items of a JSON batch, 10,000 */
     size_t binary_items_max;       /* items of a binary batch, 1,000,000 */
+    size_t items_in_flight_max;    /* of all batches that are answered at one time, 4,000,000 */
     size_t json_bytes_max;         /* a JSON body, 8 MiB */
     size_t trace_max;              /* boxes, and cells, of a traced ray: 4,096 */
     uint64_t batch_ms_max;         /* what one batch may take, 30,000 */
@@ -51,8 +52,9 @@ struct api {
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */
     _Atomic int state;                    /* enum api_state */
-    _Atomic uint64_t upload_bytes;        /* of layers that are not yet published */
-    struct timespec started;              /* CLOCK_MONOTONIC */
+    _Atomic uint64_t items_in_flight; /* of batches that are answered now, see call_take_items */
+    _Atomic uint64_t upload_bytes;    /* of layers that are not yet published */
+    struct timespec started;          /* CLOCK_MONOTONIC */
 };
 
 /* Borrows world and auth. ERR_NO_MEMORY. */

@@ -50,6 +50,8 @@ enum err_code batch_open(struct call *call, size_t numbers_in, size_t numbers_ou
     if (out->count > limit)
         return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)out->count,
                          "the batch has %zu items, the most is %zu", out->count, limit);
+    if (call_take_items(call, out->count, err))
+        return err->code;
     out->out =
         (unsigned char *)call->out.sink.reserve(call->out.sink.to, out_bytes(out, numbers_out));
     if (!out->out)

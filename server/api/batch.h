@@ -24,6 +24,7 @@ bool batch_is_binary(const struct call *call);
  * (which has "base").
  * ERR_BAD_INPUT      empty, or no whole number of items
  * ERR_TOO_LARGE      more items than limits.binary_items_max
+ * ERR_BUSY           all batches together have too many (call_take_items)
  */
 enum err_code batch_open(struct call *call, size_t numbers_in, size_t numbers_out,
                          const char *const *names, struct batch *out, struct err *err);

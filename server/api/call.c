@@ -314,8 +314,31 @@ void *call_alloc(struct call *call, size_t bytes)
     return block->data;
 }
 
+enum err_code call_take_items(struct call *call, size_t count, struct err *err)
+{
+    struct api *api = call->api;
+    size_t most = api->limits.items_in_flight_max;
+    uint64_t before;
+
+    if (count < CALL_ITEMS_COUNTED || call->items_held)
+        return ERR_OK;
+    before = atomic_fetch_add_explicit(&api->items_in_flight, count, memory_order_relaxed);
+    if (before == 0 || before + count <= most) {
+        call->items_held = count;
+        return ERR_OK;
+    }
+    atomic_fetch_sub_explicit(&api->items_in_flight, count, memory_order_relaxed);
+    return err_limit(err, ERR_BUSY, (double)most, (double)(before + count),
+                     "all batches together would have %llu items in flight, the most is %zu",
+                     (unsigned long long)(before + count), most);
+}
+
 void call_close(struct call *call)
 {
+    if (call->items_held)
+        atomic_fetch_sub_explicit(&call->api->items_in_flight, call->items_held,
+                                  memory_order_relaxed);
+    call->items_held = 0;
     cJSON_Delete(call->json);
     call->json = NULL;
     while (call->owned) {

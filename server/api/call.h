@@ -36,6 +36,7 @@ struct call {
     bool is_deferred;    /* another thread will finish: touch nothing any more */
     bool is_moving;      /* it takes too long for a loop and is begun again on a worker */
     uint64_t started_ns; /* of what may take long; 0: not told yet */
+    size_t items_held;   /* of api->items_in_flight */
     size_t next_look;    /* call_pace looks at the clock before this item */
 };
 
@@ -73,7 +74,15 @@ bool call_is_early(const struct http_request *request, const struct world_snapsh
 /* Memory for as long as the call; NULL when there is none. */
 void *call_alloc(struct call *call, size_t bytes);
 
-/* Frees what decoding allocated. */
+/*
+ * The call is about to answer so many items: they count among those in flight until call_close.
+ * Fewer than CALL_ITEMS_COUNTED are not counted, and a batch alone may always go on.
+ * ERR_BUSY  all batches together would hold more than limits.items_in_flight_max
+ */
+enum { CALL_ITEMS_COUNTED = 256 };
+enum err_code call_take_items(struct call *call, size_t count, struct err *err);
+
+/* Frees what decoding allocated, and lets the items go. */
 void call_close(struct call *call);
 
 /* Header and status of the answer; nothing without a connection. */

@@ -86,6 +86,8 @@ static const struct option options[] = {
      "of a JSON batch (10000)"},
     {"max-binary-items", OPTION_COUNT, FIELD(limits.binary_items_max), 1, 100000000, "N",
      "of a binary batch (1000000)"},
+    {"max-items-in-flight", OPTION_COUNT, FIELD(limits.items_in_flight_max), 1, (uint64_t)1 << 40,
+     "N", "of all batches that are answered at one time; a single one always may (4000000)"},
     {"max-batch-ms", OPTION_COUNT, FIELD(limits.batch_ms_max), 1, 3600000, "N",
      "what one batch may take (30000)"},
     {"max-samples", OPTION_COUNT, FIELD(limits.raster.samples_max), 4, (uint64_t)1 << 40, "N",

@@ -240,7 +240,7 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
         return err_at(err, "/clearance");
     }
     if (json_get_batch(call->json, "footprints", call->api->limits.items_max, &item, &count, err) ||
-        call_pace_rays(call, &options->choice, err))
+        call_take_items(call, count, err) || call_pace_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);
     for (size_t i = 0; item; item = item->next, i++) {

@@ -70,7 +70,7 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
 
     if (options_open_json(call, items, NULL, err) ||
         json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
-        decode_hints(call, count, &hint_item, err))
+        call_take_items(call, count, err) || decode_hints(call, count, &hint_item, err))
         return err->code;
     json_begin_object(w);
     json_key(w, "results");

@@ -59,6 +59,8 @@ static void put_world(struct call *call, const struct numbers *n)
          (double)n->world.queued},
         {"kota_snapshots_retired", "gauge", "Old snapshots that some loop may still read.",
          (double)n->world.retired},
+        {"kota_items_in_flight", "gauge", "Items of the batches that are answered now.",
+         (double)n->items_in_flight},
         {"kota_snapshots_reclaimed_total", "counter", "Old snapshots that were freed.",
          (double)n->world.reclaimed},
     };

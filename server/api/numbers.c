@@ -37,6 +37,7 @@ void numbers_read(struct api *api, struct numbers *out)
     shell_cache_stats(api->shells, &out->shells);
     if (atomic_load(&api->state) != API_LOADING && api->sand)
         sand_stats(api->sand, &out->sand);
+    out->items_in_flight = atomic_load_explicit(&api->items_in_flight, memory_order_relaxed);
     if (server)
         http_server_counters(server, &out->http);
 }

@@ -13,6 +13,7 @@ struct numbers {
     struct tile_cache_stats tiles;
     struct shell_cache_stats shells;
     struct sand_stats sand;    /* zero without the sand thread */
+    uint64_t items_in_flight;  /* of batches that are answered now */
     struct http_counters http; /* zero without a server */
     bool has_store;
     struct store_stats store; /* zero without a store */

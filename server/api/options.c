@@ -190,6 +190,8 @@ enum err_code option_batch(struct call *call, const struct json_shape *shape,
         if (json_read_batch(first, shape, call->batch.numbers, err))
             return err->code;
     }
+    if (call_take_items(call, call->batch.count, err))
+        return err->code;
     *out = call->batch;
     return ERR_OK;
 }

@@ -125,7 +125,8 @@ enum err_code profile_post_answer(struct call *call, struct err *err)
     if (options_open_batch(call, &json_shape_path, items, names, err) ||
         option_interpolation(call, &interpolation, err) || option_choose_field(call, &layer, err) ||
         decode_sampling(call, &sampling, err) || decode_path(call, &path, err) ||
-        (sampling.has_step && count_steps(call, &path, &sampling, err)))
+        (sampling.has_step && count_steps(call, &path, &sampling, err)) ||
+        call_take_items(call, (size_t)sampling.samples, err))
         return err->code;
     call_begin_results(call);
     for (uint64_t i = 0; i < sampling.samples; i++) {

@@ -97,6 +97,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     json_begin_object(w);
     put(w, "items_max", limits->items_max);
     put(w, "binary_items_max", limits->binary_items_max);
+    put(w, "items_in_flight_max", limits->items_in_flight_max);
     put(w, "path_points_max", limits->items_max);
     put(w, "profile_samples_max", limits->items_max);
     put(w, "footprint_points_max", FOOTPRINT_POINTS_MAX);
@@ -292,6 +293,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
         json_key(w, "store");
         json_null(w);
     }
+    put(w, "items_in_flight", numbers.items_in_flight);
     stats_of_tiles(w, &numbers.tiles);
     stats_of_sand(w, &numbers);
     stats_of_http(w, &numbers.http);

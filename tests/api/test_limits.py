@@ -42,7 +42,7 @@ FLAGS = {
     "max-body": ("body_bytes_max", 2048), "max-bodies": ("bodies_bytes_max", 2 << 20),
     "max-answers": ("answers_bytes_max", 2 << 20), "max-json": ("json_bytes_max", 4096),
     "max-items": ("items_max", 7), "max-binary-items": ("binary_items_max", 9),
-    "max-batch-ms": ("batch_ms_max", 77), "max-samples": ("raster_samples_max", 99),
+    "max-items-in-flight": ("items_in_flight_max", 12345), "max-batch-ms": ("batch_ms_max", 77), "max-samples": ("raster_samples_max", 99),
     "max-edit-samples": ("edit_samples_max", 11), "max-uploads": ("uploads_bytes_max", 12345),
     "tile-cache": ("tile_cache_bytes_max", 54321), "max-polygons": ("polygons_max", 13),
     "max-locales": ("locales_max", 3), "max-models": ("models_max", 2),

@@ -83,6 +83,31 @@ def _():
         equal(daemon.post(RAY, ray, media=F32).body, whole, "a batch afterwards")
 
 
+@test("the items of all batches together are bounded; one alone may always")
+def _():
+    with Daemon("--workers", "4", "--max-items-in-flight", str(RAYS)) as daemon:
+        put_land(daemon)
+        ray = struct.pack("<7f", 1.25, 1.5, 5, 1, 0.9, 0.01, 60)
+        whole = daemon.post(RAY, ray, media=F32).body
+        batches = [almost_sent(daemon.port, ray * RAYS) for _ in range(6)]  # three workers take them
+        for s in batches:
+            s.sendall(ray[-1:])
+        statuses = []
+        for s in batches:
+            answer = parse_answers(receive(s))[0]
+            s.close()
+            statuses.append(answer.status)
+            if answer.status == 200:
+                check(answer.body == whole * RAYS, "a batch that was taken")
+            else:
+                problem(answer, 503, "in flight", limit=RAYS, got=2 * RAYS)
+                check(int(answer.headers["retry-after"]) >= 1, f"Retry-After: {answer.headers}")
+        check(200 in statuses and 503 in statuses, f"{statuses}")
+        equal(daemon.ok("GET", "/v1/stats")["items_in_flight"], 0, "items in flight afterwards")
+        two = daemon.post(RAY, ray * 2 * RAYS, media=F32)
+        equal((two.status, two.body), (200, whole * 2 * RAYS), "a batch over the limit, alone")
+
+
 @test("the listener for operators has the probes and counters, and nothing else")
 def _():
     with Daemon("--ops-listen", "127.0.0.1:0", "--ops-port-file", "ops") as daemon:
