@@ -1,8 +1,11 @@
 """Limits that the operator sets: what goes over them, and that the rest goes on."""
+import os
+import re
 import select
 import socket
+import subprocess
 
-from daemon import SLOW, Daemon, parse_answers, problem, receive
+from daemon import KOTAD, ROOT, SLOW, Daemon, parse_answers, problem, receive
 from tap import check, equal, run, test
 
 
@@ -71,6 +74,23 @@ def _():
         limits = daemon.ok("GET", "/v1/limits")
         for name, (member, value) in FLAGS.items():
             equal(limits.get(member), value, f"--{name}: {member}")
+
+
+@test("docs/limits.md has every limit once, with its flag and its default")
+def _():
+    with open(os.path.join(ROOT, "docs/limits.md")) as file:
+        rows = re.findall(r"^\| `(\w+)` \| (?:`--([\w-]+)`|fixed) \| (\d+) \|[^|]+\|[^|]+\|$", file.read(), re.M)
+    flags = subprocess.run([KOTAD, "--help"], capture_output=True, text=True, check=True).stdout
+    with Daemon() as daemon:
+        limits = daemon.ok("GET", "/v1/limits")
+    equal(sorted(member for member, _, _ in rows), sorted(limits), "members")
+    for member, flag, default in rows:
+        if not member.startswith("patch"):  # those of patches are the device's, if there is one
+            equal(limits[member], int(default), f"the default of {member}")
+        if flag:
+            check(f"  --{flag} " in flags, f"{member}: there is no flag --{flag}")
+    for flag, (member, _) in FLAGS.items():
+        check((member, flag) in [row[:2] for row in rows], f"{member} is set by --{flag}")
 
 
 @test("limits in ms are taken by their whole width and no further")
