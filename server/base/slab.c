@@ -3,10 +3,13 @@
  *
  * Problem: a heightfield of 8192² samples is 1,024 tiles of 275 kB that are freed one by one. With
  * malloc three quarters of building it are page faults (67,000 of 4 kB, 100 of 133 ms), and an edit
- * pays them again for each tile it remakes. Approach: mappings of 4 MiB, aligned to their size, so
+ * pays them again for each tile it remakes. Approach: mappings of 8 MiB, aligned to their size, so
  * that a block finds its slab by its address; MADV_HUGEPAGE; a bit for each free block. Slabs with
  * a free block are in a list; the first that is there serves. Pages are first touched by the
  * caller, outside the lock.
+ *
+ * 29 tiles of 286 kB fill 8 MiB but for 1 %; of 4 MiB, which 14 of them fill, 5 % were lost, and huge
+ * pages make it memory that is there. What no block has touched takes none.
  *
  * A slab stays while one of its blocks is used: at worst a field that was mostly deleted or edited
  * away holds more than it needs, but what is free in it is used first by what comes next.

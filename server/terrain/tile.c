@@ -14,9 +14,9 @@
  * depend on the order in which samples are looked at, and a pyramid that was mended is bit for bit
  * the one that would be built anew.
  *
- * Leaves are built by rows of leaves: first the bounds of each column of samples (four at a time;
+ * Bounds are made by rows of squares: first the bounds of each column of samples (four at a time;
  * minps and maxps with the sample first are exactly `sample < min ? sample : min`), then of the
- * columns of each leaf. Infinite samples show in the root at no cost.
+ * columns of each square. Infinite samples show in the root at no cost.
  */
 #include "terrain/tile.h"
 
@@ -97,6 +97,112 @@ struct node_rect {
     uint32_t column0, row0, column1, row1;
 };
 
+/* ---- leaves and the wide nodes above them -------------------------------------------------------
+ *
+ * Both are made in one pass over the samples, by blocks of 16×16 cells: the bounds of squares of
+ * 4×4 cells are what the last wide nodes hold, and leaves of up to 16×16 cells are unions of them.
+ */
+enum {
+    SQUARE_SHIFT = 2, /* log2 of WIDE_LEAF_CELLS */
+    BLOCK_SHIFT = 4,  /* of a wide node's side in cells, where its children are squares */
+    BLOCKS = TILE_CELLS >> BLOCK_SHIFT,
+    SQUARES = TILE_CELLS >> SQUARE_SHIFT
+};
+_Static_assert(1 << SQUARE_SHIFT == WIDE_LEAF_CELLS && BLOCK_SHIFT == SQUARE_SHIFT + WIDE_SHIFT,
+               "a block is a node of squares");
+
+/* The bounds of squares whose columns' bounds are min and max, the shared columns included. */
+static void squares_of_columns(const float *min, const float *max, uint32_t count,
+                               struct bounds *squares)
+{
+    uint32_t i = 0;
+
+#ifdef __SSE2__
+    for (; i + 4 <= count; i += 4, min += 16, max += 16) {
+        __m128 low[4], high[4];
+
+        for (int k = 0; k < 4; k++) {
+            low[k] = _mm_loadu_ps(min + 4 * k);
+            high[k] = _mm_loadu_ps(max + 4 * k);
+        }
+        _MM_TRANSPOSE4_PS(low[0], low[1], low[2], low[3]);
+        _MM_TRANSPOSE4_PS(high[0], high[1], high[2], high[3]);
+        /* the fifth columns are the next squares' first */
+        __m128 low4 = _mm_setr_ps(min[4], min[8], min[12], min[16]);
+        __m128 high4 = _mm_setr_ps(max[4], max[8], max[12], max[16]);
+
+        low[0] = _mm_min_ps(_mm_min_ps(low[0], low[1]), _mm_min_ps(low[2], low[3]));
+        high[0] = _mm_max_ps(_mm_max_ps(high[0], high[1]), _mm_max_ps(high[2], high[3]));
+        low[0] = _mm_min_ps(low[0], low4);
+        high[0] = _mm_max_ps(high[0], high4);
+        _mm_storeu_ps((float *)(void *)(squares + i), _mm_unpacklo_ps(low[0], high[0]));
+        _mm_storeu_ps((float *)(void *)(squares + i + 2), _mm_unpackhi_ps(low[0], high[0]));
+    }
+#endif
+    for (; i < count; i++, min += WIDE_LEAF_CELLS, max += WIDE_LEAF_CELLS) {
+        squares[i] = (struct bounds){min[0], max[0]};
+        for (uint32_t k = 1; k <= WIDE_LEAF_CELLS; k++)
+            squares[i] = bounds_union(squares[i], (struct bounds){min[k], max[k]});
+    }
+}
+
+/* The node of the last level over one of 16×16 blocks. */
+static uint32_t wide_index(uint32_t column, uint32_t row)
+{
+    uint32_t parent = 1 + 4 * (row / 4) + column / 4;
+
+    return WIDE_CHILDREN * parent + 1 + 4 * (row & 3) + (column & 3);
+}
+
+/* Leaves of 2^shift cells over one row of blocks, whose squares are there. */
+static void leaves_of_squares(struct tile *tile, const struct node_rect *blocks, uint32_t block_row,
+                              const struct bounds squares[4][SQUARES])
+{
+    uint32_t shift = tile->leaf_shift - SQUARE_SHIFT, each = 1u << shift;
+    uint32_t side = (uint32_t)TILE_CELLS >> tile->leaf_shift;
+    uint32_t first = blocks->column0 * 4 >> shift, end = blocks->column1 * 4 >> shift;
+    struct bounds *leaves = tile->nodes + tile->level_offset[tile->leaf_shift];
+
+    for (uint32_t row = 0; row < 4u >> shift; row++)
+        for (uint32_t column = first; column < end; column++) {
+            struct bounds b = BOUNDS_EMPTY;
+
+            for (uint32_t r = row << shift; r < (row << shift) + each; r++)
+                for (uint32_t c = column << shift; c < (column << shift) + each; c++)
+                    b = bounds_union(b, squares[r][c]);
+            leaves[((block_row * 4 >> shift) + row) * side + column] =
+                (struct bounds){b.min + 0.0f, b.max + 0.0f};
+        }
+}
+
+/* The last wide nodes over a part of the blocks, and the leaves where squares make them. */
+static void build_blocks(struct tile *tile, const struct node_rect *blocks)
+{
+    bool makes_leaves = tile->leaf_shift >= SQUARE_SHIFT && tile->leaf_shift <= BLOCK_SHIFT;
+    uint32_t first = blocks->column0 << BLOCK_SHIFT, end = blocks->column1 << BLOCK_SHIFT;
+    float min[TILE_SAMPLES], max[TILE_SAMPLES];
+    struct bounds squares[4][SQUARES], children[WIDE_CHILDREN];
+
+    for (uint32_t row = blocks->row0; row < blocks->row1; row++) {
+        for (uint32_t i = 0; i < 4; i++) {
+            const float *samples =
+                tile->samples + (((size_t)row * 4 + i) << SQUARE_SHIFT) * TILE_SAMPLES + first;
+
+            tile_column_bounds(samples, WIDE_LEAF_CELLS + 1, end - first + 1, min, max);
+            squares_of_columns(min, max, (end - first) >> SQUARE_SHIFT,
+                               squares[i] + (first >> SQUARE_SHIFT));
+        }
+        for (uint32_t column = blocks->column0; column < blocks->column1; column++) {
+            for (uint32_t i = 0; i < 4; i++)
+                memcpy(children + i * 4, squares[i] + (size_t)column * 4, 4 * sizeof *children);
+            wide_node_build(&tile->wide[wide_index(column, row)], children);
+        }
+        if (makes_leaves)
+            leaves_of_squares(tile, blocks, row, squares);
+    }
+}
+
+/* Leaves of any size, from the samples. */
 static void build_leaves(struct tile *tile, const struct node_rect *part)
 {
     uint32_t shift = tile->leaf_shift, cells = 1u << shift;
@@ -144,38 +250,6 @@ static void build_levels(struct tile *tile, const struct node_rect *leaves)
     }
 }
 
-/* The node of the last level over one of 16×16 squares of 16 cells. */
-static uint32_t wide_index(uint32_t column, uint32_t row)
-{
-    uint32_t parent = 1 + 4 * (row / 4) + column / 4;
-
-    return WIDE_CHILDREN * parent + 1 + 4 * (row & 3) + (column & 3);
-}
-
-/* The bounds of a square of 4×4 cells and the fifteen beside it. */
-static void wide_last_level(struct tile *tile, uint32_t block_column, uint32_t block_row)
-{
-    enum { SIDE = WIDE_LEAF_CELLS << WIDE_SHIFT };
-    const float *samples =
-        tile->samples + (size_t)block_row * SIDE * TILE_SAMPLES + (size_t)block_column * SIDE;
-    struct bounds children[WIDE_CHILDREN];
-    float min[SIDE + 1], max[SIDE + 1];
-
-    for (uint32_t row = 0; row < 4; row++) {
-        tile_column_bounds(samples + (size_t)row * WIDE_LEAF_CELLS * TILE_SAMPLES,
-                           WIDE_LEAF_CELLS + 1, SIDE + 1, min, max);
-        for (uint32_t column = 0; column < 4; column++) {
-            uint32_t first = column * WIDE_LEAF_CELLS;
-            struct bounds b = {min[first], max[first]};
-
-            for (uint32_t i = first + 1; i <= first + WIDE_LEAF_CELLS; i++)
-                b = bounds_union(b, (struct bounds){min[i], max[i]});
-            children[4 * row + column] = b;
-        }
-    }
-    wide_node_build(&tile->wide[wide_index(block_column, block_row)], children);
-}
-
 /* Node n from the nodes below it. */
 static void wide_from_below(struct tile *tile, uint32_t n)
 {
@@ -186,16 +260,37 @@ static void wide_from_below(struct tile *tile, uint32_t n)
     wide_node_build(&tile->wide[n], children);
 }
 
-/* The wide nodes over a part of the squares of 16×16 cells. */
-static void build_wide(struct tile *tile, const struct node_rect *part)
+/* The wide nodes above a part of the blocks. */
+static void build_wide(struct tile *tile, const struct node_rect *blocks)
 {
-    for (uint32_t row = part->row0; row < part->row1; row++)
-        for (uint32_t column = part->column0; column < part->column1; column++)
-            wide_last_level(tile, column, row);
-    for (uint32_t row = part->row0 / 4; row <= (part->row1 - 1) / 4; row++)
-        for (uint32_t column = part->column0 / 4; column <= (part->column1 - 1) / 4; column++)
+    for (uint32_t row = blocks->row0 / 4; row <= (blocks->row1 - 1) / 4; row++)
+        for (uint32_t column = blocks->column0 / 4; column <= (blocks->column1 - 1) / 4; column++)
             wide_from_below(tile, 1 + 4 * row + column);
     wide_from_below(tile, 0);
+}
+
+/* Everything over these blocks of 16×16 cells. */
+static void build(struct tile *tile, const struct node_rect *blocks)
+{
+    struct node_rect leaves;
+
+    build_blocks(tile, blocks);
+    build_wide(tile, blocks);
+    if (tile->leaf_shift > BLOCK_SHIFT) {
+        uint32_t more = tile->leaf_shift - BLOCK_SHIFT, round = (1u << more) - 1;
+
+        leaves = (struct node_rect){blocks->column0 >> more, blocks->row0 >> more,
+                                    (blocks->column1 + round) >> more,
+                                    (blocks->row1 + round) >> more};
+    } else {
+        uint32_t less = BLOCK_SHIFT - tile->leaf_shift;
+
+        leaves = (struct node_rect){blocks->column0 << less, blocks->row0 << less,
+                                    blocks->column1 << less, blocks->row1 << less};
+    }
+    if (tile->leaf_shift < SQUARE_SHIFT || tile->leaf_shift > BLOCK_SHIFT)
+        build_leaves(tile, &leaves);
+    build_levels(tile, &leaves);
 }
 
 struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
@@ -230,12 +325,7 @@ static uint64_t next_serial(void)
 
 bool tile_seal(struct tile *tile)
 {
-    uint32_t side = (uint32_t)TILE_CELLS >> tile->leaf_shift;
-    struct node_rect all = {0, 0, side, side};
-
-    build_leaves(tile, &all);
-    build_levels(tile, &all);
-    build_wide(tile, &(struct node_rect){0, 0, 16, 16});
+    build(tile, &(struct node_rect){0, 0, BLOCKS, BLOCKS});
     struct bounds root = tile_root(tile);
 
     if (root.min == -__builtin_inff() || root.max == __builtin_inff())
@@ -256,14 +346,13 @@ static bool has_samples(const struct tile *tile, const struct tile_rect *rect,
     return true;
 }
 
-/* The leaves that use one of count samples from the first on: a seam belongs to both sides. */
-static void leaves_of(uint32_t first, uint32_t count, uint32_t shift, uint32_t *low, uint32_t *high)
+/* The blocks that use one of count samples from the first on: a seam belongs to both sides. */
+static void blocks_of(uint32_t first, uint32_t count, uint32_t *low, uint32_t *high)
 {
-    uint32_t side = (uint32_t)TILE_CELLS >> shift;
-    uint32_t last = (first + count - 1) >> shift;
+    uint32_t last = (first + count - 1) >> BLOCK_SHIFT;
 
-    *low = first == 0 ? 0 : (first - 1) >> shift;
-    *high = last < side ? last + 1 : side;
+    *low = first == 0 ? 0 : (first - 1) >> BLOCK_SHIFT;
+    *high = last < BLOCKS ? last + 1 : BLOCKS;
 }
 
 struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
@@ -286,13 +375,9 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
         memcpy(copy->samples + (size_t)(rect->row + row) * TILE_SAMPLES + rect->column,
                heights_m + row * stride, rect->cols * sizeof *heights_m);
     memcpy(copy->wide, tile->wide, sizeof tile->wide);
-    leaves_of(rect->column, rect->cols, tile->leaf_shift, &part.column0, &part.column1);
-    leaves_of(rect->row, rect->rows, tile->leaf_shift, &part.row0, &part.row1);
-    build_leaves(copy, &part);
-    build_levels(copy, &part);
-    leaves_of(rect->column, rect->cols, 4, &part.column0, &part.column1);
-    leaves_of(rect->row, rect->rows, 4, &part.row0, &part.row1);
-    build_wide(copy, &part);
+    blocks_of(rect->column, rect->cols, &part.column0, &part.column1);
+    blocks_of(rect->row, rect->rows, &part.row0, &part.row1);
+    build(copy, &part);
     copy->serial = next_serial();
     return copy;
 }

@@ -255,8 +255,9 @@ static void an_edit_that_changes_nothing_shares_every_tile(void **state)
     free(samples);
 }
 
-/* A bound that is wrong, away from the edit, is still wrong after it: it was not computed. */
-static void an_edit_computes_the_leaves_it_changed_alone(void **state)
+/* A bound that is wrong, away from the edit, is still wrong after it: it was not computed. What is
+ * computed are blocks of 16×16 cells, two leaves wide. */
+static void an_edit_computes_the_blocks_it_changed_alone(void **state)
 {
     enum { SIDE = TILE_CELLS / 8 };
     static const struct {
@@ -264,16 +265,18 @@ static void an_edit_computes_the_leaves_it_changed_alone(void **state)
         bool is_computed;
     } cases[] = {
         {100, 100, 12 * SIDE + 12, true},
-        {100, 100, 12 * SIDE + 13, false},
-        {104, 100, 12 * SIDE + 12, true},
-        {104, 100, 12 * SIDE + 13, true},
-        {104, 104, 12 * SIDE + 12, true},
-        {104, 104, 13 * SIDE + 12, true},
-        {105, 105, 12 * SIDE + 13, false},
+        {100, 100, 12 * SIDE + 14, false},
+        {100, 100, 12 * SIDE + 11, false},
+        {112, 100, 12 * SIDE + 13, true},
+        {112, 100, 12 * SIDE + 14, true},
+        {112, 112, 13 * SIDE + 13, true},
+        {112, 112, 14 * SIDE + 13, true},
+        {113, 113, 13 * SIDE + 13, false},
+        {113, 113, 13 * SIDE + 14, false},
         {256, 256, 31 * SIDE + 31, true},
-        {256, 256, 31 * SIDE + 30, false},
+        {256, 256, 31 * SIDE + 29, false},
         {0, 0, 0, true},
-        {0, 0, 1, false},
+        {0, 0, 2, false},
     };
     float *samples = calloc(300 * 300, sizeof *samples);
     struct heightfield_spec spec = {300, 300, 0, 0, 1, 1, TRIANGULATION_ANTI, 8};
@@ -698,7 +701,7 @@ int main(void)
         cmocka_unit_test(edits_give_the_bits_of_a_field_made_anew),
         cmocka_unit_test(an_edit_remakes_the_tiles_that_hold_its_samples),
         cmocka_unit_test(an_edit_that_changes_nothing_shares_every_tile),
-        cmocka_unit_test(an_edit_computes_the_leaves_it_changed_alone),
+        cmocka_unit_test(an_edit_computes_the_blocks_it_changed_alone),
         cmocka_unit_test(read_samples_reads_what_is_there),
         cmocka_unit_test(set_and_add_by_hand),
         cmocka_unit_test(an_edit_that_cannot_be_is_refused),

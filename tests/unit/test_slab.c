@@ -74,7 +74,7 @@ static long mapped_pages(void)
 
 static void what_is_free_is_given_back(void **state)
 {
-    enum { COUNT = 300 };
+    enum { COUNT = 300, PER_SLAB = SLAB_BYTES / BLOCK_BYTES };
     struct slab_pool pool = SLAB_POOL_INIT;
     void *block[COUNT];
     long before = mapped_pages(), slab_pages = SLAB_BYTES / sysconf(_SC_PAGESIZE);
@@ -86,10 +86,10 @@ static void what_is_free_is_given_back(void **state)
 #endif
     for (int i = 0; i < COUNT; i++)
         block[i] = slab_alloc(&pool, BLOCK_BYTES);
-    assert_true(mapped_pages() - before >= COUNT / 15 * slab_pages);
+    assert_true(mapped_pages() - before >= COUNT / PER_SLAB * slab_pages);
     for (int i = 0; i < COUNT; i += 2) /* every slab is still used */
         slab_free(&pool, block[i]);
-    assert_true(mapped_pages() - before >= COUNT / 15 * slab_pages);
+    assert_true(mapped_pages() - before >= COUNT / PER_SLAB * slab_pages);
     for (int i = 1; i < COUNT; i += 2)
         slab_free(&pool, block[i]);
     assert_int_equal(pool.empty, 1);
