@@ -20,19 +20,24 @@
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
+/* Operands by index and not by branches: which triangle it is nobody can foretell. */
 struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
                             int triangle)
 {
-    double h00 = (double)k->h00, h10 = (double)k->h10;
-    double h01 = (double)k->h01, h11 = (double)k->h11;
+    const float h[4] = {k->h00, k->h10, k->h01, k->h11};
     bool low = (triangle == 0); /* which of the two edges along x and y it has */
-    double along_u = low ? h10 - h00 : h11 - h01;
-    double along_v = is_main == low ? h11 - h10 : h01 - h00;
+    unsigned row = low ? 0 : 2, column = is_main == low;
+    double along_u = (double)h[row + 1] - (double)h[row];
+    double along_v = (double)h[2 + column] - (double)h[column];
     /* 0 - a, not -a: flat ground has no -0 in its normal */
-    struct vec3 n = {0 - along_u / field->spec.spacing_x_m, 0 - along_v / field->spec.spacing_y_m,
-                     1};
+    double x = 0 - along_u / field->spec.spacing_x_m, y = 0 - along_v / field->spec.spacing_y_m;
+    double square = x * x + y * y + 1;
 
-    return vec3_unit(n);
+    if (!(square < 1e300))
+        return vec3_unit((struct vec3){x, y, 1});
+    double by = 1 / sqrt(square);
+
+    return (struct vec3){x * by, y * by, by};
 }
 
 static inline double between(double x, double most)

@@ -112,6 +112,8 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     if (field->spec.leaf_cells == 0)
         field->spec.leaf_cells = HEIGHTFIELD_LEAF_CELLS_DEFAULT;
     field->leaf_shift = (uint32_t)__builtin_ctz(field->spec.leaf_cells);
+    field->origin_u = fabs(spec->origin_x_m / spec->spacing_x_m);
+    field->origin_v = fabs(spec->origin_y_m / spec->spacing_y_m);
     field->cell_cols = spec->cols - 1;
     field->cell_rows = spec->rows - 1;
     field->top_level_count = count;

@@ -33,6 +33,7 @@ struct top_level {
 struct heightfield {
     atomic_uint refs;
     struct heightfield_spec spec;
+    double origin_u, origin_v; /* how far the frame's origin is, in cells: |origin / spacing| */
     uint32_t cell_cols, cell_rows;
     uint32_t leaf_shift;
     uint32_t tile_cols, tile_rows;
@@ -119,11 +120,12 @@ static inline bool cell_is_main(const struct heightfield *field, uint32_t column
 /* Does triangle 0 or 1 exist? */
 static inline bool triangle_exists(const struct corners *k, bool is_main, int triangle)
 {
-    if (is_main)
-        return k->h00 == k->h00 && k->h11 == k->h11 &&
-               (triangle == 0 ? k->h10 == k->h10 : k->h01 == k->h01);
-    return k->h10 == k->h10 && k->h01 == k->h01 &&
-           (triangle == 0 ? k->h00 == k->h00 : k->h11 == k->h11);
+    /* all of them, and not one after the other: which triangle it is nobody guesses */
+    unsigned has = (unsigned)(k->h00 == k->h00) | (unsigned)(k->h10 == k->h10) << 1 |
+                   (unsigned)(k->h01 == k->h01) << 2 | (unsigned)(k->h11 == k->h11) << 3;
+    unsigned needs = is_main ? 9u | 4u >> (triangle == 0) : 6u | 1u << 3 * (triangle != 0);
+
+    return (has & needs) == needs;
 }
 
 /* Height of a triangle's plane at (fu, fv) in the cell; exact at its three samples. */

@@ -44,6 +44,17 @@ static inline v16 v16_add(v16 a, v16 b)
     return (v16){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
 }
 
+static inline void v16_store(float *to, v16 a)
+{
+    _mm256_store_ps(to, a.low);
+    _mm256_store_ps(to + 8, a.high);
+}
+
+static inline v16 v16_mul(v16 a, v16 b)
+{
+    return (v16){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+
 static inline v16 v16_sub(v16 a, v16 b)
 {
     return (v16){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};

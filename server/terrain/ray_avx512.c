@@ -56,6 +56,16 @@ static inline v16 v16_add(v16 a, v16 b)
     return _mm512_add_ps(a, b);
 }
 
+static inline void v16_store(float *to, v16 a)
+{
+    _mm512_store_ps(to, a);
+}
+
+static inline v16 v16_mul(v16 a, v16 b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
 static inline v16 v16_sub(v16 a, v16 b)
 {
     return _mm512_sub_ps(a, b);

@@ -3,7 +3,7 @@
  * ray_avx512.c include this after their vectors of sixteen float32:
  *
  *   v16                 the type
- *   v16_set1, v16_add, v16_min, v16_max, v16_fma(a, b, c) = a·b + c
+ *   v16_set1, v16_store, v16_add, v16_mul, v16_min, v16_max, v16_fma(a, b, c) = a·b + c
  *   v16_le(a, b)        a mask: bit i where a[i] <= b[i]; v16_not_less, v16_not_greater likewise,
  *                       true where one is NaN
  *   v16_select(m, a, b) a where the bit of m is set
@@ -18,40 +18,49 @@
 
 #ifdef KOTA_RAY_VECTORS
 
-#include "terrain/ray_walk.h"
+#include "terrain/ray_ends.h"
 #include "terrain/wide.h"
 
 enum {
     DESCENT_LEVELS = WIDE_TILE_LEVELS + WIDE_TOP_LEVELS_MAX,
-    DESCENT_LEAF = -1,   /* 4×4 cells */
-    DESCENT_TILE = 2,    /* the level of a tile's root */
-    DESCENT_AT_ONCE = 12 /* rays that take turns */
+    DESCENT_LEAF = -1,    /* 4×4 cells */
+    DESCENT_TILE = 2,     /* the level of a tile's root */
+    DESCENT_AT_ONCE = 12, /* rays that take turns */
+    /* of a path of three children, four bits each */
+    LEAF_COLUMNS = 0x333,
+    LEAF_ROWS = 0xccc
 };
 
 /* A ray on its way. Levels: the children of a node of level L are 4^(L+1) cells wide. */
 struct descent {
-    struct walk w;
+    /*
+     * Where the ray crosses the near sides of the children by lane, of the leaf, [0], and of the
+     * node of each level, [level + 1], less the pad. A child takes over what its lane says.
+     */
+    _Alignas(64) float t_u[DESCENT_LEVELS + 3][WIDE_CHILDREN];
+    _Alignas(64) float t_v[DESCENT_LEVELS + 3][WIDE_CHILDREN];
     /* float32, and padded by what that loses; u and v from where the ray enters the field */
-    float span_u, span_v; /* t from line to line */
-    float pad_tu, pad_tv; /* in t */
+    v16 u_near, u_far, v_near, v_far; /* t from a square's own near sides, a lane a cell */
+    v16 z0, dz, t_low, t_high;        /* in all lanes */
+    float pad_tu, pad_tv;             /* in t, twice */
     float pad_z;
-    v16 z0, dz, t_low, t_high; /* in all lanes */
     uint32_t flip;    /* lane i of the vectors is child i ^ flip: lanes go in the ray's direction */
     uint32_t falling; /* all bits when dz < 0 */
     struct lane_order order;
     /* what is to be asked next */
     int level, level_top;
-    uint32_t column, row; /* its low corner */
+    const float *own_t_u, *own_t_v; /* of its near sides */
     const struct tile *tile;
-    const void *at; /* struct wide_node or, of a leaf, float */
-    uint32_t open;  /* levels with lanes left; the one above the root's is always set */
+    const void *at;       /* struct wide_node or, of a leaf, float */
+    uint32_t column, row; /* low corner of the tile, or of the node above tiles */
+    uint32_t open;        /* levels with lanes left; the one above the root's is always set */
     /* of the leaf, [0], and the node of each level, [level + 1] */
-    uint32_t left[DESCENT_LEVELS + 2];                      /* lanes that are still to be opened */
-    uint32_t index[DESCENT_LEVELS + 2];                     /* in the heap of the tile */
-    float t_u[DESCENT_LEVELS + 2], t_v[DESCENT_LEVELS + 2]; /* of its near sides, less the pad */
+    uint32_t left[DESCENT_LEVELS + 2];  /* lanes that are still to be opened */
+    uint32_t index[DESCENT_LEVELS + 2]; /* in the heap of the tile; a leaf's as if it were a node */
     /* whose it is */
     const struct ray *ray;
     struct ray_hit *hit;
+    struct walk w;
 };
 
 /* Side of the children of a leaf, [0], and of a node of level L, [L + 1], in cells. */
@@ -78,26 +87,37 @@ static inline void descent_begin(struct descent *d)
 {
     const struct walk *w = &d->w;
     const struct heightfield *field = w->field;
-    const float eps = 0x1p-20f; /* 16 roundings of float32 */
+    const float eps = 0x1p-19f; /* 32 roundings of float32 */
 
     d->level_top = DESCENT_TILE + (int)field->wide_level_count;
     float root_cells = (float)(16u << 2 * d->level_top);
 
-    d->span_u = span_of(w->du, w->inv_du);
-    d->span_v = span_of(w->dv, w->inv_dv);
-    d->pad_tu = eps * root_cells * d->span_u;
-    d->pad_tv = eps * root_cells * d->span_v;
+    float span_u = span_of(w->du, w->inv_du), span_v = span_of(w->dv, w->inv_dv);
+    float pad_tu = eps * root_cells * span_u, pad_tv = eps * root_cells * span_v;
+    v16 columns = v16_columns(), rows = v16_rows(), one = v16_set1(1);
+
+    d->u_near = v16_mul(columns, v16_set1(span_u));
+    d->u_far = v16_mul(v16_add(columns, one), v16_set1(span_u));
+    d->v_near = v16_mul(rows, v16_set1(span_v));
+    d->v_far = v16_mul(v16_add(rows, one), v16_set1(span_v));
+    d->pad_tu = 2 * pad_tu;
+    d->pad_tv = 2 * pad_tv;
     d->z0 = v16_set1((float)w->z0);
     d->dz = v16_set1((float)w->dz);
     d->pad_z = eps * (fabsf(w->z.min) + fabsf(w->z.max));
     d->t_low = v16_set1((float)w->t_begin * (1 + eps));
     d->t_high = v16_set1((float)w->t_end * (1 + eps));
-    d->flip = (w->du < 0 ? 3 : 0) | (w->dv < 0 ? 12 : 0);
-    float to_u = w->du < 0 ? (float)w->u0 - root_cells : -(float)w->u0;
-    float to_v = w->dv < 0 ? (float)w->v0 - root_cells : -(float)w->v0;
+    bool turns_u = w->du < 0, turns_v = w->dv < 0;
 
-    d->t_u[d->level_top + 1] = to_u * d->span_u - d->pad_tu;
-    d->t_v[d->level_top + 1] = to_v * d->span_v - d->pad_tv;
+    d->flip = 3u * turns_u | 12u * turns_v;
+    float to_u = (float)(2 * turns_u - 1) * (float)w->u0 - (float)turns_u * root_cells;
+    float to_v = (float)(2 * turns_v - 1) * (float)w->v0 - (float)turns_v * root_cells;
+    int above = d->level_top + 2; /* the root is the first child of what is above it */
+
+    d->t_u[above][0] = to_u * span_u - pad_tu;
+    d->t_v[above][0] = to_v * span_v - pad_tv;
+    d->own_t_u = d->t_u[above];
+    d->own_t_v = d->t_v[above];
     d->falling = w->dz < 0 ? 0xffff : 0;
     lane_order_init(&d->order, d->flip);
     d->level = d->level_top;
@@ -112,44 +132,60 @@ static inline void descent_begin(struct descent *d)
  * The lanes of a square of 4×4 children, `side` cells wide each, whose box the ray may meet; their
  * bounds are min and max, a lane without any is NaN or min > max.
  */
-static inline uint32_t lanes_met(const struct descent *d, float side, v16 min, v16 max)
+static inline __attribute__((always_inline)) uint32_t lanes_met(struct descent *d, float side,
+                                                                v16 min, v16 max, bool is_leaf)
 {
-    float step_u = side * d->span_u, step_v = side * d->span_v;
-    v16 u_in = v16_fma(v16_set1(step_u), v16_columns(), v16_set1(d->t_u[d->level + 1]));
-    v16 v_in = v16_fma(v16_set1(step_v), v16_rows(), v16_set1(d->t_v[d->level + 1]));
-    v16 u_out = v16_add(u_in, v16_set1(step_u + 2 * d->pad_tu));
-    v16 v_out = v16_add(v_in, v16_set1(step_v + 2 * d->pad_tv));
+    v16 cells = v16_set1(side), own_u = v16_set1(*d->own_t_u), own_v = v16_set1(*d->own_t_v);
+    v16 u_in = v16_fma(cells, d->u_near, own_u);
+    v16 v_in = v16_fma(cells, d->v_near, own_v);
+    v16 u_out = v16_fma(cells, d->u_far, v16_add(own_u, v16_set1(d->pad_tu)));
+    v16 v_out = v16_fma(cells, d->v_far, v16_add(own_v, v16_set1(d->pad_tv)));
     v16 t_in = v16_max(v16_max(u_in, v_in), d->t_low);
     v16 t_out = v16_min(v16_min(u_out, v_out), d->t_high);
     v16 low = v16_fma(d->dz, v16_select(d->falling, t_out, t_in), d->z0);
     v16 high = v16_fma(d->dz, v16_select(d->falling, t_in, t_out), d->z0);
 
+    if (!is_leaf) {
+        v16_store(d->t_u[d->level + 1], u_in);
+        v16_store(d->t_v[d->level + 1], v_in);
+    }
     return v16_le(t_in, t_out) & v16_not_greater(low, max) & v16_not_less(high, min);
 }
 
-static inline uint32_t node_lanes_met(const struct descent *d)
+static inline __attribute__((always_inline)) uint32_t node_lanes_met(struct descent *d)
 {
     const struct wide_node *node = d->at;
     v16 step = v16_set1(node->step_m);
     v16 min = v16_fma(v16_bytes(node->min, &d->order), step, v16_set1(node->base_m - d->pad_z));
     v16 max = v16_fma(v16_bytes(node->max, &d->order), step, v16_set1(node->base_m + d->pad_z));
 
-    return lanes_met(d, side_of[d->level + 1], min, max);
+    return lanes_met(d, side_of[d->level + 1], min, max, false);
+}
+
+/* Columns, or rows from row 0 on (0xccc), of a leaf in its tile, from its path of children. */
+static inline uint32_t leaf_place(const struct descent *d, uint32_t bits)
+{
+    return _pext_u32(d->index[0] - WIDE_TILE_NODES, bits);
 }
 
 /* 4×4 cells: their own bounds first, then the cells that are left, in the ray's order. */
-static inline bool leaf_is_hit(struct descent *d)
+static inline __attribute__((always_inline)) bool leaf_is_hit(struct descent *d)
 {
     const float *at = d->at;
     v16 min, max, pad = v16_set1(d->pad_z);
 
     v16_cells(at, TILE_SAMPLES, &d->order, &min, &max);
-    uint32_t lanes = lanes_met(d, 1, v16_sub(min, pad), v16_add(max, pad));
+    uint32_t lanes = lanes_met(d, 1, v16_sub(min, pad), v16_add(max, pad), true);
+
+    if (lanes == 0)
+        return false;
+    uint32_t column = d->column + 4 * leaf_place(d, LEAF_COLUMNS);
+    uint32_t row = d->row + 4 * leaf_place(d, LEAF_ROWS);
 
     while (lanes != 0) {
         uint32_t cell = (uint32_t)__builtin_ctz(lanes) ^ d->flip;
 
-        if (cell_alone_hit(&d->w, d->column + (cell & 3), d->row + (cell >> 2),
+        if (cell_alone_hit(&d->w, column + (cell & 3), row + (cell >> 2),
                            at + (size_t)(cell >> 2) * TILE_SAMPLES + (cell & 3)))
             return true;
         lanes &= lanes - 1;
@@ -157,43 +193,47 @@ static inline bool leaf_is_hit(struct descent *d)
     return false;
 }
 
-/* Where the child under a lane is, and its memory on the way. */
-static inline __attribute__((always_inline)) void descent_enter(struct descent *d, uint32_t lane)
+/*
+ * The child under a lane of the node of level `own` - 1 is next, and its memory on the way. Inside
+ * a tile nobody guesses of what level it is: both addresses are computed, and as many lines are
+ * asked for as cells take.
+ */
+static inline __attribute__((always_inline)) void descent_enter(struct descent *d, uint32_t own,
+                                                                uint32_t lane)
 {
-    uint32_t shift = 2 * (uint32_t)d->level + 2, child = lane ^ d->flip;
-    uint32_t clear = (1u << (shift + 2)) - 1;
-    uint32_t own = (uint32_t)d->level + 1;
-    static const float column_of[WIDE_CHILDREN] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
-    static const float row_of[WIDE_CHILDREN] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
-    float side = side_of[own];
+    uint32_t child = lane ^ d->flip;
+    int level = (int)own - 2;
 
-    d->t_u[own - 1] = d->t_u[own] + column_of[lane] * (side * d->span_u);
-    d->t_v[own - 1] = d->t_v[own] + row_of[lane] * (side * d->span_v);
-    d->column = (d->column & ~clear) | (child & 3) << shift;
-    d->row = (d->row & ~clear) | (child >> 2) << shift;
-    d->level--;
-    if (d->level == DESCENT_LEAF) {
-        const float *at = d->tile->samples + (size_t)(d->row & (TILE_CELLS - 1)) * TILE_SAMPLES +
-                          (d->column & (TILE_CELLS - 1));
+    d->own_t_u = &d->t_u[own][lane];
+    d->own_t_v = &d->t_v[own][lane];
+    d->level = level;
+    if (level >= DESCENT_TILE) {
+        uint32_t shift = 2 * (uint32_t)level + 4, clear = (1u << (shift + 2)) - 1;
 
-        for (int row = 0; row <= WIDE_LEAF_CELLS; row++)
-            __builtin_prefetch(at + row * TILE_SAMPLES);
-        d->at = at;
+        d->column = (d->column & ~clear) | (child & 3) << shift;
+        d->row = (d->row & ~clear) | (child >> 2) << shift;
+        d->index[own - 1] = 0;
+        d->tile = heightfield_tile(d->w.field, d->column, d->row);
+        d->at = level > DESCENT_TILE ? top_node(d->w.field, level, d->column, d->row)
+                                     : &d->tile->wide[0];
+        __builtin_prefetch(d->at);
+        __builtin_prefetch((const char *)d->at + sizeof(struct wide_node) - 1);
         return;
     }
-    if (d->level < DESCENT_TILE) {
-        uint32_t index = WIDE_CHILDREN * d->index[own] + 1 + child;
+    bool is_leaf = level == DESCENT_LEAF;
+    uint32_t index = WIDE_CHILDREN * d->index[own] + 1 + child;
+    uint32_t path = index - WIDE_TILE_NODES;
+    size_t sample =
+        4 * (size_t)(_pext_u32(path, LEAF_ROWS) * TILE_SAMPLES + _pext_u32(path, LEAF_COLUMNS));
+    size_t node_at = offsetof(struct tile, wide) + index * sizeof(struct wide_node);
+    size_t leaf_at = offsetof(struct tile, samples) + sample * sizeof(float);
+    size_t stride = is_leaf ? TILE_SAMPLES * sizeof(float) : sizeof(struct wide_node) / 4;
+    const char *at = (const char *)d->tile + (is_leaf ? leaf_at : node_at);
 
-        d->index[own - 1] = index;
-        d->at = &d->tile->wide[index];
-    } else if (d->level == DESCENT_TILE) {
-        d->tile = heightfield_tile(d->w.field, d->column, d->row);
-        d->at = &d->tile->wide[0];
-    } else {
-        d->at = top_node(d->w.field, d->level, d->column, d->row);
-    }
-    __builtin_prefetch(d->at);
-    __builtin_prefetch((const char *)d->at + sizeof(struct wide_node) - 1);
+    d->index[own - 1] = index;
+    d->at = at;
+    for (size_t i = 0; i <= WIDE_LEAF_CELLS; i++)
+        __builtin_prefetch(at + i * stride);
 }
 
 enum descent_state { DESCENT_GOES_ON, DESCENT_HIT, DESCENT_MISS };
@@ -203,14 +243,13 @@ static inline enum descent_state descent_go_on(struct descent *d)
 {
     uint32_t own = (uint32_t)__builtin_ctz(d->open);
 
-    d->level = (int)own - 1;
-    if (d->level > d->level_top)
+    if ((int)own > d->level_top + 1)
         return DESCENT_MISS;
     uint32_t left = d->left[own], rest = left & (left - 1);
 
     d->left[own] = rest;
     d->open ^= (rest == 0 ? 1u : 0) << own;
-    descent_enter(d, (uint32_t)__builtin_ctz(left));
+    descent_enter(d, own, (uint32_t)__builtin_ctz(left));
     return DESCENT_GOES_ON;
 }
 
@@ -229,8 +268,9 @@ static inline enum descent_state descent_leaf(struct descent *d)
 }
 
 /* False when nothing is hit. */
-static inline bool descent_alone(const struct heightfield *field, const struct ray *ray,
-                                 struct ray_hit *hit)
+__attribute__((flatten)) static inline bool descent_alone(const struct heightfield *field,
+                                                          const struct ray *ray,
+                                                          struct ray_hit *hit)
 {
     struct descent d;
     enum ray_begin begin = ray_begin(&d.w, field, ray, NULL);
@@ -285,8 +325,9 @@ static inline void descent_answer(const struct descent *d, bool is_hit)
  * Turns: all whose next is a node, then all whose next is a leaf, so that no branch has to guess
  * which it is.
  */
-static inline void descent_many(const struct heightfield *field, const struct ray *rays,
-                                size_t count, struct ray_hit *hits)
+__attribute__((flatten)) static inline void descent_many(const struct heightfield *field,
+                                                         const struct ray *rays, size_t count,
+                                                         struct ray_hit *hits)
 {
     struct descent all[DESCENT_AT_ONCE];
     struct descent *at_node[DESCENT_AT_ONCE], *at_leaf[DESCENT_AT_ONCE + 1];

@@ -9,6 +9,10 @@
 #include "terrain/ray.h"
 
 #include <float.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* How the present cell was entered; tells which edge f is evaluated on. */
 enum entry { ENTRY_START, ENTRY_U, ENTRY_V };
@@ -41,15 +45,14 @@ struct walk {
 
 enum ray_begin { RAY_BEGIN_MISS, RAY_BEGIN_HIT, RAY_BEGIN_WALK };
 
-/* Everything before the walk; w->trace is NULL. What is told without one needs none. */
-enum ray_begin ray_begin(struct walk *w, const struct heightfield *field, const struct ray *ray,
-                         struct ray_trace *trace);
+/* A ray straight up or down; true on a hit. */
+bool ray_vertical_hit(struct walk *w, const struct ray *ray);
+
+/* Starts on a grid line and on the ground: then any of the triangles there may hold it. */
+bool ray_starts_on_ground(struct walk *w);
 
 /* The walk from cell to cell and node to node; true on a hit. */
 bool ray_walk(struct walk *w);
-
-/* Everything after a hit; false when it turns out to lie beyond any t. */
-bool ray_end(const struct walk *w, const struct ray *ray, struct ray_hit *hit);
 
 /* heightfield_ray and heightfield_rays by wide nodes: the levels of simd.h. */
 bool ray_alone_avx2(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit);
@@ -67,6 +70,19 @@ static inline double crossing_u(const struct walk *w, int64_t k)
 static inline double crossing_v(const struct walk *w, int64_t k)
 {
     return ((double)k - w->v0) * w->inv_dv;
+}
+
+/* By bits: where nobody can foretell the condition, a branch costs more than both sides. */
+static inline double ray_select(bool condition, double yes, double no)
+{
+    uint64_t a, b, mask = -(uint64_t)condition;
+    double chosen;
+
+    memcpy(&a, &yes, sizeof a);
+    memcpy(&b, &no, sizeof b);
+    a = (a & mask) | (b & ~mask);
+    memcpy(&chosen, &a, sizeof chosen);
+    return chosen;
 }
 
 static inline double clamp_unit(double x)
@@ -87,16 +103,16 @@ static inline double edge_height(float a, float b, double s)
  * f where the ray crosses the edge by which it entered or leaves; NaN when a sample is missing.
  * Operands by index rather than by branches: which edge it is nobody guesses.
  */
-static inline double f_on_edge(const struct walk *w, const struct corners *k, double t,
-                               bool on_u_line, bool far_side)
+static inline double f_on_edge(const struct walk *w, const float *at, double t, bool on_u_line,
+                               bool far_side)
 {
-    const float h[4] = {k->h00, k->h10, k->h01, k->h11};
     const double own[2] = {w->u0 + w->du * t - (double)w->column,
                            w->v0 + w->dv * t - (double)w->row};
-    unsigned first = far_side ? 2 - (unsigned)on_u_line : 0; /* u line: h10 or h00; v: h01 or h00 */
+    size_t along = on_u_line ? TILE_SAMPLES : 1, across = TILE_SAMPLES + 1 - along;
+    const float *first = at + far_side * across;
     double s = clamp_unit(own[on_u_line]);
 
-    return w->z0 + w->dz * t - edge_height(h[first], h[first + 1 + on_u_line], s);
+    return w->z0 + w->dz * t - edge_height(first[0], first[along], s);
 }
 
 /* f over a triangle's plane; for ends that lie on no edge of the cell. */
@@ -185,11 +201,12 @@ static inline bool cell_hit(struct walk *w, const float *at, double t_exit, enum
     struct corners k = {at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
     double f_in = NAN, f_out = NAN;
 
+    bool in_u = w->entry == ENTRY_U, out_u = exit == ENTRY_U;
+
     if (w->entry != ENTRY_START)
-        f_in = f_on_edge(w, &k, w->t, w->entry == ENTRY_U,
-                         w->entry == ENTRY_U ? w->du < 0 : w->dv < 0);
+        f_in = f_on_edge(w, at, w->t, in_u, (in_u & (w->du < 0)) | (!in_u & (w->dv < 0)));
     if (exit != ENTRY_START)
-        f_out = f_on_edge(w, &k, t_exit, exit == ENTRY_U, exit == ENTRY_U ? w->du > 0 : w->dv > 0);
+        f_out = f_on_edge(w, at, t_exit, out_u, (out_u & (w->du > 0)) | (!out_u & (w->dv > 0)));
     return cell_pieces(w, &k, cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row), t_exit,
                        f_in, f_out);
 }
@@ -203,18 +220,26 @@ static inline double next_crossing(double d, double origin, double inv, int64_t 
     return d == 0 || k <= 0 || k >= cells ? INFINITY : ((double)k - origin) * inv;
 }
 
-static inline double min4(const float *at)
+/* Bounds of a cell's four samples; NaN is none. */
+static inline struct bounds cell_bounds(const float *at)
 {
+#ifdef __SSE2__
+    __m128 all = _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd((const double *)(const void *)at),
+                                            (const double *)(const void *)(at + TILE_SAMPLES)));
+    /* of two operands the second, when the first is NaN */
+    __m128 low = _mm_min_ps(all, _mm_set1_ps(__builtin_inff()));
+    __m128 high = _mm_max_ps(all, _mm_set1_ps(-__builtin_inff()));
+
+    low = _mm_min_ps(low, _mm_movehl_ps(low, low));
+    high = _mm_max_ps(high, _mm_movehl_ps(high, high));
+    low = _mm_min_ss(low, _mm_shuffle_ps(low, low, 1));
+    high = _mm_max_ss(high, _mm_shuffle_ps(high, high, 1));
+    return (struct bounds){_mm_cvtss_f32(low), _mm_cvtss_f32(high)};
+#else
     struct bounds b = bounds_add(bounds_add(BOUNDS_EMPTY, at[0]), at[1]);
 
-    return (double)bounds_add(bounds_add(b, at[TILE_SAMPLES]), at[TILE_SAMPLES + 1]).min;
-}
-
-static inline double max4(const float *at)
-{
-    struct bounds b = bounds_add(bounds_add(BOUNDS_EMPTY, at[0]), at[1]);
-
-    return (double)bounds_add(bounds_add(b, at[TILE_SAMPLES]), at[TILE_SAMPLES + 1]).max;
+    return bounds_add(bounds_add(b, at[TILE_SAMPLES]), at[TILE_SAMPLES + 1]);
+#endif
 }
 
 /*
@@ -235,12 +260,12 @@ static inline bool cell_alone_hit(struct walk *w, int64_t column, int64_t row, c
     double v_in = ahead_v == 0 ? -INFINITY : crossing_v(w, row + (w->dv < 0));
     double u_out = next_crossing(w->du, w->u0, w->inv_du, column, field->cell_cols);
     double v_out = next_crossing(w->dv, w->v0, w->inv_dv, row, field->cell_rows);
-    double t_in = u_in > v_in ? u_in : v_in, t_exit = u_out <= v_out ? u_out : v_out;
-    enum entry exit = u_out <= v_out ? ENTRY_U : ENTRY_V;
+    double t_in = u_in > v_in ? u_in : v_in, t_exit = v_out < u_out ? v_out : u_out;
+    enum entry exit = (enum entry)(ENTRY_V - (u_out <= v_out));
 
     if (!(u_in <= v_out && v_in < u_out && t_in <= w->t_end))
         return false;
-    w->entry = ahead_u == 0 && ahead_v == 0 ? ENTRY_START : u_in > v_in ? ENTRY_U : ENTRY_V;
+    w->entry = (enum entry)(((ahead_u | ahead_v) != 0) * (ENTRY_V - (u_in > v_in)));
     w->t = t_in < w->t_begin ? w->t_begin : t_in;
     if (!(t_exit <= w->t_end)) {
         exit = ENTRY_START;
@@ -250,7 +275,9 @@ static inline bool cell_alone_hit(struct walk *w, int64_t column, int64_t row, c
     double z_in = w->z0 + w->dz * w->t, z_out = w->z0 + w->dz * t_exit;
     double low = z_in < z_out ? z_in : z_out, high = z_in < z_out ? z_out : z_in;
 
-    if (low - w->pad_m > max4(at) || high + w->pad_m < min4(at))
+    struct bounds b = cell_bounds(at);
+
+    if (low - w->pad_m > (double)b.max || high + w->pad_m < (double)b.min)
         return false;
     w->column = column;
     w->row = row;

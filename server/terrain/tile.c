@@ -279,9 +279,9 @@ static void build(struct tile *tile, const struct node_rect *blocks)
     if (tile->leaf_shift > BLOCK_SHIFT) {
         uint32_t more = tile->leaf_shift - BLOCK_SHIFT, round = (1u << more) - 1;
 
-        leaves = (struct node_rect){blocks->column0 >> more, blocks->row0 >> more,
-                                    (blocks->column1 + round) >> more,
-                                    (blocks->row1 + round) >> more};
+        leaves =
+            (struct node_rect){blocks->column0 >> more, blocks->row0 >> more,
+                               (blocks->column1 + round) >> more, (blocks->row1 + round) >> more};
     } else {
         uint32_t less = BLOCK_SHIFT - tile->leaf_shift;
 
