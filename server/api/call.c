@@ -273,7 +273,8 @@ enum err_code call_pace(struct call *call, size_t i, struct err *err)
     return ERR_OK;
 }
 
-enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err)
+/* Rows and columns that a ray may cross. */
+static uint64_t ray_samples(const struct layer_choice *choice)
 {
     uint64_t samples = 0;
 
@@ -290,9 +291,27 @@ enum err_code call_pace_rays(struct call *call, const struct layer_choice *choic
             samples += (uint64_t)spec->cols + spec->rows;
         }
     }
-    if (samples > LOOP_RAY_SAMPLES_MAX && call->request && http_request_may_move(call->request))
+    return samples;
+}
+
+enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err)
+{
+    if (ray_samples(choice) > LOOP_RAY_SAMPLES_MAX && call->request &&
+        http_request_may_move(call->request))
         return move(call, err);
     return call_pace(call, 0, err);
+}
+
+size_t call_rays_together(const struct call *call, const struct layer_choice *choice)
+{
+    bool is_on_loop = call->request && http_request_may_move(call->request);
+    uint64_t most = (uint64_t)LOOP_RAY_SAMPLES_MAX * (is_on_loop ? 1 : WORKER_ITEMS_A_LOOK);
+    uint64_t samples = ray_samples(choice);
+    size_t together = CALL_RAYS_TOGETHER;
+
+    while (together > 1 && together * samples > most)
+        together /= 2; /* a power of two, so that call_pace sees its multiples of 16 */
+    return together;
 }
 
 struct call_block {

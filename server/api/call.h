@@ -101,6 +101,13 @@ enum err_code call_pace(struct call *call, size_t i, struct err *err);
 /* The same before the first item of a call whose items may cross whole layers, as rays do. */
 enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err);
 
+enum { CALL_RAYS_TOGETHER = 64 };
+/*
+ * How many rays may be asked between two looks at the clock: 1 to CALL_RAYS_TOGETHER, a power of
+ * two, fewer where one may take long.
+ */
+size_t call_rays_together(const struct call *call, const struct layer_choice *choice);
+
 /*
  * What follows takes long: ERR_BUSY when the call is on a loop, it is begun again on a worker then
  * (of a route by size). ERR_OK on a worker.

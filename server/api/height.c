@@ -47,21 +47,24 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
 enum { POINT_BYTES = 256, TOGETHER = 64 };
 
 /* An item without its braces. */
+static char *encode_height(char *at, struct ground_height ground)
+{
+    switch (ground.status) {
+    case GROUND_OK:
+        at = PIECE(at, "\"status\":\"ok\",\"height\":");
+        return piece_number(at, ground.height_m);
+    case GROUND_HOLE:
+        return PIECE(at, "\"status\":\"hole\",\"height\":null");
+    case GROUND_OUTSIDE:
+        break;
+    }
+    return PIECE(at, "\"status\":\"outside\",\"height\":null");
+}
+
 static char *encode(char *at, const struct height_options *options,
                     const struct ground_point *ground)
 {
-    switch (ground->status) {
-    case GROUND_OK:
-        at = PIECE(at, "\"status\":\"ok\",\"height\":");
-        at = piece_number(at, ground->height_m);
-        break;
-    case GROUND_HOLE:
-        at = PIECE(at, "\"status\":\"hole\",\"height\":null");
-        break;
-    case GROUND_OUTSIDE:
-        at = PIECE(at, "\"status\":\"outside\",\"height\":null");
-        break;
-    }
+    at = encode_height(at, (struct ground_height){ground->height_m, ground->status});
     if (options->fields & FIELD_NORMAL) {
         at = PIECE(at, ",\"normal\":");
         at = ground->triangle >= 0 ? piece_vec3(at, ground->normal) : PIECE(at, "null");
@@ -108,17 +111,17 @@ API_HANDLER(height_get, 1, CALL_NEEDS_LOCALE)
 static enum err_code answer_binary(const struct batch *batch, const struct height_options *options,
                                    size_t first, size_t count, struct err *err)
 {
-    struct ground_point grounds[TOGETHER];
+    struct ground_height grounds[TOGETHER];
     double points[2 * TOGETHER], heights_m[TOGETHER];
 
     if (batch_read_many(batch, first, count, 2, points, err))
         return err->code;
     for (size_t i = 0; i < 2 * count; i++)
         points[i] += batch->base[i & 1];
-    locale_heights(&options->ground, (const struct vec2 *)points, count, options->interpolation,
-                   grounds);
+    locale_heights_only(&options->ground, (const struct vec2 *)points, count,
+                        options->interpolation, grounds);
     for (size_t i = 0; i < count; i++)
-        heights_m[i] = grounds[i].status == GROUND_OK ? grounds[i].height_m : NAN;
+        heights_m[i] = grounds[i].height_m;
     batch_write_many(batch, first, count, heights_m, batch->base[2]);
     return ERR_OK;
 }
@@ -141,11 +144,29 @@ static enum err_code height_binary(struct call *call, struct err *err)
     return ERR_OK;
 }
 
+static char *answer_heights(char *at, const struct height_options *options,
+                            const struct vec2 *points, size_t count)
+{
+    struct ground_height grounds[TOGETHER];
+
+    locale_heights_only(&options->ground, points, count, options->interpolation, grounds);
+    for (size_t i = 0; i < count; i++) {
+        *at++ = '{';
+        at = encode_height(at, grounds[i]);
+        *at++ = '}';
+        *at++ = ',';
+    }
+    return at;
+}
+
 /* Asks and encodes up to TOGETHER points; the room holds that many items. */
 static char *answer_points(char *at, const struct height_options *options,
                            const struct vec2 *points, size_t count)
 {
     struct ground_point grounds[TOGETHER];
+
+    if (!(options->fields & (FIELD_NORMAL | FIELD_CELL)))
+        return answer_heights(at, options, points, count);
 
     locale_heights(&options->ground, points, count, options->interpolation, grounds);
     for (size_t i = 0; i < count; i++) {

@@ -16,6 +16,7 @@
 #include "api/shape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const names[] = {"mode", "trace", "layer", NULL};
 
@@ -66,12 +67,31 @@ static enum err_code decode_trace(const struct call *call, size_t count,
     return ERR_OK;
 }
 
-static enum ray_status ask(const struct ray_options *options, const struct ray *ray,
-                           struct locale_hit *hit, struct ray_trace *trace)
+/* Some rays of a batch and what became of them. */
+struct asked {
+    struct ray rays[CALL_RAYS_TOGETHER];
+    enum ray_status status[CALL_RAYS_TOGETHER];
+    struct locale_hit hits[CALL_RAYS_TOGETHER];
+};
+
+/* The first `count` of them; trace (NULL: none) explains the one ray that there is then. */
+static void ask(const struct ray_options *options, struct asked *asked, size_t count,
+                struct ray_trace *trace)
 {
-    if (!ray_is_valid(ray))
-        return RAY_INVALID;
-    return locale_ray(&options->choice, ray, options->mode, hit, trace) ? RAY_HIT : RAY_MISS;
+    static const struct ray some = {{0, 0, 0}, {0, 0, 1}, 0};
+    struct ray valid[CALL_RAYS_TOGETHER];
+
+    for (size_t i = 0; i < count; i++) {
+        asked->status[i] = ray_is_valid(&asked->rays[i]) ? RAY_HIT : RAY_INVALID;
+        valid[i] = asked->status[i] == RAY_HIT ? asked->rays[i] : some;
+    }
+    if (!trace)
+        locale_rays(&options->choice, valid, count, options->mode, asked->hits);
+    else if (!locale_ray(&options->choice, valid, options->mode, asked->hits, trace))
+        asked->hits[0].at.t = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (asked->status[i] == RAY_HIT && asked->hits[i].at.t == INFINITY)
+            asked->status[i] = RAY_MISS;
 }
 
 static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
@@ -128,21 +148,19 @@ static char *encode(char *at, enum ray_status status, const struct ray *ray,
     return shape_hit_pieces(at, NULL);
 }
 
-/* The next item of the answer; its closing brace is left to the caller. */
-static void answer_one(struct call *call, const struct ray_options *options, const struct ray *ray,
-                       bool is_first, struct ray_trace *trace)
+/* Items of the answer, from the first one on. */
+static void encode_some(struct call *call, const struct asked *asked, size_t count, bool is_first)
 {
-    struct locale_hit hit;
-    enum ray_status status = ask(options, ray, &hit, trace);
-    char *at = json_open_room(&call->out, RAY_BYTES);
+    char *at = json_open_room(&call->out, count * RAY_BYTES);
 
     if (!at)
         return;
-    if (!is_first)
-        *at++ = ',';
-    at = encode(at, status, ray, &hit);
-    if (!trace)
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 || !is_first)
+            *at++ = ',';
+        at = encode(at, asked->status[i], &asked->rays[i], &asked->hits[i]);
         *at++ = '}';
+    }
     json_close_room(&call->out, at);
 }
 
@@ -152,13 +170,19 @@ static enum err_code answer_traced(struct call *call, const struct ray_options *
 {
     uint32_t capacity = (uint32_t)call->api->limits.trace_max;
     struct ray_trace trace = {.box_capacity = capacity, .cell_capacity = capacity};
+    struct asked asked;
+    char *at;
 
     trace.boxes = malloc(capacity * sizeof *trace.boxes);
     trace.cells = malloc(capacity * sizeof *trace.cells);
     if (!trace.boxes || !trace.cells) {
         err_set(err, ERR_NO_MEMORY, "no memory for a trace");
     } else {
-        answer_one(call, options, ray, true, &trace);
+        asked.rays[0] = *ray;
+        ask(options, &asked, 1, &trace);
+        at = json_open_room(&call->out, RAY_BYTES);
+        if (at)
+            json_close_room(&call->out, encode(at, asked.status[0], ray, &asked.hits[0]));
         encode_trace(&call->out, &trace);
         json_end_object(&call->out);
     }
@@ -167,37 +191,55 @@ static enum err_code answer_traced(struct call *call, const struct ray_options *
     return err->code;
 }
 
+/* `count` items from the first one on. */
+static enum err_code answer_binary(struct batch *batch, const struct ray_options *options,
+                                   size_t first, size_t count, struct err *err)
+{
+    struct asked asked;
+
+    for (size_t i = 0; i < count; i++) {
+        double in[7];
+
+        if (batch_read(batch, first + i, 7, true, in, err))
+            return err->code;
+        asked.rays[i] =
+            (struct ray){{in[0] + batch->base[0], in[1] + batch->base[1], in[2] + batch->base[2]},
+                         {in[3], in[4], in[5]},
+                         in[6]};
+    }
+    ask(options, &asked, count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct ray_hit *hit = &asked.hits[i].at;
+        double out[4] = {asked.status[i] == RAY_MISS ? INFINITY : NAN, NAN, NAN, NAN};
+
+        if (asked.status[i] == RAY_HIT)
+            memcpy(out, (double[4]){hit->t, hit->normal.x, hit->normal.y, hit->normal.z},
+                   sizeof out);
+        batch_write(batch, first + i, 4, out);
+    }
+    return ERR_OK;
+}
+
+static size_t some_of(size_t count, size_t first, size_t together)
+{
+    return count - first < together ? count - first : together;
+}
+
 static enum err_code ray_binary(struct call *call, struct err *err)
 {
     static const char *const binary_names[] = {"mode", "layer", "base", NULL};
     struct ray_options options;
     struct batch batch;
+    size_t together;
 
     if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err) ||
         call_pace_rays(call, &options.choice, err))
         return err->code;
-    for (size_t i = 0; i < batch.count; i++) {
-        double in[7], out[4] = {NAN, NAN, NAN, NAN};
-        struct locale_hit hit;
-        struct ray ray;
-        enum ray_status status;
-
-        if (call_pace(call, i, err) || batch_read(&batch, i, 7, true, in, err))
+    together = call_rays_together(call, &options.choice);
+    for (size_t i = 0; i < batch.count; i += together)
+        if (call_pace(call, i, err) ||
+            answer_binary(&batch, &options, i, some_of(batch.count, i, together), err))
             return err->code;
-        ray = (struct ray){{in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
-                           {in[3], in[4], in[5]},
-                           in[6]};
-        status = ask(&options, &ray, &hit, NULL);
-        if (status == RAY_MISS)
-            out[0] = INFINITY;
-        if (status == RAY_HIT) {
-            out[0] = hit.at.t;
-            out[1] = hit.at.normal.x;
-            out[2] = hit.at.normal.y;
-            out[3] = hit.at.normal.z;
-        }
-        batch_write(&batch, i, 4, out);
-    }
     batch_close(call, &batch, 4);
     return ERR_OK;
 }
@@ -213,6 +255,8 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
     static const char *const items[] = {"rays", NULL};
     struct ray_options options;
     struct json_batch batch;
+    struct asked asked;
+    size_t together;
 
     if (batch_is_binary(call))
         return ray_binary(call, err);
@@ -222,15 +266,21 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
         call_pace_rays(call, &options.choice, err))
         return err->code;
     call_begin_results(call);
-    for (size_t i = 0; i < batch.count; i++) {
-        struct ray ray = ray_of(batch.numbers + i * json_shape_rays.stride);
+    together = call_rays_together(call, &options.choice);
+    for (size_t i = 0; i < batch.count; i += together) {
+        size_t count = some_of(batch.count, i, together);
 
+        for (size_t k = 0; k < count; k++)
+            asked.rays[k] = ray_of(batch.numbers + (i + k) * json_shape_rays.stride);
         if (call_pace(call, i, err))
             return err->code;
-        if (!options.is_traced)
-            answer_one(call, &options, &ray, i == 0, NULL);
-        else if (answer_traced(call, &options, &ray, err))
-            return err->code;
+        if (options.is_traced) {
+            if (answer_traced(call, &options, asked.rays, err))
+                return err->code;
+            continue;
+        }
+        ask(&options, &asked, count, NULL);
+        encode_some(call, &asked, count, i == 0);
     }
     call_end_results(call);
     return ERR_OK;

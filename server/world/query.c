@@ -185,6 +185,44 @@ void locale_heights(const struct layer_choice *ground, const struct vec2 *points
         locale_height(ground, points[i], interpolation, &out[i]);
 }
 
+enum { TOGETHER = 64 }; /* of a batch; what is known of them stays in the nearest cache */
+
+/* The topmost ground of several meshes, as height_of_meshes finds it. */
+static void heights_of_meshes(const struct layer_choice *ground, const struct vec2 *points,
+                              size_t count, struct ground_height *out)
+{
+    struct vec3 places[TOGETHER];
+    struct mesh_height tops[TOGETHER];
+
+    for (size_t i = 0; i < count; i++) {
+        places[i] = (struct vec3){points[i].x, points[i].y, 0};
+        out[i] = (struct ground_height){NAN, GROUND_HOLE};
+    }
+    for (size_t k = 0; k < ground->count; k++) {
+        if (ground->layers[k]->role != LAYER_GROUND)
+            continue;
+        mesh_floor_heights(ground->layers[k]->mesh, places, count, INFINITY, tops);
+        for (size_t i = 0; i < count; i++)
+            if (tops[i].polygon != MESH_NO_POLYGON &&
+                (out[i].status != GROUND_OK || tops[i].height_m > out[i].height_m))
+                out[i] = (struct ground_height){tops[i].height_m, GROUND_OK};
+    }
+    for (size_t i = 0; i < count; i++)
+        if (out[i].status != GROUND_OK && !is_over_extents(ground, points[i]))
+            out[i].status = GROUND_OUTSIDE;
+}
+
+void locale_heights_only(const struct layer_choice *ground, const struct vec2 *points, size_t count,
+                         enum interpolation interpolation, struct ground_height *out)
+{
+    if (ground->layers[0]->kind == LAYER_HEIGHTFIELD) {
+        heightfield_heights(ground->layers[0]->field, points, count, interpolation, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER)
+        heights_of_meshes(ground, points + i, count - i < TOGETHER ? count - i : TOGETHER, out + i);
+}
+
 /* ---- rays -------------------------------------------------------------------------------------
  */
 
@@ -242,6 +280,49 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
             break;
     }
     return is_hit;
+}
+
+/* Up to TOGETHER rays at one layer; hits as locale_rays gives them. */
+static void layer_rays(const struct layer *layer, struct vec3 gravity, const struct ray *rays,
+                       size_t count, enum ray_mode mode, struct locale_hit *out)
+{
+    struct ray_hit hits[TOGETHER];
+
+    if (layer->kind == LAYER_MESH) {
+        for (size_t i = 0; i < count; i++)
+            if (!layer_ray(layer, gravity, &rays[i], mode, &out[i], NULL))
+                out[i].at.t = INFINITY;
+        return;
+    }
+    heightfield_rays(layer->field, rays, count, hits);
+    for (size_t i = 0; i < count; i++)
+        if (hits[i].t < INFINITY)
+            out[i] = hit_on_field(layer, &hits[i], gravity);
+        else
+            out[i].at.t = INFINITY;
+}
+
+static void rays_together(const struct layer_choice *choice, const struct ray *rays, size_t count,
+                          enum ray_mode mode, struct locale_hit *out)
+{
+    struct locale_hit hits[TOGETHER];
+
+    for (size_t i = 0; i < count; i++)
+        out[i].at.t = INFINITY;
+    for (size_t k = 0; k < choice->count; k++) {
+        layer_rays(choice->layers[k], choice->locale->manifest.gravity, rays, count, mode,
+                   k == 0 ? out : hits);
+        for (size_t i = 0; k > 0 && i < count; i++)
+            if (mode == RAY_ANY ? out[i].at.t == INFINITY : hits[i].at.t < out[i].at.t)
+                out[i] = hits[i];
+    }
+}
+
+void locale_rays(const struct layer_choice *choice, const struct ray *rays, size_t count,
+                 enum ray_mode mode, struct locale_hit *out)
+{
+    for (size_t i = 0; i < count; i += TOGETHER)
+        rays_together(choice, rays + i, count - i < TOGETHER ? count - i : TOGETHER, mode, out + i);
 }
 
 /* How near a surface an end counts as on it; by its height, as on heightfields. */

@@ -57,6 +57,13 @@ void locale_height(const struct layer_choice *ground, struct vec2 at,
 void locale_heights(const struct layer_choice *ground, const struct vec2 *points, size_t count,
                     enum interpolation interpolation, struct ground_point *out);
 
+/*
+ * The heights alone, bit by bit those of locale_height, without normal, cell and triangle: several
+ * times as fast. Best with 64 points and more at once.
+ */
+void locale_heights_only(const struct layer_choice *ground, const struct vec2 *points, size_t count,
+                         enum interpolation interpolation, struct ground_height *out);
+
 struct locale_hit {
     struct ray_hit at;         /* normal against the locale's gravity, of a vertical polygon against
                                   the ray; on a mesh cell is 0,0 and triangle -1 */
@@ -70,6 +77,13 @@ struct locale_hit {
  */
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
                 struct locale_hit *out, struct ray_trace *trace);
+
+/*
+ * locale_ray, without a trace, for many valid rays: out[count], each bit by bit the single answer;
+ * t is INFINITY and the rest untouched where there is none. Best with 64 rays and more at once.
+ */
+void locale_rays(const struct layer_choice *choice, const struct ray *rays, size_t count,
+                 enum ray_mode mode, struct locale_hit *out);
 
 /*
  * True when no layer blocks the line; else the blocker nearest to `from`. Ends within

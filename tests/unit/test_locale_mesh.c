@@ -8,11 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "tests/support/near.h"
+#include "tests/support/random.h"
 
 static struct err err;
 
@@ -387,9 +389,95 @@ static void heights_are_of_the_only_field_or_of_the_meshes(void **state)
     locale_unref(locale);
 }
 
+static void expect_heights(const struct layer_choice *ground, struct random *random)
+{
+    enum { COUNT = 150 };
+    struct vec2 points[COUNT];
+    struct ground_height got[COUNT];
+    int ok = 0;
+
+    for (int i = 0; i < COUNT; i++) {
+        points[i] = (struct vec2){random_in(random, -10, 110), random_in(random, -30, 110)};
+        if (i % 5 == 0) /* on cells' corners and polygons' borders */
+            points[i] = (struct vec2){floor(points[i].x / 10) * 10, floor(points[i].y / 10) * 10};
+    }
+    locale_heights_only(ground, points, COUNT, INTERPOLATION_TRIANGLE, got);
+    for (int i = 0; i < COUNT; i++) {
+        struct ground_point want;
+
+        locale_height(ground, points[i], INTERPOLATION_TRIANGLE, &want);
+        if (got[i].status != want.status ||
+            (want.status == GROUND_OK ? got[i].height_m != want.height_m : !isnan(got[i].height_m)))
+            fail_msg("at %g %g: %.17g, alone %.17g", points[i].x, points[i].y, got[i].height_m,
+                     want.height_m);
+        ok += want.status == GROUND_OK;
+    }
+    assert_true(ok > COUNT / 20 && ok < COUNT);
+}
+
+static void expect_rays(const struct layer_choice *choice, enum ray_mode mode,
+                        struct random *random)
+{
+    enum { COUNT = 150 };
+    struct ray rays[COUNT];
+    struct locale_hit got[COUNT];
+    int hits = 0;
+
+    for (int i = 0; i < COUNT; i++) {
+        rays[i].origin = (struct vec3){random_in(random, -20, 120), random_in(random, -40, 120),
+                                       random_in(random, -5, 60)};
+        rays[i].direction = (struct vec3){random_in(random, -1, 1), random_in(random, -1, 1),
+                                          random_in(random, -1, 0.2)};
+        rays[i].t_max = i % 3 == 0 ? random_in(random, 0, 60) : INFINITY;
+    }
+    locale_rays(choice, rays, COUNT, mode, got);
+    for (int i = 0; i < COUNT; i++) {
+        struct locale_hit want = {.at = {.t = INFINITY}};
+        bool is_hit = locale_ray(choice, &rays[i], mode, &want, NULL);
+
+        if (got[i].at.t != want.at.t ||
+            (is_hit && (got[i].layer != want.layer || got[i].polygon != want.polygon ||
+                        memcmp(&got[i].at.point, &want.at.point, sizeof want.at.point) != 0 ||
+                        memcmp(&got[i].at.normal, &want.at.normal, sizeof want.at.normal) != 0)))
+            fail_msg("ray %d: t %.17g, alone %.17g", i, got[i].at.t, want.at.t);
+        hits += is_hit;
+    }
+    assert_true(hits > 0 && hits < COUNT);
+}
+
+/* Over a field, over a field and meshes, over meshes alone. */
+static void a_batch_has_the_bits_of_single_answers(void **state)
+{
+    struct random random = {8};
+    struct locale *locale = with(empty(down, true), bridge(LAYER_GROUND));
+    static const struct vec3 ramp[][4] = {
+        {{45, 0, 10}, {80, 0, 30}, {80, 45, 33}, {45, 45, 13}},
+    };
+    struct layer_choice choice;
+
+    (void)state;
+    locale = with(locale, quads("ramp", LAYER_GROUND, down, ramp, 1));
+    choice = all_of(locale);
+    for (int i = 0; i < 20; i++) {
+        expect_heights(&choice, &random);
+        expect_rays(&choice, i % 2 ? RAY_ANY : RAY_CLOSEST, &random);
+    }
+    locale = with(locale, slope());
+    choice = all_of(locale);
+    for (int i = 0; i < 20; i++)
+        expect_rays(&choice, i % 2 ? RAY_ANY : RAY_CLOSEST, &random);
+    assert_int_equal(locale_choose_ground(locale, NULL, &choice, &err), ERR_OK);
+    for (int i = 0; i < 20; i++) {
+        expect_heights(&choice, &random);
+        expect_rays(&choice, RAY_CLOSEST, &random);
+    }
+    locale_unref(locale);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_has_the_bits_of_single_answers),
         cmocka_unit_test(a_bridge_over_ground_has_two_floors),
         cmocka_unit_test(a_ceiling_is_no_floor),
         cmocka_unit_test(rays_and_sight_lines_meet_the_nearest_layer),
