@@ -9,6 +9,7 @@
 #include "api/json_check.h"
 #include "api/numbers.h"
 #include "api/options.h"
+#include "terrain/simd.h"
 
 #include <string.h>
 
@@ -286,6 +287,8 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     json_key(w, "uptime_s");
     json_number(w, numbers.uptime_s);
     put(w, "resident_bytes", numbers.resident_bytes);
+    json_key(w, "simd");
+    json_string(w, simd_level_name(simd_level()));
     stats_of_world(w, &numbers.world);
     if (numbers.has_store) {
         stats_of_store(w, &numbers.store);

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "terrain/content_hash.h"
+#include "terrain/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +208,7 @@ static void sections_set(struct mesh *m, const void *image)
     m->is_turned = false;
     for (int i = 0; i < 9; i++)
         m->is_turned |= h->rotation[i] != (i % 4 == 0);
-    m->has_avx2 = __builtin_cpu_supports("avx2");
+    m->has_avx2 = simd_level() >= SIMD_AVX2;
     m->nodes = (const void *)(base + h->offset[MESH_NODES]);
     m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);
     m->lines = (const void *)(base + h->offset[MESH_LINES]);

@@ -14,6 +14,7 @@
  * its answer is summed, so that no call can be lifted out of its loop. Ratios only: times of one
  * machine mean nothing on another.
  */
+#include "support/bench_rows.h"
 #include "support/random.h"
 #include "terrain/heightfield_data.h"
 #include "terrain/ray.h"
@@ -267,7 +268,7 @@ static bool print_table(uint32_t every, bool has_goal)
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         struct scene scene;
         double s[METHODS];
-        char size[24], quadtree[32], kota[32];
+        char size[24], quadtree[32], kota[32], work[96];
 
         scene_init(&scene, sides[i], every);
         measure(&scene, s);
@@ -288,6 +289,9 @@ static bool print_table(uint32_t every, bool has_goal)
         printf("  %-12s %10.1f %18s %18.0f %22s\n", size, 1.0, quadtree, s[NO_PRUNING] / s[KOTA_32],
                kota);
         fflush(stdout);
+        snprintf(work, sizeof work, "one ray along the diagonal, a spike every %u², %u²", every,
+                 sides[i]);
+        bench_row("rays", work, "testing every triangle", got, has_goal ? t_method[i] : 0, NULL);
     }
     return is_good;
 }

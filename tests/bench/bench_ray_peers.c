@@ -21,6 +21,7 @@
 #include "support/bench_rows.h"
 #include "support/random.h"
 #include "terrain/ray.h"
+#include "terrain/simd.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RAYS = 1 << 14, ROUNDS = 7, SETS = 3, OURS = 2, WAYS_MAX = 4 };
+enum { RAYS = 1 << 14, ROUNDS = 7, SETS = 3, OURS = 3, WAYS_MAX = 5 };
 
 static const char *const set_names[SETS] = {"picks", "random", "grazing"};
 
@@ -175,6 +176,15 @@ static void ask_single(const struct scene *scene, int set, float *t)
     }
 }
 
+static void ask_scalar(const struct scene *scene, int set, float *t)
+{
+    enum simd_level level = simd_level();
+
+    simd_select(SIMD_SCALAR);
+    ask_single(scene, set, t);
+    simd_select(level);
+}
+
 static void ask_batch(const struct scene *scene, int set, float *t)
 {
     static struct ray_hit hits[RAYS];
@@ -246,9 +256,9 @@ static void measure(const struct scene *scene, struct way *ways, int way_count, 
 /* A row a peer, set and way of ours. */
 static void print_rows(const struct way *ways, int way_count, uint32_t side)
 {
-    static const double asked_of_embree[OURS][SETS] = {{2, 2, 1.1}, {3.5, 3.5, 1.7}};
+    static const double asked_of_embree[OURS][SETS] = {{2, 2, 1.1}, {3.5, 3.5, 1.7}, {1.5, 0, 0}};
     static const double asked_of_bullet[OURS][SETS] = {{10, 10, 0}};
-    static const char *const names[OURS] = {"single ray", "rays in a batch"};
+    static const char *const names[OURS] = {"single ray", "rays in a batch", "single ray, scalar"};
 
     for (int peer = OURS; peer < way_count; peer++)
         for (int own = 0; own < OURS; own++)
@@ -267,7 +277,8 @@ static void run_side(uint32_t side)
     const struct field_peer *peers[] = {&field_peer_embree, &field_peer_bullet};
     struct scene *scene = scene_create(side);
     struct way ways[WAYS_MAX] = {{.name = "kota", .ask = ask_single},
-                                 {.name = "kota, batch", .ask = ask_batch}};
+                                 {.name = "kota, batch", .ask = ask_batch},
+                                 {.name = "kota, scalar", .ask = ask_scalar}};
     int count = OURS;
 
     if (scene == NULL)
@@ -289,6 +300,43 @@ static void run_side(uint32_t side)
     free(scene);
 }
 
+/*
+ * Text T's worst case (bench_ray.c) against Embree: along the diagonal, half as high as the spikes,
+ * past all of them. Nothing is hit.
+ */
+static void run_diagonal(uint32_t cells, uint32_t every)
+{
+    uint32_t side = cells + 1;
+    float *heights_m = calloc((size_t)side * side, sizeof *heights_m);
+    struct scene *scene = malloc(sizeof *scene);
+    struct way ways[2] = {{.name = "kota", .ask = ask_single}};
+    char work[96];
+
+    if (heights_m == NULL || scene == NULL)
+        exit(1);
+    for (uint32_t r = 0; r < cells; r += every)
+        for (uint32_t c = 0; c < cells; c += every)
+            heights_m[(size_t)(r + every / 4) * side + c + every * 3 / 4] = 1;
+    scene->map = (struct field_map){heights_m, side, 1, 0, 1};
+    scene->field = bench_map_field(&scene->map);
+    for (size_t i = 0; i < RAYS; i++)
+        put(scene, 0, i, (struct vec3){0.1 + 0.001 * (double)(i % 100), 0, 0.75},
+            (struct vec3){1, 1, 0}, 2.0 * cells);
+    ways[1] = (struct way){.name = field_peer_embree.name(), .peer = &field_peer_embree};
+    ways[1].peer_scene = field_peer_embree.create(&scene->map);
+    if (ways[1].peer_scene != NULL) {
+        printf("\nAlong the diagonal of %u², a spike every %u²\n", cells, every);
+        measure(scene, ways, 2, 0);
+        snprintf(work, sizeof work, "one ray along the diagonal, a spike every %u², %u²", every,
+                 cells);
+        bench_row("rays", work, ways[1].name, ways[1].ns[0] / ways[0].ns[0], 0, NULL);
+        field_peer_embree.destroy(ways[1].peer_scene);
+    }
+    heightfield_unref(scene->field);
+    free(heights_m);
+    free(scene);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -297,5 +345,9 @@ int main(int argc, char **argv)
     }
     run_side(1024);
     run_side(4096);
+    if (&field_peer_embree != NULL) {
+        run_diagonal(1024, 32);
+        run_diagonal(1024, 4);
+    }
     return 0;
 }

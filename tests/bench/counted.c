@@ -242,6 +242,42 @@ static double run_contact(struct input *in)
     return sum;
 }
 
+static double run_height_batch(struct input *in)
+{
+    static struct vec2 points[QUERIES];
+    static struct ground_height heights[QUERIES];
+    double sum = 0;
+
+    for (int i = 0; i < QUERIES; i++)
+        points[i] = (struct vec2){in->points[i].x, in->points[i].y};
+    heightfield_heights(in->field, points, QUERIES, INTERPOLATION_TRIANGLE, heights);
+    for (int i = 0; i < QUERIES; i++)
+        sum += heights[i].height_m;
+    return sum;
+}
+
+static double run_ray_batch(struct input *in)
+{
+    static struct ray_hit hits[QUERIES];
+    double sum = 0;
+
+    heightfield_rays(in->field, in->rays, QUERIES, hits);
+    for (int i = 0; i < QUERIES; i++)
+        sum += hits[i].t < INFINITY ? hits[i].t : 0;
+    return sum;
+}
+
+static double run_contact_batch(struct input *in)
+{
+    static struct mesh_height floors[QUERIES];
+    double sum = 0;
+
+    mesh_floor_heights(in->mesh, in->points, QUERIES, 0, floors);
+    for (int i = 0; i < QUERIES; i++)
+        sum += floors[i].polygon != MESH_NO_POLYGON ? floors[i].height_m : 0;
+    return sum;
+}
+
 static double run_edit(struct input *in)
 {
     const struct sample_rect rect = {192, 64, EDIT_SIDE, EDIT_SIDE};
@@ -293,10 +329,18 @@ static const struct set {
     void (*prepare)(struct input *in);
     double (*run)(struct input *in);
 } sets[] = {
-    {"height", prepare_field, run_height},        {"ray-picks", prepare_picks, run_rays},
-    {"ray-grazing", prepare_grazing, run_rays},   {"mesh-floor", prepare_mesh, run_contact},
-    {"edit-128", prepare_field, run_edit},        {"json-1000-heights", prepare_api, run_json},
-    {"json-1-height", prepare_api, run_json_one}, {"f32-1000-heights", prepare_api, run_binary},
+    {"height", prepare_field, run_height},
+    {"ray-picks", prepare_picks, run_rays},
+    {"ray-grazing", prepare_grazing, run_rays},
+    {"mesh-floor", prepare_mesh, run_contact},
+    {"edit-128", prepare_field, run_edit},
+    {"json-1000-heights", prepare_api, run_json},
+    {"json-1-height", prepare_api, run_json_one},
+    {"f32-1000-heights", prepare_api, run_binary},
+    {"height-batch", prepare_field, run_height_batch},
+    {"ray-picks-batch", prepare_picks, run_ray_batch},
+    {"ray-grazing-batch", prepare_grazing, run_ray_batch},
+    {"mesh-floor-batch", prepare_mesh, run_contact_batch},
 };
 
 /* By this name valgrind knows when to count. */

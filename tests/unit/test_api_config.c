@@ -64,6 +64,21 @@ static void flags_stand_before_and_after_files(void **state)
     assert_string_equal(config.files[2], "--c.hgt");
 }
 
+/* A name; what this machine has is found at the start. */
+static void the_vector_instructions_are_named(void **state)
+{
+    (void)state;
+    assert_int_equal(read_config(NULL, NULL), ERR_OK);
+    assert_string_equal(config.simd, "");
+    assert_int_equal(read_config(NULL, ARGUMENTS("KOTA_SIMD=avx2")), ERR_OK);
+    assert_string_equal(config.simd, "avx2");
+    assert_int_equal(read_config(ARGUMENTS("--simd", "scalar"), ARGUMENTS("KOTA_SIMD=avx2")),
+                     ERR_OK);
+    assert_string_equal(config.simd, "scalar");
+    assert_int_not_equal(
+        read_config(ARGUMENTS("--simd", "a-name-much-longer-than-any-level"), NULL), ERR_OK);
+}
+
 static void flags_win_over_the_environment_and_that_over_the_file(void **state)
 {
     char path[] = "/tmp/kota-test-config-XXXXXX";
@@ -152,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_the_contract),
         cmocka_unit_test(flags_stand_before_and_after_files),
+        cmocka_unit_test(the_vector_instructions_are_named),
         cmocka_unit_test(flags_win_over_the_environment_and_that_over_the_file),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(other_hosts_are_not_loopback),

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "support/each_level.h"
+
 static double plane(double x, double y)
 {
     return 3 + 0.25 * x - 0.5 * y;
@@ -305,5 +307,5 @@ int main(void)
         cmocka_unit_test(a_wrong_cell_or_block_is_noticed),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_at_every_level("columns", tests, sizeof tests / sizeof *tests);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "support/each_level.h"
 #include "support/near.h"
 
 static struct heightfield *create(const struct heightfield_spec *spec, const float *samples)
@@ -594,35 +595,6 @@ static void rays_that_cannot_be_asked_are_told(void **state)
         assert_false(ray_is_valid(&bad[i]));
 }
 
-static int select_level(void **state)
-{
-    const enum simd_level *level = *state;
-
-    return simd_select(*level) ? 0 : -1;
-}
-
-/* All tests once for each level that this machine has. */
-static int run_at_every_level(const struct CMUnitTest *tests, size_t count)
-{
-    static enum simd_level levels[SIMD_LEVELS];
-    static struct CMUnitTest all[SIMD_LEVELS * 16];
-    static char names[SIMD_LEVELS * 16][128];
-    size_t n = 0;
-
-    for (int level = 0; level <= (int)simd_best(); level++) {
-        levels[level] = (enum simd_level)level;
-        for (size_t i = 0; i < count; i++, n++) {
-            snprintf(names[n], sizeof names[n], "%s_%s", tests[i].name,
-                     simd_level_name(levels[level]));
-            all[n] = tests[i];
-            all[n].name = names[n];
-            all[n].setup_func = select_level;
-            all[n].initial_state = &levels[level];
-        }
-    }
-    return _cmocka_run_group_tests("rays", all, n, NULL, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -641,5 +613,5 @@ int main(void)
         cmocka_unit_test(rays_that_cannot_be_asked_are_told),
     };
 
-    return run_at_every_level(tests, sizeof tests / sizeof *tests);
+    return run_at_every_level("rays", tests, sizeof tests / sizeof *tests);
 }
