@@ -8,8 +8,8 @@
  * a free block are in a list; the first that is there serves. Pages are first touched by the
  * caller, outside the lock.
  *
- * 29 tiles of 286 kB fill 8 MiB but for 1 %; of 4 MiB, which 14 of them fill, 5 % were lost, and huge
- * pages make it memory that is there. What no block has touched takes none.
+ * 29 tiles of 286 kB fill 8 MiB but for 1 %; of 4 MiB, which 14 of them fill, 5 % were lost, and
+ * huge pages make it memory that is there. What no block has touched takes none.
  *
  * A slab stays while one of its blocks is used: at worst a field that was mostly deleted or edited
  * away holds more than it needs, but what is free in it is used first by what comes next.

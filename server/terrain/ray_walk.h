@@ -224,8 +224,11 @@ static inline double next_crossing(double d, double origin, double inv, int64_t 
 static inline struct bounds cell_bounds(const float *at)
 {
 #ifdef __SSE2__
-    __m128 all = _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd((const double *)(const void *)at),
-                                            (const double *)(const void *)(at + TILE_SAMPLES)));
+    double rows[2];
+
+    memcpy(&rows[0], at, sizeof rows[0]); /* two samples each */
+    memcpy(&rows[1], at + TILE_SAMPLES, sizeof rows[1]);
+    __m128 all = _mm_castpd_ps(_mm_set_pd(rows[1], rows[0]));
     /* of two operands the second, when the first is NaN */
     __m128 low = _mm_min_ps(all, _mm_set1_ps(__builtin_inff()));
     __m128 high = _mm_max_ps(all, _mm_set1_ps(-__builtin_inff()));
