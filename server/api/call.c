@@ -305,12 +305,12 @@ enum err_code call_pace_rays(struct call *call, const struct layer_choice *choic
 size_t call_rays_together(const struct call *call, const struct layer_choice *choice)
 {
     bool is_on_loop = call->request && http_request_may_move(call->request);
-    uint64_t most = (uint64_t)LOOP_RAY_SAMPLES_MAX * (is_on_loop ? 1 : WORKER_ITEMS_A_LOOK);
+    uint64_t most = (uint64_t)LOOP_RAY_SAMPLES_MAX * (is_on_loop ? 1 : LOOK_ITEMS_MAX);
     uint64_t samples = ray_samples(choice);
     size_t together = CALL_RAYS_TOGETHER;
 
     while (together > 1 && together * samples > most)
-        together /= 2; /* a power of two, so that call_pace sees its multiples of 16 */
+        together /= 2;
     return together;
 }
 
