@@ -65,9 +65,15 @@ def rebound(host):
 
 
 for host_ in ("evil.example:{port}", "127.evil.example:{port}", "127.0.0.1.evil.example:{port}",
-              "localhost.evil.example:{port}", "127.0.0.1:{port}.evil.example", "127.x:{port}",
+              "localhost.evil.example:{port}", "127.x:{port}",
               "10.0.0.1:{port}", "[::2]:{port}", "127.0.0.256:{port}"):
     case(f"a page of {host_} may not write though its Host says the same", rebound, host_)
+
+
+@test("a page whose Host is none may do nothing")
+def _():
+    host = f"127.0.0.1:{open_daemon.port}.evil.example"
+    equal(writes(open_daemon, {"Origin": f"http://{host}", "Host": host}), [400] * 5, host)
 
 
 @test("a foreign write is refused before its body is read")
