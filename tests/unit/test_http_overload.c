@@ -43,7 +43,7 @@ static int setup_with_few(void **state)
 static int setup_with_little_time(void **state)
 {
     (void)state;
-    return start(1, 1000);
+    return start(250, 1000); /* more than a thread takes to wake on a busy machine */
 }
 
 static int setup_with_much(void **state)
@@ -174,12 +174,13 @@ static void who_waits_too_long_is_refused_and_so_are_those_behind(void **state)
     }
     waiting = ask(GET_WORKER);
     await_queued(1);
-    poll(NULL, 0, 20);
+    poll(NULL, 0, 300);
     client = ask(GET_WORKER);
-    expect_refused(&client, "\"limit\":1,");
+    expect_refused(&client, "\"limit\":250,");
     raw_close(&client);
+    poll(NULL, 0, 300);
     fixture_open_gate(&fixture, 2);
-    expect_refused(&waiting, "\"limit\":2,");
+    expect_refused(&waiting, "\"limit\":500,");
     raw_close(&waiting);
     for (size_t i = 0; i < WORKERS; i++) {
         expect(&busy[i], 200, "worker");
