@@ -124,7 +124,7 @@ static int connection_settings(struct store *store, sqlite3 *db, bool is_writer)
     /* secure_delete, on by default in Debian, would write each page once more to blank it */
     rc = sqlite3_exec(db,
                       "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
-                      "PRAGMA cache_size=-32768; PRAGMA journal_size_limit=16777216;"
+                      "PRAGMA cache_size=-4096; PRAGMA journal_size_limit=16777216;"
                       "PRAGMA temp_store=MEMORY;",
                       NULL, NULL, NULL);
     if (rc != SQLITE_OK)
