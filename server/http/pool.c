@@ -16,8 +16,8 @@
  * Invariants: under the mutex: cost_ns of a lane is the sum of the estimates in it; large_running
  * <= workers - 1; a request is in one lane, or with one worker, or with its loop.
  *
- * Workers are SCHED_BATCH: a loop that wakes goes first where cores are short. A lower priority
- * (nice) did the same, and gave cores away to other programs as well; dropped.
+ * Workers are SCHED_BATCH: a loop that wakes goes first where cores are short. Not a lower priority
+ * (nice): that would give cores away to other programs as well.
  *
  * Source: M. Welsh, D. Culler, "Adaptive Overload Control for Busy Internet Servers", 2003, for
  * refusing at the door by observed delay.
