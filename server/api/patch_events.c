@@ -96,6 +96,15 @@ static bool send_states(struct http_stream *stream, struct follower *follower,
     return true;
 }
 
+static void send_poses(struct http_stream *stream, struct follower *follower,
+                       const struct patch_report *report)
+{
+    if (report->body_count > 0 && report->poses != follower->poses)
+        send_event(stream, "poses", 0, report, NULL);
+    follower->poses = report->poses;
+}
+
+/* The state that is comes first, and the one that ends the patch is the last word. */
 static void patch_pull(void *context, struct http_stream *stream)
 {
     struct follower *follower = context;
@@ -105,14 +114,15 @@ static void patch_pull(void *context, struct http_stream *stream)
         http_stream_end(stream, HTTP_STREAM_OVER);
         return;
     }
-    if (report->serial != follower->serial && http_stream_has_room(stream) &&
-        send_states(stream, follower, report)) {
-        follower->serial = report->serial;
-        if (report->body_count > 0 && report->poses != follower->poses)
-            send_event(stream, "poses", 0, report, NULL);
-        follower->poses = report->poses;
+    if (report->serial != follower->serial && http_stream_has_room(stream)) {
         if (patch_state_is_end(report->state))
-            http_stream_end(stream, HTTP_STREAM_OVER);
+            send_poses(stream, follower, report);
+        if (send_states(stream, follower, report)) {
+            follower->serial = report->serial;
+            send_poses(stream, follower, report);
+            if (patch_state_is_end(report->state))
+                http_stream_end(stream, HTTP_STREAM_OVER);
+        }
     }
     patch_report_unref(report);
 }
