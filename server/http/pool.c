@@ -6,12 +6,13 @@
  * median, and a small tile just as long.
  * Approach: threads of our own and a queue that is bounded by the time that the next one would
  * wait. That is estimated: the cost of a request is what its route took lately for each 256 bytes
- * of body. The newest is refused as soon as its wait would exceed limits.queue_ms_max, so what is
- * taken is answered in bounded time; and should the estimate be wrong, also when the oldest has
- * waited that long. Who has waited twice as long is refused when his turn comes: rather a late
- * refusal than answers that are late for all that follow.
- * Two lanes: what is estimated below SMALL_NS goes first, and large requests never hold the last
- * worker. So a tile does not wait for batches, and nothing large need be cut in pieces.
+ * of bodies about as large (for what a tiny one takes says nothing of a large one). The newest is
+ * refused as soon as its wait would exceed limits.queue_ms_max, so what is taken is answered in
+ * bounded time; and should the estimate be wrong, also when the oldest has waited that long. Who
+ * has waited twice as long is refused when his turn comes: rather a late refusal than answers that
+ * are late for all that follow. Two lanes: what is estimated below SMALL_NS goes first, and large
+ * requests never hold the last worker. So a tile does not wait for batches, and nothing large need
+ * be cut in pieces.
  *
  * Invariants: under the mutex: cost_ns of a lane is the sum of the estimates in it; large_running
  * <= workers - 1; a request is in one lane, or with one worker, or with its loop.
@@ -35,9 +36,12 @@
 #define WORKERS_MIN 4
 #define WORKERS_MAX 256
 #define UNIT_BYTES 256
-#define UNIT_NS_FIRST 20000.0
+#define SIZE_CLASSES 24 /* powers of two of units: 2 GiB */
+#define UNIT_NS_FIRST 4000.0
+#define FIRST_NS_MAX 50e6 /* what the first of a kind may teach */
 #define UNIT_NS_MIN 100.0
 #define LEARNING 0.125
+#define SURPRISE_MAX 8.0 /* times the estimate: one that was held up teaches no more */
 #define SMALL_NS 5e6
 #define NS_A_MS 1e6
 
@@ -64,7 +68,7 @@ struct http_pool {
     size_t queued_max;      /* configuration */
     double queue_ns_max;    /* configuration */
     void (*returned)(struct http_request *request);
-    double *unit_ns; /* [route_count] */
+    double *unit_ns; /* [route_count][SIZE_CLASSES]; 0: not known yet */
     struct lane lanes[LANES];
     size_t queued, busy, large_running;
     bool is_ending;
@@ -78,17 +82,30 @@ static double units_of(uint64_t body_bytes)
     return 1 + (double)body_bytes / UNIT_BYTES;
 }
 
+static size_t class_of(uint64_t body_bytes)
+{
+    int exponent;
+
+    frexp(units_of(body_bytes), &exponent);
+    return (size_t)(exponent < 1 ? 0 : exponent > SIZE_CLASSES ? SIZE_CLASSES - 1 : exponent - 1);
+}
+
 static void learn(struct http_pool *pool, size_t route, uint64_t body_bytes, double taken_ns)
 {
     double now = fmax(taken_ns / units_of(body_bytes), UNIT_NS_MIN);
+    double *unit_ns = &pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)];
 
-    pool->unit_ns[route] += LEARNING * (now - pool->unit_ns[route]);
+    if (*unit_ns > 0)
+        *unit_ns += LEARNING * (fmin(now, SURPRISE_MAX * *unit_ns) - *unit_ns);
+    else
+        *unit_ns = fmin(now, fmax(FIRST_NS_MAX / units_of(body_bytes), UNIT_NS_FIRST));
 }
 
 /* What one that comes now would wait in that lane; 0 while a worker is free for it. */
 static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_t now_ns)
 {
-    size_t workers = lane == LANE_SMALL ? pool->worker_count : pool->worker_count - 1;
+    size_t workers =
+        lane == LANE_SMALL ? pool->worker_count - pool->large_running : pool->worker_count - 1;
     double ahead_ns = pool->lanes[LANE_SMALL].cost_ns;
 
     if (lane == LANE_LARGE)
@@ -99,7 +116,7 @@ static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_
     for (size_t i = 0; i < pool->worker_count; i++) {
         const struct worker *worker = &pool->workers[i];
 
-        if (worker->is_busy)
+        if (worker->is_busy && (lane == LANE_LARGE || !worker->is_large))
             ahead_ns += fmax(worker->cost_ns - (double)(now_ns - worker->started_ns), 0);
     }
     return ahead_ns / (double)workers;
@@ -132,7 +149,9 @@ static bool is_open(const struct http_pool *pool, enum lane_name lane, struct ht
 
 static double cost_of(const struct http_pool *pool, size_t route, uint64_t body_bytes)
 {
-    return pool->unit_ns[route] * units_of(body_bytes);
+    double unit_ns = pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)];
+
+    return (unit_ns > 0 ? unit_ns : UNIT_NS_FIRST) * units_of(body_bytes);
 }
 
 bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_bytes,
@@ -318,7 +337,7 @@ struct http_pool *http_pool_create(const struct http_limits *limits, size_t rout
 
     if (pool) {
         pool->workers = calloc(count, sizeof *pool->workers);
-        pool->unit_ns = calloc(route_count ? route_count : 1, sizeof *pool->unit_ns);
+        pool->unit_ns = calloc((route_count + 1) * SIZE_CLASSES, sizeof *pool->unit_ns);
     }
     if (!pool || !pool->workers || !pool->unit_ns) {
         if (pool) {
@@ -329,8 +348,6 @@ struct http_pool *http_pool_create(const struct http_limits *limits, size_t rout
         err_set(err, ERR_NO_MEMORY, "no memory for the workers");
         return NULL;
     }
-    for (size_t i = 0; i < route_count; i++)
-        pool->unit_ns[i] = UNIT_NS_FIRST;
     pool->queued_max = limits->queued_max;
     pool->queue_ns_max = (double)limits->queue_ms_max * NS_A_MS;
     pool->returned = returned;
