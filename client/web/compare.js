@@ -11,6 +11,7 @@
  * down, over the middle of the field, every background pixel is one.
  */
 import { gradients, heightPairs, isAnti } from "/web/field.js";
+import { setPlainBlock } from "/web/block.js";
 import { isOutside } from "/web/camera.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
 
@@ -69,24 +70,6 @@ function blocksInView(field, eye, planes) {
   return list;
 }
 
-/** What a block of level 0 is drawn with; level 0 blends with nothing. */
-function setBlock(gl, field, at, eye, [column, row]) {
-  const first = [column * SIDE, row * SIDE];
-  gl.uniform1i(at.u_side, SIDE + 1);
-  gl.uniform1i(at.u_mask, TORUS - 1);
-  gl.uniform2i(at.u_first, ...first);
-  gl.uniform2i(at.u_anchor, ...first);
-  gl.uniform2f(at.u_offset, ...field.place(0, ...first).map((v, i) => v - eye[i]));
-  gl.uniform1f(at.u_eye_z, eye[2]);
-  gl.uniform2f(at.u_step, ...field.spacing);
-  gl.uniform2f(at.u_end, ...field.last);
-  gl.uniform2f(at.u_viewer, 0, 0);
-  gl.uniform2f(at.u_blend, 0, 0);
-  gl.uniform1f(at.u_fade, 0);
-  for (const uniform of [at.u_gradient, at.u_coarse])
-    gl.uniform3f(uniform, 1 / TORUS, ...first.map((v) => (v % TORUS + 0.5) / TORUS));
-}
-
 async function drawWhole(terrain, target, o) {
   const { gl, field, camera, ground, cache } = terrain, { eye } = camera;
   const heights = makeTexture(gl, gl.RG32F, TORUS, TORUS, { wrapped: true });
@@ -113,7 +96,8 @@ async function drawWhole(terrain, target, o) {
     }
     gl.bindVertexArray(null);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.buffer);
-    setBlock(gl, field, pass.at, eye, block);
+    setPlainBlock(gl, pass.at, field, eye,
+      { first: block.map((v) => v * SIDE), vertices: SIDE + 1, texels: TORUS });
     gl.drawElements(gl.TRIANGLES, indices.count, gl.UNSIGNED_INT, 0);
     triangles += indices.count / 3;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);

@@ -170,6 +170,7 @@ export function showView(view) {
   state.set("view", view);
   at("map").hidden = view !== "map";
   at("terrain").hidden = view !== "3d";
+  at("layers-shown").hidden = view !== "map"; // the 3D view has no such layers
   at("view-map").setAttribute("aria-pressed", view === "map");
   at("view-3d").setAttribute("aria-pressed", view === "3d");
 }

@@ -8,6 +8,7 @@
  * began with, and the granules are in the picture of the sand panel. When it is written back, the
  * change feed brings the new heights and the ground takes its place again.
  */
+import { setPlainBlock } from "/web/block.js";
 import { gradients, heightPairs, isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
 
@@ -127,19 +128,8 @@ export class Patches {
     const { gl } = this, mesh = this.meshes.get(patch.id), first = patch.rect.slice(0, 2);
     const rect = this.#rectOf(patch, field);
     gl.uniform4fv(at.u_rects, rect.map((v, i) => v - eye[i % 2]));
-    gl.uniform1i(at.u_side, patch.rect[2]);
-    gl.uniform1i(at.u_mask, mesh.side - 1);
-    gl.uniform2i(at.u_first, ...first);
-    gl.uniform2i(at.u_anchor, ...first);
-    gl.uniform2f(at.u_offset, ...field.place(0, ...first).map((v, i) => v - eye[i]));
-    gl.uniform1f(at.u_eye_z, eye[2]);
-    gl.uniform2f(at.u_step, ...field.spacing);
-    gl.uniform2f(at.u_end, ...field.last);
-    gl.uniform2f(at.u_viewer, 0, 0);
-    gl.uniform2f(at.u_blend, 0, 0);
-    gl.uniform1f(at.u_fade, 0);
-    for (const uniform of [at.u_gradient, at.u_coarse])
-      gl.uniform3f(uniform, 1 / mesh.side, ...first.map((v) => (v % mesh.side + 0.5) / mesh.side));
+    setPlainBlock(gl, at, field, eye,
+      { first, vertices: patch.rect[2], texels: mesh.side });
     for (const [unit, texture] of [mesh.heights, mesh.slopes, mesh.slopes].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);

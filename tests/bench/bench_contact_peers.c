@@ -22,13 +22,13 @@
 #include "tests/bench/peers.h"
 
 #include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 #include "support/soup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256 };
 
@@ -365,21 +365,6 @@ static void compare(const struct terrain *t, const float *points, const float *w
 
 /* ---- the race ------------------------------------------------------------------------------- */
 
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The last contestant is what the others are compared with. */
 static void race(const struct terrain *t, struct contestant *c, float *points[LISTS],
                  struct agreement *agreement)
@@ -396,9 +381,9 @@ static void race(const struct terrain *t, struct contestant *c, float *points[LI
                     continue;
                 /* what the one before has put out of the cache comes back first */
                 now->floors(now->scene, points[list], POINTS, now->heights);
-                start = now_s();
+                start = bench_thread_s();
                 now->floors(now->scene, points[list], POINTS, now->heights);
-                now->times[list][round] = (now_s() - start) / POINTS;
+                now->times[list][round] = (bench_thread_s() - start) / POINTS;
             }
             for (int k = 0; k < CONTESTANTS - 1; k++)
                 if (c[k].scene != NULL)
@@ -406,7 +391,7 @@ static void race(const struct terrain *t, struct contestant *c, float *points[LI
         }
     for (int k = 0; k < CONTESTANTS; k++)
         for (int list = 0; list < LISTS; list++)
-            qsort(c[k].times[list], ROUNDS, sizeof(double), by_value);
+            (void)bench_median(c[k].times[list], ROUNDS); /* sorts */
 }
 
 static void table_print(const struct contestant *c, const struct agreement *a)

@@ -24,6 +24,7 @@
  * of the edited array. Ratios only: times of one machine mean nothing on another.
  */
 #include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 #include "support/same_field.h"
 #include "terrain/edit.h"
@@ -32,7 +33,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SIDE = 8192, EDIT_SIDE = 128, ROUNDS = 5, EDITS = 60, PLACES = 3 };
@@ -47,33 +47,6 @@ static const struct place {
     {"across a seam", 192, 64},
     {"across a corner", 192, 192},
 };
-
-static double clock_s(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Of this thread's work. */
-static double now_s(void)
-{
-    return clock_s(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static void die(const char *what)
 {
@@ -123,14 +96,14 @@ static double edit_s(struct bench *bench, const struct place *place)
 
     for (uint32_t i = 0; i < EDIT_SIDE * EDIT_SIDE; i++)
         bench->heights[i] = (float)(i * 2654435761u % 1000 + bench->edits);
-    start = now_s();
+    start = bench_thread_s();
     struct heightfield *next = heightfield_with_samples(bench->field, &rect, bench->heights, &err);
 
     if (next == NULL)
         die(err.msg);
     heightfield_unref(bench->field);
     bench->field = next;
-    double took_s = now_s() - start;
+    double took_s = bench_thread_s() - start;
 
     for (uint32_t row = 0; row < EDIT_SIDE; row++)
         memcpy(bench->samples + (size_t)(rect.row + row) * SIDE + rect.column,
@@ -194,10 +167,10 @@ static double world_edit_s(struct bench *bench, const struct place *place)
                                 .rect = {tile % 31 * 256 + place->column,
                                          tile / 31 * 256 + place->row, EDIT_SIDE, EDIT_SIDE},
                                 .heights_m = heights_m};
-    start = clock_s(CLOCK_MONOTONIC); /* two threads */
+    start = bench_now_s(); /* two threads */
     if (world_apply(bench->world, &change, &err))
         die(err.msg);
-    double took_s = clock_s(CLOCK_MONOTONIC) - start;
+    double took_s = bench_now_s() - start;
 
     if (feed_last(world_feed(bench->world)) != before + 1)
         die("an edit is not in the feed");
@@ -210,13 +183,13 @@ static double world_edit_s(struct bench *bench, const struct place *place)
 /* Seconds of building every tile's pyramid and the one above where the samples stand. */
 static double pyramid_s(struct heightfield *field)
 {
-    double start = now_s();
+    double start = bench_thread_s();
 
     for (uint32_t i = 0; i < field->tile_cols * field->tile_rows; i++)
         if (!tile_seal(field->tiles[i]))
             die("an infinite sample");
     heightfield_build_top(field, 0, 0, field->tile_cols - 1, field->tile_rows - 1);
-    return now_s() - start;
+    return bench_thread_s() - start;
 }
 
 /* Seconds of reading side² samples; their bits are summed so that all of them are needed. */
@@ -226,21 +199,21 @@ static double read_s(const float *samples, size_t side)
     const lanes *at = (const lanes *)(const void *)samples;
     static volatile uint32_t kept;
     lanes sum[4] = {{0}};
-    double start = now_s();
+    double start = bench_thread_s();
 
     for (size_t i = 0; i + 4 <= side * side / 4; i += 4)
         for (size_t k = 0; k < 4; k++)
             sum[k] += at[i + k];
     for (size_t k = 0; k < 4; k++)
         kept += sum[k][0] + sum[k][1] + sum[k][2] + sum[k][3];
-    return now_s() - start;
+    return bench_thread_s() - start;
 }
 
 static double create_s(struct bench *bench)
 {
-    double start = now_s();
+    double start = bench_thread_s();
     struct heightfield *field = create(bench->samples);
-    double took_s = now_s() - start;
+    double took_s = bench_thread_s() - start;
     char where[80];
 
     if (!same_field(field, bench->field, where, sizeof where))
@@ -283,15 +256,15 @@ static bool print_edits(struct bench *bench)
         pyramid[round] = pyramid_s(bench->field);
         anew[round] = create_s(bench);
     }
-    double pyramid_median = median(pyramid, ROUNDS), anew_median = median(anew, ROUNDS);
+    double pyramid_median = bench_median(pyramid, ROUNDS), anew_median = bench_median(anew, ROUNDS);
 
     printf("\nAn edit of %d×%d samples in a heightfield of %d²: times faster than\n\n  %-16s %18s "
            "%22s %28s\n",
            EDIT_SIDE, EDIT_SIDE, SIDE, "", "its pyramid anew", "heightfield_create",
            "in a world: pyramid anew");
     for (int p = 0; p < PLACES; p++) {
-        edit_median[p] = median(edit[p], (size_t)ROUNDS * EDITS);
-        world_median[p] = median(in_world[p], (size_t)ROUNDS * EDITS);
+        edit_median[p] = bench_median(edit[p], (size_t)ROUNDS * EDITS);
+        world_median[p] = bench_median(in_world[p], (size_t)ROUNDS * EDITS);
         double times = pyramid_median / edit_median[p];
         double world_times = pyramid_median / world_median[p];
 
@@ -314,7 +287,7 @@ static void print_passes(struct heightfield *field, const float *samples, uint32
         pass[round] = read_s(samples, side);
         pyramid[round] = pyramid_s(field);
     }
-    double pyramid_median = median(pyramid, ROUNDS), pass_median = median(pass, ROUNDS);
+    double pyramid_median = bench_median(pyramid, ROUNDS), pass_median = bench_median(pass, ROUNDS);
 
     snprintf(work, sizeof work, "full pyramid of %u²", side);
     snprintf(note, sizeof note, "%.1f and %.1f ms", 1e3 * pyramid_median, 1e3 * pass_median);

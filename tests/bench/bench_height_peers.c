@@ -14,6 +14,7 @@
 #include "tests/bench/bench_map.h"
 
 #include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 
 #include <math.h>
@@ -21,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { POINTS = 1 << 17, ROUNDS = 7, SETS = 2, BATCH = 256 };
@@ -52,21 +52,6 @@ static void *allocate(size_t bytes)
     if (block == NULL)
         fail("no memory");
     return block;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 /* Inside of the field by half a cell, so that the peers' rounding does not lead out of it. */
@@ -177,15 +162,13 @@ static void race(const struct scene *scene, float *z[WAYS], double seconds[WAYS]
             if (way >= BULLET && scene->peer_scene[way] == NULL)
                 continue;
             ask(scene, way, z[way]);
-            double start = now_s();
+            double start = bench_thread_s();
 
             ask(scene, way, z[way]);
-            times[way][round] = (now_s() - start) / POINTS;
+            times[way][round] = (bench_thread_s() - start) / POINTS;
         }
-    for (int way = 0; way < WAYS; way++) {
-        qsort(times[way], ROUNDS, sizeof(double), by_value);
-        seconds[way] = times[way][ROUNDS / 2];
-    }
+    for (int way = 0; way < WAYS; way++)
+        seconds[way] = bench_median(times[way], ROUNDS);
 }
 
 static void rows_print(const struct scene *scene, const char *set, const double seconds[WAYS])
@@ -327,9 +310,9 @@ static void gdal_run(struct scene *scene)
     double one_s = gdal_seconds(folder, 1), all_s = gdal_seconds(folder, POINTS);
 
     ask_batch(scene, INTERPOLATION_NEAREST, z);
-    start = now_s();
+    start = bench_thread_s();
     ask_batch(scene, INTERPOLATION_NEAREST, z);
-    own_s = now_s() - start;
+    own_s = bench_thread_s() - start;
     gdal_compare(folder, z);
     snprintf(work, sizeof work, "height, random, %u², nearest", scene->map.side);
     snprintf(note, sizeof note, "%.1f and %.2f M points/s", 1e-6 * POINTS / own_s,

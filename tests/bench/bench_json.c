@@ -19,22 +19,12 @@
 #include "tests/support/random.h"
 
 #include <math.h>
-#include <time.h>
 
 enum { BODIES = 16, ROUNDS = 9, SIDE = 1025 };
 
 #define ROUND_S 0.02
 
 static uint64_t sum; /* of what was answered */
-
-/* Of this thread: what others do with the machine is not counted. */
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void must(bool condition, const char *what)
 {
@@ -292,13 +282,13 @@ static void ask(struct api_test *t, const struct work *work, call_answer answer,
 
 static double round_s(struct api_test *t, const struct work *work, call_answer answer)
 {
-    double start = now_s(), taken;
+    double start = bench_thread_s(), taken;
     size_t n = 0;
 
     do {
         for (size_t i = 0; i < BODIES; i++)
             ask(t, work, answer, n++);
-        taken = now_s() - start;
+        taken = bench_thread_s() - start;
     } while (taken < ROUND_S);
     return taken / (double)(n * work->count);
 }

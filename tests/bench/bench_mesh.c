@@ -8,13 +8,13 @@
  *
  * Without the shared data there is nothing to measure, and it says so.
  */
+#include "support/bench_time.h"
 #include "support/random.h"
 #include "support/soup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 9, BUILD_POLYGONS = 10000, QUESTIONS = 1 << 20, TERRAINS = 2, POINTS = 200000 };
 
@@ -24,27 +24,6 @@ static const struct {
     {"meshes-sharealike/torcs_g-track-2.obj", "race track"},
     {"meshes-sharealike/sauerbraten_fdm6.obj", "open map"},
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static struct mesh *build(const struct soup *soup, uint32_t max_polygons, uint32_t max_depth,
                           enum mesh_cuts cuts, bool keep_axes)
@@ -164,21 +143,21 @@ static void build_times(const struct soup *soup)
             struct mesh_options options = {{0, 0, -1}, 12, 12, (enum mesh_cuts)cuts, false};
             struct mesh_import import;
             struct err err;
-            double start = now_s();
+            double start = bench_now_s();
             struct mesh *mesh = mesh_create(&view, &options, &import, &err);
 
-            times[round] = now_s() - start;
+            times[round] = bench_now_s() - start;
             mesh_unref(mesh);
         }
         printf("  %-8s %6.1f ms\n", cuts == MESH_CUTS_EQUAL ? "equal" : "chosen",
-               1e3 * median(times, ROUNDS));
+               1e3 * bench_median(times, ROUNDS));
     }
 }
 
 /* Seconds a question; all points of a list, so that the generator costs nothing. */
 static double floor_time(const struct mesh *mesh, const struct vec3 *points, double *sum)
 {
-    double start = now_s();
+    double start = bench_now_s();
 
     for (int i = 0; i < QUESTIONS; i++) {
         struct mesh_contact contact;
@@ -186,12 +165,12 @@ static double floor_time(const struct mesh *mesh, const struct vec3 *points, dou
         if (mesh_floor(mesh, points[i], 0, &contact))
             *sum += contact.point.z;
     }
-    return (now_s() - start) / QUESTIONS;
+    return (bench_now_s() - start) / QUESTIONS;
 }
 
 static double ray_time(const struct mesh *mesh, const struct vec3 *points, double *sum)
 {
-    double start = now_s();
+    double start = bench_now_s();
 
     for (int i = 0; i + 1 < QUESTIONS; i += 2) {
         struct ray ray = {points[i], vec3_sub(points[i + 1], points[i]), INFINITY};
@@ -200,7 +179,7 @@ static double ray_time(const struct mesh *mesh, const struct vec3 *points, doubl
         if (mesh_ray(mesh, &ray, RAY_CLOSEST, &hit))
             *sum += hit.t;
     }
-    return (now_s() - start) / (QUESTIONS / 2);
+    return (bench_now_s() - start) / (QUESTIONS / 2);
 }
 
 static void question_times(const struct soup *soups)
@@ -228,8 +207,8 @@ static void question_times(const struct soup *soups)
                 rays[round] = ray_time(mesh, points, &sum);
             }
             printf("  %-12s %-8s %9.0f ns %9.0f ns%s\n", terrains[i].name,
-                   cuts == MESH_CUTS_EQUAL ? "equal" : "chosen", 1e9 * median(floors, ROUNDS),
-                   1e9 * median(rays, ROUNDS), isfinite(sum) ? "" : " !");
+                   cuts == MESH_CUTS_EQUAL ? "equal" : "chosen", 1e9 * bench_median(floors, ROUNDS),
+                   1e9 * bench_median(rays, ROUNDS), isfinite(sum) ? "" : " !");
             mesh_unref(mesh);
         }
     free(points);
@@ -262,7 +241,7 @@ static void valley_init(struct soup *soup)
 static double floor_seconds(const struct mesh *mesh, double *sum)
 {
     struct random random = {13};
-    double start = now_s();
+    double start = bench_now_s();
 
     for (int i = 0; i < POINTS; i++) {
         double x = random_in(&random, 0, 1200), y = random_in(&random, 0, 150);
@@ -272,7 +251,7 @@ static double floor_seconds(const struct mesh *mesh, double *sum)
         if (mesh_floor(mesh, at, 0, &contact))
             *sum += contact.point.z;
     }
-    return (now_s() - start) / POINTS;
+    return (bench_now_s() - start) / POINTS;
 }
 
 /* Q's other direction: X-Y turned to the terrain's own direction. */
@@ -292,7 +271,7 @@ static void axes_table(void)
            "(sums of heights differ by %.1g)\n\n"
            "  %-30s %8s %12s %18s\n",
            fabs(sums[0] - sums[1]) / fabs(sums[0]), "", "nodes", "bytes", "time of a floor");
-    double base = median(times[0], ROUNDS);
+    double base = bench_median(times[0], ROUNDS);
 
     for (int turned = 0; turned < 2; turned++) {
         struct mesh_stats stats;
@@ -301,7 +280,7 @@ static void axes_table(void)
         printf("  %-30s %8llu %12llu %18.2f\n",
                turned ? "turned to its own direction" : "axes kept",
                (unsigned long long)stats.nodes, (unsigned long long)stats.bytes,
-               turned ? median(times[1], ROUNDS) / base : 1.0);
+               turned ? bench_median(times[1], ROUNDS) / base : 1.0);
         mesh_unref(mesh[turned]);
     }
     soup_free(&soup);

@@ -15,6 +15,7 @@
  * machine mean nothing on another.
  */
 #include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 #include "terrain/heightfield_data.h"
 #include "terrain/ray.h"
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 5, T_LEAF = 32 };
 
@@ -32,14 +32,6 @@ struct scene {
     struct heightfield *field;   /* default leaves */
     struct heightfield *field32; /* T's leaves */
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static struct heightfield *create(uint32_t side, const float *samples, uint32_t leaf_cells)
 {
@@ -217,19 +209,6 @@ static bool ask(const struct scene *scene, enum method method, unsigned n)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
 /* Seconds per ray of each method. */
 static void measure(const struct scene *scene, double per_ray_s[METHODS])
 {
@@ -239,18 +218,18 @@ static void measure(const struct scene *scene, double per_ray_s[METHODS])
 
     for (int round = 0; round < ROUNDS; round++)
         for (int m = 0; m < METHODS; m++) {
-            double start = now_s();
+            double start = bench_now_s();
 
             for (unsigned n = 0; n < rays[m]; n++)
                 hits += ask(scene, (enum method)m, n + (unsigned)round);
-            times[m][round] = (now_s() - start) / rays[m];
+            times[m][round] = (bench_now_s() - start) / rays[m];
         }
     if (hits != 0) {
         fprintf(stderr, "bench_ray: %u hits on a scene that has none\n", hits);
         exit(1);
     }
     for (int m = 0; m < METHODS; m++)
-        per_ray_s[m] = median(times[m], ROUNDS);
+        per_ray_s[m] = bench_median(times[m], ROUNDS);
 }
 
 static bool print_table(uint32_t every, bool has_goal)
@@ -355,7 +334,7 @@ static double leaf_time(const struct heightfield *field, bool is_pick, double *t
     double start;
 
     heightfield_bounds(field, &box);
-    start = now_s();
+    start = bench_now_s();
     for (int n = 0; n < 20000; n++) {
         struct ray ray = table_ray(&random, &box, is_pick);
         struct ray_hit hit;
@@ -363,7 +342,7 @@ static double leaf_time(const struct heightfield *field, bool is_pick, double *t
         if (heightfield_ray(field, &ray, RAY_CLOSEST, &hit, NULL))
             *t_sum += hit.t;
     }
-    return now_s() - start;
+    return bench_now_s() - start;
 }
 
 static void print_leaf_table(void)
@@ -383,14 +362,15 @@ static void print_leaf_table(void)
     printf("\nLeaf size on rough ground of %d²: rays a second against leaves of 8×8 cells, and "
            "memory\n\n  %-6s %14s %14s %18s\n",
            SIDE, "leaf", "random rays", "picks", "bytes per sample");
-    double base[2] = {median(times[3][0], ROUNDS), median(times[3][1], ROUNDS)};
+    double base[2] = {bench_median(times[3][0], ROUNDS), bench_median(times[3][1], ROUNDS)};
 
     for (int i = 0; i < SIZES; i++) {
         struct heightfield_stats stats;
 
         heightfield_stats(field[i], &stats);
-        printf("  %-6d %14.2f %14.2f %18.3f\n", 1 << i, base[0] / median(times[i][0], ROUNDS),
-               base[1] / median(times[i][1], ROUNDS), (double)stats.bytes / (double)stats.samples);
+        printf("  %-6d %14.2f %14.2f %18.3f\n", 1 << i, base[0] / bench_median(times[i][0], ROUNDS),
+               base[1] / bench_median(times[i][1], ROUNDS),
+               (double)stats.bytes / (double)stats.samples);
         if (sums[i] != sums[0]) {
             fprintf(stderr, "bench_ray: leaves of %d cells answer differently\n", 1 << i);
             exit(1);

@@ -19,6 +19,7 @@
 #include "tests/bench/field_peers.h"
 
 #include "support/bench_rows.h"
+#include "support/bench_time.h"
 #include "support/random.h"
 #include "terrain/ray.h"
 #include "terrain/simd.h"
@@ -27,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { RAYS = 1 << 14, ROUNDS = 7, SETS = 3, OURS = 3, WAYS_MAX = 5 };
 
@@ -39,14 +39,6 @@ struct scene {
     struct field_ray rays[SETS][RAYS];
     struct ray own[SETS][RAYS]; /* the same */
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- rays --------------------------------------------------------------------------------------
  */
@@ -202,13 +194,6 @@ static void ask(const struct way *way, const struct scene *scene, int set, float
         way->ask(scene, set, t);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Rays whose answers differ by more than the peers' rounding explains. */
 static unsigned differences(const struct way *way, const float *t, const float *want)
 {
@@ -235,17 +220,17 @@ static void measure(const struct scene *scene, struct way *ways, int way_count, 
 
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < way_count; i++) {
-            double start = now_s();
+            ask(&ways[i], scene, set, t[i]); /* nobody pays for what another has evicted */
+            double start = bench_thread_s();
 
             ask(&ways[i], scene, set, t[i]);
-            times[i][round] = (now_s() - start) / RAYS;
+            times[i][round] = (bench_thread_s() - start) / RAYS;
         }
     for (size_t i = 0; i < RAYS; i++)
         hits += t[0][i] < INFINITY;
     printf("  %-8s %5.1f %% hit;", set_names[set], 100.0 * hits / RAYS);
     for (int i = 0; i < way_count; i++) {
-        qsort(times[i], ROUNDS, sizeof *times[i], by_value);
-        ways[i].ns[set] = 1e9 * times[i][ROUNDS / 2];
+        ways[i].ns[set] = 1e9 * bench_median(times[i], ROUNDS);
         printf("  %s %.0f ns (%u differ)", ways[i].name, ways[i].ns[set],
                differences(&ways[i], t[i], t[0]));
     }

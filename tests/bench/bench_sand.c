@@ -23,6 +23,8 @@
 #include "sand/packing.h"
 #include "sand/solver.h"
 
+#include "support/bench_time.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +35,6 @@
 enum { SIZES_MAX = 16, SETTLE_SUBSTEPS = 64, C_SPHERES_MAX = 70000, DEPTH_TEXELS = 128 };
 
 static const float DEEP_M = 2.0f;
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void must(enum err_code code, const struct err *err)
 {
@@ -200,15 +194,15 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
     free(room);
     depth_once(engine, ground);
     first = steps;
-    start = now_s();
+    start = bench_now_s();
     do {
         steps = frame(engine, substeps, active, steps);
         status = status_after(engine, steps - substeps); /* the one before: two are ahead */
-        passed = now_s() - start;
+        passed = bench_now_s() - start;
     } while (passed < seconds || steps < first + 2 * substeps);
     if (status.steps < steps)
         status = status_after(engine, steps);
-    passed = now_s() - start;
+    passed = bench_now_s() - start;
     rate = (double)(steps - first) / passed;
     printf("| %s | %.0f | %u | ", engine->calls->name, spheres, slots);
     if (strcmp(engine->calls->name, "gl") == 0)

@@ -4,31 +4,7 @@
  * the C engine finds between repeating ones. KOTA_TEST_GPU takes another device than Mesa's
  * software renderer; KOTA_LONG=1 pours all three frictions.
  */
-#include "sand/gl_engine.h"
-
-#include "support/sand_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-static struct context *device;
-
-static struct sand_engine *gl_make(const struct granular_params *params, uint32_t threads)
-{
-    struct sand_engine_config config = sand_config(params);
-    struct sand_engine *engine;
-    struct err err;
-
-    (void)threads;
-    config.slots = 1;
-    engine = gl_engine_create(device, &config, &err);
-    if (!engine)
-        fail_msg("%s", err.msg);
-    return engine;
-}
+#include "support/sand_gl.h"
 
 #define sand_make gl_make
 #define main packing_tests
@@ -142,14 +118,14 @@ int main(void)
     int failed;
 
     context_prepare();
-    device = context_create(gpu ? gpu : "software", true, &err);
-    if (!device) {
+    gl_context = context_create(gpu ? gpu : "software", true, &err);
+    if (!gl_context) {
         printf("1..0 # SKIP %s\n", err.msg);
         return 0;
     }
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (context_errors(device) > 0)
+    if (context_errors(gl_context) > 0)
         failed++;
-    context_destroy(device);
+    context_destroy(gl_context);
     return failed;
 }

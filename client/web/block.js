@@ -1,0 +1,26 @@
+/**
+ * Uniforms of a rectangle of samples that stands by itself: no level beside it to blend with. What
+ * the comparison at full resolution and the ground under a patch of sand are drawn with.
+ */
+
+/**
+ * @param {WebGL2RenderingContext} gl @param {object} at places of the uniforms
+ * @param {object} field @param {number[]} eye
+ * @param {{first: number[], vertices: number, texels: number}} block its first sample, its vertices
+ *   along a side, the side of the textures that hold it
+ */
+export function setPlainBlock(gl, at, field, eye, { first, vertices, texels }) {
+  gl.uniform1i(at.u_side, vertices);
+  gl.uniform1i(at.u_mask, texels - 1);
+  gl.uniform2i(at.u_first, ...first);
+  gl.uniform2i(at.u_anchor, ...first);
+  gl.uniform2f(at.u_offset, ...field.place(0, ...first).map((v, i) => v - eye[i]));
+  gl.uniform1f(at.u_eye_z, eye[2]);
+  gl.uniform2f(at.u_step, ...field.spacing);
+  gl.uniform2f(at.u_end, ...field.last);
+  gl.uniform2f(at.u_viewer, 0, 0);
+  gl.uniform2f(at.u_blend, 0, 0);
+  gl.uniform1f(at.u_fade, 0);
+  for (const uniform of [at.u_gradient, at.u_coarse])
+    gl.uniform3f(uniform, 1 / texels, ...first.map((v) => (v % texels + 0.5) / texels));
+}
