@@ -31,7 +31,9 @@ export function isSoftware(gl) {
 }
 
 async function sourceOf(name) {
-  const response = await fetch(`/web/${name}.glsl`);
+  const response = await fetch(`/web/${name}.glsl`).catch((cause) => {
+    throw new Error(`The shader ${name} did not come: ${cause.message}.`, { cause });
+  });
   if (!response.ok) throw new Error(`The shader ${name} did not come: status ${response.status}.`);
   return response.text();
 }

@@ -112,13 +112,15 @@ function pause(ms, signal) {
 export class Kota {
   /**
    * @param {string} base "" for the daemon that served this page
-   * @param {{token?: string, timeoutMs?: number, retries?: number}} [options]
+   * @param {{token?: string, timeoutMs?: number, retries?: number, signal?: AbortSignal}} [options]
+   *   signal: ends all calls and feeds with its reason, and every later one
    */
   constructor(base = "", options = {}) {
     this.base = base.replace(/\/$/, "");
     /** @type {string} bearer token, "" for none */ this.token = options.token ?? "";
     this.timeoutMs = options.timeoutMs ?? 30000;
     this.retries = options.retries ?? 2;
+    this.signal = options.signal ?? null;
     /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
     this.onCall = () => {};
   }
@@ -166,7 +168,8 @@ export class Kota {
     const headers = { ...asked.headers };
     const limitMs = options.timeoutMs ?? this.timeoutMs;
     const limit = AbortSignal.timeout(limitMs);
-    const signal = options.signal ? anyOf(options.signal, limit) : limit;
+    const ends = [options.signal, this.signal].filter(Boolean);
+    const signal = anyOf(...ends, limit);
     const start = performance.now();
     let response, buffer;
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
@@ -175,7 +178,7 @@ export class Kota {
         body: asked.body ?? options.body, cache: "no-store" });
       buffer = await response.arrayBuffer();
     } catch (cause) {
-      if (options.signal?.aborted) throw options.signal.reason;
+      for (const end of ends) if (end.aborted) throw end.reason;
       const why = limit.aborted ? `did not answer within ${limitMs / 1000} s` :
         "cannot be reached";
       throw new KotaError(`The daemon at ${this.url("")} ${why}.`, { asked, cause });
@@ -231,9 +234,10 @@ export class Kota {
    */
   follow(path, calls) {
     const control = new AbortController();
-    this.#followUntil(path, calls, control.signal).then(
+    const signal = this.signal ? anyOf(control.signal, this.signal) : control.signal;
+    this.#followUntil(path, calls, signal).then(
       () => calls.onState?.("closed", ""),
-      (error) => calls.onState?.("closed", control.signal.aborted ? "" : error.message));
+      (error) => calls.onState?.("closed", signal.aborted ? "" : error.message));
     return { close: () => control.abort() };
   }
 
@@ -269,9 +273,10 @@ export class Kota {
   }
 }
 
-function anyOf(a, b) {
+function anyOf(...signals) {
+  if (signals.length === 1) return signals[0];
   const control = new AbortController();
-  for (const signal of [a, b]) {
+  for (const signal of signals) {
     if (signal.aborted) control.abort(signal.reason);
     signal.addEventListener("abort", () => control.abort(signal.reason), { once: true });
   }

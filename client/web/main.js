@@ -6,7 +6,11 @@ import { Answer, Kota } from "/web/kota.js";
 import { state, tell } from "/web/state.js";
 
 const at = (id) => document.getElementById(id);
-export const kota = new Kota("", { token: sessionStorage.getItem("kota-token") ?? "" });
+const gone = new AbortController(); // the page is left: what is under way is no failure
+addEventListener("pagehide", () => gone.abort(new DOMException("the page is left", "AbortError")));
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+export const kota = new Kota("", { token: sessionStorage.getItem("kota-token") ?? "",
+  signal: gone.signal });
 kota.onCall = (what) => state.set("call", what);
 
 // ---- what was asked, what came --------------------------------------------------------------
@@ -87,6 +91,7 @@ export async function openLocale(id) {
   } catch (error) {
     state.set("locale", null);
     tell(error);
+    if (gone.signal.aborted) return;
     const again = () => !state.locale && at("locale").value === id && openLocale(id);
     if (!error.status) setTimeout(again, 3000);
     return;
@@ -142,15 +147,24 @@ async function refresh(id) {
   }
 }
 
+/** The locale that the address names after #; "" when it names none. */
+function wantedLocale() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // a lonely %
+  }
+}
+
 export async function openWorld() {
   try {
     state.set("locales", (await kota.get("/v1/locales", { quiet: true })).json.locales);
   } catch (error) {
     tell(error.status === 401 ? new Error("Reading needs a token here: press Token.") : error);
-    setTimeout(openWorld, error.status === 401 ? 1e9 : 3000);
+    if (error.status !== 401 && !gone.signal.aborted) setTimeout(openWorld, 3000);
     return;
   }
-  const ids = state.locales.map((l) => l.id), wanted = decodeURIComponent(location.hash.slice(1));
+  const ids = state.locales.map((l) => l.id), wanted = wantedLocale();
   const hasField = (l) => l.layers.some((layer) => layer.kind === "heightfield");
   const id = ids.includes(wanted) ? wanted : (state.locales.find(hasField) ?? state.locales[0])?.id;
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
@@ -235,6 +249,7 @@ for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);
   } catch (error) {
+    if (gone.signal.aborted) break;
     state.set("message",
       { text: `The part ${name} did not start: ${error.message}`, isError: true });
   }

@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openPage, pause, startDaemon, until } from "./support.mjs";
+import { openPage, pause, startDaemon, until, visit } from "./support.mjs";
 
 export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patches-medium", "1",
   "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0",
@@ -345,8 +345,7 @@ async function away(page, check) {
 /** @param {any} page @param {any} daemon @param {any} check */
 export async function run(page, daemon, check) {
   await putBeach(daemon.kota);
-  await page.goto(`${daemon.url}/#beach`);
-  await page.reload();
+  await visit(page, `${daemon.url}/#beach`);
   await page.waitForFunction(() => document.getElementById("locale").value === "beach");
   await page.waitForFunction(() => document.getElementById("feed").textContent === "live");
   await editByForm(page, daemon, check);

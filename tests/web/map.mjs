@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { makeWorld, openPage, root, startDaemon, until } from "./support.mjs";
+import { makeWorld, openPage, root, startDaemon, until, visit } from "./support.mjs";
 
 // ---- the page as tests need it ------------------------------------------------------------------
 
@@ -127,8 +127,7 @@ async function abortCase(page, check) {
     await new Promise((done) => setTimeout(done, 3000));
     await route.continue().catch(() => {});
   });
-  await page.reload();
-  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await visit(page, page.url());
   await page.waitForFunction(() => window.kotaMap.level === 0 && window.kotaMap.waiting > 1);
   const before = await counters(), box = await page.locator("#map").boundingBox();
   await page.mouse.move(box.x + 200, box.y + 200);
@@ -338,8 +337,7 @@ async function oddLocales(page, daemon, check) {
   await put("abyss", "ground", new Float32Array(side * side).fill(NaN));
   await put("holed", "ground", hole);
   await put("nothing", "", null);
-  await page.reload();
-  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await visit(page, page.url());
   await openLocale(page, "holed");
   const v = await view(page);
   const px = (x, y) => [v.width / 2 + (x - v.x) * v.scale, v.height / 2 - (y - v.y) * v.scale];

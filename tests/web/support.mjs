@@ -144,22 +144,33 @@ export function openBrowser(chromium) {
 /**
  * A page of its own context that shows the inspector, once that is ready.
  * @param {any} browser @param {string} url @param {Check} check hears what the console says
- * @param {object} [options] of Playwright's newContext; `ready: false` does not wait
+ * @param {object} [options] of Playwright's newContext; `ready: false` does not wait, `before` runs
+ *   in the page ahead of its own scripts
  */
-export async function openPage(browser, url, check, { ready = true, ...options } = {}) {
+export async function openPage(browser, url, check, { ready = true, before, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(30000);
   page.on("console", (said) => {
     // the browser fetches a page's icon when it likes, on a busy machine after the daemon has ended
-    if (said.location().url.endsWith("/icon.svg") && said.text().includes("REFUSED")) return;
+    if (said.location().url.endsWith("/icon.svg") && said.text().includes("net::ERR_")) return;
     if (said.type() === "error") check.heard(`${said.text()} (${said.location().url})`);
   });
   page.on("pageerror", (error) => check.heard(`uncaught: ${error.stack ?? error.message}`));
+  if (before) await page.addInitScript(before);
   await page.goto(url);
-  if (ready)
-    await page.waitForSelector('html[data-ready="yes"]', { state: "attached", timeout: 60000 });
+  if (ready) await isReady(page);
   return page;
+}
+
+const isReady = (page) =>
+  page.waitForSelector('html[data-ready="yes"]', { state: "attached", timeout: 60000 });
+
+/** Goes to an address anew, also where only what follows # differs; ends when the page is ready. */
+export async function visit(page, url) {
+  await page.goto("about:blank");
+  await page.goto(url);
+  await isReady(page);
 }
 
 // ---- results ------------------------------------------------------------------------------------

@@ -9,16 +9,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { binaries, openPage, pictures, startDaemon } from "./support.mjs";
+import { binaries, openPage, pictures, startDaemon, visit } from "./support.mjs";
 
 /** Calls window.kotaTerrain[name](argument). */
 const ask = (page, name, argument) =>
   page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
 
 async function show(page, url, locale) {
-  await page.goto(`${url}/#${locale}`);
-  await page.reload();
-  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await visit(page, `${url}/#${locale}`);
   await page.click("#view-3d");
   await ask(page, "ready");
 }
@@ -164,7 +162,6 @@ async function bigLocale(page, folder, check) {
       [few.fetchedBytes, more.fetchedBytes]);
     await likeTheWhole(page, check, "big", 127,
       { eye: [4000, 4000, 420], target: [4600, 4700, 250] });
-    await page.reload();
   } finally {
     await page.goto("about:blank");
     await daemon.stop();
@@ -262,15 +259,12 @@ async function holes(page, daemon, check) {
 }
 
 async function withoutWebGL(page, daemon, check) {
-  const other = await openPage(page.context().browser(), daemon.url, check, { ready: false });
-  await other.addInitScript(() => {
+  const other = await openPage(page.context().browser(), daemon.url, check, { before: () => {
     const original = HTMLCanvasElement.prototype.getContext;
     HTMLCanvasElement.prototype.getContext = function getContext(kind, ...rest) {
       return kind === "webgl2" ? null : original.call(this, kind, ...rest);
     };
-  });
-  await other.reload();
-  await other.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  } });
   await other.click("#view-3d");
   await other.waitForSelector("#stage-note:not([hidden])");
   const said = await other.locator("#stage-note").innerText();
