@@ -18,6 +18,8 @@
 
 #define KOTA_VERSION "0.1.0"
 
+enum { API_CROSSED_MAX = 64 }; /* locales that a ray of the world tells to have crossed */
+
 struct api_limits {
     size_t items_max;              /* items of a JSON batch, 10,000 */
     size_t binary_items_max;       /* items of a binary batch, 1,000,000 */

@@ -27,6 +27,8 @@
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \
+    X(world_contact_post)                                                                          \
+    X(world_ray_post)                                                                              \
     X(patches_post)                                                                                \
     X(patches_get)                                                                                 \
     X(patch_get)                                                                                   \

@@ -15,18 +15,14 @@
 #include "api/calls.h"
 
 #include "api/batch.h"
+#include "api/contact.h"
 #include "api/json_pieces.h"
 #include "api/options.h"
 #include "api/shape.h"
 
-enum clearance_mode { CLEARANCE_AT_LEAST, CLEARANCE_EXACT };
-
 struct contact_options {
     struct layer_choice choice;
-    double reach_up_m;
-    bool has_clearance;
-    double clearance_m;
-    enum clearance_mode mode;
+    struct contact_reach reach;
 };
 
 static enum err_code not_negative(double value, const char *name, struct err *err)
@@ -37,40 +33,45 @@ static enum err_code not_negative(double value, const char *name, struct err *er
     return err_at(err, "/%s", name);
 }
 
-static enum err_code decode_options(struct call *call, struct contact_options *out, struct err *err)
+enum err_code contact_decode_reach(struct call *call, struct contact_reach *out, struct err *err)
 {
     static const char *const modes[] = {"at_least", "exact", NULL};
     bool has_reach;
     int mode = CLEARANCE_AT_LEAST;
 
-    *out = (struct contact_options){.reach_up_m = 0};
-    if (option_number(call, "reach_up", &out->reach_up_m, &has_reach, err) ||
+    *out = (struct contact_reach){.up_m = 0};
+    if (option_number(call, "reach_up", &out->up_m, &has_reach, err) ||
         option_number(call, "clearance", &out->clearance_m, &out->has_clearance, err) ||
         option_word(call, "clearance_mode", modes, &mode, err) ||
-        option_choose(call, &out->choice, err) || not_negative(out->reach_up_m, "reach_up", err) ||
+        not_negative(out->up_m, "reach_up", err) ||
         not_negative(out->clearance_m, "clearance", err))
         return err->code;
     out->mode = (enum clearance_mode)mode;
     if (out->has_clearance && !has_reach)
-        out->reach_up_m = INFINITY;
+        out->up_m = INFINITY;
     return ERR_OK;
 }
 
-/* The asked point, standing clear of the floor. */
-static struct vec3 place(const struct contact_options *options, struct vec3 point,
-                         const struct contact *floor)
+static enum err_code decode_options(struct call *call, struct contact_options *out, struct err *err)
 {
-    struct vec3 gravity = options->choice.locale->manifest.gravity;
-    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
-
-    if (options->mode == CLEARANCE_AT_LEAST && above >= options->clearance_m)
-        return point;
-    return vec3_sub(floor->point, vec3_scale(gravity, options->clearance_m));
+    if (contact_decode_reach(call, &out->reach, err) || option_choose(call, &out->choice, err))
+        return err->code;
+    return ERR_OK;
 }
 
-enum { CONTACT_BYTES = 512, POINT_BYTES = 2 * CONTACT_BYTES + 256 };
+struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity, struct vec3 point,
+                          const struct contact *floor)
+{
+    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
 
-static char *encode_contact(char *at, const struct contact *contact)
+    if (reach->mode == CLEARANCE_AT_LEAST && above >= reach->clearance_m)
+        return point;
+    return vec3_sub(floor->point, vec3_scale(gravity, reach->clearance_m));
+}
+
+enum { POINT_BYTES = 2 * CONTACT_PIECE_BYTES + 256 };
+
+char *contact_piece(char *at, const struct contact *contact)
 {
     at = PIECE(at, "{\"point\":");
     at = piece_vec3(at, contact->point);
@@ -101,13 +102,16 @@ static char *encode_point(char *at, const struct contact_options *options, struc
 {
     at = encode_status(at, contacts->status);
     at = PIECE(at, "\",\"floor\":");
-    at = contacts->has_floor ? encode_contact(at, &contacts->floor) : PIECE(at, "null");
+    at = contacts->has_floor ? contact_piece(at, &contacts->floor) : PIECE(at, "null");
     at = PIECE(at, ",\"ceiling\":");
-    at = contacts->has_ceiling ? encode_contact(at, &contacts->ceiling) : PIECE(at, "null");
-    if (options->has_clearance) {
+    at = contacts->has_ceiling ? contact_piece(at, &contacts->ceiling) : PIECE(at, "null");
+    if (options->reach.has_clearance) {
+        struct vec3 gravity = options->choice.locale->manifest.gravity;
+
         at = PIECE(at, ",\"placed\":");
-        at = contacts->has_floor ? piece_vec3(at, place(options, point, &contacts->floor))
-                                 : PIECE(at, "null");
+        at = contacts->has_floor
+                 ? piece_vec3(at, contact_place(&options->reach, gravity, point, &contacts->floor))
+                 : PIECE(at, "null");
     }
     *at++ = '}';
     return at;
@@ -130,7 +134,7 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
 
         if (call_pace(call, i, err))
             return err->code;
-        locale_contact(&options->choice, point, options->reach_up_m, &contacts);
+        locale_contact(&options->choice, point, options->reach.up_m, &contacts);
         at = json_open_room(&call->out, POINT_BYTES);
         if (!at)
             break;
@@ -145,15 +149,7 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
 /* ---- footprints -------------------------------------------------------------------------------
  */
 
-struct footprint {
-    struct vec3 asked[FOOTPRINT_POINTS_MAX];
-    struct vec3 floor[FOOTPRINT_POINTS_MAX];
-    bool has_floor[FOOTPRINT_POINTS_MAX];
-    size_t count;
-};
-
-static enum err_code decode_footprint(const cJSON *item, size_t i, struct footprint *out,
-                                      struct err *err)
+enum err_code footprint_decode(const cJSON *item, size_t i, struct footprint *out, struct err *err)
 {
     size_t count = 0;
 
@@ -188,7 +184,7 @@ static enum err_code ask_footprint(struct call *call, const struct contact_optio
 
         if (call_pace(call, k, err))
             return err->code;
-        locale_contact(&options->choice, footprint->asked[k], options->reach_up_m, &contacts);
+        locale_contact(&options->choice, footprint->asked[k], options->reach.up_m, &contacts);
         footprint->has_floor[k] = contacts.has_floor;
         footprint->floor[k] = contacts.floor.point;
         if (!contacts.has_floor && status == GROUND_OK)
@@ -200,10 +196,9 @@ static enum err_code ask_footprint(struct call *call, const struct contact_optio
     return ERR_OK;
 }
 
-static void encode_footprint(struct json_writer *w, enum ground_status status,
-                             const struct footprint *footprint, const struct plane *plane)
+void footprint_members(struct json_writer *w, enum ground_status status,
+                       const struct footprint *footprint, const struct plane *plane)
 {
-    json_begin_object(w);
     json_key(w, "status");
     json_string(w, shape_ground_status(status));
     json_key(w, "plane");
@@ -226,7 +221,6 @@ static void encode_footprint(struct json_writer *w, enum ground_status status,
             json_null(w);
     }
     json_end_array(w);
-    json_end_object(w);
 }
 
 static enum err_code answer_footprints(struct call *call, const struct contact_options *options,
@@ -235,7 +229,7 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
     const cJSON *item;
     size_t count;
 
-    if (options->has_clearance) {
+    if (options->reach.has_clearance) {
         err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
         return err_at(err, "/clearance");
     }
@@ -248,10 +242,12 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
         struct plane plane;
         enum ground_status status = GROUND_HOLE;
 
-        if (decode_footprint(item, i, &footprint, err) ||
+        if (footprint_decode(item, i, &footprint, err) ||
             ask_footprint(call, options, &footprint, &plane, &status, err))
             return err->code;
-        encode_footprint(&call->out, status, &footprint, &plane);
+        json_begin_object(&call->out);
+        footprint_members(&call->out, status, &footprint, &plane);
+        json_end_object(&call->out);
     }
     call_end_results(call);
     return ERR_OK;
@@ -275,7 +271,7 @@ static enum err_code contact_binary(struct call *call, struct err *err)
         locale_contact(
             &options.choice,
             (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
-            options.reach_up_m, &contacts);
+            options.reach.up_m, &contacts);
         if (contacts.has_floor) {
             out[0] = contacts.floor.point.z - batch.base[2];
             out[1] = contacts.floor.normal.x;

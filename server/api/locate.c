@@ -8,38 +8,11 @@
  */
 #include "api/calls.h"
 
+#include "api/hints.h"
 #include "api/options.h"
 #include "world/locate.h"
 
 #include <string.h>
-
-static enum err_code decode_hints(struct call *call, size_t count, const cJSON **first,
-                                  struct err *err)
-{
-    const cJSON *hints = json_given(call->json, "hints");
-    size_t got;
-
-    *first = NULL;
-    if (!hints)
-        return ERR_OK;
-    if (json_get_batch(call->json, "hints", call->api->limits.items_max, first, &got, err))
-        return err->code;
-    if (got == count)
-        return ERR_OK;
-    err_limit(err, ERR_BAD_INPUT, (double)count, (double)got,
-              "there are %zu hints for %zu points: one a point, or none at all", got, count);
-    return err_at(err, "/hints");
-}
-
-static enum err_code decode_hint(const cJSON *item, size_t i, const char **out, struct err *err)
-{
-    *out = NULL;
-    if (!item || cJSON_IsNull(item))
-        return ERR_OK;
-    if (json_get_string(item, out, err))
-        return err_at(err, "/hints/%zu", i);
-    return ERR_OK;
-}
 
 static void encode(struct json_writer *w, const struct located *located, const char *hint)
 {
@@ -65,12 +38,13 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"points", "hints", NULL};
     struct json_writer *w = &call->out;
-    const cJSON *item, *hint_item;
+    const cJSON *item;
+    struct hints hints;
     size_t count;
 
     if (options_open_json(call, items, NULL, err) ||
         json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
-        call_take_items(call, count, err) || decode_hints(call, count, &hint_item, err))
+        call_take_items(call, count, err) || hints_open(call, count, "points", &hints, err))
         return err->code;
     json_begin_object(w);
     json_key(w, "results");
@@ -84,11 +58,10 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
             return err->code;
         if (json_get_vec3(item, &point, err))
             return err_at(err, "/points/%zu", i);
-        if (decode_hint(hint_item, i, &hint, err))
+        if (hints_next(&hints, &hint, err))
             return err->code;
         snapshot_locate(call->snapshot, point, hint, &located);
         encode(w, &located, hint);
-        hint_item = hint_item ? hint_item->next : NULL;
     }
     json_end_array(w);
     json_end_object(w);

@@ -60,6 +60,8 @@ const struct api_route api_routes[] = {
     ASK(LOCALE "/pick", pick_post),
     ASK(LOCALE "/contains", contains_post),
     {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
+    {{METHOD_POST, "/v1/contact", world_contact_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
+    {{METHOD_POST, "/v1/ray", world_ray_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     READ(LOCALE "/events", locale_events_get),
     READ("/v1/events", events_get),
     {{METHOD_GET, LOCALE "/tiles/{level}/{column}/{row}", tile_get, HTTP_BY_SIZE, 0, false},

@@ -49,6 +49,20 @@ struct vec3 placement_to_world(const struct placement *placement, struct vec3 lo
     return vec3_add(turn((struct vec3){q[0], q[1], q[2]}, q[3], local), placement->translation);
 }
 
+struct vec3 placement_turn_to_locale(const struct placement *placement, struct vec3 world)
+{
+    const double *q = placement->rotation;
+
+    return turn((struct vec3){-q[0], -q[1], -q[2]}, q[3], world);
+}
+
+struct vec3 placement_turn_to_world(const struct placement *placement, struct vec3 local)
+{
+    const double *q = placement->rotation;
+
+    return turn((struct vec3){q[0], q[1], q[2]}, q[3], local);
+}
+
 static bool contains(const struct locale *locale, struct vec3 point)
 {
     const struct layer_choice all = {locale, locale->layers, locale->layer_count};
@@ -65,9 +79,11 @@ static bool may_contain(const struct locale *locale, struct vec3 point, double t
     return locale->has_bounds && box_meets_line(&box, point, locale->manifest.gravity);
 }
 
-/* Does the locale contain the point, or one that is a step of tolerance_m away? */
-static bool contains_nearly(const struct locale *locale, struct vec3 point, double tolerance_m)
+/* Does the locale contain the point, or one that is a step of tolerance_m away? That is *held. */
+static bool contains_nearly(const struct locale *locale, struct vec3 point, double tolerance_m,
+                            struct vec3 *held)
 {
+    *held = point;
     if (!may_contain(locale, point, tolerance_m))
         return false;
     if (contains(locale, point))
@@ -75,7 +91,8 @@ static bool contains_nearly(const struct locale *locale, struct vec3 point, doub
     for (int step = 0; step < 27; step++) {
         struct vec3 by = {step % 3 - 1, step / 3 % 3 - 1, step / 9 - 1};
 
-        if (contains(locale, vec3_add(point, vec3_scale(by, tolerance_m))))
+        *held = vec3_add(point, vec3_scale(by, tolerance_m));
+        if (contains(locale, *held))
             return true;
     }
     return false;
@@ -95,11 +112,13 @@ static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 
         const struct locale *locale = snapshot->locales[i];
         struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
         double rounding = rounding_of(locale, world);
+        struct vec3 held = point;
 
         if (!may_contain(locale, point, rounding) ||
-            !(by_rounding ? contains_nearly(locale, point, rounding) : contains(locale, point)))
+            !(by_rounding ? contains_nearly(locale, point, rounding, &held)
+                          : contains(locale, point)))
             continue;
-        *out = (struct located){locale, point};
+        *out = (struct located){locale, point, held};
         return true;
     }
     return false;
@@ -110,12 +129,12 @@ void snapshot_locate(const struct world_snapshot *snapshot, struct vec3 world, c
 {
     const struct locale *hinted = hint ? snapshot_locale(snapshot, hint) : NULL;
 
-    *out = (struct located){NULL, {NAN, NAN, NAN}};
+    *out = (struct located){NULL, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     if (hinted) {
-        struct vec3 point = placement_to_locale(&hinted->manifest.placement, world);
+        struct vec3 point = placement_to_locale(&hinted->manifest.placement, world), held;
 
-        if (contains_nearly(hinted, point, LOCATE_BORDER_TOLERANCE)) {
-            *out = (struct located){hinted, point};
+        if (contains_nearly(hinted, point, LOCATE_BORDER_TOLERANCE, &held)) {
+            *out = (struct located){hinted, point, held};
             return;
         }
     }

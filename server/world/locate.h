@@ -15,9 +15,14 @@ struct vec3 placement_to_locale(const struct placement *placement, struct vec3 w
 /* A point of a locale's frame in the world. */
 struct vec3 placement_to_world(const struct placement *placement, struct vec3 local);
 
+/* The same for directions, which are turned alone. */
+struct vec3 placement_turn_to_locale(const struct placement *placement, struct vec3 world);
+struct vec3 placement_turn_to_world(const struct placement *placement, struct vec3 local);
+
 struct located {
     const struct locale *locale; /* borrowed from the snapshot; NULL: no locale holds the point */
     struct vec3 point;           /* in its frame */
+    struct vec3 held; /* the point, or one a step of the tolerance away: it contains it */
 };
 
 /*
