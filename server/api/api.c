@@ -24,6 +24,7 @@ void api_limits_init(struct api_limits *limits)
         .binary_items_max = 1000000,
         .items_in_flight_max = 4000000,
         .json_bytes_max = (size_t)8 << 20,
+        .json = json_limits_default,
         .trace_max = 4096,
         .batch_ms_max = 30000,
         .uploads_bytes_max = (uint64_t)2 << 30,

@@ -5,6 +5,7 @@
 #define KOTA_API_API_H
 
 #include "api/auth.h"
+#include "api/json_check.h"
 #include "api/tile_cache.h"
 #include "formats/polygon_file.h"
 #include "formats/raster.h"
@@ -21,10 +22,11 @@
 enum { API_CROSSED_MAX = 64 }; /* locales that a ray of the world tells to have crossed */
 
 struct api_limits {
-    size_t items_max;              /* items of a JSON batch, 10,000 */
-    size_t binary_items_max;       /* items of a binary batch, 1,000,000 */
-    size_t items_in_flight_max;    /* of all batches that are answered at one time, 4,000,000 */
-    size_t json_bytes_max;         /* a JSON body, 8 MiB */
+    size_t items_max;           /* items of a JSON batch, 10,000 */
+    size_t binary_items_max;    /* items of a binary batch, 1,000,000 */
+    size_t items_in_flight_max; /* of all batches that are answered at one time, 4,000,000 */
+    size_t json_bytes_max;      /* a JSON body, 8 MiB */
+    struct json_limits json;
     size_t trace_max;              /* boxes, and cells, of a traced ray: 4,096 */
     uint64_t batch_ms_max;         /* what one batch may take, 30,000 */
     uint64_t uploads_bytes_max;    /* of fields that are built and not yet published, 2 GiB */

@@ -134,7 +134,7 @@ static enum err_code open_json(struct call *call, struct span *heights, struct e
 
     *heights = (struct span){NULL, 0};
     if (body.at && body.length <= call->api->limits.json_bytes_max) {
-        if (json_check(body.at, body.length, err))
+        if (json_check(body.at, body.length, &call->api->limits.json, err))
             return err->code;
         *heights = json_find_array(body, "heights");
     }

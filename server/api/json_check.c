@@ -19,10 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct json_limits json_limits_default = {.depth_max = 32, .values_max = 1000000};
+
 struct checker {
     const unsigned char *text, *at, *end;
-    int depth;
-    size_t values;
+    const struct json_limits *limits;
+    size_t depth, values;
     bool is_lost; /* the place of an error cannot be written as a pointer */
     struct err *err;
 };
@@ -292,9 +294,10 @@ static bool check_item(struct checker *c, size_t index)
 /* An array or an object: items between brackets, separated by commas. */
 static bool check_items(struct checker *c, unsigned char closing)
 {
-    if (++c->depth > JSON_DEPTH_MAX) {
-        err_limit(c->err, ERR_BAD_INPUT, JSON_DEPTH_MAX, c->depth,
-                  "JSON is nested deeper than %d levels at byte %zu", JSON_DEPTH_MAX, offset(c));
+    if (++c->depth > c->limits->depth_max) {
+        err_limit(c->err, ERR_BAD_INPUT, (double)c->limits->depth_max, (double)c->depth,
+                  "JSON is nested deeper than %zu levels at byte %zu", c->limits->depth_max,
+                  offset(c));
         return false;
     }
     c->at++;
@@ -326,9 +329,9 @@ static bool check_value(struct checker *c)
     skip_space(c);
     if (c->at >= c->end)
         return refuse(c, "a value was expected");
-    if (++c->values > JSON_VALUES_MAX) {
-        err_limit(c->err, ERR_TOO_LARGE, JSON_VALUES_MAX, (double)c->values,
-                  "JSON has more than %d values", JSON_VALUES_MAX);
+    if (++c->values > c->limits->values_max) {
+        err_limit(c->err, ERR_TOO_LARGE, (double)c->limits->values_max, (double)c->values,
+                  "JSON has more than %zu values", c->limits->values_max);
         return false;
     }
     switch (*c->at) {
@@ -351,10 +354,12 @@ static bool check_value(struct checker *c)
     }
 }
 
-enum err_code json_check(const char *text, size_t length, struct err *err)
+enum err_code json_check(const char *text, size_t length, const struct json_limits *limits,
+                         struct err *err)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    struct checker c = {.text = bytes, .at = bytes, .end = bytes + length, .err = err};
+    struct checker c = {
+        .text = bytes, .at = bytes, .end = bytes + length, .limits = limits, .err = err};
 
     if (!check_value(&c))
         return err->code;

@@ -8,14 +8,13 @@
  */
 #include "api/json_read.h"
 
-#include "api/json_check.h"
-
 #include <math.h>
 #include <string.h>
 
-enum err_code json_parse(const char *text, size_t length, cJSON **out, struct err *err)
+enum err_code json_parse(const char *text, size_t length, const struct json_limits *limits,
+                         cJSON **out, struct err *err)
 {
-    if (json_check(text, length, err))
+    if (json_check(text, length, limits, err))
         return err->code;
     *out = cJSON_ParseWithLengthOpts(text, length, NULL, false);
     if (!*out)

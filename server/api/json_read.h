@@ -5,6 +5,7 @@
 #ifndef KOTA_API_JSON_READ_H
 #define KOTA_API_JSON_READ_H
 
+#include "api/json_check.h"
 #include "base/err.h"
 #include "terrain/vec.h"
 
@@ -18,7 +19,8 @@
  * Checks a text strictly (json_check.h) and parses it. The caller frees *out with cJSON_Delete.
  * ERR_BAD_INPUT, ERR_TOO_LARGE, ERR_NO_MEMORY.
  */
-enum err_code json_parse(const char *text, size_t length, cJSON **out, struct err *err);
+enum err_code json_parse(const char *text, size_t length, const struct json_limits *limits,
+                         cJSON **out, struct err *err);
 
 /*
  * The value must be an object whose members are all among `names` (NULL-terminated), each at most

@@ -506,7 +506,7 @@ static enum err_code load_locale(struct api *api, const char *folder, const char
                 WORLD_ID_MAX);
     else if (!is_stored(api, id, folder) &&
              file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
-             json_parse(text.at, text.length, &json, err) == ERR_OK)
+             json_parse(text.at, text.length, &api->limits.json, &json, err) == ERR_OK)
         read_locale(import, api, folder, id, json, err);
     cJSON_Delete(json);
     free(text.at);

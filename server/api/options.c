@@ -88,7 +88,8 @@ enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err)
 {
     if (open_body(call, names, err) ||
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->api->limits.json,
+                   &call->json, err))
         return err->code;
     return only_members(call, items, names, err);
 }
@@ -134,7 +135,8 @@ static bool parse_around(struct call *call, struct span array)
     memcpy(around, call->body.at, before);
     memcpy(around + before, "[]", 2);
     memcpy(around + before + 2, behind, rest);
-    return json_parse(around, before + rest + 2, &call->json, &ignored) == ERR_OK;
+    return json_parse(around, before + rest + 2, &call->api->limits.json, &call->json, &ignored) ==
+           ERR_OK;
 }
 
 /* Reads the batch from the text; false when the long way is left. */
@@ -150,7 +152,7 @@ static bool read_batch(struct call *call, const struct json_shape *shape)
     most = json_batch_items_max(call->body, array, shape);
     if (most > call->api->limits.items_max)
         most = call->api->limits.items_max;
-    if (most > (JSON_VALUES_MAX - 2 * AROUND_BYTES_MAX) / values)
+    if (most > (call->api->limits.json.values_max - 2 * AROUND_BYTES_MAX) / values)
         return false; /* only the long way counts values */
     numbers = call_alloc(call, most * shape->stride * sizeof *numbers);
     if (!numbers || !json_batch_read(call->body, array, shape, most, numbers, &batch))
@@ -168,7 +170,8 @@ enum err_code options_open_batch(struct call *call, const struct json_shape *sha
     if (open_body(call, names, err))
         return err->code;
     if (!read_batch(call, shape) &&
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->json, err))
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->api->limits.json,
+                   &call->json, err))
         return err->code;
     return call->json ? only_members(call, items, names, err) : ERR_OK;
 }

@@ -109,8 +109,8 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "uploads_bytes_max", limits->uploads_bytes_max);
     put(w, "tile_cache_bytes_max", limits->tile_cache_bytes_max);
     put(w, "json_bytes_max", limits->json_bytes_max);
-    put(w, "json_depth_max", JSON_DEPTH_MAX);
-    put(w, "json_values_max", JSON_VALUES_MAX);
+    put(w, "json_depth_max", limits->json.depth_max);
+    put(w, "json_values_max", limits->json.values_max);
     put(w, "query_parameters_max", CALL_QUERY_MAX);
     put(w, "id_characters_max", WORLD_ID_MAX);
     put(w, "title_bytes_max", LOCALE_TITLE_BYTES_MAX);

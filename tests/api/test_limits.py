@@ -44,6 +44,7 @@ def _():
 FLAGS = {
     "max-body": ("body_bytes_max", 2048), "max-bodies": ("bodies_bytes_max", 2 << 20),
     "max-answers": ("answers_bytes_max", 2 << 20), "max-json": ("json_bytes_max", 4096),
+    "max-json-depth": ("json_depth_max", 9), "max-json-values": ("json_values_max", 10001),
     "max-items": ("items_max", 7), "max-binary-items": ("binary_items_max", 9),
     "max-items-in-flight": ("items_in_flight_max", 12345), "max-batch-ms": ("batch_ms_max", 77), "max-samples": ("raster_samples_max", 99),
     "max-edit-samples": ("edit_samples_max", 11), "max-uploads": ("uploads_bytes_max", 12345),
@@ -104,7 +105,7 @@ def _():
 def _():
     flags = [word for name in ("max-json", "max-items", "max-binary-items", "max-target",
                                "max-header-bytes", "max-header-count", "max-edit-samples",
-                               "max-samples", "max-locales", "max-polygons")
+                               "max-samples", "max-locales", "max-polygons", "max-json-depth")
              for word in (f"--{name}", str(FLAGS[name][1]))]
     with Daemon(*flags) as daemon:
         daemon.ok("PUT", "/v1/locales/land", {}, status=201)
@@ -115,6 +116,8 @@ def _():
         problem(daemon.post(HEIGHTS, bytes(80), media=F32), 413, limit=9, got=10)
         problem(daemon.post(HEIGHTS, b" " * 4097, media="application/json"), 413, limit=4096,
                 got=4097)
+        problem(daemon.post(HEIGHTS, b"[" * 10 + b"]" * 10, media="application/json"), 400, limit=9,
+                got=10)
         problem(daemon.get("/" + "a" * 300), 414, limit=300, got=301)
         problem(daemon.get("/livez", headers={"X": "a" * 1500}), 431, limit=1500)
         problem(daemon.get("/livez", headers={f"X-{i}": "1" for i in range(12)}), 431, limit=12,
@@ -129,6 +132,25 @@ def _():
         answer = daemon.put("/v1/locales/d", {})
         check(answer.status in (413, 422, 507), f"a fourth locale: {answer}")
         equal((answer.json.get("limit"), answer.json.get("got")), (3, 4), "limit and got")
+
+
+@test("JSON nests as deep as its flag says, to the deepest that there is, and holds as many values")
+def _():
+    def height(daemon, note):
+        body = b'{"points":[[1,1]],"note":' + note + b"}"
+        return daemon.post(HEIGHTS, body, media="application/json")
+
+    with Daemon("--max-json-depth", "512", "--max-json-values", "20000") as daemon:
+        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+        layer = "/v1/locales/land/layers/g?spacing=1,1&rows=2&cols=20"
+        daemon.ok("PUT", layer, bytes(160), status=201, media=F32)
+        # a member that nobody asks for: it is looked at only when the text was JSON
+        problem(height(daemon, b"[" * 511 + b"]" * 511), 400, "note")
+        problem(height(daemon, b'{"":' * 510 + b"[]" + b"}" * 510), 400, "note")
+        problem(height(daemon, b"[" * 512 + b"]" * 512), 400, limit=512, got=513)
+        problem(height(daemon, b"[" * 1000000), 400, limit=512, got=513)
+        problem(height(daemon, b"[" + b"0," * 19993 + b"0]"), 400, "note")
+        problem(height(daemon, b"[" + b"0," * 19994 + b"0]"), 413, limit=20000, got=20001)
 
 
 @test("a head or a body that comes too slowly is 408; a connection that waits too long is closed")

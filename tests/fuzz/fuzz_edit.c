@@ -19,7 +19,7 @@ static void compare(struct span body, const struct edit *edit)
     cJSON *json = NULL;
     size_t n = 0;
 
-    if (json_parse(body.at, body.length, &json, &err) != ERR_OK)
+    if (json_parse(body.at, body.length, &json_limits_default, &json, &err) != ERR_OK)
         abort();
     item = json_member(json, "heights");
     for (item = item->child; item; item = item->next, n++) {

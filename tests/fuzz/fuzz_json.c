@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct err err = {.code = ERR_OK};
     cJSON *json = NULL;
 
-    if (json_parse((const char *)bytes, size, &json, &err) == ERR_OK)
+    if (json_parse((const char *)bytes, size, &json_limits_default, &json, &err) == ERR_OK)
         numbers_round_trip(json);
     else if (err.code == ERR_NO_MEMORY || err.msg[0] == '\0')
         abort(); /* passed the check and not the parser, or no reason given */

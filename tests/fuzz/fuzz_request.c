@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (test.err.code == ERR_OK && calls[which].is_json && (media == 0 || media == 3)) {
         struct err err = {.code = ERR_OK};
 
-        if (json_check(test.out, test.out_used, &err) != ERR_OK && err.code != ERR_TOO_LARGE)
+        if (json_check(test.out, test.out_used, &json_limits_default, &err) != ERR_OK &&
+            err.code != ERR_TOO_LARGE)
             abort();
     }
     return 0;

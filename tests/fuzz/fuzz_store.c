@@ -13,10 +13,14 @@
 #include "terrain/mesh.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <fcntl.h>
+#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CHANGES_MAX = 16, COLS = 300, ROWS = 2 }; /* two tiles */
@@ -54,17 +58,52 @@ enum { TABLES = sizeof tables / sizeof *tables };
 
 static char folder[64], good[96], work[96];
 
-static void shell_run(const char *format, const char *a, const char *b)
-{
-    char command[400];
+/* ---- folders ----------------------------------------------------------------------------------
+ */
 
-    snprintf(command, sizeof command, format, a, b);
-    CHECK(system(command) == 0);
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    CHECK(remove(path) == 0);
+    return 0;
 }
 
-static void remove_folder(void)
+static void remove_folder(const char *path)
 {
-    shell_run("rm -rf '%s'%s", folder, "");
+    if (access(path, F_OK) == 0)
+        CHECK(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+static void remove_all(void)
+{
+    remove_folder(folder);
+}
+
+/* An entry of `good` under the same name in `work`. */
+static int copy_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    char to[sizeof work + 256];
+    ssize_t left = (ssize_t)status->st_size, some;
+    int in, out;
+
+    (void)place;
+    CHECK(snprintf(to, sizeof to, "%s%s", work, path + strlen(good)) < (int)sizeof to);
+    if (kind == FTW_D) {
+        CHECK(mkdir(to, 0700) == 0);
+        return 0;
+    }
+    in = open(path, O_RDONLY | O_CLOEXEC);
+    out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(kind == FTW_F && in >= 0 && out >= 0);
+    for (; left > 0; left -= some) {
+        some = sendfile(out, in, NULL, (size_t)left);
+        CHECK(some > 0);
+    }
+    close(in);
+    close(out);
+    return 0;
 }
 
 static struct store *store_at(const char *directory, bool is_read_only)
@@ -164,7 +203,7 @@ static void start_once(void)
     strcpy(folder,
            access("/dev/shm", W_OK) == 0 ? "/dev/shm/kota-fuzz-XXXXXX" : "/tmp/kota-fuzz-XXXXXX");
     CHECK(mkdtemp(folder));
-    atexit(remove_folder);
+    atexit(remove_all);
     snprintf(good, sizeof good, "%s/good", folder);
     snprintf(work, sizeof work, "%s/work", folder);
     store = store_at(good, false);
@@ -320,8 +359,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct store *store;
 
     start_once();
-    shell_run("rm -rf '%s'%s", work, "");
-    shell_run("cp -r '%s' '%s'", good, work);
+    remove_folder(work);
+    CHECK(nftw(good, copy_entry, 8, FTW_PHYS) == 0);
     store = store_at(work, false);
     CHECK(store);
     for (int i = 0; i < CHANGES_MAX && input.left > 0; i++)

@@ -159,7 +159,7 @@ static void questions_have_the_answers_of_hand(void **state)
             fail_msg("%s: refused: %s (%s)", q->name, t.err.msg, t.err.pointer);
         if (!strstr(t.out, q->part))
             fail_msg("%s: expected %s in %s", q->name, q->part, t.out);
-        if (json_check(t.out, t.out_used, &err) != ERR_OK)
+        if (json_check(t.out, t.out_used, &json_limits_default, &err) != ERR_OK)
             fail_msg("%s: %s", q->name, err.msg);
     }
 }

@@ -116,7 +116,7 @@ static void questions_over_meshes_have_the_answers_of_hand(void **state)
             fail_msg("%s: refused: %s (%s)", answered[i].name, t.err.msg, t.err.pointer);
         if (!strstr(t.out, answered[i].part))
             fail_msg("%s: expected %s in %s", answered[i].name, answered[i].part, t.out);
-        if (json_check(t.out, t.out_used, &err))
+        if (json_check(t.out, t.out_used, &json_limits_default, &err))
             fail_msg("%s: %s", answered[i].name, err.msg);
     }
 }

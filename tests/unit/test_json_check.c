@@ -123,7 +123,7 @@ static enum err_code check_exact(const char *bytes, size_t length, struct err *e
     assert_non_null(copy);
     memcpy(copy, bytes, length);
     err->code = ERR_OK;
-    code = json_check(copy, length, err);
+    code = json_check(copy, length, &json_limits_default, err);
     free(copy);
     return code;
 }
@@ -137,7 +137,8 @@ static void json_texts_are_accepted_and_parsed(void **state)
 
         if (check_exact(accepted[i].bytes, accepted[i].length, &err) != ERR_OK)
             fail_msg("refused: %s: %s", accepted[i].bytes, err.msg);
-        if (json_parse(accepted[i].bytes, accepted[i].length, &json, &err) != ERR_OK)
+        if (json_parse(accepted[i].bytes, accepted[i].length, &json_limits_default, &json, &err) !=
+            ERR_OK)
             fail_msg("not parsed: %s: %s", accepted[i].bytes, err.msg);
         cJSON_Delete(json);
     }
@@ -224,7 +225,7 @@ static void every_truncation_of_a_request_is_refused(void **state)
 
 static void too_many_values_are_refused_with_limit_and_count(void **state)
 {
-    size_t values = JSON_VALUES_MAX; /* and the array itself */
+    size_t values = json_limits_default.values_max; /* and the array itself */
     char *text = malloc(2 * values + 2);
     struct err err = {.code = ERR_OK};
 
@@ -233,13 +234,36 @@ static void too_many_values_are_refused_with_limit_and_count(void **state)
     for (size_t i = 0; i < values; i++)
         memcpy(text + 2 * i, i == 0 ? "[0" : ",0", 2);
     text[2 * values] = ']';
-    assert_int_equal(json_check(text, 2 * values + 1, &err), ERR_TOO_LARGE);
+    assert_int_equal(json_check(text, 2 * values + 1, &json_limits_default, &err), ERR_TOO_LARGE);
     assert_true(err.has_limit);
-    assert_int_equal((int)err.limit, JSON_VALUES_MAX);
+    assert_int_equal((int)err.limit, json_limits_default.values_max);
     /* one value less fits */
     text[2 * values - 2] = ']';
-    assert_int_equal(json_check(text, 2 * values - 1, &err), ERR_OK);
+    assert_int_equal(json_check(text, 2 * values - 1, &json_limits_default, &err), ERR_OK);
     free(text);
+}
+
+static void as_deep_as_the_limit_says_and_no_deeper(void **state)
+{
+    static const size_t depths[] = {JSON_DEPTH_LEAST, 32, JSON_DEPTH_MOST};
+    char text[2 * JSON_DEPTH_MOST + 2];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        struct json_limits limits = {depths[i], 1000};
+        struct err err = {.code = ERR_OK};
+        cJSON *json = NULL;
+        size_t n = depths[i];
+
+        memset(text, '[', n);
+        memset(text + n, ']', n);
+        assert_int_equal(json_parse(text, 2 * n, &limits, &json, &err), ERR_OK);
+        cJSON_Delete(json);
+        memset(text, '[', n + 1);
+        memset(text + n + 1, ']', n + 1);
+        assert_int_equal(json_check(text, 2 * n + 2, &limits, &err), ERR_BAD_INPUT);
+        assert_true(err.has_limit && err.limit == (double)n && err.got == (double)n + 1);
+    }
 }
 
 static void changed_bytes_never_pass_what_the_parser_refuses(void **state)
@@ -260,10 +284,10 @@ static void changed_bytes_never_pass_what_the_parser_refuses(void **state)
         for (uint32_t n = 1 + random_below(&random, 3); n > 0; n--)
             changed[random_below(&random, sizeof changed)] =
                 pool[random_below(&random, sizeof pool - 1)];
-        if (json_check(changed, sizeof changed, &err) != ERR_OK)
+        if (json_check(changed, sizeof changed, &json_limits_default, &err) != ERR_OK)
             continue;
         passed++;
-        if (json_parse(changed, sizeof changed, &json, &err) != ERR_OK)
+        if (json_parse(changed, sizeof changed, &json_limits_default, &json, &err) != ERR_OK)
             fail_msg("passed the check, not the parser: %.*s", (int)sizeof changed, changed);
         cJSON_Delete(json);
     }
@@ -284,7 +308,8 @@ static void the_known_minefield_is_crossed(void **state)
         cases[c->verdict]++;
         if (c->verdict != JSON_I && is_json != (c->verdict == JSON_Y))
             fail_msg("%s: %s", c->name, is_json ? "accepted" : err.msg);
-        if ((json_parse(c->text, c->length, &json, &err) == ERR_OK) != is_json)
+        if ((json_parse(c->text, c->length, &json_limits_default, &json, &err) == ERR_OK) !=
+            is_json)
             fail_msg("%s: the check and the parser disagree", c->name);
         if (is_json)
             cJSON_Delete(json);
@@ -303,6 +328,7 @@ int main(void)
         cmocka_unit_test(the_pointer_is_that_of_the_value_at_fault),
         cmocka_unit_test(every_truncation_of_a_request_is_refused),
         cmocka_unit_test(too_many_values_are_refused_with_limit_and_count),
+        cmocka_unit_test(as_deep_as_the_limit_says_and_no_deeper),
         cmocka_unit_test(the_known_minefield_is_crossed),
         cmocka_unit_test(changed_bytes_never_pass_what_the_parser_refuses),
     };
