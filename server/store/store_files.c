@@ -356,6 +356,14 @@ static void unmap(void *context)
     free(mapping);
 }
 
+/* Want of memory or of descriptors is no damage: the file may be as good as ever. */
+static enum err_code code_of(int error)
+{
+    bool is_want = error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN;
+
+    return is_want ? ERR_NO_MEMORY : ERR_DAMAGED;
+}
+
 static struct mapping *map(const char *path, struct err *err)
 {
     struct mapping *mapping = calloc(1, sizeof *mapping);
@@ -369,7 +377,7 @@ static struct mapping *map(const char *path, struct err *err)
                                          : MAP_FAILED;
     }
     if (!mapping || !mapping->bytes || mapping->bytes == MAP_FAILED) {
-        err_set(err, mapping ? ERR_DAMAGED : ERR_NO_MEMORY, "file %.100s: %s",
+        err_set(err, mapping ? code_of(errno) : ERR_NO_MEMORY, "file %.100s: %s",
                 strrchr(path, '/') + 1, strerror(errno));
         free(mapping);
         mapping = NULL;

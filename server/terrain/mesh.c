@@ -218,9 +218,13 @@ static struct mesh *draft_image(struct draft *draft, struct err *err)
     mesh_image_seal(image);
     struct mesh *mesh = mesh_over(image, err);
 
-    if (mesh != NULL && mesh_columns_make(mesh, err)) {
+    if (mesh == NULL) {
+        free(image);
+        return NULL;
+    }
+    if (mesh_columns_make(mesh, err)) {
         mesh_unref(mesh);
-        mesh = NULL;
+        return NULL;
     }
     return mesh;
 }

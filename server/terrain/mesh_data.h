@@ -202,8 +202,8 @@ bool mesh_header_lay_out(struct mesh_header *header);
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
 
-/* A mesh without columns over an image that is our own (aligned, from aligned_alloc); takes it,
- * unless NULL. */
+/* A mesh without columns over an image (aligned, from aligned_alloc), which it frees with itself;
+ * NULL: no memory, and the image stays the caller's. */
 struct mesh *mesh_over(void *image, struct err *err);
 
 #endif

@@ -223,7 +223,6 @@ struct mesh *mesh_over(void *image, struct err *err)
 
     if (mesh == NULL) {
         err_set(err, ERR_NO_MEMORY, "no memory for a mesh");
-        free(image);
         return NULL;
     }
     atomic_init(&mesh->refs, 1);
@@ -274,8 +273,11 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
         return NULL;
     }
     mesh = mesh_over(kept, err);
-    if (mesh == NULL)
+    if (mesh == NULL) {
+        if (!is_borrowed)
+            free(kept);
         return NULL;
+    }
     if (is_borrowed)
         mesh->own = NULL;
     if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_columns_make(mesh, err)) {

@@ -1,12 +1,15 @@
 """Slow headers, slow bodies and slow readers, a thousand at a time, by slowhttptest.
 
 Another client asks for a height again and again over one connection. Its times are taken before
-and after each attack and while it lasts. They are small and the machine has other work, so the
-quiet value is the p99 of both quiet times together.
+and after each attack and while it lasts; the quiet value is the p99 of both quiet times together.
+The times are small: where other programs want the cores, their turns are the p99 of both. So the
+daemon and the other client run before all others (SCHED_RR) where that is allowed, the attackers
+like everybody; where it is not, the rows say so.
 
 KOTA_SLOW_SECONDS      of each attack (60)
 KOTA_SLOW_CONNECTIONS  (1000)
 """
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +34,19 @@ ATTACKS = {
 }
 
 
+def go_first():
+    """This process and what it starts run before others; "" or what the rows say of it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        return ""
+    except PermissionError:
+        return "; among other programs"
+
+
+def go_like_others():
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def ask(client, seconds, until=None):
     """Times of one request after another, in ms."""
     took, end = [], time.monotonic() + seconds
@@ -52,7 +68,8 @@ def attack(daemon, client, flags, seconds):
                    "-l", str(round(left)), "-p", "3", *flags[:-1],
                    "-u", f"http://127.0.0.1:{daemon.port}{flags[-1]}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, stdin=subprocess.DEVNULL)
+                                   text=True, stdin=subprocess.DEVNULL,
+                                   preexec_fn=go_like_others)
         try:
             while process.poll() is None and time.monotonic() < end:
                 took += ask(client, 1, lambda p=process: p.poll() is not None)
@@ -78,6 +95,7 @@ def main():
                 "no slowhttptest: sh deploy/install-deps.sh torture", None)
         return
     raise_own_fds()
+    among = go_first()
     with Daemon("--loops", "2") as daemon:
         daemon.ok("PUT", BASE, {}, status=201)
         put_ground(daemon, hills(rng("slow"), 300, 300))
@@ -94,7 +112,7 @@ def main():
                 refused = said.count("service available:   NO")
                 row(name, f"{CONNECTIONS} connections, {SECONDS} s",
                     "another client's p99 at most 2 times quiet",
-                    f"{loud:.2f} ms against {quiet:.2f} ms ({loud / quiet:.2f})",
+                    f"{loud:.2f} ms against {quiet:.2f} ms ({loud / quiet:.2f}){among}",
                     loud <= 2 * quiet)
                 row(name, f"at most {most} files open at once", "all closed, probes answered",
                     f"{after_fds - fds} left, unavailable {refused} times",
