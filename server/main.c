@@ -346,12 +346,28 @@ static int check(const struct config *config)
 }
 
 /*
+ * libuv calls abort() when the first table of a loop finds no memory (its later ones do: loop.c);
+ * this ends the start as every other want of memory does.
+ */
+static void *realloc_or_end(void *old, size_t bytes)
+{
+    void *got = realloc(old, bytes);
+
+    if (!got && bytes > 0) {
+        log_error("kotad does not start: no memory for a loop");
+        _exit(EXIT_FAILURE);
+    }
+    return got;
+}
+
+/*
  * Bodies and answers of more than 128 KiB are mapped one by one and go back to the system when they
  * are done. glibc would raise that threshold with the first of them, and a soak then grows by the
  * gaps that uploads of all sizes leave in the heap.
  */
 static void heap_prepare(void)
 {
+    uv_replace_allocator(malloc, realloc_or_end, calloc, free);
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 #endif

@@ -30,6 +30,8 @@
 #include "http/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -37,7 +39,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <sys/socket.h>
 
 static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
@@ -354,6 +359,45 @@ static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_
     return ERR_OK;
 }
 
+/* Beside connections: the store's, uploads', pipes and libraries. */
+#define OTHER_FILES_MAX 1000
+
+/* The largest number that a descriptor will have, or that the system allows. */
+static int highest_file(const struct http_loop *loop)
+{
+    uint64_t most = loop->server->limits.connections_max + OTHER_FILES_MAX;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && most >= files.rlim_cur)
+        most = files.rlim_cur - 1;
+    return most < INT_MAX ? (int)most : INT_MAX;
+}
+
+/*
+ * libuv keeps a table of a loop's descriptors by their number, and ends the process when it cannot
+ * grow. So it grows to its largest at once, and memory is asked for before, where a want of it can
+ * be told.
+ */
+static enum err_code table_reserve(struct http_loop *loop, struct err *err)
+{
+    int most = highest_file(loop), low = eventfd(0, EFD_CLOEXEC);
+    int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, most) : -1;
+    void *trial = malloc(2 * ((size_t)most + 8) * sizeof(void *)); /* a power of two, and 2 */
+    int status = !trial || high < 0 ? UV_ENOMEM : uv_poll_init(&loop->uv, &loop->highest, high);
+
+    free(trial);
+    if (status == 0) {
+        uv_poll_start(&loop->highest, UV_READABLE, NULL);
+        uv_close((uv_handle_t *)&loop->highest, NULL);
+    }
+    if (high >= 0)
+        close(high);
+    if (low >= 0)
+        close(low);
+    return status == 0 ? ERR_OK
+                       : err_set(err, ERR_NO_MEMORY, "no memory for the files of a loop: %d", most);
+}
+
 /* Memory and descriptors may be wanting; what comes after them takes neither. */
 static enum err_code init_handles(struct http_loop *loop, struct err *err)
 {
@@ -418,7 +462,7 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
         http_loop_free(loop);
         return NULL;
     }
-    if (listen_on(loop, host, port, err)) {
+    if (table_reserve(loop, err) || listen_on(loop, host, port, err)) {
         close_handles(loop);
         http_loop_join(loop, false);
         http_loop_free(loop);

@@ -43,6 +43,7 @@ struct http_loop {
     uv_prepare_t prepare;
     uv_timer_t tick;
     uv_timer_t drain_timer;
+    uv_poll_t highest; /* only while the loop is made, see loop.c */
     uv_thread_t thread;
     struct http_server *server;
     size_t index;

@@ -183,21 +183,26 @@ static enum err_code open(struct device *device, struct err *err)
 struct device *device_create(const struct device_config *config, struct err *err)
 {
     struct device *device = calloc(1, sizeof *device);
-    struct err why;
 
     if (!device) {
         err_set(err, ERR_NO_MEMORY, "no memory for a device");
         return NULL;
     }
     device->config = device->info.config = *config;
+    return device;
+}
+
+void device_open(struct device *device)
+{
+    struct err why;
+
     if (open(device, &why) == ERR_OK) {
         describe(device);
-        return device;
+        return;
     }
     context_destroy(device->context);
     device->context = NULL;
     describe_none(device, &why);
-    return device;
 }
 
 void device_destroy(struct device *device)

@@ -44,11 +44,14 @@ struct device_info {
     struct device_config config;  /* with the pool as it was made */
 };
 
-/*
- * Opens the device and makes the engines. Never NULL but without memory: with no device it has no
- * engines, and says why. All calls on one thread, which keeps the OpenGL context.
- */
+/* Not open yet: it has no engines. Any thread. NULL: ERR_NO_MEMORY. */
 struct device *device_create(const struct device_config *config, struct err *err);
+
+/*
+ * Opens the device and makes the engines, once. Where that fails it has no engines, and says why.
+ * This and all other calls on one thread, which keeps the OpenGL context.
+ */
+void device_open(struct device *device);
 void device_destroy(struct device *device); /* NULL is fine */
 
 /* The engine of a scale; NULL when there is none. */

@@ -696,12 +696,10 @@ static void say_hello(const struct sand *sand)
 static void *run(void *context)
 {
     struct sand *sand = context;
-    struct err err = {.code = ERR_OK};
 
     pthread_setname_np(pthread_self(), "sand");
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    sand->device = device_create(&sand->config.device, &err);
-    CHECK(sand->device); /* some hundred bytes at the start of the daemon */
+    device_open(sand->device);
     engines_set(sand);
     tell_stats(sand);
     say_hello(sand);
@@ -763,6 +761,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     sand->last = &sand->first;
     sand->keys = calloc(SAND_KEYS_MAX, sizeof *sand->keys);
     sand->manager = manager_create(&config->limits, &calls, err);
+    sand->device = sand->manager ? device_create(&config->device, err) : NULL;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sand->mutex, NULL);
@@ -772,7 +771,8 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     board_init(&sand->board);
     if (!sand->keys)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
-    if (!sand->manager || !sand->keys || thread_start(sand, err)) {
+    if (!sand->device || !sand->keys || thread_start(sand, err)) {
+        device_destroy(sand->device);
         manager_destroy(sand->manager);
         sand->is_over = true;
         sand_destroy(sand);

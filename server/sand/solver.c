@@ -301,7 +301,8 @@ struct sand_engine *solver_create(const struct sand_engine_config *config, struc
     solver->slot = calloc(config->slots, sizeof(*solver->slot));
     engine_tetrahedron(&config->params, solver->tetrahedron);
     for (uint32_t i = 0; i < config->slots; i++) {
-        if (solver->slot && slot_allocate(&solver->slot[i], config, solver->spheres_max))
+        if (solver->workers && solver->slot &&
+            slot_allocate(&solver->slot[i], config, solver->spheres_max))
             continue;
         err_set(err, ERR_NO_MEMORY, "no memory for %u slots of %u granules", config->slots,
                 config->granules_max);

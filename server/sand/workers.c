@@ -85,7 +85,8 @@ struct workers *workers_create(uint32_t threads)
 {
     struct workers *workers = calloc(1, sizeof(*workers));
 
-    CHECK(workers);
+    if (!workers)
+        return NULL;
     CHECK(pthread_mutex_init(&workers->lock, NULL) == 0);
     CHECK(pthread_cond_init(&workers->begun, NULL) == 0);
     CHECK(pthread_cond_init(&workers->left, NULL) == 0);

@@ -13,7 +13,8 @@ struct workers;
 /* Items first <= item < end; which thread does them is left open. */
 typedef void workers_job(void *context, uint32_t first, uint32_t end);
 
-/* `threads` counts the caller; 0 counts as 1. Threads that cannot be started are done without. */
+/* `threads` counts the caller; 0 counts as 1. Threads that cannot be started are done without.
+ * NULL without memory. */
 struct workers *workers_create(uint32_t threads);
 
 /* NULL does nothing. */

@@ -121,10 +121,11 @@ static int connection_settings(struct store *store, sqlite3 *db, bool is_writer)
         rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc != SQLITE_OK || !is_writer)
         return rc;
-    /* secure_delete, on by default in Debian, would write each page once more to blank it */
+    /* secure_delete, on by default in Debian, would write each page once more to blank it. What a
+     * larger page cache holds grows with the log for ten minutes, and a soak with it. */
     rc = sqlite3_exec(db,
                       "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
-                      "PRAGMA cache_size=-4096; PRAGMA journal_size_limit=16777216;"
+                      "PRAGMA cache_size=-2048; PRAGMA journal_size_limit=16777216;"
                       "PRAGMA temp_store=MEMORY;",
                       NULL, NULL, NULL);
     if (rc != SQLITE_OK)

@@ -71,6 +71,8 @@ def clean_environment(extra=None):
     """No KOTA_* setting of the person who runs the tests reaches a daemon; no patches unless said."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("KOTA_")}
     environment["KOTA_GPU"] = "off"  # OpenGL takes most of a second to start; who tests it says so
+    if SLOW > 1:  # what a worker does takes longer, and so does what waits for it
+        environment["KOTA_MAX_QUEUE_MS"] = str(1000 * SLOW)
     environment.update(extra or {})
     return environment
 

@@ -263,7 +263,8 @@ class Events:
                 while b"\r\n\r\n" not in received and (more := s.recv(4096)):
                     received += more
                 if not received.startswith(b"HTTP/1.1 200"):
-                    while more := s.recv(4096):
+                    # the connection may be kept: the answer ends where it says
+                    while not Answer(received).status and (more := s.recv(4096)):
                         received += more
                     return Answer(received)
                 done = edit(host, Events.turn % 50)
@@ -552,7 +553,12 @@ class Run:
         # what has not failed yet may fail in the drain
         host.orders.set(0, 0)
         for step in self.steps[1], self.steps[3]:
-            equal(step.view(host), step.views[step.now], f"{step.name} after this start")
+            try:
+                equal(step.view(host), step.views[step.now], f"{step.name} after this start")
+            except Failure as error:
+                # what the disk does not give back is damage: refused, and the rest is served
+                if fault.name != "read of a file: EIO" or "Damaged data" not in str(error):
+                    raise
         host.orders.set(0, fault.kind)
         host.stop()
         counts["right"] += 1
