@@ -60,7 +60,7 @@ LDFLAGS_asan := -fsanitize=address,undefined
 CFLAGS_tsan := -O1 -fsanitize=thread
 LDFLAGS_tsan := -fsanitize=thread
 CFLAGS_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize-recover=undefined
+	-fno-sanitize-recover=undefined -Wno-gnu-variable-sized-type-not-at-end
 LDFLAGS_fuzz := -fsanitize=address,undefined
 CFLAGS_cov := -O0 --coverage
 LDFLAGS_cov := --coverage
@@ -262,9 +262,11 @@ run: all $(if $(filter $(DEMO),$(WORLD)),$(DEMO).made) ## kotad on the demo worl
 
 # ---- fuzz and cover -------------------------------------------------------------------------
 FUZZ_SECONDS ?= 10
+.PHONY: fuzzers
+fuzzers: $(FUZZERS)
 
 ifeq ($(config),fuzz)
-fuzz: $(FUZZERS)
+fuzz: fuzzers
 	@sh tests/fuzz.sh $(B) $(FUZZ_SECONDS)
 else
 fuzz: ## each fuzzer for FUZZ_SECONDS (10), by clang
@@ -317,7 +319,17 @@ $(WEB_MODULES): tests/web/package-lock.json
 		echo "npm ci in tests/web did not work: the tests in a browser are skipped"
 
 WEB_NEEDS := $(if $(filter-out web test_web,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) $(WEB_NEEDS) ## all tests (T=name: one program)
+# The fuzzers run ten seconds each, with the release build, where there is a clang that links them.
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+FUZZ_NEEDS := $(if $(filter-out fuzz test_fuzz,$(T))$(filter-out release,$(config)),,$(shell \
+	echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) {return 0;}' | \
+	clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null && echo fuzzers-by-clang))
+endif
+.PHONY: fuzzers-by-clang
+fuzzers-by-clang:
+	@$(MAKE) --no-print-directory config=fuzz fuzzers
+
+test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) $(WEB_NEEDS) $(FUZZ_NEEDS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))
@@ -328,7 +340,7 @@ physics: $(PHYSICS) $(B)/kota-sand ## the tests of granular ground in their long
 
 .PHONY: torture
 torture: export KOTA_BIN_DIR := $(B)
-torture: all $(DEMO).made ## attacks and faults at full length, half an hour (P="http slow flood kill soak")
+torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, two hours (P="http slow flood kill soak faults fuzz")
 	@python3 tests/torture/run.py $(P)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format

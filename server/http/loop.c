@@ -398,10 +398,22 @@ static enum err_code table_reserve(struct http_loop *loop, struct err *err)
                        : err_set(err, ERR_NO_MEMORY, "no memory for the files of a loop: %d", most);
 }
 
+/* libuv ends the process when its first loop finds no pipe for signals: so one is tried before. */
+static int init_loop(uv_loop_t *uv)
+{
+    int trial[2];
+
+    if (pipe2(trial, O_CLOEXEC) != 0)
+        return uv_translate_sys_error(errno);
+    close(trial[0]);
+    close(trial[1]);
+    return uv_loop_init(uv);
+}
+
 /* Memory and descriptors may be wanting; what comes after them takes neither. */
 static enum err_code init_handles(struct http_loop *loop, struct err *err)
 {
-    int status = uv_loop_init(&loop->uv);
+    int status = init_loop(&loop->uv);
 
     if (status != 0)
         return err_set(err, ERR_BUSY, "cannot make a loop: %s", uv_strerror(status));

@@ -311,7 +311,7 @@ static void tolerate(void *context, const char *locale, const char *message)
 
 static enum err_code read_mirror(struct store *store, struct err *err)
 {
-    struct err damage = {ERR_OK};
+    struct err damage = {.code = ERR_OK};
 
     if (mirror_load(store, store->is_loaded ? tolerate : NULL, &damage, err) == ERR_OK) {
         if (!damage.code)

@@ -59,7 +59,7 @@ static enum err_code put_layer(struct store *store, const struct locale *locale,
     struct store_layer row = {
         .position = position_of(locale, layer),
         .kind = layer->kind == LAYER_MESH ? STORE_MESH : STORE_HEIGHTFIELD,
-        .role = layer->role,
+        .role = (int)layer->role,
         .field = layer->field,
         .mesh = layer->mesh,
         .polygons = layer_polygon_set(layer),

@@ -7,7 +7,8 @@ counts as failed. The exit status is 1 if anything failed. KOTA_TORTURE_ROWS nam
 the rows are kept; without it they are only printed.
 
 Lengths are set in the environment: KOTA_SLOW_SECONDS, KOTA_SLOW_CONNECTIONS,
-KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS.
+KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS, KOTA_FAULTS_EVERY,
+KOTA_FUZZ_SECONDS.
 """
 import os
 import signal
@@ -27,6 +28,8 @@ PARTS = {
     "flood": ([sys.executable, os.path.join(HERE, "flood.py")], {}, 900),
     "kill": ([sys.executable, os.path.join(HERE, "kill.py")], {}, 1800),
     "soak": ([sys.executable, os.path.join(HERE, "soak.py")], {}, 1800),
+    "faults": ([sys.executable, os.path.join(HERE, "faults.py")], {}, 3600),
+    "fuzz": ([sys.executable, os.path.join(HERE, "fuzz.py")], {}, 9000),
 }
 
 
