@@ -406,18 +406,18 @@ static void root_make(struct maker *m, uint32_t *list)
     grid_try(m, &root, side < 2 ? 2 : side < SIDE_MAX ? (uint32_t)side : SIDE_MAX);
 }
 
-/* Where each block is two cache lines, and no more memory than that. */
+/* Where each block is two cache lines, and no more memory than that; one where there are none, so
+ * that cells without blocks need not be told apart. */
 static bool blocks_align(struct mesh_columns *out)
 {
     size_t bytes = out->block_count * sizeof *out->blocks;
-    struct column_block *aligned;
+    struct column_block *aligned =
+        aligned_alloc(sizeof *aligned, bytes > 0 ? bytes : sizeof *aligned);
 
-    if (bytes == 0)
-        return true;
-    aligned = aligned_alloc(sizeof *aligned, bytes);
     if (aligned == NULL)
         return false;
-    memcpy(aligned, out->blocks, bytes);
+    if (bytes > 0)
+        memcpy(aligned, out->blocks, bytes);
     free(out->blocks);
     out->blocks = aligned;
     return true;
