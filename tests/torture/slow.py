@@ -9,13 +9,13 @@ like everybody; where it is not, the rows say so.
 KOTA_SLOW_SECONDS      of each attack (60)
 KOTA_SLOW_CONNECTIONS  (1000)
 """
-import os
 import re
 import shutil
 import subprocess
 import time
 
-from table import fds_of, finish, percentile, raise_own_fds, row, setting
+from table import (fds_of, finish, go_first, go_like_others, percentile, raise_own_fds, row,
+                   setting)
 
 from daemon import Daemon
 from ground import Client, hills, put_ground
@@ -32,19 +32,6 @@ ATTACKS = {
     "slow read": ("-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3",
                   BASE + "/tiles/0/0/0?format=f32"),
 }
-
-
-def go_first():
-    """This process and what it starts run before others; "" or what the rows say of it."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-        return ""
-    except PermissionError:
-        return "; among other programs"
-
-
-def go_like_others():
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def ask(client, seconds, until=None):

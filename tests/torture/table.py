@@ -48,6 +48,24 @@ def fds_of(daemon):
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
 
+def go_first():
+    """This thread and what it starts run before others; "" or what the rows say of it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        return ""
+    except PermissionError:
+        return "; among other programs"
+
+
+def go_like_others(threads=(0,)):
+    """These threads, by default the calling one."""
+    for thread in threads:
+        try:
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+        except ProcessLookupError:
+            pass  # it has ended
+
+
 def raise_own_fds():
     """As many files as this process and what it starts may have."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
