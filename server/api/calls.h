@@ -29,6 +29,10 @@
     X(locate_post)                                                                                 \
     X(world_contact_post)                                                                          \
     X(world_ray_post)                                                                              \
+    X(elevation_get)                                                                               \
+    X(elevation_post)                                                                              \
+    X(dataset_get)                                                                                 \
+    X(dataset_post)                                                                                \
     X(patches_post)                                                                                \
     X(patches_get)                                                                                 \
     X(patch_get)                                                                                   \

@@ -105,6 +105,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "trace_boxes_max", limits->trace_max);
     put(w, "trace_cells_max", limits->trace_max);
     put(w, "crossed_locales_max", API_CROSSED_MAX);
+    put(w, "elevation_locations_max", limits->items_max);
     put(w, "batch_ms_max", limits->batch_ms_max);
     put(w, "uploads_bytes_max", limits->uploads_bytes_max);
     put(w, "tile_cache_bytes_max", limits->tile_cache_bytes_max);

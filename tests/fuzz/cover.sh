@@ -19,6 +19,7 @@ f32         server/formats/f32.c
 hgt         server/formats/hgt.c
 asc         server/formats/asc.c
 obj         server/formats/obj.c
+polyline    server/formats/polyline.c
 mesh_image  server/terrain/mesh_image.c
 store       server/store/store_load.c server/store/store_mirror.c server/store/store_tiles.c
 '
