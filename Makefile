@@ -311,14 +311,15 @@ compile_commands.json: Makefile $(ALL_SRC) ## for editors and clangd
 	@:
 
 COUNTED := $(if $(filter release,$(config)),$(B)/bench/counted)
-# What drives the browser. Without npm or a network there is none, and the test says it skips.
+# What drives the browser and checks contract and types. Without npm or a network there is none, and
+# the tests say that they skip.
 WEB_MODULES := tests/web/node_modules/.package-lock.json
 $(WEB_MODULES): tests/web/package-lock.json
 	@! command -v npm >/dev/null || (cd tests/web && npm ci --silent --ignore-scripts --no-audit \
 		--no-fund --fetch-retries=0 --fetch-timeout=20000 && touch node_modules/.package-lock.json) || \
-		echo "npm ci in tests/web did not work: the tests in a browser are skipped"
+		echo "npm ci in tests/web did not work: the tests in a browser, and what checks the contract, are skipped"
 
-WEB_NEEDS := $(if $(filter-out web test_web,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
+WEB_NEEDS := $(if $(filter-out web test_web kota_js test_kota_js openapi test_openapi,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
 # The fuzzers run ten seconds each, with the release build, where there is a clang that links them.
 ifneq ($(filter test,$(MAKECMDGOALS)),)
 FUZZ_NEEDS := $(if $(filter-out fuzz test_fuzz,$(T))$(filter-out release,$(config)),,$(shell \

@@ -3,27 +3,47 @@
  *
  *   import { Kota } from "./kota.js";
  *   const kota = new Kota("http://127.0.0.1:7420");
- *   const answer = await kota.post("/v1/locales/hills/height", { points: [[10, 20]] });
- *   answer.json.results[0].height
+ *   const { results } = await kota.heights("hills", [[10, 20], [11, 20]]);
+ *   const floor = (await kota.contact("hills", [[10, 20, 99]])).results[0].floor;
+ *   for await (const event of kota.watch("hills")) console.log(event.name, event.data);
  *
- * A call resolves to an Answer, which also tells how it was asked (`curl`) and what came back
- * (`text`); every failure is a KotaError that says in words what went wrong. Nothing is retried but
- * 503 with Retry-After on reads, up to `retries` times.
+ * Every call of the API has a method; what it asks and answers is in /openapi.json. Methods resolve
+ * to the answer's JSON; `call`, `get` and `post` to an Answer, which also tells how it was asked
+ * (`curl`) and what came back (`text`, `headers`). Every failure is a KotaError, of a class that
+ * says what kind: NotFoundError, ConflictError, BusyError, TimeoutError, …
+ *
+ * Binary batches (`heightBatch`, `contactBatch`, `rayBatch`, `containsBatch`) take a Float32Array or
+ * Float64Array and give one of the same kind.
+ *
+ * Reads, and writes with an idempotency key, are sent again up to `retries` times: after 429 and 503
+ * when the daemon says when (Retry-After, and that is within `waitMaxMs`), and when a connection was
+ * lost. Each attempt may take `timeoutMs`. A `signal` ends a call at once, with the signal's reason.
  *
  * @module kota
  */
 
+/**
+ * @typedef {import("./kota_types.js").Asked} Asked
+ * @typedef {import("./kota_types.js").CallOptions} CallOptions
+ * @typedef {import("./kota_types.js").ReadOptions} ReadOptions
+ * @typedef {import("./kota_types.js").WriteOptions} WriteOptions
+ * @typedef {import("./kota_types.js").Floats} Floats
+ * @typedef {import("./kota_types.js").Interp} Interp
+ * @typedef {import("./kota_types.js").Reach} Reach
+ * @typedef {import("./kota_types.js").InWorld} InWorld
+ * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
+ * @typedef {import("./kota_types.js").Manifest} Manifest
+ * @typedef {import("./kota_types.js").Locale} Locale
+ * @typedef {import("./kota_types.js").HeightItem} HeightItem
+ * @typedef {import("./kota_types.js").Contact} Contact
+ * @typedef {import("./kota_types.js").ContactItem} ContactItem
+ * @typedef {import("./kota_types.js").Ray} Ray
+ * @typedef {import("./kota_types.js").RayItem} RayItem
+ */
+/** @template T @typedef {import("./kota_types.js").Results<T>} Results */
+
 /** Numbers of a tile's side: 256 cells and the samples at their far edges. */
 export const TILE_SAMPLES = 257;
-
-/**
- * @typedef {object} Asked
- * @property {string} method
- * @property {string} url       absolute
- * @property {object} headers   without the token
- * @property {string|null} body text, or null when it is binary or absent
- * @property {number} bytes     of the body
- */
 
 /** An answer with a status below 400. */
 export class Answer {
@@ -59,16 +79,20 @@ export class Answer {
 export class KotaError extends Error {
   /**
    * @param {string} message
-   * @param {{status?: number, problem?: any, asked?: Asked, text?: string, cause?: any}} about
+   * @param {{status?: number, problem?: any, asked?: Asked|null, text?: string, cause?: unknown,
+   *          retryAfterMs?: number}} about
    */
   constructor(message, about = {}) {
-    super(message, { cause: about.cause });
-    this.name = "KotaError";
+    super(message);
+    if (about.cause !== undefined) this.cause = about.cause;
+    this.name = new.target.name;
     /** @type {number} */ this.status = about.status ?? 0;
-    /** RFC 9457 members of the answer: title, detail, errors, limit, got */
+    /** RFC 9457 members of the answer: title, detail, errors, limit, got @type {any} */
     this.problem = about.problem ?? null;
-    this.asked = about.asked ?? null;
+    /** @type {Asked|null} */ this.asked = about.asked ?? null;
     this.text = about.text ?? "";
+    /** when to ask again, as the daemon says @type {number|undefined} */
+    this.retryAfterMs = about.retryAfterMs;
   }
 
   get curl() {
@@ -76,6 +100,36 @@ export class KotaError extends Error {
   }
 }
 
+/** No connection, or it was lost on the way: the daemon may have done what was asked. */
+export class ConnectionError extends KotaError {}
+/** No answer within the time: the daemon may have done what was asked. */
+export class TimeoutError extends KotaError {}
+/** What was sent is wrong: 400, 405, 411, 415, 417, 422. */
+export class BadInputError extends KotaError {}
+/** No token, or one without the right: 401, 403. */
+export class RightsError extends KotaError {}
+/** No such locale, layer, model, …: 404; no longer to be told: 410. */
+export class NotFoundError extends KotaError {}
+/** It is not as If-Match or If-None-Match say, or in the way of something else: 409, 412. */
+export class ConflictError extends KotaError {}
+/** Over a limit: 413, 414, 431; `problem.limit` and `problem.got`. */
+export class TooLargeError extends KotaError {}
+/** Later, perhaps: 429, 503; `retryAfterMs`. */
+export class BusyError extends KotaError {}
+/** All else: 500, 501, 507, and what is no answer of a kotad. */
+export class ServerError extends KotaError {}
+
+/** @param {number} status @returns {typeof KotaError} */
+function errorOf(status) {
+  if (status === 401 || status === 403) return RightsError;
+  if (status === 404 || status === 410) return NotFoundError;
+  if (status === 409 || status === 412) return ConflictError;
+  if (status === 413 || status === 414 || status === 431) return TooLargeError;
+  if (status === 429 || status === 503) return BusyError;
+  return status < 500 ? BadInputError : ServerError;
+}
+
+/** @param {string} word */
 function quoted(word) {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -92,27 +146,88 @@ export function curlLine(asked) {
   return words.map(quoted).join(" ");
 }
 
+/** @param {number} status @param {any} problem @param {string} text */
 function messageOf(status, problem, text) {
+  if (typeof problem?.error === "string") return problem.error; // /v1/compat
   if (!problem) return `The daemon answered ${status}: ${text.slice(0, 200) || "nothing"}`;
-  const places = (problem.errors ?? []).map((e) => `${e.pointer}: ${e.detail}`);
+  const places = (problem.errors ?? []).map((/** @type {any} */ e) => `${e.pointer}: ${e.detail}`);
   const bound = problem.limit === undefined ? "" : ` (limit ${problem.limit}, got ${problem.got})`;
   return [problem.detail || problem.title || `status ${status}`, ...places].join("; ") + bound;
 }
 
-function pause(ms, signal) {
+/**
+ * Calls stop when one of them aborts, at once if one has. @param {AbortSignal[]} signals
+ * @param {() => void} stop @returns {() => void} ends that
+ */
+function onAbort(signals, stop) {
+  for (const signal of signals) {
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  }
+  return () => signals.forEach((signal) => signal.removeEventListener("abort", stop));
+}
+
+/** @param {number} ms @param {AbortSignal[]} signals @returns {Promise<void>} */
+function pause(ms, signals) {
   return new Promise((done, fail) => {
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", () => {
+    const timer = setTimeout(() => {
+      release();
+      done();
+    }, ms);
+    const release = onAbort(signals, () => {
       clearTimeout(timer);
-      fail(signal.reason);
-    }, { once: true });
+      fail(signals.find((signal) => signal.aborted)?.reason);
+    });
   });
 }
+
+/** "?a=1&b=2,3" of what is given. @param {Record<string, any>} values */
+function query(values) {
+  const items = Object.entries(values).filter(([, value]) => value !== undefined);
+  const text = new URLSearchParams(items.map(([name, value]) => [name, String(value)])).toString();
+  return text && `?${text}`;
+}
+
+/** @param {string} id */
+function place(id) {
+  return `/v1/locales/${encodeURIComponent(id)}`;
+}
+
+/** Splits options of a read from what belongs into its question. @param {any} options */
+function asRead(options) {
+  const { signal, timeoutMs, quiet, minRevision, ...question } = options;
+  /** @type {CallOptions} */
+  const call = { signal, timeoutMs, quiet, repeatable: true };
+  if (minRevision !== undefined) call.headers = { "Kota-Min-Revision": String(minRevision) };
+  return { call, question };
+}
+
+/** @param {WriteOptions & Record<string, any>} options */
+function asWrite(options) {
+  const { signal, timeoutMs, quiet, ifMatch, ifNew, idempotencyKey, ...question } = options;
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (ifMatch !== undefined) headers["If-Match"] = ifMatch === "*" ? "*" : `"${ifMatch}"`;
+  if (ifNew) headers["If-None-Match"] = "*";
+  if (idempotencyKey)
+    headers["Idempotency-Key"] = idempotencyKey === true ? freshKey() : idempotencyKey;
+  return { call: { signal, timeoutMs, quiet, headers }, question };
+}
+
+/** A key that nobody else has; also where a page is not served over TLS. */
+function freshKey() {
+  const bytes = globalThis.crypto ? crypto.getRandomValues(new Uint8Array(16)) :
+    Uint8Array.from({ length: 16 }, () => Math.floor(256 * Math.random()));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 export class Kota {
   /**
    * @param {string} base "" for the daemon that served this page
-   * @param {{token?: string, timeoutMs?: number, retries?: number, signal?: AbortSignal}} [options]
+   * @param {{token?: string, timeoutMs?: number, retries?: number, waitMaxMs?: number,
+   *          silenceMs?: number, signal?: AbortSignal}} [options]
    *   signal: ends all calls and feeds with its reason, and every later one
    */
   constructor(base = "", options = {}) {
@@ -120,7 +235,11 @@ export class Kota {
     /** @type {string} bearer token, "" for none */ this.token = options.token ?? "";
     this.timeoutMs = options.timeoutMs ?? 30000;
     this.retries = options.retries ?? 2;
-    this.signal = options.signal ?? null;
+    /** @type {AbortSignal|null} */ this.signal = options.signal ?? null;
+    /** A Retry-After that is later than this is not waited for. */
+    this.waitMaxMs = options.waitMaxMs ?? 10000;
+    /** A feed on which nothing has come for so long, not even a comment, is taken up anew. */
+    this.silenceMs = options.silenceMs ?? 60000;
     /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
     this.onCall = () => {};
   }
@@ -132,69 +251,539 @@ export class Kota {
   }
 
   /**
-   * One call. `json` or `body` (bytes) is sent; `signal` aborts it with the signal's reason.
+   * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
    * @param {string} method @param {string} path with its query
-   * @param {{json?: any, body?: ArrayBuffer|ArrayBufferView, type?: string, headers?: object,
-   *          signal?: AbortSignal, quiet?: boolean, timeoutMs?: number}} [options] quiet: not told
-   *          to onCall
+   * @param {CallOptions} [options]
    * @returns {Promise<Answer>}
    */
   async call(method, path, options = {}) {
+    const body = options.body;
+    /** @type {Asked} */
     const asked = { method, url: this.url(path), headers: { ...options.headers }, body: null,
-      bytes: options.body?.byteLength ?? 0 };
+      bytes: 0 };
     if (options.json !== undefined) {
       asked.body = JSON.stringify(options.json);
       asked.headers["Content-Type"] = "application/json";
     } else if (options.type) {
       asked.headers["Content-Type"] = options.type;
     }
+    if (typeof body === "string") asked.body = body;
+    else if (body) asked.bytes = body.byteLength;
+    const mayRepeat = method === "GET" || method === "HEAD" || options.repeatable ||
+      "Idempotency-Key" in asked.headers;
     for (let attempt = 0; ; attempt++) {
       try {
         const answer = await this.#once(asked, options);
         if (!options.quiet) this.onCall(answer);
         return answer;
       } catch (error) {
-        const wait = error.retryAfterMs;
-        if (wait === undefined || attempt >= this.retries || method !== "GET") {
+        const wait = this.#waitAfter(error, attempt);
+        if (wait === null || attempt >= this.retries || !mayRepeat) {
           if (error instanceof KotaError && !options.quiet) this.onCall(error);
           throw error;
         }
-        await pause(wait, options.signal);
+        await pause(wait, this.#ends(options.signal));
       }
     }
   }
 
+  /** What ends a call or feed, of its own and for all. @param {AbortSignal|undefined} own */
+  #ends(own) {
+    return [own, this.signal].filter((one) => one instanceof AbortSignal);
+  }
+
+  /** Milliseconds until it may work again, or null. @param {unknown} error @param {number} attempt */
+  #waitAfter(error, attempt) {
+    if (error instanceof ConnectionError) return 100 * 2 ** attempt;
+    if (!(error instanceof BusyError) || error.retryAfterMs === undefined) return null;
+    return error.retryAfterMs <= this.waitMaxMs ? error.retryAfterMs : null;
+  }
+
+  /** @param {Asked} asked @param {CallOptions} options */
   async #once(asked, options) {
     const headers = { ...asked.headers };
     const limitMs = options.timeoutMs ?? this.timeoutMs;
-    const limit = AbortSignal.timeout(limitMs);
-    const ends = [options.signal, this.signal].filter(Boolean);
-    const signal = anyOf(...ends, limit);
+    const limit = new AbortController(), stop = () => limit.abort();
     const start = performance.now();
+    const timer = setTimeout(stop, limitMs);
     let response, buffer;
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
+    const ends = this.#ends(options.signal), release = onAbort(ends, stop);
     try {
-      response = await fetch(asked.url, { method: asked.method, headers, signal,
-        body: asked.body ?? options.body, cache: "no-store" });
+      response = await fetch(asked.url, { method: asked.method, headers, signal: limit.signal,
+        body: /** @type {BodyInit|undefined} */ (asked.body ?? options.body), cache: "no-store" });
       buffer = await response.arrayBuffer();
     } catch (cause) {
       for (const end of ends) if (end.aborted) throw end.reason;
-      const why = limit.aborted ? `did not answer within ${limitMs / 1000} s` :
-        "cannot be reached";
-      throw new KotaError(`The daemon at ${this.url("")} ${why}.`, { asked, cause });
+      const about = { asked, cause };
+      if (limit.signal.aborted)
+        throw new TimeoutError(`The daemon at ${this.url("")} did not answer within ` +
+          `${limitMs / 1000} s.`, about);
+      throw new ConnectionError(`The daemon at ${this.url("")} cannot be reached.`, about);
+    } finally {
+      clearTimeout(timer);
+      release();
     }
     if (response.status >= 400) throw failure(asked, response, buffer);
     return new Answer(asked, response, buffer, performance.now() - start);
   }
 
-  /** @param {string} path @param {object} [options] @returns {Promise<Answer>} */
+  /** @param {string} path @param {CallOptions} [options] @returns {Promise<Answer>} */
   get(path, options) {
     return this.call("GET", path, options);
   }
 
-  /** @param {string} path @param {any} json @param {object} [options] @returns {Promise<Answer>} */
+  /**
+   * @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
+   */
   post(path, json, options) {
     return this.call("POST", path, { ...options, json });
+  }
+
+  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the query */
+  async #read(path, options) {
+    const { call, question } = asRead(options);
+    return (await this.get(path + query(question), call)).json;
+  }
+
+  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body */
+  async #ask(path, options) {
+    const { call, question } = asRead(options);
+    return (await this.post(path, question, call)).json;
+  }
+
+  /**
+   * @param {string} method @param {string} path
+   * @param {WriteOptions & Record<string, any>} options to the query
+   * @param {CallOptions} [more] the body
+   */
+  async #write(method, path, options, more = {}) {
+    const { call, question } = asWrite(options);
+    return (await this.call(method, path + query(question), { ...call, ...more })).json;
+  }
+
+  // ---- the daemon ------------------------------------------------------------------------------
+
+  /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} the process lives */
+  live(options = {}) {
+    return this.#read("/livez", options);
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} */
+  health(options = {}) {
+    return this.#read("/healthz", options);
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} BusyError: not yet */
+  ready(options = {}) {
+    return this.#read("/readyz", options);
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<string>} Prometheus text */
+  async metrics(options = {}) {
+    return (await this.get("/metrics", asRead(options).call)).text;
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
+  limits(options = {}) {
+    return this.#read("/v1/limits", options);
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
+  stats(options = {}) {
+    return this.#read("/v1/stats", options);
+  }
+
+  /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */
+  openapi(options = {}) {
+    return this.#read("/openapi.json", options);
+  }
+
+  // ---- locales and layers ----------------------------------------------------------------------
+
+  /** @param {ReadOptions} [options] @returns {Promise<Locale[]>} */
+  async locales(options = {}) {
+    return (await this.#read("/v1/locales", options)).locales;
+  }
+
+  /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */
+  locale(id, options = {}) {
+    return this.#read(place(id), options);
+  }
+
+  /**
+   * Makes a locale, or replaces its manifest.
+   * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
+   * @returns {Promise<Locale>}
+   */
+  putLocale(id, manifest, options = {}) {
+    return this.#write("PUT", place(id), options, { json: manifest });
+  }
+
+  /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
+  deleteLocale(id, options = {}) {
+    return this.#write("DELETE", place(id), options);
+  }
+
+  /**
+   * A layer as a file.
+   * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
+   * @returns {Promise<Answer>} `buffer`, and its Content-Type
+   */
+  layer(id, layer, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}${query(question)}`, call);
+  }
+
+  /**
+   * Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
+   * others; arrays are written with commas.
+   * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
+   * @param {string} type image/png, application/vnd.kota.f32, model/obj, …
+   * @param {WriteOptions & Record<string, any>} [options]
+   * @returns {Promise<Locale>}
+   */
+  putLayer(id, layer, body, type, options = {}) {
+    return this.#write("PUT", `${place(id)}/layers/${encodeURIComponent(layer)}`, options,
+      { body, type });
+  }
+
+  /** @param {string} id @param {string} layer @param {WriteOptions} [options] @returns {Promise<void>} */
+  deleteLayer(id, layer, options = {}) {
+    return this.#write("DELETE", `${place(id)}/layers/${encodeURIComponent(layer)}`, options);
+  }
+
+  /** @param {string} id @param {string} layer @param {ReadOptions} [options] @returns {Promise<any>} */
+  layerStats(id, layer, options = {}) {
+    return this.#read(`${place(id)}/layers/${encodeURIComponent(layer)}/stats`, options);
+  }
+
+  /**
+   * @param {string} id
+   * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
+   *         {brush: any, layer?: string}} edit
+   * @param {WriteOptions} [options]
+   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
+   */
+  edit(id, edit, options = {}) {
+    return this.#write("POST", `${place(id)}/edits`, options, { json: edit });
+  }
+
+  /**
+   * The same with samples as bytes; NaN makes a hole.
+   * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
+   * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
+   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
+   */
+  editSamples(id, rect, heights, options = {}) {
+    return this.#write("POST", `${place(id)}/edits`, { ...options, rect },
+      { body: heights, type: "application/vnd.kota.f32" });
+  }
+
+  /**
+   * What has changed since a revision; NotFoundError (410): too long ago.
+   * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<{locale: string, revision: number, rects: number[][]}>}
+   */
+  diff(id, since, options = {}) {
+    return this.#read(`${place(id)}/diff`, { ...options, since });
+  }
+
+  // ---- questions about ground ------------------------------------------------------------------
+
+  /**
+   * @param {string} id @param {number} x @param {number} y
+   * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+   * @returns {Promise<{locale: string, revision: number} & HeightItem>}
+   */
+  height(id, x, y, options = {}) {
+    return this.#read(`${place(id)}/height`, { ...options, x, y });
+  }
+
+  /**
+   * @param {string} id @param {number[][]} points [x, y] each
+   * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+   * @returns {Promise<Results<HeightItem>>}
+   */
+  heights(id, points, options = {}) {
+    return this.#ask(`${place(id)}/height`, { ...options, points });
+  }
+
+  /**
+   * @param {string} id @param {number[][]} path corners
+   * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
+   * @returns {Promise<Results<any>>}
+   */
+  profile(id, path, options) {
+    return this.#ask(`${place(id)}/profile`, { ...options, path });
+  }
+
+  /**
+   * Floors below and ceilings above.
+   * @param {string} id @param {number[][]} points [x, y, z] each
+   * @param {ReadOptions & Reach & {layer?: string}} [options]
+   * @returns {Promise<Results<ContactItem>>}
+   */
+  contact(id, points, options = {}) {
+    return this.#ask(`${place(id)}/contact`, { ...options, points });
+  }
+
+  /**
+   * Planes under footprints of three points and more.
+   * @param {string} id @param {number[][][]} footprints
+   * @param {ReadOptions & {reach_up?: number, layer?: string}} [options]
+   * @returns {Promise<Results<any>>}
+   */
+  footprints(id, footprints, options = {}) {
+    return this.#ask(`${place(id)}/contact`, { ...options, footprints });
+  }
+
+  /**
+   * @param {string} id @param {Ray[]} rays
+   * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
+   * @returns {Promise<Results<RayItem>>}
+   */
+  rays(id, rays, options = {}) {
+    return this.#ask(`${place(id)}/ray`, { ...options, rays });
+  }
+
+  /**
+   * Lines of sight.
+   * @param {string} id @param {{from: number[], to: number[]}[]} segments
+   * @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<any>>}
+   */
+  sight(id, segments, options = {}) {
+    return this.#ask(`${place(id)}/los`, { ...options, segments });
+  }
+
+  /**
+   * What a pixel shows.
+   * @param {string} id
+   * @param {ReadOptions & {viewport: number[], pixel: number[]} & Record<string, any>} question with
+   *   camera, or inverse_view_projection and depth
+   * @returns {Promise<any>}
+   */
+  pick(id, question) {
+    return this.#ask(`${place(id)}/pick`, question);
+  }
+
+  /**
+   * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<{status: "inside"|"outside", floor: boolean, ceiling: boolean}>>}
+   */
+  contains(id, points, options = {}) {
+    return this.#ask(`${place(id)}/contains`, { ...options, points });
+  }
+
+  // ---- the whole world -------------------------------------------------------------------------
+
+  /**
+   * Which locale holds each point of the world?
+   * @param {number[][]} points @param {ReadOptions & {hints?: (string|null)[]}} [options]
+   * @returns {Promise<{results: {locale: string|null, point: number[]|null, changed: boolean}[]}>}
+   */
+  locate(points, options = {}) {
+    return this.#ask("/v1/locate", { ...options, points });
+  }
+
+  /**
+   * @param {number[][]} points of the world
+   * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
+   * @returns {Promise<{results: (ContactItem & InWorld)[]}>}
+   */
+  worldContact(points, options = {}) {
+    return this.#ask("/v1/contact", { ...options, points });
+  }
+
+  /**
+   * @param {number[][][]} footprints
+   * @param {ReadOptions & {reach_up?: number, hints?: (string|null)[]}} [options]
+   * @returns {Promise<{results: any[]}>}
+   */
+  worldFootprints(footprints, options = {}) {
+    return this.#ask("/v1/contact", { ...options, footprints });
+  }
+
+  /**
+   * @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
+   * @returns {Promise<{results: (RayItem & InWorld & {crossed_count: number,
+   *   crossed: {locale: string, t_enter: number, t_leave: number}[]})[]}>}
+   */
+  worldRays(rays, options = {}) {
+    return this.#ask("/v1/ray", { ...options, rays });
+  }
+
+  /**
+   * Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
+   * @param {ReadOptions & {locations?: string|number[][], path?: string|number[][],
+   *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
+   *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
+   *         places are [lat, lng]
+   * @returns {Promise<any>}
+   */
+  elevation(question) {
+    const { dataset, ...rest } = question;
+    const text = (/** @type {string|number[][]|undefined} */ places) =>
+      Array.isArray(places) ? places.map((one) => one.join(",")).join("|") : places;
+    return this.#ask("/v1/compat/elevation" + (dataset ? `/${encodeURIComponent(dataset)}` : ""),
+      { ...rest, locations: text(rest.locations), path: text(rest.path) });
+  }
+
+  // ---- binary batches --------------------------------------------------------------------------
+
+  /**
+   * @template {Floats} F
+   * @param {string} path @param {F} numbers @param {number} each numbers of an item
+   * @param {ReadOptions & Record<string, any>} options
+   */
+  async #batch(path, numbers, each, options) {
+    const { call, question } = asRead(options);
+    const type = numbers instanceof Float32Array ? "application/vnd.kota.f32" :
+      "application/vnd.kota.f64";
+    if (!IS_LITTLE_ENDIAN) throw new KotaError("Binary batches need a little-endian machine.");
+    if (numbers.length === 0 || numbers.length % each !== 0)
+      throw new BadInputError(`A batch of items of ${each} numbers cannot have ${numbers.length}.`);
+    const answer = await this.call("POST", path + query(question), { ...call, body: numbers, type });
+    return { answer, revision: Number(answer.headers.get("kota-revision")) };
+  }
+
+  /**
+   * @template {Floats} F
+   * @param {string} path @param {F} numbers @param {number} each @param {number} out
+   * @param {ReadOptions & Record<string, any>} options
+   * @returns {Promise<{values: F, revision: number}>}
+   */
+  async #floatBatch(path, numbers, each, out, options) {
+    const { answer, revision } = await this.#batch(path, numbers, each, options);
+    const Kind = /** @type {any} */ (numbers.constructor);
+    const wanted = numbers.length / each * out * numbers.BYTES_PER_ELEMENT;
+    if (answer.buffer.byteLength !== wanted)
+      throw new ServerError(`The answer to a batch has ${answer.buffer.byteLength} bytes, not ` +
+        `${wanted}.`, { asked: answer.asked, status: answer.status });
+    return { values: new Kind(answer.buffer), revision };
+  }
+
+  /**
+   * x y each -> height each (NaN: none).
+   * @template {Floats} F @param {string} id @param {F} points
+   * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[]}} [options]
+   */
+  heightBatch(id, points, options = {}) {
+    return this.#floatBatch(`${place(id)}/height`, points, 2, 1, options);
+  }
+
+  /**
+   * x y z each -> floor_z nx ny nz ceiling_z each (NaN: none).
+   * @template {Floats} F @param {string} id @param {F} points
+   * @param {ReadOptions & {reach_up?: number, layer?: string, base?: number[]}} [options]
+   */
+  contactBatch(id, points, options = {}) {
+    return this.#floatBatch(`${place(id)}/contact`, points, 3, 5, options);
+  }
+
+  /**
+   * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
+   * @template {Floats} F @param {string} id @param {F} rays
+   * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
+   */
+  rayBatch(id, rays, options = {}) {
+    return this.#floatBatch(`${place(id)}/ray`, rays, 7, 4, options);
+  }
+
+  /**
+   * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling.
+   * @param {string} id @param {Floats} points
+   * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+   * @returns {Promise<{values: Uint8Array, revision: number}>}
+   */
+  async containsBatch(id, points, options = {}) {
+    const { answer, revision } = await this.#batch(`${place(id)}/contains`, points, 3, options);
+    return { values: new Uint8Array(answer.buffer), revision };
+  }
+
+  // ---- models and patches of sand --------------------------------------------------------------
+
+  /** @param {ReadOptions} [options] @returns {Promise<any[]>} */
+  async models(options = {}) {
+    return (await this.#read("/v1/models", options)).models;
+  }
+
+  /**
+   * @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
+   * @param {string} [type] @param {WriteOptions} [options] @returns {Promise<any>}
+   */
+  putModel(id, body, type = "model/obj", options = {}) {
+    return this.#write("PUT", `/v1/models/${encodeURIComponent(id)}`, options, { body, type });
+  }
+
+  /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
+  deleteModel(id, options = {}) {
+    return this.#write("DELETE", `/v1/models/${encodeURIComponent(id)}`, options);
+  }
+
+  /** @param {string} id @param {ReadOptions} [options] @returns {Promise<any[]>} */
+  async patches(id, options = {}) {
+    return (await this.#read(`${place(id)}/patches`, options)).patches;
+  }
+
+  /** @param {string} id @param {any} wanted @param {WriteOptions} [options] @returns {Promise<any>} */
+  createPatch(id, wanted, options = {}) {
+    return this.#write("POST", `${place(id)}/patches`, options, { json: wanted });
+  }
+
+  /** @param {string} id @param {number} n @param {ReadOptions} [options] @returns {Promise<any>} */
+  patch(id, n, options = {}) {
+    return this.#read(`${place(id)}/patches/${n}`, options);
+  }
+
+  /**
+   * Settles and writes a patch back, or throws it away. May take as long as the sand does.
+   * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
+   * @returns {Promise<any>}
+   */
+  endPatch(id, n, options = {}) {
+    return this.#write("DELETE", `${place(id)}/patches/${n}`, options);
+  }
+
+  /**
+   * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
+   * @returns {Promise<any>}
+   */
+  addBody(id, n, body, options = {}) {
+    return this.#write("POST", `${place(id)}/patches/${n}/bodies`, options, { json: body });
+  }
+
+  /**
+   * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
+   * @param {WriteOptions} [options] @returns {Promise<any>}
+   */
+  pushBody(id, n, b, push, options = {}) {
+    return this.#write("PATCH", `${place(id)}/patches/${n}/bodies/${b}`, options, { json: push });
+  }
+
+  /**
+   * @param {string} id @param {number} n
+   * @param {ReadOptions & {width?: number, height?: number}} [options]
+   * @returns {Promise<ArrayBuffer>} a PNG
+   */
+  async patchView(id, n, options = {}) {
+    const { call, question } = asRead(options);
+    return (await this.get(`${place(id)}/patches/${n}/view.png${query(question)}`, call)).buffer;
+  }
+
+  // ---- tiles -----------------------------------------------------------------------------------
+
+  /**
+   * A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
+   * @param {string} id @param {number} level @param {number} column @param {number} row
+   * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
+   *         layer?: string}} [options]
+   * @returns {Promise<Answer>}
+   */
+  tileFile(id, level, column, row, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/tiles/${level}/${column}/${row}${query(question)}`, call);
   }
 
   /**
@@ -218,10 +807,12 @@ export class Kota {
       if (answer.status === 304) return { heights: null, tag, bytes: 0 };
       return { heights: new Float32Array(answer.buffer), tag, bytes };
     } catch (error) {
-      if (error.status === 404) return null;
+      if (error instanceof NotFoundError) return null;
       throw error;
     }
   }
+
+  // ---- feeds -----------------------------------------------------------------------------------
 
   /**
    * Follows a change feed until it is closed, over lost connections: it comes back with the last
@@ -229,60 +820,125 @@ export class Kota {
    * @param {string} path /v1/events, /v1/locales/{id}/events, …/patches/{n}/events
    * @param {{onEvent: (name: string, data: any, id: string) => void,
    *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
-   *          lastEventId?: string}} calls
+   *          lastEventId?: string, signal?: AbortSignal}} calls
    * @returns {{close: () => void}}
    */
   follow(path, calls) {
     const control = new AbortController();
-    const signal = this.signal ? anyOf(control.signal, this.signal) : control.signal;
-    this.#followUntil(path, calls, signal).then(
+    const close = () => control.abort();
+    onAbort(this.#ends(calls.signal), close);
+    this.#followUntil(path, calls, control.signal).then(
       () => calls.onState?.("closed", ""),
-      (error) => calls.onState?.("closed", signal.aborted ? "" : error.message));
-    return { close: () => control.abort() };
+      (error) => calls.onState?.("closed", control.signal.aborted ? "" : error.message));
+    return { close };
   }
 
+  /**
+   * The events of a locale ("": of the world; "id/patches/3": of a patch) one after the other, over
+   * lost connections, until the loop is left or the signal aborts. Throws what the daemon refuses.
+   * @param {string} id
+   * @param {{lastEventId?: string, signal?: AbortSignal,
+   *          onState?: (state: "open"|"lost"|"closed", why: string) => void}} [options]
+   * @returns {AsyncGenerator<FeedEvent, void, void>}
+   */
+  async *watch(id = "", options = {}) {
+    /** @type {FeedEvent[]} */ const waiting = [];
+    const control = new AbortController();
+    let wake = () => {}, /** @type {unknown} */ error = null, isOver = false;
+    const stop = () => control.abort();
+    const path = id ? `/v1/locales/${id.split("/").map(encodeURIComponent).join("/")}/events` :
+      "/v1/events";
+    const release = onAbort(this.#ends(options.signal), stop);
+    const end = (/** @type {unknown} */ why) => {
+      error = why;
+      isOver = true;
+      wake();
+    };
+    this.#followUntil(path, { ...options, onEvent: (name, data, eventId) => {
+      waiting.push({ name, data, id: eventId });
+      wake();
+    } }, control.signal).then(() => end(null), end);
+    try {
+      for (;;) {
+        while (waiting.length) yield /** @type {FeedEvent} */ (waiting.shift());
+        if (isOver) break;
+        await new Promise((done) => {
+          wake = () => done(null);
+          if (waiting.length || isOver) wake();
+        });
+      }
+      if (error && !control.signal.aborted) throw error;
+    } finally {
+      stop();
+      release();
+      options.onState?.("closed", "");
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {{onEvent: (name: string, data: any, id: string) => void,
+   *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
+   *          lastEventId?: string}} calls
+   * @param {AbortSignal} signal
+   */
   async #followUntil(path, calls, signal) {
+    /** @type {Record<string, string>} */
     const headers = { Accept: "text/event-stream" };
     let last = calls.lastEventId ?? "", waitMs = 500;
     while (!signal.aborted) {
+      const silence = new AbortController(), stop = () => silence.abort();
+      /** @type {ReturnType<typeof setTimeout>|undefined} */ let timer;
+      const heard = () => {
+        clearTimeout(timer);
+        timer = setTimeout(stop, this.silenceMs);
+      };
       let why = "the connection has ended";
+      signal.addEventListener("abort", stop, { once: true });
+      heard();
       try {
         if (this.token) headers.Authorization = `Bearer ${this.token}`;
         if (last) headers["Last-Event-ID"] = last;
-        const response = await fetch(this.url(path), { headers, signal, cache: "no-store" });
-        if (!response.ok) {
+        const response = await fetch(this.url(path),
+          { headers, signal: silence.signal, cache: "no-store" });
+        if (!response.ok || !response.body) {
           const buffer = await response.arrayBuffer();
           const asked = { method: "GET", url: this.url(path), headers, body: null, bytes: 0 };
           throw failure(asked, response, buffer);
         }
         calls.onState?.("open", "");
-        waitMs = 500;
-        for await (const event of events(response.body)) {
+        for await (const event of events(response.body, heard)) {
           if (event.id) last = event.id;
+          waitMs = 500;
           calls.onEvent(event.name, event.data, event.id);
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error.status && error.status !== 503) throw error;
-        why = error.message;
+        const known = error instanceof KotaError ? error : null;
+        if (known?.status && known.status !== 503 && known.status !== 429) throw error;
+        why = silence.signal.aborted ? `nothing was heard for ${this.silenceMs / 1000} s` :
+          String(/** @type {any} */ (error)?.message ?? error);
+        waitMs = Math.max(waitMs, Math.min(known?.retryAfterMs ?? 0, this.waitMaxMs));
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", stop);
+        stop();
       }
       calls.onState?.("lost", why);
-      await pause(waitMs, signal).catch(() => {});
+      await pause(waitMs, [signal]).catch(() => {});
       waitMs = Math.min(2 * waitMs, 10000);
     }
   }
 }
 
-function anyOf(...signals) {
-  if (signals.length === 1) return signals[0];
-  const control = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) control.abort(signal.reason);
-    signal.addEventListener("abort", () => control.abort(signal.reason), { once: true });
-  }
-  return control.signal;
+/** @param {string|null} text Retry-After: seconds, or a date @returns {number|undefined} */
+function retryMs(text) {
+  if (!text) return undefined;
+  const ms = /^\d+$/.test(text) ? 1000 * Number(text) : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(ms, 0) : undefined;
 }
 
+/** @param {Asked} asked @param {Response} response @param {ArrayBuffer} buffer */
 function failure(asked, response, buffer) {
   const text = new TextDecoder().decode(buffer);
   let problem = null;
@@ -291,33 +947,39 @@ function failure(asked, response, buffer) {
   } catch {
     // an intermediary's page, not the daemon's
   }
-  const error = new KotaError(messageOf(response.status, problem, text),
-    { status: response.status, problem, asked, text });
-  const after = Number(response.headers.get("retry-after"));
-  if (response.status === 503 && after > 0) error.retryAfterMs = 1000 * Math.min(after, 10);
-  return error;
+  return new (errorOf(response.status))(messageOf(response.status, problem, text),
+    { status: response.status, problem, asked, text,
+      retryAfterMs: retryMs(response.headers.get("retry-after")) });
 }
 
-/** Events of a text/event-stream body: {name, data (JSON where it is), id}. */
-async function* events(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "", event = { name: "message", data: [], id: "" };
+/**
+ * Events of a text/event-stream body: {name, data (JSON where it is), id}.
+ * @param {ReadableStream<Uint8Array>} body @param {() => void} heard called for each piece
+ * @returns {AsyncGenerator<FeedEvent, void, void>}
+ */
+async function* events(body, heard) {
+  const reader = body.getReader(), decoder = new TextDecoder();
+  let rest = "", name = "message", id = "", /** @type {string[]} */ data = [];
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const lines = (rest + value).split("\n");
-      rest = lines.pop();
-      for (const line of lines) {
+      heard();
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const whole of lines) {
+        const line = whole.endsWith("\r") ? whole.slice(0, -1) : whole;
         if (line === "") {
-          if (event.data.length) yield { ...event, data: parsed(event.data.join("\n")) };
-          event = { name: "message", data: [], id: "" };
+          if (data.length) yield { name, id, data: parsed(data.join("\n")) };
+          name = "message";
+          id = "";
+          data = [];
         } else if (line.startsWith("event:")) {
-          event.name = line.slice(6).trim();
+          name = line.slice(6).trim();
         } else if (line.startsWith("data:")) {
-          event.data.push(line.slice(5).trim());
+          data.push(line.slice(5).trim());
         } else if (line.startsWith("id:")) {
-          event.id = line.slice(3).trim();
+          id = line.slice(3).trim();
         }
       }
     }
@@ -326,6 +988,7 @@ async function* events(body) {
   }
 }
 
+/** @param {string} text @returns {any} */
 function parsed(text) {
   try {
     return JSON.parse(text);

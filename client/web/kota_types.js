@@ -1,0 +1,129 @@
+/**
+ * The shapes that kota.js takes and gives, for editors and type checkers: nothing here runs, and
+ * kota.js does not load it. The whole truth about them is in /openapi.json.
+ *
+ * @module kota_types
+ */
+
+/**
+ * @typedef {object} Asked
+ * @property {string} method
+ * @property {string} url       absolute
+ * @property {Record<string, string>} headers   without the token
+ * @property {string|null} body text, or null when it is binary or absent
+ * @property {number} bytes     of the body
+ */
+
+/**
+ * @typedef {object} CallOptions
+ * @property {any} [json]          body, as JSON
+ * @property {ArrayBuffer|ArrayBufferView|string} [body]  body, as it is
+ * @property {string} [type]       its media type
+ * @property {Record<string, string>} [headers]
+ * @property {AbortSignal} [signal]
+ * @property {number} [timeoutMs]  of one attempt
+ * @property {boolean} [quiet]     not told to onCall
+ * @property {boolean} [repeatable] it may be sent again although it is no GET
+ */
+
+/**
+ * What every read takes, beside what the call asks.
+ * @typedef {object} ReadOptions
+ * @property {AbortSignal} [signal]
+ * @property {number} [timeoutMs]
+ * @property {boolean} [quiet]
+ * @property {number} [minRevision] wait until the daemon has applied this revision of the locale
+ */
+
+/**
+ * What every write takes.
+ * @typedef {object} WriteOptions
+ * @property {AbortSignal} [signal]
+ * @property {number} [timeoutMs]
+ * @property {boolean} [quiet]
+ * @property {number|"*"} [ifMatch]      only if the locale is at this revision; "*": if it is there
+ * @property {boolean} [ifNew]           only if it is not there yet
+ * @property {string|true} [idempotencyKey] a repeat changes nothing and has the first answer, so
+ *                                       that the write may be sent again; true: a fresh key
+ */
+
+/** @typedef {Float32Array|Float64Array} Floats */
+
+/**
+ * @typedef {"triangle"|"bilinear"|"nearest"} Interp
+ * @typedef {{reach_up?: number, clearance?: number, clearance_mode?: "at_least"|"exact"}} Reach
+ * @typedef {{locale: string|null, revision: number|null}} InWorld
+ * @typedef {{name: string, data: any, id: string}} FeedEvent
+ */
+
+/** @template T @typedef {{locale: string, revision: number, results: T[]}} Results */
+
+/**
+ * @typedef {object} Manifest
+ * @property {string|null} [title]
+ * @property {number[]} [gravity]  unit vector
+ * @property {{translation?: number[], rotation?: number[]}} [placement]
+ * @property {boolean} [open_sky]
+ * @property {"anti"|"main"|"alternating"} [triangulation]
+ * @property {{lat: number, lng: number}} [geo]
+ */
+
+/**
+ * @typedef {object} Locale
+ * @property {string} id
+ * @property {string|null} title
+ * @property {number} revision
+ * @property {number[]} gravity
+ * @property {{translation: number[], rotation: number[]}} placement
+ * @property {{min: number[], max: number[]}|null} bounds
+ * @property {boolean} open_sky
+ * @property {"anti"|"main"|"alternating"} triangulation
+ * @property {{lat: number, lng: number}} [geo]
+ * @property {any[]} layers
+ * @property {number} memory_bytes
+ */
+
+/**
+ * @typedef {object} HeightItem
+ * @property {"ok"|"hole"|"outside"} status
+ * @property {number|null} height
+ * @property {number[]|null} [normal]
+ * @property {number[]|null} [cell]
+ */
+
+/**
+ * @typedef {object} Contact
+ * @property {number[]} point
+ * @property {number} distance  along gravity
+ * @property {number[]} normal
+ * @property {number} slope_deg
+ * @property {string} layer
+ * @property {number[]|null} cell
+ * @property {number|null} polygon
+ */
+
+/**
+ * @typedef {object} ContactItem
+ * @property {"ok"|"hole"|"outside"} status
+ * @property {Contact|null} floor
+ * @property {Contact|null} ceiling
+ * @property {number[]|null} [placed]
+ */
+
+/** @typedef {{origin: number[], direction: number[], t_max?: number}} Ray */
+
+/**
+ * @typedef {object} RayItem
+ * @property {"hit"|"miss"|"invalid"} status
+ * @property {string} [detail]
+ * @property {number|null} t
+ * @property {number[]|null} point
+ * @property {number[]|null} normal
+ * @property {string|null} layer
+ * @property {number[]|null} cell
+ * @property {number|null} triangle
+ * @property {number|null} polygon
+ * @property {any} [trace]
+ */
+
+export {};

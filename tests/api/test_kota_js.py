@@ -1,0 +1,72 @@
+"""client/web/kota.js: asked in Node against a real daemon, and checked by the TypeScript compiler.
+
+Needs Node 18 or later; the check needs typescript (npm ci in tests/web). Skipped without, with the
+reason.
+"""
+import os
+import re
+import shutil
+import subprocess
+
+import yaml
+
+from daemon import ROOT, Daemon
+from tap import Skip, case, check, run, test
+
+NODE_MIN = 18
+node = shutil.which("node")
+output = {}
+
+
+def need_node():
+    if not node:
+        raise Skip("no node (deploy/install-deps.sh test)")
+    said = subprocess.run([node, "--version"], capture_output=True, text=True).stdout.strip()
+    if int(said.lstrip("v").split(".")[0] or 0) < NODE_MIN:
+        raise Skip(f"node {said} is older than {NODE_MIN}")
+
+
+@test("the client runs in Node, against the world of the examples")
+def _():
+    need_node()
+    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
+        world = yaml.safe_load(file)["x-kota-world"]
+    with Daemon("--gpu", "reference") as daemon:
+        for request in world:
+            answer = daemon.ask(request["method"], request["path"], request["body"],
+                                media=request["content-type"])
+            check(answer.status in (200, 201), f"{request['path']}: {answer}")
+        done = subprocess.run([node, os.path.join("tests", "web", "client.mjs")], cwd=ROOT,
+                              capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "KOTA_URL": f"http://127.0.0.1:{daemon.port}"})
+    for line in done.stdout.splitlines():
+        found = re.match(r"(ok|not ok) \d+ - (.*)", line)
+        if found:
+            output[found[2]] = [found[1]]
+        elif output:
+            output[list(output)[-1]].append(line)
+    check(len(output) > 10 or done.returncode == 0, f"{done.stdout}{done.stderr}")
+
+
+def passed(name):
+    need_node()
+    check(output.get(name, ["not run"])[0] == "ok", "\n".join(output.get(name, ["not run"])))
+
+
+with open(os.path.join(ROOT, "tests", "web", "client.mjs"), encoding="utf-8") as file:
+    for name_ in re.findall(r'^test\("(.*?)", async', file.read(), re.M):
+        case(name_, passed, name_)
+
+
+@test("its types hold: tsc --checkJs --strict")
+def _():
+    need_node()
+    compiler = os.path.join(ROOT, "tests", "web", "node_modules", "typescript", "bin", "tsc")
+    if not os.path.exists(compiler):
+        raise Skip("no typescript: run `npm ci` in tests/web")
+    done = subprocess.run([node, compiler, "-p", os.path.join("tests", "web", "tsconfig.json")],
+                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+    check(done.returncode == 0, done.stdout + done.stderr)
+
+
+run()

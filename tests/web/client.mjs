@@ -1,0 +1,446 @@
+/**
+ * client/web/kota.js in Node, against a kotad with the world of the OpenAPI document's examples
+ * (KOTA_URL), and against a server that misbehaves. Prints TAP; run by tests/api/test_kota_js.py.
+ */
+import http from "node:http";
+import assert from "node:assert/strict";
+import { Kota, KotaError, BadInputError, NotFoundError, ConflictError, BusyError, TimeoutError,
+  ConnectionError, TooLargeError, ServerError, Answer } from "../../client/web/kota.js";
+
+const asked = new Set();
+const plainFetch = globalThis.fetch;
+globalThis.fetch = (url, options) => {
+  asked.add(`${options.method ?? "GET"} ${new URL(url).pathname}`);
+  return plainFetch(url, options);
+};
+
+const kota = new Kota(process.env.KOTA_URL);
+const tests = [];
+const test = (name, run) => tests.push({ name, run });
+const near = (got, want, what = "") =>
+  assert.ok(Math.abs(got - want) <= 1e-9 * Math.max(1, Math.abs(want)), `${what} ${got}, not ${want}`);
+const fails = (promise, kind, status) => assert.rejects(promise, (error) => {
+  assert.ok(error instanceof kind, `${error?.name}: ${error?.message}`);
+  assert.ok(error instanceof KotaError && error instanceof Error);
+  assert.equal(error.name, kind.name);
+  if (status !== undefined) assert.equal(error.status, status);
+  return true;
+});
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// ---- every call ---------------------------------------------------------------------------------
+
+test("the daemon tells how it is", async () => {
+  assert.equal((await kota.live()).status, "ok");
+  assert.equal((await kota.health()).status, "ok");
+  assert.equal((await kota.ready()).status, "ok");
+  assert.ok((await kota.metrics()).includes("kota_"));
+  assert.equal((await kota.limits()).items_max, 10000);
+  assert.ok((await kota.stats()).world);
+  assert.equal((await kota.openapi()).openapi.slice(0, 3), "3.1");
+});
+
+test("locales are made, replaced, told and deleted; conditions and keys hold", async () => {
+  const made = await kota.putLocale("js", { title: "From JavaScript" }, { ifNew: true });
+  assert.equal(made.revision, 1);
+  await fails(kota.putLocale("js", {}, { ifNew: true }), ConflictError, 412);
+  await fails(kota.putLocale("js", {}, { ifMatch: 7 }), ConflictError, 412);
+  assert.equal((await kota.locale("js")).title, "From JavaScript");
+  assert.ok((await kota.locales()).some((one) => one.id === "js"));
+  const heights = new Float32Array(30).map((_, i) => i % 6);
+  const locale = await kota.putLayer("js", "ground", heights, "application/vnd.kota.f32",
+    { cols: 6, rows: 5, spacing: [2, 2], ifMatch: 1 });
+  assert.deepEqual(locale.layers[0].spacing, [2, 2]);
+  assert.equal((await kota.layerStats("js", "ground")).samples, 30);
+  const file = await kota.layer("js", "ground", { format: "f32" });
+  assert.deepEqual(new Float32Array(file.buffer), heights);
+  const key = { idempotencyKey: "js-1" };
+  const edit = { rect: [1, 1, 1, 1], op: "add", heights: [5] };
+  const first = await kota.edit("js", edit, key);
+  assert.deepEqual(await kota.edit("js", edit, key), first, "a repeat has the first answer");
+  near((await kota.height("js", 2, 2)).height, 6, "dug once");
+  await kota.edit("js", { brush: { shape: "raise", center: [6, 4], radius: 2, amount: 1 } },
+    { idempotencyKey: true });
+  const rect = [4, 0, 2, 2];
+  assert.deepEqual((await kota.editSamples("js", rect, new Float32Array([9, 9, 9, NaN]),
+    { op: "set" })).rect, rect);
+  near((await kota.height("js", 8, 0)).height, 9);
+  assert.equal((await kota.height("js", 10, 2)).status, "hole");
+  const diff = await kota.diff("js", first.revision);
+  assert.equal(diff.revision, first.revision + 2);
+  assert.ok(diff.rects.length > 0);
+  await kota.putLayer("js", "spare", heights, "application/vnd.kota.f32", { cols: 6, rows: 5, spacing: [1, 1] });
+  assert.equal(await kota.deleteLayer("js", "spare"), null);
+  await kota.putLocale("gone", {});
+  assert.equal(await kota.deleteLocale("gone"), null);
+  await fails(kota.locale("gone"), NotFoundError, 404);
+});
+
+test("questions about ground are answered as the examples say", async () => {
+  const one = await kota.height("hills", 12, 4, { fields: ["normal", "cell"] });
+  const { results, locale, revision } = await kota.heights("hills", [[12, 4], [38, 8], [-9, 0]],
+    { fields: ["normal", "cell"] });
+  assert.deepEqual({ locale, revision, ...results[0] }, one);
+  assert.deepEqual(results.map((item) => item.status), ["ok", "hole", "outside"]);
+  assert.equal((await kota.profile("hills", [[0, 0], [40, 30]], { samples: 5 })).results.length, 5);
+  const contact = (await kota.contact("hills", [[10, 10, 20]], { clearance: 1 })).results[0];
+  near(contact.floor.point[2], 2);
+  assert.deepEqual(contact.placed, [10, 10, 20]);
+  const car = await kota.footprints("hills", [[[1, 1, 9], [5, 1, 9], [1, 5, 9]]]);
+  assert.equal(car.results[0].status, "ok");
+  const ray = { origin: [5, 5, 20], direction: [1, 1, -1] };
+  near((await kota.rays("hills", [ray])).results[0].t, 13.235294117647058);
+  assert.ok((await kota.rays("hills", [ray], { trace: true })).results[0].trace.cells.length > 0);
+  const sight = await kota.sight("hills", [{ from: [0, 14, 30], to: [30, 14, 30] }]);
+  assert.equal(sight.results[0].visible, true);
+  const pick = await kota.pick("hills", { viewport: [8, 6], pixel: [4, 3],
+    camera: { eye: [12, 8, 50], target: [12, 8, 0], up: [0, 1, 0], fov_y_deg: 60 } });
+  assert.equal(pick.status, "hit");
+  assert.deepEqual((await kota.contains("hills", [[1, 1, 9]])).results[0],
+    { status: "inside", floor: true, ceiling: false });
+});
+
+test("the whole world is asked in its own coordinates, and places on the Earth", async () => {
+  assert.equal((await kota.locate([[10, 10, 20]], { hints: [null] })).results[0].locale, "hills");
+  const contact = await kota.worldContact([[45, 40, 2]], { reach_up: 1 });
+  assert.equal(contact.results[0].locale, "crossing");
+  const car = await kota.worldFootprints([[[39, 24, 20], [39, 26, 20], [41, 26, 20]]]);
+  assert.deepEqual(car.results[0].locales, ["hills", "hills", "crossing"]);
+  const ray = await kota.worldRays([{ origin: [25, 25, 12], direction: [1, 0.7, -0.35] }]);
+  assert.deepEqual(ray.results[0].crossed.map((one) => one.locale), ["hills", "crossing"]);
+  const places = [[47.2693, 11.4043], [0, 0]];
+  const there = await kota.elevation({ locations: places });
+  assert.deepEqual(there.results.map((one) => one.dataset), ["hills", null]);
+  const named = await kota.elevation({ dataset: "hills", locations: "47.2693,11.4043" });
+  near(named.results[0].elevation, there.results[0].elevation);
+  assert.equal((await kota.elevation({ path: places.slice(0, 1).concat([[47.2694, 11.4045]]),
+    samples: 7 })).results.length, 7);
+  await assert.rejects(kota.elevation({ locations: "91,0" }), /latitude 91/);
+});
+
+test("binary batches have the bits of the single answers, in both kinds", async () => {
+  for (const Kind of [Float32Array, Float64Array]) {
+    const points = Kind.of(12, 4, 38, 8, -9, 0), { values, revision } =
+      await kota.heightBatch("hills", points);
+    assert.ok(values instanceof Kind && values.length === 3 && revision === 2);
+    assert.equal(values[0], Kind.of((await kota.height("hills", 12, 4)).height)[0]);
+    assert.ok(Number.isNaN(values[1]) && Number.isNaN(values[2]));
+    const contact = await kota.contactBatch("hills", Kind.of(10, 10, 20), { reach_up: 0 });
+    assert.equal(contact.values.length, 5);
+    near(contact.values[0], 2);
+    const rays = await kota.rayBatch("hills", Kind.of(12, 4, 50, 0, 0, -1, Infinity,
+      0, 0, 1, 0, 0, 1, 5));
+    assert.equal(rays.values.length, 8);
+    assert.equal(rays.values[4], Infinity);
+    const inside = await kota.containsBatch("hills", Kind.of(1, 1, 9, 38, 8, 1));
+    assert.deepEqual([...inside.values], [3, 0]);
+  }
+  const far = await kota.heightBatch("hills", Float32Array.of(2, 4), { base: [10, 0, 0] });
+  assert.equal(far.values[0], Math.fround((await kota.height("hills", 12, 4)).height));
+  await fails(kota.heightBatch("hills", Float32Array.of(1)), BadInputError, 0);
+  await fails(kota.heightBatch("hills", new Float64Array(0)), BadInputError, 0);
+  await fails(kota.heightBatch("nobody", Float32Array.of(1, 1)), NotFoundError, 404);
+});
+
+test("tiles, as float32 with a tag and as files", async () => {
+  const tile = await kota.tile("hills", 0, 0, 0);
+  assert.equal(tile.heights.length, 257 * 257);
+  const again = await kota.tile("hills", 0, 0, 0, { tag: tile.tag });
+  assert.equal(again.heights, null);
+  assert.equal(await kota.tile("hills", 0, 99, 0), null);
+  const picture = await kota.tileFile("hills", 0, 0, 0, { format: "png16" });
+  assert.ok(picture instanceof Answer && picture.headers.get("kota-scale"));
+  assert.equal(new Uint8Array(picture.buffer)[1], 0x50);
+});
+
+test("models and patches of sand", async () => {
+  const solid = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+  await kota.putModel("js-solid", solid);
+  assert.ok((await kota.models()).some((one) => one.id === "js-solid"));
+  const patch = await kota.createPatch("beach", { center: [5, 2.5], size: [4, 4], scale: "coarse" });
+  const n = patch.id ?? patch.patch ?? patch.n;
+  assert.ok((await kota.patches("beach")).length > 0);
+  const told = await kota.patch("beach", n);
+  assert.ok(told.state);
+  const more = await kota.addBody("beach", n, { model: "js-solid", position: [5, 2.5, 5] });
+  assert.equal(more.bodies.length, 1);
+  const pushed = await kota.pushBody("beach", n, 0, { velocity: [0, 0, 1] });
+  assert.equal(pushed.bodies.length, 1);
+  const stop = new AbortController();
+  for await (const event of kota.watch(`beach/patches/${n}`, { signal: stop.signal })) {
+    assert.ok(event.name && event.data);
+    break;
+  }
+  await kota.patchView("beach", n, { width: 64, height: 48 }).catch((error) => {
+    if (!(error instanceof BusyError)) throw error; // a patch that has not begun has no picture
+  });
+  const end = await kota.endPatch("beach", n, { discard: true });
+  assert.ok(end.state);
+  await kota.deleteModel("js-solid");
+});
+
+// ---- feeds --------------------------------------------------------------------------------------
+
+test("a feed tells each edit, in order, and comes back where it was", async () => {
+  await kota.putLocale("feed", {});
+  await kota.putLayer("feed", "ground", new Float32Array(4), "application/vnd.kota.f32",
+    { cols: 2, rows: 2, spacing: [1, 1] });
+  const edit = (h) => kota.edit("feed", { rect: [0, 0, 1, 1], heights: [h] });
+  const seen = [];
+  const start = String((await kota.locale("feed")).revision);
+  await edit(1);
+  for await (const event of kota.watch("feed", { lastEventId: start })) {
+    seen.push(event);
+    if (seen.length === 1) await edit(2);
+    if (seen.length === 2) break;
+  }
+  await edit(3);
+  for await (const event of kota.watch("feed", { lastEventId: seen[1].id })) {
+    seen.push(event);
+    break;
+  }
+  const revisions = seen.map((event) => event.data.revision);
+  assert.deepEqual(revisions, [0, 1, 2].map((i) => Number(start) + 1 + i));
+  assert.deepEqual(seen.map((event) => event.name), ["edit", "edit", "edit"]);
+  await fails(kota.watch("nobody").next(), NotFoundError, 404);
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 50);
+  for await (const event of kota.watch("feed", { signal: stop.signal })) assert.fail(event.name);
+});
+
+test("follow tells its state, and closes", async () => {
+  const states = [];
+  const feed = kota.follow("/v1/locales/feed/events", { onEvent: () => {},
+    onState: (state) => states.push(state) });
+  while (!states.length) await wait(5);
+  feed.close();
+  while (states.length < 2) await wait(5);
+  assert.deepEqual(states, ["open", "closed"]);
+});
+
+test("a read can wait for a revision", async () => {
+  const { revision } = await kota.locale("feed");
+  const later = kota.heights("feed", [[0, 0]], { minRevision: revision + 1 });
+  await wait(20);
+  await kota.edit("feed", { rect: [0, 0, 1, 1], heights: [77] });
+  assert.equal((await later).results[0].height, 77);
+});
+
+test("every operation of the document has been asked", async () => {
+  const { paths } = await kota.openapi();
+  const pages = new Set(["/", "/docs", "/web/{file}", "/v1/compat/maps/api/elevation/json"]);
+  const missing = [];
+  for await (const event of kota.watch("", { lastEventId: "0" })) {
+    assert.ok(event.name);
+    break;
+  }
+  for (const [path, item] of Object.entries(paths)) {
+    const shape = new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+    for (const method of ["get", "put", "post", "patch", "delete"]) {
+      const isAsked = [...asked].some((one) => one.startsWith(`${method.toUpperCase()} `) &&
+        shape.test(one.split(" ")[1]));
+      const isPost = path.startsWith("/v1/compat/") && method === "get";
+      if (item[method] && !isAsked && !pages.has(path) && !isPost) missing.push(`${method} ${path}`);
+    }
+  }
+  assert.deepEqual(missing, []);
+});
+
+// ---- what goes wrong ----------------------------------------------------------------------------
+
+test("refusals are errors of their kind, with place, limit and a line for a shell", async () => {
+  await assert.rejects(kota.heights("hills", [[0]]), (error) => {
+    assert.ok(error instanceof BadInputError && error.status === 400);
+    assert.equal(error.problem.errors[0].pointer, "/points/0");
+    assert.ok(error.message.includes("/points/0") && error.curl.startsWith("curl "));
+    return true;
+  });
+  await assert.rejects(kota.heights("hills", Array(10001).fill([0, 0])), (error) => {
+    assert.ok(error instanceof TooLargeError && error.problem.limit === 10000);
+    return true;
+  });
+  await fails(kota.layerStats("hills", "cellar"), NotFoundError, 404);
+  await fails(new Kota("http://127.0.0.1:1", { retries: 1 }).live(), ConnectionError, 0);
+  const stop = new AbortController();
+  stop.abort(new Error("no more"));
+  await assert.rejects(kota.live({ signal: stop.signal }), /no more/);
+});
+
+/** A server that answers from a list of functions, one a request; it counts them. */
+async function misbehaving(...answers) {
+  const server = http.createServer((request, response) => {
+    const headers = request.headers, chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      seen.push({ method: request.method, url: request.url, headers,
+        body: Buffer.concat(chunks).toString(), at: performance.now() });
+      (answers[seen.length - 1] ?? answers.at(-1))(response, request);
+    });
+  });
+  const seen = [];
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return { seen, url: `http://127.0.0.1:${server.address().port}`, close: () => {
+    server.closeAllConnections();
+    server.close();
+  } };
+}
+const say = (status, headers = {}, body = '{"status":"ok"}') => (response) => {
+  response.writeHead(status, { "Content-Type": "application/json", ...headers });
+  response.end(body);
+};
+
+async function against(answers, run, options = {}) {
+  const server = await misbehaving(...answers);
+  try {
+    await run(new Kota(server.url, { waitMaxMs: 2000, ...options }), server.seen);
+  } finally {
+    server.close();
+  }
+}
+
+test("busy is waited for as long as Retry-After says, by reads, and by writes with a key", async () => {
+  const busy = say(503, { "Retry-After": "1" }, '{"title":"Busy","status":503,"detail":"busy"}');
+  await against([busy, say(200)], async (slow, seen) => {
+    assert.equal((await slow.live()).status, "ok");
+    assert.equal(seen.length, 2);
+    assert.ok(seen[1].at - seen[0].at >= 990, `${seen[1].at - seen[0].at} ms`);
+  });
+  await against([say(429, { "Retry-After": "0" }), say(200)], async (slow, seen) => {
+    await slow.heights("x", [[1, 2]]);
+    assert.equal(seen.length, 2);
+    assert.equal(seen[1].body, seen[0].body, "the same body again");
+  });
+  await against([say(503, { "Retry-After": "0" }), say(200)], async (slow, seen) => {
+    await slow.edit("x", {}, { idempotencyKey: true });
+    assert.equal(seen.length, 2);
+    assert.match(seen[0].headers["idempotency-key"], /^[0-9a-f]{32}$/);
+    assert.equal(seen[1].headers["idempotency-key"], seen[0].headers["idempotency-key"]);
+  });
+  await against([say(503, { "Retry-After": "0" })], async (slow, seen) => {
+    await fails(slow.edit("x", {}), BusyError, 503);
+    assert.equal(seen.length, 1, "a write without a key is sent once");
+    await fails(slow.live(), BusyError, 503);
+    assert.equal(seen.length, 4, "a read three times");
+  });
+});
+
+test("nobody waits longer than waitMaxMs, nor without a Retry-After", async () => {
+  await against([say(503, { "Retry-After": "3600" })], async (slow, seen) => {
+    await assert.rejects(slow.live(), (error) => error.retryAfterMs === 3600000);
+    assert.equal(seen.length, 1);
+  });
+  await against([say(503)], async (slow, seen) => {
+    await fails(slow.live(), BusyError, 503);
+    assert.equal(seen.length, 1);
+  });
+  const date = new Date(Date.now() + 3600e3).toUTCString();
+  await against([say(503, { "Retry-After": date })], async (slow) => {
+    await assert.rejects(slow.live(), (error) => error.retryAfterMs > 3500e3);
+  });
+});
+
+test("a slow server is given up in time: no answer, half an answer, one byte a while", async () => {
+  const half = (response) => {
+    response.writeHead(200, { "Content-Length": "1000" });
+    response.write("half");
+  };
+  const drip = (response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write("x"), 10);
+    response.on("close", () => clearInterval(timer));
+  };
+  for (const answer of [() => {}, half, drip]) {
+    await against([answer], async (slow) => {
+      const start = performance.now();
+      await fails(slow.live(), TimeoutError, 0);
+      assert.ok(performance.now() - start < 5000);
+    }, { timeoutMs: 150 });
+  }
+  await against([() => {}], async (slow) => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(new Error("enough")), 30);
+    await assert.rejects(slow.live({ signal: stop.signal }), /enough/);
+  });
+});
+
+test("lost connections: reads come back, writes say that it is not known", async () => {
+  const lose = (response) => response.socket.destroy();
+  const cut = (response) => {
+    response.writeHead(200, { "Content-Length": "1000" });
+    response.write("half");
+    setTimeout(() => response.socket.destroy(), 5);
+  };
+  for (const lost of [lose, cut]) {
+    await against([lost, say(200)], async (slow, seen) => {
+      assert.equal((await slow.live()).status, "ok");
+      assert.equal(seen.length, 2);
+    });
+  }
+  await against([lose], async (slow, seen) => {
+    await fails(slow.putLocale("x", {}), ConnectionError, 0);
+    assert.equal(seen.length, 1);
+  });
+});
+
+test("garbage is an error, not an answer", async () => {
+  await against([say(502, { "Content-Type": "text/html" }, "<h1>Bad gateway</h1>")],
+    (slow) => fails(slow.live(), ServerError, 502));
+  await against([say(200, {}, "<html>")], (slow) => assert.rejects(slow.live(), SyntaxError));
+  await against([say(200, {}, "abc")],
+    (slow) => fails(slow.heightBatch("x", Float32Array.of(1, 2)), ServerError));
+});
+
+test("a feed that is cut, busy or silent is taken up with the last id; a refusal ends it", async () => {
+  const event = (id) => `id: ${id}\nevent: edit\ndata: {"revision":${id}}\n\n`;
+  const stream = (text, ends) => (response) => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.write(text);
+    if (ends) setTimeout(() => response.socket.destroy(), 5);
+  };
+  const answers = [
+    stream(`: hello\r\n\r\n${event(1)}id: 2\neve`, true),   // cut within an event
+    say(503, { "Retry-After": "0" }),
+    stream(event(2), false),                             // then nothing any more
+    stream(`${event(3)}data: a\ndata: b\n\n`, false),
+  ];
+  await against(answers, async (slow, seen) => {
+    const got = [], states = [];
+    for await (const one of slow.watch("x", { onState: (state) => states.push(state) })) {
+      got.push(one);
+      if (got.length === 4) break;
+    }
+    assert.deepEqual(got.map((one) => one.id), ["1", "2", "3", ""]);
+    assert.deepEqual(got[3].data, "a\nb");
+    assert.deepEqual(got.slice(0, 3).map((one) => one.data.revision), [1, 2, 3]);
+    assert.deepEqual(seen.map((one) => one.headers["last-event-id"]), [undefined, "1", "1", "2"]);
+    assert.deepEqual(states, ["open", "lost", "lost", "open", "lost", "open", "closed"]);
+  }, { silenceMs: 300 });
+  await against([say(404, {}, '{"title":"Not found","status":404,"detail":"no"}')],
+    (slow) => fails(slow.watch("x").next(), NotFoundError, 404));
+});
+
+test("every call is told to onCall but the quiet ones, with a line for a shell", async () => {
+  const told = [];
+  const loud = new Kota(process.env.KOTA_URL);
+  loud.onCall = (what) => told.push(what);
+  await loud.heights("hills", [[1, 2]]);
+  await loud.heights("hills", [[1, 2]], { quiet: true });
+  await assert.rejects(loud.locale("nobody"));
+  assert.equal(told.length, 2);
+  assert.ok(told[0] instanceof Answer && told[0].curl.includes('{"points":[[1,2]]}'));
+  assert.ok(told[1] instanceof NotFoundError);
+});
+
+let failed = 0;
+console.log(`1..${tests.length}`);
+for (const [i, { name, run }] of tests.entries()) {
+  try {
+    await run();
+    console.log(`ok ${i + 1} - ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`not ok ${i + 1} - ${name}`);
+    console.log(String(error?.stack ?? error).replaceAll(/^/gm, "# "));
+  }
+}
+process.exit(failed ? 1 : 0);
