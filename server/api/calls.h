@@ -54,6 +54,7 @@
     X(readyz_get)                                                                                  \
     X(openapi_get)                                                                                 \
     X(index_get)                                                                                   \
+    X(docs_get)                                                                                    \
     X(web_get)
 
 #define API_CALL_DECLARE(name)                                                                     \

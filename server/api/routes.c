@@ -92,6 +92,7 @@ const struct api_route api_routes[] = {
     READ("/openapi.json", openapi_get),
     /* the page itself tells nothing of a world */
     PUBLIC("/", index_get),
+    PUBLIC("/docs", docs_get),
     PUBLIC("/web/{file}", web_get),
 };
 

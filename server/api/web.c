@@ -1,6 +1,7 @@
 /*
  * GET /            the inspector's page
- * GET /web/{file}  its scripts, styles and shaders
+ * GET /docs        the page that shows /openapi.json
+ * GET /web/{file}  their scripts, styles and shaders
  *
  * The files of client/web/ are embedded by the build, so the page works offline and always fits the
  * daemon that serves it. They are the same for everybody and tell nothing of a world, therefore no
@@ -83,6 +84,14 @@ enum err_code index_get_answer(struct call *call, struct err *err)
     return send(call, (struct span){name, sizeof name - 1}, err);
 }
 API_HANDLER(index_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code docs_get_answer(struct call *call, struct err *err)
+{
+    static const char name[] = "docs.html";
+
+    return send(call, (struct span){name, sizeof name - 1}, err);
+}
+API_HANDLER(docs_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code web_get_answer(struct call *call, struct err *err)
 {

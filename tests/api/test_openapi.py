@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import yaml
@@ -127,6 +128,40 @@ for path_, method_, status_, media_, name_, example_, _, _ in examples():
          response_["content"][media_]["schema"], example_["value"])
 
 
+# ---- by others' eyes --------------------------------------------------------------------------------
+
+
+def judged(subject):
+    """What tests/web/contract.mjs says of a document."""
+    node = shutil.which("node")
+    if not node:
+        raise Skip("no node (deploy/install-deps.sh test)")
+    if not os.path.isdir(os.path.join(ROOT, "tests/web/node_modules/@seriousme")):
+        raise Skip("no openapi-schema-validator: run `npm ci` in tests/web")
+    done = subprocess.run([node, "tests/web/contract.mjs"], cwd=ROOT, input=json.dumps(subject),
+                          capture_output=True, text=True, timeout=300)
+    check(done.returncode == 0, done.stderr[-3000:])
+    return json.loads(done.stdout)
+
+
+@test("a validator from npm takes it for OpenAPI 3.1, and Ajv every example for valid")
+def _():
+    said = judged(document)
+    check(said["valid"] and said["version"] == "3.1", f"{said}"[:3000])
+    check(said["examples"] >= 80, f"only {said['examples']} examples were looked at")
+    equal(said["faults"], [], "examples by Ajv")
+
+
+@test("the same validator finds what is put wrong")
+def _():
+    wrong = json.loads(json.dumps(document))
+    wrong["paths"]["/livez"]["get"]["responses"] = 7
+    check(not judged(wrong)["valid"], "responses that are a number")
+    wrong = json.loads(json.dumps(document))
+    wrong["components"]["schemas"]["Revision"] = {"type": "string"}
+    check(judged(wrong)["faults"], "revisions that are texts")
+
+
 # ---- the document and the daemon ------------------------------------------------------------------------
 
 
@@ -183,6 +218,18 @@ def begun(target, example):
                     equal(value, wanted, name)
 
 
+# what every answer may have: the description of the document says so
+COMMON = {"content-length", "content-type", "date", "connection", "x-request-id", "vary",
+          "access-control-allow-origin", "access-control-expose-headers", "keep-alive"}
+
+
+def headers_told(what, answer, response):
+    """A header that an answer has is documented for it."""
+    told = {name.lower() for name in response.get("headers", {})}
+    more = {name.lower() for name in answer.headers} - COMMON - told
+    check(not more, f"{what}: headers that are not documented: {sorted(more)}")
+
+
 def answered(path, method, status, media, example, body, body_media):
     request = example.get("x-kota-request", {})
     if "before" in request:
@@ -201,6 +248,8 @@ def answered(path, method, status, media, example, body, body_media):
                         headers=request.get("headers"))
     check(answer.status == int(status), f"{method} {target}: expected {status}, got {answer}")
     equal(answer.media_type, media, "Content-Type")
+    headers_told(f"{method} {path} {status}", answer,
+                 resolve(document, document["paths"][path][method]["responses"][status]))
     volatile = set(example.get("x-kota-volatile", []))
     got, want = answer.json, example["value"]
     if media == PROBLEM:
@@ -220,6 +269,7 @@ def answer_fits(path, method, body):
     responses = document["paths"][path[0]][method]["responses"]
     response = resolve(document, responses.get(str(answer.status), responses["default"]))
     check(answer.media_type in response["content"], f"{answer.media_type} is not documented")
+    headers_told(f"{method} {path[1]} {answer.status}", answer, response)
     wrong = faults(document, response["content"][answer.media_type]["schema"], answer.json)
     check(not wrong, "; ".join(wrong[:5]))
 
@@ -250,6 +300,44 @@ for call_, body_ in (
     path_ = "/v1/locales/{id}/" + call_
     case(f"the answer to {call_} {json.dumps(body_)[:60]} fits the document", answer_fits,
          (path_, concrete(path_)), "post", body_)
+
+
+@test("the headers of deletions, replays, tiles, files and unchanged answers are documented")
+def _():
+    def told(method, path, target, body=None, media=None, **headers):
+        answer = daemon.ask(method, target, body, media=media, headers=headers)
+        responses = document["paths"][path][method.lower()]["responses"]
+        check(str(answer.status) in responses, f"{method} {target}: {answer}")
+        headers_told(f"{method} {target} {answer.status}", answer,
+                     resolve(document, responses[str(answer.status)]))
+        return answer
+
+    place, layer = "/v1/locales/{id}", "/v1/locales/{id}/layers/{layer}"
+    for _ in range(2):
+        told("PUT", place, "/v1/locales/told", "{}", JSON, **{"Idempotency-Key": "told-1"})
+    grid = "ncols 2\nnrows 2\nxllcenter 0\nyllcenter 0\ncellsize 1\n1 2\n3 4\n"
+    for key in ("told-2", "told-2", "told-3"):
+        told("PUT", layer, "/v1/locales/told/layers/a", grid, "application/vnd.kota.asc",
+             **{"Idempotency-Key": key})
+    told("PUT", place, "/v1/locales/told", "{}", JSON)
+    for form in ("f32", "png16", "terrarium"):
+        tile = told("GET", place + "/tiles/{level}/{column}/{row}",
+                    f"/v1/locales/told/tiles/0/0/0?format={form}")
+        told("GET", place + "/tiles/{level}/{column}/{row}",
+             f"/v1/locales/told/tiles/0/0/0?format={form}",
+             **{"If-None-Match": tile.headers["etag"]})
+    for form in ("f32", "png16"):
+        told("GET", layer, f"/v1/locales/told/layers/a?format={form}")
+    tag = told("GET", place, "/v1/locales/told").headers["etag"]
+    told("GET", place, "/v1/locales/told", **{"If-None-Match": tag})
+    for path, target in (("/", "/"), ("/docs", "/docs"), ("/web/{file}", "/web/kota.js")):
+        page = told("GET", path, target)
+        told("GET", path, target, **{"If-None-Match": page.headers["etag"]})
+    for call, size in (("height", 8), ("contact", 12), ("ray", 28), ("contains", 12)):
+        told("POST", f"{place}/{call}", f"/v1/locales/told/{call}", bytes(size), F32)
+    for _ in range(2):
+        told("DELETE", layer, "/v1/locales/told/layers/a", **{"Idempotency-Key": "told-4"})
+    told("DELETE", place, "/v1/locales/told")
 
 
 def reachable(path, method):
