@@ -826,10 +826,11 @@ export class Kota {
   follow(path, calls) {
     const control = new AbortController();
     const close = () => control.abort();
-    onAbort(this.#ends(calls.signal), close);
+    const release = onAbort(this.#ends(calls.signal), close);
     this.#followUntil(path, calls, control.signal).then(
       () => calls.onState?.("closed", ""),
-      (error) => calls.onState?.("closed", control.signal.aborted ? "" : error.message));
+      (error) => calls.onState?.("closed", control.signal.aborted ? "" : error.message))
+      .finally(release);
     return { close };
   }
 

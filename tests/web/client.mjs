@@ -264,6 +264,9 @@ test("refusals are errors of their kind, with place, limit and a line for a shel
   const stop = new AbortController();
   stop.abort(new Error("no more"));
   await assert.rejects(kota.live({ signal: stop.signal }), /no more/);
+  const left = new Kota(process.env.KOTA_URL, { signal: stop.signal });
+  await assert.rejects(left.live(), /no more/);
+  for await (const event of left.watch("hills")) assert.fail(event.name);
 });
 
 /** A server that answers from a list of functions, one a request; it counts them. */
