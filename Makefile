@@ -86,6 +86,7 @@ CORE := $(B)/libkotacore.a
 
 PROGRAMS := $(B)/kotad $(B)/kota $(B)/kota-worldgen $(B)/kota-sand
 UNIT_TESTS := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
+MANUALS := $(addprefix $(B)/man/,kota.1 kota-sand.1 kota-worldgen.1 kotad.8)
 # What tests/unit/test_client_*.c may link: the client without its commands and main().
 CLIENT_PARTS := $(filter-out client/kota.c client/batch.c client/command_%.c, $(CLIENT_SRC))
 # Each fuzz target also builds as a plain program that replays its corpus.
@@ -101,7 +102,7 @@ FAULTS := $(B)/faults/inject.so
 .SECONDARY:
 .PHONY: all run test bench bench-sand fuzz tidy format cover install uninstall help clean
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(MANUALS)
 
 $(CORE): $(SERVER_OBJ)
 	@rm -f $@
@@ -196,6 +197,10 @@ $(B)/tests/bench/peer_%.o: tests/bench/peer_%.cc Makefile
 	$(Q)$(CXX) -std=c++17 -g -pthread $(CFLAGS_$(config)) $(CXXFLAGS) -Wall -Wextra -I. \
 		$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags bullet)) -MMD -MP -c -o $@ $<
 
+# Opened at run time, by the name that belongs to the headers it is built with.
+ASSIMP_MAJOR := $(firstword $(subst ., ,$(shell $(PKG_CONFIG) --modversion assimp 2>/dev/null)))
+$(B)/client/convert.o: CPPFLAGS += -DKOTA_ASSIMP_SONAME='"libassimp.so.$(ASSIMP_MAJOR)"'
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $<")
@@ -236,6 +241,15 @@ $(B)/server/sand/gl_program.o: CPPFLAGS += -DKOTA_SAND_SHADERS='"server/sand/sha
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<
+
+# Pages are written by what they are about: `kota manual`, or --help put into docs/man/.
+$(B)/man/kota.1: $(B)/kota
+	@mkdir -p $(@D)
+	$(Q)$< manual >$@
+
+$(filter-out $(B)/man/kota.1,$(MANUALS)): $(B)/man/%: docs/man/% docs/man/page.py $(PROGRAMS)
+	@mkdir -p $(@D)
+	$(Q)python3 docs/man/page.py $< $(B)/$(basename $(@F)) >$@
 
 # ---- what people type -----------------------------------------------------------------------
 help: ## this list
@@ -281,15 +295,26 @@ cover: ## line coverage of each room under all tests
 # ---- install --------------------------------------------------------------------------------
 INSTALL ?= install
 
+COMPLETIONS := $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/kota \
+	zsh/site-functions/_kota fish/vendor_completions.d/kota.fish)
+
 install: all ## programs and documents below DESTDIR and PREFIX (/usr/local)
 	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/kota \
 		$(DESTDIR)$(PREFIX)/share/kota
 	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	$(Q)$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/kota
 	$(Q)$(INSTALL) -m 644 proto/openapi.yaml $(DESTDIR)$(PREFIX)/share/kota
+	$(Q)for page in $(MANUALS); do \
+		$(INSTALL) -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	$(Q)$(INSTALL) -d $(dir $(COMPLETIONS))
+	$(Q)$(B)/kota completion bash >$(word 1,$(COMPLETIONS))
+	$(Q)$(B)/kota completion zsh >$(word 2,$(COMPLETIONS))
+	$(Q)$(B)/kota completion fish >$(word 3,$(COMPLETIONS))
 
 uninstall: ## what install has put there
-	$(Q)rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/bin/%)
+	$(Q)rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/bin/%) $(COMPLETIONS) \
+		$(foreach page,$(notdir $(MANUALS)),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix \
+		$(page)))/$(page))
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/share/doc/kota/README.md \
 		$(DESTDIR)$(PREFIX)/share/doc/kota/LICENSE $(DESTDIR)$(PREFIX)/share/kota/openapi.yaml
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/share/doc/kota $(DESTDIR)$(PREFIX)/share/kota 2>/dev/null || true

@@ -25,6 +25,20 @@ static const struct args_option *find_option(const struct args_option *table, co
     return NULL;
 }
 
+static enum err_code take_value(const struct args_option *option, const char *value,
+                                struct err *err)
+{
+    if (option->text) {
+        *option->text = value;
+        return ERR_OK;
+    }
+    if (option->list->count == ARGS_LIST_MAX)
+        return err_set(err, ERR_BAD_INPUT, "--%s stands more than %d times", option->name,
+                       ARGS_LIST_MAX);
+    option->list->at[option->list->count++] = value;
+    return ERR_OK;
+}
+
 /* Reads the option argv[next] and, where it takes one, its value. */
 static enum err_code take_option(struct args *args, const struct args_option *own,
                                  const struct args_option *common, struct err *err)
@@ -38,21 +52,18 @@ static enum err_code take_option(struct args *args, const struct args_option *ow
     if (!option)
         option = find_option(common, name, length);
     if (!option)
-        return err_set(err, ERR_BAD_INPUT, "unknown option %s", text);
+        return err_set(err, ERR_BAD_INPUT, "unknown option %.80s", text);
     if (option->flag) {
         if (equals)
             return err_set(err, ERR_BAD_INPUT, "--%s takes no value", option->name);
         *option->flag = true;
         return ERR_OK;
     }
-    if (equals) {
-        *option->text = equals + 1;
-        return ERR_OK;
-    }
+    if (equals)
+        return take_value(option, equals + 1, err);
     if (args->next >= args->argc)
         return err_set(err, ERR_BAD_INPUT, "--%s needs a value", option->name);
-    *option->text = args->argv[args->next++];
-    return ERR_OK;
+    return take_value(option, args->argv[args->next++], err);
 }
 
 enum args_step args_next(struct args *args, const struct args_option *own,

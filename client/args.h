@@ -10,12 +10,21 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Tables end with an entry without a name. Exactly one of flag and text is set. */
+/* The values of an option that may stand several times, in their order, borrowed from argv. */
+#define ARGS_LIST_MAX 64
+struct args_list {
+    const char *at[ARGS_LIST_MAX];
+    size_t count;
+};
+
+/* Tables end with an entry without a name. Exactly one of flag, text and list is set. */
 struct args_option {
-    const char *name;  /* without the dashes */
-    bool *flag;        /* set to true where the option stands */
-    const char **text; /* gets the option's value, borrowed from argv; the last one counts */
+    const char *name;       /* without the dashes */
+    bool *flag;             /* set to true where the option stands */
+    const char **text;      /* gets the option's value, borrowed from argv; the last one counts */
+    struct args_list *list; /* gets another value each time; more than it holds are a fault */
 };
 
 struct args {

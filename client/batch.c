@@ -11,6 +11,7 @@
 #include "client/batch.h"
 
 #include "client/number.h"
+#include "client/progress.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,9 @@ static enum err_code chunk_run(struct kota *kota, const struct batch *batch,
     cJSON *answer = NULL;
     const cJSON *results;
 
-    if (kota_locale_path(kota, batch->call, path))
+    if (batch->is_of_world)
+        snprintf(path, sizeof(path), "%s", batch->call);
+    else if (kota_locale_path(kota, batch->call, path))
         return kota->err.code;
     if (!encode_rows(batch, rows, count, body))
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
@@ -165,8 +168,13 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
                                  cJSON *body, struct input_row *rows, struct table *table)
 {
     enum input_step step = INPUT_ROW;
+    struct progress progress;
+    enum kota_exit done = KOTA_OK;
     size_t total = 0;
 
+    /* Lines that run down a terminal are progress enough. */
+    progress_begin(&progress, batch->call + 1, batch->member,
+                   input->stream && !isatty(STDOUT_FILENO));
     while (step == INPUT_ROW) {
         struct err fault;
         size_t count = 0;
@@ -175,16 +183,22 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
                (step = input_next(input, &rows[count], &fault)) == INPUT_ROW)
             count++;
         if (step == INPUT_FAULT) {
+            progress_end(&progress);
             kota->err = fault;
-            return kota_misused(kota);
+            done = kota_misused(kota);
+            break;
         }
         if (count > 0 && chunk_run(kota, batch, rows, count, table, body)) {
+            progress_end(&progress);
             note_answered(&kota->err, total);
-            return kota_failed(kota);
+            done = kota_failed(kota);
+            break;
         }
         total += count;
+        progress_tell(&progress, (double)total, 0);
     }
-    return KOTA_OK;
+    progress_end(&progress);
+    return done;
 }
 
 enum kota_exit batch_run(struct kota *kota, const struct batch *batch, struct input *input,

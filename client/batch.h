@@ -15,6 +15,7 @@
 
 struct batch {
     const char *call;    /* "/height", behind the locale's path */
+    bool is_of_world;    /* call is the whole path; the words hold no locale */
     const char *member;  /* "points": where the items go in the body */
     const void *context; /* the command's options, for the functions below */
     /* An item of the body, NULL without memory. */

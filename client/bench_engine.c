@@ -36,6 +36,7 @@
 #define READ_BYTES ((size_t)256 * 1024)
 #define EVENTS 64
 #define CLOSED_WAIT_NS 100000000u
+#define TELL_NS 100000000u
 #define NS 1e9
 
 struct lane {
@@ -369,15 +370,32 @@ static bool is_over(const struct engine *engine, uint64_t now)
     return all_sent && engine->answered == engine->sent;
 }
 
+/* By time, or by requests when so many end it. */
+static void tell(const struct engine *engine, uint64_t now)
+{
+    double all_s = (double)(engine->end_ns - engine->start_ns) / NS;
+    double share = engine->load->requests_max
+                       ? (double)engine->answered / (double)engine->load->requests_max
+                       : (double)(now - engine->start_ns) / NS / all_s;
+
+    if (engine->load->requests_max) /* then nobody knows how long it takes */
+        all_s = share > 0 ? (double)(now - engine->start_ns) / NS / share : 0;
+    engine->load->tell(engine->load->tell_context, share * all_s, all_s);
+}
+
 static enum err_code run_loop(struct engine *engine, struct err *err)
 {
     struct epoll_event events[EVENTS];
     uint64_t timeout_ns = (uint64_t)(engine->load->timeout_s * NS);
 
-    for (uint64_t now = now_ns(); !is_over(engine, now); now = now_ns()) {
+    for (uint64_t now = now_ns(), next = now; !is_over(engine, now); now = now_ns()) {
         struct timespec wait;
         int count;
 
+        if (engine->load->tell && now >= next) {
+            tell(engine, now);
+            next = now + TELL_NS;
+        }
         if (!engine->is_measuring && now >= engine->measure_ns)
             begin_measuring(engine, now);
         if (engine->load->rate > 0 && shoot_due(engine, now, err))

@@ -25,6 +25,9 @@ struct bench_load {
     double timeout_s;      /* without any answer */
     bool is_busy;          /* never sleeps */
     pid_t server;          /* whose processor time is told; 0: none */
+    /* Told about ten times a second how much of the time is over; NULL: nobody. */
+    void (*tell)(void *context, double done_s, double all_s);
+    void *tell_context;
 };
 
 struct bench_result {

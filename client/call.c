@@ -38,6 +38,8 @@ struct call {
     char *authorization; /* "Authorization: Bearer …" or NULL */
     size_t answer_bytes_max;
     char curl_message[CURL_ERROR_SIZE];
+    void (*tell)(void *context, double done, double all);
+    void *tell_context;
 };
 
 /* The body of an answer as it arrives. */
@@ -53,6 +55,7 @@ struct outgoing {
     const char *method, *path, *media_type, *accept, *header;
     const void *bytes;
     size_t length;
+    bool may_be_empty; /* 204 is an answer, too */
 };
 
 /* An answer that is taken as it comes; what is no 2xx is a body after all. */
@@ -258,6 +261,10 @@ static enum err_code call_judge(const struct call *call, const struct outgoing *
     long status = 0;
 
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 204 && out->may_be_empty) {
+        cJSON_Delete(document);
+        return ERR_OK;
+    }
     if (status >= 200 && status < 300 && document) {
         *answer = document;
         return ERR_OK;
@@ -408,6 +415,74 @@ enum err_code call_put(struct call *call, const char *path, const char *media_ty
                            .length = length};
 
     return call_send(call, &out, answer, err);
+}
+
+enum err_code call_method(struct call *call, const char *method, const char *path,
+                          const char *media_type, const void *bytes, size_t length, cJSON **answer,
+                          struct err *err)
+{
+    struct outgoing out = {.method = method,
+                           .path = path,
+                           .media_type = media_type,
+                           .bytes = bytes,
+                           .length = length,
+                           .may_be_empty = true};
+
+    return call_send(call, &out, answer, err);
+}
+
+enum err_code call_post_bytes(struct call *call, const char *path, const char *media_type,
+                              const void *bytes, size_t length, char **answer, size_t *got,
+                              struct err *err)
+{
+    struct outgoing out = {.method = "POST",
+                           .path = path,
+                           .media_type = media_type,
+                           .accept = media_type,
+                           .bytes = bytes,
+                           .length = length};
+    struct body body = {.bytes_max = call->answer_bytes_max};
+    cJSON *document = NULL;
+    CURLcode result;
+    long status = 0;
+
+    *answer = NULL;
+    *got = 0;
+    if (call_perform(call, &out, &body, &result, err))
+        return err->code;
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (result) {
+        call_transport_error(call, result, &body, err);
+    } else if (status >= 200 && status < 300) {
+        *got = body.length;
+        *answer = body.at ? body.at : calloc(1, 1);
+        return *answer ? ERR_OK : err_set(err, ERR_NO_MEMORY, "out of memory");
+    } else {
+        call_judge(call, &out, &body, &document, err);
+    }
+    cJSON_Delete(document);
+    free(body.at);
+    return err->code;
+}
+
+static int upload_progress(void *context, curl_off_t all, curl_off_t now, curl_off_t up_all,
+                           curl_off_t up)
+{
+    const struct call *call = context;
+
+    (void)all, (void)now;
+    call->tell(call->tell_context, (double)up, (double)up_all);
+    return 0;
+}
+
+void call_on_upload(struct call *call, void (*tell)(void *context, double done, double all),
+                    void *context)
+{
+    call->tell = tell;
+    call->tell_context = context;
+    curl_easy_setopt(call->curl, CURLOPT_XFERINFOFUNCTION, tell ? upload_progress : NULL);
+    curl_easy_setopt(call->curl, CURLOPT_XFERINFODATA, call);
+    curl_easy_setopt(call->curl, CURLOPT_NOPROGRESS, tell ? 0L : 1L);
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */

@@ -52,6 +52,23 @@ enum err_code call_put(struct call *call, const char *path, const char *media_ty
 enum err_code call_post_once(struct call *call, const char *path, const char *media_type,
                              const void *bytes, size_t length, cJSON **answer, struct err *err);
 
+/* Any method. bytes may be NULL. *answer is NULL when the answer has no body (204). */
+enum err_code call_method(struct call *call, const char *method, const char *path,
+                          const char *media_type, const void *bytes, size_t length, cJSON **answer,
+                          struct err *err);
+
+/* POST whose answer is bytes: *got of them at *answer, freed by free(), NULL unless ERR_OK. */
+enum err_code call_post_bytes(struct call *call, const char *path, const char *media_type,
+                              const void *bytes, size_t length, char **answer, size_t *got,
+                              struct err *err);
+
+/*
+ * From now on tell is told how much of a body has been sent, about ten times a second, within the
+ * calls. It must not call. NULL ends it, and so does call_get_stream.
+ */
+void call_on_upload(struct call *call, void (*tell)(void *context, double done, double all),
+                    void *context);
+
 /* Did the last call end without a whole HTTP answer? */
 bool call_was_lost(const struct call *call);
 

@@ -9,9 +9,12 @@
  * (--server PID): it does not depend on how fast this program is. See docs/performance.md.
  */
 #include "client/bench_engine.h"
+#include "client/bench_points.h"
+#include "client/file.h"
 #include "client/kota.h"
 #include "client/number.h"
 #include "client/print.h"
+#include "client/progress.h"
 
 #include <curl/curl.h>
 #include <math.h>
@@ -38,7 +41,11 @@ struct lines {
 struct bench_options {
     const char *targets, *bodies, *body, *media_type;
     const char *connections, *depth, *rate, *seconds, *warm_up, *requests, *cpu, *server;
-    bool is_busy;
+    const char *ask, *batch;
+    bool is_busy, is_binary;
+    size_t points; /* in each request; 0: nobody knows */
+    struct bench_points made;
+    struct progress progress;
     struct lines target_lines, body_lines;
     char host[300], prefix[PREFIX_BYTES_MAX];
     struct bench_shots shots;
@@ -46,25 +53,6 @@ struct bench_options {
 };
 
 /* ---- what to send ---------------------------------------------------------------------------- */
-
-static enum err_code read_file(const char *path, char **bytes, size_t *length, struct err *err)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    bool is_read;
-
-    if (!file)
-        return err_set(err, ERR_BAD_INPUT, "%.200s cannot be read", path);
-    *bytes = malloc(FILE_BYTES_MAX + 1);
-    *length = *bytes ? fread(*bytes, 1, FILE_BYTES_MAX + 1, file) : 0;
-    is_read = *bytes && !ferror(file);
-    if (file != stdin)
-        fclose(file);
-    if (!is_read)
-        return err_set(err, ERR_BAD_INPUT, "%.200s cannot be read", path);
-    if (*length > FILE_BYTES_MAX)
-        return err_set(err, ERR_BAD_INPUT, "%.200s has more than %zu bytes", path, FILE_BYTES_MAX);
-    return ERR_OK;
-}
 
 static enum err_code lines_add(struct lines *lines, const char *at, size_t length, struct err *err)
 {
@@ -87,7 +75,7 @@ static enum err_code lines_read(struct lines *lines, const char *path, struct er
     size_t length;
     const char *at, *end;
 
-    if (read_file(path, &lines->bytes, &length, err))
+    if (file_read(path, FILE_BYTES_MAX, &lines->bytes, &length, err))
         return err->code;
     for (at = lines->bytes, end = at + length; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -105,6 +93,39 @@ static enum err_code lines_read(struct lines *lines, const char *path, struct er
     return ERR_OK;
 }
 
+/* A locale's id: points are made within its bounds. */
+static enum err_code read_locale(const struct kota *kota, struct bench_options *options,
+                                 struct err *err)
+{
+    const char *ask = options->ask ? options->ask : "height";
+    char path[KOTA_PATH_MAX];
+    double batch = 1000;
+    cJSON *locale = NULL;
+
+    if (kota->word_count > 1 || options->targets || options->bodies || options->body ||
+        options->media_type)
+        return err_set(err, ERR_BAD_INPUT,
+                       "the id of a locale stands alone, without targets, bodies and --type");
+    if (kota_check_id(kota->words[0], err) ||
+        (options->batch && number_count(options->batch, 1, 1000000, &batch, err)))
+        return err->code;
+    snprintf(path, sizeof(path), "/v1/locales/%s", kota->words[0]);
+    if (!bench_points_knows(ask))
+        return err_set(err, ERR_BAD_INPUT, "--ask '%.40s' is none of " BENCH_POINTS_CALLS, ask);
+    if (call_get(kota->call, path, &locale, err))
+        return err->code == ERR_BAD_INPUT ? err_set(err, ERR_INTERNAL, "%s", err->msg) : err->code;
+    options->points = (size_t)batch;
+    if (!bench_points_make(&options->made, locale, ask, options->points, options->is_binary, err)) {
+        options->media_type = options->made.media_type;
+        lines_add(&options->target_lines, options->made.target, strlen(options->made.target), err);
+        for (size_t i = 0; !err->code && i < BENCH_POINTS_BODIES; i++)
+            lines_add(&options->body_lines, options->made.bodies[i].at,
+                      options->made.bodies[i].length, err);
+    }
+    cJSON_Delete(locale);
+    return err->code;
+}
+
 static enum err_code read_texts(const struct kota *kota, struct bench_options *options,
                                 struct err *err)
 {
@@ -112,18 +133,24 @@ static enum err_code read_texts(const struct kota *kota, struct bench_options *o
 
     if (options->body && options->bodies)
         return err_set(err, ERR_BAD_INPUT, "--body and --bodies exclude each other");
+    if (kota->word_count > 0 && kota->words[0][0] != '/')
+        return read_locale(kota, options, err);
+    if (options->ask || options->batch || options->is_binary)
+        return err_set(err, ERR_BAD_INPUT,
+                       "--ask, --batch and --binary are for the id of a locale");
     for (size_t i = 0; i < kota->word_count; i++)
         if (lines_add(&options->target_lines, kota->words[i], strlen(kota->words[i]), err))
             return err->code;
     if (options->targets && lines_read(&options->target_lines, options->targets, err))
         return err->code;
     if (options->target_lines.count == 0)
-        return err_set(err, ERR_BAD_INPUT, "a target is missing: kota bench /livez, or --targets");
+        return err_set(err, ERR_BAD_INPUT,
+                       "a target is missing: kota bench /livez, kota bench ID, or --targets");
     if (options->bodies)
         return lines_read(&options->body_lines, options->bodies, err);
     if (!options->body)
         return ERR_OK;
-    if (read_file(options->body, &options->body_lines.bytes, &length, err))
+    if (file_read(options->body, FILE_BYTES_MAX, &options->body_lines.bytes, &length, err))
         return err->code;
     return lines_add(&options->body_lines, options->body_lines.bytes, length, err);
 }
@@ -264,7 +291,8 @@ static double quantile_us(const struct bench_result *result, double q)
     return (double)bench_histogram_quantile(&result->latency, q) / 1000;
 }
 
-static cJSON *describe(const struct bench_load *load, const struct bench_result *result)
+static cJSON *describe(const struct bench_load *load, const struct bench_result *result,
+                       size_t points)
 {
     cJSON *out = cJSON_CreateObject();
     cJSON *latency;
@@ -283,6 +311,11 @@ static cJSON *describe(const struct bench_load *load, const struct bench_result 
     add_number(out, "bytes_out", (double)result->bytes_out);
     add_number(out, "requests_per_s", requests / result->elapsed_s);
     add_number(out, "requests_per_cpu_s", requests / result->server_cpu_s);
+    if (points) {
+        add_number(out, "points_per_request", (double)points);
+        add_number(out, "points_per_s",
+                   (requests - (double)result->failed) * (double)points / result->elapsed_s);
+    }
     add_number(out, "server_cpu_s", result->server_cpu_s);
     add_number(out, "client_cpu_s", result->client_cpu_s);
     latency = cJSON_AddObjectToObject(out, "latency_us");
@@ -297,10 +330,10 @@ static cJSON *describe(const struct bench_load *load, const struct bench_result 
     return out;
 }
 
-static enum err_code show(const struct kota *kota, const struct bench_load *load,
+static enum err_code show(const struct kota *kota, const struct bench_options *options,
                           const struct bench_result *result, struct err *err)
 {
-    cJSON *out = describe(load, result);
+    cJSON *out = describe(&options->load, result, options->points);
     enum err_code code;
 
     if (!out)
@@ -312,11 +345,22 @@ static enum err_code show(const struct kota *kota, const struct bench_load *load
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static void tell_progress(void *context, double done, double all)
+{
+    progress_tell(context, done, all);
+}
+
+/* What the call of a locale's bounds said is a failure; the rest are misuses. */
+static enum kota_exit refused(const struct kota *kota)
+{
+    bool is_answer = kota->err.code != ERR_BAD_INPUT;
+
+    return is_answer ? kota_failed(kota) : kota_misused(kota);
+}
+
 static enum err_code prepare(struct kota *kota, struct bench_options *options)
 {
-    struct bench_words words = {.media_type =
-                                    options->media_type ? options->media_type : "application/json",
-                                .authorization = call_authorization(kota->call),
+    struct bench_words words = {.authorization = call_authorization(kota->call),
                                 .host = options->host,
                                 .prefix = options->prefix};
     struct err *err = &kota->err;
@@ -326,6 +370,7 @@ static enum err_code prepare(struct kota *kota, struct bench_options *options)
     if (read_numbers(options, &options->load, err) || read_url(kota->url, options, err) ||
         read_texts(kota, options, err))
         return err->code;
+    words.media_type = options->media_type ? options->media_type : "application/json";
     words.targets = options->target_lines.at;
     words.target_count = options->target_lines.count;
     words.bodies = options->body_lines.at;
@@ -333,7 +378,7 @@ static enum err_code prepare(struct kota *kota, struct bench_options *options)
     return bench_shots_make(&options->shots, &words, options->load.depth, err);
 }
 
-static enum kota_exit measure(struct kota *kota, const struct bench_options *options)
+static enum kota_exit measure(struct kota *kota, struct bench_options *options)
 {
     struct bench_result *result = malloc(sizeof *result);
     enum kota_exit done = KOTA_OK;
@@ -342,9 +387,14 @@ static enum kota_exit measure(struct kota *kota, const struct bench_options *opt
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
         return kota_failed(kota);
     }
-    if (bench_run(&options->load, result, &kota->err)) {
+    progress_begin(&options->progress, "bench", "s", true);
+    options->load.tell = tell_progress;
+    options->load.tell_context = &options->progress;
+    bench_run(&options->load, result, &kota->err);
+    progress_end(&options->progress);
+    if (kota->err.code) {
         done = kota->err.code == ERR_BAD_INPUT ? kota_misused(kota) : kota_failed(kota);
-    } else if (show(kota, &options->load, result, &kota->err)) {
+    } else if (show(kota, options, result, &kota->err)) {
         done = kota_failed(kota);
     } else if (result->failed) {
         err_set(&kota->err, ERR_BUSY, "%llu of %llu answers were errors",
@@ -358,26 +408,13 @@ static enum kota_exit measure(struct kota *kota, const struct bench_options *opt
 static enum kota_exit bench_command_run(struct kota *kota)
 {
     struct bench_options options = {0};
-    const struct args_option own[] = {{.name = "targets", .text = &options.targets},
-                                      {.name = "bodies", .text = &options.bodies},
-                                      {.name = "body", .text = &options.body},
-                                      {.name = "type", .text = &options.media_type},
-                                      {.name = "connections", .text = &options.connections},
-                                      {.name = "depth", .text = &options.depth},
-                                      {.name = "rate", .text = &options.rate},
-                                      {.name = "seconds", .text = &options.seconds},
-                                      {.name = "warm-up", .text = &options.warm_up},
-                                      {.name = "requests", .text = &options.requests},
-                                      {.name = "busy", .flag = &options.is_busy},
-                                      {.name = "cpu", .text = &options.cpu},
-                                      {.name = "server", .text = &options.server},
-                                      {.name = NULL}};
     enum kota_exit done;
 
-    if (!kota_begin(kota, own, 0, SIZE_MAX, &done))
+    if (!kota_begin(kota, &options, 0, SIZE_MAX, &done))
         return done;
-    done = prepare(kota, &options) ? kota_misused(kota) : measure(kota, &options);
+    done = prepare(kota, &options) ? refused(kota) : measure(kota, &options);
     bench_shots_free(&options.shots);
+    bench_points_free(&options.made);
     free(options.target_lines.at);
     free(options.target_lines.bytes);
     free(options.body_lines.at);
@@ -385,33 +422,96 @@ static enum kota_exit bench_command_run(struct kota *kota)
     return done;
 }
 
+static const struct kota_option bench_table[] = {
+    {.help = "Points of a locale:"},
+    {.name = "ask",
+     .value = "CALL",
+     .words = "height contact ray contains",
+     .help = "height (default), contact, ray or contains",
+     .at = offsetof(struct bench_options, ask)},
+    {.name = "batch",
+     .value = "N",
+     .help = "points in each request (1000)",
+     .at = offsetof(struct bench_options, batch)},
+    {.name = "binary",
+     .help = "float64 instead of JSON",
+     .at = offsetof(struct bench_options, is_binary)},
+    {.help = "Targets:"},
+    {.name = "targets",
+     .value = "FILE",
+     .words = ":file",
+     .help = "further targets, one a line; - is standard input",
+     .at = offsetof(struct bench_options, targets)},
+    {.name = "bodies",
+     .value = "FILE",
+     .words = ":file",
+     .help = "a body from each line, in turn: sent by POST",
+     .at = offsetof(struct bench_options, bodies)},
+    {.name = "body",
+     .value = "FILE",
+     .words = ":file",
+     .help = "the whole file is the one body",
+     .at = offsetof(struct bench_options, body)},
+    {.name = "type",
+     .value = "MEDIA",
+     .help = "of the bodies (application/json)",
+     .at = offsetof(struct bench_options, media_type)},
+    {.help = "Load:"},
+    {.name = "connections",
+     .value = "N",
+     .help = "64",
+     .at = offsetof(struct bench_options, connections)},
+    {.name = "depth",
+     .value = "N",
+     .help = "requests on the way on each connection (1); a closed loop writes that\n"
+             "many at once and the next ones when the last of them is answered",
+     .at = offsetof(struct bench_options, depth)},
+    {.name = "rate",
+     .value = "R",
+     .help = "open loop: R requests a second fall due at fixed times,\n"
+             "whatever is answered, and a latency counts from when its\n"
+             "request was due; without it a closed loop sends as fast as\n"
+             "answers come",
+     .at = offsetof(struct bench_options, rate)},
+    {.name = "seconds",
+     .value = "S",
+     .help = "how long to measure (5)",
+     .at = offsetof(struct bench_options, seconds)},
+    {.name = "warm-up",
+     .value = "S",
+     .help = "how long before that (0.5)",
+     .at = offsetof(struct bench_options, warm_up)},
+    {.name = "requests",
+     .value = "N",
+     .help = "end after exactly N instead, without a warm-up",
+     .at = offsetof(struct bench_options, requests)},
+    {.name = "busy",
+     .help = "poll without sleeping: steadier latencies, one core all the time",
+     .at = offsetof(struct bench_options, is_busy)},
+    {.name = "cpu",
+     .value = "N",
+     .help = "run on that processor",
+     .at = offsetof(struct bench_options, cpu)},
+    {.name = "server",
+     .value = "PID",
+     .help = "that process is the server: tells requests a second of its\n"
+             "processor time, user and system, which does not depend on\n"
+             "the speed of this program",
+     .at = offsetof(struct bench_options, server)},
+    {0},
+};
+
 const struct kota_command command_bench = {
     .name = "bench",
-    .synopsis = "TARGET…",
+    .synopsis = "ID | TARGET…",
     .summary = "sends a load and measures the answers",
-    .help =
-        "Sends GET for each TARGET (\"/v1/locales/demo/height?x=1&y=2\") in turn, over "
-        "connections\n"
-        "that stay open, and tells rates and latencies. With bodies it sends POST.\n"
-        "\n"
-        "  --targets FILE    further targets, one a line; - is standard input\n"
-        "  --bodies FILE     a body from each line, in turn\n"
-        "  --body FILE       the whole file is the one body\n"
-        "  --type MEDIA      of the bodies (application/json)\n"
-        "  --connections N   64\n"
-        "  --depth N         requests on the way on each connection (1); a closed loop writes "
-        "that\n"
-        "                    many at once and the next ones when the last of them is answered\n"
-        "  --rate R          open loop: R requests a second fall due at fixed times, whatever is\n"
-        "                    answered, and a latency counts from when its request was due;\n"
-        "                    without it a closed loop sends as fast as answers come\n"
-        "  --seconds S       how long to measure (5)\n"
-        "  --warm-up S       how long before that (0.5)\n"
-        "  --requests N      end after exactly N instead, without a warm-up\n"
-        "  --busy            poll without sleeping: steadier latencies, one core all the time\n"
-        "  --cpu N           run on that processor\n"
-        "  --server PID      that process is the server: tells requests a second of its processor\n"
-        "                    time, user and system, which does not depend on this program's "
-        "speed\n",
+    .help = "With the id of a locale it asks random points within its bounds, and tells points a\n"
+            "second. With targets (\"/v1/locales/demo/height?x=1&y=2\") it sends GET for each of\n"
+            "them in turn, or POST with bodies. Connections stay open. Tells rates, and quantiles\n"
+            "of the latency in microseconds.\n",
+    .options = bench_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota bench highlands --seconds 0.5 --connections 4",
+                                      "kota bench /livez --requests 1000", NULL},
     .run = bench_command_run,
 };

@@ -71,6 +71,27 @@ static enum err_code contact_body(const struct contact_options *options, cJSON *
     return ERR_OK;
 }
 
+static const struct kota_option contact_table[] = {
+    {.name = "reach-up",
+     .value = "M",
+     .help = "ground up to M metres above a point counts as its floor (0)",
+     .at = offsetof(struct contact_options, reach_up)},
+    {.name = "clearance",
+     .value = "M",
+     .help = "where something M metres above the floor would stand: it is only\n"
+             "raised, never lowered; ground above the point counts, too",
+     .at = offsetof(struct contact_options, clearance)},
+    {.name = "exact",
+     .help = "with --clearance: exactly that far above the floor",
+     .at = offsetof(struct contact_options, is_exact)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct contact_options, layer)},
+    {0},
+};
+
 static enum kota_exit contact_run(struct kota *kota)
 {
     const struct batch batch = {.call = "/contact",
@@ -80,16 +101,11 @@ static enum kota_exit contact_run(struct kota *kota)
                                 .columns = sizeof(contact_headings) / sizeof(contact_headings[0]),
                                 .show = contact_show};
     struct contact_options options = {0};
-    const struct args_option own[] = {{.name = "reach-up", .text = &options.reach_up},
-                                      {.name = "clearance", .text = &options.clearance},
-                                      {.name = "exact", .flag = &options.is_exact},
-                                      {.name = "layer", .text = &options.layer},
-                                      {.name = NULL}};
-    struct input input = {.numbers_min = 3, .numbers_max = 3, .words_per_row = 1};
+    struct input input = {.shape = &input_points, .words_per_row = 1};
     enum kota_exit done;
     cJSON *body;
 
-    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
     input.words = kota->words + 1;
     input.word_count = kota->word_count - 1;
@@ -104,12 +120,12 @@ const struct kota_command command_contact = {
     .name = "contact",
     .synopsis = "ID [X,Y,Z…]",
     .summary = "the floor below points and the ceiling above",
-    .help = "Without points they are read from standard input, one a line: three numbers.\n"
-            "\n"
-            "  --reach-up M      ground up to M metres above a point counts as its floor (0)\n"
-            "  --clearance M     where something M metres above the floor would stand: it is only\n"
-            "                    raised, never lowered; ground above the point counts, too\n"
-            "  --exact           with --clearance: exactly that far above the floor\n"
-            "  --layer LAYER     this layer alone, not all of them\n",
+    .help =
+        "Without points they are read from standard input, one a line: three numbers, CSV below\n"
+        "a header with the columns x, y, z, or JSON objects with x, y, z, or with a point.\n",
+    .options = contact_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota contact village 100,80,6 100,80,0",
+                                      "kota contact highlands 1450,3000,100 --clearance 2", NULL},
     .run = contact_run,
 };

@@ -89,7 +89,7 @@ static enum err_code rect_path(struct kota *kota, const struct edit_options *o,
 static enum kota_exit finish(struct kota *kota, cJSON *answer)
 {
     if (!kota->err.code)
-        print_json_line(stdout, answer, &kota->err);
+        kota_print(kota, answer);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
@@ -177,22 +177,57 @@ static enum kota_exit edit_brush(struct kota *kota, const struct edit_options *o
     return done;
 }
 
+static const struct kota_option edit_table[] = {
+    {.help = "A rectangle of samples:"},
+    {.name = "rect",
+     .value = "C,R,COLS,ROWS",
+     .help = "the first column and row, and how many",
+     .at = offsetof(struct edit_options, rect)},
+    {.name = "op",
+     .value = "set|add",
+     .words = "set add",
+     .help = "the samples become these, or grow by these",
+     .at = offsetof(struct edit_options, op)},
+    {.name = "heights",
+     .value = "H",
+     .words = ":file",
+     .help = "one number for all, `hole`, or a file of float32, row by row\n"
+             "from the smallest y, NaN for holes",
+     .at = offsetof(struct edit_options, heights)},
+    {.help = "A brush:"},
+    {.name = "brush",
+     .value = "SHAPE",
+     .words = "crater raise flatten smooth",
+     .help = "crater, raise, flatten or smooth",
+     .at = offsetof(struct edit_options, brush)},
+    {.name = "at",
+     .value = "X,Y",
+     .help = "its centre in metres",
+     .at = offsetof(struct edit_options, at)},
+    {.name = "radius",
+     .value = "R",
+     .help = "nothing changes at or beyond it",
+     .at = offsetof(struct edit_options, radius)},
+    {.name = "amount",
+     .value = "A",
+     .help = "metres at the centre; flatten and smooth: at most so much",
+     .at = offsetof(struct edit_options, amount)},
+    {.help = "Both:"},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "where the locale has several heightfields",
+     .at = offsetof(struct edit_options, layer)},
+    {0},
+};
+
 static enum kota_exit edit_run(struct kota *kota)
 {
     struct edit_options o = {0};
-    const struct args_option own[] = {{.name = "rect", .text = &o.rect},
-                                      {.name = "op", .text = &o.op},
-                                      {.name = "heights", .text = &o.heights},
-                                      {.name = "brush", .text = &o.brush},
-                                      {.name = "at", .text = &o.at},
-                                      {.name = "radius", .text = &o.radius},
-                                      {.name = "amount", .text = &o.amount},
-                                      {.name = "layer", .text = &o.layer},
-                                      {.name = NULL}};
     bool has_rect, has_brush;
     enum kota_exit done;
 
-    if (!kota_begin(kota, own, 1, 1, &done))
+    if (!kota_begin(kota, &o, 1, 1, &done))
         return done;
     has_rect = o.rect || o.op || o.heights;
     has_brush = o.brush || o.at || o.radius || o.amount;
@@ -210,22 +245,13 @@ const struct kota_command command_edit = {
     .name = "edit",
     .synopsis = "ID OPTION…",
     .summary = "changes samples of a heightfield",
-    .help =
-        "A rectangle of samples:\n"
-        "  --rect C,R,COLS,ROWS   the first column and row, and how many\n"
-        "  --op set|add           the samples become these, or grow by these\n"
-        "  --heights H            one number for all, `hole`, or a file of float32, row by row\n"
-        "                         from the smallest y, NaN for holes\n"
-        "\n"
-        "A brush:\n"
-        "  --brush SHAPE          crater, raise, flatten or smooth\n"
-        "  --at X,Y               its centre in metres\n"
-        "  --radius R             nothing changes at or beyond it\n"
-        "  --amount A             metres at the centre; flatten and smooth: at most so much\n"
-        "\n"
-        "  --layer L              where the locale has several heightfields\n"
-        "\n"
-        "Prints the revision that it made. When the connection breaks it is sent again, and\n"
-        "still done once.\n",
+    .help = "Prints the revision that it made. When the connection breaks it is sent again, and\n"
+            "still done once.\n",
+    .options = edit_table,
+    .words = {":locale", NULL},
+    .examples =
+        (const char *const[]){"kota edit islands --brush crater --at 1500,1500 --radius 40 "
+                              "--amount 12",
+                              "kota edit islands --rect 10,10,4,4 --op add --heights 1.5", NULL},
     .run = edit_run,
 };

@@ -1,23 +1,31 @@
 /*
  * kota export: a layer as a file.
  *
- * The answer goes to a file of another name beside the wanted one as it comes, and takes that name
- * when it is whole and on the disk: whoever looks sees the old file or the new one, never a part.
- * What the file cannot say by itself (spacing, origin, scale, size) is printed as the line that
- * imports it again, on standard error, since standard output is for answers.
+ * The answer goes to the disk as it comes, and the file appears when it is whole (target.h):
+ * whoever looks sees the old file or the new one, never a part. What the file cannot say by itself
+ * (spacing, origin, scale, size) is printed as the line that imports it again, on standard error,
+ * since standard output is for answers.
  */
 #include "client/kota.h"
 #include "client/print.h"
+#include "client/progress.h"
+#include "client/target.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { HEADER_COLS, HEADER_ROWS, HEADER_SPACING, HEADER_ORIGIN, HEADER_SCALE, HEADER_OFFSET };
-enum { HEADER_COUNT = HEADER_OFFSET + 1, SILENCE_FACTOR = 10 };
+enum {
+    HEADER_COLS,
+    HEADER_ROWS,
+    HEADER_SPACING,
+    HEADER_ORIGIN,
+    HEADER_SCALE,
+    HEADER_OFFSET,
+    HEADER_LENGTH,
+    HEADER_COUNT
+};
+enum { SILENCE_FACTOR = 10 };
 
 static const struct {
     const char *ending, *format, *media_type;
@@ -32,12 +40,6 @@ struct exported {
     bool is_mesh, is_ceiling;
     char triangulation[32];
     struct call_header headers[HEADER_COUNT];
-};
-
-/* The file that grows under a name of its own. */
-struct target {
-    FILE *file;
-    char *name; /* "" when there is none */
 };
 
 static const char *text_of(const cJSON *object, const char *name)
@@ -73,72 +75,6 @@ static enum err_code look(struct kota *kota, struct exported *out)
     return ERR_OK;
 }
 
-/* ---- the file ----------------------------------------------------------------------------- */
-
-static enum err_code file_error(const char *name, struct err *err)
-{
-    return err_set(err, ERR_INTERNAL, "%.200s cannot be written: %s", name, strerror(errno));
-}
-
-static enum err_code target_open(struct target *target, const char *name, struct err *err)
-{
-    mode_t mask = umask(0);
-    int file;
-
-    umask(mask);
-    *target = (struct target){.file = NULL};
-    if (asprintf(&target->name, "%s.XXXXXX", name) < 0) {
-        target->name = NULL;
-        return err_set(err, ERR_NO_MEMORY, "out of memory");
-    }
-    file = mkstemp(target->name);
-    if (file < 0) {
-        file_error(name, err);
-        free(target->name);
-        target->name = NULL;
-        return err->code;
-    }
-    if (fchmod(file, 0666 & ~mask) == 0)
-        target->file = fdopen(file, "wb");
-    if (!target->file) {
-        close(file);
-        return file_error(name, err);
-    }
-    return ERR_OK;
-}
-
-static enum err_code target_take(void *context, const char *bytes, size_t length, struct err *err)
-{
-    struct target *target = context;
-
-    return fwrite(bytes, 1, length, target->file) == length ? ERR_OK
-                                                            : file_error(target->name, err);
-}
-
-/* Everything is on the disk, then it has its name. */
-static enum err_code target_keep(struct target *target, const char *name, struct err *err)
-{
-    FILE *file = target->file;
-    bool is_good = fflush(file) == 0 && fsync(fileno(file)) == 0;
-
-    target->file = NULL;
-    is_good = fclose(file) == 0 && is_good;
-    if (!is_good || rename(target->name, name) != 0)
-        return file_error(name, err);
-    free(target->name);
-    target->name = NULL;
-    return ERR_OK;
-}
-
-static void target_drop(struct target *target)
-{
-    if (target->file)
-        fclose(target->file);
-    if (target->name)
-        unlink(target->name);
-    free(target->name);
-}
-
 /* ---- the line ----------------------------------------------------------------------------- */
 
 /* A word that a shell reads as it is. */
@@ -165,7 +101,7 @@ static void print_import(const struct kota *kota, const struct exported *told, c
 
     fprintf(stderr, "kota import %s %s ", kota->words[0], kota->words[1]);
     print_word(stderr, kota->words[2]);
-    for (int i = 0; i < HEADER_COUNT; i++) {
+    for (int i = 0; i < HEADER_LENGTH; i++) {
         bool is_size = i == HEADER_COLS || i == HEADER_ROWS;
         char value[sizeof(told->headers[i].value)];
 
@@ -187,6 +123,24 @@ static void print_import(const struct kota *kota, const struct exported *told, c
     fputc('\n', stderr);
 }
 
+/* ---- the download ------------------------------------------------------------------------- */
+
+struct download {
+    struct target target;
+    struct progress progress;
+    const struct call_header *length;
+    double bytes;
+};
+
+static enum err_code download_take(void *context, const char *bytes, size_t length, struct err *err)
+{
+    struct download *download = context;
+
+    download->bytes += (double)length;
+    progress_tell(&download->progress, download->bytes, strtod(download->length->value, NULL));
+    return target_take(&download->target, bytes, length, err);
+}
+
 /* ---- the command -------------------------------------------------------------------------- */
 
 static int format_of(const char *file)
@@ -201,36 +155,39 @@ static int format_of(const char *file)
 
 static enum err_code fetch(struct kota *kota, struct exported *told, int format)
 {
-    struct target target;
+    struct download download = {.length = &told->headers[HEADER_LENGTH]};
     struct call_stream stream = {.headers = told->headers,
                                  .header_count = HEADER_COUNT,
                                  .silence_s = SILENCE_FACTOR * kota->timeout_s,
-                                 .take = target_take,
-                                 .context = &target};
+                                 .take = download_take,
+                                 .context = &download};
     char path[KOTA_PATH_MAX], rest[128];
 
     snprintf(rest, sizeof(rest), "/layers/%s?format=%s", kota->words[1], formats[format].format);
-    if (kota_locale_path(kota, rest, path) || target_open(&target, kota->words[2], &kota->err))
+    if (kota_locale_path(kota, rest, path) ||
+        target_open(&download.target, kota->words[2], &kota->err))
         return kota->err.code;
+    progress_begin(&download.progress, "export", "B", true);
     if (!call_get_stream(kota->call, path, formats[format].media_type, &stream, &kota->err))
-        target_keep(&target, kota->words[2], &kota->err);
-    target_drop(&target);
+        target_keep(&download.target, &kota->err);
+    progress_end(&download.progress);
+    target_drop(&download.target);
     return kota->err.code;
 }
 
 static enum kota_exit export_run(struct kota *kota)
 {
-    static const struct args_option none[] = {{.name = NULL}};
     struct exported told = {.headers = {[HEADER_COLS] = {.name = "kota-cols"},
                                         [HEADER_ROWS] = {.name = "kota-rows"},
                                         [HEADER_SPACING] = {.name = "kota-spacing"},
                                         [HEADER_ORIGIN] = {.name = "kota-origin"},
                                         [HEADER_SCALE] = {.name = "kota-scale"},
-                                        [HEADER_OFFSET] = {.name = "kota-offset"}}};
+                                        [HEADER_OFFSET] = {.name = "kota-offset"},
+                                        [HEADER_LENGTH] = {.name = "content-length"}}};
     enum kota_exit done;
     int format;
 
-    if (!kota_begin(kota, none, 3, 3, &done))
+    if (!kota_begin(kota, NULL, 3, 3, &done))
         return done;
     format = format_of(kota->words[2]);
     if (format < 0)
@@ -253,7 +210,10 @@ const struct kota_command command_export = {
             "  .png   the same in 65535 steps, 16-bit grey; 0 is a hole\n"
             "  .obj   the triangles of a heightfield, or the polygons of a mesh as they came\n"
             "\n"
-            "FILE is there whole or not at all. Standard error gets the command that imports it\n"
-            "again.\n",
+            "FILE is there whole or not at all, also when Ctrl-C ends it. Standard error gets the\n"
+            "command that imports it again.\n",
+    .words = {":locale", ":layer", ":file", NULL},
+    .examples = (const char *const[]){"kota export highlands ground highlands.png",
+                                      "kota export village bridge bridge.obj", NULL},
     .run = export_run,
 };

@@ -79,8 +79,7 @@ static enum kota_exit height_ask(struct kota *kota, const struct height_options 
                           .headings = headings,
                           .columns = 3 + options->name_count,
                           .show = height_show};
-    struct input input = {.numbers_min = 2,
-                          .numbers_max = 2,
+    struct input input = {.shape = &input_ground_points,
                           .words = kota->words + 1,
                           .word_count = kota->word_count - 1,
                           .words_per_row = 1};
@@ -94,16 +93,31 @@ static enum kota_exit height_ask(struct kota *kota, const struct height_options 
     return done;
 }
 
+static const struct kota_option height_table[] = {
+    {.name = "interp",
+     .value = "MODE",
+     .words = "triangle bilinear nearest",
+     .help = "triangle (the exact surface, default), bilinear or nearest",
+     .at = offsetof(struct height_options, interp)},
+    {.name = "fields",
+     .value = "LIST",
+     .words = "height normal cell height,normal height,normal,cell",
+     .help = "height (default), normal, cell, joined by commas",
+     .at = offsetof(struct height_options, fields)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "which heightfield, when the locale has several",
+     .at = offsetof(struct height_options, layer)},
+    {0},
+};
+
 static enum kota_exit height_run(struct kota *kota)
 {
     struct height_options options = {0};
-    const struct args_option own[] = {{.name = "interp", .text = &options.interp},
-                                      {.name = "layer", .text = &options.layer},
-                                      {.name = "fields", .text = &options.fields},
-                                      {.name = NULL}};
     enum kota_exit done;
 
-    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
     done = split_fields(&options, &kota->err) ? kota_misused(kota) : height_ask(kota, &options);
     free(options.field_text);
@@ -115,10 +129,14 @@ const struct kota_command command_height = {
     .synopsis = "ID [X,Y…]",
     .summary = "the height of the ground at points",
     .help =
-        "Without points they are read from standard input, one a line: 'x,y', 'x y' or '[x,y]'.\n"
-        "\n"
-        "  --interp MODE     triangle (the exact surface, default), bilinear or nearest\n"
-        "  --fields LIST     height (default), normal, cell, joined by commas\n"
-        "  --layer LAYER     which heightfield, when the locale has several\n",
+        "Without points they are read from standard input, one a line: 'x,y', 'x y' or '[x,y]';\n"
+        "CSV below a header with the columns x and y; or JSON objects with x and y, or with a\n"
+        "point.\n",
+    .options = height_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota height highlands 1450,3000 2180,2270",
+                                      "printf '%s\\n' 10,20 30,40 | kota height highlands "
+                                      "--fields height,normal",
+                                      NULL},
     .run = height_run,
 };

@@ -2,14 +2,20 @@
  * kota import (once kota put, which still works): a locale's manifest, or the file of a heightfield
  * or a mesh.
  *
- * The file goes up as it is; the daemon decodes and judges it. Here only its kind is told from its
- * name, as the daemon does for the files on its own command line. A locale that is not there is
- * made: the daemon says 404, the manifest goes up, and then the file once more. The options of a
- * manifest are never dropped silently: beside a file they make the locale, or are what it is.
+ * A file that the daemon reads goes up as it is; the daemon decodes and judges it. Here only its
+ * kind is told from its name, as the daemon does for the files on its own command line. Other
+ * rasters are read through GDAL and go up as float32 (import_raster.h), other meshes through assimp
+ * and go up as OBJ (convert.h). A locale that is not there is made: the daemon says 404, the
+ * manifest goes up, and then the file once more. The options of a manifest are never dropped
+ * silently: beside a file they make the locale, or are what it is.
  */
 #include "client/batch.h"
+#include "client/convert.h"
+#include "client/file.h"
+#include "client/import_raster.h"
 #include "client/number.h"
 #include "client/print.h"
+#include "client/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +27,18 @@
 struct import_options {
     const char *title, *triangulation, *manifest;
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
-    const char *role, *up, *scale;
+    const char *role, *up, *scale, *band;
     bool flip_y;
+    bool has_geo; /* known from the file, for a locale that is made */
+    double lat_deg, lng_deg;
+};
+
+/* What goes up. */
+struct upload {
+    const char *media_type;
+    char *bytes;
+    size_t length;
+    struct import_raster raster; /* where the texts of its options are */
 };
 
 static const struct {
@@ -128,43 +144,16 @@ static const char *media_type_of(const char *file, const char *format)
     return NULL;
 }
 
-/* The whole file, freed by free(). */
-static enum err_code read_file(const char *path, char **bytes, size_t *length, struct err *err)
-{
-    FILE *file = fopen(path, "rb");
-    size_t capacity = 1 << 16, got = 0;
-    char *at = malloc(capacity);
-
-    while (file && at && !feof(file) && !ferror(file) && got < FILE_BYTES_MAX) {
-        if (got == capacity) {
-            char *grown = realloc(at, 2 * capacity);
-
-            if (!grown)
-                break;
-            at = grown;
-            capacity *= 2;
-        }
-        got += fread(at + got, 1, capacity - got, file);
-    }
-    if (!file || !at || !feof(file) || ferror(file)) {
-        free(at);
-        if (file)
-            fclose(file);
-        return err_set(err, ERR_BAD_INPUT, "%.200s %s", path,
-                       got >= FILE_BYTES_MAX ? "is longer than 1 GiB" : "cannot be read");
-    }
-    fclose(file);
-    *bytes = at;
-    *length = got;
-    return ERR_OK;
-}
-
 static cJSON *manifest_body(const struct import_options *options)
 {
     cJSON *body = cJSON_CreateObject();
 
+    cJSON *geo = options->has_geo ? cJSON_AddObjectToObject(body, "geo") : NULL;
+
     if (batch_add_text(body, "title", options->title) &&
-        batch_add_text(body, "triangulation", options->triangulation))
+        batch_add_text(body, "triangulation", options->triangulation) &&
+        (!options->has_geo || (batch_add(geo, "lat", batch_number(options->lat_deg)) &&
+                               batch_add(geo, "lng", batch_number(options->lng_deg)))))
         return body;
     cJSON_Delete(body);
     return NULL;
@@ -179,7 +168,7 @@ static enum kota_exit import_send(struct kota *kota, const char *path, const cha
     cJSON *answer = NULL;
 
     if (!call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err))
-        print_json_line(stdout, answer, &kota->err);
+        kota_print_locale(kota, answer);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
@@ -193,7 +182,7 @@ static enum err_code manifest_text(const struct import_options *options, char **
     if (options->manifest && (options->title || options->triangulation))
         return err_set(err, ERR_BAD_INPUT, "--manifest stands for --title and --triangulation");
     if (options->manifest)
-        return read_file(options->manifest, text, length, err);
+        return file_read(options->manifest, FILE_BYTES_MAX, text, length, err);
     body = manifest_body(options);
     *text = cJSON_PrintUnformatted(body);
     cJSON_Delete(body);
@@ -253,7 +242,7 @@ static bool has_layer_options(const struct import_options *options)
 {
     return options->spacing || options->origin || options->height_scale || options->height_offset ||
            options->nodata || options->cols || options->rows || options->format ||
-           options->flip_y || options->role || options->up || options->scale;
+           options->flip_y || options->role || options->up || options->scale || options->band;
 }
 
 static enum kota_exit import_manifest(struct kota *kota, const struct import_options *options)
@@ -273,68 +262,152 @@ static enum kota_exit import_manifest(struct kota *kota, const struct import_opt
     return done;
 }
 
+/* ---- files that the daemon does not read -------------------------------------------------- */
+
+static void tell_progress(void *context, double done, double all)
+{
+    progress_tell(context, done, all);
+}
+
+/* Reads it through GDAL and completes the options by what the file says of itself. */
+static enum err_code read_raster(struct kota *kota, struct import_options *o, struct upload *upload)
+{
+    struct import_raster *raster = &upload->raster;
+    struct progress progress;
+    double band = 1;
+
+    if (o->band && number_count(o->band, 1, 1e6, &band, &kota->err))
+        return err_set(&kota->err, ERR_BAD_INPUT, "--band '%.40s' is no number from 1", o->band);
+    if (o->cols || o->rows)
+        return err_set(&kota->err, ERR_BAD_INPUT, "--cols and --rows are of .f32 files");
+    progress_begin(&progress, "read", "rows", true);
+    import_raster_read(kota->words[2], (int)band, o->spacing != NULL, tell_progress, &progress,
+                       raster, &kota->err);
+    progress_end(&progress);
+    if (kota->err.code)
+        return kota->err.code;
+    if (o->flip_y && *raster->spacing) {
+        free(raster->bytes);
+        return err_set(&kota->err, ERR_BAD_INPUT,
+                       "--flip-y is for files that do not say which row is north; this one does");
+    }
+    print_sanitize(raster->note);
+    fprintf(stderr, "kota: %s: %s\n", kota->words[2], raster->note);
+    o->has_geo = raster->has_geo && !o->origin && !o->spacing;
+    o->lat_deg = raster->lat_deg;
+    o->lng_deg = raster->lng_deg;
+    o->origin = o->origin || o->spacing || !*raster->origin ? o->origin : raster->origin;
+    o->spacing = o->spacing ? o->spacing : raster->spacing;
+    o->height_scale = o->height_scale || !*raster->scale ? o->height_scale : raster->scale;
+    o->height_offset = o->height_offset || !*raster->offset ? o->height_offset : raster->offset;
+    o->flip_y = o->flip_y || raster->flip_y;
+    o->cols = raster->cols;
+    o->rows = raster->rows;
+    *upload = (struct upload){.media_type = "application/vnd.kota.f32",
+                              .bytes = raster->bytes,
+                              .length = raster->length,
+                              .raster = *raster};
+    return ERR_OK;
+}
+
+static enum err_code read_mesh(struct kota *kota, const char *ending, struct upload *upload)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    struct err cause = {0};
+
+    if (file_read(kota->words[2], FILE_BYTES_MAX, &bytes, &length, &kota->err))
+        return kota->err.code;
+    upload->media_type = "model/obj";
+    if (convert_to_obj(bytes, length, ending, &upload->bytes, &upload->length, &cause))
+        err_set(&kota->err, cause.code, "%.120s: %.180s", kota->words[2], cause.msg);
+    free(bytes);
+    return kota->err.code;
+}
+
+/* What the file is, by --format or by the ending of its name, and its bytes. */
+static enum err_code read_upload(struct kota *kota, struct import_options *o, struct upload *upload)
+{
+    const char *file = kota->words[2];
+    const char *dot = strrchr(file, '.'), *ending = dot ? dot + 1 : "";
+    struct err *err = &kota->err;
+
+    upload->media_type = o->band ? NULL : media_type_of(file, o->format);
+    if (upload->media_type)
+        return file_read(file, FILE_BYTES_MAX, &upload->bytes, &upload->length, err);
+    if (o->format ? strcasecmp(o->format, "assimp") == 0 : convert_knows(ending))
+        return read_mesh(kota, ending, upload);
+    if (o->format && strcasecmp(o->format, "gdal") != 0)
+        return err_set(
+            err, ERR_BAD_INPUT,
+            "%.120s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae, "
+            "gdal or assimp",
+            file);
+    if (read_raster(kota, o, upload) == ERR_NO_DEVICE && !o->format && !o->band) {
+        struct err cause = *err;
+
+        err_set(err, ERR_BAD_INPUT,
+                "%.120s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae; or "
+                "%.150s",
+                file, cause.msg);
+    }
+    return err->code;
+}
+
+/* ---- the layer ---------------------------------------------------------------------------- */
+
+static enum err_code put_layer(struct kota *kota, const char *path, const struct upload *upload,
+                               cJSON **answer)
+{
+    struct progress progress;
+
+    progress_begin(&progress, "import", "B", true);
+    call_on_upload(kota->call, tell_progress, &progress);
+    call_put(kota->call, path, upload->media_type, upload->bytes, upload->length, answer,
+             &kota->err);
+    call_on_upload(kota->call, NULL, NULL);
+    progress_end(&progress);
+    return kota->err.code;
+}
+
 static enum kota_exit import_layer(struct kota *kota, const struct import_options *options,
-                                   const char *path, const char *media_type, const char *bytes,
-                                   size_t length)
+                                   const char *path, const struct upload *upload)
 {
     cJSON *answer = NULL;
 
     if (has_manifest_options(options) && claim_locale(kota, options))
         return kota_failed(kota);
-    if (call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err) ==
-        ERR_NOT_FOUND) {
+    if (put_layer(kota, path, upload, &answer) == ERR_NOT_FOUND) {
         kota->err.code = ERR_OK;
         if (!make_locale(kota, options))
-            call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err);
+            put_layer(kota, path, upload, &answer);
     }
     if (!kota->err.code)
-        print_json_line(stdout, answer, &kota->err);
+        kota_print_locale(kota, answer);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
-static enum kota_exit import_file(struct kota *kota, const struct import_options *options)
+/* The options are judged before the file is read, and again with what it says of itself. */
+static enum kota_exit import_file(struct kota *kota, struct import_options *options)
 {
     char path[KOTA_PATH_MAX];
-    const char *file = kota->words[2];
-    const char *media_type = media_type_of(file, options->format);
-    char *bytes = NULL;
-    size_t length = 0;
+    struct upload upload = {.media_type = NULL};
     enum kota_exit done;
 
-    if (!media_type)
-        err_set(&kota->err, ERR_BAD_INPUT,
-                "%.200s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae", file);
-    else if (!layer_path(kota, options, path))
-        read_file(file, &bytes, &length, &kota->err);
-    done = kota->err.code ? kota_misused(kota)
-                          : import_layer(kota, options, path, media_type, bytes, length);
-    free(bytes);
+    if (!layer_path(kota, options, path) && !read_upload(kota, options, &upload))
+        layer_path(kota, options, path);
+    done = kota->err.code ? kota_misused(kota) : import_layer(kota, options, path, &upload);
+    free(upload.bytes);
     return done;
 }
 
 static enum kota_exit import_run(struct kota *kota)
 {
     struct import_options o = {0};
-    const struct args_option own[] = {{.name = "title", .text = &o.title},
-                                      {.name = "triangulation", .text = &o.triangulation},
-                                      {.name = "manifest", .text = &o.manifest},
-                                      {.name = "spacing", .text = &o.spacing},
-                                      {.name = "origin", .text = &o.origin},
-                                      {.name = "height-scale", .text = &o.height_scale},
-                                      {.name = "height-offset", .text = &o.height_offset},
-                                      {.name = "nodata", .text = &o.nodata},
-                                      {.name = "cols", .text = &o.cols},
-                                      {.name = "rows", .text = &o.rows},
-                                      {.name = "format", .text = &o.format},
-                                      {.name = "role", .text = &o.role},
-                                      {.name = "up", .text = &o.up},
-                                      {.name = "scale", .text = &o.scale},
-                                      {.name = "flip-y", .flag = &o.flip_y},
-                                      {.name = NULL}};
     enum kota_exit done;
 
-    if (!kota_begin(kota, own, 1, 3, &done))
+    if (!kota_begin(kota, &o, 1, 3, &done))
         return done;
     if (kota->word_count == 2) {
         err_set(&kota->err, ERR_BAD_INPUT, "the file of layer '%.64s' is missing", kota->words[1]);
@@ -343,35 +416,100 @@ static enum kota_exit import_run(struct kota *kota)
     return kota->word_count == 1 ? import_manifest(kota, &o) : import_file(kota, &o);
 }
 
+static const struct kota_option import_table[] = {
+    {.help = "The locale:"},
+    {.name = "title",
+     .value = "TEXT",
+     .help = "what it is called",
+     .at = offsetof(struct import_options, title)},
+    {.name = "triangulation",
+     .value = "T",
+     .words = "anti main alternating",
+     .help = "anti (default), main or alternating",
+     .at = offsetof(struct import_options, triangulation)},
+    {.name = "manifest",
+     .value = "FILE",
+     .words = ":file",
+     .help = "the whole manifest as JSON instead",
+     .at = offsetof(struct import_options, manifest)},
+    {.help = "A heightfield:"},
+    {.name = "spacing",
+     .value = "SX,SY",
+     .help = "metres between samples, where the file does not say",
+     .at = offsetof(struct import_options, spacing)},
+    {.name = "origin",
+     .value = "X,Y",
+     .help = "of the sample with the smallest x and y",
+     .at = offsetof(struct import_options, origin)},
+    {.name = "height-scale",
+     .value = "S",
+     .help = "height = O + S * number in the file (1)",
+     .at = offsetof(struct import_options, height_scale)},
+    {.name = "height-offset",
+     .value = "O",
+     .help = "(0)",
+     .at = offsetof(struct import_options, height_offset)},
+    {.name = "flip-y",
+     .help = "the first row of the file is its north edge",
+     .at = offsetof(struct import_options, flip_y)},
+    {.name = "nodata",
+     .value = "N",
+     .help = "this number in the file is a hole",
+     .at = offsetof(struct import_options, nodata)},
+    {.name = "cols",
+     .value = "C",
+     .help = "columns of an .f32 file",
+     .at = offsetof(struct import_options, cols)},
+    {.name = "rows",
+     .value = "R",
+     .help = "rows of an .f32 file",
+     .at = offsetof(struct import_options, rows)},
+    {.name = "band",
+     .value = "N",
+     .help = "read by GDAL, this band of it (1)",
+     .at = offsetof(struct import_options, band)},
+    {.help = "A mesh:"},
+    {.name = "role",
+     .value = "R",
+     .words = "ground ceiling",
+     .help = "ground (default), or ceiling: never a floor",
+     .at = offsetof(struct import_options, role)},
+    {.name = "up",
+     .value = "AXIS",
+     .words = "z y",
+     .help = "z (default) or y: the file's upward axis",
+     .at = offsetof(struct import_options, up)},
+    {.name = "scale",
+     .value = "S",
+     .help = "metres a unit of the file (1)",
+     .at = offsetof(struct import_options, scale)},
+    {.help = "Both:"},
+    {.name = "format",
+     .value = "F",
+     .words = "png f32 hgt asc obj glb gltf ply stl ac dae gdal assimp",
+     .help = "the ending that the name should have; gdal or assimp: read by that",
+     .at = offsetof(struct import_options, format)},
+    {0},
+};
+
 const struct kota_command command_import = {
     .name = "import",
     .synopsis = "ID [LAYER FILE]",
     .summary = "makes or replaces a locale, a heightfield or a mesh",
     .help =
-        "With an id alone the locale is made, or its manifest replaced:\n"
-        "  --title TEXT\n"
-        "  --triangulation T anti (default), main or alternating\n"
-        "  --manifest FILE   the whole manifest as JSON instead\n"
+        "With an id alone the locale is made, or its manifest replaced. With LAYER and FILE the\n"
+        "layer is made or replaced, and the locale too if there is none; the options of a locale\n"
+        "are then those of the new one.\n"
         "\n"
-        "With LAYER and FILE the layer is made or replaced, and the locale too if there is none;\n"
-        "the options above are then those of the new locale.\n"
-        "\n"
-        "With LAYER and FILE (.png .f32 .hgt .asc) the heightfield is:\n"
-        "  --spacing SX,SY   metres between samples; an .asc file brings its own\n"
-        "  --origin X,Y      of the first sample (0,0)\n"
-        "  --height-scale S --height-offset O\n"
-        "                    height = O + S * number in the file (1 and 0)\n"
-        "  --flip-y          the first row of the file is its north edge\n"
-        "  --nodata N        this number in the file is a hole\n"
-        "  --cols C --rows R size of an .f32 file\n"
-        "\n"
-        "With LAYER and FILE (.obj .glb .gltf .ply .stl .ac .dae) the mesh is:\n"
-        "  --role R          ground (default), or ceiling: never a floor\n"
-        "  --up AXIS         z (default) or y: the file's upward axis\n"
-        "  --scale S         metres a unit of the file (1)\n"
-        "\n"
-        "  --format F        the ending that the file's name should have\n"
-        "\n"
-        "Prints the locale as it is then.\n",
+        "The ending of FILE says what it is. The daemon reads .png .f32 .hgt .asc, and meshes in\n"
+        ".obj .glb .gltf .ply .stl .ac .dae. Other rasters are read through GDAL, if it is\n"
+        "installed: GeoTIFF, VRT, NetCDF and so on, with spacing and origin in metres from their\n"
+        "geotransform and holes where they have no data. Projected coordinates stay what they "
+        "are;\n"
+        "geographic ones become a plane around the raster's middle, and a new locale is told its\n"
+        "place on the globe. Other meshes (.fbx .3ds .off .blend and so on) are converted through\n"
+        "assimp. What was made of it is told on standard error.\n",
+    .options = import_table,
+    .words = {":locale", ":layer", ":file", NULL},
     .run = import_run,
 };

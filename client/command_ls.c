@@ -71,34 +71,6 @@ static enum err_code ls_print(struct kota *kota, const cJSON *locales)
     return kota->err.code;
 }
 
-static enum kota_exit ls_run(struct kota *kota)
-{
-    cJSON *answer = NULL;
-    const cJSON *locales;
-    enum kota_exit done;
-
-    if (!kota_begin(kota, NULL, 0, 0, &done))
-        return done;
-    if (!call_get(kota->call, "/v1/locales", &answer, &kota->err)) {
-        locales = member(answer, "locales");
-        if (cJSON_IsArray(locales))
-            ls_print(kota, locales);
-        else
-            err_set(&kota->err, ERR_INTERNAL, "the answer has no array \"locales\"");
-    }
-    cJSON_Delete(answer);
-    return kota->err.code ? kota_failed(kota) : KOTA_OK;
-}
-
-const struct kota_command command_ls = {
-    .name = "ls",
-    .synopsis = "",
-    .summary = "the locales of the daemon, one a line",
-    .help = "Lists the locales: id, revision, number of layers, extent and title.\n"
-            "In JSON each line is the whole locale.\n",
-    .run = ls_run,
-};
-
 /* The layers of a locale as a table of their own. */
 static enum err_code info_print_layers(const cJSON *layers, struct err *err)
 {
@@ -122,7 +94,104 @@ static enum err_code info_print_layers(const cJSON *layers, struct err *err)
     return err->code;
 }
 
-static enum err_code info_print(struct kota *kota, cJSON *locale)
+struct ls_options {
+    bool wants_ids;
+};
+
+/* The ids alone: of locales, or of layers. */
+static enum err_code print_ids(const cJSON *array, struct err *err)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, array)
+    {
+        const char *id = cJSON_GetStringValue(member(item, "id"));
+        char text[80];
+
+        snprintf(text, sizeof(text), "%s", id ? id : "");
+        print_sanitize(text);
+        if (printf("%s\n", text) < 0)
+            return err_set(err, ERR_INTERNAL, "standard output cannot be written");
+    }
+    return ERR_OK;
+}
+
+/* The layers of one locale. */
+static enum err_code ls_layers(struct kota *kota, bool wants_ids)
+{
+    char path[KOTA_PATH_MAX];
+    cJSON *answer = NULL, *layer;
+    const cJSON *layers;
+
+    if (kota_locale_path(kota, "", path) || call_get(kota->call, path, &answer, &kota->err))
+        return kota->err.code;
+    layers = member(answer, "layers");
+    if (!cJSON_IsArray(layers))
+        err_set(&kota->err, ERR_INTERNAL, "the answer has no array \"layers\"");
+    else if (wants_ids)
+        print_ids(layers, &kota->err);
+    else if (!kota->is_json)
+        info_print_layers(layers, &kota->err);
+    else
+        cJSON_ArrayForEach(layer, layers) if (print_json_line(stdout, layer, &kota->err)) break;
+    cJSON_Delete(answer);
+    return kota->err.code;
+}
+
+static enum err_code ls_locales(struct kota *kota, bool wants_ids)
+{
+    cJSON *answer = NULL;
+    const cJSON *locales;
+
+    if (call_get(kota->call, "/v1/locales", &answer, &kota->err))
+        return kota->err.code;
+    locales = member(answer, "locales");
+    if (!cJSON_IsArray(locales))
+        err_set(&kota->err, ERR_INTERNAL, "the answer has no array \"locales\"");
+    else if (wants_ids)
+        print_ids(locales, &kota->err);
+    else
+        ls_print(kota, locales);
+    cJSON_Delete(answer);
+    return kota->err.code;
+}
+
+static enum kota_exit ls_run(struct kota *kota)
+{
+    struct ls_options options = {0};
+    enum kota_exit done;
+
+    if (!kota_begin(kota, &options, 0, 1, &done))
+        return done;
+    if (kota->word_count && kota_check_id(kota->words[0], &kota->err))
+        return kota_misused(kota);
+    if (kota->word_count)
+        ls_layers(kota, options.wants_ids);
+    else
+        ls_locales(kota, options.wants_ids);
+    return kota->err.code ? kota_failed(kota) : KOTA_OK;
+}
+
+static const struct kota_option ls_table[] = {
+    {.name = "ids",
+     .help = "the ids alone, one a line",
+     .at = offsetof(struct ls_options, wants_ids)},
+    {0},
+};
+
+const struct kota_command command_ls = {
+    .name = "ls",
+    .synopsis = "[ID]",
+    .summary = "the locales of the daemon, or the layers of one",
+    .help = "Lists the locales: id, revision, number of layers, extent and title. With an id, its\n"
+            "layers. In JSON each line is the whole locale or layer.\n",
+    .options = ls_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota ls", "kota ls village --ids", NULL},
+    .run = ls_run,
+};
+
+enum err_code kota_print_locale(struct kota *kota, cJSON *locale)
 {
     cJSON *layers;
 
@@ -145,7 +214,7 @@ static enum kota_exit info_run(struct kota *kota)
         return done;
     if (!kota_locale_path(kota, "", path) && !call_get(kota->call, path, &answer, &kota->err)) {
         if (cJSON_IsObject(answer))
-            info_print(kota, answer);
+            kota_print_locale(kota, answer);
         else
             err_set(&kota->err, ERR_INTERNAL, "the answer is not an object");
     }
@@ -158,5 +227,7 @@ const struct kota_command command_info = {
     .synopsis = "ID",
     .summary = "one locale in full, with its layers",
     .help = "Prints everything the daemon tells about a locale.\n",
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota info village", NULL},
     .run = info_run,
 };

@@ -85,31 +85,58 @@ static enum err_code pick_ask(struct kota *kota, const cJSON *body)
         !call_post(kota->call, path, body, &answer, &kota->err)) {
         if (!cJSON_IsObject(answer))
             err_set(&kota->err, ERR_INTERNAL, "the answer is not an object");
-        else if (kota->is_json)
-            print_json_line(stdout, answer, &kota->err);
         else
-            print_members(stdout, answer, &kota->err);
+            kota_print(kota, answer);
     }
     cJSON_Delete(answer);
     return kota->err.code;
 }
 
+static const struct kota_option pick_table[] = {
+    {.name = "eye",
+     .value = "X,Y,Z",
+     .help = "where the camera is",
+     .at = offsetof(struct pick_options, eye)},
+    {.name = "target",
+     .value = "X,Y,Z",
+     .help = "what it looks at",
+     .at = offsetof(struct pick_options, target)},
+    {.name = "up",
+     .value = "X,Y,Z",
+     .help = "which way is up on the screen (0,0,1)",
+     .at = offsetof(struct pick_options, up)},
+    {.name = "fov",
+     .value = "DEG",
+     .help = "vertical angle of view (60)",
+     .at = offsetof(struct pick_options, fov)},
+    {.name = "viewport",
+     .value = "WxH",
+     .words = "1280x720 1920x1080",
+     .help = "size of the picture in pixels",
+     .at = offsetof(struct pick_options, viewport)},
+    {.name = "pixel",
+     .value = "X,Y",
+     .help = "from the upper left; a pixel's centre is at +0.5",
+     .at = offsetof(struct pick_options, pixel)},
+    {.name = "tile-side",
+     .value = "N",
+     .help = "side of a logical tile in cells (1)",
+     .at = offsetof(struct pick_options, tile_side)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct pick_options, layer)},
+    {0},
+};
+
 static enum kota_exit pick_run(struct kota *kota)
 {
     struct pick_options options = {.up = "0,0,1", .fov = "60"};
-    const struct args_option own[] = {{.name = "eye", .text = &options.eye},
-                                      {.name = "target", .text = &options.target},
-                                      {.name = "up", .text = &options.up},
-                                      {.name = "fov", .text = &options.fov},
-                                      {.name = "viewport", .text = &options.viewport},
-                                      {.name = "pixel", .text = &options.pixel},
-                                      {.name = "tile-side", .text = &options.tile_side},
-                                      {.name = "layer", .text = &options.layer},
-                                      {.name = NULL}};
     enum kota_exit done;
     cJSON *body;
 
-    if (!kota_begin(kota, own, 1, 1, &done))
+    if (!kota_begin(kota, &options, 1, 1, &done))
         return done;
     body = cJSON_CreateObject();
     if (pick_body(&options, body, &kota->err))
@@ -124,13 +151,11 @@ const struct kota_command command_pick = {
     .name = "pick",
     .synopsis = "ID --eye X,Y,Z --target X,Y,Z --viewport WxH --pixel X,Y",
     .summary = "what a camera shows at a pixel",
-    .help = "  --eye X,Y,Z       where the camera is\n"
-            "  --target X,Y,Z    what it looks at\n"
-            "  --up X,Y,Z        which way is up on the screen (0,0,1)\n"
-            "  --fov DEG         vertical angle of view (60)\n"
-            "  --viewport WxH    size of the picture in pixels\n"
-            "  --pixel X,Y       from the upper left; a pixel's centre is at +0.5\n"
-            "  --tile-side N     side of a logical tile in cells (1)\n"
-            "  --layer LAYER     this layer alone, not all of them\n",
+    .help = "Sends a ray through one pixel of a picture that a camera would make.\n",
+    .options = pick_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota pick highlands --eye 1450,3000,330 --target "
+                                      "2300,1400,290 --viewport 1280x720 --pixel 640,500",
+                                      NULL},
     .run = pick_run,
 };

@@ -94,14 +94,28 @@ static cJSON *ray_body(const struct ray_options *options)
     return NULL;
 }
 
+static const struct kota_option ray_table[] = {
+    {.name = "t-max",
+     .value = "T",
+     .help = "how far the rays go (without end)",
+     .at = offsetof(struct ray_options, t_max_text)},
+    {.name = "any",
+     .help = "any hit within t_max will do, not the first",
+     .at = offsetof(struct ray_options, wants_any)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct ray_options, layer)},
+    {.name = "trace",
+     .help = "the boxes and cells that one ray visited",
+     .at = offsetof(struct ray_options, wants_trace)},
+    {0},
+};
+
 static enum kota_exit ray_run(struct kota *kota)
 {
     struct ray_options options = {.t_max = INFINITY};
-    const struct args_option own[] = {{.name = "t-max", .text = &options.t_max_text},
-                                      {.name = "layer", .text = &options.layer},
-                                      {.name = "any", .flag = &options.wants_any},
-                                      {.name = "trace", .flag = &options.wants_trace},
-                                      {.name = NULL}};
     struct batch batch = {.call = "/ray",
                           .member = "rays",
                           .context = &options,
@@ -109,11 +123,11 @@ static enum kota_exit ray_run(struct kota *kota)
                           .headings = ray_headings,
                           .columns = sizeof(ray_headings) / sizeof(ray_headings[0]),
                           .show = ray_show};
-    struct input input = {.numbers_min = 6, .numbers_max = 7, .words_per_row = 2};
+    struct input input = {.shape = &input_rays, .words_per_row = 2};
     enum kota_exit done;
     cJSON *body;
 
-    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
     if (options.t_max_text && number_exact_list(options.t_max_text, &options.t_max, 1, &kota->err))
         return kota_misused(kota);
@@ -132,11 +146,12 @@ const struct kota_command command_ray = {
     .summary = "where rays first meet the ground",
     .help =
         "Without rays they are read from standard input, one a line: six numbers, or seven with\n"
-        "the ray's own t_max. t counts in lengths of the direction.\n"
-        "\n"
-        "  --t-max T         how far the rays go (without end)\n"
-        "  --any             any hit within t_max will do, not the first\n"
-        "  --layer LAYER     this layer alone, not all of them\n"
-        "  --trace           the boxes and cells that one ray visited\n",
+        "the ray's own t_max; CSV below a header with ox, oy, oz, dx, dy, dz and perhaps t_max;\n"
+        "or JSON objects with origin, direction and perhaps t_max. t counts in lengths of the\n"
+        "direction.\n",
+    .options = ray_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota ray highlands 1450,3000,900 1,-1,-1",
+                                      "kota ray village 100,80,20 0,0,-1 --trace", NULL},
     .run = ray_run,
 };

@@ -15,6 +15,10 @@
 
 /* ---- los ---------------------------------------------------------------------------------- */
 
+struct los_options {
+    const char *layer;
+};
+
 static cJSON *los_encode(const void *context, const struct input_row *row)
 {
     cJSON *segment = cJSON_CreateObject();
@@ -39,6 +43,15 @@ static void los_show(const void *context, struct table *table, const struct inpu
     table_value(table, cJSON_GetObjectItemCaseSensitive(result, "point"));
 }
 
+static const struct kota_option los_table[] = {
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct los_options, layer)},
+    {0},
+};
+
 static enum kota_exit los_run(struct kota *kota)
 {
     const struct batch batch = {.call = "/los",
@@ -47,18 +60,17 @@ static enum kota_exit los_run(struct kota *kota)
                                 .headings = los_headings,
                                 .columns = sizeof(los_headings) / sizeof(los_headings[0]),
                                 .show = los_show};
-    struct input input = {.numbers_min = 6, .numbers_max = 6, .words_per_row = 2};
-    const char *layer = NULL;
-    const struct args_option own[] = {{.name = "layer", .text = &layer}, {.name = NULL}};
+    struct input input = {.shape = &input_segments, .words_per_row = 2};
+    struct los_options options = {0};
     enum kota_exit done;
     cJSON *body;
 
-    if (!kota_begin(kota, own, 1, SIZE_MAX, &done))
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
     input.words = kota->words + 1;
     input.word_count = kota->word_count - 1;
     body = cJSON_CreateObject();
-    if (batch_add_text(body, "layer", layer)) {
+    if (batch_add_text(body, "layer", options.layer)) {
         done = batch_run(kota, &batch, &input, body);
     } else {
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
@@ -72,10 +84,13 @@ const struct kota_command command_los = {
     .name = "los",
     .synopsis = "ID [X,Y,Z X,Y,Z]…",
     .summary = "whether two points see each other",
-    .help = "Without segments they are read from standard input, one a line: six numbers. What is\n"
-            "not visible has the blocking point, and t from 0 to 1 on the way to it.\n"
-            "\n"
-            "  --layer LAYER     this layer alone, not all of them\n",
+    .help =
+        "Without segments they are read from standard input, one a line: six numbers; CSV below\n"
+        "a header with x1, y1, z1, x2, y2, z2; or JSON objects with from and to. What is not\n"
+        "visible has the blocking point, and t from 0 to 1 on the way to it.\n",
+    .options = los_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota los highlands 1450,3000,330 2300,1400,290", NULL},
     .run = los_run,
 };
 
@@ -185,21 +200,38 @@ static enum err_code profile_ask(struct kota *kota, const cJSON *body)
     return kota->err.code;
 }
 
+static const struct kota_option profile_table[] = {
+    {.name = "samples",
+     .value = "N",
+     .help = "so many points, evenly spaced, both ends included",
+     .at = offsetof(struct profile_options, samples)},
+    {.name = "step",
+     .value = "M",
+     .help = "a point every M metres, and the far end",
+     .at = offsetof(struct profile_options, step)},
+    {.name = "interp",
+     .value = "MODE",
+     .words = "triangle bilinear nearest",
+     .help = "triangle (the exact surface, default), bilinear or nearest",
+     .at = offsetof(struct profile_options, interp)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "which heightfield, when the locale has several",
+     .at = offsetof(struct profile_options, layer)},
+    {0},
+};
+
 static enum kota_exit profile_run(struct kota *kota)
 {
     struct profile_options options = {0};
-    const struct args_option own[] = {{.name = "samples", .text = &options.samples},
-                                      {.name = "step", .text = &options.step},
-                                      {.name = "interp", .text = &options.interp},
-                                      {.name = "layer", .text = &options.layer},
-                                      {.name = NULL}};
-    struct input input = {.numbers_min = 2, .numbers_max = 2, .words_per_row = 1};
+    struct input input = {.shape = &input_ground_points, .words_per_row = 1};
     struct input_row *rows = calloc(BATCH_ITEMS_MAX, sizeof(*rows));
     enum kota_exit done;
     cJSON *body = NULL;
     size_t count;
 
-    if (!kota_begin(kota, own, 1, SIZE_MAX, &done)) {
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done)) {
         free(rows);
         return done;
     }
@@ -222,11 +254,9 @@ const struct kota_command command_profile = {
     .name = "profile",
     .synopsis = "ID [X,Y X,Y…] (--samples N | --step M)",
     .summary = "the ground below a path",
-    .help = "Without points the path is read from standard input, one point a line.\n"
-            "\n"
-            "  --samples N       so many points, evenly spaced, both ends included\n"
-            "  --step M          a point every M metres, and the far end\n"
-            "  --interp MODE     triangle (the exact surface, default), bilinear or nearest\n"
-            "  --layer LAYER     which heightfield, when the locale has several\n",
+    .help = "Without points the path is read from standard input, one point a line.\n",
+    .options = profile_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota profile highlands 0,0 4000,4000 --samples 11", NULL},
     .run = profile_run,
 };

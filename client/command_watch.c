@@ -7,8 +7,7 @@
  * an error, since then most likely the command line is wrong; so is a refusal (404, 401) at any
  * time.
  */
-#include "client/events.h"
-#include "client/kota.h"
+#include "client/watch.h"
 #include "client/print.h"
 
 #include <stdio.h>
@@ -22,14 +21,47 @@
 
 struct watch {
     struct events events;
+    bool is_json;
+    bool (*is_last)(const struct event *event);
+    bool has_ended; /* the last event has come */
     bool has_begun; /* this connection has brought something */
 };
 
+/* One line for people: what, where, which revision, and what else is short enough. */
+static enum err_code show_event(const struct event *event, const cJSON *data, struct err *err)
+{
+    static const char *const names[] = {"locale", "revision", "id",  "state", "layer",
+                                        "rect",   "source",   "seq", "at_s",  NULL};
+    char line[512];
+    size_t length = (size_t)snprintf(line, sizeof(line), "%-10.32s", event->name);
+
+    for (size_t i = 0; names[i] && length < sizeof(line); i++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(data, names[i]);
+        char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+
+        if (text)
+            length += (size_t)snprintf(line + length, sizeof(line) - length, "  %s %s", names[i],
+                                       cJSON_IsString(value) ? value->valuestring : text);
+        cJSON_free(text);
+    }
+    print_sanitize(line);
+    if (printf("%s\n", line) < 0 || fflush(stdout) != 0)
+        return err_set(err, ERR_INTERNAL, "standard output cannot be written");
+    return ERR_OK;
+}
+
 static enum err_code print_event(void *context, const struct event *event, struct err *err)
 {
-    cJSON *line = cJSON_CreateObject(), *data = cJSON_Parse(event->data);
+    struct watch *watch = context;
+    cJSON *line, *data = cJSON_Parse(event->data);
 
-    (void)context;
+    watch->has_ended = watch->is_last && watch->is_last(event);
+    if (!watch->is_json) {
+        show_event(event, data, err);
+        cJSON_Delete(data);
+        return err->code;
+    }
+    line = cJSON_CreateObject();
     if (!data)
         data = cJSON_CreateString(event->data);
     if (!cJSON_AddStringToObject(line, "event", event->name) ||
@@ -82,19 +114,15 @@ static bool is_passing(const struct kota *kota)
     return kota->err.code == ERR_OK || call_was_lost(kota->call) || kota->err.code == ERR_BUSY;
 }
 
-static enum kota_exit watch_run(struct kota *kota)
+enum kota_exit kota_watch(struct kota *kota, const char *path,
+                          bool (*is_last)(const struct event *event))
 {
-    static const struct args_option none[] = {{.name = NULL}};
-    struct watch watch = {.events = {.take = print_event}};
-    char path[KOTA_PATH_MAX] = "/v1/events";
+    struct watch watch = {.is_json = kota->is_json, .is_last = is_last};
     long pause = PAUSE_FIRST_MS;
     bool was_there = false;
-    enum kota_exit done;
 
-    if (!kota_begin(kota, none, 0, 1, &done))
-        return done;
-    if (kota->word_count == 1 && kota_locale_path(kota, "/events", path))
-        return kota_misused(kota);
+    watch.events.take = print_event;
+    watch.events.context = &watch;
     for (;;) {
         enum err_code code = follow(kota, &watch, path);
 
@@ -102,7 +130,7 @@ static enum kota_exit watch_run(struct kota *kota)
             was_there = true;
             pause = watch.events.retry_ms ? watch.events.retry_ms : PAUSE_FIRST_MS;
         }
-        if (!was_there || !is_passing(kota))
+        if (watch.has_ended || !was_there || !is_passing(kota))
             break;
         fprintf(stderr, "kota: the stream has ended%s%s; again in %ld ms\n", code ? ": " : "",
                 code ? kota->err.msg : "", pause);
@@ -110,15 +138,31 @@ static enum kota_exit watch_run(struct kota *kota)
         pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
     }
     events_free(&watch.events);
-    return kota_failed(kota);
+    return watch.has_ended && (kota->err.code == ERR_OK || call_was_lost(kota->call))
+               ? KOTA_OK
+               : kota_failed(kota);
+}
+
+static enum kota_exit watch_run(struct kota *kota)
+{
+    char path[KOTA_PATH_MAX] = "/v1/events";
+    enum kota_exit done;
+
+    if (!kota_begin(kota, NULL, 0, 1, &done))
+        return done;
+    if (kota->word_count == 1 && kota_locale_path(kota, "/events", path))
+        return kota_misused(kota);
+    return kota_watch(kota, path, NULL);
 }
 
 const struct kota_command command_watch = {
     .name = "watch",
     .synopsis = "[ID]",
     .summary = "prints changes as they happen",
-    .help = "Of one locale, or of all. Each event is one line of JSON: event (edit; resync when\n"
-            "changes may have been missed), id, data. A broken connection is made again and goes\n"
-            "on where it was. Ends with Ctrl-C.\n",
+    .help =
+        "Of one locale, or of all. Each event is one line: edit; resync when changes may have\n"
+        "been missed. In JSON it has event, id and data. A broken connection is made again and\n"
+        "goes on where it was. Ends with Ctrl-C.\n",
+    .words = {":locale", NULL},
     .run = watch_run,
 };

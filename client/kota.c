@@ -10,6 +10,8 @@
  */
 #include "client/kota.h"
 
+#include "base/check.h"
+#include "client/help.h"
 #include "client/number.h"
 #include "client/print.h"
 
@@ -24,34 +26,71 @@
 #define ANSWER_BYTES_MAX ((size_t)256 << 20)
 #define TOKEN_LINE_BYTES_MAX 4096
 
-static const struct kota_command *const commands[] = {
-    &command_ls,      &command_info,    &command_height, &command_ray,    &command_los,
-    &command_contact, &command_profile, &command_pick,   &command_import, &command_export,
-    &command_edit,    &command_watch,   &command_bench,
+const struct kota_command *const kota_commands[] = {
+    &command_ls,       &command_info,
+    &command_height,   &command_contact,
+    &command_ray,      &command_los,
+    &command_profile,  &command_pick,
+    &command_contains, &command_locate,
+    &command_import,   &command_export,
+    &command_rm,       &command_edit,
+    &command_patch,    &command_model,
+    &command_watch,    &command_check,
+    &command_bench,    &command_completion,
+    &command_manual,   NULL,
 };
 
-static const char common_help[] =
-    "Options of every command:\n"
-    "  --url URL         where kotad listens (environment KOTA_URL; " DEFAULT_URL ")\n"
-    "  --token-file F    a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN'\n"
-    "  --json            JSON lines on a terminal, too; a pipe gets them anyway\n"
-    "  --timeout S       give a call up after S seconds (" DEFAULT_TIMEOUT ")\n"
-    "  --help            help of the command\n"
-    "\n"
+const struct kota_option kota_common_options[] = {
+    {.name = "url",
+     .value = "URL",
+     .help = "where kotad listens (environment KOTA_URL; " DEFAULT_URL ")",
+     .at = offsetof(struct kota, url)},
+    {.name = "token-file",
+     .value = "F",
+     .words = ":file",
+     .help = "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN'",
+     .at = offsetof(struct kota, token_file)},
+    {.name = "json",
+     .help = "JSON lines on a terminal, too; a pipe gets them anyway",
+     .at = offsetof(struct kota, is_json)},
+    {.name = "timeout",
+     .value = "S",
+     .help = "give a call up after S seconds (" DEFAULT_TIMEOUT ")",
+     .at = offsetof(struct kota, timeout)},
+    {.name = "help", .help = "help of the command", .at = offsetof(struct kota, wants_help)},
+    {0},
+};
+
+static const char exit_help[] =
     "Exit code: 0 all answered, 1 a call failed, 2 wrong command line or input.\n";
 
 static void print_main_help(FILE *stream)
 {
     fprintf(stream, "usage: kota [OPTION…] COMMAND [ARGUMENT…]\n\nCommands:\n");
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(stream, "\n%s", common_help);
+    for (size_t i = 0; kota_commands[i]; i++)
+        fprintf(stream, "  %-10s  %s\n", kota_commands[i]->name, kota_commands[i]->summary);
+    fprintf(stream, "\nOptions of every command:\n");
+    help_print_options(stream, kota_common_options);
+    fprintf(stream, "\n%s", exit_help);
 }
 
 static void print_command_help(const struct kota_command *command)
 {
-    printf("usage: kota %s %s\n\n%s\n%s", command->name, command->synopsis, command->help,
-           common_help);
+    printf("usage: kota %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
+           command->synopsis, command->help);
+    if (command->options) {
+        help_print_options(stdout, command->options);
+        printf("\n");
+    }
+    if (command->examples) {
+        printf("Examples:\n");
+        for (size_t i = 0; command->examples[i]; i++)
+            printf("  %s\n", command->examples[i]);
+        printf("\n");
+    }
+    printf("Options of every command:\n");
+    help_print_options(stdout, kota_common_options);
+    printf("\n%s", exit_help);
 }
 
 /* One line on standard error, behind everything that standard output has got. */
@@ -135,7 +174,7 @@ static enum err_code read_token(const char *path, char *token, struct err *err)
     return ERR_OK;
 }
 
-static enum err_code open_call(struct kota *kota)
+enum err_code kota_connect(struct kota *kota)
 {
     char token[TOKEN_LINE_BYTES_MAX];
     struct call_config config = {.url = kota->url, .answer_bytes_max = ANSWER_BYTES_MAX};
@@ -154,24 +193,50 @@ static enum err_code open_call(struct kota *kota)
     return kota->call ? ERR_OK : kota->err.code;
 }
 
-/* The words behind the command, and its options among them. */
-static enum err_code take_words(struct kota *kota, const struct args_option *own)
+/* A table with its places in base. out [KOTA_OPTIONS_MAX] */
+static void bind_options(const struct kota_option *table, void *base, struct args_option *out)
 {
+    size_t count = 0;
+
+    for (; table && (table->name || table->help); table++) {
+        void *at = (char *)base + table->at;
+
+        if (!table->name)
+            continue;
+        CHECK(base && count + 1 < KOTA_OPTIONS_MAX);
+        out[count] = (struct args_option){.name = table->name};
+        if (!table->value)
+            out[count].flag = at;
+        else if (table->repeats)
+            out[count].list = at;
+        else
+            out[count].text = at;
+        count++;
+    }
+    out[count] = (struct args_option){.name = NULL};
+}
+
+/* The words behind the command, and its options among them. */
+static enum err_code take_words(struct kota *kota, void *options)
+{
+    struct args_option common[KOTA_OPTIONS_MAX], own[KOTA_OPTIONS_MAX];
     enum args_step step;
     const char *word;
 
+    bind_options(kota_common_options, kota, common);
+    bind_options(kota->command->options, options, own);
     kota->words = calloc((size_t)kota->args.argc + 1, sizeof(*kota->words));
     if (!kota->words)
         return err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-    while ((step = args_next(&kota->args, own, kota->common, &word, &kota->err)) == ARGS_WORD)
+    while ((step = args_next(&kota->args, own, common, &word, &kota->err)) == ARGS_WORD)
         kota->words[kota->word_count++] = word;
     return step == ARGS_FAULT ? kota->err.code : ERR_OK;
 }
 
-bool kota_begin(struct kota *kota, const struct args_option *own, size_t words_min,
-                size_t words_max, enum kota_exit *done)
+bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words_max,
+                enum kota_exit *done)
 {
-    enum err_code code = take_words(kota, own);
+    enum err_code code = take_words(kota, options);
 
     if (code == ERR_OK && kota->wants_help) {
         print_command_help(kota->command);
@@ -184,31 +249,52 @@ bool kota_begin(struct kota *kota, const struct args_option *own, size_t words_m
     if (code == ERR_OK && kota->word_count > words_max)
         code = err_set(&kota->err, ERR_BAD_INPUT, "'%.80s' is one argument too many",
                        kota->words[words_max]);
-    if (code == ERR_OK && words_min > 0)
+    if (code == ERR_OK && words_min > 0 && !kota->command->is_offline)
         code = kota_check_id(kota->words[0], &kota->err);
-    if (code == ERR_OK)
-        code = open_call(kota);
+    if (code == ERR_OK && !kota->command->is_offline)
+        code = kota_connect(kota);
     if (code)
         *done = kota_misused(kota);
     return code == ERR_OK;
 }
 
-static const struct kota_command *find_command(const char *name)
+const char *kota_shift_word(struct kota *kota)
+{
+    const char *first = kota->word_count ? kota->words[0] : NULL;
+
+    if (!first)
+        return NULL;
+    kota->word_count--;
+    memmove(kota->words, kota->words + 1, kota->word_count * sizeof(*kota->words));
+    return first;
+}
+
+enum err_code kota_print(struct kota *kota, cJSON *document)
+{
+    if (kota->is_json)
+        return print_json_line(stdout, document, &kota->err);
+    return print_members(stdout, document, &kota->err);
+}
+
+const struct kota_command *kota_find_command(const char *name)
 {
     if (strcmp(name, "put") == 0) /* as it was called once */
         name = "import";
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (size_t i = 0; kota_commands[i]; i++)
+        if (strcmp(kota_commands[i]->name, name) == 0)
+            return kota_commands[i];
     return NULL;
 }
 
 /* The options before the command, the command, and all it does. */
 static enum kota_exit run(struct kota *kota)
 {
+    struct args_option common[KOTA_OPTIONS_MAX];
     const char *word = NULL;
-    enum args_step step = args_next(&kota->args, NULL, kota->common, &word, &kota->err);
+    enum args_step step;
 
+    bind_options(kota_common_options, kota, common);
+    step = args_next(&kota->args, NULL, common, &word, &kota->err);
     if (step == ARGS_FAULT)
         return kota_misused(kota);
     if (kota->wants_help) {
@@ -217,7 +303,7 @@ static enum kota_exit run(struct kota *kota)
     }
     if (step == ARGS_END)
         err_set(&kota->err, ERR_BAD_INPUT, "a command is missing");
-    else if (!(kota->command = find_command(word)))
+    else if (!(kota->command = kota_find_command(word)))
         err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'", word);
     if (!kota->command)
         return kota_misused(kota);
@@ -230,15 +316,8 @@ int main(int argc, char **argv)
     struct kota kota = {.args = {.argv = argv, .argc = argc, .next = 1},
                         .url = url && *url ? url : DEFAULT_URL,
                         .timeout = DEFAULT_TIMEOUT};
-    const struct args_option common[] = {{.name = "url", .text = &kota.url},
-                                         {.name = "token-file", .text = &kota.token_file},
-                                         {.name = "timeout", .text = &kota.timeout},
-                                         {.name = "json", .flag = &kota.is_json},
-                                         {.name = "help", .flag = &kota.wants_help},
-                                         {.name = NULL}};
     enum kota_exit done;
 
-    memcpy(kota.common, common, sizeof(common));
     if (!isatty(STDOUT_FILENO))
         kota.is_json = true;
     done = run(&kota);

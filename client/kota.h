@@ -17,9 +17,29 @@ enum kota_exit {
     KOTA_MISUSED = 2 /* the command line or the input is wrong */
 };
 
+/*
+ * One option, told once: from this the command line is read, and --help, the manual page and the
+ * completion of shells are written. A table ends with an entry that is empty; one without a name is
+ * a heading between the options.
+ */
+struct kota_option {
+    const char *name;  /* without the dashes */
+    const char *value; /* what --help calls its value, "X,Y"; NULL: a flag */
+    const char *help;  /* lines, joined by newlines, without the last one */
+    /* What completion offers: words parted by blanks, or ":file", ":locale", ":layer"; NULL: none.
+     */
+    const char *words;
+    bool repeats; /* may stand several times */
+    /* offsetof within the command's options: a bool of a flag, a const char *, or, when it repeats,
+       a struct args_list. */
+    size_t at;
+};
+
+#define KOTA_OPTIONS_MAX 32
+#define KOTA_WORD_KINDS_MAX 4
+
 struct kota {
     struct args args;
-    struct args_option common[6]; /* --url --token-file --json --timeout --help */
     const char *url, *token_file, *timeout;
     bool is_json; /* --json, or standard output is no terminal */
     bool wants_help;
@@ -36,25 +56,52 @@ struct kota_command {
     const char *name;
     const char *synopsis; /* "ID X,Y…" */
     const char *summary;  /* one line of `kota --help` */
-    const char *help;     /* the text of `kota NAME --help`, whole lines */
+    const char *help;     /* the text of `kota NAME --help` before the options, whole lines */
+    const struct kota_option *options; /* NULL: none of its own */
+    /* What completion offers for each word, as in kota_option; the last one counts for the rest. */
+    const char *words[KOTA_WORD_KINDS_MAX];
+    const char *const *examples; /* commands on the demo world, ended by NULL; all of them work */
+    bool is_offline;             /* asks no daemon; its first word is no id */
     enum kota_exit (*run)(struct kota *kota);
 };
 
 extern const struct kota_command command_ls, command_info, command_height, command_ray, command_los,
-    command_contact, command_profile, command_pick, command_import, command_export, command_edit,
-    command_watch, command_bench;
+    command_contact, command_contains, command_locate, command_profile, command_pick,
+    command_import, command_export, command_rm, command_edit, command_patch, command_model,
+    command_watch, command_bench, command_check, command_completion, command_manual;
+
+/* All of them, in the order of --help, ended by NULL, and the options that each has. */
+extern const struct kota_command *const kota_commands[];
+extern const struct kota_option kota_common_options[];
+
+/* NULL when there is none of that name. */
+const struct kota_command *kota_find_command(const char *name);
 
 /*
- * The first thing a command does: reads its own options (a table that ends with an empty entry) and
- * the words, answers --help, and opens the connection. False when there is nothing more to do:
- * return *done then. With words_min 0 the first word need not be the id of a locale.
+ * The first thing a command does: reads its options into the struct that its table speaks of (NULL:
+ * there is no table) and the words, answers --help, and opens the connection. False when there is
+ * nothing more to do: return *done then. With words_min 0 the first word need not be the id of a
+ * locale.
  */
-bool kota_begin(struct kota *kota, const struct args_option *own, size_t words_min,
-                size_t words_max, enum kota_exit *done);
+bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words_max,
+                enum kota_exit *done);
+
+/* Opens kota->call by the common options; kota_begin does it unless the command is offline. */
+enum err_code kota_connect(struct kota *kota);
+
+/* Takes the first word away and returns it; the others move up. NULL when there is none. */
+const char *kota_shift_word(struct kota *kota);
 
 /* Print the reason in kota->err as one line on standard error and return the exit code. */
 enum kota_exit kota_failed(const struct kota *kota);
 enum kota_exit kota_misused(const struct kota *kota);
+
+/*
+ * Prints one document: a line of JSON, or names and values on a terminal; a locale with its layers
+ * as a table. The error stays in kota->err. document may be changed.
+ */
+enum err_code kota_print(struct kota *kota, cJSON *document);
+enum err_code kota_print_locale(struct kota *kota, cJSON *locale);
 
 /*
  * "/v1/locales/{id}" + rest into path. ERR_BAD_INPUT when words[0] is no id.

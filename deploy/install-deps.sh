@@ -18,7 +18,8 @@ set -u
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
     libsqlite3-dev zlib1g-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev python3 python3-yaml'
-TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm'
+TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
+    tmux mandoc zsh fish'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 TORTURE='slowhttptest'

@@ -158,8 +158,9 @@ def heights(request, revision=7):
 
 # ---- help and misuse -----------------------------------------------------------------------------
 
-COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick",
-            "import", "export", "edit", "watch", "bench"]
+COMMANDS = ["ls", "info", "height", "ray", "los", "contact", "profile", "pick", "contains", "locate",
+            "import", "export", "rm", "edit", "patch", "model", "watch", "check", "bench",
+            "completion", "manual"]
 
 
 @test("--help lists every command, and every command has a help of its own")
@@ -171,7 +172,7 @@ def help_everywhere():
         for args in ([name, "--help"], ["--help", name], [name, "-h", "x"]):
             own = kota(*args)
             equal((own.status, own.err), (0, ""), f"kota {' '.join(args)}")
-        check(kota(name, "--help").out.startswith(f"usage: kota {name} ".encode()),
+        check(kota(name, "--help").out.startswith(f"usage: kota {name}".encode()),
               f"kota {name} --help has no usage line")
 
 
@@ -180,7 +181,8 @@ MISUSES = [
     (["fly"], "unknown command 'fly'"),
     (["--what", "ls"], "unknown option --what"),
     (["ls", "--eye", "1,2,3"], "unknown option --eye"),
-    (["ls", "more"], "one argument too many"),
+    (["ls", "more", "still"], "one argument too many"),
+    (["ls", "no/id"], "is no id"),
     (["ls", "--url"], "--url needs a value"),
     (["ls", "--json=yes"], "--json takes no value"),
     (["ls", "--url", "ftp://127.0.0.1"], "is not a URL"),

@@ -183,7 +183,10 @@ def broken():
 
 @test("what makes no sense is status 2 and names the option")
 def misuse():
-    for args, words in ((["--seconds", "1"], "a target is missing"), (["x"], "'x' is no target"),
+    for args, words in ((["--seconds", "1"], "a target is missing"), (["x.y"], "'x.y' is no id"),
+                        (["x", "/a"], "stands alone"), (["x", "--type", "a/b"], "stands alone"),
+                        (["x", "--batch", "0"], "0 is outside"), (["x", "--ask", "los"], "--ask 'los'"),
+                        (["/a", "--binary"], "--binary"),
                         (["/a b"], "byte 0x20"), (["/a", "--connections", "0"], "--connections '0'"),
                         (["/a", "--depth", "1.5"], "--depth '1.5'"),
                         (["/a", "--rate", "-1"], "--rate '-1'"),

@@ -132,7 +132,7 @@ static void a_stream_has_one_row_a_line(void **state)
     static const char text[] = "1,2\n\n# comment\n  3 4\r\n[5,6]\n-7,8";
     static const double expected[][2] = {{1, 2}, {3, 4}, {5, 6}, {-7, 8}};
     FILE *stream = stream_of(text, strlen(text));
-    struct input input = {.numbers_min = 2, .numbers_max = 2, .stream = stream};
+    struct input input = {.shape = &input_ground_points, .stream = stream};
     struct input_row row;
     struct err err = {0};
 
@@ -166,7 +166,7 @@ static void a_bad_line_is_named_by_its_number(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(cases); i++) {
         FILE *stream = stream_of(cases[i].text, cases[i].length);
-        struct input input = {.numbers_min = 2, .numbers_max = 2, .stream = stream};
+        struct input input = {.shape = &input_ground_points, .stream = stream};
         struct input_row row;
         struct err err = {0};
         enum input_step step;
@@ -185,7 +185,7 @@ static void a_line_without_end_is_refused_before_it_fills_the_memory(void **stat
     char *text = malloc(1 << 20);
     struct input_row row;
     struct err err = {0};
-    struct input input = {.numbers_min = 2, .numbers_max = 2};
+    struct input input = {.shape = &input_ground_points};
 
     (void)state;
     assert_non_null(text);
@@ -201,11 +201,8 @@ static void a_line_without_end_is_refused_before_it_fills_the_memory(void **stat
 static void a_row_may_be_made_of_several_words(void **state)
 {
     static const char *const words[] = {"1,2,3", "0,0,-1", "4,5,6", "0,1,0"};
-    struct input input = {.numbers_min = 6,
-                          .numbers_max = 7,
-                          .words = words,
-                          .word_count = LENGTH(words),
-                          .words_per_row = 2};
+    struct input input = {
+        .shape = &input_rays, .words = words, .word_count = LENGTH(words), .words_per_row = 2};
     struct input_row row;
     struct err err = {0};
 
@@ -220,11 +217,8 @@ static void a_row_may_be_made_of_several_words(void **state)
 static void a_row_that_lacks_a_word_is_refused(void **state)
 {
     static const char *const words[] = {"1,2,3", "0,0,-1", "4,5,6"};
-    struct input input = {.numbers_min = 6,
-                          .numbers_max = 6,
-                          .words = words,
-                          .word_count = LENGTH(words),
-                          .words_per_row = 2};
+    struct input input = {
+        .shape = &input_segments, .words = words, .word_count = LENGTH(words), .words_per_row = 2};
     struct input_row row;
     struct err err = {0};
 
@@ -234,10 +228,139 @@ static void a_row_that_lacks_a_word_is_refused(void **state)
     assert_non_null(strstr(err.msg, "'4,5,6'"));
 }
 
+/* Reads all rows of a text; the last step. */
+static enum input_step read_all(const struct input_shape *shape, const char *text,
+                                struct input_row *rows, size_t *count, struct err *err)
+{
+    FILE *stream = stream_of(text, strlen(text));
+    struct input input = {.shape = shape, .stream = stream};
+    enum input_step step;
+
+    *count = 0;
+    while ((step = input_next(&input, &rows[*count], err)) == INPUT_ROW)
+        (*count)++;
+    fclose(stream);
+    return step;
+}
+
+static void a_header_says_which_columns_are_meant(void **state)
+{
+    static const char *const texts[] = {
+        "x,y\n1,2\n3,4\n",
+        "\xef\xbb\xbfname,Y,x\r\na,2,1\r\n\"b, \"\"c\"\"\",4,3\r\n",
+        "# made by hand\n\n y ; info ; x \n2;q;1\n 4 ;; 3 \n",
+        "y\tx\n2\t1\n4\t3\n",
+        "\"x\",\"y\"\n\"1\",\"2\"\n3,4",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(texts); i++) {
+        struct input_row rows[4];
+        struct err err = {0};
+        size_t count;
+
+        if (read_all(&input_ground_points, texts[i], rows, &count, &err) != INPUT_END || count != 2)
+            fail_msg("case %zu: %zu rows, %s", i, count, err.msg);
+        if (rows[0].values[0] != 1 || rows[0].values[1] != 2 || rows[1].values[0] != 3 ||
+            rows[1].values[1] != 4)
+            fail_msg("case %zu: %g %g, %g %g", i, rows[0].values[0], rows[0].values[1],
+                     rows[1].values[0], rows[1].values[1]);
+    }
+}
+
+static void an_object_has_its_numbers_by_name_or_in_arrays(void **state)
+{
+    struct input_row rows[4];
+    struct err err = {0};
+    size_t count;
+
+    (void)state;
+    assert_int_equal(
+        read_all(&input_rays,
+                 "{\"origin\":[1,2,3],\"direction\":[0,0,-1]}\n"
+                 "{\"direction\":[4,5,6],\"origin\":[1,2,3],\"t_max\":7}\n"
+                 "{\"ox\":1,\"oy\":2,\"oz\":3,\"dx\":4,\"dy\":5,\"dz\":6,\"t_max\":null}\n",
+                 rows, &count, &err),
+        INPUT_END);
+    assert_int_equal(count, 3);
+    assert_int_equal(rows[0].count, 6);
+    assert_true(rows[0].values[2] == 3 && rows[0].values[5] == -1);
+    assert_int_equal(rows[1].count, 7);
+    assert_true(rows[1].values[3] == 4 && rows[1].values[6] == 7);
+    assert_int_equal(rows[2].count, 6);
+    assert_true(rows[2].values[5] == 6);
+    /* an answer of kota ray is a question of kota height */
+    assert_int_equal(read_all(&input_ground_points,
+                              "{\"status\":\"hit\",\"t\":1,\"point\":[1.5,2.5,3.5]}\n", rows,
+                              &count, &err),
+                     INPUT_END);
+    assert_true(count == 1 && rows[0].values[1] == 2.5);
+}
+
+static void what_is_wrong_below_a_header_or_in_an_object_is_named(void **state)
+{
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"x,z\n1,2\n", "line 1: 'x,z': no numbers, and no header with a column y"},
+        {"hello\n", "line 1: 'hello': no numbers, and no header with a column x"},
+        {"x,y,x\n", "the column x is there twice"},
+        {"x,y\n1\n", "line 2: 1 fields, and the header has 2"},
+        {"x,y\n1,2,3\n", "line 2: 3 fields, and the header has 2"},
+        {"x,y\n1,\n", "line 2: '': not a finite decimal number"},
+        {"x,y\n1,nan\n", "line 2: 'nan': not a finite decimal number"},
+        {"x,y\n1,\"2\n", "line 2: a quote is not closed"},
+        {"x,y\n1,2 3\n", "line 2: '2 3': needs exactly 1 number"},
+        {"{\"x\":1}\n", "line 1: \"y\" is missing"},
+        {"{\"x\":1,\"y\":\"2\"}\n", "line 1: \"y\" is no finite number"},
+        {"{\"x\":1,\"y\":1e999}\n", "line 1: \"y\" is no finite number"},
+        {"{\"point\":[1]}\n", "\"point\" is no array of 2 numbers"},
+        {"{\"point\":[1,null,3]}\n", "\"point\" is no finite number"},
+        {"{\"x\":1,\"y\":2} 3\n", "is no JSON object"},
+        {"{\n", "line 1: '{' is no JSON object"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct input_row rows[4];
+        struct err err = {0};
+        size_t count;
+
+        if (read_all(&input_ground_points, cases[i].text, rows, &count, &err) != INPUT_FAULT ||
+            !strstr(err.msg, cases[i].part))
+            fail_msg("case %zu: '%s', expected '%s'", i, err.msg, cases[i].part);
+    }
+}
+
+static void an_option_that_repeats_keeps_all_its_values(void **state)
+{
+    struct args_list bodies = {.count = 0};
+    const struct args_option own[] = {{.name = "body", .list = &bodies}, {.name = NULL}};
+    char *argv[2 * ARGS_LIST_MAX + 2], name[] = "--body", value[] = "b@1,2,3";
+    struct args args = {.argv = argv, .argc = 2 * ARGS_LIST_MAX};
+    struct err err = {0};
+    const char *word;
+
+    (void)state;
+    for (size_t i = 0; i <= ARGS_LIST_MAX; i++) {
+        argv[2 * i] = name;
+        argv[2 * i + 1] = value;
+    }
+    assert_int_equal(args_next(&args, own, NULL, &word, &err), ARGS_END);
+    assert_int_equal(bodies.count, ARGS_LIST_MAX);
+    args.argc += 2;
+    assert_int_equal(args_next(&args, own, NULL, &word, &err), ARGS_FAULT);
+    assert_non_null(strstr(err.msg, "--body stands more than 64 times"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_may_stand_anywhere_among_words),
+        cmocka_unit_test(a_header_says_which_columns_are_meant),
+        cmocka_unit_test(an_object_has_its_numbers_by_name_or_in_arrays),
+        cmocka_unit_test(what_is_wrong_below_a_header_or_in_an_object_is_named),
+        cmocka_unit_test(an_option_that_repeats_keeps_all_its_values),
         cmocka_unit_test(negative_numbers_are_words),
         cmocka_unit_test(an_option_takes_the_next_argument_whatever_it_looks_like),
         cmocka_unit_test(two_dashes_end_the_options),

@@ -1,0 +1,132 @@
+/*
+ * kota contains, kota locate: whether points are inside a locale, and which locale points of the
+ * world are in.
+ *
+ * Both are batches of points. A locale's points are in its own frame, those of locate in the
+ * world's; so locate has no id before its points.
+ */
+#include "client/batch.h"
+
+#include <stdint.h>
+
+static cJSON *point_encode(const void *context, const struct input_row *row)
+{
+    (void)context;
+    return batch_numbers(row->values, 3);
+}
+
+static void show_members(struct table *table, const struct input_row *row, const cJSON *result,
+                         const char *const *names)
+{
+    for (size_t i = 0; i < 3; i++)
+        table_number(table, row->values[i]);
+    for (; *names; names++)
+        table_value(table, cJSON_GetObjectItemCaseSensitive(result, *names));
+}
+
+/* ---- contains ----------------------------------------------------------------------------- */
+
+struct contains_options {
+    const char *layer;
+};
+
+static void contains_show(const void *context, struct table *table, const struct input_row *row,
+                          const cJSON *result)
+{
+    (void)context;
+    show_members(table, row, result, (const char *const[]){"status", "floor", "ceiling", NULL});
+}
+
+static enum kota_exit contains_run(struct kota *kota)
+{
+    static const char *const headings[] = {"X", "Y", "Z", "STATUS", "FLOOR", "CEILING"};
+    const struct batch batch = {.call = "/contains",
+                                .member = "points",
+                                .encode = point_encode,
+                                .headings = headings,
+                                .columns = sizeof(headings) / sizeof(headings[0]),
+                                .show = contains_show};
+    struct contains_options options = {0};
+    struct input input = {.shape = &input_points, .words_per_row = 1};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
+        return done;
+    input.words = kota->words + 1;
+    input.word_count = kota->word_count - 1;
+    body = cJSON_CreateObject();
+    if (batch_add_text(body, "layer", options.layer)) {
+        done = batch_run(kota, &batch, &input, body);
+    } else {
+        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
+        done = kota_failed(kota);
+    }
+    cJSON_Delete(body);
+    return done;
+}
+
+static const struct kota_option contains_table[] = {
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct contains_options, layer)},
+    {0},
+};
+
+const struct kota_command command_contains = {
+    .name = "contains",
+    .synopsis = "ID [X,Y,Z…]",
+    .summary = "whether points are inside a locale",
+    .help =
+        "Inside has a floor below and, unless the sky is open, a ceiling above. Without points\n"
+        "they are read from standard input, as by kota contact.\n",
+    .options = contains_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota contains village 140,100,3 140,98.25,3", NULL},
+    .run = contains_run,
+};
+
+/* ---- locate ------------------------------------------------------------------------------- */
+
+static void locate_show(const void *context, struct table *table, const struct input_row *row,
+                        const cJSON *result)
+{
+    (void)context;
+    show_members(table, row, result, (const char *const[]){"locale", "point", NULL});
+}
+
+static enum kota_exit locate_run(struct kota *kota)
+{
+    static const char *const headings[] = {"X", "Y", "Z", "LOCALE", "POINT IN IT"};
+    const struct batch batch = {.call = "/v1/locate",
+                                .is_of_world = true,
+                                .member = "points",
+                                .encode = point_encode,
+                                .headings = headings,
+                                .columns = sizeof(headings) / sizeof(headings[0]),
+                                .show = locate_show};
+    struct input input = {.shape = &input_points, .words_per_row = 1};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, NULL, 0, SIZE_MAX, &done))
+        return done;
+    input.words = kota->words;
+    input.word_count = kota->word_count;
+    body = cJSON_CreateObject();
+    done = batch_run(kota, &batch, &input, body);
+    cJSON_Delete(body);
+    return done;
+}
+
+const struct kota_command command_locate = {
+    .name = "locate",
+    .synopsis = "[X,Y,Z…]",
+    .summary = "which locale points of the world are in",
+    .help = "The points are in the world's frame; each locale's placement says where it stands in\n"
+            "it. Without points they are read from standard input, as by kota contact.\n",
+    .examples = (const char *const[]){"kota locate 100,80,6", NULL},
+    .run = locate_run,
+};

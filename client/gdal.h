@@ -1,0 +1,45 @@
+/*
+ * Rasters through GDAL, where it is installed.
+ */
+#ifndef KOTA_CLIENT_GDAL_H
+#define KOTA_CLIENT_GDAL_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gdal_raster {
+    float *numbers; /* [rows][cols], as the file has them, its first row first; NaN: none. free() */
+    size_t cols, rows;
+    double scale, offset; /* height in metres = offset + scale * number */
+
+    /* x = t[0] + t[1] column + t[2] row, y = t[3] + t[4] column + t[5] row, of a sample's corner;
+       its middle is half a column and half a row on. */
+    bool has_transform;
+    double transform[6];
+
+    bool is_geographic, is_projected;        /* neither: the file does not say */
+    double unit;                             /* metres (projected) or radians (geographic) a unit */
+    double semi_major_m, inverse_flattening; /* of the ellipsoid; 0: unknown, a sphere */
+    char frame[96];                          /* the coordinate system's name, "" for none */
+    char driver[32];
+    char height_unit[32]; /* as the file calls it */
+    bool is_unit_unknown; /* height_unit is none that is known here: taken as metres */
+};
+
+/*
+ * Reads one band, from 1. name is a file, or whatever else GDAL opens ("NETCDF:a.nc:depth").
+ *
+ * tell  is told the rows that have been read; may be NULL
+ *
+ * ERR_NO_DEVICE  there is no GDAL here: the message says what to install
+ * ERR_BAD_INPUT  it cannot be read, and what GDAL says; no such band; smaller than 2 x 2
+ * ERR_TOO_LARGE  over 1 GiB of samples
+ */
+enum err_code gdal_read(const char *name, int band,
+                        void (*tell)(void *context, double done, double all), void *context,
+                        struct gdal_raster *out, struct err *err);
+void gdal_free(struct gdal_raster *raster);
+
+#endif

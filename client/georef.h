@@ -1,0 +1,34 @@
+/*
+ * Where the samples of a raster lie, in metres.
+ */
+#ifndef KOTA_CLIENT_GEOREF_H
+#define KOTA_CLIENT_GEOREF_H
+
+#include "base/err.h"
+#include "client/gdal.h"
+
+#include <stdbool.h>
+
+struct georef {
+    double spacing_m[2]; /* > 0 */
+    double origin_m[2];  /* of the sample with the smallest x and y */
+    bool is_x_flipped;   /* the file's first column has the greatest x */
+    bool is_y_flipped;   /* the file's first row has the greatest y: as a rule */
+
+    /* Geographic rasters: where the frame's origin, the middle of the raster, is on the globe, and
+       how much the greatest spacing_m[0] of a row differs from the one that all get, as a share. */
+    bool has_geo;
+    double lat_deg, lng_deg;
+    double stretch;
+};
+
+/*
+ * Samples are the middles of GDAL's pixels. Projected coordinates become metres and stay what they
+ * are. Degrees become a plane that touches the globe in the raster's middle: metres a degree are
+ * those of its middle latitude, on the raster's own ellipsoid.
+ *
+ * ERR_BAD_INPUT  no transform, one that turns or shears, steps of 0, a pole in the middle
+ */
+enum err_code georef_place(const struct gdal_raster *raster, struct georef *out, struct err *err);
+
+#endif

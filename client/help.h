@@ -1,0 +1,17 @@
+/*
+ * What --help says of options.
+ */
+#ifndef KOTA_CLIENT_HELP_H
+#define KOTA_CLIENT_HELP_H
+
+#include "client/kota.h"
+
+#include <stdio.h>
+
+/* A table of options, one below the other, their texts in one column; headings between them. */
+void help_print_options(FILE *stream, const struct kota_option *table);
+
+/* How many characters UTF-8 text takes. */
+size_t help_width(const char *text);
+
+#endif

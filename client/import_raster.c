@@ -1,0 +1,113 @@
+/*
+ * From GDAL's raster to what the daemon takes: float32 rows, the query that places them, and a line
+ * that says what was made of the coordinates, since a grid in degrees looks the same as one in
+ * metres until somebody measures it.
+ *
+ * The numbers go up as they are in the file; the band's scale, offset and unit become height_scale
+ * and height_offset. The first row goes first; that it is the north edge is told by flip_y.
+ */
+#include "client/import_raster.h"
+
+#include "client/gdal.h"
+#include "client/georef.h"
+#include "client/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void pair_text(const double pair[2], char out[72])
+{
+    char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
+
+    number_format(pair[0], first);
+    number_format(pair[1], second);
+    snprintf(out, 72, "%s,%s", first, second);
+}
+
+static void flip_columns(const struct gdal_raster *raster)
+{
+    for (size_t r = 0; r < raster->rows; r++) {
+        float *row = raster->numbers + r * raster->cols;
+
+        for (size_t a = 0, b = raster->cols - 1; a < b; a++, b--) {
+            float swap = row[a];
+
+            row[a] = row[b];
+            row[b] = swap;
+        }
+    }
+}
+
+static void write_note(const struct gdal_raster *raster, const struct georef *place,
+                       struct import_raster *out)
+{
+    char where[320];
+    const char *frame = *raster->frame ? raster->frame : "no name";
+
+    if (!*out->spacing)
+        snprintf(where, sizeof(where), "placed by the options alone");
+    else if (place->has_geo)
+        snprintf(where, sizeof(where),
+                 "geographic (%s), taken as a plane that touches the globe at its middle, lat %.6f "
+                 "lng %.6f, which is 0,0: spacing %.6g x %.6g m, wrong by %.2g %% at its edge; "
+                 "gdalwarp -t_srs projects it",
+                 frame, place->lat_deg, place->lng_deg, place->spacing_m[0], place->spacing_m[1],
+                 100 * place->stretch);
+    else
+        snprintf(where, sizeof(where), "%s%s%s: spacing %.10g x %.10g m, origin %.10g, %.10g",
+                 raster->is_projected ? "projected (" : "",
+                 raster->is_projected ? frame : "no coordinate system, taken as metres",
+                 raster->is_projected ? ")" : "", place->spacing_m[0], place->spacing_m[1],
+                 place->origin_m[0], place->origin_m[1]);
+    snprintf(out->note, sizeof(out->note), "%s, %zu x %zu samples, %s%s%s%s", raster->driver,
+             raster->cols, raster->rows, where, raster->is_unit_unknown ? "; heights in '" : "",
+             raster->is_unit_unknown ? raster->height_unit : "",
+             raster->is_unit_unknown ? "' are taken as metres" : "");
+}
+
+static void fill(struct gdal_raster *raster, const struct georef *place, bool has_place,
+                 struct import_raster *out)
+{
+    snprintf(out->cols, sizeof(out->cols), "%zu", raster->cols);
+    snprintf(out->rows, sizeof(out->rows), "%zu", raster->rows);
+    if (has_place) {
+        pair_text(place->spacing_m, out->spacing);
+        pair_text(place->origin_m, out->origin);
+        out->flip_y = place->is_y_flipped;
+        if (place->is_x_flipped)
+            flip_columns(raster);
+        out->has_geo = place->has_geo;
+        out->lat_deg = place->lat_deg;
+        out->lng_deg = place->lng_deg;
+    }
+    if (raster->scale != 1)
+        number_format(raster->scale, out->scale);
+    if (raster->offset != 0)
+        number_format(raster->offset, out->offset);
+    write_note(raster, place, out);
+    out->bytes = raster->numbers;
+    out->length = raster->cols * raster->rows * sizeof(*raster->numbers);
+    raster->numbers = NULL;
+}
+
+enum err_code import_raster_read(const char *name, int band, bool has_spacing,
+                                 void (*tell)(void *context, double done, double all),
+                                 void *context, struct import_raster *out, struct err *err)
+{
+    struct gdal_raster raster;
+    struct georef place = {.has_geo = false};
+    struct err cause = {0};
+    bool has_place;
+
+    *out = (struct import_raster){.bytes = NULL};
+    if (gdal_read(name, band, tell, context, &raster, err))
+        return err->code;
+    has_place = georef_place(&raster, &place, &cause) == ERR_OK;
+    if (has_place || has_spacing)
+        fill(&raster, &place, has_place, out);
+    else
+        err_set(err, cause.code, "%.120s: %.180s", name, cause.msg);
+    gdal_free(&raster);
+    return err->code;
+}
