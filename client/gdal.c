@@ -119,6 +119,8 @@ static enum err_code gdal_error(const struct gdal *gdal, const char *name, struc
 
     if (!said || !*said)
         said = "GDAL knows no format that it could be";
+    if (strncmp(said, name, strlen(name)) == 0 && strncmp(said + strlen(name), ": ", 2) == 0)
+        said += strlen(name) + 2;
     return err_set(err, ERR_BAD_INPUT, "%.120s: %.*s", name,
                    (int)(strcspn(said, "\r\n") < 160 ? strcspn(said, "\r\n") : 160), said);
 }

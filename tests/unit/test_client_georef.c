@@ -140,7 +140,7 @@ static void the_line_says_how_much_and_fits(void **state)
         {"B", 1536, 3072, 80, "import  [###############...............]   50%  1.5 KiB of 3.0 KiB"},
         {"B", 0, 3072, 50, "import  [.................]    0%  0 B of 3.0 KiB"},
         {"points", 20000, 0, 80, "import  20000 points, 10000 points/s"},
-        {"s", 4, 2, 60, "import  [######################]  100%  4.0 s of 2.0 s"},
+        {"s", 4, 2, 60, "import  [###########################]  100%  4.0 s of 2.0 s"},
         {"B", 1, 2, 12, "import   50"},
     };
     struct progress progress = {.what = "import"};
