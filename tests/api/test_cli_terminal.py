@@ -23,6 +23,8 @@ if not shutil.which("tmux") or not shutil.which("bash"):
 WAIT_S = 30 * daemon.SLOW
 SIDE = 64
 FOLDER = tempfile.mkdtemp(prefix="kota-tmux-")
+with open(os.path.join(FOLDER, "big.f32"), "wb") as file_:
+    file_.truncate(32 << 20)
 home = Daemon()
 home.url = f"http://127.0.0.1:{home.port}"
 home.ok("PUT", "/v1/locales/sand", {"title": "A beach"}, status=201)
@@ -167,8 +169,6 @@ def _():
 
 @test("an upload shows how far it is, and takes the line away")
 def _():
-    with open(os.path.join(FOLDER, "big.f32"), "wb") as file:
-        file.truncate(32 << 20)
     server = SlowServer()
     terminal.clear()
     terminal.type("-l", f"kota --url {server.url} import a g big.f32 --cols 4096 --rows 2048 "
