@@ -127,6 +127,6 @@ const struct kota_command command_locate = {
     .summary = "which locale points of the world are in",
     .help = "The points are in the world's frame; each locale's placement says where it stands in\n"
             "it. Without points they are read from standard input, as by kota contact.\n",
-    .examples = (const char *const[]){"kota locate 100,80,6", NULL},
+    .examples = (const char *const[]){"kota locate 4292,2128,70", NULL},
     .run = locate_run,
 };

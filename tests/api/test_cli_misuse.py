@@ -159,7 +159,7 @@ def _():
     with Stub(lambda request: reply({})) as stub:
         for words in (["height", long], ["height", "a", long + ",1"], ["--" + long], [long],
                       ["patch", long], ["model", "rm", long], ["completion", long], ["bench", long],
-                      ["check", "--seed", long], 
+                      ["check", "--seed", long],
                       ["import", "a", "b", long], ["ray", "a", long, long]):
             result = kota(*words, url=stub.url)
             one_line(result, 2)
