@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 
-from daemon import Daemon
+from daemon import Daemon, clean_environment
 from kota_cli import HANG_SECONDS, KOTA, Stub, fails, heights, kota, on_terminal, reply
 from tap import Skip, case, check, equal, near, near_all, rng, run, test
 
