@@ -12,10 +12,10 @@
  * a floor and they span a plane; else the status is that of the first point without one, or hole
  * when the points lie on a line.
  */
-#include "api/calls.h"
+#include "api/contact.h"
 
 #include "api/batch.h"
-#include "api/contact.h"
+#include "api/calls.h"
 #include "api/json_pieces.h"
 #include "api/options.h"
 #include "api/shape.h"
