@@ -1,23 +1,26 @@
 /*
  * Connections: see connection.h.
  *
- * Reading: all connections of a loop read into the loop's one buffer; only what could not be taken
+ * Reading: by uv_poll_t and one recv(2) for each time that a socket is readable: uv_tcp_t reads by
+ * read(2), which costs the kernel more, and through two callbacks. What is left is told by the next
+ * turn. All connections of a loop read into the loop's one buffer; only what could not be taken
  * (half a head, pipelined requests behind a busy one) is copied into memory of the connection. An
  * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
  * read, since reading stops there.
  *
- * Writing: answers made in one turn are gathered and sent at its end by send(2) on the socket, as
- * uv_try_write would but without its bookkeeping and with less of the kernel's than write(2) has;
- * only the rest goes through uv_write, one at a time. While more than OUTPUT_STOP_BYTES wait, no
- * further request is taken: a client that does not read its answers holds only its own memory.
+ * Writing: answers made in one turn are gathered and sent at its end by send(2), which costs the
+ * kernel less than write(2); the rest waits until the socket is writable. While more than
+ * OUTPUT_STOP_BYTES wait, no further request is taken: a client that does not read its answers
+ * holds only its own memory.
  *
  * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
- * time that its bytes so far take at BODY_BYTES_PER_MS. A write must make progress in write_ms.
+ * time that its bytes so far take at BODY_BYTES_PER_MS. A write must make progress in write_ms: its
+ * deadline is set when the socket is full and taken back when it has taken something.
  *
  * A stream (stream.h) keeps the connection for itself after its request: what comes is dropped, and
  * its writing shares everything with other answers. In one turn it is asked twice at most, the
- * second time what it writes waits for uv_write, so that an endless one holds no loop.
+ * second time what it writes waits for the next turn, so that an endless one holds no loop.
  *
  * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer. So
  * after an error the connection is shut down for writing first and what comes is dropped, for a
@@ -40,6 +43,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define PENDING_STOP_BYTES ((size_t)16 * 1024)
 #define OUTPUT_STOP_BYTES ((size_t)256 * 1024)
@@ -50,11 +54,12 @@
 #define WRITE_BUFFERS 16
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
+#define ACCEPTS_A_TURN 32
 #define RESERVE_CONNECTIONS 8
 #define RESERVE_MS 1000
 
 static void settle(struct http_connection *connection);
-static void start_reading(struct http_connection *connection);
+static void watch(struct http_connection *connection);
 
 bool http_connection_takes_input(const struct http_connection *connection)
 {
@@ -106,6 +111,7 @@ void http_connection_close(struct http_connection *connection)
     }
     connection->request = NULL;
     connection->state = HTTP_CONNECTION_CLOSED;
+    connection->is_reading = connection->is_writing = false;
     http_wheel_remove(&connection->timer);
     unlink_connection(connection);
     if (connection->is_counted) {
@@ -117,13 +123,8 @@ void http_connection_close(struct http_connection *connection)
     } else {
         loop->rejected_count--;
     }
-    uv_close((uv_handle_t *)&connection->tcp, on_closed);
-}
-
-static void on_shutdown(uv_shutdown_t *request, int status)
-{
-    (void)request;
-    (void)status;
+    uv_close((uv_handle_t *)&connection->poll, on_closed);
+    close(connection->fd);
 }
 
 /* All is sent: gives the peer time to read it. */
@@ -131,8 +132,7 @@ static void linger(struct http_connection *connection)
 {
     uint64_t linger_ms = connection->loop->is_draining ? LINGER_DRAINING_MS : LINGER_MS;
 
-    if (connection->peer_ended ||
-        uv_shutdown(&connection->shutdown, (uv_stream_t *)&connection->tcp, on_shutdown) != 0) {
+    if (connection->peer_ended || shutdown(connection->fd, SHUT_WR) != 0) {
         http_connection_close(connection);
         return;
     }
@@ -141,7 +141,6 @@ static void linger(struct http_connection *connection)
     free(connection->pending);
     connection->pending = NULL;
     connection->pending_length = connection->pending_capacity = 0;
-    start_reading(connection);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------
@@ -155,47 +154,18 @@ static void write_failed(struct http_connection *connection)
 
 static void sent(struct http_connection *connection, size_t bytes)
 {
+    connection->write_deadline_ms = 0;
     http_count(&connection->loop->counters.bytes_out, bytes);
     http_output_sent(&connection->output, &connection->loop->chunks, bytes);
-}
-
-static void on_written(uv_write_t *write, int status)
-{
-    struct http_connection *connection = write->data;
-
-    connection->is_writing = false;
-    connection->write_deadline_ms = 0;
-    if (connection->state == HTTP_CONNECTION_CLOSED)
-        return;
-    if (status < 0) {
-        write_failed(connection);
-        return;
-    }
-    sent(connection, connection->writing_bytes);
-    if (connection->stream)
-        connection->stream->is_due = true;
-    http_connection_continue(connection);
 }
 
 /* The rest, which the socket did not take at once. */
 static void write_later(struct http_connection *connection)
 {
-    uv_buf_t buffers[WRITE_BUFFERS];
-    unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
-    uv_stream_t *stream = (uv_stream_t *)&connection->tcp;
-
-    connection->writing_bytes = 0;
-    for (unsigned i = 0; i < count; i++)
-        connection->writing_bytes += buffers[i].len;
-    connection->write.data = connection;
-    if (uv_write(&connection->write, stream, buffers, count, on_written) != 0) {
-        write_failed(connection);
-        return;
-    }
     connection->is_writing = true;
-    connection->write_queue_seen = uv_stream_get_write_queue_size(stream);
-    connection->write_deadline_ms =
-        uv_now(&connection->loop->uv) + connection->loop->server->limits.write_ms;
+    if (connection->write_deadline_ms == 0)
+        connection->write_deadline_ms =
+            uv_now(&connection->loop->uv) + connection->loop->server->limits.write_ms;
 }
 
 /* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
@@ -227,8 +197,6 @@ static void flush(struct http_connection *connection)
             sent(connection, (size_t)written);
         else
             write_later(connection);
-        if (connection->state == HTTP_CONNECTION_CLOSED)
-            return;
     }
 }
 
@@ -322,52 +290,72 @@ static void take_bytes(struct http_connection *connection, const char *at, size_
         feed_pending(connection);
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+static void read_ended(struct http_connection *connection)
 {
-    struct http_connection *connection = handle->data;
-
-    (void)suggested;
-    buffer->base = connection->loop->read_buffer;
-    buffer->len = HTTP_READ_BYTES;
-}
-
-static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
-{
-    struct http_connection *connection = stream->data;
-
-    if (length == 0 || connection->state == HTTP_CONNECTION_CLOSED)
-        return;
-    if (length > 0) {
-        http_count(&connection->loop->counters.bytes_in, (uint64_t)length);
-        take_bytes(connection, buffer->base, (size_t)length);
-    } else if (length == UV_EOF && connection->state != HTTP_CONNECTION_LINGER) {
-        connection->peer_ended = true;
-        connection->is_reading = false;
-        if (connection->request && connection->request->is_parked) {
-            http_exchange_retry(connection->request, true);
-            http_connection_continue(connection);
-            return;
-        }
-    } else {
+    if (connection->state == HTTP_CONNECTION_LINGER) {
         http_connection_close(connection);
+        return;
+    }
+    connection->peer_ended = true;
+    if (connection->request && connection->request->is_parked) {
+        http_exchange_retry(connection->request, true);
+        http_connection_continue(connection);
+        return;
     }
     settle(connection);
 }
 
-static void start_reading(struct http_connection *connection)
+/* One read of what has come; false when there was nothing. */
+static bool read_some(struct http_connection *connection)
 {
-    if (connection->is_reading || connection->peer_ended)
-        return;
-    if (uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read) == 0)
-        connection->is_reading = true;
+    struct http_loop *loop = connection->loop;
+    ssize_t length = recv(connection->fd, loop->read_buffer, HTTP_READ_BYTES, MSG_DONTWAIT);
+
+    if (length > 0) {
+        http_count(&loop->counters.bytes_in, (uint64_t)length);
+        take_bytes(connection, loop->read_buffer, (size_t)length);
+        settle(connection);
+        return true;
+    }
+    if (length == 0)
+        read_ended(connection);
+    else if (errno != EAGAIN && errno != EINTR)
+        http_connection_close(connection);
+    return false;
 }
 
-static void stop_reading(struct http_connection *connection)
+static void on_ready(uv_poll_t *poll, int status, int events)
 {
-    if (!connection->is_reading)
+    struct http_connection *connection = poll->data;
+
+    if (status < 0) { /* broken, and polled no more; what came before that is still served */
+        connection->polled = 0;
+        while (connection->is_reading && read_some(connection))
+            ;
+        http_connection_close(connection);
         return;
-    uv_read_stop((uv_stream_t *)&connection->tcp);
-    connection->is_reading = false;
+    }
+    if (events & UV_WRITABLE && connection->is_writing) {
+        connection->is_writing = false;
+        flush(connection);
+        if (connection->stream && !connection->is_writing)
+            connection->stream->is_due = true;
+        http_connection_continue(connection);
+    }
+    if (events & UV_READABLE && connection->is_reading)
+        read_some(connection);
+}
+
+/* Has the loop wait for what is_reading and is_writing say. */
+static void watch(struct http_connection *connection)
+{
+    int events =
+        (connection->is_reading ? UV_READABLE : 0) | (connection->is_writing ? UV_WRITABLE : 0);
+
+    if (events == connection->polled)
+        return;
+    connection->polled = events;
+    CHECK(uv_poll_start(&connection->poll, events, on_ready) == 0);
 }
 
 /* ---- after each turn ---------------------------------------------------------------------------
@@ -494,13 +482,12 @@ static void settle(struct http_connection *connection)
         if (connection->state == HTTP_CONNECTION_CLOSED)
             return;
     }
-    if (connection->state == HTTP_CONNECTION_LINGER || connection->stream ||
-        http_connection_takes_input(connection) ||
-        (connection->state == HTTP_CONNECTION_HANDLING &&
-         connection->pending_length < PENDING_STOP_BYTES))
-        start_reading(connection);
-    else
-        stop_reading(connection);
+    connection->is_reading =
+        !connection->peer_ended && (connection->state == HTTP_CONNECTION_LINGER ||
+                                    connection->stream || http_connection_takes_input(connection) ||
+                                    (connection->state == HTTP_CONNECTION_HANDLING &&
+                                     connection->pending_length < PENDING_STOP_BYTES));
+    watch(connection);
     set_deadlines(connection);
 }
 
@@ -522,16 +509,10 @@ void http_connection_expired(struct http_timer *timer)
     struct err err;
 
     if (connection->write_deadline_ms && connection->write_deadline_ms <= now_ms) {
-        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
-
-        if (queued >= connection->write_queue_seen) {
-            http_count(&loop->counters.timeouts, 1);
-            http_stream_over(connection, HTTP_STREAM_STALLED);
-            http_connection_close(connection);
-            return;
-        }
-        connection->write_queue_seen = queued;
-        connection->write_deadline_ms = now_ms + loop->server->limits.write_ms;
+        http_count(&loop->counters.timeouts, 1);
+        http_stream_over(connection, HTTP_STREAM_STALLED);
+        http_connection_close(connection);
+        return;
     }
     if (is_reading_late && connection->request && connection->request->is_parked) {
         http_exchange_retry(connection->request, true);
@@ -648,37 +629,30 @@ static void link_connection(struct http_connection *connection)
     http_loop_connection_opened(loop);
 }
 
-void http_connection_accept(struct http_loop *loop)
+/* The file is the connection's, or closed. */
+static bool open_connection(struct http_loop *loop, struct http_connection *connection, int fd)
 {
-    struct http_connection *connection = calloc(1, sizeof *connection);
-    struct sockaddr_storage address;
-    int length = sizeof address;
-    enum err_code why;
-    struct err err;
-
-    /* libuv offers a connection once; it stays in the listener until memory is free again. */
-    loop->accept_waits = connection == NULL;
-    if (!connection) {
-        http_loop_tick(loop); /* nobody else would ask again */
-        return;
+    if (uv_poll_init(&loop->uv, &connection->poll, fd) != 0) {
+        close(fd);
+        return false;
     }
+    connection->poll.data = connection;
+    connection->fd = fd;
     connection->loop = loop;
     connection->is_late = loop->is_draining;
     loop->late_count += connection->is_late;
-    CHECK(uv_tcp_init(&loop->uv, &connection->tcp) == 0);
-    connection->tcp.data = connection;
     link_connection(connection);
-    memset(&address, 0, sizeof address);
-    if (uv_accept((uv_stream_t *)&loop->listener, (uv_stream_t *)&connection->tcp) != 0 ||
-        uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&address, &length) != 0) {
-        loop->rejected_count++;
-        http_connection_close(connection);
-        return;
-    }
-    CHECK(uv_fileno((uv_handle_t *)&connection->tcp, &connection->fd) == 0);
+    return true;
+}
+
+static void begin_connection(struct http_connection *connection, const struct sockaddr *address)
+{
+    struct http_loop *loop = connection->loop;
+    enum err_code why;
+    struct err err;
+
     http_count(&loop->counters.accepted, 1);
-    connection->peer = http_peer_of((const struct sockaddr *)&address);
-    uv_tcp_nodelay(&connection->tcp, 1);
+    connection->peer = http_peer_of(address);
     why = count(connection);
     if (why != ERR_OK && !take_reserve(connection, why)) {
         say_limit(&loop->server->limits, why, &err);
@@ -688,8 +662,57 @@ void http_connection_accept(struct http_loop *loop)
     settle(connection);
 }
 
+/* Whoever waits is not forgotten: he is asked for at each tick and when a connection has gone. */
+static void accept_later(struct http_loop *loop, const char *why)
+{
+    uint64_t now_ms = uv_now(&loop->uv);
+
+    loop->accept_waits = true;
+    uv_poll_stop(&loop->listener);
+    http_loop_tick(loop); /* nobody else would ask again */
+    if (loop->reject_logged_ms && now_ms - loop->reject_logged_ms < 1000)
+        return;
+    loop->reject_logged_ms = now_ms ? now_ms : 1;
+    log_warn("no connection can be taken: %s: loop %zu stops listening for a while", why,
+             loop->index);
+}
+
+/* Takes one; false when there is none, or none can be taken now. */
+static bool accept_one(struct http_loop *loop)
+{
+    struct http_connection *connection = calloc(1, sizeof *connection);
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    int fd;
+
+    if (!connection) {
+        accept_later(loop, "out of memory");
+        return false;
+    }
+    do
+        fd = accept4(loop->listener_fd, (struct sockaddr *)&address, &length,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    if (fd < 0 && errno != EAGAIN)
+        accept_later(loop, strerror(errno));
+    if (fd < 0 || !open_connection(loop, connection, fd)) {
+        free(connection);
+        return fd >= 0;
+    }
+    begin_connection(connection, (const struct sockaddr *)&address);
+    return true;
+}
+
+void http_connection_accept(struct http_loop *loop)
+{
+    for (int i = 0; i < ACCEPTS_A_TURN && accept_one(loop); i++)
+        ;
+}
+
 void http_connection_retry_accept(struct http_loop *loop)
 {
-    if (loop->accept_waits && !loop->is_draining)
-        http_connection_accept(loop);
+    if (!loop->accept_waits || loop->is_draining)
+        return;
+    loop->accept_waits = false;
+    http_loop_listen(loop);
 }

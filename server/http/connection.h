@@ -28,8 +28,9 @@ enum http_connection_state {
 };
 
 struct http_connection {
-    uv_tcp_t tcp;
-    uv_os_fd_t fd; /* of tcp */
+    uv_poll_t poll;
+    int fd;
+    int polled; /* the events that poll waits for; 0: it is stopped */
     struct http_loop *loop;
     struct http_connection *previous, *next;
     struct http_timer timer;
@@ -39,7 +40,7 @@ struct http_connection {
     enum err_code reserve; /* not ERR_OK: why it is beyond the limits, and may only ask probes */
     bool is_late;          /* came while the loop was draining */
     bool is_reading;
-    bool is_writing;   /* a uv_write is under way */
+    bool is_writing;   /* the socket is full: waits until it takes more */
     bool peer_ended;   /* end of file was read */
     bool close_after;  /* no further request is taken; close when all is sent */
     bool linger_after; /* and let the peer read the answer first */
@@ -59,14 +60,13 @@ struct http_connection {
     size_t pending_length, pending_capacity;
 
     struct http_output output;
-    uv_write_t write;
-    uv_shutdown_t shutdown;
-    size_t writing_bytes;
-    size_t write_queue_seen;
     size_t lingered_bytes;
 };
 
-/* Takes one connection off the listener's queue; without memory it is left for retry_accept. */
+/*
+ * Takes connections off the listener's queue. Without memory or a file for another one they are
+ * left there, and the listener is not looked at until retry_accept.
+ */
 void http_connection_accept(struct http_loop *loop);
 void http_connection_retry_accept(struct http_loop *loop);
 /* After something changed outside of a read: takes what waits, sends, sets deadlines. */

@@ -3,7 +3,8 @@
  *
  * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
  * spreads connections and no loop ever hands one to another. The option must be set before bind;
- * libuv 1.44 has no flag for it, hence uv_tcp_init_ex, which makes the socket at once.
+ * libuv 1.44 has no flag for it, and its listener would close connections when no file is free; so
+ * the socket is made here and libuv only tells when somebody is at it.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, or one waits for memory, so an idle daemon sleeps.
@@ -32,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -42,12 +44,8 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <sys/socket.h>
-
-static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
-                               struct err *err);
-static void on_tick(uv_timer_t *timer);
+#include <unistd.h>
 
 #define BACKLOG 1024
 #define TICK_MS_MAX 500
@@ -86,34 +84,10 @@ void http_loop_refresh_date(struct http_loop *loop)
         (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
 }
 
-/* The listener that failed is closed: another one is made at the next tick. */
-static void on_listener_closed(uv_handle_t *listener)
-{
-    struct http_loop *loop = listener->data;
-
-    if (loop->is_draining)
-        return;
-    loop->listener_is_gone = true;
-    http_loop_tick(loop);
-}
-
-static void listen_again(struct http_loop *loop)
-{
-    struct err err;
-    uint16_t port = loop->server->port;
-
-    if (!loop->listener_is_gone || loop->is_draining ||
-        listen_on(loop, loop->server->host, &port, &err))
-        return;
-    loop->listener_is_gone = loop->is_deaf = false;
-    log_warn("loop %zu listens again", loop->index);
-}
-
 static void on_tick(uv_timer_t *timer)
 {
     struct http_loop *loop = timer->data;
 
-    listen_again(loop);
     http_wheel_advance(&loop->wheel, uv_now(&loop->uv), http_connection_expired);
     http_connection_retry_accept(loop);
 }
@@ -128,26 +102,22 @@ static void on_prepare(uv_prepare_t *prepare)
         app->loop_quiet(app->context, loop->index);
 }
 
-/*
- * Without a free file descriptor libuv closes a spare one, takes the peer and closes him. When
- * another loop has taken the spare one meanwhile it calls accept(2) for ever, and nothing else of
- * this loop is done. So the listener is closed, which ends that, and made again.
- */
-static void on_connection(uv_stream_t *listener, int status)
+static void on_connection(uv_poll_t *listener, int status, int events)
 {
-    struct http_loop *loop = listener->data;
+    (void)status; /* accept(2) says what is wrong */
+    (void)events;
+    http_connection_accept(listener->data);
+}
 
-    if (status == 0) {
-        http_connection_accept(loop);
-        return;
-    }
-    if (loop->is_deaf || (status != UV_EMFILE && status != UV_ENFILE))
-        return;
-    log_warn("no file is free for another connection: loop %zu stops listening for a while",
-             loop->index);
-    loop->is_deaf = true;
-    loop->accept_waits = false;
-    uv_close((uv_handle_t *)listener, on_listener_closed);
+void http_loop_listen(struct http_loop *loop)
+{
+    CHECK(uv_poll_start(&loop->listener, UV_READABLE, on_connection) == 0);
+}
+
+static void close_listener(struct http_loop *loop)
+{
+    uv_close((uv_handle_t *)&loop->listener, NULL);
+    close(loop->listener_fd);
 }
 
 /* A tick fine enough for the shortest limit, coarse enough to sleep. */
@@ -196,7 +166,7 @@ static void stop_listening(struct http_loop *loop)
     struct http_connection *next;
 
     if (!loop->is_deaf)
-        uv_close((uv_handle_t *)&loop->listener, NULL);
+        close_listener(loop);
     loop->is_deaf = true;
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
@@ -315,12 +285,32 @@ void http_loop_push(struct http_loop *loop, struct http_request *request, int ar
     atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
 }
 
-static enum err_code listen_failed(struct http_loop *loop, const char *host, unsigned port,
-                                   const char *what, int status, struct err *err)
+/* host as an address; its length, 0 when it is none. */
+static socklen_t address_of(const char *host, uint16_t port, struct sockaddr_storage *out)
 {
-    uv_close((uv_handle_t *)&loop->listener, NULL);
-    return err_set(err, ERR_BUSY, "cannot %s %s port %u: %s", what, host, port,
-                   uv_strerror(status));
+    memset(out, 0, sizeof *out);
+    if (uv_ip4_addr(host, port, (struct sockaddr_in *)(void *)out) == 0)
+        return sizeof(struct sockaddr_in);
+    if (uv_ip6_addr(host, port, (struct sockaddr_in6 *)(void *)out) == 0)
+        return sizeof(struct sockaddr_in6);
+    return 0;
+}
+
+/* Binds and listens; NULL, or what could not be done, with errno. Connections inherit options. */
+static const char *open_listener(int fd, struct sockaddr *any, socklen_t length)
+{
+    int yes = 1, unsent = UNSENT_BYTES_MAX;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+        return "share";
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) != 0)
+        return "bound";
+    if (bind(fd, any, length) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, any, &length) != 0)
+        return "listen on";
+    return NULL;
 }
 
 static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
@@ -328,32 +318,27 @@ static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_
 {
     struct sockaddr_storage address;
     struct sockaddr *any = (struct sockaddr *)&address;
-    int length = sizeof address, yes = 1, unsent = UNSENT_BYTES_MAX, status;
-    uv_os_fd_t fd;
+    socklen_t length = address_of(host, *port, &address);
+    const char *failed;
+    int fd;
 
-    memset(&address, 0, sizeof address);
-    if (uv_ip4_addr(host, *port, (struct sockaddr_in *)(void *)&address) != 0 &&
-        uv_ip6_addr(host, *port, (struct sockaddr_in6 *)(void *)&address) != 0)
-        any->sa_family = AF_UNSPEC;
-    status = uv_tcp_init_ex(&loop->uv, &loop->listener,
-                            any->sa_family == AF_UNSPEC ? AF_INET : any->sa_family);
-    if (status != 0)
-        return err_set(err, ERR_BUSY, "cannot make a socket: %s", uv_strerror(status));
+    if (length == 0)
+        return err_set(err, ERR_BUSY, "cannot listen on %s port %u: %s", host, *port,
+                       uv_strerror(UV_EINVAL));
+    fd = socket(any->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set(err, ERR_BUSY, "cannot make a socket: %s", strerror(errno));
+    failed = open_listener(fd, any, length);
+    if (!failed && uv_poll_init(&loop->uv, &loop->listener, fd) != 0)
+        failed = "wait for";
+    if (failed) {
+        err_set(err, ERR_BUSY, "cannot %s %s port %u: %s", failed, host, *port, strerror(errno));
+        close(fd);
+        return err->code;
+    }
     loop->listener.data = loop;
-    if (any->sa_family == AF_UNSPEC)
-        return listen_failed(loop, host, *port, "listen on", UV_EINVAL, err);
-    CHECK(uv_fileno((uv_handle_t *)&loop->listener, &fd) == 0);
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
-        return listen_failed(loop, host, *port, "share", uv_translate_sys_error(errno), err);
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) != 0)
-        return listen_failed(loop, host, *port, "bound", uv_translate_sys_error(errno), err);
-    status = uv_tcp_bind(&loop->listener, any, 0);
-    if (status == 0)
-        status = uv_listen((uv_stream_t *)&loop->listener, BACKLOG, on_connection);
-    if (status == 0)
-        status = uv_tcp_getsockname(&loop->listener, any, &length);
-    if (status != 0)
-        return listen_failed(loop, host, *port, "listen on", status, err);
+    loop->listener_fd = fd;
+    http_loop_listen(loop);
     *port = ntohs(any->sa_family == AF_INET ? ((struct sockaddr_in *)(void *)&address)->sin_port
                                             : ((struct sockaddr_in6 *)(void *)&address)->sin6_port);
     return ERR_OK;

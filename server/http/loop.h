@@ -38,7 +38,8 @@ struct http_loop_route_counters {
 
 struct http_loop {
     uv_loop_t uv;
-    uv_tcp_t listener;
+    uv_poll_t listener;
+    int listener_fd;
     uv_async_t async;
     uv_prepare_t prepare;
     uv_timer_t tick;
@@ -48,10 +49,9 @@ struct http_loop {
     struct http_server *server;
     size_t index;
     bool is_draining, is_ending, is_ticking;
-    bool is_deaf;          /* the listener is closed, or being closed */
-    bool listener_is_gone; /* it failed and is closed: another one is to be made */
-    size_t late_count;     /* connections that came while draining; they hold nothing up */
-    bool accept_waits;     /* a connection could not be taken for want of memory */
+    bool is_deaf;      /* the listener is closed, or being closed */
+    size_t late_count; /* connections that came while draining; they hold nothing up */
+    bool accept_waits; /* none could be taken, for want of memory or files: listens no more */
 
     struct http_wheel wheel;
     struct http_chunk_pool chunks;
@@ -115,6 +115,8 @@ void http_loop_join(struct http_loop *loop, bool is_started);
  * After the join of every loop: until then each of them may read the counters of all (/metrics).
  */
 void http_loop_free(struct http_loop *loop);
+/* Looks at the listener (again). Loop thread. */
+void http_loop_listen(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);
 void http_loop_push(struct http_loop *loop, struct http_request *request, int arrival);

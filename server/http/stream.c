@@ -153,12 +153,9 @@ static void tune_socket(struct http_connection *connection)
     const struct http_limits *limits = &connection->loop->server->limits;
     unsigned timeout_ms = limits->write_ms < UINT32_MAX / 3 ? 3 * limits->write_ms : UINT32_MAX;
     int bytes = KERNEL_BYTES;
-    uv_os_fd_t fd;
 
-    if (uv_fileno((uv_handle_t *)&connection->tcp, &fd) != 0)
-        return;
-    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+    setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
 void http_stream_begin(struct http_connection *connection, struct http_request *request)
