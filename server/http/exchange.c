@@ -654,12 +654,11 @@ static void go_on(struct http_connection *connection, struct http_request *reque
 
 /* Copies the head and has it split; what was not said before of the same lines is kept. */
 static enum err_code split_head(struct http_connection *connection, struct http_request *request,
-                                const char *at, bool is_known, char **text, struct err *err)
+                                const char *at, const struct http_head_lines *known, char **text,
+                                struct err *err)
 {
-    struct http_head_memo *memo = connection->loop->memo;
-
-    if (is_known) {
-        if (http_head_memo_apply(memo, request, at, text))
+    if (known) {
+        if (http_head_lines_apply(known, request, at, text))
             return ERR_OK;
         return err_set(err, ERR_NO_MEMORY, "no memory for the request");
     }
@@ -675,13 +674,13 @@ static enum err_code split_head(struct http_connection *connection, struct http_
         http_count(&connection->loop->counters.parse_errors, 1);
         return err->code;
     }
-    http_head_memo_keep(memo, request, at, *text);
+    http_head_memo_keep(connection->loop->memo, request, at, *text);
     return ERR_OK;
 }
 
-/* is_known: the memo has found the head at `at`. */
-static void begin(struct http_connection *connection, const char *at, bool is_known,
-                  bool more_bytes_follow)
+/* known: what the memo has found for the head at `at`; else NULL. */
+static void begin(struct http_connection *connection, const char *at,
+                  const struct http_head_lines *known, bool more_bytes_follow)
 {
     struct http_request *request = http_request_take(connection->loop, connection);
     struct err err;
@@ -696,7 +695,7 @@ static void begin(struct http_connection *connection, const char *at, bool is_kn
     request->head = connection->head;
     memset(&connection->head, 0, sizeof connection->head);
     request->peer_is_loopback = connection->peer.is_loopback;
-    if (split_head(connection, request, at, is_known, &text, &err)) {
+    if (split_head(connection, request, at, known, &text, &err)) {
         http_exchange_fail(connection, &err);
         return;
     }
@@ -714,14 +713,16 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
 {
     struct http_loop *loop = connection->loop;
     const struct http_limits *limits = &loop->server->limits;
+    const struct http_head_lines *known = NULL;
     struct err err;
     size_t used;
 
-    if (connection->head.scanned == 0 &&
-        http_head_memo_find(loop->memo, at, length, limits, &connection->head)) {
+    if (connection->head.scanned == 0)
+        known = http_head_memo_find(loop->memo, at, length, limits, &connection->head);
+    if (known) {
         used = connection->head.length;
         connection->head_since_ms = 0;
-        begin(connection, at, true, length > used);
+        begin(connection, at, known, length > used);
         return used;
     }
     switch (http_head_feed(&connection->head, at, length, limits, &err)) {
@@ -734,7 +735,7 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
     default:
         used = connection->head.length;
         connection->head_since_ms = 0;
-        begin(connection, at, false, length > used);
+        begin(connection, at, NULL, length > used);
         return used;
     }
 }

@@ -3,11 +3,13 @@
  *
  * Problem: a client on a connection that stays open sends the same field lines with each request,
  * and two parsers that look at every byte of them take a fifth of a short answer's time.
- * Approach: the verdict of both on the lines is a function of their bytes. So the lines of the last
- * plain request are kept with what came of them; when a head has the very same bytes behind its
- * request line, that is taken. The request line is checked each time, by the same function as
- * always (head.h), and must be of the kind about which llhttp has no choice: GET, a target that
- * begins with '/' and is printable without '#', HTTP/1.1. Whatever is not plain goes the long way.
+ * Approach: the verdict of both on the lines is a function of the method and of their bytes. So the
+ * lines of the last plain requests are kept with what came of them; when a head of the same method
+ * has the very same bytes behind its request line, that is taken. The request line is checked each
+ * time, by the same function as always (head.h), and must be of the kind about which llhttp has no
+ * choice: GET or POST, a target that begins with '/' and is printable without '#', HTTP/1.1.
+ * Whatever is not plain goes the long way. Several sets are kept, since the bodies of one client
+ * have lengths that differ, and several clients may share a loop; the oldest one goes.
  *
  * Invariants: raw is what http_head_feed and llhttp have taken together, with head as its result;
  * a request never points into the memo, since it may outlive it.
@@ -21,8 +23,17 @@
 
 static bool is_plain(const struct http_head *head, const char *at)
 {
-    return head->method == METHOD_GET && !head->is_head && !head->is_options && !head->is_1_0 &&
-           head->begin == 0 && at[head->target_start] == '/';
+    return (head->method == METHOD_GET || head->method == METHOD_POST) && !head->is_head &&
+           !head->is_options && !head->is_1_0 && head->begin == 0 && at[head->target_start] == '/';
+}
+
+/* A body of known length comes with POST, and none with GET. */
+static bool has_plain_framing(const struct http_head *head)
+{
+    bool is_post = head->method == METHOD_POST;
+
+    return !head->has_transfer_encoding && !head->expects_continue && !head->expects_other &&
+           head->has_content_length == is_post && (head->content_length > 0) == is_post;
 }
 
 void http_head_memo_keep(struct http_head_memo *memo, const struct http_request *request,
@@ -31,78 +42,112 @@ void http_head_memo_keep(struct http_head_memo *memo, const struct http_request 
     const struct http_head *head = &request->head;
     size_t start = head->target_start + head->target_length + sizeof " HTTP/1.1\r\n" - 1;
     size_t length = head->length - start;
+    struct http_head_lines *lines = &memo->sets[(memo->kept + 1) % HTTP_MEMO_SETS];
 
-    if (!is_plain(head, raw) || head->has_content_length || head->has_transfer_encoding ||
-        head->expects_continue || head->expects_other || request->media_type.length ||
-        request->repeated || !request->wants_keep_alive || length > HTTP_MEMO_BYTES_MAX ||
+    if (!is_plain(head, raw) || !has_plain_framing(head) || request->repeated ||
+        !request->wants_keep_alive || length > HTTP_MEMO_BYTES_MAX ||
+        request->media_type.length > HTTP_MEMO_TYPE_BYTES_MAX ||
         request->field_count > HTTP_MEMO_FIELDS_MAX)
         return;
-    memcpy(memo->raw, raw + start, length);
-    memcpy(memo->tidy, text + start, length);
+    memo->found = memo->kept = (size_t)(lines - memo->sets);
+    memcpy(lines->raw, raw + start, length);
+    memcpy(lines->tidy, text + start, length);
     for (size_t i = 0; i < request->field_count; i++) {
         const struct http_field *field = &request->fields[i];
         bool has_value = field->value.length > 0;
 
-        memo->fields[i].name = (uint16_t)(field->name.at - text - (ptrdiff_t)start);
-        memo->fields[i].name_length = (uint16_t)field->name.length;
-        memo->fields[i].value =
+        lines->fields[i].name = (uint16_t)(field->name.at - text - (ptrdiff_t)start);
+        lines->fields[i].name_length = (uint16_t)field->name.length;
+        lines->fields[i].value =
             has_value ? (uint16_t)(field->value.at - text - (ptrdiff_t)start) : 0;
-        memo->fields[i].value_length = (uint16_t)field->value.length;
+        lines->fields[i].value_length = (uint16_t)field->value.length;
     }
-    memo->field_count = request->field_count;
-    memo->initials = request->initials;
-    memo->head = *head;
-    memo->length = length;
+    lines->field_count = request->field_count;
+    lines->initials = request->initials;
+    memcpy(lines->type, request->media_type.at, request->media_type.length);
+    lines->type_length = request->media_type.length;
+    lines->head = *head;
+    lines->length = length;
 }
 
-bool http_head_memo_find(const struct http_head_memo *memo, const char *at, size_t length,
-                         const struct http_limits *limits, struct http_head *head)
+static bool begins_with(const struct http_head_lines *lines, const char *at, size_t length)
 {
-    const char *newline;
-    size_t start;
+    return lines->length && length >= lines->length && memcmp(at, lines->raw, lines->length) == 0;
+}
+
+/* The one that was found last is looked at first. */
+static const struct http_head_lines *find_lines(struct http_head_memo *memo, const char *at,
+                                                size_t length, enum http_method method)
+{
+    for (size_t i = 0; i < HTTP_MEMO_SETS; i++) {
+        size_t place = (memo->found + i) % HTTP_MEMO_SETS;
+        const struct http_head_lines *lines = &memo->sets[place];
+
+        if (lines->head.method == method && begins_with(lines, at, length)) {
+            memo->found = place;
+            return lines;
+        }
+    }
+    return NULL;
+}
+
+const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, const char *at,
+                                                  size_t length, const struct http_limits *limits,
+                                                  struct http_head *head)
+{
+    /* a request line that is no method of ours finds nothing; the check below reads it whole */
+    enum http_method method = *at == 'G' ? METHOD_GET : METHOD_POST;
+    const char *newline = memchr(at, '\n', length);
+    const struct http_head_lines *lines;
+    size_t start = newline ? (size_t)(newline + 1 - at) : 0;
     struct err err;
 
-    if (memo->length == 0 || length < memo->length)
-        return false;
-    newline = memchr(at, '\n', length);
-    start = newline ? (size_t)(newline + 1 - at) : 0;
-    if (start < 2 || length - start < memo->length || at[start - 2] != '\r' ||
-        start + memo->length > limits->header_bytes_max ||
-        memcmp(at + start, memo->raw, memo->length) != 0)
-        return false;
+    if (start < 2 || at[start - 2] != '\r')
+        return NULL;
+    lines = find_lines(memo, at + start, length - start, method);
+    if (!lines || start + lines->length > limits->header_bytes_max)
+        return NULL;
     *head = (struct http_head){0};
-    if (http_head_check_request_line(head, at, 0, start - 2, limits, &err) || !is_plain(head, at)) {
+    if (http_head_check_request_line(head, at, 0, start - 2, limits, &err) || !is_plain(head, at) ||
+        head->method != lines->head.method) {
         *head = (struct http_head){0};
-        return false;
+        return NULL;
     }
-    head->length = head->scanned = head->line_start = start + memo->length;
-    head->header_count = memo->head.header_count;
-    head->host_count = memo->head.host_count;
-    return true;
+    head->length = head->scanned = head->line_start = start + lines->length;
+    head->header_count = lines->head.header_count;
+    head->host_count = lines->head.host_count;
+    head->has_content_length = lines->head.has_content_length;
+    head->content_length = lines->head.content_length;
+    return lines;
 }
 
-bool http_head_memo_apply(const struct http_head_memo *memo, struct http_request *request,
-                          const char *at, char **text)
+bool http_head_lines_apply(const struct http_head_lines *lines, struct http_request *request,
+                           const char *at, char **text)
 {
-    size_t start = request->head.length - memo->length;
-    char *copy = http_arena_alloc(&request->arena, request->head.length);
-    char *lines = copy + start;
+    size_t start = request->head.length - lines->length;
+    char *copy = http_arena_alloc(&request->arena, request->head.length + lines->type_length);
+    char *tidy = copy + start, *type = copy + request->head.length;
 
     request->fields =
-        http_arena_alloc(&request->arena, memo->field_count * sizeof *request->fields);
+        http_arena_alloc(&request->arena, lines->field_count * sizeof *request->fields);
     if (!copy || !request->fields)
         return false;
     memcpy(copy, at, start);
-    memcpy(lines, memo->tidy, memo->length);
-    for (size_t i = 0; i < memo->field_count; i++) {
+    memcpy(tidy, lines->tidy, lines->length);
+    for (size_t i = 0; i < lines->field_count; i++) {
         request->fields[i].name =
-            (struct span){lines + memo->fields[i].name, memo->fields[i].name_length};
+            (struct span){tidy + lines->fields[i].name, lines->fields[i].name_length};
         request->fields[i].value =
-            (struct span){lines + memo->fields[i].value, memo->fields[i].value_length};
+            (struct span){tidy + lines->fields[i].value, lines->fields[i].value_length};
     }
-    request->field_count = memo->field_count;
-    request->initials = memo->initials;
-    request->wants_keep_alive = request->is_head_parsed = request->is_message_done = true;
+    request->field_count = lines->field_count;
+    request->initials = lines->initials;
+    if (lines->type_length) {
+        memcpy(type, lines->type, lines->type_length);
+        request->media_type = (struct span){type, lines->type_length};
+    }
+    request->wants_keep_alive = request->is_head_parsed = true;
+    request->is_message_done = request->head.content_length == 0;
     *text = copy;
     return true;
 }

@@ -1,5 +1,5 @@
 """The same header lines sent again: the daemon keeps what it found out about the lines of the last
-plain request, and must answer as if it did not. Each request is asked behind one with other lines,
+plain requests, and must answer as if it did not. Each request is asked behind many with other lines,
 and again behind one with its own lines, on one loop; the answers must be the same.
 """
 import os
@@ -32,6 +32,22 @@ FIRSTS = [f"{line}\r\n" for line in (
     f"PUT {TARGET}/a HTTP/1.1", "GET /" + "a" * 8500 + " HTTP/1.1",
     f"GET {TARGET}/nope/height?x=1&y=2 HTTP/1.1", "\r\nGET /livez HTTP/1.1", "GET /livez HTTP/1.1\r")]
 FIRSTS.append(f"GET {TARGET} HTTP/1.1\n")
+SETS = 8  # that are kept
+POST = f"POST {TARGET}/nope/height HTTP/1.1\r\n"
+BODY = '{"points":[[1,2]]}'
+LENGTH = f"Content-Length: {len(BODY)}\r\n"
+AUTHORIZED = HOST + "Authorization: Bearer sesame\r\n"
+BODY_LINES = [
+    lines for content in ("", "Content-Type: application/json\r\n", "CONTENT-TYPE: Text/Plain; a=b\r\n",
+                          "Content-Type: \r\n", "Content-Type: a/b\r\nContent-Type: a/b\r\n",
+                          "Content-Type: " + "y" * 64 + "\r\n", "Content-Type: " + "y" * 65 + "\r\n")
+    for lines in (AUTHORIZED + content + LENGTH, AUTHORIZED + LENGTH + content, HOST + content + LENGTH)
+] + [AUTHORIZED + more for more in (
+    LENGTH + LENGTH, "Content-Length: 0\r\n", "Content-Length: 2\r\n", "", LENGTH + "Expect: more\r\n",
+    LENGTH + "Expect: 100-continue\r\n", LENGTH + "Connection: close\r\n", "Content-Length: +18\r\n",
+    LENGTH + "Content-Encoding: gzip\r\n", LENGTH + "Transfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: chunked\r\n", "Content-Length: 18446744073709551616\r\n",
+    "Content-Length: 99999999999\r\n")]
 
 
 def tidy(text):
@@ -55,19 +71,25 @@ def ask(daemon, *heads):
     return out
 
 
-def prime(daemon, lines):
-    ask(daemon, f"GET /livez HTTP/1.1\r\n{lines}\r\n")
+def prime(daemon, lines, first="GET /livez HTTP/1.1\r\n", body=""):
+    ask(daemon, f"{first}{lines}\r\n{body}")
 
 
-def compare(daemon, first, lines):
-    head = f"{first}{lines}\r\n"
-    prime(daemon, HOST + "X-Other: lines\r\n")
+def forget(daemon):
+    """Other lines instead of all that are kept."""
+    ask(daemon, "".join(f"GET /livez HTTP/1.1\r\n{HOST}X-Other: {i}\r\n\r\n" for i in range(SETS)))
+
+
+def compare(daemon, first, lines, body="", primer="GET /livez HTTP/1.1\r\n"):
+    head = f"{first}{lines}\r\n{body}"
+    forget(daemon)
     want = tidy(ask(daemon, head))
-    prime(daemon, lines)
+    forget(daemon)
+    prime(daemon, lines, primer, body)
     got = tidy(ask(daemon, head))
     check(want != b"", f"no answer to {head[:200]!r}")
     equal(got, want, f"answer to {head[:200]!r} behind the same lines")
-    if first == FIRSTS[0] and b"Connection: close" not in want and "X-Once" not in lines:
+    if first in (FIRSTS[0], POST) and b"Connection: close" not in want and want.count(b"HTTP/") == 1:
         twice = tidy(ask(daemon, head * 3))
         equal(twice, want * 3, f"answers to three times {head[:200]!r}")
 
@@ -90,6 +112,28 @@ def lines_again():
 def firsts_again():
     with_daemon(lambda d: [compare(d, first, lines) for first in FIRSTS
                            for lines in (HOST, LINES[4], LINES[6], "")])
+
+
+@test("lines that come with a body are answered alike the first time and again")
+def bodies_again():
+    with_daemon(lambda d: [compare(d, POST, lines, BODY, POST) for lines in BODY_LINES])
+
+
+@test("lines of one method say nothing of another")
+def methods_again():
+    others = [POST, FIRSTS[0], POST.replace("POST", "PUT"), POST.replace("POST", "PATCH"),
+              POST.replace("POST", "post"), POST.replace("1.1", "1.0"), POST.replace("POST", "GOST")]
+    with_daemon(lambda d: [compare(d, first, lines, BODY, primer) for lines in BODY_LINES[:6]
+                           for primer in (POST, FIRSTS[0]) for first in others])
+
+
+@test("bodies of many lengths in turn are each read whole")
+def lengths():
+    def body(daemon):
+        bodies = ['{"points":[[1,2%s]]}' % ("0" * (i % (2 * SETS))) for i in range(64)]
+        heads = [f"{POST}{AUTHORIZED}Content-Length: {len(b)}\r\n\r\n{b}" for b in bodies]
+        equal(re.findall(rb"HTTP/1.1 (\d+)", ask(daemon, "".join(heads))), [b"404"] * 64, "statuses")
+    with_daemon(body)
 
 
 @test("a token counts for the request that brings it and for no other")
