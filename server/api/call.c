@@ -11,6 +11,7 @@
  */
 #include "api/call.h"
 
+#include "api/json_pieces.h"
 #include "formats/decimal.h"
 
 #include <math.h>
@@ -395,11 +396,15 @@ void call_content_type(struct call *call, const char *media_type)
 
 void call_begin_answer(struct call *call)
 {
-    json_begin_object(&call->out);
-    json_key(&call->out, "locale");
-    json_string(&call->out, call->locale->id);
-    json_key(&call->out, "revision");
-    json_integer(&call->out, call->locale->revision);
+    char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + PIECE_INTEGER_MAX);
+
+    if (!at)
+        return;
+    at = PIECE(at, "{\"locale\":\""); /* an id has nothing to escape */
+    at = piece_text(at, call->locale->id, strlen(call->locale->id));
+    at = PIECE(at, "\",\"revision\":");
+    at = piece_integer(at, call->locale->revision);
+    json_close_room(&call->out, at);
 }
 
 void call_begin_results(struct call *call)

@@ -77,11 +77,23 @@ static char *encode(char *at, const struct height_options *options,
     return at;
 }
 
+static char *answer_point(char *text, const struct height_options *options, struct vec2 at)
+{
+    struct ground_height height;
+    struct ground_point ground;
+
+    if (options->fields & (FIELD_NORMAL | FIELD_CELL)) {
+        locale_height(&options->ground, at, options->interpolation, &ground);
+        return encode(text, options, &ground);
+    }
+    locale_heights_only(&options->ground, &at, 1, options->interpolation, &height);
+    return encode_height(text, height);
+}
+
 enum err_code height_get_answer(struct call *call, struct err *err)
 {
     static const char *const names[] = {"x", "y", "interp", "fields", "layer", NULL};
     struct height_options options;
-    struct ground_point ground;
     struct vec2 at;
     bool has_x, has_y;
     char *text;
@@ -95,12 +107,12 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     }
     if (decode_options(call, &options, err))
         return err->code;
-    locale_heights(&options.ground, &at, 1, options.interpolation, &ground);
+    locale_height_ahead(&options.ground, at); /* memory brings it while the answer is begun */
     call_begin_answer(call);
     text = json_open_room(&call->out, POINT_BYTES);
     if (text) {
         *text++ = ',';
-        json_close_room(&call->out, encode(text, &options, &ground));
+        json_close_room(&call->out, answer_point(text, &options, at));
     }
     json_end_object(&call->out);
     return ERR_OK;

@@ -450,7 +450,8 @@ static enum err_code admit_probes(struct http_request *request, struct err *err)
 
 static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
 {
-    const struct http_router *router = &request->loop->server->router;
+    struct http_loop *loop = request->loop;
+    const struct http_router *router = &loop->server->router;
     struct http_match *match = &request->match;
     struct span path = request->target.path;
     int shown = path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES;
@@ -464,7 +465,7 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
         *is_answered = true;
         return ERR_OK;
     }
-    http_router_find(router, &request->target, request->head.method, match);
+    http_router_find_again(router, &loop->path_memo, &request->target, request->head.method, match);
     if (match->allowed == 0)
         return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
     if (request->head.is_options) {

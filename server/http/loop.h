@@ -7,6 +7,7 @@
 
 #include "http/http.h"
 #include "http/output.h"
+#include "http/router.h"
 #include "http/wheel.h"
 
 #include <stdatomic.h>
@@ -77,6 +78,7 @@ struct http_loop {
     size_t date_length;
     char *read_buffer; /* [HTTP_READ_BYTES] */
     struct http_head_memo *memo;
+    struct http_path_memo path_memo;
 
     _Alignas(64) struct http_loop_counters counters;
     struct http_loop_route_counters *route_counters; /* [route_count + 1] */

@@ -155,12 +155,22 @@ static void find_in_list(const struct http_router *router, size_t list,
     }
 }
 
+/* The parameters of the route that was found. */
+static void take_params(const struct http_router *router, const struct http_target *target,
+                        struct http_match *match)
+{
+    unsigned params = router->patterns[match->route].params;
+
+    for (size_t i = 0; params >> i; i++)
+        if (params >> i & 1)
+            match->params[match->param_count++] = target->segments[i];
+}
+
 void http_router_find(const struct http_router *router, const struct http_target *target,
                       enum http_method method, struct http_match *match)
 {
     uint64_t marks[HTTP_SEGMENTS_MAX];
     size_t count = target->segment_count;
-    unsigned params;
 
     match->route = router->route_count;
     match->allowed = 0;
@@ -171,12 +181,32 @@ void http_router_find(const struct http_router *router, const struct http_target
         marks[i] = mark_of(target->segments[i]);
     find_in_list(router, list_of_literal(marks[count - 1]), target, marks, method, match);
     find_in_list(router, list_of_param(count), target, marks, method, match);
-    if (match->route == router->route_count)
+    if (match->route < router->route_count)
+        take_params(router, target, match);
+}
+
+void http_router_find_again(const struct http_router *router, struct http_path_memo *memo,
+                            const struct http_target *target, enum http_method method,
+                            struct http_match *match)
+{
+    struct span path = target->path;
+
+    if (memo->length == path.length && memo->method == method &&
+        memcmp(memo->path, path.at, path.length) == 0) {
+        match->route = memo->route;
+        match->allowed = memo->allowed;
+        match->param_count = 0;
+        take_params(router, target, match);
         return;
-    params = router->patterns[match->route].params;
-    for (size_t i = 0; params >> i; i++)
-        if (params >> i & 1)
-            match->params[match->param_count++] = target->segments[i];
+    }
+    http_router_find(router, target, method, match);
+    if (match->route == router->route_count || path.length > sizeof memo->path)
+        return;
+    memcpy(memo->path, path.at, path.length);
+    memo->length = path.length;
+    memo->method = method;
+    memo->route = match->route;
+    memo->allowed = match->allowed;
 }
 
 void http_router_allow_text(unsigned allowed, char *out, size_t size)

@@ -175,6 +175,12 @@ void locale_height(const struct layer_choice *ground, struct vec2 at,
     out->normal = against(out->normal, ground->locale->manifest.gravity);
 }
 
+void locale_height_ahead(const struct layer_choice *ground, struct vec2 at)
+{
+    if (ground->layers[0]->kind == LAYER_HEIGHTFIELD)
+        heightfield_prefetch(ground->layers[0]->field, at);
+}
+
 void locale_heights(const struct layer_choice *ground, const struct vec2 *points, size_t count,
                     enum interpolation interpolation, struct ground_point *out)
 {

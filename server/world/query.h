@@ -57,6 +57,9 @@ void locale_height(const struct layer_choice *ground, struct vec2 at,
 void locale_heights(const struct layer_choice *ground, const struct vec2 *points, size_t count,
                     enum interpolation interpolation, struct ground_point *out);
 
+/* A height at that place will be asked for soon: asks memory for it. Answers nothing. */
+void locale_height_ahead(const struct layer_choice *ground, struct vec2 at);
+
 /*
  * The heights alone, bit by bit those of locale_height, without normal, cell and triangle: several
  * times as fast. Best with 64 points and more at once.
