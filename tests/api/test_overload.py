@@ -59,7 +59,8 @@ def _():
         ray = struct.pack("<7f", 1.25, 1.5, 5, 1, 0.9, 0.01, 60)
         whole = daemon.post(RAY, ray, media=F32).body
         body = ray * RAYS
-        # one runs and one waits: the last bytes come together, and a batch takes far longer than that
+        # one runs and one waits, or only one waits where no worker wakes before all have come: the
+        # last bytes come together, and a batch takes far longer than that
         batches = [almost_sent(daemon.port, body) for _ in range(12)]
         for s in batches:
             s.sendall(body[-1:])
@@ -77,7 +78,7 @@ def _():
             problem(answer, 503, "wait for a worker", limit=1, got=2)
             check(int(answer.headers["retry-after"]) >= 1, f"Retry-After: {answer.headers}")
             refused += 1
-        check(1 <= refused <= 10, f"{refused} of 12 batches were refused")
+        check(1 <= refused <= 11, f"{refused} of 12 batches were refused")
         equal(daemon.ok("GET", "/v1/stats")["http"]["shed"], refused, "shed")
         equal(metric(ask(ops, "/metrics").body.decode(), "kota_shed_total"), refused, "kota_shed_total")
         equal(daemon.post(RAY, ray, media=F32).body, whole, "a batch afterwards")
@@ -199,7 +200,7 @@ def _():
         problem(ask(daemon.port, "/v1/limits"), 429, limit=1, got=2)
 
 
-@test("without a free file those who are connected are answered, and later all are again")
+@test("without a free file those who are connected are answered, and who waits is served later")
 def _():
     with Daemon("--loops", "2") as daemon:
         put_land(daemon)
@@ -207,26 +208,20 @@ def _():
         soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         used = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 4, hard))
-        peers = []
-        for _ in range(40):
-            try:
-                peers.append(socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW))
-            except ConnectionError:
-                pass  # both loops have stopped listening for a moment
+        peers = [socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+                 for _ in range(40)]
         for i in range(20):
             equal(daemon.get(f"{HEIGHT}?x={i}&y=2").status, 200, "a height of who is connected")
-        for s in peers:
+        for s in peers[:2]:  # where they go others come in, though the limit is as it was
             s.close()
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-        answered = 0
-        for _ in range(2000):
-            try:
-                answered += ask(daemon.port, "/livez").status == 200
-            except (ConnectionError, http.client.RemoteDisconnected):
-                time.sleep(0.01)
-            if answered == 20:
-                break
-        equal(answered, 20, "new connections that were answered")
+        for s in peers[2:]:
+            s.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        for s in peers[2:]:
+            equal(s.recv(12), b"HTTP/1.1 200", "the answer to one who waited")
+            s.close()
+        for _ in range(20):
+            equal(ask(daemon.port, "/livez").status, 200, "a new connection")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,22 @@
 """What a request costs kotad's processor, beside nginx and beside a bare epoll loop.
 
-One loop of kotad, one worker of nginx that returns a constant of the same size (its own headers
-around the same body), and peer_epoll.c, whose constant is as long as kotad's whole answer, are
-pinned to one processor, `kota bench` to another. Figures are requests a second of the server's
-processor time, user and system, so that they hold although the generator, or other work on this
-machine, is in the way. Rounds are interleaved, and each ratio is the median of the rounds' ratios.
+One loop of kotad, one worker of nginx that returns a constant, and peer_epoll.c, which does nothing
+else, are pinned to one processor, `kota bench` to another. The answers of all three have the same
+number of bytes, heads included. Figures are requests a second of the server's processor time, user
+and system, so that they hold although the generator, or other work on this machine, is in the way.
+Rounds are interleaved, and each ratio is the median of the rounds' ratios.
 
 kotad runs as it is installed: all limits and time-outs, the log of slow and failed requests. nginx
 logs no requests either. Heights are asked at 4096 points in turn, over a heightfield of 1024 x 1024
 samples; before and after, answers are compared with those of a batch.
 
-The open loop asks 100000 times a second; where the servers cannot be driven so fast on this machine
-the rate is halved, and the row says which it was. Below 10000/s there is no row.
+The open loop asks 100000 times a second, and half as often as the slowest of the three answers in a
+closed loop of the same run: near what the machine can do at all, a time is the shortage of
+processors and not the server ("half load"). Where it is allowed (root, or RLIMIT_RTPRIO) servers and
+generator run before all other work in those rows (SCHED_FIFO), because a p99 is else what the
+scheduler makes of that work; the rows say whether they did, and for what share of the time the
+servers were ready and had no processor. A rate that not all of them answer without a backlog has no
+row.
 
 Called by `make bench`; rows named on the command line (get pipelined open post loops) run alone.
 Skipped where there is no nginx (deploy/install-deps.sh bench) or only one processor.
@@ -23,6 +28,7 @@ import math
 import os
 import random
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -37,7 +43,7 @@ from rows import row, row_most  # noqa: E402
 
 SECTION = "Serving"
 SIDE, POINTS = 1024, 4096
-RATE, RATE_LEAST = 100000, 10000
+RATE, SHARE, OPEN_ROUNDS, OPEN_SECONDS, OPEN_WARM_UP = 100000, 0.5, 21, 0.25, 0.05
 REQUESTS_LEAST = 1000
 ROUNDS, SECONDS, WARM_UP = 7, 0.6, 0.15
 KOTA = os.path.join(BIN_DIR, "kota")
@@ -66,10 +72,47 @@ http {{
 """
 
 
+def tasks(pid):
+    return [int(task) for task in os.listdir(f"/proc/{pid}/task")]
+
+
 def pin(pid, cores):
     """Every thread of the process."""
-    for task in os.listdir(f"/proc/{pid}/task"):
-        os.sched_setaffinity(int(task), cores)
+    for task in tasks(pid):
+        os.sched_setaffinity(task, cores)
+
+
+def before_others():
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+class Before:
+    """The servers, and whom `prepare` starts, run before all other work; False: not allowed."""
+
+    def __init__(self, servers):
+        self.pids, self.prepare = [s.pid for s in servers], before_others
+
+    def set(self, policy, priority):
+        for pid in self.pids:
+            for task in tasks(pid):
+                os.sched_setscheduler(task, policy, os.sched_param(priority))
+
+    def __enter__(self):
+        try:
+            self.set(os.SCHED_FIFO, 1)
+        except PermissionError:
+            self.prepare = None
+        return self.prepare
+
+    def __exit__(self, *_):
+        if self.prepare:
+            self.set(os.SCHED_OTHER, 0)
+
+
+def unserved_s(pid):
+    """How long its threads were ready to run and had no processor."""
+    return sum(int(open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii").read().split()[1])
+               for task in tasks(pid)) / 1e9
 
 
 class Bare:
@@ -89,10 +132,19 @@ class Bare:
 
 
 class Nginx:
-    """One worker that returns a constant."""
+    """One worker that returns a constant of so many bytes, its own head included."""
     name = "nginx, one worker"
 
-    def __init__(self, body):
+    def __init__(self, answer_bytes, body):
+        self.start(body)
+        more = answer_bytes - answer_of(self.port, "/")[0]
+        if more > 0:
+            self.stop()
+            self.start(body + " " * (more - (len(str(len(body) + more)) - len(str(len(body))))))
+        if answer_of(self.port, "/")[0] != answer_bytes:
+            raise SystemExit("bench_serve: nginx's answer cannot be made as long as kotad's")
+
+    def start(self, body):
         self.folder = tempfile.mkdtemp(prefix="kota-bench-nginx-")
         os.chmod(self.folder, 0o755)
         self.port = free_port()
@@ -139,19 +191,19 @@ class Kotad:
 
 
 def free_port():
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def bench(server, files, *args, cpu=True):
+def bench(server, files, *args, cpu=True, least_s=SECONDS, warm_up_s=WARM_UP, prepare=None):
     """One run of the generator; its document. Longer where others kept it from running."""
     where = ["--cpu", str(CORES[1])] if cpu else []
-    for seconds in (SECONDS, 2 * SECONDS, 4 * SECONDS, 8 * SECONDS):
+    for seconds in (least_s, 2 * least_s, 4 * least_s, 8 * least_s):
         done = subprocess.run([KOTA, "bench", "--url", f"http://127.0.0.1:{server.port}",
                                "--server", str(server.pid), "--seconds", str(seconds), "--warm-up",
-                               str(WARM_UP), *where, *files, *args], capture_output=True, text=True)
+                               str(warm_up_s), *where, *files, *args],
+                              capture_output=True, text=True, preexec_fn=prepare)
         if done.returncode != 0:
             raise SystemExit(f"bench_serve: kota bench {' '.join(args)}: {done.stderr}")
         document = json.loads(done.stdout)
@@ -160,10 +212,10 @@ def bench(server, files, *args, cpu=True):
     raise SystemExit("bench_serve: this machine is too busy to measure anything")
 
 
-def interleave(servers, run):
+def interleave(servers, run, rounds=ROUNDS):
     """run(server) in turns: {server: [documents]}, the first turn dropped."""
     out = {server: [] for server in servers}
-    for turn in range(ROUNDS + 1):
+    for turn in range(rounds + 1):
         for server in servers:
             document = run(server)
             if turn:
@@ -224,13 +276,18 @@ class Work:
 
 
 def answer_of(port, target):
-    """(bytes of the whole answer, its body)"""
-    import socket
+    """(bytes of the whole answer, its body), on a connection that stays open"""
+    text = b""
     with socket.create_connection(("127.0.0.1", port)) as s:
-        s.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-        text = b"".join(iter(lambda: s.recv(65536), b""))
-    whole = text.replace(b"Connection: close\r\n", b"")
-    return len(whole), text.split(b"\r\n\r\n", 1)[1].decode()
+        s.settimeout(10)
+        s.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        while b"\r\n\r\n" not in text:
+            text += s.recv(65536)
+        head = text.split(b"\r\n\r\n", 1)[0].lower()
+        whole = len(head) + 4 + int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+        while len(text) < whole:
+            text += s.recv(65536)
+    return whole, text[len(head) + 4:].decode()
 
 
 def get(work, kotad, nginx, bare):
@@ -259,30 +316,43 @@ def post(work, kotad, nginx, bare):
         ratio(results[kotad], results[nginx], cost), 1.0, "k/s of CPU: " + rates(results, cost, 1e3))
 
 
-def sustained_rate(work, servers):
-    """The highest rate that every server answers without a backlog; 0 below RATE_LEAST."""
-    rate = RATE
-    while rate >= RATE_LEAST:
-        documents = [bench(s, work.get, "--rate", str(rate), "--busy") for s in servers]
-        if all(d["latency_us"]["p50"] < 1000 for d in documents):
-            return rate
-        rate /= 2
-    return 0
+def open_row(work, servers, rate, what, prepare):
+    """Two rows: p99 at one rate, beside each of the peers."""
+    kotad, nginx, bare = servers
+    args = ["--rate", str(rate)] + ([] if prepare else ["--busy"])
+    waited = []
+
+    def run(server):
+        before, began = unserved_s(server.pid), time.monotonic()
+        document = bench(server, work.get, *args, least_s=OPEN_SECONDS, warm_up_s=OPEN_WARM_UP,
+                         prepare=prepare)
+        waited.append((unserved_s(server.pid) - before) / (time.monotonic() - began))
+        return document
+
+    if any(run(s)["latency_us"]["p50"] > 1000 for s in servers):
+        print(f"  p99 in an open loop, {what}: no row, {rate}/s are not answered without a backlog")
+        return
+    results = interleave(servers, run, OPEN_ROUNDS)
+    note = (f"at {rate}/s, p99 in us: {rates(results, p99, 1)}; without a processor "
+            f"{100 * statistics.mean(waited):.1f} % of the time"
+            f"{'' if prepare else ', other work not put back'}")
+    row_most(SECTION, f"p99 in an open loop, {what}", nginx.name,
+             ratio(results[kotad], results[nginx], p99), 1.0, note)
+    row_most(SECTION, f"p99 in an open loop, {what}", bare.name,
+             ratio(results[kotad], results[bare], p99), 1.5)
 
 
 def open_loop(work, kotad, nginx, bare):
     servers = (kotad, nginx, bare)
-    rate = sustained_rate(work, servers)
-    if not rate:
-        print(f"  p99 in an open loop: not measured, not even {RATE_LEAST}/s are answered without a "
-              "backlog: other work takes the processors")
-        return
-    results = interleave(servers, lambda s: bench(s, work.get, "--rate", str(rate), "--busy"))
-    note = f"at {rate:.0f}/s, p99 in us: " + rates(results, p99, 1)
-    row_most(SECTION, "p99 in an open loop", nginx.name,
-             ratio(results[kotad], results[nginx], p99), 1.0, note)
-    row_most(SECTION, "p99 in an open loop", bare.name,
-             ratio(results[kotad], results[bare], p99), 1.5)
+    with Before(servers) as prepare:
+        closed = interleave(servers, lambda s: bench(s, work.get, least_s=OPEN_SECONDS,
+                                                     prepare=prepare), 3)
+        sustained = min(median_of(documents, lambda d: d["requests_per_s"])
+                        for documents in closed.values())
+        half = int(sustained * SHARE) // 1000 * 1000
+        if half > 0:
+            open_row(work, servers, half, "half load", prepare)
+        open_row(work, servers, RATE, "100,000/s", prepare)
 
 
 def loops(work, *_):
@@ -312,7 +382,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kota-bench-") as folder:
         work, kotad = Work(folder), Kotad(1, CORES[:1])
         whole, body = answer_of(kotad.port, work.targets[0])
-        servers = [kotad, Nginx(body), Bare(whole)]
+        servers = [kotad, Nginx(whole, body), Bare(whole)]
         try:
             print(f"\nServing: answers of {whole} bytes, {len(body)} of them body; {ROUNDS} rounds "
                   f"of {SECONDS} s each")
