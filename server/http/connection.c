@@ -8,10 +8,10 @@
  * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
  * read, since reading stops there.
  *
- * Writing: answers made in one turn are gathered and sent at its end by send(2), which costs the
- * kernel less than write(2); the rest waits until the socket is writable. While more than
- * OUTPUT_STOP_BYTES wait, no further request is taken: a client that does not read its answers
- * holds only its own memory.
+ * Writing: answers made in one turn are gathered and sent at its end, those of all connections one
+ * after the other, by send(2), which costs the kernel less than write(2); the rest waits until the
+ * socket is writable. While more than OUTPUT_STOP_BYTES wait, no further request is taken: a client
+ * that does not read its answers holds only its own memory.
  *
  * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
@@ -55,6 +55,7 @@
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
 #define ACCEPTS_A_TURN 32
+#define DUE_NS_MAX 200000u
 #define RESERVE_CONNECTIONS 8
 #define RESERVE_MS 1000
 
@@ -305,7 +306,7 @@ static void read_ended(struct http_connection *connection)
     settle(connection);
 }
 
-/* One read of what has come; false when there was nothing. */
+/* One read of what has come, to be settled; false when there was nothing. */
 static bool read_some(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
@@ -314,7 +315,6 @@ static bool read_some(struct http_connection *connection)
     if (length > 0) {
         http_count(&loop->counters.bytes_in, (uint64_t)length);
         take_bytes(connection, loop->read_buffer, (size_t)length);
-        settle(connection);
         return true;
     }
     if (length == 0)
@@ -324,6 +324,42 @@ static bool read_some(struct http_connection *connection)
     return false;
 }
 
+/*
+ * What was read is settled at the end of the turn, or when there is much of it: so a turn is two
+ * stretches of the same code, read and answer, then send, and not one after the other for each
+ * connection, each of which drives the other's code out of the nearest caches.
+ */
+static void settle_later(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (loop->due_count == 0)
+        loop->due_ns = loop->clock_ns;
+    loop->due[loop->due_count++] = connection;
+    if (loop->due_count == HTTP_DUE_MAX || loop->clock_ns - loop->due_ns > DUE_NS_MAX)
+        http_connection_settle_due(loop);
+}
+
+/* A connection that was closed meanwhile is freed after this. */
+void http_connection_settle_due(struct http_loop *loop)
+{
+    size_t count = loop->due_count;
+
+    loop->due_count = 0;
+    for (size_t i = 0; i < count; i++)
+        settle(loop->due[i]);
+    CHECK(loop->due_count == 0);
+}
+
+void http_connection_send_due(struct http_loop *loop, const struct http_connection *but)
+{
+    for (size_t i = 0; i < loop->due_count; i++)
+        if (loop->due[i] != but && loop->due[i]->state != HTTP_CONNECTION_CLOSED)
+            flush(loop->due[i]);
+}
+
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct http_connection *connection = poll->data;
@@ -331,7 +367,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     if (status < 0) { /* broken, and polled no more; what came before that is still served */
         connection->polled = 0;
         while (connection->is_reading && read_some(connection))
-            ;
+            settle(connection);
         http_connection_close(connection);
         return;
     }
@@ -342,8 +378,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
             connection->stream->is_due = true;
         http_connection_continue(connection);
     }
-    if (events & UV_READABLE && connection->is_reading)
-        read_some(connection);
+    if (events & UV_READABLE && connection->is_reading && read_some(connection))
+        settle_later(connection);
 }
 
 /* Has the loop wait for what is_reading and is_writing say. */

@@ -355,6 +355,8 @@ static void handle(struct http_request *request)
         request->may_move = stays_on_loop(loop, request->body_length);
         place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
     }
+    if (request->body_length > SHORT_BODY_BYTES && place == HTTP_ON_LOOP)
+        http_connection_send_due(loop, request->connection);
     if (place == HTTP_ON_LOOP && !request->is_parking)
         request->route->handler(request, &request->reply);
     request->is_on_loop = false;

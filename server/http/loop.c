@@ -102,6 +102,11 @@ static void on_prepare(uv_prepare_t *prepare)
         app->loop_quiet(app->context, loop->index);
 }
 
+static void on_check(uv_check_t *check)
+{
+    http_connection_settle_due(check->data);
+}
+
 static void on_connection(uv_poll_t *listener, int status, int events)
 {
     (void)status; /* accept(2) says what is wrong */
@@ -156,6 +161,7 @@ static void close_handles(struct http_loop *loop)
     loop->is_ending = true;
     uv_close((uv_handle_t *)&loop->async, NULL);
     uv_close((uv_handle_t *)&loop->prepare, NULL);
+    uv_close((uv_handle_t *)&loop->check, NULL);
     uv_close((uv_handle_t *)&loop->tick, NULL);
     uv_close((uv_handle_t *)&loop->drain_timer, NULL);
 }
@@ -408,10 +414,13 @@ static enum err_code init_handles(struct http_loop *loop, struct err *err)
         return err_set(err, ERR_BUSY, "cannot make a loop: %s", uv_strerror(status));
     }
     CHECK(uv_prepare_init(&loop->uv, &loop->prepare) == 0);
+    CHECK(uv_check_init(&loop->uv, &loop->check) == 0);
     CHECK(uv_timer_init(&loop->uv, &loop->tick) == 0);
     CHECK(uv_timer_init(&loop->uv, &loop->drain_timer) == 0);
-    loop->async.data = loop->prepare.data = loop->tick.data = loop->drain_timer.data = loop;
+    loop->async.data = loop->prepare.data = loop->check.data = loop;
+    loop->tick.data = loop->drain_timer.data = loop;
     uv_prepare_start(&loop->prepare, on_prepare);
+    uv_check_start(&loop->check, on_check);
     http_wheel_init(&loop->wheel, uv_now(&loop->uv), tick_ms_for(&loop->server->limits));
     return ERR_OK;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <uv.h>
 
+#define HTTP_DUE_MAX ((size_t)64)
 #define HTTP_READ_BYTES ((size_t)64 * 1024)
 #define HTTP_LATENCY_BUCKETS 20
 
@@ -43,6 +44,7 @@ struct http_loop {
     int listener_fd;
     uv_async_t async;
     uv_prepare_t prepare;
+    uv_check_t check;
     uv_timer_t tick;
     uv_timer_t drain_timer;
     uv_poll_t highest; /* only while the loop is made, see loop.c */
@@ -63,6 +65,9 @@ struct http_loop {
     size_t rejected_count;                     /* of them, turned away and lingering */
     size_t reserve_count;                      /* of them, for probes beyond the limits */
     size_t requests_begun;                     /* and not ended */
+    struct http_connection *due[HTTP_DUE_MAX]; /* read in this turn and not settled yet */
+    size_t due_count;
+    uint64_t due_ns;                           /* clock_ns when the first of them was read */
     struct http_stream *streams, *last_stream; /* a list */
     size_t stream_count;
     size_t streams_due;                        /* from the list's front, since the last wake-up */
