@@ -5,7 +5,7 @@
  *
  * The head is taken whole: once the head check (head.h) has found its end, it is copied into the
  * request's arena and llhttp splits it there, so that all spans stay valid until the request ends.
- * Field lines that are the same as those of the request before need neither again (head_memo.h).
+ * Field lines that are the same as those of one shortly before need neither again (head_memo.h).
  * llhttp is given exactly the bytes that the check found to be the head, never more; so it need not
  * be paused, and where it disagrees about the end the request is refused. Bodies do without it: a
  * length is counted, chunks have their own check (chunks.h).

@@ -173,6 +173,7 @@ static const struct http_route routes[] = {
     {METHOD_GET, "/params/{a}/{b}", get_params, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/query", get_query, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/worker", get_worker, HTTP_ON_WORKER, 0, false},
+    {METHOD_GET, "/still", get_worker, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/deferred", get_deferred, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/handed-on", get_deferred, HTTP_ON_WORKER, 0, false},
     {METHOD_GET, "/large", get_large, HTTP_ON_LOOP, 0, false},

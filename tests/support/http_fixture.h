@@ -8,6 +8,7 @@
  *   GET  /params/{a}/{b}   "a|b"
  *   GET  /query            "name=value;" for each item
  *   GET  /worker           waits on a worker until fixture_open_gate, then "worker"
+ *   GET  /still            the same on the loop, which does nothing else meanwhile
  *   GET  /deferred         answered by another thread after fixture_open_gate: "deferred"
  *   GET  /handed-on        the same, but put off by a worker
  *   GET  /large?bytes=N    N bytes 'x'
@@ -29,7 +30,7 @@
 #include <stdatomic.h>
 
 #define FIXTURE_ROUTE_HELLO 0
-#define FIXTURE_ROUTE_NONE 17 /* counts what matched no route */
+#define FIXTURE_ROUTE_NONE 18 /* counts what matched no route */
 
 struct http_fixture {
     struct http_server *server;

@@ -177,6 +177,50 @@ static void a_peer_that_vanishes_does_no_harm(void **state)
     assert_int_equal(raw_status_of(fixture.port, GET_HELLO), 200);
 }
 
+/* More than one turn settles at once, long bodies and broken connections among them. */
+static void many_that_ask_in_one_turn_are_all_answered(void **state)
+{
+    enum { CLIENTS = 150, BODY = 2000 };
+    static struct raw_client clients[CLIENTS];
+    struct raw_client holder = raw_connect(fixture.port);
+    char body[BODY + 1];
+
+    (void)state;
+    memset(body, 'b', BODY);
+    body[BODY] = '\0';
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i] = raw_connect(fixture.port);
+        raw_send_text(&clients[i], GET_HELLO);
+        expect(&clients[i], 200, "hello");
+    }
+    raw_send_text(&holder, "GET /still HTTP/1.1\r\n" HOST "\r\n");
+    fixture_await_entered(&fixture);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        if (i % 3 == 0) {
+            raw_send_text(&clients[i],
+                          "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 2000\r\n\r\n");
+            raw_send(&clients[i], body, BODY);
+        } else {
+            raw_send_text(&clients[i], GET_HELLO GET_HELLO);
+        }
+        if (i % 10 == 7)
+            raw_reset(&clients[i]);
+    }
+    fixture_open_gate(&fixture, 1);
+    expect(&holder, 200, "worker");
+    raw_close(&holder);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        if (i % 10 == 7)
+            continue;
+        expect(&clients[i], 200, i % 3 == 0 ? body : "hello");
+        if (i % 3 != 0)
+            expect(&clients[i], 200, "hello");
+        raw_close(&clients[i]);
+    }
+    AWAIT(open_connections() == 0);
+    assert_int_equal(raw_status_of(fixture.port, GET_HELLO), 200);
+}
+
 static void a_request_may_be_finished_before_its_handler_returns(void **state)
 {
     struct raw_client client = raw_connect(fixture.port);
@@ -695,6 +739,7 @@ int main(void)
         TEST(the_loop_serves_others_while_a_worker_is_busy),
         TEST(bodies_over_the_loop_limit_go_to_a_worker_and_back),
         TEST(a_peer_that_vanishes_does_no_harm),
+        TEST(many_that_ask_in_one_turn_are_all_answered),
         TEST(a_request_may_be_finished_before_its_handler_returns),
         TEST(a_request_that_moves_is_answered_by_a_worker_alone),
         TEST(a_handler_learns_that_its_peer_is_gone),
