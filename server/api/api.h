@@ -51,6 +51,7 @@ struct api {
     struct tile_cache *tiles;
     struct shell_cache *shells;
     _Atomic int pictures;      /* of patches, that are being drawn */
+    _Atomic int surfaces;      /* of patches, that are being measured */
     struct sand *sand;         /* borrowed; NULL: there are no patches; set while API_LOADING */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;

@@ -41,6 +41,8 @@
     X(patch_body_patch)                                                                            \
     X(patch_events_get)                                                                            \
     X(patch_view_get)                                                                              \
+    X(patch_surface_get)                                                                           \
+    X(model_get)                                                                                   \
     X(models_get)                                                                                  \
     X(model_put)                                                                                   \
     X(model_delete)                                                                                \

@@ -2,6 +2,7 @@
  * PUT    /v1/models/{id}  model/obj  ->  201 or 200
  *        {"id","triangles","vertices","volume_m3","bounds":{"min","max"},"bytes","hash"}
  * GET    /v1/models       ->  {"models":[…]}, by id
+ * GET    /v1/models/{id}  ->  model/obj: the file as it was sent; ETag is its hash
  * DELETE /v1/models/{id}  ->  204
  *
  * A model is a closed mesh of triangles, in metres, Z up (terrain/solid.h says what that means);
@@ -12,7 +13,9 @@
 #include "api/calls.h"
 
 #include "api/options.h"
+#include "api/tile_cache.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A change under way; memory of its request. */
@@ -23,15 +26,20 @@ struct model_write {
     struct model *model; /* a reference; NULL for a deletion */
 };
 
+static void hash_text(const struct model *model, char out[2 * MODEL_HASH_BYTES + 1])
+{
+    for (size_t i = 0; i < MODEL_HASH_BYTES; i++) {
+        out[2 * i] = "0123456789abcdef"[model->hash[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[model->hash[i] & 15];
+    }
+    out[2 * MODEL_HASH_BYTES] = '\0';
+}
+
 static void encode(struct json_writer *w, const struct model *model)
 {
     char hash[2 * MODEL_HASH_BYTES + 1];
 
-    for (size_t i = 0; i < MODEL_HASH_BYTES; i++) {
-        hash[2 * i] = "0123456789abcdef"[model->hash[i] >> 4];
-        hash[2 * i + 1] = "0123456789abcdef"[model->hash[i] & 15];
-    }
-    hash[2 * MODEL_HASH_BYTES] = '\0';
+    hash_text(model, hash);
     json_begin_object(w);
     json_key(w, "id");
     json_string(w, model->id);
@@ -162,3 +170,33 @@ enum err_code models_get_answer(struct call *call, struct err *err)
     return ERR_OK;
 }
 API_HANDLER(models_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code model_get_answer(struct call *call, struct err *err)
+{
+    const struct span match = http_request_header(call->request, "if-none-match");
+    const struct model *model;
+    char id[WORLD_ID_MAX + 1], hash[2 * MODEL_HASH_BYTES + 1], tag[sizeof hash + 2];
+    char *room;
+
+    if (model_id(call, ERR_NOT_FOUND, id, err) || options_open_query(call, NULL, err))
+        return err->code;
+    model = model_list_find(call->snapshot->models, id);
+    if (!model)
+        return err_set(err, ERR_NOT_FOUND, "there is no model %s", id);
+    hash_text(model, hash);
+    snprintf(tag, sizeof tag, "\"%s\"", hash);
+    call_header(call, "ETag", "%s", tag);
+    call_header(call, "Cache-Control", "no-cache");
+    if (tile_tag_matches(match.at, match.length, tag)) {
+        call_status(call, 304);
+        return ERR_OK;
+    }
+    room = call->out.sink.reserve(call->out.sink.to, model->length);
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a model of %zu bytes", model->length);
+    memcpy(room, model->bytes, model->length);
+    call->out.sink.advance(call->out.sink.to, model->length);
+    call_content_type(call, "model/obj");
+    return ERR_OK;
+}
+API_HANDLER(model_get, 1, CALL_NEEDS_NOTHING)

@@ -170,6 +170,32 @@ static void stats_of_tiles(struct json_writer *w, const struct tile_cache_stats 
     json_end_object(w);
 }
 
+static void stats_of_loops(struct json_writer *w, const struct api *api)
+{
+    const struct http_server *server = atomic_load(&api->server);
+    const size_t count = server ? http_server_loops(server) : 0;
+
+    json_key(w, "loops");
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        struct http_counters loop;
+
+        http_server_loop_counters(server, i, &loop);
+        json_begin_object(w);
+        put(w, "connections_open", loop.open);
+        put(w, "connections_accepted", loop.accepted);
+        put(w, "requests", loop.requests);
+        put(w, "latency_us_sum", loop.latency_us_sum);
+        put(w, "bytes_in", loop.bytes_in);
+        put(w, "bytes_out", loop.bytes_out);
+        put(w, "streams_open", loop.streams);
+        put(w, "timeouts", loop.timeouts);
+        put(w, "shed", loop.shed);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void stats_of_http(struct json_writer *w, const struct http_counters *http)
 {
     json_key(w, "http");
@@ -302,6 +328,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     stats_of_tiles(w, &numbers.tiles);
     stats_of_sand(w, &numbers);
     stats_of_http(w, &numbers.http);
+    stats_of_loops(w, call->api);
     json_end_object(w);
     return ERR_OK;
 }

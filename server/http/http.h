@@ -169,6 +169,9 @@ void http_server_free(struct http_server *server);
 
 /* Sums over the loops; the numbers may be a moment old. Any thread. */
 void http_server_counters(const struct http_server *server, struct http_counters *out);
+/* The same of one loop, without what the workers count (zero). loop < http_server_loops. */
+void http_server_loop_counters(const struct http_server *server, size_t loop,
+                               struct http_counters *out);
 /* routes[i] of app.routes; the last one (index route_count) counts what matched no route. */
 void http_server_route_counters(const struct http_server *server, size_t route,
                                 struct http_route_counters *out);

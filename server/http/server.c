@@ -97,6 +97,7 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
     server->cors_length = (size_t)snprintf(
         server->cors, sizeof server->cors,
         "%sAccess-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
+        "Kota-Rect, Kota-Grid, Kota-State, "
         "ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n",
         server->cors_origins ? "Vary: Origin\r\n" : "Access-Control-Allow-Origin: *\r\n");
     CHECK(server->cors_length < sizeof server->cors);
@@ -249,33 +250,43 @@ static void add(uint64_t *sum, const _Atomic uint64_t *counter)
     *sum += atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+static void add_loop(const struct http_loop_counters *counters, struct http_counters *out)
+{
+    add(&out->accepted, &counters->accepted);
+    add(&out->rejected, &counters->rejected);
+    add(&out->open, &counters->open);
+    add(&out->requests, &counters->requests);
+    add(&out->bytes_in, &counters->bytes_in);
+    add(&out->bytes_out, &counters->bytes_out);
+    add(&out->timeouts, &counters->timeouts);
+    add(&out->parse_errors, &counters->parse_errors);
+    add(&out->write_errors, &counters->write_errors);
+    add(&out->shed, &counters->shed);
+    add(&out->latency_us_sum, &counters->latency_us_sum);
+    add(&out->streams, &counters->streams);
+    add(&out->streams_opened, &counters->streams_opened);
+    add(&out->streams_rejected, &counters->streams_rejected);
+    for (size_t r = 0; r < HTTP_STREAM_ENDS; r++)
+        add(&out->streams_ended[r], &counters->streams_ended[r]);
+    for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
+        add(&out->latency_count[b], &counters->latency_count[b]);
+}
+
+void http_server_loop_counters(const struct http_server *server, size_t loop,
+                               struct http_counters *out)
+{
+    CHECK(loop < server->loop_count);
+    memset(out, 0, sizeof *out);
+    add_loop(&server->loops[loop]->counters, out);
+}
+
 void http_server_counters(const struct http_server *server, struct http_counters *out)
 {
     struct http_pool_numbers pool = {0};
 
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < server->loop_count; i++) {
-        const struct http_loop_counters *counters = &server->loops[i]->counters;
-
-        add(&out->accepted, &counters->accepted);
-        add(&out->rejected, &counters->rejected);
-        add(&out->open, &counters->open);
-        add(&out->requests, &counters->requests);
-        add(&out->bytes_in, &counters->bytes_in);
-        add(&out->bytes_out, &counters->bytes_out);
-        add(&out->timeouts, &counters->timeouts);
-        add(&out->parse_errors, &counters->parse_errors);
-        add(&out->write_errors, &counters->write_errors);
-        add(&out->shed, &counters->shed);
-        add(&out->latency_us_sum, &counters->latency_us_sum);
-        add(&out->streams, &counters->streams);
-        add(&out->streams_opened, &counters->streams_opened);
-        add(&out->streams_rejected, &counters->streams_rejected);
-        for (size_t r = 0; r < HTTP_STREAM_ENDS; r++)
-            add(&out->streams_ended[r], &counters->streams_ended[r]);
-        for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
-            add(&out->latency_count[b], &counters->latency_count[b]);
-    }
+    for (size_t i = 0; i < server->loop_count; i++)
+        add_loop(&server->loops[i]->counters, out);
     if (server->pool)
         http_pool_numbers(server->pool, &pool);
     out->workers = pool.workers;

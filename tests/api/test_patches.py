@@ -225,6 +225,65 @@ def _():
               "picture")
 
 
+def surface(where, query="", on=daemon, **headers):
+    answer = on.get(where + "/surface.f32" + query, headers=headers)
+    if answer.status != 200:
+        return answer, None
+    equal(answer.media_type, F32, "type of the surface")
+    cols, rows = map(int, answer.headers["kota-grid"].split(","))
+    equal(len(answer.body), 4 * cols * rows, "bytes of the surface")
+    return answer, struct.unpack(f"<{cols * rows}f", answer.body)
+
+
+def ground_of(before, patch):
+    c0, r0, cols, rows = patch["rect"]
+    return [before[r * SIDE + c] for r in range(r0, r0 + rows) for c in range(c0, c0 + cols)]
+
+
+@test("the surface of a patch is told while it runs, and while it rests once")
+def _():
+    with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "200",
+                "--patch-write-ms", "3600000", "--patch-granules", "2000", "--patches-coarse", "0",
+                "--patches-fine", "0", "--patches-medium", "1") as other:
+        other.put("/v1/models/box", BOX, media="model/obj")
+        make("seen", on=other)
+        before = samples("seen", on=other)
+        where = post("seen", on=other, bodies=[body(density=4000, velocity=[0, 0, -6])],
+                     seed=3).headers["location"]
+        patch = wait(where, "settling", "active", "resting", on=other)
+        answer, heights = surface(where, on=other)
+        equal(answer.headers["kota-rect"], ",".join(map(str, patch["rect"])), "rect")
+        ground = ground_of(before, patch)
+        cols, rows = patch["rect"][2:]
+        for i in range(cols * rows):
+            if i % cols in (0, cols - 1) or i // cols in (0, rows - 1):
+                near(heights[i], ground[i], f"edge {i}", 1e-6)
+            near(heights[i], ground[i], f"sample {i}", 1.2)
+        wait(where, "resting", on=other)
+        answer, heights = surface(where, on=other)
+        equal(answer.headers["kota-state"], "resting", "state")
+        middle = (rows // 2) * cols + cols // 2
+        check(heights[middle] < ground[middle] - 0.1, f"no pit: {heights[middle] - ground[middle]}")
+        tag = answer.headers["etag"]
+        again, _ = surface(where, on=other, **{"If-None-Match": tag})
+        equal((again.status, again.headers["etag"], again.body), (304, tag, b""), "unchanged")
+        finer, fine = surface(where, "?per_cell=3", on=other)
+        equal(finer.headers["kota-grid"], f"{3 * (cols - 1) + 1},{3 * (rows - 1) + 1}", "grid")
+        check(finer.headers["etag"] != tag, "one tag for two grids")
+        mean = sum(fine) / len(fine)
+        near(mean, sum(heights) / len(heights), "the means agree", 0.1)
+        other.ask("PATCH", where + "/bodies/0", {"velocity": [3, 0, 2]})
+        moving, _ = surface(where, on=other, **{"If-None-Match": tag})
+        equal(moving.status, 200, "after a push")
+        equal(other.get(where + "?discard=true").status, 400, "no such option of GET")
+        equal(other.ask("DELETE", where + "?discard=true").status, 200, "discarded")
+        ended, heights = surface(where, on=other)
+        equal((ended.headers["kota-state"], list(heights)), ("discarded", ground), "ground again")
+        for query in ("?per_cell=0", "?per_cell=17", "?per_cell=x", "?width=3"):
+            problem(other.get(where + "/surface.f32" + query), 400)
+        problem(other.get("/v1/locales/seen/patches/9/surface.f32"), 404)
+
+
 @test("states and poses are streamed, and the stream ends with the patch")
 def _():
     make("stream")
@@ -290,7 +349,8 @@ def _():
     problem(daemon.post("/v1/locales/nobody/patches", question()), 404, "nobody")
     for target in ("/v1/locales/bad/patches/999", "/v1/locales/bad/patches/x",
                    "/v1/locales/nobody/patches/1", "/v1/locales/bad/patches/1/events",
-                   "/v1/locales/bad/patches/1/view.png"):
+                   "/v1/locales/bad/patches/1/view.png",
+                   "/v1/locales/bad/patches/1/surface.f32"):
         problem(daemon.get(target), 404)
     problem(daemon.ask("PUT", "/v1/locales/bad/patches/1", {}), 405)
 
