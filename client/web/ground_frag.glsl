@@ -18,6 +18,7 @@ uniform int u_rect_count;
 uniform float u_rim;        // metres of a patch's rim that fade
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform int u_plain;        // 1: all white, to see where ground is
+uniform float u_contour;    // metres from one line of height to the next; 0: none
 
 in vec3 v_place;
 in vec4 v_at;
@@ -37,6 +38,14 @@ vec3 material(float height, float slope, float noise) {
   vec3 soft = mix(low, high, smoothstep(0.25, 0.75, t));
   vec3 rock = mix(vec3(0.42, 0.38, 0.34), vec3(0.50, 0.48, 0.46), t);
   return mix(soft, rock, smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3));
+}
+
+// How much of a line of height lies here, every fifth one stronger; as wide as a pixel or two.
+float contour(float height) {
+  float lines = height / u_contour, wide = max(fwidth(lines), 1e-6);
+  float near = abs(lines - round(lines)) / wide;
+  float strength = mod(round(lines), 5.0) == 0.0 ? 0.75 : 0.4;
+  return strength * (1.0 - smoothstep(0.5, 1.2, near)) * (1.0 - smoothstep(0.25, 0.5, wide));
 }
 
 void main() {
@@ -62,6 +71,8 @@ void main() {
   float light = max(dot(normal, u_sun), 0.0);
   vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
     vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
+  if (u_contour > 0.0)
+    lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(v_place.z + u_range.z));
   float veil = 1.0 - exp(-length(v_place) * u_haze);
   color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), cover);
 }

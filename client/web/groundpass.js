@@ -33,9 +33,10 @@ export class Ground {
   /**
    * Prepares the program and clears.
    * @param {import("./field.js").Field} field @param {import("./camera.js").Camera} camera
-   * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean}} o
-   *   above: the eye's height above the ground; rects: of sand patches [x0, y0, x1, y1]
-   * @returns {{at: object, view: Float32Array, planes: number[][]}}
+   * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean,
+   *   contour?: number}} o above: the eye's height above the ground; rects: of sand patches
+   *   [x0, y0, x1, y1]; contour: metres between lines of height, 0: none
+   * @returns {{at: object, view: Float32Array, planes: number[][], light: object}}
    */
   begin(field, camera, o) {
     const { gl } = this;
@@ -63,19 +64,22 @@ export class Ground {
     gl.uniformMatrix4fv(at.u_view, false, view);
     gl.uniform2f(at.u_noise_at, eye[0] % NOISE_PERIOD, eye[1] % NOISE_PERIOD);
     gl.uniform3f(at.u_range, field.low, 1 / rise, eye[2]);
-    gl.uniform3f(at.u_sun, ...SUN.map((v) => v / length));
-    gl.uniform3f(at.u_sky, ...this.sky);
-    gl.uniform1f(at.u_haze, 0.9 / Math.max(...field.extent, 20 * rise));
+    const light = { sun: SUN.map((v) => v / length), sky: this.sky,
+      haze: 0.9 / Math.max(...field.extent, 20 * rise) };
+    gl.uniform3f(at.u_sun, ...light.sun);
+    gl.uniform3f(at.u_sky, ...light.sky);
+    gl.uniform1f(at.u_haze, light.haze);
+    gl.uniform1f(at.u_contour, o.contour ?? 0);
     gl.uniform1i(at.u_plain, o.plain ? 1 : 0);
     gl.uniform1i(at.u_sand, 0);
     this.#setRects(o.rects ?? [], eye, Math.max(...field.spacing));
-    return { at, view, planes: planesOf(view) };
+    return { at, view, planes: planesOf(view), light };
   }
 
   #setRects(rects, eye, spacing) {
     const { gl } = this, { at } = this.program, some = rects.slice(0, 8);
     gl.uniform1i(at.u_rect_count, some.length);
-    gl.uniform1f(at.u_rim, 2 * spacing);
+    gl.uniform1f(at.u_rim, 0.75 * spacing);
     if (some.length) gl.uniform4fv(at.u_rects, some.flatMap(([x0, y0, x1, y1]) =>
       [x0 - eye[0], y0 - eye[1], x1 - eye[0], y1 - eye[1]]));
   }

@@ -184,7 +184,7 @@ export function showView(view) {
   state.set("view", view);
   at("map").hidden = view !== "map";
   at("terrain").hidden = view !== "3d";
-  at("layers-shown").hidden = view !== "map"; // the 3D view has no such layers
+  showLayers(view);
   at("view-map").setAttribute("aria-pressed", view === "map");
   at("view-3d").setAttribute("aria-pressed", view === "3d");
 }
@@ -211,15 +211,24 @@ for (const [i, tab] of tabs.entries()) {
 }
 showTab(tabs[0]);
 
-for (const [name, label] of Object.entries({ hillshade: "hillshade", contours: "contours",
-  holes: "holes", meshes: "meshes" })) {
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+/** The 3D view has light of its own and shows holes as what they are; its contours are off. */
+const layerBoxes = ["hillshade", "contours", "holes", "meshes"].map((name) => {
+  const box = Object.assign(document.createElement("input"), { type: "checkbox" });
   const line = document.createElement("label");
+  const key = () => state.view === "3d" && name === "contours" ? "contours3d" : name;
   box.addEventListener("change", () => state.set("layersShown",
-    { ...state.layersShown, [name]: box.checked }));
-  line.append(box, ` ${label}`);
+    { ...state.layersShown, [key()]: box.checked }));
+  line.append(box, ` ${name}`);
   at("layers-shown").append(line);
+  return { name, box, line, key };
+});
+function showLayers(view) {
+  for (const { name, box, line, key } of layerBoxes) {
+    line.hidden = view === "3d" && (name === "hillshade" || name === "holes");
+    box.checked = state.layersShown[key()];
+  }
 }
+showLayers(state.view);
 
 const themes = ["", "light", "dark"];
 function setTheme(theme) {

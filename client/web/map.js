@@ -64,6 +64,7 @@ class MapPart {
     state.on("feed", (feed) => { if (feed.state === "open") this.ground.retry(); });
     state.on("view", (view) => {
       if (view === "map") return this.again();
+      if (this.lookTimer) this.tellLook(); // the 3D view takes it over
       this.ground.rest();
       at("where").textContent = "";
     });
@@ -155,11 +156,16 @@ class MapPart {
   moved() {
     this.again();
     clearTimeout(this.lookTimer);
-    this.lookTimer = setTimeout(() => {
-      if (this.state.view !== "map" || !this.view.bounds) return;
-      const { x, y, widthM } = this.view;
-      this.state.set("look", { x, y, width_m: widthM, by: "map" });
-    }, LOOK_PAUSE_MS);
+    this.lookTimer = setTimeout(() => { if (this.state.view === "map") this.tellLook(); },
+      LOOK_PAUSE_MS);
+  }
+
+  tellLook() {
+    clearTimeout(this.lookTimer);
+    this.lookTimer = 0;
+    if (!this.view.bounds) return;
+    const { x, y, widthM } = this.view;
+    this.state.set("look", { x, y, width_m: widthM, by: "map" });
   }
 
   hover(pixel) {

@@ -2,6 +2,7 @@
  * Mesh layers as outlines for the map, from the layer's OBJ export: the sides of its polygons, each
  * once. A layer with too many polygons is shown as its box, and a message says so.
  */
+import { parseObj } from "/web/obj.js";
 
 /** Polygons of a layer that is fetched whole; about 10 MB of OBJ. */
 const POLYGONS_MAX = 100000;
@@ -12,19 +13,12 @@ const POLYGONS_MAX = 100000;
  * @returns {{sides: Float64Array, count: number}} x0 y0 z0 x1 y1 z1 a side
  */
 export function sidesOf(text) {
-  const points = [], sides = [], seen = new Set();
-  for (const line of text.split("\n")) {
-    const words = line.trim().split(/\s+/);
-    if (words[0] === "v") points.push(words.slice(1, 4).map(Number));
-    if (words[0] !== "f") continue;
-    const corners = words.slice(1).map((word) => {
-      const index = parseInt(word, 10);
-      return index < 0 ? points.length + index : index - 1;
-    });
+  const { points, faces } = parseObj(text), sides = [], seen = new Set();
+  for (const corners of faces) {
     corners.forEach((from, i) => {
       const to = corners[(i + 1) % corners.length];
       const key = Math.min(from, to) * 2 ** 26 + Math.max(from, to);
-      if (seen.has(key) || !points[from] || !points[to]) return;
+      if (seen.has(key)) return;
       seen.add(key);
       sides.push(...points[from], ...points[to]);
     });

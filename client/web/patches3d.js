@@ -1,27 +1,65 @@
 /**
  * Patches of sand in the 3D view (C. Leach 2014, 5.2): while one lives, the ground is left out
- * inside of its rectangle but for a rim, and the patch is drawn there in its own material, faded in
- * over the rim.
+ * inside of its rectangle but for a rim, and the patch is drawn there in its own material. Over the
+ * rim its heights go over into the ground's and it fades in.
  *
- * The daemon tells patches by GET …/patches, which is asked again every two seconds while the view
- * is shown. Its API has no surface of a patch while it moves; what is drawn are the heights that it
- * began with, and the granules are in the picture of the sand panel. When it is written back, the
+ * The list of patches is asked every two seconds, and as often as it is answered while something
+ * moves; with it come the bodies' poses. Then each patch is asked for its surface, which is as fine
+ * as half a granule where that is not too much. While it rests its tag is known, and nothing comes.
+ * An older daemon has no surfaces: the patch is drawn as it began. When it is written back, the
  * change feed brings the new heights and the ground takes its place again.
  */
 import { setPlainBlock } from "/web/block.js";
-import { gradients, heightPairs, isAnti } from "/web/field.js";
+import { isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
 
-const POLL_MS = 2000;
+const POLL_MS = 2000, MOVING_MS = 120;
 const SIDE_MAX = 512; // samples of a patch's side; larger ones stay ground
+const PER_CELL_MAX = 16;
 const ENDED = ["written", "discarded", "failed"];
+const MOVING = ["settling", "active"];
+
+/** How much finer than the field a patch is asked for. */
+function finenessOf(patch, field) {
+  const cells = Math.max(patch.rect[2], patch.rect[3]) - 1;
+  const wanted = Math.ceil(Math.max(...field.spacing) / (0.5 * patch.granule_diameter));
+  return Math.max(1, Math.min(wanted, PER_CELL_MAX, Math.floor((SIDE_MAX - 1) / cells)));
+}
+
+/** 0 on the edge, 1 from a rim inwards. */
+function ease(index, last, step, rim) {
+  const t = Math.min(1, Math.min(index, last - index) * step / rim);
+  return t * t * (3 - 2 * t);
+}
+
+/** The ground's heights on a grid `finer` than the field over a rectangle whose samples are z. */
+function groundOn(z, rect, finer, split) {
+  const [c0, r0, w, h] = rect, cols = (w - 1) * finer + 1, rows = (h - 1) * finer + 1;
+  const out = new Float32Array(cols * rows);
+  for (let j = 0, k = 0; j < rows; j++) {
+    const r = Math.min(Math.floor(j / finer), h - 2), t = j / finer - r;
+    for (let i = 0; i < cols; i++, k++) {
+      const c = Math.min(Math.floor(i / finer), w - 2), s = i / finer - c, v = r * w + c;
+      const [a, b, d, e] = [z[v], z[v + 1], z[v + w], z[v + w + 1]];
+      if (isAnti(split, c0 + c + r0 + r))
+        out[k] = s + t <= 1 ? a + s * (b - a) + t * (d - a) :
+          e + (1 - s) * (d - e) + (1 - t) * (b - e);
+      else out[k] = s >= t ? a + s * (b - a) + t * (e - b) : a + t * (d - a) + s * (e - d);
+    }
+  }
+  return out;
+}
 
 export class Patches {
-  constructor(gl, kota, state, onChange) {
-    Object.assign(this, { gl, kota, state, onChange });
+  /** @param {import("./solids3d.js").SolidDrawer} drawer */
+  constructor(gl, kota, state, drawer, onChange) {
+    Object.assign(this, { gl, kota, state, drawer, onChange });
     this.live = [];
     this.meshes = new Map(); // id → what it is drawn with
+    this.models = new Map(); // id → a mesh, null: none
     this.timer = 0;
+    /** For tests: surfaces that came. */
+    this.surfaces = 0;
   }
 
   start() {
@@ -32,6 +70,7 @@ export class Patches {
   stop() {
     clearTimeout(this.timer);
     this.timer = 0;
+    this.round = null;
   }
 
   async #poll() {
@@ -41,17 +80,63 @@ export class Patches {
       const answer = locale &&
         (await this.kota.get(`/v1/locales/${locale.id}/patches`, { quiet: true })).json;
       if (this.round !== asked) return;
-      const live = (answer?.patches ?? []).filter((p) => !ENDED.includes(p.state) &&
-        p.layer === this.state.layer?.id && Math.max(p.rect[2], p.rect[3]) <= SIDE_MAX);
-      const before = this.live.map((p) => p.id).join();
-      this.live = live;
-      this.#forget();
-      if (live.map((p) => p.id).join() !== before) this.onChange();
+      this.#take(answer?.patches ?? []);
+      for (const patch of this.live) {
+        await this.#readSurface(patch);
+        if (this.round !== asked) return;
+      }
+      await this.#readModels();
     } catch {
       // the feed's state is shown already; the patches that are known stay
     }
+    const isMoving = this.live.some((p) => MOVING.includes(p.state));
     if (this.round === asked && this.state.view === "3d")
-      this.timer = setTimeout(() => this.#poll(), POLL_MS);
+      this.timer = setTimeout(() => this.#poll(), isMoving ? MOVING_MS : POLL_MS);
+  }
+
+  #take(patches) {
+    const live = patches.filter((p) => !ENDED.includes(p.state) &&
+      p.layer === this.state.layer?.id && Math.max(p.rect[2], p.rect[3]) <= SIDE_MAX);
+    const key = (list) => JSON.stringify(list.map((p) => [p.id, p.bodies]));
+    const isOther = key(live) !== key(this.live);
+    this.live = live;
+    this.#forget();
+    if (isOther) this.onChange();
+  }
+
+  /** The surface as it is now, unless it is known. */
+  async #readSurface(patch) {
+    const mesh = this.meshes.get(patch.id);
+    if (!mesh || mesh.isOld || patch.state === "filling") return;
+    const { finer } = mesh, headers = mesh.tag ? { "If-None-Match": mesh.tag } : {};
+    const path = `/v1/locales/${patch.locale}/patches/${patch.id}/surface.f32?per_cell=${finer}`;
+    try {
+      const answer = await this.kota.get(path, { quiet: true, headers });
+      if (answer.status === 304 || this.meshes.get(patch.id) !== mesh) return;
+      if (answer.buffer.byteLength !== 4 * mesh.cols * mesh.rows) return;
+      this.#setHeights(mesh, new Float32Array(answer.buffer));
+      mesh.tag = answer.headers.get("etag") ?? "";
+      this.surfaces++;
+      this.onChange();
+    } catch (error) {
+      if (error.status === 404) mesh.isOld = true;
+      else throw error;
+    }
+  }
+
+  /** Models of bodies that are not here yet. */
+  async #readModels() {
+    const wanted = new Set(this.live.flatMap((p) => p.bodies.map((body) => body.model)));
+    for (const id of wanted) {
+      if (this.models.has(id)) continue;
+      this.models.set(id, null);
+      const file = await this.kota.get(`/v1/models/${id}`, { quiet: true }).catch((error) => {
+        if (error.status !== 404) this.models.delete(id);
+        return null;
+      });
+      if (file) this.models.set(id, this.drawer.upload(file.text));
+      this.onChange();
+    }
   }
 
   #forget() {
@@ -77,36 +162,68 @@ export class Patches {
   #meshOf(patch, field) {
     const old = this.meshes.get(patch.id);
     if (old) return old;
-    const missing = new Map(), [c, r, w, h] = patch.rect;
-    field.missing(0, [c - 3, r - 3, w + 6, h + 6], missing);
+    const missing = new Map();
+    field.missing(0, patch.rect, missing);
     for (const place of missing.values())
       field.cache.load(place).then(this.onChange, () => {});
     if (missing.size) return null;
-    const mesh = this.#makeMesh(patch.rect, field);
+    const mesh = this.#makeMesh(patch, field);
     this.meshes.set(patch.id, mesh);
     return mesh;
   }
 
-  #makeMesh(rect, field) {
-    const { gl } = this, [, , w, h] = rect, indices = [];
-    const side = 2 ** Math.ceil(Math.log2(Math.max(w, h)));
-    for (let j = 0; j + 1 < h; j++) {
-      for (let i = 0; i + 1 < w; i++) {
-        const v = j * w + i;
-        if (isAnti(field.split, rect[0] + i + rect[1] + j))
-          indices.push(v, v + 1, v + w, v + 1, v + w + 1, v + w);
-        else indices.push(v, v + 1, v + w + 1, v, v + w + 1, v + w);
+  #makeMesh(patch, field) {
+    const { gl } = this, { rect } = patch, [c0, r0, w, h] = rect, finer = finenessOf(patch, field);
+    const cols = (w - 1) * finer + 1, rows = (h - 1) * finer + 1, indices = [];
+    const side = 2 ** Math.ceil(Math.log2(Math.max(cols, rows)));
+    for (let j = 0; j + 1 < rows; j++) {
+      for (let i = 0; i + 1 < cols; i++) {
+        const v = j * cols + i, cell = c0 + Math.floor(i / finer) + r0 + Math.floor(j / finer);
+        if (isAnti(field.split, cell))
+          indices.push(v, v + 1, v + cols, v + 1, v + cols + 1, v + cols);
+        else indices.push(v, v + 1, v + cols + 1, v, v + cols + 1, v + cols);
       }
     }
-    const mesh = { side, count: indices.length, indices: gl.createBuffer(),
-      heights: makeTexture(gl, gl.RG32F, side, side, { wrapped: true }) };
-    uploadTorus(gl, side, ...rect, gl.RG, heightPairs(field, 0, rect), 2);
-    mesh.slopes = makeTexture(gl, gl.RG16F, side, side, { wrapped: true, linear: true });
-    uploadTorus(gl, side, ...rect, gl.RG, gradients(field, 0, rect), 2);
+    const mesh = { finer, cols, rows, side, first: [c0 * finer, r0 * finer], tag: "", isOld: false,
+      step: field.spacing.map((s) => s / finer), count: indices.length,
+      indices: gl.createBuffer(), ground: groundOn(field.read(0, rect), rect, finer, field.split),
+      rim: Math.min(Math.max(...field.spacing, 2 * patch.granule_diameter),
+        Math.min((w - 1) * field.spacing[0], (h - 1) * field.spacing[1]) / 4),
+      heights: makeTexture(gl, gl.RG32F, side, side, { wrapped: true }),
+      slopes: makeTexture(gl, gl.RG16F, side, side, { wrapped: true, linear: true }) };
+    this.#setHeights(mesh, mesh.ground);
     gl.bindVertexArray(null);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, mesh.indices);
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(indices), gl.STATIC_DRAW);
     return mesh;
+  }
+
+  /** Uploads a surface, which goes over into the ground at the rim, and its slopes. */
+  #setHeights(mesh, surface) {
+    const { gl } = this, { cols, rows, ground, step, rim } = mesh;
+    const z = new Float32Array(cols * rows);
+    const across = Float32Array.from({ length: cols }, (_, i) => ease(i, cols - 1, step[0], rim));
+    const pairs = new Float32Array(2 * cols * rows), slopes = new Float32Array(2 * cols * rows);
+    for (let j = 0, k = 0; j < rows; j++) {
+      const along = ease(j, rows - 1, step[1], rim);
+      for (let i = 0; i < cols; i++, k++) {
+        z[k] = ground[k] + across[i] * along * (surface[k] - ground[k]);
+        pairs[2 * k] = pairs[2 * k + 1] = z[k];
+      }
+    }
+    for (let j = 0, k = 0; j < rows; j++) {
+      const up = j > 0 ? cols : 0, down = j + 1 < rows ? cols : 0;
+      for (let i = 0; i < cols; i++, k++) {
+        const left = i > 0 ? 1 : 0, right = i + 1 < cols ? 1 : 0;
+        slopes[2 * k] = (z[k + right] - z[k - left]) / ((left + right) * step[0]);
+        slopes[2 * k + 1] = (z[k + down] - z[k - up]) / ((up + down) / cols * step[1]);
+      }
+    }
+    mesh.z = z;
+    gl.bindTexture(gl.TEXTURE_2D, mesh.heights);
+    uploadTorus(gl, mesh.side, ...mesh.first, cols, rows, gl.RG, pairs, 2);
+    gl.bindTexture(gl.TEXTURE_2D, mesh.slopes);
+    uploadTorus(gl, mesh.side, ...mesh.first, cols, rows, gl.RG, slopes, 2);
   }
 
   /** Draws them over the ground, whose program is in use. */
@@ -124,17 +241,24 @@ export class Patches {
     gl.disable(gl.BLEND);
   }
 
+  /** Bodies where they are, as SolidDrawer.draw takes them. */
+  get bodies() {
+    return this.live.flatMap((p) => p.bodies).filter((body) => this.models.get(body.model))
+      .map(({ model, position, orientation }) =>
+        ({ mesh: this.models.get(model), kind: "body", position, orientation }));
+  }
+
   #drawOne(at, field, eye, patch) {
-    const { gl } = this, mesh = this.meshes.get(patch.id), first = patch.rect.slice(0, 2);
-    const rect = this.#rectOf(patch, field);
+    const { gl } = this, mesh = this.meshes.get(patch.id), rect = this.#rectOf(patch, field);
     gl.uniform4fv(at.u_rects, rect.map((v, i) => v - eye[i % 2]));
-    setPlainBlock(gl, at, field, eye,
-      { first, vertices: patch.rect[2], texels: mesh.side });
+    setPlainBlock(gl, at, field, eye, { first: patch.rect.slice(0, 2), vertices: mesh.cols,
+      texels: mesh.side, finer: mesh.finer });
     for (const [unit, texture] of [mesh.heights, mesh.slopes, mesh.slopes].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);
     }
     gl.activeTexture(gl.TEXTURE0);
+    gl.bindVertexArray(null);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, mesh.indices);
     gl.drawElements(gl.TRIANGLES, mesh.count, gl.UNSIGNED_INT, 0);
   }

@@ -24,14 +24,15 @@
  *               view says so                                                    map, terrain
  *   call        the last Answer or KotaError that a person asked for            kota.onCall
  *   message     {text, isError} to show in words                                anyone
- *   layersShown {hillshade, contours, holes, meshes}                            main
+ *   layersShown {hillshade, contours, holes, meshes, contours3d}                main
  */
 
 export const state = {
   locales: [], locale: null, layer: null, revision: 0, feed: { state: "closed", why: "" },
   changed: null, view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
   call: null, message: null,
-  layersShown: { hillshade: true, contours: true, holes: true, meshes: true },
+  layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
+    contours3d: false },
 
   listeners: new Map(),
 

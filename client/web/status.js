@@ -106,6 +106,20 @@ function loopRows({ stats, before, metrics, metricsBefore }) {
       `${shortNumber(stats.tile_cache.tiles)}, ${shortBytes(stats.tile_cache.bytes)}`]];
 }
 
+/** What each loop did since the last look: a connection stays with the loop that took it. */
+function eachLoopRows({ stats, before }) {
+  const seconds = before ? stats.uptime_s - before.uptime_s : 0;
+  return (stats.loops ?? []).map((loop, i) => {
+    const old = before?.loops?.[i], asked = loop.requests - (old?.requests ?? 0);
+    const mean = (loop.latency_us_sum - (old?.latency_us_sum ?? 0)) / asked / 1e6;
+    const rate = old && seconds > 0 ? `, ${shortNumber(Math.max(0, asked / seconds))}/s` : "";
+    const took = asked > 0 ? `, ${shortTime(Math.max(0, mean))} each` : "";
+    return [`Loop ${i + 1}`, `${shortNumber(loop.requests)} requests${rate}${took}`,
+      `${loop.connections_open} connections, ${loop.streams_open} streams, ` +
+      `${shortBytes(loop.bytes_out)} out, ${loop.timeouts} time-outs, ${loop.shed} refused`];
+  });
+}
+
 function patchRows({ stats }) {
   const patches = stats.patches, device = patches.device;
   const rows = [["Device", device.name ?? "none"]];
@@ -141,6 +155,7 @@ function storeRows({ stats: { store } }) {
 }
 
 const sections = [["daemon", "Daemon", daemonRows], ["loops", "Loops and latencies", loopRows],
+  ["each-loop", "Each loop", eachLoopRows],
   ["revisions", "Revisions", revisionRows], ["patches", "Sand", patchRows],
   ["store", "Store", storeRows]];
 

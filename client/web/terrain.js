@@ -9,7 +9,9 @@
  *
  *   counters()                     see `counters` below: frames, bytes, levels, memory
  *   camera() / setCamera({eye, target})
- *   setGrid(n)                     63, 127 or 255 vertices a side
+ *   setGrid(n)                     63, 127, 255 or 511 vertices a side
+ *   sand()                         patches that are drawn with the height in their middle, surfaces
+ *                                  that came, bodies, mesh layers
  *   ready()                        resolves when nothing is missing and the picture is drawn
  *   fly({to: [x, y], seconds, height, finish})
  *                                  flies there in that time, at that height above the ground; tells
@@ -17,7 +19,8 @@
  *                                  finish: waits for the last pixel of each frame
  *   compare({width, height, ...})  the same view by clipmaps and at full resolution: see compare.js
  */
-import { Camera } from "/web/camera.js";
+import { BareField, BareGround } from "/web/bare.js";
+import { Camera, FOV_Y_DEG } from "/web/camera.js";
 import { Clipmap, Fetcher } from "/web/clipmap.js";
 import { compare } from "/web/compare.js";
 import { Field } from "/web/field.js";
@@ -26,12 +29,16 @@ import { isSoftware, NoWebGL, openContext } from "/web/gl.js";
 import { Ground } from "/web/groundpass.js";
 import { MarkDrawer } from "/web/marks3d.js";
 import { Patches } from "/web/patches3d.js";
+import { niceStep } from "/web/shade.js";
+import { MeshLayers, SolidDrawer } from "/web/solids3d.js";
 import { tell } from "/web/state.js";
 import { tileCache } from "/web/tilecache.js";
 
 const LOOK_AHEAD_S = 0.8;
+const PITCH_TAKEN = -0.6; // at least so far down where the map's place is taken over
 const SLOW_MS = 90, QUICK_MS = 30; // a frame, for a coarser and a finer picture
 const SCALES = [1, 0.75, 0.5];
+const CONTOURS = 30; // lines of height over the whole field, about
 const GROUND_GAP = 0.25; // the eye stays so many cells above the ground, at least
 
 class Terrain {
@@ -68,7 +75,9 @@ class Terrain {
       this.n ??= this.isSoftware ? 127 : 255;
       this.ground = await Ground.make(this.gl);
       this.marks = await MarkDrawer.make(this.gl);
-      this.patches = new Patches(this.gl, this.kota, this.state, () => this.draw());
+      this.solids = await SolidDrawer.make(this.gl);
+      this.patches = new Patches(this.gl, this.kota, this.state, this.solids, () => this.draw());
+      this.meshes = new MeshLayers(this.solids, this.kota, this.state, () => this.draw());
       this.problem = null;
     } catch (error) {
       this.problem = error;
@@ -94,14 +103,51 @@ class Terrain {
     if (this.state.view !== "3d") return;
     this.#setField();
     this.#say();
+    this.#takeOver();
     this.patches.start();
+    this.meshes.show();
     this.draw();
+  }
+
+  /** Looks at what the map shows, if somebody has chosen that there; the heading stays. */
+  #takeOver() {
+    const { look } = this.state, { field, camera } = this;
+    if (!field || look?.by !== "map" || look === this.lookTaken) return;
+    this.lookTaken = look;
+    if (look.width_m >= Math.max(...field.extent)) return this.#home(); // the whole of it
+    const pitch = camera.pitch > PITCH_TAKEN ? PITCH_TAKEN : camera.pitch;
+    const c = Math.cos(pitch), away = look.width_m / this.#spread;
+    const d = [c * Math.cos(camera.heading), c * Math.sin(camera.heading), Math.sin(pitch)];
+    this.taking = { place: [look.x, look.y], d, away };
+    this.#stand();
+  }
+
+  /** Stands so that what was taken over is in the middle; its height is known as blocks come. */
+  #stand() {
+    const { place, d, away } = this.taking, { field, camera } = this;
+    const ground = this.clipmap.heightAt(...place);
+    const target = [...place, Number.isNaN(ground) ? (field.low + field.high) / 2 : ground];
+    this.taking.ground = ground;
+    camera.look(target.map((v, i) => v - away * d[i]), target);
+    this.takenKey = this.#standing;
+  }
+
+  /** What is seen from side to side, a metre from the eye. */
+  get #spread() {
+    const { clientWidth, clientHeight } = this.canvas;
+    return 2 * Math.tan(FOV_Y_DEG * Math.PI / 360) * (clientWidth || 4) / (clientHeight || 3);
+  }
+
+  get #standing() {
+    const { eye, heading, pitch } = this.camera;
+    return JSON.stringify([eye, heading, pitch]);
   }
 
   #setField() {
     const { locale, layer } = this.state;
     const key = layer ? JSON.stringify([locale.id, layer.id, layer.cols, layer.rows, layer.spacing,
-      layer.origin, locale.triangulation]) : "";
+      layer.origin, locale.triangulation]) : this.#isBare ? JSON.stringify([locale.id, "", locale
+      .bounds]) : "";
     if (key === this.fieldKey) {
       if (layer?.bounds) [this.field.low, this.field.high] =
         [layer.bounds.min[2], layer.bounds.max[2]];
@@ -112,10 +158,16 @@ class Terrain {
     this.fetcher.stop();
     this.clipmap?.release();
     this.clipmap = this.field = null;
-    if (!layer) return;
-    this.field = new Field(this.cache, locale, layer);
-    this.clipmap = new Clipmap(this.gl, this.field, this.n);
+    if (!key) return;
+    this.field = layer ? new Field(this.cache, locale, layer) : new BareField(locale);
+    this.clipmap = layer ? new Clipmap(this.gl, this.field, this.n) : new BareGround();
     if (another) this.#home();
+  }
+
+  /** Meshes alone. */
+  get #isBare() {
+    const { locale, layer } = this.state;
+    return !layer && Boolean(locale?.bounds) && locale.layers.some((l) => l.kind === "mesh");
   }
 
   /** From the south-west over the middle. */
@@ -128,7 +180,8 @@ class Terrain {
 
   #say() {
     const text = this.state.view !== "3d" ? "" : this.problem ? this.problem.message :
-      !this.state.layer ? "This locale has no heightfield, so there is nothing to draw in 3D." : "";
+      !this.state.layer && !this.#isBare ?
+        "This locale has no ground yet, so there is nothing to draw in 3D." : "";
     this.line.hidden = this.state.view !== "3d" || Boolean(text);
     document.getElementById("where").hidden = this.state.view === "3d";
     if (text || this.note.dataset.by === "terrain") this.note.hidden = !text;
@@ -159,7 +212,10 @@ class Terrain {
     this.before = now;
     if (this.flight.isMoving) this.flight.advance(seconds);
     this.path?.(now);
+    if (this.taking && this.#standing !== this.takenKey) this.taking = null;
+    if (this.taking) this.#stand();
     this.#keepAbove();
+    if (this.taking) this.takenKey = this.#standing;
     const moving = this.flight.isMoving || Boolean(this.path);
     const velocity = this.path ? this.path.velocity : this.flight.isMoving ? this.flight.velocity :
       [0, 0];
@@ -173,6 +229,10 @@ class Terrain {
       new Uint8Array(4));
     this.#count(now, performance.now() - start, moving);
     this.whole = came.whole && !came.fading;
+    if (this.taking && !Object.is(this.clipmap.heightAt(...this.taking.place), this.taking.ground)) {
+      this.whole = false;
+      this.draw();
+    }
     if (moving || came.fading) this.draw();
     else if (this.wasMoving) this.draw(); // once more, sharp
     else {
@@ -199,18 +259,27 @@ class Terrain {
     const { eye } = this.camera, f = this.frames, levels = this.clipmap.shown?.length ?? 0;
     const rate = f.perSecond && this.wasMoving ? ` · ${f.perSecond.toFixed(0)} frames/s` : "";
     const late = this.fetcher.under.size ? ` · ${this.fetcher.under.size} blocks coming` : "";
+    const lines = this.contour ? ` · contours ${this.contour} m` : "";
     this.line.textContent = `eye ${eye.map((v) => v.toFixed(0)).join(", ")} · ` +
-      `${this.above.toPrecision(3)} m above ground · ${levels} levels${rate}${late}`;
+      `${this.above.toPrecision(3)} m above ground · ${levels} levels${lines}${rate}${late}`;
   }
 
   /** Draws into what is bound. @param {{width: number, height: number, plain?: boolean}} o */
   paint(o) {
     const rects = this.patches.rects(this.field);
-    const pass = this.ground.begin(this.field, this.camera, { above: this.above, rects, ...o });
+    const pass = this.ground.begin(this.field, this.camera,
+      { above: this.above, rects, contour: this.contour, ...o });
     this.clipmap.draw(pass.at, this.camera.eye, pass.planes);
     if (o.plain) return;
     this.patches.draw(pass.at, this.field, this.camera.eye);
+    this.solids.draw(pass, this.camera.eye, [...this.meshes.solids, ...this.patches.bodies]);
     this.marks.draw(pass.view, this.camera.eye);
+  }
+
+  /** Metres between lines of height; 0: none are shown. */
+  get contour() {
+    const { low, high } = this.field;
+    return this.state.layersShown.contours3d ? niceStep((high - low) / CONTOURS) || 0 : 0;
   }
 
   #keepAbove() {
@@ -246,14 +315,19 @@ class Terrain {
     f.inSecond = 0;
   }
 
+  /** Tells the map what is in the middle here, unless that came from there. */
   #tellLook() {
-    const { eye, forward } = this.camera, down = forward[2] < -0.05;
-    const reach = down ? Math.min(this.above / -forward[2], 20 * this.above) : 4 * this.above;
-    const [x, y] = [eye[0] + reach * forward[0], eye[1] + reach * forward[1]];
-    const key = `${x.toFixed(2)} ${y.toFixed(2)} ${this.above.toFixed(1)}`;
-    if (key === this.lookKey || this.flight.isMoving || this.path) return;
+    const key = this.#standing;
+    if (!this.whole || this.taking || key === this.lookKey || this.flight.isMoving || this.path)
+      return;
     this.lookKey = key;
-    this.state.set("look", { x, y, width_m: 2 * reach });
+    const { eye, forward } = this.camera, down = forward[2] < -0.05;
+    const middle = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    const hit = this.hitOf(middle);
+    const reach = down ? Math.min(this.above / -forward[2], 20 * this.above) : 4 * this.above;
+    const [x, y] = hit ?? [eye[0] + reach * forward[0], eye[1] + reach * forward[1]];
+    const away = hit ? Math.hypot(...hit.map((v, i) => v - eye[i])) : reach;
+    this.state.set("look", { x, y, width_m: away * this.#spread, by: "3d" });
   }
 
   // ---- what is under a pixel ------------------------------------------------------------------
@@ -312,7 +386,17 @@ class Terrain {
       triangles: c?.triangles ?? 0 };
   }
 
+  sand() {
+    return { surfaces: this.patches.surfaces, bodies: this.patches.bodies.length,
+      solids: this.meshes.solids.length,
+      patches: this.patches.live.filter((p) => this.patches.meshes.has(p.id)).map((p) => {
+        const { z, cols, rows, finer } = this.patches.meshes.get(p.id);
+        return { id: p.id, state: p.state, cols, rows, finer, middle: z[(z.length - 1) / 2] };
+      }) };
+  }
+
   setCamera({ eye, target }) {
+    this.taking = null;
     this.camera.look(eye, target);
     this.whole = false;
     this.draw();
@@ -320,16 +404,18 @@ class Terrain {
 
   setGrid(n, o) {
     this.n = n;
-    if (!this.field) return;
+    if (!this.field || this.#isBare) return;
     this.clipmap.release();
     this.clipmap = new Clipmap(this.gl, this.field, n, o);
     this.whole = false;
     this.draw();
   }
 
-  ready() {
+  async ready() {
+    await this.showing;
     return new Promise((done, fail) => {
       if (this.problem) fail(this.problem);
+      else if (!this.clipmap) fail(new Error("There is no ground to draw."));
       this.waiting.push(done);
       this.draw();
     });
@@ -372,7 +458,8 @@ class Terrain {
   forTests() {
     return { counters: () => this.counters(), camera: () => this.camera.forPick(),
       setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
-      ready: () => this.ready(), fly: (o) => this.fly(o), compare: (o) => compare(this, o),
+      sand: () => this.sand(), ready: () => this.ready(), fly: (o) => this.fly(o),
+      compare: (o) => compare(this, o),
       hitOf: (pixel) => this.hitOf(pixel) };
   }
 }
@@ -380,13 +467,16 @@ class Terrain {
 /** @param {import("./kota.js").Kota} kota @param {typeof import("./state.js").state} state */
 export function start(kota, state) {
   const terrain = new Terrain(kota, state);
-  for (const name of ["view", "locale", "layer"]) state.on(name, () => terrain.show());
+  const show = () => { terrain.showing = terrain.show(); };
+  for (const name of ["view", "locale", "layer"]) state.on(name, show);
+  state.on("layersShown", () => terrain.draw());
   state.on("marks", (marks) => {
     terrain.marks?.set(marks, terrain);
     terrain.draw();
   });
   state.on("changed", (changed) => {
     const other = changed?.layer && changed.layer !== state.layer?.id;
+    if (other && !changed.rect) terrain.meshes?.changed(changed.layer);
     if (!changed || other || !terrain.clipmap) return;
     terrain.clipmap.changed(changed.rect);
     terrain.draw();
@@ -395,7 +485,7 @@ export function start(kota, state) {
     event.preventDefault();
     terrain.lost();
   });
-  terrain.canvas.addEventListener("webglcontextrestored", () => terrain.show());
+  terrain.canvas.addEventListener("webglcontextrestored", show);
   new ResizeObserver(() => terrain.draw()).observe(terrain.canvas);
   window.kotaTerrain = terrain.forTests();
 }

@@ -238,6 +238,8 @@ async function status(page, daemon, check) {
   check(rows.get("Edits").startsWith(`${stats.world.edits}, `), "the edits", rows.get("Edits"));
   check(/^below [\d.]+ (µs|ms|s)$/.test(rows.get("99 of 100 since the start")), "the latencies",
     rows.get("99 of 100 since the start"));
+  check.equal(await page.locator("#status-each-loop tr").count(), stats.loops.length,
+    "each loop has its line");
   const first = stats.http.requests;
   await until(async () => {
     const text = await page.locator("#status-loops tr").first().innerText();

@@ -2,14 +2,17 @@
  * The 3D view: that it shows what the tiles hold, that its levels meet without cracks and look
  * like the whole field, what a step fetches and uploads, that memory stays within its bound over a
  * locale of 8192 x 8192 cells, that picking agrees with the daemon, that edits and holes are seen,
- * and what is said where WebGL2 is missing. Frames a second are told, not judged.
+ * that a patch of sand is drawn as it moves, that both views keep one place, that meshes and
+ * contours are drawn, and what is said where WebGL2 is missing. Frames a second are told, not
+ * judged.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { binaries, openPage, pictures, startDaemon, visit } from "./support.mjs";
+import { daemonArgs as sandArgs, putBeach } from "./live.mjs";
+import { binaries, openPage, pictures, startDaemon, until, visit } from "./support.mjs";
 
 /** Calls window.kotaTerrain[name](argument). */
 const ask = (page, name, argument) =>
@@ -41,6 +44,23 @@ async function likeTheWhole(page, check, name, grid, view) {
   check(got.levels >= 3 && got.triangles < got.wholeTriangles / 2,
     `${name}, grid ${grid}: levels save triangles`, got);
   check.equal(got.cracks, 0, `${name}, grid ${grid}: no crack pixel`);
+}
+
+/** The same from so high that the whole field is seen or nearly, straight down and obliquely. */
+async function highViews(page, check, [x, y], extent) {
+  for (const up of [0.1, 0.25, 0.6]) {
+    for (const aside of [0.05, 1.2]) {
+      const away = up * extent, d = aside * away;
+      const eye = [x - d, y - d, 0.25 * extent + away];
+      await ask(page, "setGrid", 255);
+      await ask(page, "setCamera", { eye, target: [x, y, 0.1 * extent] });
+      const got = await ask(page, "compare", { width: 640, height: 400, samples: 2 });
+      const name = `${away.toFixed(0)} m up, ${d.toFixed(0)} m aside`;
+      check.note(`${name}: ${JSON.stringify(got)}`);
+      check(got.mean < 2 && got.mean > 0, `${name}: mean difference to the whole field < 2`, got);
+      check(got.triangles < got.wholeTriangles, `${name}: levels save triangles`, got);
+    }
+  }
 }
 
 async function cracksFromAbove(page, check, grid, at, up) {
@@ -118,8 +138,8 @@ function blocksOnTheWay(a, b, spacing, n, levels, last) {
     const step = spacing * 2 ** level, most = Math.ceil(last / (256 * 2 ** level));
     const across = (from, to, reach) => Math.min(most, Math.floor((Math.max(from, to) / step +
       reach) / 256) - Math.floor((Math.min(from, to) / step - reach) / 256) + 1);
-    // the slopes of the next coarser level need twice the reach; a second of flight ahead
-    const reach = 1.3 * n + 8;
+    // slopes have 1024 texels a side, half of them to either side; a second of flight ahead
+    const reach = 520 + 8 + 500 / step;
     sum += across(a[0], b[0], reach) * across(a[1], b[1], reach);
   }
   return sum;
@@ -142,7 +162,9 @@ async function flight(page, check, n) {
   const most = blocksOnTheWay(from, to, spacing, n, got.end.levels, last);
   check(got.fetchedBlocks <= most, `grid ${n}: no more blocks than lie on the way (${most})`,
     got.fetchedBlocks);
-  check(got.fetchedBlocks < (last / 256) ** 2 / 4, `grid ${n}: a strip of the field, not its area`,
+  const all = Array.from({ length: got.end.levels }, (_, l) => Math.ceil(last / 256 / 2 ** l) ** 2)
+    .reduce((a, b) => a + b);
+  check(got.fetchedBlocks < all / 3, `grid ${n}: a strip of the field's ${all}, not its area`,
     got.fetchedBlocks);
   return got;
 }
@@ -258,6 +280,103 @@ async function holes(page, daemon, check) {
   await check.shot(page, "terrain-hole");
 }
 
+// ---- sand, meshes, places ---------------------------------------------------------------------
+
+/** A barrel falls on sand: the surface that is drawn is the daemon's, and goes with it. */
+async function sand(page, check) {
+  const daemon = await startDaemon(sandArgs), where = "/v1/locales/beach/patches";
+  try {
+    await putBeach(daemon.kota);
+    const { barrelObj } = await page.evaluate(async () =>
+      ({ barrelObj: (await import("/web/sandshow.js")).barrelObj(0.7) }));
+    await daemon.kota.call("PUT", "/v1/models/barrel",
+      { body: new TextEncoder().encode(barrelObj), type: "model/obj" });
+    await show(page, daemon.url, "beach");
+    await ask(page, "setCamera", { eye: [24, 32, 16], target: [32, 40, 8] });
+    await ask(page, "ready");
+    const ground = (await daemon.kota.get("/v1/locales/beach/height?x=32&y=40")).json.height;
+    await daemon.kota.post(where, { center: [32, 40], size: [6, 6], scale: "coarse", bodies: [
+      { model: "barrel", position: [32, 40, ground + 2.1], velocity: [0, 0, -7], density: 2500 }] });
+    const drawn = () => ask(page, "sand");
+    await until(async () => (await drawn()).surfaces > 0, "a surface", 60000);
+    const patchSurface = async (finer) =>
+      daemon.kota.get(`${where}/1/surface.f32?per_cell=${finer}`);
+    const first = new Float32Array((await patchSurface((await drawn()).patches[0].finer)).buffer);
+    await until(async () => (await drawn()).bodies === 1, "a body");
+    check(true, "a body is drawn by its model");
+    await until(async () => (await daemon.kota.get(`${where}/1`)).json.state === "resting",
+      "a patch at rest", 120000);
+    const [patch] = (await drawn()).patches;
+    const answer = await patchSurface(patch.finer);
+    const heights = new Float32Array(answer.buffer), middle = heights[(heights.length - 1) / 2];
+    check.equal(answer.headers.get("kota-grid"), `${patch.cols},${patch.rows}`,
+      "the grid that is drawn is the daemon's");
+    await until(async () => Math.abs((await drawn()).patches[0]?.middle - middle) < 1e-5,
+      "the surface at rest");
+    check(true, "what rests is drawn as the daemon tells it");
+    const most = heights.reduce((a, z, i) => Math.max(a, Math.abs(z - first[i])), 0);
+    check(most > 0.1, "and the barrel has left its trace in it", most);
+    const before = (await drawn()).surfaces;
+    await page.waitForTimeout(5000);
+    check.equal((await drawn()).surfaces, before, "while it rests nothing is sent again");
+    await check.shot(page, "terrain-sand");
+    await daemon.kota.call("DELETE", `${where}/1`);
+    await until(async () => (await drawn()).patches.length === 0, "the ground in its place");
+    check(true, "when it is written back the ground takes its place");
+  } finally {
+    await page.goto("about:blank");
+    await daemon.stop();
+  }
+}
+
+async function meshes(page, daemon, check) {
+  await show(page, daemon.url, "village");
+  await until(async () => (await ask(page, "sand")).solids >= 4, "mesh layers");
+  check(true, "a locale of meshes alone is drawn");
+  await ask(page, "ready");
+  await check.shot(page, "terrain-meshes");
+  const before = await page.locator("#terrain").screenshot();
+  await page.locator("#layers-shown label", { hasText: "meshes" }).click();
+  await ask(page, "ready");
+  check(!before.equals(await page.locator("#terrain").screenshot()), "meshes are left out if asked");
+  await page.locator("#layers-shown label", { hasText: "meshes" }).click();
+}
+
+/** What one view looks at is where the other one begins. */
+async function places(page, daemon, check) {
+  const look = () => page.evaluate(async () => (await import("/web/state.js")).state.look);
+  await visit(page, `${daemon.url}/#highlands`);
+  const box = await page.locator("#map").boundingBox();
+  await page.mouse.move(box.x + 0.6 * box.width, box.y + 0.4 * box.height);
+  for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -240);
+  await page.waitForFunction(() => window.kotaMap.idle);
+  await page.click("#view-3d");
+  await ask(page, "ready");
+  const map = await page.evaluate(() =>
+    ({ x: window.kotaMap.view.x, y: window.kotaMap.view.y, width: window.kotaMap.view.widthM }));
+  const canvas = await page.locator("#terrain").boundingBox();
+  const hit = await ask(page, "hitOf", [canvas.width / 2, canvas.height / 2]);
+  const aside = Math.hypot(hit[0] - map.x, hit[1] - map.y);
+  check(aside < 0.3 * map.width, "the 3D view looks at the map's middle, or at what hides it",
+    { map, hit });
+  await page.locator("#layers-shown label", { hasText: "contours" }).click();
+  await ask(page, "ready");
+  check(/contours \d/.test(await page.locator("#terrain-line").innerText()), "contours are drawn");
+  await check.shot(page, "terrain-place");
+  await ask(page, "setCamera", { eye: [1000, 1000, 1500], target: [1500, 1600, 0] });
+  await ask(page, "ready");
+  await until(async () => (await look()).by === "3d", "the 3D view's place");
+  const far = await look();
+  await page.click("#view-map");
+  await page.waitForFunction(({ x, y }) => Math.abs(window.kotaMap.view.x - x) < 1e-6 &&
+    Math.abs(window.kotaMap.view.y - y) < 1e-6, far);
+  check(true, "and the map at what the 3D view looked at");
+  const was = await ask(page, "camera");
+  await page.click("#view-3d");
+  await ask(page, "ready");
+  check.equal(await ask(page, "camera"), was, "there and back the camera stays where it was");
+}
+
 async function withoutWebGL(page, daemon, check) {
   const other = await openPage(page.context().browser(), daemon.url, check, { before: () => {
     const original = HTMLCanvasElement.prototype.getContext;
@@ -288,12 +407,16 @@ export async function run(page, daemon, check) {
     await cracksFromAbove(page, check, grid, at, 2 * at[2] + 60 * spacing);
   const low = [at[0] - 40 * spacing, at[1], 0]; // the view lifts it onto the ground
   await stepsGrowWithTheBorder(page, check, low, spacing);
+  await highViews(page, check, at, 2 * at[0]);
   for (const grid of [127, 255])
     await likeTheWhole(page, check, "highlands", grid,
       { eye: low, target: [at[0], at[1] + 200 * spacing, 0] });
   await clicks(page, check);
   await edits(page, daemon, check, "highlands");
   await holes(page, daemon, check);
+  await places(page, daemon, check);
+  await meshes(page, daemon, check);
+  await sand(page, check);
   await withoutWebGL(page, daemon, check);
   await bigLocale(page, daemon.folder, check);
 }

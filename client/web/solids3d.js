@@ -1,0 +1,150 @@
+/**
+ * Meshes in the 3D view: polygon layers of the locale, and bodies on sand by their models.
+ *
+ * A mesh is uploaded once, relative to a corner of its own, so that large coordinates lose nothing;
+ * where it lies and how it is turned are uniforms. Faces are flat and have two sides. Layers of too
+ * many polygons are left out, and a message says so.
+ */
+import { makeProgram } from "/web/gl.js";
+import { parseObj } from "/web/obj.js";
+import { tell } from "/web/state.js";
+
+const POLYGONS_MAX = 100000; // of a layer that is fetched whole; about 10 MB of OBJ
+const COLORS = { ground: [0.62, 0.58, 0.54], ceiling: [0.50, 0.54, 0.62],
+  body: [0.72, 0.40, 0.22] };
+const STILL = [0, 0, 0, 1];
+
+/** Polygons as triangles around their first corner: they are convex. */
+function triangles(faces) {
+  const out = new Uint32Array(3 * faces.reduce((sum, f) => sum + f.length - 2, 0));
+  let k = 0;
+  for (const face of faces)
+    for (let i = 1; i + 1 < face.length; i++, k += 3) out.set([face[0], face[i], face[i + 1]], k);
+  return out;
+}
+
+export class SolidDrawer {
+  /** @param {WebGL2RenderingContext} gl @returns {Promise<SolidDrawer>} */
+  static async make(gl) {
+    return new SolidDrawer(gl, await makeProgram(gl, "solid_vert", "solid_frag"));
+  }
+
+  constructor(gl, program) {
+    Object.assign(this, { gl, program });
+  }
+
+  /** @param {string} text an OBJ file @returns {object|null} null: it has no faces */
+  upload(text) {
+    const { gl } = this, { points, faces } = parseObj(text);
+    if (!faces.length) return null;
+    const base = points[faces[0][0]], indices = triangles(faces);
+    const places = Float32Array.from(points.flatMap((p) => p.map((v, i) => v - base[i])));
+    const mesh = { base, count: indices.length, array: gl.createVertexArray(),
+      buffers: [gl.createBuffer(), gl.createBuffer()] };
+    gl.bindVertexArray(mesh.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffers[0]);
+    gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, mesh.buffers[1]);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
+    gl.bindVertexArray(null);
+    return mesh;
+  }
+
+  release(mesh) {
+    if (!mesh) return;
+    this.gl.deleteVertexArray(mesh.array);
+    for (const buffer of mesh.buffers) this.gl.deleteBuffer(buffer);
+  }
+
+  /**
+   * @param {{view: Float32Array, light: object}} pass as the ground was drawn with
+   * @param {number[]} eye
+   * @param {{mesh: object, kind: string, position?: number[], orientation?: number[]}[]} solids
+   */
+  draw(pass, eye, solids) {
+    if (!solids.length) return;
+    const { gl } = this, { program, at } = this.program, { light } = pass;
+    gl.useProgram(program);
+    gl.uniformMatrix4fv(at.u_view, false, pass.view);
+    gl.uniform3f(at.u_sun, ...light.sun);
+    gl.uniform3f(at.u_sky, ...light.sky);
+    gl.uniform1f(at.u_haze, light.haze);
+    for (const { mesh, kind, position = [0, 0, 0], orientation = STILL } of solids) {
+      const base = turned(orientation, mesh.base);
+      gl.uniform3f(at.u_at, ...position.map((v, i) => v - eye[i] + base[i]));
+      gl.uniform4f(at.u_turn, ...orientation);
+      gl.uniform3f(at.u_color, ...COLORS[kind]);
+      gl.bindVertexArray(mesh.array);
+      gl.drawElements(gl.TRIANGLES, mesh.count, gl.UNSIGNED_INT, 0);
+    }
+    gl.bindVertexArray(null);
+  }
+}
+
+/** A vector turned by a unit quaternion. */
+function turned([x, y, z, w], [a, b, c]) {
+  const t = [2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)];
+  return [a + w * t[0] + y * t[2] - z * t[1], b + w * t[1] + z * t[0] - x * t[2],
+    c + w * t[2] + x * t[1] - y * t[0]];
+}
+
+/** The mesh layers of the locale that is looked at. */
+export class MeshLayers {
+  constructor(drawer, kota, state, onChange) {
+    Object.assign(this, { drawer, kota, state, onChange, shown: new Map(), locale: null });
+    this.work = new AbortController();
+  }
+
+  /** Another locale, or the view is shown: fetches what is not here. */
+  async show() {
+    const { locale } = this.state;
+    if (this.locale !== locale?.id) this.#forget();
+    this.locale = locale?.id ?? null;
+    for (const layer of locale?.layers ?? [])
+      if (layer.kind === "mesh" && !this.shown.has(layer.id)) await this.#load(layer);
+  }
+
+  /** A layer was replaced or deleted. */
+  changed(id) {
+    if (!this.shown.has(id)) return;
+    this.drawer.release(this.shown.get(id)?.mesh);
+    this.shown.delete(id);
+    this.show();
+  }
+
+  async #load(layer) {
+    const { signal } = this.work, entry = { kind: layer.role === "ceiling" ? "ceiling" : "ground" };
+    this.shown.set(layer.id, entry);
+    if (layer.polygons > POLYGONS_MAX) {
+      this.state.set("message", { isError: false,
+        text: `${layer.id} has ${layer.polygons} polygons: the 3D view leaves it out.` });
+      return;
+    }
+    try {
+      const path = `/v1/locales/${this.locale}/layers/${layer.id}?format=obj`;
+      const { text } = await this.kota.get(path, { signal, quiet: true });
+      if (signal.aborted || this.shown.get(layer.id) !== entry) return;
+      entry.mesh = this.drawer.upload(text);
+      this.onChange();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.shown.delete(layer.id);
+      tell(error);
+    }
+  }
+
+  #forget() {
+    this.work.abort();
+    this.work = new AbortController();
+    for (const { mesh } of this.shown.values()) this.drawer.release(mesh);
+    this.shown.clear();
+  }
+
+  /** @returns {object[]} as SolidDrawer.draw takes them */
+  get solids() {
+    return this.state.layersShown.meshes ?
+      [...this.shown.values()].filter((entry) => entry.mesh) : [];
+  }
+}
