@@ -159,7 +159,7 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
     *max = _mm512_permutexvar_ps(lanes, _mm512_mask_blend_ps(missing, high, nan));
 }
 
-#include "terrain/ray_descent.h"
+#include "terrain/ray_lanes.h"
 
 bool ray_alone_avx512(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit)
 {
@@ -169,7 +169,12 @@ bool ray_alone_avx512(const struct heightfield *field, const struct ray *ray, st
 void rays_avx512(const struct heightfield *field, const struct ray *rays, size_t count,
                  struct ray_hit *hits)
 {
-    descent_many(field, rays, count, hits);
+    struct lanes_field lf;
+
+    if (count >= LANES_LEAST && lanes_field_init(&lf, field))
+        lanes_many(&lf, rays, count, hits);
+    else
+        descent_many(field, rays, count, hits);
 }
 
 #else

@@ -20,12 +20,14 @@ enum entry { ENTRY_START, ENTRY_U, ENTRY_V };
 struct walk {
     const struct heightfield *field;
     struct ray_trace *trace;
+    /* from here to first_row in this order: ray_lanes.h takes them as vectors */
     double u0, v0, z0; /* grid, grid, metres: where t is 0 */
     double du, dv, dz; /* per t */
     double inv_du, inv_dv;
     double t_begin; /* 0, or a rounding before the border by which the ray comes in */
     double t_end;
-    double pad_m; /* rounding of z along the ray */
+    double pad_m;                    /* rounding of z along the ray */
+    int64_t first_column, first_row; /* the cell where t is t_begin */
     /* the cell the ray is in */
     int64_t column, row;
     double t;
@@ -34,8 +36,7 @@ struct walk {
     double hit_t;
     int hit_triangle;
     /* from ray_begin to ray_end */
-    int64_t first_column, first_row; /* the cell where t is t_begin */
-    struct bounds z;                 /* of the field */
+    struct bounds z; /* of the field */
     double t_entry;
     int exponent;
     bool is_vertical;
@@ -53,6 +54,13 @@ bool ray_starts_on_ground(struct walk *w);
 
 /* The walk from cell to cell and node to node; true on a hit. */
 bool ray_walk(struct walk *w);
+
+/*
+ * From the present cell over the border of its node of 2^level cells, to the next cell on the exact
+ * path; w->t and w->entry are those of the border. False when the ray ends inside. w->t need not be
+ * set.
+ */
+bool ray_leave_node(struct walk *w, uint32_t level);
 
 /* heightfield_ray and heightfield_rays by wide nodes: the levels of simd.h. */
 bool ray_alone_avx2(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit);
