@@ -21,25 +21,6 @@
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
 /* Operands by index and not by branches: which triangle it is nobody can foretell. */
-struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
-                            int triangle)
-{
-    const float h[4] = {k->h00, k->h10, k->h01, k->h11};
-    bool low = (triangle == 0); /* which of the two edges along x and y it has */
-    unsigned row = low ? 0 : 2, column = is_main == low;
-    double along_u = (double)h[row + 1] - (double)h[row];
-    double along_v = (double)h[2 + column] - (double)h[column];
-    /* 0 - a, not -a: flat ground has no -0 in its normal */
-    double x = 0 - along_u / field->spec.spacing_x_m, y = 0 - along_v / field->spec.spacing_y_m;
-    double square = x * x + y * y + 1;
-
-    if (!(square < 1e300))
-        return vec3_unit((struct vec3){x, y, 1});
-    double by = 1 / sqrt(square);
-
-    return (struct vec3){x * by, y * by, by};
-}
-
 static inline double between(double x, double most)
 {
     x = x < 0 ? 0 : x;

@@ -142,8 +142,26 @@ static inline double triangle_height(const struct corners *k, bool is_main, int 
                          : h11 + (1 - fu) * (h01 - h11) + (1 - fv) * (h10 - h11);
 }
 
-struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k, bool is_main,
-                            int triangle);
+/* Unit, up. Here, so that corners in registers need not go through memory. */
+static inline struct vec3 triangle_normal(const struct heightfield *field, const struct corners *k,
+                                          bool is_main, int triangle)
+{
+    double h00 = (double)k->h00, h10 = (double)k->h10;
+    double h01 = (double)k->h01, h11 = (double)k->h11;
+    /* of each pair the edge that the triangle has, by index: which it is nobody guesses */
+    const double along_u[2] = {h11 - h01, h10 - h00}, along_v[2] = {h01 - h00, h11 - h10};
+    bool low = (triangle == 0);
+    /* 0 - a, not -a: flat ground has no -0 in its normal */
+    double x = 0 - along_u[low] / field->spec.spacing_x_m;
+    double y = 0 - along_v[is_main == low] / field->spec.spacing_y_m;
+    double square = x * x + y * y + 1;
+
+    if (!(square < 1e300))
+        return vec3_unit((struct vec3){x, y, 1});
+    double by = 1 / sqrt(square);
+
+    return (struct vec3){x * by, y * by, by};
+}
 
 /* A point of the ground in grid coordinates, and the triangle it belongs to. */
 struct ground_triangle {

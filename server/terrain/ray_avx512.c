@@ -125,11 +125,12 @@ static inline v16 v16_bytes(const uint8_t *at, const struct lane_order *order)
 
 static inline v16 four_rows(const float *at, size_t stride)
 {
-    v16 rows = _mm512_castps128_ps512(_mm_loadu_ps(at));
+    __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(at));
+    __m256 high = _mm256_castps128_ps256(_mm_loadu_ps(at + 2 * stride));
 
-    rows = _mm512_insertf32x4(rows, _mm_loadu_ps(at + stride), 1);
-    rows = _mm512_insertf32x4(rows, _mm_loadu_ps(at + 2 * stride), 2);
-    return _mm512_insertf32x4(rows, _mm_loadu_ps(at + 3 * stride), 3);
+    low = _mm256_insertf128_ps(low, _mm_loadu_ps(at + stride), 1);
+    high = _mm256_insertf128_ps(high, _mm_loadu_ps(at + 3 * stride), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
 /* a's rows 1 to 3, and then row `last`. */

@@ -180,6 +180,25 @@ static inline bool to_grid(struct walk *w, const struct ray *ray)
     return true;
 }
 
+/*
+ * May the walk's first cell hold its origin? For rays that start on a grid line, as all do that come
+ * in by the field's side. False is certain: the cell has all samples, so that no neighbour's
+ * triangle is asked, and none of its planes comes up to the origin.
+ */
+static inline bool ray_may_start_on_ground(const struct walk *w)
+{
+    struct corners k = heightfield_corners(w->field, (uint32_t)w->first_column,
+                                           (uint32_t)w->first_row);
+    float low = k.h00 < k.h10 ? k.h00 : k.h10, high = k.h00 < k.h10 ? k.h10 : k.h00;
+    float low1 = k.h01 < k.h11 ? k.h01 : k.h11, high1 = k.h01 < k.h11 ? k.h11 : k.h01;
+    bool is_whole = (k.h00 == k.h00) & (k.h10 == k.h10) & (k.h01 == k.h01) & (k.h11 == k.h11);
+    double pad = 4 * w->pad_m; /* more than a plane's height loses by rounding */
+
+    low = low < low1 ? low : low1;
+    high = high > high1 ? high : high1;
+    return !is_whole || !(w->z0 > (double)high + pad || w->z0 < (double)low - pad);
+}
+
 /* Everything before the walk; trace is NULL for wide nodes. */
 static inline enum ray_begin ray_begin(struct walk *w, const struct heightfield *field,
                                        const struct ray *ray, struct ray_trace *trace)
@@ -199,7 +218,7 @@ static inline enum ray_begin ray_begin(struct walk *w, const struct heightfield 
     w->first_column = w->u0 < field->cell_cols ? (int64_t)w->u0 : field->cell_cols - 1;
     w->first_row = w->v0 < field->cell_rows ? (int64_t)w->v0 : field->cell_rows - 1;
     if ((w->u0 == (double)w->first_column || w->v0 == (double)w->first_row) &&
-        ray_starts_on_ground(w))
+        ray_may_start_on_ground(w) && ray_starts_on_ground(w))
         return RAY_BEGIN_HIT;
     w->is_wide = !on_u_line(w) && !on_v_line(w) &&
                  fabs((double)w->z.min) + fabs((double)w->z.max) < WIDE_Z_MAX_M;
