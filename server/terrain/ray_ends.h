@@ -181,14 +181,14 @@ static inline bool to_grid(struct walk *w, const struct ray *ray)
 }
 
 /*
- * May the walk's first cell hold its origin? For rays that start on a grid line, as all do that come
- * in by the field's side. False is certain: the cell has all samples, so that no neighbour's
+ * May the walk's first cell hold its origin? For rays that start on a grid line, as all do that
+ * come in by the field's side. False is certain: the cell has all samples, so that no neighbour's
  * triangle is asked, and none of its planes comes up to the origin.
  */
 static inline bool ray_may_start_on_ground(const struct walk *w)
 {
-    struct corners k = heightfield_corners(w->field, (uint32_t)w->first_column,
-                                           (uint32_t)w->first_row);
+    struct corners k =
+        heightfield_corners(w->field, (uint32_t)w->first_column, (uint32_t)w->first_row);
     float low = k.h00 < k.h10 ? k.h00 : k.h10, high = k.h00 < k.h10 ? k.h10 : k.h00;
     float low1 = k.h01 < k.h11 ? k.h01 : k.h11, high1 = k.h01 < k.h11 ? k.h11 : k.h01;
     bool is_whole = (k.h00 == k.h00) & (k.h10 == k.h10) & (k.h01 == k.h01) & (k.h11 == k.h11);

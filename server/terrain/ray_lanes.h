@@ -25,6 +25,7 @@
 #define KOTA_TERRAIN_RAY_LANES_H
 
 #include "terrain/ray_descent.h"
+#include "terrain/ray_eight.h"
 
 enum {
     LANES = 16,
@@ -34,6 +35,13 @@ enum {
     LANES_LEAF_SHIFT_MAX = 4,
     LANES_LEVELS = 32 /* two vectors */
 };
+
+/*
+ * Of a crossing's t and of what it is computed from: twice what float32 loses, three roundings and
+ * those of the ray's constants. Of a place in cells likewise.
+ */
+#define LANES_T_PAD 0x1p-22f
+#define LANES_CELLS_PAD 0x1p-21f
 
 /* What the levels of a field are made of; index: log2 of a node's side in cells, 0 for cells. */
 struct lanes_field {
@@ -71,10 +79,9 @@ struct lanes_cell {
     bool ends; /* the ray's last */
 };
 
-enum { LANES_QUEUE = 8 }; /* cells that are tested at once: a vector of float64 */
-
+/* Cells wait until there are eight of them. */
 struct lanes_queue {
-    struct lanes_cell cell[LANES_QUEUE + LANES];
+    struct lanes_cell cell[EIGHT + LANES];
     uint32_t count;
 };
 
@@ -86,7 +93,7 @@ static bool lanes_field_init(struct lanes_field *lf, const struct heightfield *f
 
     if (cells > LANES_CELLS_MAX || leaf > LANES_LEAF_SHIFT_MAX)
         return false;
-    *lf = (struct lanes_field){.field = field, .cells_pad = 0x1p-21f * (float)cells};
+    *lf = (struct lanes_field){.field = field, .cells_pad = LANES_CELLS_PAD * (float)cells};
     lf->at[0] = (int32_t)offsetof(struct tile, samples);
     lf->stride[0] = TILE_SAMPLES * (int32_t)sizeof(float);
     lf->up[0] = (int32_t)leaf;
@@ -134,7 +141,7 @@ static inline void lanes_put(struct lanes *l, const struct lanes_field *lf, int 
     l->dv[i] = (float)w->dv;
     l->dz[i] = (float)w->dz;
     l->t_end[i] = (float)w->t_end;
-    l->pad_t[i] = 0x1p-22f * (float)(fabs(off_u) + fabs(off_v));
+    l->pad_t[i] = LANES_T_PAD * (float)(fabs(off_u) + fabs(off_v));
     l->pad_z[i] = (float)(w->pad_m + 0x1p-19 * (fabs((double)w->z.min) + fabs((double)w->z.max)));
     l->column[i] = (int32_t)w->first_column;
     l->row[i] = (int32_t)w->first_row;
@@ -294,6 +301,15 @@ static inline void lanes_queue_cells(struct lanes_queue *queue, struct lanes *l,
     }
 }
 
+/* The rays of some queued cells end in them. */
+static inline void lanes_queue_ends(struct lanes_queue *queue, const struct lanes *l,
+                                    uint32_t lanes)
+{
+    for (uint32_t i = 0; lanes != 0 && i < queue->count; i++)
+        if (queue->cell[i].lanes == l && (lanes >> queue->cell[i].lane & 1) != 0)
+            queue->cell[i].ends = true;
+}
+
 /* The jumps that float32 cannot decide. Lanes whose rays end. */
 static uint32_t lanes_jump(struct lanes *l, const struct lanes_field *lf, uint32_t unsure)
 {
@@ -320,345 +336,157 @@ static uint32_t lanes_jump(struct lanes *l, const struct lanes_field *lf, uint32
     return over;
 }
 
-/* One node for each lane. Lanes that are answered by it. */
-static inline uint32_t lanes_step(struct lanes *l, const struct lanes_field *lf,
-                                  struct lanes_queue *queue)
+/* How the lanes leave their nodes. */
+struct lanes_exit {
+    __m512i line;          /* the line they cross */
+    __m512i low, high;     /* the node's columns, or rows, along it */
+    __m512 t_leave, t_end; /* of the crossing; the same, or the ray's end when that comes first */
+    __m512 pad;            /* what they are wrong by, twice */
+    __mmask16 by_u;        /* the line is a u line */
+    __mmask16 ends;        /* the ray ends inside */
+    __mmask16 is_tie;      /* which line comes first is not certain */
+};
+
+/* Never by the field's border. */
+static inline struct lanes_exit lanes_exit(const struct lanes *l, const struct heightfield *field,
+                                           __m512i column, __m512i row, __m512i level)
 {
-    const struct heightfield *field = lf->field;
     const __m512i one = _mm512_set1_epi32(1);
     const __m512 inf = _mm512_set1_ps(__builtin_inff());
     const __m512i cols = _mm512_set1_epi32((int)field->cell_cols);
     const __m512i rows = _mm512_set1_epi32((int)field->cell_rows);
-    __mmask16 busy = (__mmask16)l->active, up_u = (__mmask16)l->up_u, up_v = (__mmask16)l->up_v;
-    __m512i column = _mm512_load_si512(l->column), row = _mm512_load_si512(l->row);
-    __m512i level = _mm512_load_si512(l->level);
-    __mmask16 is_cell = _mm512_testn_epi32_mask(level, level);
-    struct lanes_bounds b = lanes_bounds(l, is_cell);
-
-    /* the lines by which the node may be left, never the field's border */
     __m512i node_c = _mm512_srlv_epi32(column, level), node_r = _mm512_srlv_epi32(row, level);
-    __m512i line_u = _mm512_sllv_epi32(_mm512_mask_add_epi32(node_c, up_u, node_c, one), level);
-    __m512i line_v = _mm512_sllv_epi32(_mm512_mask_add_epi32(node_r, up_v, node_r, one), level);
-    __mmask16 has_u =
-        _mm512_mask_cmplt_epi32_mask(_mm512_test_epi32_mask(line_u, line_u), line_u, cols);
-    __mmask16 has_v =
-        _mm512_mask_cmplt_epi32_mask(_mm512_test_epi32_mask(line_v, line_v), line_v, rows);
-    __m512 t_u = _mm512_fmadd_ps(_mm512_cvtepi32_ps(line_u), _mm512_load_ps(l->inv_u),
-                                 _mm512_load_ps(l->off_u));
-    __m512 t_v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(line_v), _mm512_load_ps(l->inv_v),
-                                 _mm512_load_ps(l->off_v));
+    __m512i u = _mm512_mask_add_epi32(node_c, (__mmask16)l->up_u, node_c, one);
+    __m512i v = _mm512_mask_add_epi32(node_r, (__mmask16)l->up_v, node_r, one);
+    struct lanes_exit e;
+
+    u = _mm512_sllv_epi32(u, level);
+    v = _mm512_sllv_epi32(v, level);
+    __mmask16 has_u = _mm512_mask_cmplt_epi32_mask(_mm512_test_epi32_mask(u, u), u, cols);
+    __mmask16 has_v = _mm512_mask_cmplt_epi32_mask(_mm512_test_epi32_mask(v, v), v, rows);
+    __m512 t_u =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(u), _mm512_load_ps(l->inv_u), _mm512_load_ps(l->off_u));
+    __m512 t_v =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), _mm512_load_ps(l->inv_v), _mm512_load_ps(l->off_v));
+    __m512 t_end = _mm512_load_ps(l->t_end);
 
     t_u = _mm512_mask_mov_ps(inf, has_u, t_u);
     t_v = _mm512_mask_mov_ps(inf, has_v, t_v);
-    __m512 t = _mm512_load_ps(l->t), t_end = _mm512_load_ps(l->t_end);
-    __m512 t_leave = _mm512_min_ps(t_u, t_v), t_exit = _mm512_min_ps(t_leave, t_end);
-    __m512 pad =
-        _mm512_fmadd_ps(_mm512_abs_ps(t_exit), _mm512_set1_ps(0x1p-22f), _mm512_load_ps(l->pad_t));
-    __mmask16 by_u = _mm512_cmp_ps_mask(t_u, t_v, _CMP_LE_OQ);
-    __mmask16 ends = _mm512_cmp_ps_mask(t_leave, _mm512_add_ps(t_end, pad), _CMP_NLE_UQ);
+    e.by_u = _mm512_cmp_ps_mask(t_u, t_v, _CMP_LE_OQ);
+    e.line = _mm512_mask_blend_epi32(e.by_u, v, u);
+    e.t_leave = _mm512_min_ps(t_u, t_v);
+    e.t_end = _mm512_min_ps(e.t_leave, t_end);
+    e.pad = _mm512_fmadd_ps(_mm512_abs_ps(e.t_end), _mm512_set1_ps(LANES_T_PAD),
+                            _mm512_load_ps(l->pad_t));
+    e.ends = _mm512_cmp_ps_mask(e.t_leave, _mm512_add_ps(t_end, e.pad), _CMP_NLE_UQ);
+    e.is_tie = _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(t_u, t_v)),
+                                  _mm512_add_ps(e.pad, e.pad), _CMP_LE_OQ);
+    e.low = _mm512_sllv_epi32(_mm512_mask_blend_epi32(e.by_u, node_c, node_r), level);
+    e.high = _mm512_min_epi32(_mm512_add_epi32(e.low, _mm512_sllv_epi32(one, level)),
+                              _mm512_mask_blend_epi32(e.by_u, cols, rows));
+    e.high = _mm512_sub_epi32(e.high, one);
+    return e;
+}
 
-    /* is it met? */
+/* The lanes that may meet the heights of their node on the way to its exit. */
+static inline __mmask16 lanes_meet(const struct lanes *l, const struct lanes_exit *e,
+                                   struct lanes_bounds b)
+{
     __m512 dz = _mm512_load_ps(l->dz), z0 = _mm512_load_ps(l->z0);
-    __m512 z_in = _mm512_fmadd_ps(dz, t, z0), z_out = _mm512_fmadd_ps(dz, t_exit, z0);
-    __m512 pad_z = _mm512_fmadd_ps(_mm512_abs_ps(dz), pad, _mm512_load_ps(l->pad_z));
-    __mmask16 met =
-        _mm512_cmp_ps_mask(_mm512_sub_ps(_mm512_min_ps(z_in, z_out), pad_z), b.max, _CMP_LE_OQ) &
-        _mm512_cmp_ps_mask(_mm512_add_ps(_mm512_max_ps(z_in, z_out), pad_z), b.min, _CMP_GE_OQ) &
-        busy;
-    __mmask16 enters = met & (__mmask16)~is_cell, cells = met & is_cell;
-    __mmask16 leaves = busy & (__mmask16) ~(enters | ends);
+    __m512 z_in = _mm512_fmadd_ps(dz, _mm512_load_ps(l->t), z0);
+    __m512 z_out = _mm512_fmadd_ps(dz, e->t_end, z0);
+    __m512 pad = _mm512_fmadd_ps(_mm512_abs_ps(dz), e->pad, _mm512_load_ps(l->pad_z));
+    __m512 low = _mm512_sub_ps(_mm512_min_ps(z_in, z_out), pad);
+    __m512 high = _mm512_add_ps(_mm512_max_ps(z_in, z_out), pad);
 
-    /* where it lands: the other coordinate at t_leave, within the node */
-    __m512 d = _mm512_mask_blend_ps(by_u, _mm512_load_ps(l->du), _mm512_load_ps(l->dv));
-    __m512 from = _mm512_mask_blend_ps(by_u, _mm512_load_ps(l->u0), _mm512_load_ps(l->v0));
-    __m512i low = _mm512_sllv_epi32(_mm512_mask_blend_epi32(by_u, node_c, node_r), level);
-    __m512i side = _mm512_sllv_epi32(one, level);
-    __m512i high =
-        _mm512_min_epi32(_mm512_add_epi32(low, side), _mm512_mask_blend_epi32(by_u, cols, rows));
+    return _mm512_cmp_ps_mask(low, b.max, _CMP_LE_OQ) & _mm512_cmp_ps_mask(high, b.min, _CMP_GE_OQ);
+}
 
-    high = _mm512_sub_epi32(high, one);
-    __m512 place = _mm512_fmadd_ps(d, t_leave, from);
-    __m512 pad_place = _mm512_fmadd_ps(_mm512_abs_ps(d), pad, _mm512_set1_ps(lf->cells_pad));
+/*
+ * Where the lanes land: the other coordinate's cell at the crossing, within the node. Those whose
+ * cell is not certain are in *unsure.
+ */
+static inline __m512i lanes_landing(const struct lanes *l, const struct lanes_field *lf,
+                                    const struct lanes_exit *e, __mmask16 *unsure)
+{
+    __m512 d = _mm512_mask_blend_ps(e->by_u, _mm512_load_ps(l->du), _mm512_load_ps(l->dv));
+    __m512 from = _mm512_mask_blend_ps(e->by_u, _mm512_load_ps(l->u0), _mm512_load_ps(l->v0));
+    __m512 place = _mm512_fmadd_ps(d, e->t_leave, from);
+    __m512 pad = _mm512_fmadd_ps(_mm512_abs_ps(d), e->pad, _mm512_set1_ps(lf->cells_pad));
     /* truncation is floor where it is not clamped */
-    __m512i least = _mm512_cvttps_epi32(_mm512_sub_ps(place, pad_place));
-    __m512i most = _mm512_cvttps_epi32(_mm512_add_ps(place, pad_place));
+    __m512i least = _mm512_cvttps_epi32(_mm512_sub_ps(place, pad));
+    __m512i most = _mm512_cvttps_epi32(_mm512_add_ps(place, pad));
 
-    least = _mm512_min_epi32(_mm512_max_epi32(least, low), high);
-    most = _mm512_min_epi32(_mm512_max_epi32(most, low), high);
-    __mmask16 unsure = _mm512_cmpneq_epi32_mask(least, most) |
-                       _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(t_u, t_v)),
-                                          _mm512_add_ps(pad, pad), _CMP_LE_OQ);
-    __m512i line = _mm512_mask_blend_epi32(by_u, line_v, line_u);
-    __mmask16 up = (by_u & up_u) | (__mmask16)(~by_u & up_v);
-    __m512i beyond = _mm512_mask_sub_epi32(line, (__mmask16)~up, line, one);
+    least = _mm512_min_epi32(_mm512_max_epi32(least, e->low), e->high);
+    most = _mm512_min_epi32(_mm512_max_epi32(most, e->low), e->high);
+    *unsure = _mm512_cmpneq_epi32_mask(least, most) | e->is_tie;
+    return least;
+}
+
+/* Over the border: those that float32 is sure of. Level of those that come upon a larger node. */
+static inline __m512i lanes_move(struct lanes *l, const struct lanes_field *lf,
+                                 const struct lanes_exit *e, __m512i landing, __mmask16 sure)
+{
+    const __m512i one = _mm512_set1_epi32(1);
+    __m512i level = _mm512_load_si512(l->level), up_level = lanes_table(lf->up, level);
+    __m512i inside = _mm512_sub_epi32(_mm512_sllv_epi32(one, up_level), one);
+    __mmask16 up = (e->by_u & (__mmask16)l->up_u) | (__mmask16)(~e->by_u & (__mmask16)l->up_v);
+    __m512i beyond = _mm512_mask_sub_epi32(e->line, (__mmask16)~up, e->line, one);
+    __m512i column = _mm512_mask_blend_epi32(e->by_u, landing, beyond);
+    __m512i row = _mm512_mask_blend_epi32(e->by_u, beyond, landing);
+
+    _mm512_store_si512(l->column,
+                       _mm512_mask_mov_epi32(_mm512_load_si512(l->column), sure, column));
+    _mm512_store_si512(l->row, _mm512_mask_mov_epi32(_mm512_load_si512(l->row), sure, row));
+    _mm512_store_ps(l->t, _mm512_mask_mov_ps(_mm512_load_ps(l->t), sure, e->t_leave));
+    return _mm512_mask_mov_epi32(level, _mm512_mask_testn_epi32_mask(sure, e->line, inside),
+                                 up_level);
+}
+
+/* One node for each lane. Lanes whose rays it ends; they are answered. */
+static inline uint32_t lanes_step(struct lanes *l, const struct lanes_field *lf,
+                                  struct lanes_queue *queue)
+{
+    __mmask16 active = (__mmask16)l->active, unsure;
+    __m512i level = _mm512_load_si512(l->level);
+    __mmask16 is_cell = _mm512_testn_epi32_mask(level, level);
+    struct lanes_exit e =
+        lanes_exit(l, lf->field, _mm512_load_si512(l->column), _mm512_load_si512(l->row), level);
+    __mmask16 met = active & lanes_meet(l, &e, lanes_bounds(l, is_cell));
+    __mmask16 enters = met & (__mmask16)~is_cell, cells = met & is_cell;
+    __mmask16 leaves = active & (__mmask16) ~(enters | e.ends);
+    __m512i landing = lanes_landing(l, lf, &e, &unsure);
+    uint32_t misses = active & e.ends & (uint32_t)~met;
 
     unsure &= leaves;
-    lanes_queue_cells(queue, l, cells, ends);
-    __mmask16 sure = leaves & (__mmask16)~unsure;
-    __m512i up_level = lanes_table(lf->up, level);
-    __m512i inside = _mm512_sub_epi32(_mm512_sllv_epi32(one, up_level), one);
-    __mmask16 goes_up = _mm512_mask_testn_epi32_mask(sure, line, inside);
-
-    column = _mm512_mask_mov_epi32(column, sure, _mm512_mask_blend_epi32(by_u, least, beyond));
-    row = _mm512_mask_mov_epi32(row, sure, _mm512_mask_blend_epi32(by_u, beyond, least));
-    _mm512_store_si512(l->column, column);
-    _mm512_store_si512(l->row, row);
-    _mm512_store_ps(l->t, _mm512_mask_mov_ps(t, sure, t_leave));
-    level = _mm512_mask_mov_epi32(level, goes_up, up_level);
+    lanes_queue_cells(queue, l, cells, e.ends);
+    level = lanes_move(l, lf, &e, landing, leaves & (__mmask16)~unsure);
     _mm512_store_si512(l->level,
                        _mm512_mask_mov_epi32(level, enters, lanes_table(lf->down, level)));
-    uint32_t misses = busy & ends & (uint32_t)~met;
-
     if (unsure != 0) {
         uint32_t over = lanes_jump(l, lf, unsure);
 
         misses |= over & ~(uint32_t)cells;
-        if ((over & cells) != 0) /* the ray of a queued cell ends in it */
-            for (uint32_t i = 0; i < queue->count; i++)
-                if (queue->cell[i].lanes == l && (over >> queue->cell[i].lane & 1) != 0)
-                    queue->cell[i].ends = true;
+        lanes_queue_ends(queue, l, over & cells);
     }
     for (uint32_t left = misses; left != 0; left &= left - 1)
         l->hit[__builtin_ctz(left)]->t = INFINITY;
     return misses;
 }
 
-/* Eight float64 of eight walks each, from offset `at` on: member i of all in to[i]. */
-static inline __attribute__((always_inline)) void walks_parted(const struct lanes_cell *cell,
-                                                               size_t at, __m512d *to)
-{
-    __m512d a[8], b[8];
-
-    for (int i = 0; i < 8; i++)
-        a[i] = _mm512_loadu_pd((const char *)&cell[i].lanes->w[cell[i].lane] + at);
-    for (int i = 0; i < 8; i += 2) {
-        b[i] = _mm512_unpacklo_pd(a[i], a[i + 1]);
-        b[i + 1] = _mm512_unpackhi_pd(a[i], a[i + 1]);
-    }
-    for (int i = 0; i < 2; i++) { /* members i, i + 2, i + 4, i + 6 */
-        __m512d low0 = _mm512_shuffle_f64x2(b[i], b[i + 2], 0x88);
-        __m512d low1 = _mm512_shuffle_f64x2(b[i + 4], b[i + 6], 0x88);
-        __m512d high0 = _mm512_shuffle_f64x2(b[i], b[i + 2], 0xdd);
-        __m512d high1 = _mm512_shuffle_f64x2(b[i + 4], b[i + 6], 0xdd);
-
-        to[i] = _mm512_shuffle_f64x2(low0, low1, 0x88);
-        to[i + 4] = _mm512_shuffle_f64x2(low0, low1, 0xdd);
-        to[i + 2] = _mm512_shuffle_f64x2(high0, high1, 0x88);
-        to[i + 6] = _mm512_shuffle_f64x2(high0, high1, 0xdd);
-    }
-}
-
-static inline __m512d v8_clamp_unit(__m512d x)
-{
-    const __m512d zero = _mm512_setzero_pd(), one = _mm512_set1_pd(1);
-    __mmask8 below = _mm512_cmp_pd_mask(x, zero, _CMP_LT_OQ);
-    __mmask8 above = _mm512_cmp_pd_mask(x, one, _CMP_GT_OQ);
-
-    return _mm512_mask_mov_pd(_mm512_mask_mov_pd(x, above, one), below, zero);
-}
-
-/* a + s·b, rounded twice as everywhere. */
-static inline __m512d v8_along(__m512d a, __m512d s, __m512d b)
-{
-    return _mm512_add_pd(a, _mm512_mul_pd(s, b));
-}
-
-static inline __m512d v8_edge_height(__m512d a, __m512d b, __m512d s)
-{
-    return v8_along(a, s, _mm512_sub_pd(b, a));
-}
-
-/* f of a piece that is met: see piece_hit. */
-static inline __mmask8 v8_piece_hit(__m512d pad, __m512d t0, __m512d f0, __m512d t1, __m512d f1,
-                                    __m512d *t)
-{
-    const __m512d zero = _mm512_setzero_pd();
-    __mmask8 is_on0 = _mm512_cmp_pd_mask(_mm512_abs_pd(f0), pad, _CMP_LE_OQ);
-    __mmask8 is_on1 = _mm512_cmp_pd_mask(_mm512_abs_pd(f1), pad, _CMP_LE_OQ);
-    __mmask8 sides =
-        _mm512_cmp_pd_mask(f0, zero, _CMP_GT_OQ) ^ _mm512_cmp_pd_mask(f1, zero, _CMP_GT_OQ);
-    __m512d share = _mm512_div_pd(f0, _mm512_sub_pd(f0, f1));
-    __m512d between = v8_along(t0, _mm512_sub_pd(t1, t0), share);
-
-    *t = _mm512_mask_mov_pd(_mm512_mask_mov_pd(t1, sides, between), is_on0, t0);
-    return is_on0 | is_on1 | sides;
-}
-
-_Static_assert(offsetof(struct walk, inv_dv) == offsetof(struct walk, u0) + 7 * sizeof(double) &&
-                   offsetof(struct walk, first_row) ==
-                       offsetof(struct walk, t_begin) + 4 * sizeof(double) &&
-                   sizeof(struct walk) >= offsetof(struct walk, t_begin) + 8 * sizeof(double),
-               "walks_parted reads eight members from u0 and from t_begin on");
-
-/* cell_alone_hit for eight cells; what only few cells need is left to it. */
-static inline uint32_t lanes_eight_hit(const struct lanes_cell *cell)
-{
-    const __m512d inf = _mm512_set1_pd(__builtin_inf()), zero = _mm512_setzero_pd();
-    const __m512d one = _mm512_set1_pd(1), least = _mm512_set1_pd(-__builtin_inf());
-    const struct heightfield *field = cell[0].lanes->w[cell[0].lane].field;
-    enum triangulation triangulation = field->spec.triangulation;
-    __m512d m[8], n[8];
-    __m512d corner[4];
-    __m512i places = _mm512_setzero_si512(); /* column, row */
-    (void)places;
-    float corners[4][8];
-    int32_t columns[8], rows[8];
-
-    walks_parted(cell, offsetof(struct walk, u0), m);
-    walks_parted(cell, offsetof(struct walk, t_begin), n);
-    for (int i = 0; i < 8; i++) {
-        corners[0][i] = cell[i].at[0];
-        corners[1][i] = cell[i].at[1];
-        corners[2][i] = cell[i].at[TILE_SAMPLES];
-        corners[3][i] = cell[i].at[TILE_SAMPLES + 1];
-        columns[i] = cell[i].column;
-        rows[i] = cell[i].row;
-    }
-    for (int i = 0; i < 4; i++)
-        corner[i] = _mm512_cvtps_pd(_mm256_loadu_ps(corners[i]));
-    __m256i column32 = _mm256_loadu_si256((const __m256i *)(const void *)columns);
-    __m256i row32 = _mm256_loadu_si256((const __m256i *)(const void *)rows);
-    __m512d u0 = m[0], v0 = m[1], z0 = m[2], du = m[3], dv = m[4], dz = m[5];
-    __m512d inv_du = m[6], inv_dv = m[7], t_begin = n[0], t_end = n[1], pad = n[2];
-    __m512d column = _mm512_cvtepi32_pd(column32), row = _mm512_cvtepi32_pd(row32);
-    __m512d next_column = _mm512_add_pd(column, one), next_row = _mm512_add_pd(row, one);
-    __mmask8 down_u = _mm512_cmp_pd_mask(du, zero, _CMP_LT_OQ);
-    __mmask8 down_v = _mm512_cmp_pd_mask(dv, zero, _CMP_LT_OQ);
-    __m512d near_u = _mm512_mask_blend_pd(down_u, column, next_column);
-    __m512d near_v = _mm512_mask_blend_pd(down_v, row, next_row);
-    __m512d far_u = _mm512_mask_blend_pd(down_u, next_column, column);
-    __m512d far_v = _mm512_mask_blend_pd(down_v, next_row, row);
-    __m512d first_column = _mm512_cvtepi64_pd(_mm512_castpd_si512(n[3]));
-    __m512d first_row = _mm512_cvtepi64_pd(_mm512_castpd_si512(n[4]));
-    __mmask8 own_u = _mm512_cmp_pd_mask(column, first_column, _CMP_EQ_OQ);
-    __mmask8 own_v = _mm512_cmp_pd_mask(row, first_row, _CMP_EQ_OQ);
-    __m512d cols = _mm512_set1_pd(field->cell_cols), rows_all = _mm512_set1_pd(field->cell_rows);
-    __mmask8 in_u = _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(far_u, zero, _CMP_GT_OQ), far_u,
-                                            cols, _CMP_LT_OQ);
-    __mmask8 in_v = _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(far_v, zero, _CMP_GT_OQ), far_v,
-                                            rows_all, _CMP_LT_OQ);
-    __m512d u_in = _mm512_mul_pd(_mm512_sub_pd(near_u, u0), inv_du);
-    __m512d v_in = _mm512_mul_pd(_mm512_sub_pd(near_v, v0), inv_dv);
-    __m512d u_out = _mm512_mul_pd(_mm512_sub_pd(far_u, u0), inv_du);
-    __m512d v_out = _mm512_mul_pd(_mm512_sub_pd(far_v, v0), inv_dv);
-
-    u_in = _mm512_mask_mov_pd(u_in, own_u, least);
-    v_in = _mm512_mask_mov_pd(v_in, own_v, least);
-    u_out = _mm512_mask_mov_pd(inf, in_u, u_out);
-    v_out = _mm512_mask_mov_pd(inf, in_v, v_out);
-    __mmask8 by_u = _mm512_cmp_pd_mask(u_in, v_in, _CMP_GT_OQ);
-    __mmask8 to_u = _mm512_cmp_pd_mask(u_out, v_out, _CMP_LE_OQ);
-    __m512d t_in = _mm512_mask_blend_pd(by_u, v_in, u_in);
-    __m512d t_exit = _mm512_mask_blend_pd(to_u, v_out, u_out);
-    __mmask8 passed = _mm512_cmp_pd_mask(u_in, v_out, _CMP_LE_OQ) &
-                      _mm512_cmp_pd_mask(v_in, u_out, _CMP_LT_OQ) &
-                      _mm512_cmp_pd_mask(t_in, t_end, _CMP_LE_OQ);
-    __mmask8 at_end = _mm512_cmp_pd_mask(t_exit, t_end, _CMP_NLE_UQ);
-    __mmask8 missing = 0;
-
-    for (int i = 0; i < 4; i++)
-        missing |= _mm512_cmp_pd_mask(corner[i], corner[i], _CMP_UNORD_Q);
-    __m512d t = _mm512_mask_mov_pd(t_in, _mm512_cmp_pd_mask(t_in, t_begin, _CMP_LT_OQ), t_begin);
-
-    t_exit = _mm512_mask_mov_pd(t_exit, _mm512_cmp_pd_mask(t_exit, t, _CMP_LT_OQ), t);
-    /* f where it comes in and where it leaves, at the cell's edges */
-    __m512d z_in = v8_along(z0, dz, t), z_out = v8_along(z0, dz, t_exit);
-    __m512d along_in = _mm512_mask_blend_pd(by_u, _mm512_sub_pd(v8_along(u0, du, t), column),
-                                            _mm512_sub_pd(v8_along(v0, dv, t), row));
-    __m512d along_out = _mm512_mask_blend_pd(to_u, _mm512_sub_pd(v8_along(u0, du, t_exit), column),
-                                             _mm512_sub_pd(v8_along(v0, dv, t_exit), row));
-    __mmask8 far_in = (by_u & down_u) | (__mmask8)(~by_u & down_v);
-    __mmask8 far_out = (to_u & (__mmask8)~down_u) | (__mmask8)(~to_u & ~down_v);
-    /* the edges begin at 00, or on the far side at 10 or 01; they end at 11, or at 01 or 10 */
-    __m512d in_a =
-        _mm512_mask_blend_pd(far_in, corner[0], _mm512_mask_blend_pd(by_u, corner[2], corner[1]));
-    __m512d in_b =
-        _mm512_mask_blend_pd(far_in, _mm512_mask_blend_pd(by_u, corner[1], corner[2]), corner[3]);
-    __m512d out_a =
-        _mm512_mask_blend_pd(far_out, corner[0], _mm512_mask_blend_pd(to_u, corner[2], corner[1]));
-    __m512d out_b =
-        _mm512_mask_blend_pd(far_out, _mm512_mask_blend_pd(to_u, corner[1], corner[2]), corner[3]);
-    __m512d f_in = _mm512_sub_pd(z_in, v8_edge_height(in_a, in_b, v8_clamp_unit(along_in)));
-    __m512d f_out = _mm512_sub_pd(z_out, v8_edge_height(out_a, out_b, v8_clamp_unit(along_out)));
-    /* the hypotenuse */
-    __mmask8 is_main = 0;
-
-    if (triangulation == TRIANGULATION_MAIN)
-        is_main = 0xff;
-    else if (triangulation == TRIANGULATION_ALTERNATING)
-        is_main = _mm256_test_epi32_mask(_mm256_add_epi32(column32, row32), _mm256_set1_epi32(1));
-    __m512d rate = _mm512_mask_blend_pd(
-        is_main, _mm512_sub_pd(_mm512_set1_pd(-0.0), _mm512_add_pd(du, dv)), _mm512_sub_pd(du, dv));
-    __m512d start = _mm512_mask_blend_pd(
-        is_main,
-        _mm512_sub_pd(_mm512_add_pd(_mm512_add_pd(column, row), one), _mm512_add_pd(u0, v0)),
-        _mm512_sub_pd(_mm512_sub_pd(u0, v0), _mm512_sub_pd(column, row)));
-    __mmask8 first = _mm512_cmp_pd_mask(rate, zero, _CMP_GT_OQ);
-    __m512d t_cut = _mm512_div_pd(_mm512_sub_pd(_mm512_set1_pd(-0.0), start), rate);
-    __m512d slack = _mm512_mul_pd(_mm512_set1_pd(4 * DBL_EPSILON),
-                                  _mm512_add_pd(_mm512_abs_pd(t), _mm512_abs_pd(t_exit)));
-    __mmask8 is_after = _mm512_cmp_pd_mask(t_cut, t_exit, _CMP_GT_OQ);
-    __mmask8 is_cut =
-        (__mmask8) ~(_mm512_cmp_pd_mask(t_cut, _mm512_add_pd(t_exit, slack), _CMP_GT_OQ) |
-                     _mm512_cmp_pd_mask(t_cut, _mm512_sub_pd(t, slack), _CMP_LT_OQ));
-
-    t_cut = _mm512_mask_blend_pd(_mm512_cmp_pd_mask(t_cut, t, _CMP_GT_OQ), t, t_cut);
-    t_cut = _mm512_mask_blend_pd(_mm512_cmp_pd_mask(t_cut, t_exit, _CMP_LT_OQ), t_exit, t_cut);
-    __m512d s = v8_clamp_unit(_mm512_sub_pd(v8_along(u0, du, t_cut), column));
-    __m512d cut_height = v8_edge_height(_mm512_mask_blend_pd(is_main, corner[2], corner[0]),
-                                        _mm512_mask_blend_pd(is_main, corner[1], corner[3]), s);
-    __m512d f_cut = _mm512_sub_pd(v8_along(z0, dz, t_cut), cut_height);
-    __m512d t0, t1;
-    __mmask8 hit0 = v8_piece_hit(pad, t, f_in, _mm512_mask_blend_pd(is_cut, t_exit, t_cut),
-                                 _mm512_mask_blend_pd(is_cut, f_out, f_cut), &t0);
-    __mmask8 hit1 = v8_piece_hit(pad, t_cut, f_cut, t_exit, f_out, &t1) & is_cut;
-    /* the bounds refuse some that lie within the rounding */
-    __m512d low = _mm512_min_pd(z_in, z_out), high = _mm512_max_pd(z_in, z_out);
-    __m512d min =
-        _mm512_min_pd(_mm512_min_pd(corner[0], corner[1]), _mm512_min_pd(corner[2], corner[3]));
-    __m512d max =
-        _mm512_max_pd(_mm512_max_pd(corner[0], corner[1]), _mm512_max_pd(corner[2], corner[3]));
-
-    passed &= _mm512_cmp_pd_mask(_mm512_sub_pd(low, pad), max, _CMP_NGT_UQ) &
-              _mm512_cmp_pd_mask(_mm512_add_pd(high, pad), min, _CMP_NLT_UQ);
-    uint32_t hits = passed & (hit0 | hit1);
-    uint32_t rare = missing | at_end | (own_u & own_v) | _mm512_cmp_pd_mask(rate, zero, _CMP_EQ_OQ);
-    double hit_t[8];
-    uint32_t triangles = ((is_cut | is_after) & first) | (~(is_cut | is_after) & ~first);
-
-    triangles = (hit0 & triangles) | ((uint32_t)~hit0 & ~(uint32_t)first);
-    _mm512_storeu_pd(hit_t, _mm512_mask_blend_pd(hit0, t1, t0));
-    hits &= ~rare;
-    for (uint32_t left = hits; left != 0; left &= left - 1) {
-        int i = __builtin_ctz(left);
-        struct walk *w = &cell[i].lanes->w[cell[i].lane];
-
-        w->column = cell[i].column;
-        w->row = cell[i].row;
-        w->hit_triangle = (int)(triangles >> i & 1);
-        w->hit_t = hit_t[i];
-    }
-    for (; rare != 0; rare &= rare - 1) {
-        int i = __builtin_ctz(rare);
-
-        hits |= (uint32_t)cell_alone_hit(&cell[i].lanes->w[cell[i].lane], cell[i].column,
-                                         cell[i].row, cell[i].at)
-                << i;
-    }
-    return hits;
-}
-
 /* Which of up to eight cells are hit; the walks hold how. */
 static inline uint32_t lanes_cells_hit(const struct lanes_cell *cell, uint32_t count)
 {
+    struct eight_cell asked[EIGHT];
     uint32_t hits = 0;
 
-    if (count == LANES_QUEUE)
-        return lanes_eight_hit(cell);
     for (uint32_t i = 0; i < count; i++)
-        hits |= (uint32_t)cell_alone_hit(&cell[i].lanes->w[cell[i].lane], cell[i].column,
-                                         cell[i].row, cell[i].at)
-                << i;
+        asked[i] = (struct eight_cell){&cell[i].lanes->w[cell[i].lane], cell[i].at, cell[i].column,
+                                       cell[i].row};
+    if (count == EIGHT)
+        return eight_cells_hit(asked);
+    for (uint32_t i = 0; i < count; i++)
+        hits |= (uint32_t)eight_cell_hit(&asked[i]) << i;
     return hits;
 }
 
@@ -672,7 +500,7 @@ struct lanes_rays {
 static inline void lanes_take_cells(struct lanes_queue *queue, const struct lanes_field *lf,
                                     struct lanes_rays *r)
 {
-    uint32_t count = queue->count < LANES_QUEUE ? queue->count : LANES_QUEUE;
+    uint32_t count = queue->count < EIGHT ? queue->count : EIGHT;
     struct lanes_cell *first = &queue->cell[queue->count - count];
     uint32_t hits = lanes_cells_hit(first, count);
 
@@ -724,7 +552,7 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
                 if (!lanes_next(l, lf, i, rays, count, hits, &r.next))
                     l->busy &= ~(1u << i);
             }
-            while (queue.count >= LANES_QUEUE)
+            while (queue.count >= EIGHT)
                 lanes_take_cells(&queue, lf, &r);
             busy |= l->busy;
             active |= l->busy & ~l->parked;
