@@ -28,8 +28,8 @@
  *
  * This walk is the scalar level (simd.h), the one that a trace shows, and what rays along a grid
  * line take. Where the machine has vectors, ray_avx2.c and ray_avx512.c find the cells instead, by
- * wide nodes; what decides in a cell is here and in ray_walk.h for all, so that all give the same
- * bits.
+ * wide nodes, and a batch by AVX-512 makes this walk for sixteen rays at a time (ray_lanes.h); what
+ * decides in a cell is here and in ray_walk.h for all, so that all give the same bits.
  *
  * Invariants: t never decreases; c and r only move in the ray's direction; each jump leaves the
  * node it asked. So the walk ends after at most cols + rows cells.

@@ -16,7 +16,7 @@
  * (cell_alone_hit). So the answer has the bits of ray.c's.
  *
  * Many rays take turns, a node each, and each asks for the memory of its next node before the
- * others' turns.
+ * others' turns. With AVX-512 that is for few rays, and for fields that ray_lanes.h does not take.
  *
  * Invariants: a lane that the ray's ground line passes and whose heights it meets is in the mask; a
  * cell off the line is refused by its crossings. Rays along a grid line, which walk on both its

@@ -5,15 +5,15 @@
  * answers and guesses its jumps; rays that take turns (ray_descent.h) hide the waiting, but still
  * spend forty instructions and a guess on each node. Approach: the scalar walk of ray.c, for
  * sixteen rays at a time and without a branch. Each lane is at its own cell and asks a node of its
- * own level: float32 finds the line by which it leaves the node, one gather its bounds; it goes
- * down a level, or jumps over the border. A lane whose ray is answered takes the next ray. Two
- * groups of lanes go in turns, so that the gathers of one are on their way while the other
- * computes.
+ * own level: float32 finds the line by which it leaves the node, and what the node's bounds say
+ * makes it go down a level or jump over the line. A lane whose ray is answered takes the next ray.
+ * Groups of lanes go in turns: each asks for the memory of its nodes a turn before it reads them.
  *
  * float32 may decide what is certain only. Where two crossings are nearer to each other than their
  * error, or a jump lands within the error of a line, ray_leave_node decides in float64 for that
- * lane; so the path is that of ray.c, cell by cell. Heights are padded, and a cell that is left
- * goes through the walk's own arithmetic (cell_alone_hit). So the answer has the bits of ray.c's.
+ * lane; so the path is that of ray.c, cell by cell. Heights are padded. A cell whose heights may be
+ * met joins a queue, and its lane waits; eight at once go through the walk's own arithmetic
+ * (ray_eight.h). So the answer has the bits of ray.c's.
  *
  * Invariants: column and row of a lane are the cell where its ray enters the node it asks next, on
  * the exact path; t is that of the entry within the pad. A lane without a ray is not moved.
@@ -536,15 +536,22 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
                 groups[g].busy |= 1u << i;
     for (int g = 0; g < LANES_GROUPS - 1; g++)
         lanes_ask(&groups[g], lf);
-    do {
-        struct lanes *before = &groups[LANES_GROUPS - 1];
+    struct lanes *before = &groups[LANES_GROUPS - 1]; /* the one that has not asked yet */
 
+    do {
         busy = active = 0;
         for (int g = 0; g < LANES_GROUPS; g++) {
             struct lanes *l = &groups[g];
+
+            if (l->busy == 0)
+                continue;
+            if (before == l) /* alone */
+                lanes_ask(l, lf);
             uint32_t over = lanes_step(l, lf, &queue);
 
-            lanes_ask(before, lf);
+            /* a turn after its step: what that has written is not on its way any more */
+            if (before != l)
+                lanes_ask(before, lf);
             before = l;
             for (; over != 0; over &= over - 1) {
                 int i = __builtin_ctz(over);
