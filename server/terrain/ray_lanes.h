@@ -237,15 +237,21 @@ static inline void lanes_ask(struct lanes *l, const struct lanes_field *lf)
     }
 }
 
-/* Four pairs of float32. */
+/* A pair of float32, which lies at a multiple of four bytes. */
+static inline double pair_at(const char *at)
+{
+    double pair;
+
+    memcpy(&pair, at, sizeof pair);
+    return pair;
+}
+
 static inline __m256 four_pairs(const char *const *at)
 {
-    __m128d a = _mm_load_sd((const double *)(const void *)at[0]);
-    __m128d b = _mm_load_sd((const double *)(const void *)at[2]);
+    __m128d low = _mm_set_pd(pair_at(at[1]), pair_at(at[0]));
+    __m128d high = _mm_set_pd(pair_at(at[3]), pair_at(at[2]));
 
-    a = _mm_loadh_pd(a, (const double *)(const void *)at[1]);
-    b = _mm_loadh_pd(b, (const double *)(const void *)at[3]);
-    return _mm256_castpd_ps(_mm256_insertf128_pd(_mm256_castpd128_pd256(a), b, 1));
+    return _mm256_castpd_ps(_mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1));
 }
 
 /* The first float32 of each lane's pair, the second. */
