@@ -9,6 +9,7 @@
  */
 #ifndef KOTA_TERRAIN_RAY_EIGHT_H
 #define KOTA_TERRAIN_RAY_EIGHT_H
+#ifdef __AVX512F__ /* empty for a file that is not compiled for it */
 
 #include "terrain/ray_walk.h"
 
@@ -319,4 +320,5 @@ static inline uint32_t eight_cells_hit(const struct eight_cell *cell)
     return hits;
 }
 
+#endif
 #endif

@@ -23,6 +23,7 @@
  */
 #ifndef KOTA_TERRAIN_RAY_LANES_H
 #define KOTA_TERRAIN_RAY_LANES_H
+#ifdef __AVX512F__ /* empty for a file that is not compiled for it */
 
 #include "terrain/ray_descent.h"
 #include "terrain/ray_eight.h"
@@ -574,4 +575,5 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
             lanes_take_cells(&queue, lf, &r);
     } while (busy != 0);
 }
+#endif
 #endif
