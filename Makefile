@@ -208,9 +208,10 @@ $(B)/%.o: %.c Makefile
 
 # One level of vector instructions a file; which of them runs is chosen at run time (simd.h).
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
-$(B)/server/terrain/ray_avx2.o: CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
-$(B)/server/terrain/ray_avx512.o: CFLAGS += -mavx2 -mfma -mbmi2 -mavx512f -mavx512bw -mavx512dq \
-	-mavx512vl -fno-tree-slp-vectorize
+$(B)/server/terrain/ray_avx2.o $(B)/server/terrain/height_avx2.o: \
+	CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
+$(B)/server/terrain/ray_avx512.o $(B)/server/terrain/height_avx512.o: \
+	CFLAGS += -mavx2 -mfma -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -fno-tree-slp-vectorize
 endif
 
 # The contract is written in YAML and served as JSON, embedded in server/api/pages.c.

@@ -44,7 +44,7 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
 }
 
 /* The longest item: words, a number, a vector, two indices, and what copies leave behind. */
-enum { POINT_BYTES = 256, TOGETHER = 64 };
+enum { POINT_BYTES = 256, TOGETHER = 64, BINARY_TOGETHER = 256 };
 
 /* An item without its braces. */
 static char *encode_height(char *at, struct ground_height ground)
@@ -119,21 +119,18 @@ enum err_code height_get_answer(struct call *call, struct err *err)
 }
 API_HANDLER(height_get, 1, CALL_NEEDS_LOCALE)
 
-/* Up to TOGETHER items from the first one on. */
+/* Up to BINARY_TOGETHER items from the first one on. */
 static enum err_code answer_binary(const struct batch *batch, const struct height_options *options,
                                    size_t first, size_t count, struct err *err)
 {
-    struct ground_height grounds[TOGETHER];
-    double points[2 * TOGETHER], heights_m[TOGETHER];
+    double points[2 * BINARY_TOGETHER], heights_m[BINARY_TOGETHER];
 
     if (batch_read_many(batch, first, count, 2, points, err))
         return err->code;
     for (size_t i = 0; i < 2 * count; i++)
         points[i] += batch->base[i & 1];
-    locale_heights_only(&options->ground, (const struct vec2 *)points, count,
-                        options->interpolation, grounds);
-    for (size_t i = 0; i < count; i++)
-        heights_m[i] = grounds[i].height_m;
+    locale_heights_plain(&options->ground, (const struct vec2 *)points, count,
+                         options->interpolation, heights_m);
     batch_write_many(batch, first, count, heights_m, batch->base[2]);
     return ERR_OK;
 }
@@ -146,8 +143,8 @@ static enum err_code height_binary(struct call *call, struct err *err)
 
     if (batch_open(call, 2, 1, names, &batch, err) || decode_options(call, &options, err))
         return err->code;
-    for (size_t i = 0; i < batch.count; i += TOGETHER) {
-        size_t count = batch.count - i < TOGETHER ? batch.count - i : TOGETHER;
+    for (size_t i = 0; i < batch.count; i += BINARY_TOGETHER) {
+        size_t count = batch.count - i < BINARY_TOGETHER ? batch.count - i : BINARY_TOGETHER;
 
         if (answer_binary(&batch, &options, i, count, err))
             return err->code;

@@ -10,9 +10,10 @@
  * read, and which of the two triangles it is, which nobody can foretell, chooses corners and not
  * code. A height that comes out as NaN, beside a hole, is asked again the long way. In a batch the
  * samples of all points are asked for before the first is used, so that the memory answers many at
- * once.
+ * once. That is here for every machine; of the common case there are forms by wider vectors
+ * (height_levels.h), with the same bits.
  */
-#include "terrain/heightfield_data.h"
+#include "terrain/height_levels.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -336,6 +337,13 @@ ALWAYS_INLINE struct ground_height triangle_ask(const struct heightfield *field,
     return (struct ground_height){height_m, GROUND_OK};
 }
 
+struct ground_height heightfield_height_general(const struct heightfield *field, double x, double y)
+{
+    if (field->spec.triangulation == TRIANGULATION_ANTI)
+        return triangle_ask(field, x, y, TRIANGULATION_ANTI);
+    return triangle_ask(field, x, y, field->spec.triangulation);
+}
+
 struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
                                              enum interpolation mode)
 {
@@ -345,11 +353,13 @@ struct ground_height heightfield_height_only(const struct heightfield *field, st
     /* out of the struct: gcc 12 stores it as two, reads it as one, and each height waits long */
     __asm__("" : "+x"(x), "+x"(y));
 #endif
+#if defined(__x86_64__)
+    if (__builtin_expect(mode == INTERPOLATION_TRIANGLE && field->level != SIMD_SCALAR, 1))
+        return heightfield_height_avx2(field, x, y);
+#endif
     if (mode != INTERPOLATION_TRIANGLE)
         return height_slow(field, x, y, mode);
-    if (field->spec.triangulation == TRIANGULATION_ANTI)
-        return triangle_ask(field, x, y, TRIANGULATION_ANTI);
-    return triangle_ask(field, x, y, field->spec.triangulation);
+    return heightfield_height_general(field, x, y);
 }
 
 /* Up to BATCH points by the triangle. */
@@ -377,20 +387,60 @@ ALWAYS_INLINE void triangle_batch(const struct heightfield *field, const struct 
     }
 }
 
-void heightfield_heights(const struct heightfield *field, const struct vec2 *points, size_t count,
-                         enum interpolation mode, struct ground_height *out)
+/* Up to BATCH points. */
+static void batch_general(const struct heightfield *field, const struct vec2 *points, size_t count,
+                          enum interpolation mode, struct ground_height *out)
 {
     enum triangulation triangulation = field->spec.triangulation;
 
+    if (mode != INTERPOLATION_TRIANGLE)
+        for (size_t i = 0; i < count; i++)
+            out[i] = height_slow(field, points[i].x, points[i].y, mode);
+    else if (triangulation == TRIANGULATION_ANTI)
+        triangle_batch(field, points, count, out, TRIANGULATION_ANTI);
+    else
+        triangle_batch(field, points, count, out, triangulation);
+}
+
+/* By vectors into the one that is not NULL; false where that cannot be. */
+static bool batch_by_level(const struct heightfield *field, const struct vec2 *points, size_t count,
+                           enum interpolation mode, struct ground_height *out, double *heights_m)
+{
+#if defined(__x86_64__)
+    if (mode != INTERPOLATION_TRIANGLE || field->level == SIMD_SCALAR)
+        return false;
+    if (field->level == SIMD_AVX512)
+        heightfield_heights_avx512(field, points, count, out, heights_m);
+    else
+        heightfield_heights_avx2(field, points, count, out, heights_m);
+    return true;
+#else
+    (void)field, (void)points, (void)count, (void)mode, (void)out, (void)heights_m;
+    return false;
+#endif
+}
+
+void heightfield_heights(const struct heightfield *field, const struct vec2 *points, size_t count,
+                         enum interpolation mode, struct ground_height *out)
+{
+    if (batch_by_level(field, points, count, mode, out, NULL))
+        return;
+    for (size_t first = 0; first < count; first += BATCH)
+        batch_general(field, points + first, count - first < BATCH ? count - first : BATCH, mode,
+                      out + first);
+}
+
+void heightfield_heights_plain(const struct heightfield *field, const struct vec2 *points,
+                               size_t count, enum interpolation mode, double *heights_m)
+{
+    if (batch_by_level(field, points, count, mode, NULL, heights_m))
+        return;
     for (size_t first = 0; first < count; first += BATCH) {
         size_t some = count - first < BATCH ? count - first : BATCH;
+        struct ground_height out[BATCH];
 
-        if (mode != INTERPOLATION_TRIANGLE)
-            for (size_t i = first; i < first + some; i++)
-                out[i] = height_slow(field, points[i].x, points[i].y, mode);
-        else if (triangulation == TRIANGULATION_ANTI)
-            triangle_batch(field, points + first, some, out + first, TRIANGULATION_ANTI);
-        else
-            triangle_batch(field, points + first, some, out + first, triangulation);
+        batch_general(field, points + first, some, mode, out);
+        for (size_t i = 0; i < some; i++)
+            heights_m[first + i] = out[i].height_m;
     }
 }

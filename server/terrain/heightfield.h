@@ -191,4 +191,8 @@ struct ground_height heightfield_height_only(const struct heightfield *field, st
 void heightfield_heights(const struct heightfield *field, const struct vec2 *points, size_t count,
                          enum interpolation mode, struct ground_height *out);
 
+/* The same without status: heights_m[count], NaN where there is none. */
+void heightfield_heights_plain(const struct heightfield *field, const struct vec2 *points,
+                               size_t count, enum interpolation mode, double *heights_m);
+
 #endif

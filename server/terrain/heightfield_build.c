@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Cells. Nearer than this, the upper edges are less than a cell from where they should be. */
+#define ORIGIN_FAR 0x1p40
+
 struct heightfield_builder {
     struct heightfield *field; /* its tiles are counted here until it has groups */
 };
@@ -72,6 +75,11 @@ static uint32_t lay_wide_out(struct heightfield *field)
     return offset;
 }
 
+static void level_choose(struct heightfield *field)
+{
+    field->level = field->spec.triangulation == TRIANGULATION_ANTI ? simd_level() : SIMD_SCALAR;
+}
+
 /* The field without tiles: all sizes and offsets, top levels laid out. */
 static struct heightfield *field_allocate(const struct heightfield_spec *spec, struct err *err)
 {
@@ -116,6 +124,13 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     field->origin_v = fabs(spec->origin_y_m / spec->spacing_y_m);
     field->cell_cols = spec->cols - 1;
     field->cell_rows = spec->rows - 1;
+    memcpy(field->strides, (int16_t[]){1, TILE_SAMPLES, 1, (int16_t)field->tile_cols},
+           sizeof field->strides);
+    level_choose(field);
+    if (field->origin_u < ORIGIN_FAR && field->origin_v < ORIGIN_FAR) {
+        field->inner[0] = field->cell_cols - 1;
+        field->inner[1] = field->cell_rows - 1;
+    }
     field->top_level_count = count;
     field->level_max = TILE_SHIFT + count - 1;
     memcpy(field->top_level, level, count * sizeof *level);
@@ -455,7 +470,9 @@ struct heightfield *heightfield_with_triangulation(const struct heightfield *fie
 {
     struct heightfield *copy = heightfield_copy(field, err);
 
-    if (copy != NULL)
-        copy->spec.triangulation = triangulation;
+    if (copy == NULL)
+        return NULL;
+    copy->spec.triangulation = triangulation;
+    level_choose(copy);
     return copy;
 }

@@ -8,6 +8,7 @@
 #define KOTA_TERRAIN_HEIGHTFIELD_DATA_H
 
 #include "terrain/heightfield.h"
+#include "terrain/simd.h"
 #include "terrain/tile.h"
 
 enum {
@@ -33,6 +34,10 @@ struct top_level {
 struct heightfield {
     atomic_uint refs;
     struct heightfield_spec spec;
+    enum simd_level level; /* of heights alone: SIMD_SCALAR unless split `anti` */
+    double inner[2];       /* (u, v) from 0 to less than these is inside, whatever rounding */
+    int16_t
+        strides[4]; /* of a place: column, row in the tile, in samples; column, row of the tile */
     double origin_u, origin_v; /* how far the frame's origin is, in cells: |origin / spacing| */
     uint32_t cell_cols, cell_rows;
     uint32_t leaf_shift;

@@ -229,6 +229,25 @@ void locale_heights_only(const struct layer_choice *ground, const struct vec2 *p
         heights_of_meshes(ground, points + i, count - i < TOGETHER ? count - i : TOGETHER, out + i);
 }
 
+void locale_heights_plain(const struct layer_choice *ground, const struct vec2 *points,
+                          size_t count, enum interpolation interpolation, double *heights_m)
+{
+    struct ground_height out[TOGETHER];
+
+    if (ground->layers[0]->kind == LAYER_HEIGHTFIELD) {
+        heightfield_heights_plain(ground->layers[0]->field, points, count, interpolation,
+                                  heights_m);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        size_t some = count - i < TOGETHER ? count - i : TOGETHER;
+
+        heights_of_meshes(ground, points + i, some, out);
+        for (size_t k = 0; k < some; k++)
+            heights_m[i + k] = out[k].height_m;
+    }
+}
+
 /* ---- rays -------------------------------------------------------------------------------------
  */
 

@@ -67,6 +67,10 @@ void locale_height_ahead(const struct layer_choice *ground, struct vec2 at);
 void locale_heights_only(const struct layer_choice *ground, const struct vec2 *points, size_t count,
                          enum interpolation interpolation, struct ground_height *out);
 
+/* The same without status: heights_m[count], NaN where there is none. */
+void locale_heights_plain(const struct layer_choice *ground, const struct vec2 *points,
+                          size_t count, enum interpolation interpolation, double *heights_m);
+
 struct locale_hit {
     struct ray_hit at;         /* normal against the locale's gravity, of a vertical polygon against
                                   the ray; on a mesh cell is 0,0 and triangle -1 */

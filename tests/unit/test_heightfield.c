@@ -2,6 +2,7 @@
  * Heightfields: tiles, pyramid, samples, the three heights.
  */
 #include "terrain/heightfield_data.h"
+#include "terrain/simd.h"
 
 #include "support/random.h"
 #include "support/same_field.h"
@@ -532,19 +533,56 @@ static bool same_double(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
+/* All ways to ask for `points` at one level of vectors against the one that has no vectors. */
+static void expect_same_heights(const struct heightfield *field, const struct vec2 *points,
+                                size_t count, enum interpolation mode, const char *what)
+{
+    struct ground_height *heights = malloc((count + 1) * sizeof *heights);
+    double *plain = malloc((count + 1) * sizeof *plain);
+
+    assert_true(heights != NULL && plain != NULL);
+    for (size_t some = 0; some <= count; some = some < 70 || some == count ? some + 1 : count) {
+        heights[some] = (struct ground_height){-7, GROUND_OK};
+        plain[some] = -7;
+        heightfield_heights(field, points, some, mode, heights);
+        heightfield_heights_plain(field, points, some, mode, plain);
+        assert_true(heights[some].height_m == -7 && plain[some] == -7); /* nothing behind them */
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct ground_point want;
+        struct ground_height one = heightfield_height_only(field, points[i], mode);
+
+        heightfield_height(field, points[i], mode, &want);
+        if (one.status != want.status || heights[i].status != want.status ||
+            !same_double(one.height_m, want.height_m) ||
+            !same_double(heights[i].height_m, want.height_m) ||
+            !same_double(plain[i], want.height_m))
+            fail_msg("%s, %s, (%.17g, %.17g): %.17g (%d), alone %.17g (%d), batch %.17g (%d), "
+                     "plain %.17g",
+                     what, simd_level_name(simd_level()), points[i].x, points[i].y, want.height_m,
+                     (int)want.status, one.height_m, (int)one.status, heights[i].height_m,
+                     (int)heights[i].status, plain[i]);
+    }
+    free(heights);
+    free(plain);
+}
+
 /* On samples and edges, between, on the outer edges, outside: with holes and without. */
 static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
 {
     enum { POINTS = 5000, COLS = 300, ROWS = 270 };
+    enum simd_level level = simd_level();
     struct random random = {31};
     struct vec2 points[POINTS];
-    struct ground_height heights[POINTS + 1];
 
     (void)state;
-    for (int kind = 0; kind < 18; kind++) {
+    for (int kind = 0; kind < 18 * SIMD_LEVELS; kind++) {
         enum triangulation triangulation = (enum triangulation)(kind % 3);
         enum interpolation mode = (enum interpolation)(kind / 3 % 3);
-        float *samples = random_samples(&random, COLS * ROWS, kind < 9 ? 0 : 0.2);
+
+        if (!simd_select((enum simd_level)(kind / 18)))
+            continue;
+        float *samples = random_samples(&random, COLS * ROWS, kind / 9 % 2 ? 0.2 : 0);
         struct heightfield_spec spec = {COLS, ROWS, -7, 11, 0.3, 0.7, triangulation, 0};
         struct heightfield *field = create(&spec, samples);
 
@@ -555,27 +593,64 @@ static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
             v = i % 5 == 0 ? floor(v) : i % 5 == 1 ? floor(v) + (u - floor(u)) : v;
             points[i] = (struct vec2){-7 + 0.3 * u, 11 + 0.7 * v};
         }
-        for (size_t count = 0; count <= POINTS; count = count < 70 ? count + 1 : count + 4930) {
-            heights[count] = (struct ground_height){-7, GROUND_OK};
-            heightfield_heights(field, points, count, mode, heights);
-            assert_true(heights[count].height_m == -7); /* nothing behind the last */
-        }
-        for (size_t i = 0; i < POINTS; i++) {
-            struct ground_point want;
-            struct ground_height one = heightfield_height_only(field, points[i], mode);
-
-            heightfield_height(field, points[i], mode, &want);
-            if (one.status != want.status || heights[i].status != want.status ||
-                !same_double(one.height_m, want.height_m) ||
-                !same_double(heights[i].height_m, want.height_m))
-                fail_msg("kind %d (%.17g, %.17g): %.17g (%d), alone %.17g (%d), batch %.17g (%d)",
-                         kind, points[i].x, points[i].y, want.height_m, (int)want.status,
-                         one.height_m, (int)one.status, heights[i].height_m,
-                         (int)heights[i].status);
-        }
+        expect_same_heights(field, points, POINTS, mode, "random");
         heightfield_unref(field);
         free(samples);
     }
+    assert_true(simd_select(level));
+}
+
+/* Beside the bounds by one step of float64, no numbers, far origins, fields of one cell. */
+static void the_height_alone_is_the_same_where_numbers_end(void **state)
+{
+    static const struct heightfield_spec specs[] = {
+        {2, 2, 0, 0, 1, 1, TRIANGULATION_ANTI, 0},
+        {3, 2, -1, 0, 0.1, 1e-300, TRIANGULATION_ANTI, 0},
+        {40, 30, 0, 0, 2, 0.5, TRIANGULATION_ANTI, 0},
+        {40, 30, 0x1p52, -0x1p53, 1, 2, TRIANGULATION_ANTI, 0},
+        {270, 300, 1e9, -1e9 / 3, 0.1, 1.0 / 3, TRIANGULATION_ANTI, 0},
+        {270, 300, 1e300, -1e300, 1e290, 1e285, TRIANGULATION_ANTI, 0},
+    };
+    const double odd[] = {NAN, -NAN, INFINITY, -INFINITY, 1e308, -1e308, 5e-324, -5e-324, 0, -0.0};
+    enum { EDGES = 8, NUMBERS = EDGES * 3 + sizeof odd / sizeof *odd };
+    enum simd_level level = simd_level();
+    struct random random = {32};
+
+    (void)state;
+    for (size_t n = 0; n < sizeof specs / sizeof *specs * SIMD_LEVELS; n++) {
+        const struct heightfield_spec *s = &specs[n / SIMD_LEVELS];
+        const double origin[2] = {s->origin_x_m, s->origin_y_m};
+        const double spacing[2] = {s->spacing_x_m, s->spacing_y_m};
+        const double cells[2] = {s->cols - 1, s->rows - 1};
+        double numbers[2][NUMBERS];
+        struct vec2 points[NUMBERS * NUMBERS];
+
+        if (!simd_select((enum simd_level)(n % SIMD_LEVELS)))
+            continue;
+        float *samples = random_samples(&random, (size_t)s->cols * s->rows, 0);
+        struct heightfield *field = create(s, samples);
+
+        for (int axis = 0; axis < 2; axis++) {
+            const double places[EDGES] = {0,           1,    2,  cells[axis] - 1, cells[axis] - 0.5,
+                                          cells[axis], 1.75, 0.5};
+            size_t count = 0;
+
+            for (int i = 0; i < EDGES; i++) {
+                double at = origin[axis] + spacing[axis] * places[i];
+
+                numbers[axis][count++] = nextafter(at, -INFINITY);
+                numbers[axis][count++] = at;
+                numbers[axis][count++] = nextafter(at, INFINITY);
+            }
+            memcpy(&numbers[axis][count], odd, sizeof odd);
+        }
+        for (size_t i = 0; i < NUMBERS * NUMBERS; i++)
+            points[i] = (struct vec2){numbers[0][i % NUMBERS], numbers[1][i / NUMBERS]};
+        expect_same_heights(field, points, NUMBERS * NUMBERS, INTERPOLATION_TRIANGLE, "odd");
+        heightfield_unref(field);
+        free(samples);
+    }
+    assert_true(simd_select(level));
 }
 
 int main(void)
@@ -589,6 +664,7 @@ int main(void)
         cmocka_unit_test(outside_and_hole_are_different_answers),
         cmocka_unit_test(the_corners_of_the_bounds_are_inside),
         cmocka_unit_test(the_height_alone_and_in_a_batch_has_the_same_bits),
+        cmocka_unit_test(the_height_alone_is_the_same_where_numbers_end),
         cmocka_unit_test(another_triangulation_shares_the_tiles),
         cmocka_unit_test(a_sample_costs_less_than_four_and_a_half_bytes),
         cmocka_unit_test(a_field_built_on_threads_is_the_same),

@@ -1,0 +1,207 @@
+/*
+ * Heights alone, eight points at a time, with AVX-512.
+ *
+ * Problem: a height is some fifty instructions and two cache lines at a place that nobody can
+ * foretell. Approach: groups of eight points. A group's places are found by vectors and its lines
+ * asked for; AHEAD groups later, when they are there, they are read and vectors do the rest. So the
+ * memory always has some sixty lines to bring. Points that are not for vectors (height_levels.h)
+ * are read from the first tile, whatever stands there, and asked again one by one.
+ *
+ * The eight addresses and what stands there go through ordinary loads: gathers, of the tiles or of
+ * the samples, took a fifth longer.
+ *
+ * Invariants: each lane does the operations of height.c in their order.
+ */
+#include "terrain/height_levels.h"
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+enum { LANES = 8, AHEAD = 4, RING = 8 };
+
+struct group {
+    const float *at[LANES]; /* sample (0, 0) of each cell */
+    __m512d fu, fv;         /* the place in it */
+    __mmask8 inner;         /* which are for us */
+};
+
+/* The axes of up to eight points. */
+static inline void points_split(const struct vec2 *points, size_t count, __m512d *x, __m512d *y)
+{
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    unsigned mask = count >= LANES ? 0xffff : (1u << 2 * count) - 1;
+    __m512d low = _mm512_maskz_loadu_pd((__mmask8)mask, &points[0].x);
+    __m512d high = _mm512_maskz_loadu_pd((__mmask8)(mask >> 8), &points[4].x);
+
+    *x = _mm512_permutex2var_pd(low, even, high);
+    *y = _mm512_permutex2var_pd(low, _mm512_add_epi64(even, _mm512_set1_epi64(1)), high);
+}
+
+/* The cells' numbers in the lower halves. */
+static inline __m512i cells_of(__m512d q, __m512d *f)
+{
+    __m256i cells = _mm512_cvttpd_epi32(q);
+
+    *f = _mm512_sub_pd(q, _mm512_cvtepi32_pd(cells));
+    return _mm512_cvtepu32_epi64(cells);
+}
+
+/* Each cell's sample (0, 0), asked for. Those that are not for us have the first of tile 0. */
+static inline void group_ask(const struct heightfield *field, __m512i columns, __m512i rows,
+                             struct group *group)
+{
+    /* of column and row the low bytes, and what is over them */
+    const __m512i bytes = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, -1, 4, -1, 1, 2, 5, 6, 8, -1, 12, -1, 9, 10, 13, 14));
+    __m512i cells = _mm512_or_si512(columns, _mm512_slli_epi64(rows, 32));
+    _Alignas(64) uint64_t index[LANES]; /* in the tile; in the upper half of the tile */
+    long long strides;
+
+    memcpy(&strides, field->strides, sizeof strides);
+    _mm512_store_si512(index, _mm512_madd_epi16(_mm512_shuffle_epi8(cells, bytes),
+                                                _mm512_maskz_set1_epi64(group->inner, strides)));
+    for (unsigned i = 0; i < LANES; i++) {
+        group->at[i] = field->tiles[index[i] >> 32]->samples + (uint32_t)index[i];
+        __builtin_prefetch(group->at[i]);
+        __builtin_prefetch(group->at[i] + TILE_SAMPLES);
+    }
+}
+
+static inline void group_begin(const struct heightfield *field, const struct vec2 *points,
+                               size_t count, struct group *group)
+{
+    const struct heightfield_spec *s = &field->spec;
+    __m512d x, y;
+
+    points_split(points, count, &x, &y);
+    __m512d u = _mm512_div_pd(_mm512_sub_pd(x, _mm512_set1_pd(s->origin_x_m)),
+                              _mm512_set1_pd(s->spacing_x_m));
+    __m512d v = _mm512_div_pd(_mm512_sub_pd(y, _mm512_set1_pd(s->origin_y_m)),
+                              _mm512_set1_pd(s->spacing_y_m));
+
+    /* numbers above 0 are in the order of their bits; what is below or NaN is beyond */
+    group->inner = _mm512_mask_cmplt_epu64_mask(
+        _mm512_cmplt_epu64_mask(_mm512_castpd_si512(u),
+                                _mm512_castpd_si512(_mm512_set1_pd(field->inner[0]))),
+        _mm512_castpd_si512(v), _mm512_castpd_si512(_mm512_set1_pd(field->inner[1])));
+    __m512i columns = cells_of(u, &group->fu), rows = cells_of(v, &group->fv);
+
+    group_ask(field, columns, rows, group);
+}
+
+static inline __m128i two_pairs(const float *a, const float *b)
+{
+    __m128 first = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)a));
+
+    return _mm_castps_si128(_mm_loadh_pi(first, (const __m64 *)(const void *)b));
+}
+
+static inline __m256i four_pairs(const float *const *at, unsigned k)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(two_pairs(at[0] + k, at[1] + k)),
+                                   two_pairs(at[2] + k, at[3] + k), 1);
+}
+
+/* Of each cell the two samples of one row. */
+static inline __m512i group_pairs(const struct group *group, unsigned row)
+{
+    unsigned k = row * TILE_SAMPLES;
+
+    return _mm512_inserti64x4(_mm512_castsi256_si512(four_pairs(group->at, k)),
+                              four_pairs(group->at + 4, k), 1);
+}
+
+/* Of each lane's two floats the first; the second is the first of what is shifted right by 32. */
+static inline __m512d first_float(__m512i pair)
+{
+    return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(pair)));
+}
+
+/* NaN beside a hole, and what does not matter outside. */
+static inline __m512d group_heights(const struct group *group)
+{
+    __m512i low = group_pairs(group, 0), high = group_pairs(group, 1);
+    __m512d h00 = first_float(low), h10 = first_float(_mm512_srli_epi64(low, 32));
+    __m512d h01 = first_float(high), h11 = first_float(_mm512_srli_epi64(high, 32));
+    __m512d one = _mm512_set1_pd(1), fu = group->fu, fv = group->fv;
+    __mmask8 is_high =
+        _mm512_movepi64_mask(_mm512_castpd_si512(_mm512_sub_pd(one, _mm512_add_pd(fu, fv))));
+    __m512d base = _mm512_mask_mov_pd(h00, is_high, h11);
+    __m512d along = _mm512_mask_mov_pd(h10, is_high, h01);
+    __m512d up = _mm512_mask_mov_pd(h01, is_high, h10);
+
+    fu = _mm512_mask_sub_pd(fu, is_high, one, fu);
+    fv = _mm512_mask_sub_pd(fv, is_high, one, fv);
+    return _mm512_add_pd(_mm512_add_pd(base, _mm512_mul_pd(fu, _mm512_sub_pd(along, base))),
+                         _mm512_mul_pd(fv, _mm512_sub_pd(up, base)));
+}
+
+ALWAYS_INLINE void group_end(const struct heightfield *field, const struct vec2 *points,
+                             size_t count, const struct group *group, struct ground_height *out,
+                             double *heights_m, bool is_plain)
+{
+    __m512d heights = group_heights(group);
+    unsigned all = (1u << count) - 1;
+    unsigned again =
+        all & ~(unsigned)_mm512_mask_cmp_pd_mask(group->inner, heights, heights, _CMP_ORD_Q);
+
+    if (is_plain) {
+        _mm512_mask_storeu_pd(heights_m, (__mmask8)all, heights);
+    } else { /* GROUND_OK is 0, and so is what is behind it */
+        const __m512i order = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+        __m512d zero = _mm512_setzero_pd();
+        unsigned mask = (1u << 2 * count) - 1;
+
+        _mm512_mask_storeu_pd(&out[0], (__mmask8)mask,
+                              _mm512_permutex2var_pd(heights, order, zero));
+        _mm512_mask_storeu_pd(
+            &out[4], (__mmask8)(mask >> 8),
+            _mm512_permutex2var_pd(heights, _mm512_add_epi64(order, _mm512_set1_epi64(4)), zero));
+    }
+    for (; again != 0; again &= again - 1) {
+        unsigned i = (unsigned)__builtin_ctz(again);
+        struct ground_height ground = heightfield_height_general(field, points[i].x, points[i].y);
+
+        if (is_plain)
+            heights_m[i] = ground.height_m;
+        else
+            out[i] = ground;
+    }
+}
+
+_Static_assert(GROUND_OK == 0 && sizeof(struct ground_height) == 16, "group_end writes them");
+
+ALWAYS_INLINE void heights_ask(const struct heightfield *field, const struct vec2 *points,
+                               size_t count, struct ground_height *out, double *heights_m,
+                               bool is_plain)
+{
+    struct group ring[RING];
+
+    for (size_t at = 0; at < count + LANES * AHEAD; at += LANES) {
+        if (at < count)
+            group_begin(field, points + at, count - at, &ring[at / LANES % RING]);
+        if (at < LANES * AHEAD)
+            continue;
+        size_t i = at - LANES * AHEAD, some = count - i < LANES ? count - i : LANES;
+
+        group_end(field, points + i, some, &ring[i / LANES % RING], is_plain ? NULL : out + i,
+                  is_plain ? heights_m + i : NULL, is_plain);
+        if (i + LANES >= count)
+            break;
+    }
+}
+
+void heightfield_heights_avx512(const struct heightfield *field, const struct vec2 *points,
+                                size_t count, struct ground_height *out, double *heights_m)
+{
+    if (heights_m != NULL)
+        heights_ask(field, points, count, NULL, heights_m, true);
+    else
+        heights_ask(field, points, count, out, NULL, false);
+}
+
+#endif
