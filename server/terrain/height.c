@@ -15,6 +15,8 @@
  */
 #include "terrain/height_levels.h"
 
+#include <string.h>
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -443,4 +445,45 @@ void heightfield_heights_plain(const struct heightfield *field, const struct vec
         for (size_t i = 0; i < some; i++)
             heights_m[first + i] = out[i].height_m;
     }
+}
+
+/* Up to BATCH points. */
+static bool batch_f32(const struct heightfield *field, const unsigned char *floats, size_t count,
+                      enum interpolation mode, const double base[3], unsigned char *out)
+{
+    struct vec2 points[BATCH];
+    double heights_m[BATCH];
+    bool is_finite = true;
+
+    for (size_t i = 0; i < count; i++) {
+        float at[2];
+
+        memcpy(at, floats + i * sizeof at, sizeof at);
+        is_finite &= isfinite(at[0]) && isfinite(at[1]);
+        points[i] = (struct vec2){(double)at[0] + base[0], (double)at[1] + base[1]};
+    }
+    heightfield_heights_plain(field, points, count, mode, heights_m);
+    for (size_t i = 0; i < count; i++) {
+        float height = (float)(heights_m[i] - base[2]);
+
+        memcpy(out + i * sizeof height, &height, sizeof height);
+    }
+    return is_finite;
+}
+
+bool heightfield_heights_f32(const struct heightfield *field, const unsigned char *floats,
+                             size_t count, enum interpolation mode, const double base[3],
+                             unsigned char *out)
+{
+    bool is_finite = true;
+
+#if defined(__x86_64__)
+    if (mode == INTERPOLATION_TRIANGLE && field->level == SIMD_AVX512)
+        return heightfield_heights_f32_avx512(field, floats, count, base, out);
+#endif
+    for (size_t first = 0; first < count; first += BATCH)
+        is_finite &= batch_f32(field, floats + first * 2 * sizeof(float),
+                               count - first < BATCH ? count - first : BATCH, mode, base,
+                               out + first * sizeof(float));
+    return is_finite;
 }

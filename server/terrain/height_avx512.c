@@ -29,6 +29,24 @@ struct group {
     __mmask8 inner;         /* which are for us */
 };
 
+enum form { FORM_GROUND, FORM_PLAIN, FORM_F32 };
+
+/* What is asked, and where the answers go: of the form's types. */
+struct job {
+    const struct heightfield *field;
+    const unsigned char *in; /* struct vec2, or two floats */
+    unsigned char *out;      /* struct ground_height, double or float */
+    const double *base;      /* FORM_F32 */
+    size_t count;
+    bool is_finite; /* FORM_F32: no point has been met that is not */
+};
+
+/* Of each lane's two floats the first; the second is the first of what is shifted right by 32. */
+static inline __m512d first_float(__m512i pair)
+{
+    return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(pair)));
+}
+
 /* The axes of up to eight points. */
 static inline void points_split(const struct vec2 *points, size_t count, __m512d *x, __m512d *y)
 {
@@ -39,6 +57,17 @@ static inline void points_split(const struct vec2 *points, size_t count, __m512d
 
     *x = _mm512_permutex2var_pd(low, even, high);
     *y = _mm512_permutex2var_pd(low, _mm512_add_epi64(even, _mm512_set1_epi64(1)), high);
+}
+
+/* The same of floats, from a base. */
+static inline void floats_split(const unsigned char *floats, size_t count, const double *base,
+                                __m512d *x, __m512d *y)
+{
+    unsigned mask = count >= LANES ? 0xff : (1u << count) - 1;
+    __m512i both = _mm512_maskz_loadu_epi64((__mmask8)mask, floats);
+
+    *x = _mm512_add_pd(first_float(both), _mm512_set1_pd(base[0]));
+    *y = _mm512_add_pd(first_float(_mm512_srli_epi64(both, 32)), _mm512_set1_pd(base[1]));
 }
 
 /* The cells' numbers in the lower halves. */
@@ -71,26 +100,31 @@ static inline void group_ask(const struct heightfield *field, __m512i columns, _
     }
 }
 
-static inline void group_begin(const struct heightfield *field, const struct vec2 *points,
-                               size_t count, struct group *group)
+ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group *group,
+                               enum form form)
 {
-    const struct heightfield_spec *s = &field->spec;
+    const struct heightfield_spec *s = &job->field->spec;
+    size_t count = job->count - first;
     __m512d x, y;
 
-    points_split(points, count, &x, &y);
+    if (form == FORM_F32)
+        floats_split(job->in + first * 2 * sizeof(float), count, job->base, &x, &y);
+    else
+        points_split((const struct vec2 *)(const void *)job->in + first, count, &x, &y);
     __m512d u = _mm512_div_pd(_mm512_sub_pd(x, _mm512_set1_pd(s->origin_x_m)),
                               _mm512_set1_pd(s->spacing_x_m));
     __m512d v = _mm512_div_pd(_mm512_sub_pd(y, _mm512_set1_pd(s->origin_y_m)),
                               _mm512_set1_pd(s->spacing_y_m));
+    const double *inner = job->field->inner;
 
     /* numbers above 0 are in the order of their bits; what is below or NaN is beyond */
     group->inner = _mm512_mask_cmplt_epu64_mask(
         _mm512_cmplt_epu64_mask(_mm512_castpd_si512(u),
-                                _mm512_castpd_si512(_mm512_set1_pd(field->inner[0]))),
-        _mm512_castpd_si512(v), _mm512_castpd_si512(_mm512_set1_pd(field->inner[1])));
+                                _mm512_castpd_si512(_mm512_set1_pd(inner[0]))),
+        _mm512_castpd_si512(v), _mm512_castpd_si512(_mm512_set1_pd(inner[1])));
     __m512i columns = cells_of(u, &group->fu), rows = cells_of(v, &group->fv);
 
-    group_ask(field, columns, rows, group);
+    group_ask(job->field, columns, rows, group);
 }
 
 static inline __m128i two_pairs(const float *a, const float *b)
@@ -115,12 +149,6 @@ static inline __m512i group_pairs(const struct group *group, unsigned row)
                               four_pairs(group->at + 4, k), 1);
 }
 
-/* Of each lane's two floats the first; the second is the first of what is shifted right by 32. */
-static inline __m512d first_float(__m512i pair)
-{
-    return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(pair)));
-}
-
 /* NaN beside a hole, and what does not matter outside. */
 static inline __m512d group_heights(const struct group *group)
 {
@@ -140,19 +168,20 @@ static inline __m512d group_heights(const struct group *group)
                          _mm512_mul_pd(fv, _mm512_sub_pd(up, base)));
 }
 
-ALWAYS_INLINE void group_end(const struct heightfield *field, const struct vec2 *points,
-                             size_t count, const struct group *group, struct ground_height *out,
-                             double *heights_m, bool is_plain)
+/* Eight heights, of which `count` are there. */
+ALWAYS_INLINE void group_write(const struct job *job, size_t first, size_t count, __m512d heights,
+                               enum form form)
 {
-    __m512d heights = group_heights(group);
-    unsigned all = (1u << count) - 1;
-    unsigned again =
-        all & ~(unsigned)_mm512_mask_cmp_pd_mask(group->inner, heights, heights, _CMP_ORD_Q);
+    __mmask8 all = (__mmask8)((1u << count) - 1);
 
-    if (is_plain) {
-        _mm512_mask_storeu_pd(heights_m, (__mmask8)all, heights);
+    if (form == FORM_PLAIN) {
+        _mm512_mask_storeu_pd((double *)(void *)job->out + first, all, heights);
+    } else if (form == FORM_F32) {
+        heights = _mm512_sub_pd(heights, _mm512_set1_pd(job->base[2]));
+        _mm256_mask_storeu_ps(job->out + first * sizeof(float), all, _mm512_cvtpd_ps(heights));
     } else { /* GROUND_OK is 0, and so is what is behind it */
         const __m512i order = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+        struct ground_height *out = (struct ground_height *)(void *)job->out + first;
         __m512d zero = _mm512_setzero_pd();
         unsigned mask = (1u << 2 * count) - 1;
 
@@ -162,46 +191,83 @@ ALWAYS_INLINE void group_end(const struct heightfield *field, const struct vec2 
             &out[4], (__mmask8)(mask >> 8),
             _mm512_permutex2var_pd(heights, _mm512_add_epi64(order, _mm512_set1_epi64(4)), zero));
     }
-    for (; again != 0; again &= again - 1) {
-        unsigned i = (unsigned)__builtin_ctz(again);
-        struct ground_height ground = heightfield_height_general(field, points[i].x, points[i].y);
-
-        if (is_plain)
-            heights_m[i] = ground.height_m;
-        else
-            out[i] = ground;
-    }
 }
 
-_Static_assert(GROUND_OK == 0 && sizeof(struct ground_height) == 16, "group_end writes them");
+_Static_assert(GROUND_OK == 0 && sizeof(struct ground_height) == 16, "group_write writes them");
 
-ALWAYS_INLINE void heights_ask(const struct heightfield *field, const struct vec2 *points,
-                               size_t count, struct ground_height *out, double *heights_m,
-                               bool is_plain)
+/* One that is not for vectors. */
+ALWAYS_INLINE void one_again(struct job *job, size_t i, enum form form)
+{
+    struct ground_height ground;
+    struct vec2 at;
+
+    if (form == FORM_F32) {
+        float floats[2], height;
+
+        memcpy(floats, job->in + i * sizeof floats, sizeof floats);
+        job->is_finite &= isfinite(floats[0]) && isfinite(floats[1]);
+        at = (struct vec2){(double)floats[0] + job->base[0], (double)floats[1] + job->base[1]};
+        ground = heightfield_height_general(job->field, at.x, at.y);
+        height = (float)(ground.height_m - job->base[2]);
+        memcpy(job->out + i * sizeof height, &height, sizeof height);
+        return;
+    }
+    at = ((const struct vec2 *)(const void *)job->in)[i];
+    ground = heightfield_height_general(job->field, at.x, at.y);
+    if (form == FORM_PLAIN)
+        ((double *)(void *)job->out)[i] = ground.height_m;
+    else
+        ((struct ground_height *)(void *)job->out)[i] = ground;
+}
+
+ALWAYS_INLINE void group_end(struct job *job, size_t first, const struct group *group,
+                             enum form form)
+{
+    size_t left = job->count - first, count = left < LANES ? left : LANES;
+    __m512d heights = group_heights(group);
+    unsigned again = ((1u << count) - 1) &
+                     ~(unsigned)_mm512_mask_cmp_pd_mask(group->inner, heights, heights, _CMP_ORD_Q);
+
+    group_write(job, first, count, heights, form);
+    for (; again != 0; again &= again - 1)
+        one_again(job, first + (unsigned)__builtin_ctz(again), form);
+}
+
+ALWAYS_INLINE void job_do(struct job *job, enum form form)
 {
     struct group ring[RING];
+    size_t groups = (job->count + LANES - 1) / LANES;
 
-    for (size_t at = 0; at < count + LANES * AHEAD; at += LANES) {
-        if (at < count)
-            group_begin(field, points + at, count - at, &ring[at / LANES % RING]);
-        if (at < LANES * AHEAD)
-            continue;
-        size_t i = at - LANES * AHEAD, some = count - i < LANES ? count - i : LANES;
-
-        group_end(field, points + i, some, &ring[i / LANES % RING], is_plain ? NULL : out + i,
-                  is_plain ? heights_m + i : NULL, is_plain);
-        if (i + LANES >= count)
-            break;
+    for (size_t i = 0; i < groups + AHEAD; i++) {
+        if (i < groups)
+            group_begin(job, i * LANES, &ring[i % RING], form);
+        if (i >= AHEAD && i - AHEAD < groups)
+            group_end(job, (i - AHEAD) * LANES, &ring[(i - AHEAD) % RING], form);
     }
 }
 
 void heightfield_heights_avx512(const struct heightfield *field, const struct vec2 *points,
                                 size_t count, struct ground_height *out, double *heights_m)
 {
-    if (heights_m != NULL)
-        heights_ask(field, points, count, NULL, heights_m, true);
+    struct job job = {.field = field,
+                      .in = (const unsigned char *)points,
+                      .out = out != NULL ? (unsigned char *)out : (unsigned char *)heights_m,
+                      .count = count};
+
+    if (out != NULL)
+        job_do(&job, FORM_GROUND);
     else
-        heights_ask(field, points, count, out, NULL, false);
+        job_do(&job, FORM_PLAIN);
+}
+
+bool heightfield_heights_f32_avx512(const struct heightfield *field, const unsigned char *floats,
+                                    size_t count, const double base[3], unsigned char *out)
+{
+    struct job job = {
+        .field = field, .in = floats, .out = out, .base = base, .count = count, .is_finite = true};
+
+    job_do(&job, FORM_F32);
+    return job.is_finite;
 }
 
 #endif

@@ -195,4 +195,13 @@ void heightfield_heights(const struct heightfield *field, const struct vec2 *poi
 void heightfield_heights_plain(const struct heightfield *field, const struct vec2 *points,
                                size_t count, enum interpolation mode, double *heights_m);
 
+/*
+ * The same for two float32 a point and one a height, at any address and relative to a base: each
+ * point is base + (x, y) in float64, each height its height - base[2], rounded once. False when a
+ * number is not finite; what is in `out` then does not matter.
+ */
+bool heightfield_heights_f32(const struct heightfield *field, const unsigned char *floats,
+                             size_t count, enum interpolation mode, const double base[3],
+                             unsigned char *out);
+
 #endif

@@ -567,6 +567,48 @@ static void expect_same_heights(const struct heightfield *field, const struct ve
     free(plain);
 }
 
+/* Float32 in and out, at odd addresses, against the single questions. */
+static void expect_same_f32(const struct heightfield *field, const struct vec2 *points,
+                            size_t count, enum interpolation mode)
+{
+    const struct vec2 o = {field->spec.origin_x_m, field->spec.origin_y_m};
+    const double base[3] = {o.x + 0.25, o.y - 0.125, 12.3};
+    unsigned char *in = malloc(8 * count + 1), *out = malloc(4 * count + 2);
+
+    assert_true(in != NULL && out != NULL);
+    for (size_t some = 0; some <= count; some = some < 40 || some == count ? some + 1 : count) {
+        bool is_finite = true;
+
+        for (size_t i = 0; i < some; i++) {
+            float at[2] = {(float)(points[i].x - base[0]), (float)(points[i].y - base[1])};
+
+            is_finite &= isfinite(at[0]) && isfinite(at[1]);
+            memcpy(in + 1 + 8 * i, at, 8);
+        }
+        out[1 + 4 * some] = 77;
+        assert_int_equal(heightfield_heights_f32(field, in + 1, some, mode, base, out + 1),
+                         is_finite);
+        assert_int_equal(out[1 + 4 * some], 77); /* nothing behind them */
+        for (size_t i = 0; i < some && is_finite; i++) {
+            struct ground_point ground;
+            float at[2], got;
+
+            memcpy(at, in + 1 + 8 * i, 8);
+            memcpy(&got, out + 1 + 4 * i, 4);
+            heightfield_height(field,
+                               (struct vec2){(double)at[0] + base[0], (double)at[1] + base[1]},
+                               mode, &ground);
+            float want = (float)(ground.height_m - base[2]);
+
+            if (memcmp(&got, &want, 4) != 0 && !(isnan(got) && isnan(want)))
+                fail_msg("%s, f32 (%.9g, %.9g): %.9g, want %.9g", simd_level_name(simd_level()),
+                         (double)at[0], (double)at[1], (double)got, (double)want);
+        }
+    }
+    free(in);
+    free(out);
+}
+
 /* On samples and edges, between, on the outer edges, outside: with holes and without. */
 static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
 {
@@ -594,6 +636,7 @@ static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
             points[i] = (struct vec2){-7 + 0.3 * u, 11 + 0.7 * v};
         }
         expect_same_heights(field, points, POINTS, mode, "random");
+        expect_same_f32(field, points, POINTS, mode);
         heightfield_unref(field);
         free(samples);
     }
@@ -647,6 +690,8 @@ static void the_height_alone_is_the_same_where_numbers_end(void **state)
         for (size_t i = 0; i < NUMBERS * NUMBERS; i++)
             points[i] = (struct vec2){numbers[0][i % NUMBERS], numbers[1][i / NUMBERS]};
         expect_same_heights(field, points, NUMBERS * NUMBERS, INTERPOLATION_TRIANGLE, "odd");
+        for (size_t i = 0; i < NUMBERS * NUMBERS; i++)
+            expect_same_f32(field, points + i, 1, INTERPOLATION_TRIANGLE);
         heightfield_unref(field);
         free(samples);
     }
