@@ -24,7 +24,8 @@
  *
  * Storeys. Lists run from the highest floor down. Over the index of a polygon stand the levels, of
  * 16 in the mesh, of its lowest and its highest point: floors whose lowest point is above the asked
- * point, or whose highest is below what is already found, are left out by the same vectors.
+ * point, or whose highest is below what is already found, are left out by the same vectors, where
+ * floors lie over one another in many places.
  *
  * Borders. As in the tree's leaves, a cell leaves out floors that reach into it by no more than the
  * slack. A point in the outermost 2^-15 of its cell is asked by the tree (mesh_floor.c). No cell is

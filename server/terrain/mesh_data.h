@@ -25,6 +25,7 @@
 
 #include "terrain/mesh.h"
 #include "terrain/mesh_columns.h"
+#include "terrain/simd.h"
 
 #include <stdatomic.h>
 
@@ -110,7 +111,8 @@ struct mesh {
     const struct vec3 *vertices;
     struct mesh_columns columns; /* not of the image: mesh_columns.h */
     double lift;                 /* the centre's height against gravity */
-    bool is_turned, has_avx2;
+    bool is_turned;
+    enum simd_level simd;           /* chosen when it is made */
     void *own;                      /* the image when it is ours */
     void (*release)(void *context); /* else this gives it back */
     void *context;

@@ -16,15 +16,15 @@
  * Heights are compared along up. "At or below" forgives the slack, too: a point that was put on a
  * floor by an earlier answer stands on it.
  *
- * Two blocks are tested together, whether there is a second or not. With AVX2 a block's eight
- * polygons are one vector, else two of SSE2, else a loop: the arithmetic is of integers, so the
- * answers cannot differ.
+ * Two blocks are tested together, whether there is a second or not. With AVX-512 their sixteen
+ * polygons are one vector, with AVX2 a block's eight, else two of SSE2, else a loop: the arithmetic
+ * is of integers, so the answers cannot differ.
  */
 #include "terrain/mesh_contact.h"
 
 #ifdef __SSE2__
 #include <immintrin.h>
-#define HAS_AVX2
+#define HAS_VECTORS
 #endif
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
@@ -218,7 +218,7 @@ ALWAYS_INLINE unsigned levels(const struct column_block *b, uint32_t level, bool
     return out;
 }
 
-#ifdef HAS_AVX2
+#ifdef HAS_VECTORS
 #define FOR_AVX2 __attribute__((target("avx2")))
 
 FOR_AVX2 static inline __m256i edge_values_avx2(const struct column_block *b, unsigned edge,
@@ -259,6 +259,57 @@ FOR_AVX2 static inline unsigned levels_avx2(const struct column_block *b, uint32
         out = _mm256_cmpgt_epi32(from,
                                  _mm256_srli_epi32(_mm256_slli_epi32(ids, 4), COLUMN_LOW_SHIFT));
     return ~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(out)) & 0xff;
+}
+
+#define FOR_AVX512 __attribute__((target("avx2,bmi2,avx512f,avx512bw,avx512dq,avx512vl")))
+
+/* The same edge of both blocks. */
+FOR_AVX512 static inline __m512i edge_values_avx512(const struct column_block *first,
+                                                    const struct column_block *second,
+                                                    unsigned edge, __m512i place)
+{
+    const __m128i *ab[2] = {(const void *)first->ab[edge], (const void *)second->ab[edge]};
+    const __m128i *c[2] = {(const void *)first->c[edge], (const void *)second->c[edge]};
+    __m256i both_ab = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(ab[0])),
+                                              _mm_load_si128(ab[1]), 1);
+    __m256i both_c = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(c[0])),
+                                             _mm_load_si128(c[1]), 1);
+
+    return _mm512_add_epi32(_mm512_madd_epi16(_mm512_cvtepi8_epi16(both_ab), place),
+                            _mm512_slli_epi32(_mm512_cvtepi16_epi32(both_c), COLUMN_SHIFT));
+}
+
+/* Sixteen lanes at once. */
+FOR_AVX512 static inline struct lanes pair_at_avx512(const struct column_block *first,
+                                                     const struct column_block *second, bool is_two,
+                                                     int32_t x, int32_t y)
+{
+    __m512i place = _mm512_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
+    __m512i least = _mm512_min_epi32(_mm512_min_epi32(edge_values_avx512(first, second, 0, place),
+                                                      edge_values_avx512(first, second, 1, place)),
+                                     edge_values_avx512(first, second, 2, place));
+    __mmask16 all = (__mmask16)(0xffu | -(unsigned)is_two);
+
+    return (struct lanes){
+        _mm512_mask_cmpge_epi32_mask(all, least, _mm512_setzero_si512()),
+        _mm512_cmplt_epi32_mask(least, _mm512_set1_epi32(2 * COLUMN_DOUBT)),
+    };
+}
+
+/* As levels_avx2, of both blocks. */
+FOR_AVX512 static inline unsigned pair_levels_avx512(const struct column_block *first,
+                                                     const struct column_block *second,
+                                                     uint32_t level, bool is_low)
+{
+    __m512i ids = _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)first->polygon)),
+        _mm256_loadu_si256((const __m256i *)(const void *)second->polygon), 1);
+    __m512i from = _mm512_set1_epi32((int32_t)level);
+
+    if (is_low)
+        return _mm512_cmple_epi32_mask(_mm512_srli_epi32(ids, COLUMN_LOW_SHIFT), from);
+    ids = _mm512_srli_epi32(_mm512_slli_epi32(ids, 4), COLUMN_LOW_SHIFT);
+    return _mm512_cmpge_epi32_mask(ids, from);
 }
 #else
 #define lanes_at_avx2 lanes_at
@@ -324,11 +375,17 @@ ALWAYS_INLINE void place_descend(const struct mesh *mesh, struct place *place)
 
 /* Two blocks that follow one another; the second counts as empty when it is not there. */
 ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, bool is_two, int32_t x, int32_t y,
-                                   bool has_avx2)
+                                   enum simd_level simd)
 {
     const struct column_block *second = b + is_two; /* the first again: no other line is touched */
-    struct lanes low = has_avx2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
-    struct lanes high = has_avx2 ? lanes_at_avx2(second, x, y) : lanes_at(second, x, y);
+    struct lanes low, high;
+
+#ifdef HAS_VECTORS
+    if (simd == SIMD_AVX512)
+        return pair_at_avx512(b, second, is_two, x, y);
+#endif
+    low = simd == SIMD_AVX2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
+    high = simd == SIMD_AVX2 ? lanes_at_avx2(second, x, y) : lanes_at(second, x, y);
 
     return (struct lanes){low.maybe | (high.maybe & -(unsigned)is_two) << COLUMN_LANES,
                           low.doubt | high.doubt << COLUMN_LANES};
@@ -336,10 +393,12 @@ ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, bool is_two, in
 
 /* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
 ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, bool is_two, uint32_t level,
-                                   bool is_low, bool has_avx2)
+                                   bool is_low, enum simd_level simd)
 {
-#ifdef HAS_AVX2
-    if (has_avx2)
+#ifdef HAS_VECTORS
+    if (simd == SIMD_AVX512)
+        return pair_levels_avx512(b, b + is_two, level, is_low);
+    if (simd == SIMD_AVX2)
         return levels_avx2(b, level, is_low) | levels_avx2(b + is_two, level, is_low)
                                                    << COLUMN_LANES;
 #endif
@@ -348,7 +407,7 @@ ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, bool is_two, ui
 
 /* The polygons of two blocks that are there. */
 ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, bool is_two,
-                             struct lanes lanes, bool has_avx2)
+                             struct lanes lanes, enum simd_level simd)
 {
     const struct mesh_columns *columns = &c->mesh->columns;
 
@@ -360,31 +419,42 @@ ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, boo
         if (lanes.doubt >> i & 1 && !is_inside(c, &c->mesh->polygons[polygon]))
             continue;
         floor_take(c, polygon);
-        if (c->sign > 0 && (columns->is_stacked || lanes.maybe != 0)) /* else foreseen: none */
-            lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->best), false, has_avx2);
+        if (c->sign > 0 && columns->is_stacked) /* elsewhere there is no other, mostly */
+            lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->best), false, simd);
     }
 }
 
-/* The blocks of the leaf; false when the place is too near to the leaf's border. */
-ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, bool has_avx2)
+/* Not too near to the leaf's border for its blocks to tell. */
+ALWAYS_INLINE bool place_is_clear(const struct place *place)
 {
-    int32_t x = (int32_t)(place->x >> UNIT_SHIFT), y = (int32_t)(place->y >> UNIT_SHIFT);
+    uint32_t x = (uint32_t)(place->x >> UNIT_SHIFT), y = (uint32_t)(place->y >> UNIT_SHIFT);
+
+    return x - 1 < COLUMN_UNIT - 2 && y - 1 < COLUMN_UNIT - 2;
+}
+
+/* The polygons of two blocks that are above the place or below it. */
+ALWAYS_INLINE void pair_scan(struct column *c, const struct place *place,
+                             const struct column_block *b, bool is_two, enum simd_level simd)
+{
+    const struct mesh_columns *columns = &c->mesh->columns;
+    int32_t x = (int32_t)(place->x >> UNIT_SHIFT) - COLUMN_UNIT / 2;
+    int32_t y = (int32_t)(place->y >> UNIT_SHIFT) - COLUMN_UNIT / 2;
+    struct lanes lanes = pair_at(b, is_two, x, y, simd);
+
+    if (c->sign > 0 && columns->is_stacked)
+        lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->limit), true, simd);
+    pair_take(c, b, is_two, lanes, simd);
+}
+
+/* The blocks of the leaf; false when the place is too near to the leaf's border. */
+ALWAYS_INLINE bool place_scan(struct column *c, const struct place *place, enum simd_level simd)
+{
     const struct column_block *b = c->mesh->columns.blocks + place->cell->first;
 
-    if ((uint32_t)x - 1 >= COLUMN_UNIT - 2 || (uint32_t)y - 1 >= COLUMN_UNIT - 2)
+    if (!place_is_clear(place))
         return place->cell->count == 0;
-    x -= COLUMN_UNIT / 2;
-    y -= COLUMN_UNIT / 2;
-    uint32_t level = column_level(&c->mesh->columns, c->limit);
-
-    for (int64_t left = place->cell->count; left > 0; left -= 2 * COLUMN_LANES, b += 2) {
-        bool is_two = left > COLUMN_LANES;
-        struct lanes lanes = pair_at(b, is_two, x, y, has_avx2);
-
-        if (c->sign > 0)
-            lanes.maybe &= pair_levels(b, is_two, level, true, has_avx2);
-        pair_take(c, b, is_two, lanes, has_avx2);
-    }
+    for (int64_t left = place->cell->count; left > 0; left -= 2 * COLUMN_LANES, b += 2)
+        pair_scan(c, place, b, left > COLUMN_LANES, simd);
     return true;
 }
 
@@ -403,13 +473,13 @@ __attribute__((noinline)) static struct found tree_ask(const struct mesh *mesh, 
     return (struct found){c.best, c.polygon};
 }
 
-ALWAYS_INLINE void column_scan(struct column *c, bool has_avx2)
+ALWAYS_INLINE void column_scan(struct column *c, enum simd_level simd)
 {
     struct place place;
 
     if (place_begin(c->mesh, c->x, c->y, &place)) {
         place_descend(c->mesh, &place);
-        if (place_scan(c, &place, has_avx2))
+        if (place_scan(c, &place, simd))
             return;
     }
     struct found found = tree_ask(c->mesh, c->x, c->y, c->sign, c->limit);
@@ -432,7 +502,7 @@ ALWAYS_INLINE struct vec3 floor_normal(const struct mesh *mesh, uint32_t polygon
 /* ---- questions ------------------------------------------------------------------------------ */
 
 ALWAYS_INLINE struct column column_ask(const struct mesh *mesh, double x, double y, double sign,
-                                       double limit, bool has_avx2)
+                                       double limit, enum simd_level simd)
 {
     struct column c = {.mesh = mesh,
                        .x = x,
@@ -442,26 +512,34 @@ ALWAYS_INLINE struct column column_ask(const struct mesh *mesh, double x, double
                        .best = -INFINITY,
                        .polygon = NO_POLYGON};
 
-    column_scan(&c, has_avx2);
+    column_scan(&c, simd);
     return c;
 }
 
-#ifdef HAS_AVX2
+#ifdef HAS_VECTORS
 FOR_AVX2 static struct column column_avx2(const struct mesh *mesh, double x, double y, double sign,
                                           double limit)
 {
-    return column_ask(mesh, x, y, sign, limit, true);
+    return column_ask(mesh, x, y, sign, limit, SIMD_AVX2);
+}
+
+FOR_AVX512 static struct column column_avx512(const struct mesh *mesh, double x, double y,
+                                              double sign, double limit)
+{
+    return column_ask(mesh, x, y, sign, limit, SIMD_AVX512);
 }
 #endif
 
 static struct column column_any(const struct mesh *mesh, double x, double y, double sign,
                                 double limit)
 {
-#ifdef HAS_AVX2
-    if (mesh->has_avx2)
+#ifdef HAS_VECTORS
+    if (mesh->simd == SIMD_AVX512)
+        return column_avx512(mesh, x, y, sign, limit);
+    if (mesh->simd == SIMD_AVX2)
         return column_avx2(mesh, x, y, sign, limit);
 #endif
-    return column_ask(mesh, x, y, sign, limit, false);
+    return column_ask(mesh, x, y, sign, limit, SIMD_SCALAR);
 }
 
 bool mesh_column(const struct mesh *mesh, double x, double y, bool is_up, double limit, double *z,
@@ -527,13 +605,44 @@ bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
     return true;
 }
 
+/*
+ * By all that there is: near the border of a cell, by the tree, and in long lists. A call of its
+ * own at the end of the others, so that those save nothing on the stack.
+ */
+__attribute__((noinline)) static bool floor_height_long(const struct mesh *mesh, double x, double y,
+                                                        double limit, struct mesh_height *out)
+{
+    struct column c = column_any(mesh, x, y, 1, limit);
+
+    if (c.polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
+    return true;
+}
+
+/* Two blocks at most. Several questions are under way at once, so each instruction counts. */
 ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                                struct mesh_height *out, bool has_avx2)
+                                struct mesh_height *out, enum simd_level simd)
 {
     struct vec3 at = column_place(mesh, point);
-    struct column c =
-        column_ask(mesh, at.x, at.y, 1, at.z + reach_up_m + mesh->header->slack, has_avx2);
+    struct column c = {.mesh = mesh,
+                       .x = at.x,
+                       .y = at.y,
+                       .sign = 1,
+                       .limit = at.z + reach_up_m + mesh->header->slack,
+                       .best = -INFINITY,
+                       .polygon = NO_POLYGON};
+    struct place place;
 
+    if (!place_begin(mesh, at.x, at.y, &place))
+        return floor_height_long(mesh, at.x, at.y, c.limit, out);
+    place_descend(mesh, &place);
+    if (place.cell->count == 0)
+        return false;
+    if (place.cell->count > 2 * COLUMN_LANES || !place_is_clear(&place))
+        return floor_height_long(mesh, at.x, at.y, c.limit, out);
+    pair_scan(&c, &place, mesh->columns.blocks + place.cell->first,
+              place.cell->count > COLUMN_LANES, simd);
     if (c.polygon == NO_POLYGON)
         return false;
     *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
@@ -544,22 +653,30 @@ ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, doub
 __attribute__((noinline)) static bool floor_height_plain(const struct mesh *mesh, struct vec3 point,
                                                          double reach_up_m, struct mesh_height *out)
 {
-    return floor_height(mesh, point, reach_up_m, out, false);
+    return floor_height(mesh, point, reach_up_m, out, SIMD_SCALAR);
 }
 
-#ifdef HAS_AVX2
+#ifdef HAS_VECTORS
 FOR_AVX2 static bool floor_height_avx2(const struct mesh *mesh, struct vec3 point,
                                        double reach_up_m, struct mesh_height *out)
 {
-    return floor_height(mesh, point, reach_up_m, out, true);
+    return floor_height(mesh, point, reach_up_m, out, SIMD_AVX2);
+}
+
+FOR_AVX512 static bool floor_height_avx512(const struct mesh *mesh, struct vec3 point,
+                                           double reach_up_m, struct mesh_height *out)
+{
+    return floor_height(mesh, point, reach_up_m, out, SIMD_AVX512);
 }
 #endif
 
 bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                        struct mesh_height *out)
 {
-#ifdef HAS_AVX2
-    if (mesh->has_avx2)
+#ifdef HAS_VECTORS
+    if (mesh->simd == SIMD_AVX512)
+        return floor_height_avx512(mesh, point, reach_up_m, out);
+    if (mesh->simd == SIMD_AVX2)
         return floor_height_avx2(mesh, point, reach_up_m, out);
 #endif
     return floor_height_plain(mesh, point, reach_up_m, out);
@@ -574,7 +691,7 @@ enum { BATCH = 16 };
  * by the step before, so the memory answers many at once.
  */
 ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *points, size_t count,
-                               double reach_up_m, struct mesh_height *out, bool has_avx2)
+                               double reach_up_m, struct mesh_height *out, enum simd_level simd)
 {
     struct place place[BATCH];
     struct vec3 at[BATCH];
@@ -608,7 +725,7 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
                            .best = -INFINITY,
                            .polygon = NO_POLYGON};
 
-        if (!is_in[i] || !place_scan(&c, &place[i], has_avx2)) {
+        if (!is_in[i] || !place_scan(&c, &place[i], simd)) {
             struct found found = tree_ask(mesh, c.x, c.y, c.sign, c.limit);
 
             c.best = found.best;
@@ -620,11 +737,17 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
     }
 }
 
-#ifdef HAS_AVX2
+#ifdef HAS_VECTORS
 FOR_AVX2 static void floor_batch_avx2(const struct mesh *mesh, const struct vec3 *points,
                                       size_t count, double reach_up_m, struct mesh_height *out)
 {
-    floor_batch(mesh, points, count, reach_up_m, out, true);
+    floor_batch(mesh, points, count, reach_up_m, out, SIMD_AVX2);
+}
+
+FOR_AVX512 static void floor_batch_avx512(const struct mesh *mesh, const struct vec3 *points,
+                                          size_t count, double reach_up_m, struct mesh_height *out)
+{
+    floor_batch(mesh, points, count, reach_up_m, out, SIMD_AVX512);
 }
 #endif
 
@@ -634,13 +757,17 @@ void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size
     for (size_t i = 0; i < count; i += BATCH) {
         size_t some = count - i < BATCH ? count - i : BATCH;
 
-#ifdef HAS_AVX2
-        if (mesh->has_avx2) {
+#ifdef HAS_VECTORS
+        if (mesh->simd == SIMD_AVX512) {
+            floor_batch_avx512(mesh, points + i, some, reach_up_m, out + i);
+            continue;
+        }
+        if (mesh->simd == SIMD_AVX2) {
             floor_batch_avx2(mesh, points + i, some, reach_up_m, out + i);
             continue;
         }
 #endif
-        floor_batch(mesh, points + i, some, reach_up_m, out + i, false);
+        floor_batch(mesh, points + i, some, reach_up_m, out + i, SIMD_SCALAR);
     }
 }
 

@@ -17,7 +17,6 @@
 
 #include "base/check.h"
 #include "terrain/content_hash.h"
-#include "terrain/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +207,7 @@ static void sections_set(struct mesh *m, const void *image)
     m->is_turned = false;
     for (int i = 0; i < 9; i++)
         m->is_turned |= h->rotation[i] != (i % 4 == 0);
-    m->has_avx2 = simd_level() >= SIMD_AVX2;
+    m->simd = simd_level();
     m->nodes = (const void *)(base + h->offset[MESH_NODES]);
     m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);
     m->lines = (const void *)(base + h->offset[MESH_LINES]);

@@ -98,14 +98,14 @@ static void check_ways(struct mesh *mesh, struct vec3 at, double reach)
 {
     struct mesh_height by_columns = {0}, by_tree = {0}, in_batch, plain = {0};
     uint64_t limit = mesh->columns.side_limit;
-    bool has_avx2 = mesh->has_avx2;
+    enum simd_level simd = mesh->simd;
     bool is_there = mesh_floor_height(mesh, at, reach, &by_columns);
 
     mesh_floor_heights(mesh, &at, 1, reach, &in_batch);
-    mesh->has_avx2 = false;
+    mesh->simd = SIMD_SCALAR;
     bool is_plain = mesh_floor_height(mesh, at, reach, &plain);
 
-    mesh->has_avx2 = has_avx2;
+    mesh->simd = simd;
     mesh->columns.side_limit = 0; /* outside of all columns: the tree */
     bool is_in_tree = mesh_floor_height(mesh, at, reach, &by_tree);
 
