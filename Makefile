@@ -74,6 +74,8 @@ SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
 WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
 SANDSCENE_SRC := $(sort $(wildcard server/sandscene/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))
+LIBKOTA_SRC := $(sort $(wildcard client/lib/*.c))
+EXAMPLE_SRC := $(sort $(wildcard client/examples/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -94,6 +96,20 @@ FUZZ_REPLAYS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/tests/replay_%)
 FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
 
+# The client library: shared, static, and how others find it. Nothing but kota_* leaves either.
+LIB_VERSION := $(shell awk '/define KOTA_VERSION_/ {printf "%s%s", dot, $$3; dot = "."}' \
+	client/lib/kota.h)
+LIB_SONAME := libkota.so.$(firstword $(subst ., ,$(LIB_VERSION)))
+LIB_SHARED := $(B)/lib/libkota.so.$(LIB_VERSION)
+LIBKOTA := $(B)/lib/libkota.a
+LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h
+EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
+# What it takes of the server, compiled again for a shared library.
+LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c \
+	server/base/power_of_ten.c) $(LLHTTP_SRC:%=$(B)/pic/llhttp/%.o)
+LIB_PC_LIBS := $(shell $(PKG_CONFIG) --libs libuv libcjson 2>/dev/null) \
+	$(if $(LLHTTP_SRC),,$(LLHTTP_LIBS))
+
 # Makes chosen calls of a daemon fail; tests/faults/run.py preloads it.
 FAULTS := $(B)/faults/inject.so
 
@@ -102,7 +118,7 @@ FAULTS := $(B)/faults/inject.so
 .SECONDARY:
 .PHONY: all run test bench bench-sand fuzz tidy format cover install uninstall help clean
 
-all: $(PROGRAMS) $(MANUALS)
+all: $(PROGRAMS) $(MANUALS) $(LIB_FILES)
 
 $(CORE): $(SERVER_OBJ)
 	@rm -f $@
@@ -119,6 +135,51 @@ $(B)/kota-sand: $(call obj,$(SANDSCENE_SRC)) $(CORE)
 
 $(B)/kota: $(call obj,$(CLIENT_SRC)) $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs libcurl)
+
+LIB_LDFLAGS := -shared -pthread -Wl,--as-needed -Wl,-z,nodelete,-z,noexecstack \
+	-Wl,-soname,$(LIB_SONAME) -Wl,--version-script=client/lib/libkota.map \
+	$(filter-out -pie,$(LDFLAGS_$(config)))
+
+$(LIB_SHARED): $(LIB_OBJ) client/lib/libkota.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LIB_LDFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJ) $(LIB_PC_LIBS) -lm
+	@ln -sf $(@F) $(@D)/$(LIB_SONAME) && ln -sf $(LIB_SONAME) $(@D)/libkota.so
+
+# One object whose other names are its own: a program may link another llhttp beside it.
+$(LIBKOTA): $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(LD) -r -o $(B)/lib/libkota.o $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='kota_*' $(B)/lib/libkota.o
+	$(Q)$(AR) rcs $@ $(B)/lib/libkota.o && rm $(B)/lib/libkota.o
+OBJCOPY ?= objcopy
+
+# pc PREFIX INCLUDEDIR LIBDIR
+pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@INCLUDEDIR@|$(2)|' -e 's|@LIBDIR@|$(3)|' \
+	-e 's|@VERSION@|$(LIB_VERSION)|' -e 's|@LLHTTP_REQUIRES@|$(if $(LLHTTP_SRC),, libllhttp)|' \
+	client/lib/libkota.pc.in
+
+# For programs that are built beside this tree, and for the tests.
+$(B)/lib/pkgconfig/libkota.pc: client/lib/libkota.pc.in client/lib/kota.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(call pc,$(CURDIR)/$(B),$(CURDIR)/$(B)/include,$(CURDIR)/$(B)/lib) >$@
+
+$(B)/include/kota.h: client/lib/kota.h
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# As another program would be built: by the installed header's name, against the shared library.
+$(B)/examples/%: client/examples/%.c $(LIB_FILES) Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS_$(config))) -g $(WARNINGS) \
+		-I$(B)/include -o $@ $< -L$(B)/lib -lkota -Wl,-rpath,'$$ORIGIN/../lib' \
+		$(filter-out -pie,$(LDFLAGS_$(config))) $(CFLAGS) -pthread -lm
+
+# The tests of the library have the static one, whose inside they cannot see.
+$(B)/tests/test_libkota_%: $(B)/tests/unit/test_libkota_%.o $(call obj,$(SUPPORT_SRC)) \
+		$(LIBKOTA) $(CORE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
@@ -205,6 +266,15 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $<")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/pic/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC      $< (library)")
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+
+$(B)/pic/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -w -MMD -MP -c -o $@ $<
 
 # One level of vector instructions a file; which of them runs is chosen at run time (simd.h).
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)

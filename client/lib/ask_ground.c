@@ -1,0 +1,304 @@
+/*
+ * Questions about ground, as JSON and as binary batches.
+ *
+ * Each function writes the body that proto/openapi.yaml describes. All of them only ask, so they
+ * may be repeated. A binary batch goes out as the caller's numbers are: little-endian, which this
+ * file refuses to be compiled without.
+ */
+#include "client/lib/ask.h"
+
+#include <math.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "binary batches are little-endian");
+
+static const char *const question_names[] = {"height", "contact", "ray", "contains"};
+static const unsigned char question_numbers[] = {2, 3, 7, 3};
+
+/* A question whose body begins with `{"name":`; NULL without memory. */
+static struct kota_request *question(const char *locale, const char *what, const char *name)
+{
+    struct kota_request *request = ask_question(locale, what);
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "{\"");
+    text_adds(&request->own_body, name);
+    text_adds(&request->own_body, "\":");
+    return request;
+}
+
+static struct kota_request *question_end(struct kota_request *request)
+{
+    text_adds(&request->own_body, "}");
+    return ask_json(request);
+}
+
+/* ---- height and profile ---------------------------------------------------------------------- */
+
+struct kota_request *kota_get_height(const char *locale, double x, double y, unsigned with)
+{
+    struct kota_request *request = ask_new("GET", "/v1/locales/%i/height", locale);
+
+    kota_request_query_number(request, "x", x);
+    kota_request_query_number(request, "y", y);
+    if (with & KOTA_WITH_NORMAL)
+        kota_request_query(request, "fields",
+                           with & KOTA_WITH_CELL ? "height,normal,cell" : "height,normal");
+    else if (with & KOTA_WITH_CELL)
+        kota_request_query(request, "fields", "height,cell");
+    return request;
+}
+
+struct kota_request *kota_post_height(const char *locale, const double *xy, size_t count,
+                                      unsigned with)
+{
+    struct kota_request *request = question(locale, "height", "points");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xy, count, 2, "point");
+    if (with & (KOTA_WITH_NORMAL | KOTA_WITH_CELL)) {
+        text_adds(&request->own_body, ",\"fields\":[\"height\"");
+        if (with & KOTA_WITH_NORMAL)
+            text_adds(&request->own_body, ",\"normal\"");
+        if (with & KOTA_WITH_CELL)
+            text_adds(&request->own_body, ",\"cell\"");
+        text_adds(&request->own_body, "]");
+    }
+    return question_end(request);
+}
+
+struct kota_request *kota_post_profile(const char *locale, const double *xy, size_t count,
+                                       unsigned samples, double step_m)
+{
+    struct kota_request *request = question(locale, "profile", "path");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xy, count, 2, "corner");
+    if (samples > 0)
+        ask_optional(request, "samples", samples);
+    if (step_m != 0)
+        ask_optional(request, "step", step_m);
+    return question_end(request);
+}
+
+/* ---- contact --------------------------------------------------------------------------------- */
+
+void kota_contact_options_init(struct kota_contact_options *options, size_t size)
+{
+    struct kota_contact_options defaults = {
+        .size = size, .reach_up_m = (double)NAN, .clearance_m = (double)NAN};
+
+    memset(options, 0, size);
+    memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+static struct kota_request *contact_end(struct kota_request *request,
+                                        const struct kota_contact_options *options)
+{
+    if (options) {
+        ask_optional(request, "reach_up", options->reach_up_m);
+        ask_optional(request, "clearance", options->clearance_m);
+        if (options->clearance_exact)
+            text_adds(&request->own_body, ",\"clearance_mode\":\"exact\"");
+    }
+    return question_end(request);
+}
+
+struct kota_request *kota_post_contact(const char *locale, const double *xyz, size_t count,
+                                       const struct kota_contact_options *options)
+{
+    struct kota_request *request = question(locale, "contact", "points");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xyz, count, 3, "point");
+    return contact_end(request, options);
+}
+
+struct kota_request *kota_post_footprints(const char *locale, const double *xyz, const size_t *feet,
+                                          size_t count, const struct kota_contact_options *options)
+{
+    struct kota_request *request = question(locale, "contact", "footprints");
+    size_t from = 0;
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "[");
+    for (size_t i = 0; i < count && !request->error.kind; i++) {
+        if (i > 0)
+            text_adds(&request->own_body, ",");
+        ask_vectors(request, xyz + 3 * from, feet[i], 3, "foot");
+        from += feet[i];
+    }
+    text_adds(&request->own_body, "]");
+    return contact_end(request, options);
+}
+
+/* ---- rays, sight, picking -------------------------------------------------------------------- */
+
+struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
+                                   bool any)
+{
+    struct kota_request *request = question(locale, "ray", "rays");
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "[");
+    for (size_t i = 0; i < count && !request->error.kind; i++) {
+        text_adds(&request->own_body, i > 0 ? ",{\"origin\":" : "{\"origin\":");
+        ask_vector(request, rays[i].origin, 3, "the origin of ray", i);
+        text_adds(&request->own_body, ",\"direction\":");
+        ask_vector(request, rays[i].direction, 3, "the direction of ray", i);
+        if (isnan(rays[i].t_max))
+            request_fail(request, "t_max of ray %zu is not a number", i);
+        if (!isinf(rays[i].t_max) || rays[i].t_max < 0)
+            ask_optional(request, "t_max", rays[i].t_max);
+        text_adds(&request->own_body, "}");
+    }
+    text_adds(&request->own_body, any ? "],\"mode\":\"any\"" : "]");
+    return question_end(request);
+}
+
+struct kota_request *kota_post_los(const char *locale, const struct kota_segment *segments,
+                                   size_t count)
+{
+    struct kota_request *request = question(locale, "los", "segments");
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "[");
+    for (size_t i = 0; i < count && !request->error.kind; i++) {
+        text_adds(&request->own_body, i > 0 ? ",{\"from\":" : "{\"from\":");
+        ask_vector(request, segments[i].from, 3, "segment", i);
+        text_adds(&request->own_body, ",\"to\":");
+        ask_vector(request, segments[i].to, 3, "segment", i);
+        text_adds(&request->own_body, "}");
+    }
+    text_adds(&request->own_body, "]");
+    return question_end(request);
+}
+
+void kota_pick_init(struct kota_pick *pick, size_t size)
+{
+    struct kota_pick defaults = {
+        .size = size, .up = {0, 0, 1}, .fov_y_deg = (double)NAN, .tile_side = 1};
+
+    memset(pick, 0, size);
+    memcpy(pick, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+struct kota_request *kota_post_pick(const char *locale, const struct kota_pick *pick)
+{
+    struct kota_request *request = question(locale, "pick", "viewport");
+    struct text *body;
+
+    if (!request)
+        return NULL;
+    body = &request->own_body;
+    ask_vector(request, pick->viewport, 2, "viewport", 0);
+    text_adds(body, ",\"pixel\":");
+    ask_vector(request, pick->pixel, 2, "pixel", 0);
+    ask_optional(request, "tile_side", pick->tile_side);
+    if (isnan(pick->fov_y_deg)) {
+        text_adds(body, ",\"inverse_view_projection\":");
+        ask_vector(request, pick->inverse_view_projection, 16, "inverse_view_projection", 0);
+        text_adds(body, pick->depth_is_d3d ? ",\"depth\":\"d3d\"" : ",\"depth\":\"gl\"");
+    } else {
+        text_adds(body, ",\"camera\":{\"eye\":");
+        ask_vector(request, pick->eye, 3, "eye", 0);
+        text_adds(body, ",\"target\":");
+        ask_vector(request, pick->target, 3, "target", 0);
+        text_adds(body, ",\"up\":");
+        ask_vector(request, pick->up, 3, "up", 0);
+        ask_optional(request, "fov_y_deg", pick->fov_y_deg);
+        text_adds(body, "}");
+    }
+    return question_end(request);
+}
+
+/* ---- containment ----------------------------------------------------------------------------- */
+
+struct kota_request *kota_post_contains(const char *locale, const double *xyz, size_t count)
+{
+    struct kota_request *request = question(locale, "contains", "points");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xyz, count, 3, "point");
+    return question_end(request);
+}
+
+struct kota_request *kota_post_locate(const double *xyz, size_t count, const char *const *hints)
+{
+    struct kota_request *request = ask_new("POST", "/v1/locate");
+
+    if (!request)
+        return NULL;
+    request->may_repeat = true;
+    text_adds(&request->own_body, "{\"points\":");
+    ask_vectors(request, xyz, count, 3, "point");
+    if (hints) {
+        text_adds(&request->own_body, ",\"hints\":[");
+        for (size_t i = 0; i < count; i++) {
+            if (i > 0)
+                text_adds(&request->own_body, ",");
+            if (!hints[i])
+                text_adds(&request->own_body, "null");
+            else if (!text_add_json(&request->own_body, hints[i]))
+                request_fail(request, "hint %zu is not UTF-8", i);
+        }
+        text_adds(&request->own_body, "]");
+    }
+    return question_end(request);
+}
+
+/* ---- binary batches -------------------------------------------------------------------------- */
+
+static struct kota_request *batch(enum kota_question what, const char *locale, const void *items,
+                                  size_t count, size_t bytes_each, const double *base,
+                                  const char *media_type)
+{
+    bool is_known = (size_t)what < sizeof(question_numbers);
+    struct kota_request *request = ask_question(locale, is_known ? question_names[what] : "-");
+    size_t item_bytes = is_known ? question_numbers[what] * bytes_each : 1;
+
+    if (!request)
+        return NULL;
+    request->accept = NULL;
+    if (!is_known || count > SIZE_MAX / item_bytes) {
+        request_fail(request, "there is no question %d of %zu items", (int)what, count);
+        return request;
+    }
+    if (base) {
+        struct text text = {0};
+
+        for (size_t i = 0; i < 3; i++) {
+            if (!isfinite(base[i])) {
+                request_fail(request, "base has %g, which is not finite", base[i]);
+                continue;
+            }
+            text_adds(&text, i > 0 ? "," : "");
+            text_add_number(&text, base[i]);
+        }
+        kota_request_query(request, "base", text_string(&text));
+        request->path.is_broken |= text.is_broken;
+        text_free(&text);
+    }
+    kota_request_body(request, media_type, items, count * item_bytes);
+    return request;
+}
+
+struct kota_request *kota_batch_f32(enum kota_question what, const char *locale, const float *items,
+                                    size_t count, const double *base)
+{
+    return batch(what, locale, items, count, sizeof(*items), base, "application/vnd.kota.f32");
+}
+
+struct kota_request *kota_batch_f64(enum kota_question what, const char *locale,
+                                    const double *items, size_t count, const double *base)
+{
+    return batch(what, locale, items, count, sizeof(*items), base, "application/vnd.kota.f64");
+}

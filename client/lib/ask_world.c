@@ -1,0 +1,454 @@
+/*
+ * Requests about the world: locales, layers, edits, tiles, models, patches, events, operation.
+ *
+ * Every write of a locale gets an Idempotency-Key, so that it can be sent again when its answer is
+ * lost. Models take no key: PUT of one is the same however often it is made; DELETE is not, because
+ * its repeat says 404.
+ */
+#include "client/lib/ask.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LOCALE "/v1/locales/%i"
+#define LAYER LOCALE "/layers/%i"
+#define PATCH LOCALE "/patches/%u"
+
+static struct kota_request *get_as(const char *path, const char *accept)
+{
+    struct kota_request *request = ask_new("GET", path);
+
+    if (request)
+        request->accept = accept;
+    return request;
+}
+
+/* ---- operation ------------------------------------------------------------------------------- */
+
+struct kota_request *kota_get_livez(void)
+{
+    return ask_new("GET", "/livez");
+}
+
+struct kota_request *kota_get_healthz(void)
+{
+    return ask_new("GET", "/healthz");
+}
+
+struct kota_request *kota_get_readyz(void)
+{
+    struct kota_request *request = ask_new("GET", "/readyz");
+
+    /* "not ready" is an answer */
+    kota_request_may_repeat(request, false);
+    return request;
+}
+
+struct kota_request *kota_get_metrics(void)
+{
+    return get_as("/metrics", "text/plain");
+}
+
+struct kota_request *kota_get_openapi(void)
+{
+    return ask_new("GET", "/openapi.json");
+}
+
+struct kota_request *kota_get_limits(void)
+{
+    return ask_new("GET", "/v1/limits");
+}
+
+struct kota_request *kota_get_stats(void)
+{
+    return ask_new("GET", "/v1/stats");
+}
+
+struct kota_request *kota_get_index(void)
+{
+    return get_as("/", "text/html");
+}
+
+struct kota_request *kota_get_web(const char *file)
+{
+    struct kota_request *request = get_as("/web/", NULL);
+
+    if (!request)
+        return NULL;
+    if (!file || !*file || file[strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789._-")])
+        request_fail(request, "'%.60s' is no file of the inspector", file ? file : "NULL");
+    else
+        text_adds(&request->path, file);
+    return request;
+}
+
+/* ---- locales and layers ---------------------------------------------------------------------- */
+
+struct kota_request *kota_list_locales(void)
+{
+    return ask_new("GET", "/v1/locales");
+}
+
+struct kota_request *kota_get_locale(const char *id)
+{
+    return ask_new("GET", LOCALE, id);
+}
+
+struct kota_request *kota_put_locale(const char *id, const char *manifest)
+{
+    struct kota_request *request = ask_write("PUT", LOCALE, id);
+
+    if (!manifest)
+        manifest = "{}";
+    kota_request_body(request, "application/json", manifest, strlen(manifest));
+    return request;
+}
+
+struct kota_request *kota_delete_locale(const char *id)
+{
+    return ask_write("DELETE", LOCALE, id);
+}
+
+struct kota_request *kota_get_layer(const char *locale, const char *layer, const char *format)
+{
+    struct kota_request *request = ask_new("GET", LAYER, locale, layer);
+
+    if (request)
+        request->accept = NULL;
+    if (format)
+        kota_request_query(request, "format", format);
+    return request;
+}
+
+struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,
+                                    const void *bytes, size_t length)
+{
+    struct kota_request *request = ask_write("PUT", LAYER, locale, layer);
+
+    kota_request_body(request, media_type, bytes, length);
+    return request;
+}
+
+struct kota_request *kota_put_layer_heights(const char *locale, const char *layer,
+                                            const float *heights_m, uint32_t cols, uint32_t rows,
+                                            double spacing_x_m, double spacing_y_m)
+{
+    struct kota_request *request = ask_write("PUT", LAYER, locale, layer);
+    struct text spacing = {0};
+
+    if (!request)
+        return NULL;
+    if (!isfinite(spacing_x_m) || !isfinite(spacing_y_m)) {
+        request_fail(request, "the spacing is not finite");
+        return request;
+    }
+    text_add_number(&spacing, spacing_x_m);
+    text_adds(&spacing, ",");
+    text_add_number(&spacing, spacing_y_m);
+    kota_request_query(request, "spacing", text_string(&spacing));
+    request->path.is_broken |= spacing.is_broken;
+    text_free(&spacing);
+    kota_request_query_number(request, "cols", cols);
+    kota_request_query_number(request, "rows", rows);
+    kota_request_body(request, "application/vnd.kota.f32", heights_m, sizeof(float) * cols * rows);
+    return request;
+}
+
+struct kota_request *kota_delete_layer(const char *locale, const char *layer)
+{
+    return ask_write("DELETE", LAYER, locale, layer);
+}
+
+struct kota_request *kota_get_layer_stats(const char *locale, const char *layer)
+{
+    return ask_new("GET", LAYER "/stats", locale, layer);
+}
+
+/* ---- edits ----------------------------------------------------------------------------------- */
+
+struct kota_request *kota_post_edit(const char *locale, const uint32_t rect[4],
+                                    enum kota_edit_op op, const float *heights_m)
+{
+    struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
+    struct text text = {0};
+
+    if (!request)
+        return NULL;
+    for (size_t i = 0; i < 4; i++) {
+        text_adds(&text, i > 0 ? "," : "");
+        text_add_uint(&text, rect[i]);
+    }
+    kota_request_query(request, "rect", text_string(&text));
+    request->path.is_broken |= text.is_broken;
+    text_free(&text);
+    kota_request_query(request, "op", op == KOTA_ADD ? "add" : "set");
+    kota_request_body(request, "application/vnd.kota.f32", heights_m,
+                      sizeof(float) * rect[2] * rect[3]);
+    return request;
+}
+
+struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush shape, double x,
+                                          double y, double radius_m, double amount_m)
+{
+    static const char *const names[] = {"crater", "raise", "flatten", "smooth"};
+    struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
+    double center[2] = {x, y};
+
+    if (!request)
+        return NULL;
+    if ((size_t)shape >= sizeof(names) / sizeof(names[0])) {
+        request_fail(request, "there is no brush %d", (int)shape);
+        return request;
+    }
+    text_adds(&request->own_body, "{\"brush\":{\"shape\":\"");
+    text_adds(&request->own_body, names[shape]);
+    text_adds(&request->own_body, "\",\"center\":");
+    ask_vector(request, center, 2, "center", 0);
+    if (isnan(radius_m))
+        request_fail(request, "radius is not a number");
+    ask_optional(request, "radius", radius_m);
+    ask_optional(request, "amount", amount_m);
+    text_adds(&request->own_body, "}}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_get_diff(const char *locale, uint64_t since)
+{
+    struct kota_request *request = ask_new("GET", LOCALE "/diff?since=", locale);
+
+    if (!request)
+        return NULL;
+    text_add_uint(&request->path, since);
+    return request;
+}
+
+/* ---- tiles and models ------------------------------------------------------------------------ */
+
+struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned column,
+                                   unsigned row, enum kota_tile_format format,
+                                   enum kota_tile_kind kind)
+{
+    static const char *const formats[] = {"f32", "png16", "terrarium"};
+    static const char *const kinds[] = {"sampled", "min", "max"};
+    struct kota_request *request =
+        ask_new("GET", LOCALE "/tiles/%u/%u/%u", locale, level, column, row);
+
+    if (!request)
+        return NULL;
+    request->accept = NULL;
+    if ((size_t)format >= 3 || (size_t)kind >= 3) {
+        request_fail(request, "there is no tile of format %d and kind %d", (int)format, (int)kind);
+        return request;
+    }
+    kota_request_query(request, "format", formats[format]);
+    kota_request_query(request, "kind", kinds[kind]);
+    return request;
+}
+
+struct kota_request *kota_get_models(void)
+{
+    return ask_new("GET", "/v1/models");
+}
+
+struct kota_request *kota_put_model(const char *id, const char *obj, size_t length)
+{
+    struct kota_request *request = ask_new("PUT", "/v1/models/%i", id);
+
+    kota_request_may_repeat(request, true);
+    kota_request_body(request, "model/obj", obj, length);
+    return request;
+}
+
+struct kota_request *kota_delete_model(const char *id)
+{
+    return ask_new("DELETE", "/v1/models/%i", id);
+}
+
+/* ---- patches --------------------------------------------------------------------------------- */
+
+void kota_body_init(struct kota_body *body, size_t size)
+{
+    struct kota_body defaults = {.size = size,
+                                 .orientation = {0, 0, 0, 1},
+                                 .mass_kg = (double)NAN,
+                                 .density_kg_m3 = (double)NAN};
+
+    memset(body, 0, size);
+    memcpy(body, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+void kota_patch_options_init(struct kota_patch_options *options, size_t size)
+{
+    struct kota_patch_options defaults = {.size = size, .depth_m = (double)NAN};
+
+    memset(options, 0, size);
+    memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+static void add_member(struct kota_request *request, const char *name, const double *numbers,
+                       size_t count, size_t index)
+{
+    text_adds(&request->own_body, ",\"");
+    text_adds(&request->own_body, name);
+    text_adds(&request->own_body, "\":");
+    ask_vector(request, numbers, count, name, index);
+}
+
+static void add_body(struct kota_request *request, const struct kota_body *body, size_t index)
+{
+    text_adds(&request->own_body, "{\"model\":");
+    if (!body->model || !text_add_json(&request->own_body, body->model))
+        request_fail(request, "body %zu has no model of UTF-8", index);
+    add_member(request, "position", body->position, 3, index);
+    add_member(request, "orientation", body->orientation, 4, index);
+    add_member(request, "velocity", body->velocity, 3, index);
+    add_member(request, "angular_velocity", body->angular_velocity, 3, index);
+    ask_optional(request, "mass", body->mass_kg);
+    ask_optional(request, "density", body->density_kg_m3);
+    text_adds(&request->own_body, "}");
+}
+
+/* The caller's array may have a larger stride than ours, or a smaller one. */
+static void body_at(const struct kota_body *bodies, size_t index, struct kota_body *body)
+{
+    size_t size = bodies->size;
+
+    kota_body_init(body, sizeof(*body));
+    memcpy(body, (const char *)bodies + index * size, size < sizeof(*body) ? size : sizeof(*body));
+}
+
+struct kota_request *kota_get_patches(const char *locale)
+{
+    return ask_new("GET", LOCALE "/patches", locale);
+}
+
+struct kota_request *kota_post_patch(const char *locale, const struct kota_patch_options *options)
+{
+    struct kota_request *request = ask_write("POST", LOCALE "/patches", locale);
+    struct text *body;
+
+    if (!request)
+        return NULL;
+    body = &request->own_body;
+    text_adds(body, "{\"center\":");
+    ask_vector(request, options->center, 2, "center", 0);
+    add_member(request, "size", options->size_m, 2, 0);
+    if (options->scale) {
+        text_adds(body, ",\"scale\":");
+        if (!text_add_json(body, options->scale))
+            request_fail(request, "scale is not UTF-8");
+    }
+    ask_optional(request, "depth", options->depth_m);
+    if (options->has_seed)
+        ask_optional(request, "seed", options->seed);
+    if (options->has_observer)
+        add_member(request, "observer", options->observer, 3, 0);
+    if (options->body_count > 0) {
+        text_adds(body, ",\"bodies\":[");
+        for (size_t i = 0; i < options->body_count; i++) {
+            struct kota_body one;
+
+            body_at(options->bodies, i, &one);
+            text_adds(body, i > 0 ? "," : "");
+            add_body(request, &one, i);
+        }
+        text_adds(body, "]");
+    }
+    text_adds(body, "}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_get_patch(const char *locale, uint32_t patch)
+{
+    return ask_new("GET", PATCH, locale, patch);
+}
+
+struct kota_request *kota_delete_patch(const char *locale, uint32_t patch, bool discard)
+{
+    struct kota_request *request = ask_new("DELETE", PATCH, locale, patch);
+
+    /* Of a patch that has ended nothing changes. */
+    kota_request_may_repeat(request, true);
+    if (discard)
+        kota_request_query(request, "discard", "true");
+    return request;
+}
+
+struct kota_request *kota_post_patch_body(const char *locale, uint32_t patch,
+                                          const struct kota_body *body)
+{
+    struct kota_request *request = ask_write("POST", PATCH "/bodies", locale, patch);
+    struct kota_body one;
+
+    if (!request)
+        return NULL;
+    body_at(body, 0, &one);
+    add_body(request, &one, 0);
+    return ask_json(request);
+}
+
+struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, uint32_t body,
+                                           const double *velocity, const double *angular_velocity,
+                                           const double *impulse)
+{
+    const struct {
+        const char *name;
+        const double *numbers;
+    } members[] = {
+        {"velocity", velocity}, {"angular_velocity", angular_velocity}, {"impulse", impulse}};
+    struct kota_request *request = ask_write("PATCH", PATCH "/bodies/%u", locale, patch, body);
+    const char *comma = "";
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "{");
+    for (size_t i = 0; i < 3; i++) {
+        if (!members[i].numbers)
+            continue;
+        text_adds(&request->own_body, comma);
+        text_add_json(&request->own_body, members[i].name);
+        text_adds(&request->own_body, ":");
+        ask_vector(request, members[i].numbers, 3, members[i].name, 0);
+        comma = ",";
+    }
+    text_adds(&request->own_body, "}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, unsigned width,
+                                         unsigned height)
+{
+    struct kota_request *request = ask_new("GET", PATCH "/view.png", locale, patch);
+
+    if (request)
+        request->accept = NULL;
+    if (width > 0)
+        kota_request_query_number(request, "width", width);
+    if (height > 0)
+        kota_request_query_number(request, "height", height);
+    return request;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static struct kota_request *as_stream(struct kota_request *request)
+{
+    if (request)
+        request->accept = "text/event-stream";
+    return request;
+}
+
+struct kota_request *kota_get_events(void)
+{
+    return as_stream(ask_new("GET", "/v1/events"));
+}
+
+struct kota_request *kota_get_locale_events(const char *locale)
+{
+    return as_stream(ask_new("GET", LOCALE "/events", locale));
+}
+
+struct kota_request *kota_get_patch_events(const char *locale, uint32_t patch)
+{
+    return as_stream(ask_new("GET", PATCH "/events", locale, patch));
+}

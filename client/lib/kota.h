@@ -1,0 +1,656 @@
+/*
+ * libkota: questions about ground, asked over HTTP from a C program.
+ *
+ *     struct kota_client *client = kota_open(NULL);
+ *     double xy[2] = {1000, 1000};
+ *     struct kota_height at;
+ *     struct kota_answer *answer = kota_call(client, kota_post_height("demo", xy, 1, 0));
+ *
+ *     if (kota_read_heights(answer, &at, 1))
+ *         printf("%g m at revision %llu\n", at.height_m,
+ *                (unsigned long long)kota_answer_revision(answer));
+ *     else
+ *         fprintf(stderr, "%s\n", kota_answer_error(answer)->message);
+ *     kota_answer_free(answer);
+ *     kota_close(client, NULL, NULL);
+ *
+ * Three steps, alike for every call: a function named after the operation in the OpenAPI document
+ * makes a *request*; kota_call (blocking) or kota_start (libuv) sends it and gives an *answer*;
+ * kota_read_* and kota_answer_* take the answer apart.
+ *
+ * Units are metres, seconds and degrees; vectors are arrays of double in the order x y z, arrays of
+ * vectors lie flat: xy[2 * i], xyz[3 * i]. A number that does not exist is NaN.
+ *
+ * Errors. Nothing here ends the process, writes to a stream, or raises SIGPIPE. A request that
+ * cannot be made (an id with a slash, a NaN, no memory) carries its reason to the answer, so that
+ * only the answer needs to be looked at. NULL may be given for a request or an answer everywhere:
+ * it stands for one that found no memory.
+ *
+ * Threads. There is no global state. A client, with its requests under way, belongs to one thread
+ * at a time: to the one that runs its loop, or to the one that makes its blocking calls. A request
+ * or an answer that is not under way belongs to whoever holds it.
+ *
+ * Compatibility. Structs with a `size` are filled by their init function, and may grow; those
+ * without never change. Structs that the library makes (kota_error, kota_event) may grow at their
+ * end. Enumerations may grow.
+ */
+#ifndef KOTA_LIB_KOTA_H
+#define KOTA_LIB_KOTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KOTA_VERSION_MAJOR 0
+#define KOTA_VERSION_MINOR 1
+#define KOTA_VERSION_PATCH 0
+
+/* The version of the library that runs, "0.1.0". */
+const char *kota_version(void);
+
+struct uv_loop_s; /* uv_loop_t of <uv.h> */
+struct cJSON;     /* cJSON of <cjson/cJSON.h> */
+
+struct kota_client;
+struct kota_request;
+struct kota_answer;
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+enum kota_error_kind {
+    KOTA_ERROR_NONE,
+    KOTA_ERROR_USAGE,     /* an argument of the caller; nothing was sent */
+    KOTA_ERROR_MEMORY,    /* none left; a call that changes something may have been made */
+    KOTA_ERROR_ADDRESS,   /* the host's name has no address */
+    KOTA_ERROR_CONNECT,   /* nobody answers there; nothing was sent */
+    KOTA_ERROR_LOST,      /* the connection broke before the answer was whole */
+    KOTA_ERROR_TIMEOUT,   /* the time was over; the call may have been made or not */
+    KOTA_ERROR_PROTOCOL,  /* what came is not HTTP/1.1 as it must be */
+    KOTA_ERROR_TOO_LONG,  /* an answer over answer_bytes_max, or a head over 64 KiB */
+    KOTA_ERROR_CANCELLED, /* kota_cancel or kota_close */
+    KOTA_ERROR_PROBLEM,   /* the daemon refused: status, title, detail and the rest are its own */
+    KOTA_ERROR_CONTENT    /* the answer says something else than the caller wants to read */
+};
+
+struct kota_error {
+    enum kota_error_kind kind;
+    int status;           /* of HTTP; 0: no answer came */
+    bool has_limit;       /* limit and got are known */
+    double limit, got;    /* what would have been taken, and what came */
+    double retry_after_s; /* as the daemon said; negative: it did not */
+    char title[64];       /* "Bad input"; "" without a problem document */
+    char pointer[128];    /* JSON pointer or parameter at fault; "" when there is none */
+    char detail[384];     /* the daemon's sentence; "" without one */
+    char message[640];    /* one line for a log, of all kinds; never empty with an error */
+};
+
+/* "timeout", "problem" … */
+const char *kota_error_name(enum kota_error_kind kind);
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+struct kota_options {
+    size_t size;
+    struct uv_loop_s *loop;   /* borrowed until closed; NULL (default): a private one, blocking */
+    const char *url;          /* "http://127.0.0.1:7420" (default); a path behind it is kept */
+    const char *token;        /* bearer token; NULL (default): none */
+    double timeout_s;         /* of one call with all its tries and pauses; 10 */
+    double connect_timeout_s; /* of one attempt to connect; 3 */
+    double idle_s;            /* a kept connection is not used again after so long; 8 */
+    double silence_s;         /* a feed counts as lost when nothing came for so long; 45 */
+    unsigned connections_max; /* at once, feeds apart; more calls wait; 1 to 1000; 16 */
+    unsigned tries_max;       /* of a call that may be repeated; 1: never again; 4 */
+    size_t answer_bytes_max;  /* a longer answer is an error; 256 MiB */
+};
+
+/* Defaults. size is sizeof(struct kota_options), as the caller was compiled. */
+void kota_options_init(struct kota_options *options, size_t size);
+
+/*
+ * A client of one daemon. options NULL: the defaults. The strings are copied. Nothing is connected
+ * yet. TLS is not spoken: use a proxy on the same machine.
+ *
+ * Never NULL unless there is no memory. When options are wrong, kota_open_error says why, and each
+ * call on the client gives that error.
+ */
+struct kota_client *kota_open(const struct kota_options *options);
+const struct kota_error *kota_open_error(const struct kota_client *client); /* NULL: none */
+
+/*
+ * Ends all calls (their callbacks run first, with KOTA_ERROR_CANCELLED) and feeds (without another
+ * callback), closes the connections and frees the client. closed may be NULL.
+ *
+ * With a private loop it returns when that is done, within milliseconds; called from a callback, it
+ * is done before the kota_call or kota_wait that runs the callback returns. On a caller's loop it
+ * returns at once, and closed(context) runs from the loop when nothing is left on it. With NULL
+ * nothing happens.
+ */
+typedef void kota_closed_fn(void *context);
+void kota_close(struct kota_client *client, kota_closed_fn *closed, void *context);
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/*
+ * Sends a request, waits, gives the answer. Takes the request. The answer is freed by
+ * kota_answer_free. For clients with a private loop, outside of callbacks.
+ *
+ * It returns within the time-out (and what the scheduler adds), whatever the network does.
+ *
+ * Tries: a call that may be repeated (kota_request_may_repeat) is sent again, up to tries_max times
+ * in all and within the time-out, when the connection could not be made or broke, or when the
+ * daemon said 429 or 503 with Retry-After. Before that passes as long as Retry-After says, or 0.1,
+ * 0.2, 0.4 … s. A pause that would not end within the time-out is not begun: the answer is then
+ * what the last try brought.
+ */
+struct kota_answer *kota_call(struct kota_client *client, struct kota_request *request);
+
+/*
+ * The same without waiting. done(answer, context) runs once, later, from the loop; it may take the
+ * answer (true: it will call kota_answer_free itself) or leave it to the library (false). Callbacks
+ * may start, cancel and close. Returns a number for kota_cancel that is never used again; 0: there
+ * is no memory, or the client is being closed, and done will not run.
+ *
+ * On a client with a private loop the callbacks run within kota_wait and kota_call.
+ */
+typedef bool kota_done_fn(struct kota_answer *answer, void *context);
+uint64_t kota_start(struct kota_client *client, struct kota_request *request, kota_done_fn *done,
+                    void *context);
+
+/* done runs soon with KOTA_ERROR_CANCELLED; false: there is no such call or feed any more. */
+bool kota_cancel(struct kota_client *client, uint64_t number);
+
+/*
+ * Runs a private loop until a callback has run, at most timeout_s seconds; returns at once when
+ * nothing is under way. How many callbacks ran.
+ */
+size_t kota_wait(struct kota_client *client, double timeout_s);
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+enum kota_event_kind {
+    KOTA_EVENT_OPEN,   /* the feed is connected; what changes from here on will be told */
+    KOTA_EVENT_EDIT,   /* a change */
+    KOTA_EVENT_RESYNC, /* changes were missed that cannot be told: fetch everything anew */
+    KOTA_EVENT_OTHER,  /* another event of the stream, such as a patch's: name and data say it */
+    KOTA_EVENT_LOST,   /* the connection broke (error says why); it is made again by itself */
+    KOTA_EVENT_ENDED   /* the last one: the locale is gone, or the daemon refused (error) */
+};
+
+/* Borrowed until the callback returns. */
+struct kota_event {
+    enum kota_event_kind kind;
+    const char *locale;             /* NULL: not said */
+    const char *layer;              /* NULL: not said */
+    const char *source;             /* "edit", "patch", "manifest" …; NULL: not said */
+    uint64_t revision;              /* of the locale; 0: not said */
+    bool has_rect, has_bounds;      /* without: the whole locale may have changed */
+    uint32_t rect[4];               /* c0 r0 cols rows, in samples */
+    double min[3], max[3];          /* metres, in the locale's frame */
+    const char *name, *id, *data;   /* as the stream has them; NULL for OPEN, LOST, ENDED */
+    const struct kota_error *error; /* of LOST, and of ENDED where there is one; else NULL */
+};
+
+/*
+ * Follows a feed: takes a request made by kota_get_events, kota_get_locale_events or
+ * kota_get_patch_events, and calls back for each event until ENDED. When the connection breaks it
+ * is made again, after what the stream asks for (2 s) and more with each failure (30 s at most),
+ * and goes on behind the last event that was told (Last-Event-ID). When it cannot know that nothing
+ * was missed it tells KOTA_EVENT_RESYNC.
+ *
+ * Returns a number for kota_cancel, which ends it without another callback. The feed has a
+ * connection of its own and no time-out; it keeps the loop alive.
+ */
+typedef void kota_event_fn(const struct kota_event *event, void *context);
+uint64_t kota_watch(struct kota_client *client, struct kota_request *request, kota_event_fn *event,
+                    void *context);
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/*
+ * Any request. path begins with '/' and is sent as it is, behind the path of the client's URL.
+ * GET, HEAD and OPTIONS may be repeated.
+ */
+struct kota_request *kota_request_new(const char *method, const char *path);
+void kota_request_free(struct kota_request *request);
+
+/* Copies the body. The second form borrows it until the answer is there. */
+void kota_request_body(struct kota_request *request, const char *media_type, const void *bytes,
+                       size_t length);
+void kota_request_body_borrowed(struct kota_request *request, const char *media_type,
+                                const void *bytes, size_t length);
+/* Appends name=value to the query, escaped. "layer", "interp", "mode" … as the document has them.
+ */
+void kota_request_query(struct kota_request *request, const char *name, const char *value);
+void kota_request_query_number(struct kota_request *request, const char *name, double value);
+/* One more header; not one that says how the body is framed. */
+void kota_request_header(struct kota_request *request, const char *name, const char *value);
+/* Instead of the client's. > 0. */
+void kota_request_timeout(struct kota_request *request, double timeout_s);
+/* The read waits, bounded, until the daemon has applied this revision. */
+void kota_request_min_revision(struct kota_request *request, uint64_t revision);
+/* Only if the locale is at this revision, else 412. */
+void kota_request_if_match(struct kota_request *request, uint64_t revision);
+/* Only if what the client holds is old (an ETag with its quotes): else the status is 304. */
+void kota_request_if_none_match(struct kota_request *request, const char *etag);
+/* Of a feed: what is told begins behind this revision (or sequence, of kota_get_events). */
+void kota_request_since(struct kota_request *request, uint64_t id);
+/*
+ * The change happens once, however often it is sent; so it may be repeated. NULL: a random key,
+ * which the typed writes have from the start.
+ */
+void kota_request_key(struct kota_request *request, const char *idempotency_key);
+/* Whether it may be sent again after a failure. The typed requests know that. */
+void kota_request_may_repeat(struct kota_request *request, bool may_repeat);
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void kota_answer_free(struct kota_answer *answer);
+
+/* Everything below is borrowed from the answer and freed with it. */
+
+/* NULL: none; the answer is a 2xx, or 304, and was read as wanted. */
+const struct kota_error *kota_answer_error(const struct kota_answer *answer);
+int kota_answer_status(const struct kota_answer *answer); /* 0: none came */
+/* Bytes with a NUL behind them. */
+const void *kota_answer_body(const struct kota_answer *answer, size_t *length);
+const char *kota_answer_header(const struct kota_answer *answer, const char *name); /* or NULL */
+/* The revision it was computed at, by header or body; 0: it names none. */
+uint64_t kota_answer_revision(struct kota_answer *answer);
+/* The document, parsed at the first call; NULL (and an error): it is none. */
+const struct cJSON *kota_answer_json(struct kota_answer *answer);
+/* How often it was sent. */
+unsigned kota_answer_tries(const struct kota_answer *answer);
+
+/* One value by its JSON pointer (RFC 6901), "/bounds/min/0". False and an error: no such one. */
+bool kota_read_number(struct kota_answer *answer, const char *pointer, double *value);
+bool kota_read_text(struct kota_answer *answer, const char *pointer, const char **value);
+
+/* ---- operation: probes, limits, statistics --------------------------------------------------- */
+
+struct kota_request *kota_get_livez(void);
+struct kota_request *kota_get_healthz(void);
+struct kota_request *kota_get_readyz(void);
+struct kota_request *kota_get_metrics(void); /* Prometheus text */
+struct kota_request *kota_get_openapi(void);
+struct kota_request *kota_get_limits(void); /* kota_read_number(answer, "/items_max", &n) */
+struct kota_request *kota_get_stats(void);
+struct kota_request *kota_get_index(void);           /* the inspector's page */
+struct kota_request *kota_get_web(const char *file); /* what it loads */
+
+/* ---- world: locales and layers --------------------------------------------------------------- */
+
+enum kota_triangulation { KOTA_ANTI, KOTA_MAIN, KOTA_ALTERNATING };
+
+struct kota_locale {
+    const char *id, *title; /* title NULL: none */
+    uint64_t revision;
+    double gravity[3];
+    double translation[3], rotation[4]; /* locale to world; quaternion x y z w */
+    bool has_bounds;                    /* false: there is nothing in it */
+    double min[3], max[3];
+    bool open_sky;
+    enum kota_triangulation triangulation;
+    double memory_bytes;
+    size_t layer_count;
+};
+
+enum kota_layer_kind { KOTA_HEIGHTFIELD, KOTA_MESH };
+
+struct kota_layer {
+    const char *id;
+    enum kota_layer_kind kind;
+    bool is_ceiling;
+    bool has_bounds;
+    double min[3], max[3];
+    uint32_t cols, rows;          /* of a heightfield, else 0 */
+    double spacing[2], origin[2]; /* of a heightfield, else NaN */
+    uint32_t polygons;            /* of a mesh, else 0 */
+    double memory_bytes;
+};
+
+struct kota_request *kota_list_locales(void);
+struct kota_request *kota_get_locale(const char *id);
+/* manifest: a JSON object as text; NULL: "{}". */
+struct kota_request *kota_put_locale(const char *id, const char *manifest);
+struct kota_request *kota_delete_locale(const char *id);
+/* format "f32", "png16", "obj"; NULL: as the layer is. The headers tell cols, rows, spacing … */
+struct kota_request *kota_get_layer(const char *locale, const char *layer, const char *format);
+/* A file; the media type tells its format, kota_request_query the rest ("spacing", "role" …). */
+struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,
+                                    const void *bytes, size_t length);
+/* heights_m[rows * cols] from the smallest y; NaN is a hole. */
+struct kota_request *kota_put_layer_heights(const char *locale, const char *layer,
+                                            const float *heights_m, uint32_t cols, uint32_t rows,
+                                            double spacing_x_m, double spacing_y_m);
+struct kota_request *kota_delete_layer(const char *locale, const char *layer);
+struct kota_request *kota_get_layer_stats(const char *locale, const char *layer);
+
+/* Of kota_list_locales: how many; else 1 when the answer is a locale. False and an error: none. */
+bool kota_read_locale_count(struct kota_answer *answer, size_t *count);
+/* Locale `index` of the list, or 0 of an answer that is one. */
+bool kota_read_locale(struct kota_answer *answer, size_t index, struct kota_locale *locale);
+bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_index,
+                     struct kota_layer *layer);
+
+/* ---- world: edits ---------------------------------------------------------------------------- */
+
+enum kota_edit_op { KOTA_SET, KOTA_ADD };
+enum kota_brush { KOTA_CRATER, KOTA_RAISE, KOTA_FLATTEN, KOTA_SMOOTH };
+
+struct kota_edit {
+    uint64_t revision;
+    uint32_t rect[4]; /* c0 r0 cols rows, in samples */
+};
+
+/* Samples of a rectangle, heights_m[rect[3]][rect[2]] from the smallest y; NaN makes a hole. */
+struct kota_request *kota_post_edit(const char *locale, const uint32_t rect[4],
+                                    enum kota_edit_op op, const float *heights_m);
+/* amount_m NaN: not given, as flatten and smooth allow. */
+struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush shape, double x,
+                                          double y, double radius_m, double amount_m);
+bool kota_read_edit(struct kota_answer *answer, struct kota_edit *edit);
+
+/* Which samples may have changed after a revision? 410: fetch everything anew. */
+struct kota_request *kota_get_diff(const char *locale, uint64_t since);
+/* *count: how many there are; those that fit into rects[capacity] are written. */
+bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t capacity,
+                    size_t *count);
+
+/* ---- ground ---------------------------------------------------------------------------------- */
+
+enum kota_ground { KOTA_GROUND_OK, KOTA_GROUND_HOLE, KOTA_GROUND_OUTSIDE };
+
+/* What to tell beside the height. */
+enum { KOTA_WITH_NORMAL = 1, KOTA_WITH_CELL = 2 };
+
+struct kota_height {
+    enum kota_ground status;
+    double height_m;
+    double normal[3]; /* NaN unless asked for */
+    bool has_cell;
+    uint32_t cell[2];
+};
+
+/* One point, by GET. */
+struct kota_request *kota_get_height(const char *locale, double x, double y, unsigned with);
+/* xy[2 * count] */
+struct kota_request *kota_post_height(const char *locale, const double *xy, size_t count,
+                                      unsigned with);
+/* As many as were asked for; false and an error: the call failed, or the count is another one. */
+bool kota_read_heights(struct kota_answer *answer, struct kota_height *heights, size_t count);
+
+struct kota_profile_point {
+    double distance_m; /* along the path */
+    double point[3];   /* z NaN: no ground */
+    enum kota_ground status;
+};
+
+/* Along xy[2 * count], either by a number of samples (step_m 0) or every step_m (samples 0). */
+struct kota_request *kota_post_profile(const char *locale, const double *xy, size_t count,
+                                       unsigned samples, double step_m);
+/* *count: how many there are; those that fit are written. */
+bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *points,
+                       size_t capacity, size_t *count);
+
+struct kota_contact_options {
+    size_t size;
+    double reach_up_m;    /* NaN (default): 0, or unbounded with a clearance */
+    double clearance_m;   /* NaN (default): none */
+    bool clearance_exact; /* also lowers; default: only raises */
+};
+
+void kota_contact_options_init(struct kota_contact_options *options, size_t size);
+
+struct kota_surface {
+    bool is_there; /* false: the rest is NaN, NULL or 0 */
+    double point[3];
+    double distance_m;
+    double normal[3];
+    double slope_deg;
+    const char *layer; /* borrowed from the answer */
+    bool has_cell;     /* a heightfield; else polygon counts */
+    uint32_t cell[2];
+    uint32_t polygon;
+};
+
+struct kota_contact {
+    enum kota_ground status;
+    struct kota_surface floor, ceiling;
+    bool has_placed; /* with a clearance, over ground */
+    double placed[3];
+};
+
+/* xyz[3 * count]. options NULL: the defaults. */
+struct kota_request *kota_post_contact(const char *locale, const double *xyz, size_t count,
+                                       const struct kota_contact_options *options);
+bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contacts, size_t count);
+
+struct kota_footprint {
+    enum kota_ground status;
+    bool has_plane;
+    double normal[3], d; /* normal · p + d = 0 */
+};
+
+/* feet[i] points each, one after the other in xyz[3 * sum of feet]. */
+struct kota_request *kota_post_footprints(const char *locale, const double *xyz, const size_t *feet,
+                                          size_t count, const struct kota_contact_options *options);
+bool kota_read_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
+                          size_t count);
+
+struct kota_ray {
+    double origin[3], direction[3];
+    double t_max; /* in lengths of direction; INFINITY: unbounded */
+};
+
+enum kota_ray_status { KOTA_RAY_HIT, KOTA_RAY_MISS, KOTA_RAY_INVALID };
+
+struct kota_hit {
+    enum kota_ray_status status;
+    double t;
+    double point[3], normal[3];
+    const char *layer; /* borrowed from the answer; NULL: a miss */
+    bool has_cell;     /* a heightfield; else polygon counts */
+    uint32_t cell[2];
+    unsigned triangle;
+    uint32_t polygon;
+};
+
+/* any: any hit will do, which is faster. */
+struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
+                                   bool any);
+bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t count);
+
+struct kota_segment {
+    double from[3], to[3];
+};
+
+struct kota_sight {
+    bool visible;
+    double t; /* of the blocking point, 0 to 1; NaN: none */
+    double point[3];
+};
+
+struct kota_request *kota_post_los(const char *locale, const struct kota_segment *segments,
+                                   size_t count);
+bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, size_t count);
+
+struct kota_pick {
+    size_t size;
+    /* either a camera … */
+    double eye[3], target[3], up[3];
+    double fov_y_deg; /* NaN (default): the matrix is used */
+    /* … or a column-major matrix */
+    double inverse_view_projection[16];
+    bool depth_is_d3d; /* 0 to 1; default: -1 to 1 */
+    double viewport[2], pixel[2];
+    uint32_t tile_side; /* cells; 1 */
+};
+
+void kota_pick_init(struct kota_pick *pick, size_t size);
+
+struct kota_picked {
+    struct kota_hit hit;
+    bool has_tile;
+    int64_t column, row;
+    uint32_t side;
+    double center[3], min[3], max[3];
+};
+
+struct kota_request *kota_post_pick(const char *locale, const struct kota_pick *pick);
+bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked);
+
+enum { KOTA_INSIDE = 1, KOTA_HAS_FLOOR = 2, KOTA_HAS_CEILING = 4 };
+
+struct kota_request *kota_post_contains(const char *locale, const double *xyz, size_t count);
+/* Bits of KOTA_INSIDE … */
+bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count);
+
+struct kota_place {
+    const char *locale; /* borrowed from the answer; NULL: nowhere */
+    double point[3];    /* in the locale's frame; NaN: nowhere */
+    bool changed;
+};
+
+/* xyz[3 * count] in the world's frame. hints[count]: where each was before, or NULL. */
+struct kota_request *kota_post_locate(const double *xyz, size_t count, const char *const *hints);
+bool kota_read_places(struct kota_answer *answer, struct kota_place *places, size_t count);
+
+/* ---- binary batches -------------------------------------------------------------------------- */
+
+/*
+ *                      in, per item                 out, per item
+ *   KOTA_HEIGHT    2   x y                      1   height (NaN: none)
+ *   KOTA_CONTACT   3   x y z                    5   floor_z nx ny nz ceiling_z (NaN: none)
+ *   KOTA_RAY       7   ox oy oz dx dy dz t_max  4   t nx ny nz (t = inf: miss)
+ *   KOTA_CONTAINS  3   x y z                    one byte: KOTA_INSIDE | …
+ */
+enum kota_question { KOTA_HEIGHT, KOTA_CONTACT, KOTA_RAY, KOTA_CONTAINS };
+
+/*
+ * items: count items as the table has them. base[3]: what the coordinates are relative to, those of
+ * the answer too; NULL: the frame's origin. The numbers are copied. kota_request_query sets options
+ * ("reach_up", "interp", "mode", "layer").
+ */
+struct kota_request *kota_batch_f32(enum kota_question question, const char *locale,
+                                    const float *items, size_t count, const double *base);
+struct kota_request *kota_batch_f64(enum kota_question question, const char *locale,
+                                    const double *items, size_t count, const double *base);
+
+/*
+ * The numbers of the answer, aligned, when there are exactly count × per_item (the table's), else
+ * NULL and an error.
+ */
+const float *kota_read_f32(struct kota_answer *answer, size_t count, size_t per_item);
+const double *kota_read_f64(struct kota_answer *answer, size_t count, size_t per_item);
+/* Of KOTA_CONTAINS. */
+const uint8_t *kota_read_bytes(struct kota_answer *answer, size_t count);
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+enum kota_tile_format { KOTA_TILE_F32, KOTA_TILE_PNG16, KOTA_TILE_TERRARIUM };
+enum kota_tile_kind { KOTA_TILE_SAMPLED, KOTA_TILE_MIN, KOTA_TILE_MAX };
+enum { KOTA_TILE_SIDE = 257 };
+
+struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned column,
+                                   unsigned row, enum kota_tile_format format,
+                                   enum kota_tile_kind kind);
+/* heights_m[257 * 257] of KOTA_TILE_F32, rows from the smallest y; NULL: another answer, or 304. */
+const float *kota_read_tile(struct kota_answer *answer);
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+struct kota_request *kota_get_models(void);
+/* obj: a closed mesh of triangles as Wavefront OBJ. */
+struct kota_request *kota_put_model(const char *id, const char *obj, size_t length);
+struct kota_request *kota_delete_model(const char *id);
+
+/* ---- patches --------------------------------------------------------------------------------- */
+
+struct kota_body {
+    size_t size;
+    const char *model;
+    double position[3];
+    double orientation[4]; /* x y z w; 0 0 0 1 */
+    double velocity[3], angular_velocity[3];
+    double mass_kg, density_kg_m3; /* NaN (default): not given */
+};
+
+void kota_body_init(struct kota_body *body, size_t size);
+
+struct kota_patch_options {
+    size_t size;
+    double center[2], size_m[2];
+    const char *scale; /* "fine", "medium", "coarse", "auto"; NULL (default): not given */
+    double depth_m;    /* NaN (default): not given */
+    bool has_seed;
+    uint32_t seed;
+    bool has_observer; /* with scale "auto" */
+    double observer[3];
+    const struct kota_body *bodies; /* [body_count] */
+    size_t body_count;
+};
+
+void kota_patch_options_init(struct kota_patch_options *options, size_t size);
+
+enum kota_patch_state {
+    KOTA_PATCH_FILLING,
+    KOTA_PATCH_SETTLING,
+    KOTA_PATCH_ACTIVE,
+    KOTA_PATCH_RESTING,
+    KOTA_PATCH_WRITING,
+    KOTA_PATCH_WRITTEN,
+    KOTA_PATCH_DISCARDED,
+    KOTA_PATCH_FAILED
+};
+
+struct kota_patch {
+    uint32_t id;
+    enum kota_patch_state state;
+    const char *reason; /* borrowed; NULL: none */
+    uint32_t rect[4];
+    double granules, steps, time_s, kinetic_energy_j;
+    uint64_t revision; /* that wrote it back; 0: none */
+    size_t body_count;
+};
+
+struct kota_pose {
+    uint32_t body;
+    const char *model; /* borrowed */
+    bool held;         /* it waits until the patch is active */
+    double position[3], orientation[4], velocity[3], angular_velocity[3];
+};
+
+struct kota_request *kota_get_patches(const char *locale);
+struct kota_request *kota_post_patch(const char *locale, const struct kota_patch_options *options);
+struct kota_request *kota_get_patch(const char *locale, uint32_t patch);
+/* Answers when it has ended: give it time (kota_request_timeout). discard: at once. */
+struct kota_request *kota_delete_patch(const char *locale, uint32_t patch, bool discard);
+struct kota_request *kota_post_patch_body(const char *locale, uint32_t patch,
+                                          const struct kota_body *body);
+/* Each of velocity, angular_velocity, impulse: [3] or NULL. */
+struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, uint32_t body,
+                                           const double *velocity, const double *angular_velocity,
+                                           const double *impulse);
+/* A picture (PNG); 0: the daemon's size. */
+struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, unsigned width,
+                                         unsigned height);
+/* Patch `index` of kota_get_patches, or 0 of an answer that is one. */
+bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch *patch);
+bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
+                    struct kota_pose *pose);
+
+/* ---- events, for kota_watch ------------------------------------------------------------------ */
+
+struct kota_request *kota_get_events(void); /* all locales */
+struct kota_request *kota_get_locale_events(const char *locale);
+struct kota_request *kota_get_patch_events(const char *locale, uint32_t patch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

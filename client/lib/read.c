@@ -1,0 +1,98 @@
+/*
+ * Pieces of JSON answers.
+ *
+ * A member that is null or not there becomes NaN, NULL or 0 as its reader says; whether that is an
+ * error is decided by who knows the shape. Members that this version does not know are passed over,
+ * so that an older library reads a newer daemon.
+ */
+#include "client/lib/read.h"
+
+#include "client/lib/answer.h"
+#include "client/lib/error.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool read_fail(struct kota_answer *answer, const char *format, ...)
+{
+    char message[256];
+    va_list args;
+
+    if (!answer || answer->error.kind)
+        return false;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    return error_set(&answer->error, KOTA_ERROR_CONTENT, "%s", message);
+}
+
+const cJSON *read_document(struct kota_answer *answer)
+{
+    if (!answer || answer->error.kind)
+        return NULL;
+    return kota_answer_json(answer);
+}
+
+bool read_vector(const cJSON *object, const char *name, double *numbers, size_t count)
+{
+    const cJSON *item, *array = cJSON_GetObjectItemCaseSensitive(object, name);
+    size_t i = 0;
+
+    for (size_t j = 0; j < count; j++)
+        numbers[j] = (double)NAN;
+    if (!cJSON_IsArray(array))
+        return false;
+    for (item = array->child; item && i < count; item = item->next, i++)
+        if (cJSON_IsNumber(item))
+            numbers[i] = item->valuedouble;
+    return i == count && !item;
+}
+
+bool read_uints(const cJSON *object, const char *name, uint32_t *numbers, size_t count)
+{
+    double values[4];
+
+    memset(numbers, 0, count * sizeof(*numbers));
+    if (count > 4 || !read_vector(object, name, values, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!(values[i] >= 0 && values[i] <= (double)UINT32_MAX))
+            return false;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (uint32_t)values[i];
+    return true;
+}
+
+double read_double(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+}
+
+const char *read_string(const cJSON *object, const char *name)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+bool read_box(const cJSON *object, const char *name, double min[3], double max[3])
+{
+    const cJSON *box = cJSON_GetObjectItemCaseSensitive(object, name);
+    bool has_min = read_vector(box, "min", min, 3);
+
+    return read_vector(box, "max", max, 3) && has_min;
+}
+
+bool read_word(const cJSON *object, const char *name, const char *const *words, int *place)
+{
+    const char *text = read_string(object, name);
+
+    for (int i = 0; text && words[i]; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *place = i;
+            return true;
+        }
+    return false;
+}

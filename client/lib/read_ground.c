@@ -1,0 +1,316 @@
+/*
+ * Answers about ground, as arrays of structs or of numbers.
+ *
+ * An answer has exactly as many results as were asked for; another count is an error, and so is a
+ * result without its status. Nothing is written beyond the caller's count.
+ */
+#include "client/lib/read.h"
+
+#include "client/lib/answer.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char *const ground_words[] = {"ok", "hole", "outside", NULL};
+
+/* results[] of that many items, or NULL (the answer's error is set). */
+static const cJSON *results(struct kota_answer *answer, size_t count)
+{
+    const cJSON *document = read_document(answer);
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(document, "results");
+
+    if (!document)
+        return NULL;
+    if (!cJSON_IsArray(array) || (size_t)cJSON_GetArraySize(array) != count) {
+        read_fail(answer, "the answer has %d results, %zu were expected",
+                  cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0, count);
+        return NULL;
+    }
+    return array;
+}
+
+static bool read_ground(struct kota_answer *answer, const cJSON *item, size_t index,
+                        enum kota_ground *status)
+{
+    int place;
+
+    if (!read_word(item, "status", ground_words, &place))
+        return read_fail(answer, "result %zu has no status", index);
+    *status = (enum kota_ground)place;
+    return true;
+}
+
+static bool read_height(struct kota_answer *answer, const cJSON *item, size_t index,
+                        struct kota_height *height)
+{
+    if (!read_ground(answer, item, index, &height->status))
+        return false;
+    height->height_m = read_double(item, "height");
+    read_vector(item, "normal", height->normal, 3);
+    height->has_cell = read_uints(item, "cell", height->cell, 2);
+    return true;
+}
+
+bool kota_read_heights(struct kota_answer *answer, struct kota_height *heights, size_t count)
+{
+    const cJSON *document = read_document(answer), *array, *item;
+    size_t i = 0;
+
+    /* the answer to a GET is the result itself */
+    if (count == 1 && cJSON_HasObjectItem(document, "height"))
+        return read_height(answer, document, 0, heights);
+    array = results(answer, count);
+    if (!array)
+        return false;
+    for (item = array->child; item; item = item->next, i++)
+        if (!read_height(answer, item, i, &heights[i]))
+            return false;
+    return true;
+}
+
+bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *points,
+                       size_t capacity, size_t *count)
+{
+    const cJSON *document = read_document(answer), *item;
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(document, "results");
+    size_t i = 0;
+
+    if (!document)
+        return false;
+    if (!cJSON_IsArray(array))
+        return read_fail(answer, "the answer has no results");
+    cJSON_ArrayForEach(item, array)
+    {
+        struct kota_profile_point *point = &points[i];
+
+        if (i < capacity) {
+            if (!read_ground(answer, item, i, &point->status))
+                return false;
+            point->distance_m = read_double(item, "distance");
+            read_vector(item, "point", point->point, 3);
+        }
+        i++;
+    }
+    *count = i;
+    return true;
+}
+
+static void read_surface(const cJSON *object, const char *name, struct kota_surface *surface)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    double polygon = read_double(item, "polygon");
+
+    surface->is_there = cJSON_IsObject(item);
+    read_vector(item, "point", surface->point, 3);
+    read_vector(item, "normal", surface->normal, 3);
+    surface->distance_m = read_double(item, "distance");
+    surface->slope_deg = read_double(item, "slope_deg");
+    surface->layer = read_string(item, "layer");
+    surface->has_cell = read_uints(item, "cell", surface->cell, 2);
+    surface->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
+}
+
+bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contacts, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (!read_ground(answer, item, i, &contacts[i].status))
+            return false;
+        read_surface(item, "floor", &contacts[i].floor);
+        read_surface(item, "ceiling", &contacts[i].ceiling);
+        contacts[i].has_placed = read_vector(item, "placed", contacts[i].placed, 3);
+        i++;
+    }
+    return true;
+}
+
+bool kota_read_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
+                          size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *plane = cJSON_GetObjectItemCaseSensitive(item, "plane");
+
+        if (!read_ground(answer, item, i, &footprints[i].status))
+            return false;
+        footprints[i].has_plane = read_vector(plane, "normal", footprints[i].normal, 3);
+        footprints[i].d = read_double(plane, "d");
+        i++;
+    }
+    return true;
+}
+
+/* ---- rays, sight, picking -------------------------------------------------------------------- */
+
+static void read_hit(const cJSON *item, struct kota_hit *hit)
+{
+    double polygon = read_double(item, "polygon");
+    double triangle = read_double(item, "triangle");
+
+    hit->t = read_double(item, "t");
+    read_vector(item, "point", hit->point, 3);
+    read_vector(item, "normal", hit->normal, 3);
+    hit->layer = read_string(item, "layer");
+    hit->has_cell = read_uints(item, "cell", hit->cell, 2);
+    hit->triangle = triangle == 1;
+    hit->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
+}
+
+bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t count)
+{
+    static const char *const words[] = {"hit", "miss", "invalid", NULL};
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+    int place;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (!read_word(item, "status", words, &place))
+            return read_fail(answer, "result %zu has no status", i);
+        read_hit(item, &hits[i]);
+        hits[i++].status = (enum kota_ray_status)place;
+    }
+    return true;
+}
+
+bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *visible = cJSON_GetObjectItemCaseSensitive(item, "visible");
+
+        if (!cJSON_IsBool(visible))
+            return read_fail(answer, "result %zu does not say whether it is visible", i);
+        sights[i].visible = cJSON_IsTrue(visible);
+        sights[i].t = read_double(item, "t");
+        read_vector(item, "point", sights[i].point, 3);
+        i++;
+    }
+    return true;
+}
+
+bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
+{
+    static const char *const words[] = {"hit", "miss", NULL};
+    const cJSON *document = read_document(answer);
+    const cJSON *tile = cJSON_GetObjectItemCaseSensitive(document, "tile");
+    double column, row, side;
+    int place;
+
+    if (!document)
+        return false;
+    if (!read_word(document, "status", words, &place))
+        return read_fail(answer, "the answer says neither hit nor miss");
+    read_hit(cJSON_GetObjectItemCaseSensitive(document, "hit"), &picked->hit);
+    picked->hit.status = (enum kota_ray_status)place;
+    column = read_double(tile, "column");
+    row = read_double(tile, "row");
+    side = read_double(tile, "side");
+    picked->has_tile = fabs(column) < 1e15 && fabs(row) < 1e15 && side >= 1 && side < 4e9;
+    picked->column = picked->has_tile ? (int64_t)column : 0;
+    picked->row = picked->has_tile ? (int64_t)row : 0;
+    picked->side = picked->has_tile ? (uint32_t)side : 0;
+    read_vector(tile, "center", picked->center, 3);
+    read_box(tile, "bounds", picked->min, picked->max);
+    return true;
+}
+
+/* ---- containment ----------------------------------------------------------------------------- */
+
+bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count)
+{
+    static const char *const words[] = {"outside", "inside", NULL};
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+    int place;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (!read_word(item, "status", words, &place))
+            return read_fail(answer, "result %zu has no status", i);
+        bits[i] = (uint8_t)(place * KOTA_INSIDE);
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "floor")))
+            bits[i] |= KOTA_HAS_FLOOR;
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "ceiling")))
+            bits[i] |= KOTA_HAS_CEILING;
+        i++;
+    }
+    return true;
+}
+
+bool kota_read_places(struct kota_answer *answer, struct kota_place *places, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        places[i].locale = read_string(item, "locale");
+        read_vector(item, "point", places[i].point, 3);
+        places[i].changed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "changed"));
+        i++;
+    }
+    return true;
+}
+
+/* ---- binary ---------------------------------------------------------------------------------- */
+
+/* The bytes come from malloc, so they are aligned for any number. */
+static const void *numbers(struct kota_answer *answer, size_t count, size_t per_item, size_t size,
+                           const char *media_type)
+{
+    const char *type;
+
+    if (!answer || answer->error.kind)
+        return NULL;
+    type = kota_answer_header(answer, "Content-Type");
+    if (!type || strncmp(type, media_type, strlen(media_type)) != 0)
+        read_fail(answer, "the answer is '%.60s', '%s' was expected", type ? type : "", media_type);
+    else if (per_item == 0 || count > SIZE_MAX / size / per_item ||
+             answer->body.length != count * per_item * size)
+        read_fail(answer, "the answer has %zu bytes, %zu × %zu numbers of %zu were expected",
+                  answer->body.length, count, per_item, size);
+    return answer->error.kind ? NULL : text_string(&answer->body);
+}
+
+const float *kota_read_f32(struct kota_answer *answer, size_t count, size_t per_item)
+{
+    return numbers(answer, count, per_item, sizeof(float), "application/vnd.kota.f32");
+}
+
+const double *kota_read_f64(struct kota_answer *answer, size_t count, size_t per_item)
+{
+    return numbers(answer, count, per_item, sizeof(double), "application/vnd.kota.f64");
+}
+
+const uint8_t *kota_read_bytes(struct kota_answer *answer, size_t count)
+{
+    return numbers(answer, count, 1, 1, "application/vnd.kota.f");
+}
+
+const float *kota_read_tile(struct kota_answer *answer)
+{
+    return kota_read_f32(answer, KOTA_TILE_SIDE, KOTA_TILE_SIDE);
+}

@@ -1,0 +1,34 @@
+/*
+ * A request as it waits to be sent.
+ */
+#ifndef KOTA_LIB_REQUEST_H
+#define KOTA_LIB_REQUEST_H
+
+#include "client/lib/kota.h"
+#include "client/lib/text.h"
+
+struct kota_request {
+    char method[8];
+    struct text path;    /* with the query */
+    struct text headers; /* "Name: value\r\n" … */
+    const char *accept;  /* static */
+    char *media_type;    /* malloc; NULL: no body */
+    const void *body;    /* own_body's, or borrowed */
+    size_t body_length;
+    struct text own_body;
+    char key[129]; /* "": none */
+    bool may_repeat;
+    bool has_query;
+    bool has_since;
+    uint64_t since;
+    double timeout_s; /* 0: the client's */
+    struct kota_error error;
+};
+
+/* Why it cannot be sent, or NULL; looks at its memory, too. */
+const struct kota_error *request_error(struct kota_request *request);
+/* printf-style; the first error stays. */
+void request_fail(struct kota_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

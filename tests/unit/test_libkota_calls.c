@@ -1,0 +1,708 @@
+/*
+ * The client library against a real daemon: every call once, many calls, and a daemon that goes.
+ */
+#include "client/lib/kota.h"
+#include "support/kotad_process.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+static struct kotad_process kotad;
+static struct kota_client *client;
+
+/* Four by three samples, 10 m apart: a ramp of 1 m a column, and a hole at (3, 2). */
+static const float ramp[12] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, NAN};
+
+static const char tetrahedron[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+                                  "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+
+#define assert_fine(answer)                                                                        \
+    do {                                                                                           \
+        if (kota_answer_error(answer))                                                             \
+            fail_msg("%s: %s", kota_error_name(kota_answer_error(answer)->kind),                   \
+                     kota_answer_error(answer)->message);                                          \
+    } while (0)
+
+static struct kota_answer *call(struct kota_request *request)
+{
+    struct kota_answer *answer = kota_call(client, request);
+
+    assert_fine(answer);
+    return answer;
+}
+
+/* Nothing of the answer matters but that it came. */
+static void call_away(struct kota_request *request)
+{
+    kota_answer_free(call(request));
+}
+
+static void assert_close(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-9))
+        fail_msg("got %.17g, expected %.17g", got, want);
+}
+
+static int set_up(void **state)
+{
+    struct kota_options options;
+
+    (void)state;
+    kotad_start(&kotad);
+    kota_options_init(&options, sizeof(options));
+    options.url = kotad.url;
+    options.timeout_s = 60; /* sanitizers are slow; the tests of time set their own */
+    client = kota_open(&options);
+    assert_null(kota_open_error(client));
+    call_away(kota_put_locale("yard", "{\"title\":\"A yard\"}"));
+    call_away(kota_put_layer_heights("yard", "ground", ramp, 4, 3, 10, 10));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kota_close(client, NULL, NULL);
+    kotad_remove(&kotad);
+    return 0;
+}
+
+/* ---- every call ------------------------------------------------------------------------------ */
+
+static void operation_is_answered(void **state)
+{
+    struct kota_answer *answer;
+    const char *text;
+    double number;
+
+    (void)state;
+    call_away(kota_get_livez());
+    call_away(kota_get_healthz());
+    call_away(kota_get_openapi());
+    call_away(kota_get_index());
+    call_away(kota_get_web("kota.js"));
+    answer = call(kota_get_readyz());
+    assert_true(kota_read_text(answer, "/status", &text));
+    assert_string_equal(text, "ok");
+    kota_answer_free(answer);
+    answer = call(kota_get_limits());
+    assert_true(kota_read_number(answer, "/items_max", &number));
+    assert_true(number >= 10000);
+    assert_false(kota_read_number(answer, "/no_such_limit", &number));
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONTENT);
+    kota_answer_free(answer);
+    answer = call(kota_get_metrics());
+    assert_non_null(strstr(kota_answer_body(answer, NULL), "kota_"));
+    kota_answer_free(answer);
+    call_away(kota_get_stats());
+}
+
+static void locales_and_layers_are_read(void **state)
+{
+    struct kota_answer *answer = call(kota_list_locales());
+    struct kota_locale locale;
+    struct kota_layer layer;
+    size_t count = 0, length;
+    char etag[32];
+
+    (void)state;
+    assert_true(kota_read_locale_count(answer, &count));
+    assert_true(count >= 1);
+    kota_answer_free(answer);
+
+    answer = call(kota_get_locale("yard"));
+    assert_true(kota_read_locale(answer, 0, &locale));
+    assert_string_equal(locale.id, "yard");
+    assert_string_equal(locale.title, "A yard");
+    assert_true(locale.revision >= 2 && locale.revision == kota_answer_revision(answer));
+    assert_close(locale.gravity[2], -1);
+    assert_close(locale.rotation[3], 1);
+    assert_true(locale.has_bounds);
+    assert_close(locale.max[0], 30);
+    assert_int_equal(locale.layer_count, 1);
+    assert_true(kota_read_layer(answer, 0, 0, &layer));
+    assert_string_equal(layer.id, "ground");
+    assert_int_equal(layer.kind, KOTA_HEIGHTFIELD);
+    assert_int_equal(layer.cols, 4);
+    assert_close(layer.spacing[1], 10);
+    assert_false(kota_read_layer(answer, 0, 1, &layer));
+    snprintf(etag, sizeof(etag), "\"%llu\"", (unsigned long long)locale.revision);
+    kota_answer_free(answer);
+
+    struct kota_request *request = kota_get_locale("yard");
+    kota_request_if_none_match(request, etag);
+    answer = call(request);
+    assert_int_equal(kota_answer_status(answer), 304);
+    kota_answer_free(answer);
+
+    answer = call(kota_get_layer("yard", "ground", NULL));
+    assert_int_equal(((kota_answer_body(answer, &length)), length), sizeof(ramp));
+    assert_string_equal(kota_answer_header(answer, "kota-cols"), "4");
+    kota_answer_free(answer);
+    call_away(kota_get_layer_stats("yard", "ground"));
+    call_away(kota_put_layer("yard", "roof", "model/obj",
+                             "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43));
+    call_away(kota_delete_layer("yard", "roof"));
+    call_away(kota_put_locale("gone", NULL));
+    call_away(kota_delete_locale("gone"));
+}
+
+static void heights_profiles_and_contacts_are_read(void **state)
+{
+    const double xy[6] = {5, 5, 29, 19, 50, 5}, path[4] = {0, 5, 20, 5};
+    const double xyz[6] = {15, 5, 9, 15, 5, -3}, feet[9] = {10, 5, 9, 12, 5, 9, 10, 7, 9};
+    const size_t foot_counts[1] = {3};
+    struct kota_height heights[3];
+    struct kota_profile_point points[4];
+    struct kota_contact contacts[2];
+    struct kota_footprint footprint;
+    struct kota_contact_options options;
+    struct kota_answer *answer =
+        call(kota_post_height("yard", xy, 3, KOTA_WITH_NORMAL | KOTA_WITH_CELL));
+    size_t count;
+
+    (void)state;
+    assert_true(kota_read_heights(answer, heights, 3));
+    assert_close(heights[0].height_m, 0.5);
+    assert_true(heights[0].has_cell && heights[0].cell[0] == 0 && heights[0].normal[2] > 0.9);
+    assert_int_equal(heights[1].status, KOTA_GROUND_HOLE);
+    assert_true(isnan(heights[1].height_m));
+    assert_int_equal(heights[2].status, KOTA_GROUND_OUTSIDE);
+    assert_false(kota_read_heights(answer, heights, 2));
+    kota_answer_free(answer);
+
+    answer = call(kota_get_height("yard", 5, 5, 0));
+    assert_true(kota_read_heights(answer, heights, 1));
+    assert_close(heights[0].height_m, 0.5);
+    kota_answer_free(answer);
+
+    answer = call(kota_post_profile("yard", path, 2, 5, 0));
+    assert_true(kota_read_profile(answer, points, 4, &count));
+    assert_int_equal(count, 5);
+    assert_close(points[3].distance_m, 15);
+    assert_close(points[3].point[2], 1.5);
+    kota_answer_free(answer);
+
+    kota_contact_options_init(&options, sizeof(options));
+    options.clearance_m = 2;
+    answer = call(kota_post_contact("yard", xyz, 2, &options));
+    assert_true(kota_read_contacts(answer, contacts, 2));
+    assert_true(contacts[0].floor.is_there);
+    assert_close(contacts[0].floor.point[2], 1.5);
+    assert_close(contacts[0].floor.distance_m, 7.5);
+    assert_string_equal(contacts[0].floor.layer, "ground");
+    assert_false(contacts[0].ceiling.is_there);
+    assert_true(contacts[1].has_placed);
+    assert_close(contacts[1].placed[2], 3.5);
+    kota_answer_free(answer);
+
+    answer = call(kota_post_footprints("yard", feet, foot_counts, 1, NULL));
+    assert_true(kota_read_footprints(answer, &footprint, 1));
+    assert_true(footprint.has_plane);
+    assert_true(fabs(footprint.normal[0] * 10 + footprint.normal[2] * 1 + footprint.d) < 1e-9);
+    kota_answer_free(answer);
+}
+
+static void rays_sight_and_picks_are_read(void **state)
+{
+    const struct kota_ray rays[2] = {{{15, 5, 9}, {0, 0, -1}, INFINITY},
+                                     {{15, 5, 9}, {0, 0, 1}, 5}};
+    const struct kota_segment segments[2] = {{{5, 5, 9}, {15, 5, 9}}, {{5, 5, 9}, {15, 5, -9}}};
+    struct kota_hit hits[2];
+    struct kota_sight sights[2];
+    struct kota_pick pick;
+    struct kota_picked picked;
+    struct kota_answer *answer = call(kota_post_ray("yard", rays, 2, false));
+
+    (void)state;
+    assert_true(kota_read_hits(answer, hits, 2));
+    assert_int_equal(hits[0].status, KOTA_RAY_HIT);
+    assert_close(hits[0].t, 7.5);
+    assert_true(hits[0].has_cell);
+    assert_int_equal(hits[1].status, KOTA_RAY_MISS);
+    assert_true(isnan(hits[1].t) && !hits[1].layer);
+    kota_answer_free(answer);
+    call_away(kota_post_ray("yard", rays, 1, true));
+
+    answer = call(kota_post_los("yard", segments, 2));
+    assert_true(kota_read_sights(answer, sights, 2));
+    assert_true(sights[0].visible && !sights[1].visible && sights[1].t > 0);
+    kota_answer_free(answer);
+
+    kota_pick_init(&pick, sizeof(pick));
+    memcpy(pick.eye, (double[3]){15, 5, 50}, sizeof(pick.eye));
+    memcpy(pick.target, (double[3]){15, 5, 0}, sizeof(pick.target));
+    memcpy(pick.up, (double[3]){0, 1, 0}, sizeof(pick.up));
+    pick.fov_y_deg = 60;
+    pick.viewport[0] = pick.viewport[1] = 100;
+    pick.pixel[0] = pick.pixel[1] = 50;
+    answer = call(kota_post_pick("yard", &pick));
+    assert_true(kota_read_pick(answer, &picked));
+    assert_int_equal(picked.hit.status, KOTA_RAY_HIT);
+    assert_close(picked.hit.point[2], 1.5);
+    assert_true(picked.has_tile && picked.column == 1 && picked.row == 0);
+    kota_answer_free(answer);
+
+    pick.fov_y_deg =
+        (double)NAN; /* a matrix of the whole clip space: 90 degrees, near 1, far 101 */
+    memcpy(pick.inverse_view_projection,
+           (double[16]){1, 0, 0, 0, 0, 1, 0, 0, -7.920792079207921, -8.910891089108912,
+                        -24.75247524752475, -0.4950495049504951, 8.079207920792079,
+                        9.089108910891088, 24.24752475247525, 0.504950495049505},
+           sizeof(pick.inverse_view_projection));
+    answer = call(kota_post_pick("yard", &pick));
+    assert_true(kota_read_pick(answer, &picked));
+    kota_answer_free(answer);
+}
+
+static void containment_and_places_are_read(void **state)
+{
+    const double xyz[6] = {15, 5, 9, 15, 5, -9};
+    const char *const hints[2] = {"yard", NULL};
+    struct kota_place places[2];
+    uint8_t bits[2];
+    struct kota_answer *answer = call(kota_post_contains("yard", xyz, 2));
+
+    (void)state;
+    assert_true(kota_read_contains(answer, bits, 2));
+    assert_int_equal(bits[0], KOTA_INSIDE | KOTA_HAS_FLOOR);
+    assert_int_equal(bits[1], KOTA_HAS_CEILING);
+    kota_answer_free(answer);
+    answer = call(kota_post_locate(xyz, 2, hints));
+    assert_true(kota_read_places(answer, places, 2));
+    assert_string_equal(places[0].locale, "yard");
+    assert_close(places[0].point[0], 15);
+    assert_null(places[1].locale);
+    kota_answer_free(answer);
+}
+
+static void batches_have_the_bits_of_single_answers(void **state)
+{
+    const double base[3] = {10, 0, 0};
+    const float near_f32[3] = {5, 5, 9};
+    const double far_f64[3] = {15, 5, 9}, ray[7] = {15, 5, 9, 0, 0, -1, INFINITY}, xy[2] = {15, 5};
+    struct kota_height height;
+    struct kota_answer *answer = call(kota_batch_f32(KOTA_CONTACT, "yard", near_f32, 1, base));
+    const float *floor = kota_read_f32(answer, 1, 5);
+
+    (void)state;
+    assert_non_null(floor);
+    assert_true(floor[0] == 1.5f && isnan(floor[4]));
+    assert_null(kota_read_f64(answer, 1, 5));
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONTENT);
+    kota_answer_free(answer);
+
+    answer = call(kota_batch_f64(KOTA_CONTACT, "yard", far_f64, 1, NULL));
+    assert_true(kota_read_f64(answer, 1, 5)[0] == 1.5);
+    assert_true(kota_answer_revision(answer) >= 2);
+    kota_answer_free(answer);
+    answer = call(kota_batch_f64(KOTA_RAY, "yard", ray, 1, NULL));
+    assert_true(kota_read_f64(answer, 1, 4)[0] == 7.5);
+    kota_answer_free(answer);
+    answer = call(kota_batch_f64(KOTA_CONTAINS, "yard", far_f64, 1, NULL));
+    assert_int_equal(kota_read_bytes(answer, 1)[0], KOTA_INSIDE | KOTA_HAS_FLOOR);
+    kota_answer_free(answer);
+
+    answer = call(kota_post_height("yard", xy, 1, 0));
+    assert_true(kota_read_heights(answer, &height, 1));
+    kota_answer_free(answer);
+    answer = call(kota_batch_f64(KOTA_HEIGHT, "yard", xy, 1, NULL));
+    assert_true(kota_read_f64(answer, 1, 1)[0] == height.height_m);
+    kota_answer_free(answer);
+}
+
+static void edits_happen_once_and_are_told(void **state)
+{
+    const uint32_t rect[4] = {1, 1, 2, 1};
+    const float heights[2] = {1, 2};
+    uint32_t rects[2][4];
+    struct kota_edit edit, again;
+    struct kota_request *request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    struct kota_answer *answer;
+    size_t count;
+
+    (void)state;
+    kota_request_key(request, "one-key");
+    answer = call(request);
+    assert_true(kota_read_edit(answer, &edit));
+    assert_memory_equal(edit.rect, rect, sizeof(rect));
+    kota_answer_free(answer);
+
+    request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    kota_request_key(request, "one-key");
+    answer = call(request);
+    assert_true(kota_read_edit(answer, &again));
+    assert_int_equal(again.revision, edit.revision);
+    assert_string_equal(kota_answer_header(answer, "Idempotency-Replayed"), "true");
+    kota_answer_free(answer);
+
+    call_away(kota_post_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
+    answer = call(kota_get_diff("yard", edit.revision - 1));
+    assert_true(kota_read_diff(answer, rects, 2, &count));
+    assert_true(count >= 1);
+    kota_answer_free(answer);
+
+    request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    kota_request_if_match(request, 1);
+    answer = kota_call(client, request);
+    assert_int_equal(kota_answer_status(answer), 412);
+    assert_string_equal(kota_answer_error(answer)->title, "Precondition failed");
+    kota_answer_free(answer);
+}
+
+static void tiles_and_models_are_read(void **state)
+{
+    struct kota_answer *answer =
+        call(kota_get_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED));
+    const float *heights = kota_read_tile(answer);
+    struct kota_request *request;
+    char etag[128];
+
+    (void)state;
+    assert_non_null(heights);
+    assert_true(heights[3] == 3 && isnan(heights[4]));
+    snprintf(etag, sizeof(etag), "%s", kota_answer_header(answer, "ETag"));
+    kota_answer_free(answer);
+    request = kota_get_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED);
+    kota_request_if_none_match(request, etag);
+    answer = call(request);
+    assert_int_equal(kota_answer_status(answer), 304);
+    kota_answer_free(answer);
+    call_away(kota_get_tile("yard", 0, 0, 0, KOTA_TILE_PNG16, KOTA_TILE_MAX));
+
+    call_away(kota_put_model("tetra", tetrahedron, strlen(tetrahedron)));
+    call_away(kota_get_models());
+    call_away(kota_delete_model("tetra"));
+}
+
+/* Without a device the daemon says so: each request is one that it understands. */
+static void assert_no_device(struct kota_request *request, int status)
+{
+    struct kota_answer *answer = kota_call(client, request);
+
+    assert_non_null(kota_answer_error(answer));
+    if (kota_answer_status(answer) != status)
+        fail_msg("%s", kota_answer_error(answer)->message);
+    kota_answer_free(answer);
+}
+
+static void patches_are_asked_for(void **state)
+{
+    struct kota_patch_options options;
+    struct kota_body body;
+    struct kota_patch patch;
+    struct kota_answer *answer = call(kota_get_patches("yard"));
+
+    (void)state;
+    assert_false(kota_read_patch(answer, 0, &patch));
+    kota_answer_free(answer);
+    kota_body_init(&body, sizeof(body));
+    body.model = "tetra";
+    body.position[2] = 3;
+    kota_patch_options_init(&options, sizeof(options));
+    options.center[0] = options.center[1] = 10;
+    options.size_m[0] = options.size_m[1] = 10;
+    options.scale = "medium";
+    options.depth_m = 1;
+    options.has_seed = true;
+    options.seed = 7;
+    options.bodies = &body;
+    options.body_count = 1;
+    assert_no_device(kota_post_patch("yard", &options), 503);
+    assert_no_device(kota_get_patch("yard", 1), 404);
+    assert_no_device(kota_delete_patch("yard", 1, true), 404);
+    assert_no_device(kota_post_patch_body("yard", 1, &body), 404);
+    assert_no_device(kota_patch_patch_body("yard", 1, 0, body.position, NULL, body.velocity), 404);
+    assert_no_device(kota_get_patch_view("yard", 1, 64, 48), 404);
+}
+
+/* ---- bad use --------------------------------------------------------------------------------- */
+
+static void bad_use_is_told_without_sending(void **state)
+{
+    const double nan_xy[4] = {1, 2, 3, (double)NAN};
+    struct kota_request *requests[] = {
+        kota_get_locale("a/b"),
+        kota_get_locale(""),
+        kota_get_locale(NULL),
+        kota_post_height("yard", nan_xy, 2, 0),
+        kota_get_height("yard", INFINITY, 0, 0),
+        kota_request_new("GET", "no-slash"),
+        kota_request_new("GET", "/with space"),
+        kota_request_new("GE T", "/"),
+        kota_request_new("GET", "/a\r\nX: y"),
+        kota_get_web("../etc/passwd"),
+        kota_get_tile("yard", 0, 0, 0, (enum kota_tile_format)7, KOTA_TILE_MIN),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        struct kota_answer *answer = kota_call(client, requests[i]);
+
+        assert_non_null(kota_answer_error(answer));
+        assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
+        assert_int_equal(kota_answer_tries(answer), 0);
+        kota_answer_free(answer);
+    }
+    struct kota_request *request = kota_get_livez();
+    kota_request_header(request, "X", "a\r\nHost: evil");
+    struct kota_answer *answer = kota_call(client, request);
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
+    kota_answer_free(answer);
+    answer = kota_call(client, NULL);
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_MEMORY);
+    kota_answer_free(answer);
+    kota_request_free(kota_get_limits());
+    kota_request_free(NULL);
+    kota_answer_free(NULL);
+    kota_close(NULL, NULL, NULL);
+}
+
+static void wrong_options_are_told_by_each_call(void **state)
+{
+    const char *const urls[] = {"ftp://x",        "http://",    "127.0.0.1:1", "http://h:0",
+                                "http://h:99999", "https://h",  "http://h/?q", "http://a b",
+                                "http://u@h/",    "http://[::1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        struct kota_options options;
+        struct kota_client *wrong;
+        struct kota_answer *answer;
+
+        kota_options_init(&options, sizeof(options));
+        options.url = urls[i];
+        wrong = kota_open(&options);
+        if (!kota_open_error(wrong))
+            fail_msg("%s was taken", urls[i]);
+        answer = kota_call(wrong, kota_get_livez());
+        assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
+        kota_answer_free(answer);
+        kota_close(wrong, NULL, NULL);
+    }
+}
+
+static void problems_keep_what_the_daemon_said(void **state)
+{
+    struct kota_request *request = kota_request_new("POST", "/v1/locales/yard/height");
+    const struct kota_error *error;
+    struct kota_answer *answer;
+
+    (void)state;
+    kota_request_body(request, "application/json", "{\"points\":[[1,\"x\"]]}", 20);
+    answer = kota_call(client, request);
+    error = kota_answer_error(answer);
+    assert_int_equal(error->kind, KOTA_ERROR_PROBLEM);
+    assert_int_equal(error->status, 400);
+    assert_string_equal(error->title, "Bad input");
+    assert_non_null(strstr(error->pointer, "/points/0"));
+    assert_true(*error->detail && strstr(error->message, error->detail));
+    kota_answer_free(answer);
+
+    float *many = calloc(1000001, 2 * sizeof(float));
+    assert_non_null(many);
+    answer = kota_call(client, kota_batch_f32(KOTA_HEIGHT, "yard", many, 1000001, NULL));
+    error = kota_answer_error(answer);
+    assert_int_equal(error->status, 413);
+    assert_true(error->has_limit && error->limit < error->got);
+    kota_answer_free(answer);
+    free(many);
+}
+
+/* ---- many calls ------------------------------------------------------------------------------ */
+
+static void ten_thousand_calls_one_after_the_other(void **state)
+{
+    const double xy[2] = {15, 5};
+
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        struct kota_answer *answer = kota_call(client, kota_post_height("yard", xy, 1, 0));
+        struct kota_height height;
+
+        if (!kota_read_heights(answer, &height, 1))
+            fail_msg("call %d: %s", i, kota_answer_error(answer)->message);
+        assert_close(height.height_m, 1.5);
+        kota_answer_free(answer);
+    }
+}
+
+struct many {
+    unsigned right, wrong;
+    bool is_closed;
+};
+
+static bool count_heights(struct kota_answer *answer, void *context)
+{
+    struct many *many = context;
+    struct kota_height height;
+
+    if (kota_read_heights(answer, &height, 1) && height.height_m == 1.5)
+        many->right++;
+    else
+        many->wrong++;
+    return false;
+}
+
+static void note_closed(void *context)
+{
+    ((struct many *)context)->is_closed = true;
+}
+
+static void a_thousand_calls_at_once_on_the_callers_loop(void **state)
+{
+    const double xy[2] = {15, 5};
+    struct kota_options options;
+    struct kota_client *async;
+    struct kota_answer *answer;
+    struct many many = {0};
+    uv_loop_t loop;
+
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    kota_options_init(&options, sizeof(options));
+    options.url = kotad.url;
+    options.loop = &loop;
+    options.timeout_s = 60;
+    async = kota_open(&options);
+    for (int i = 0; i < 1000; i++)
+        assert_true(kota_start(async, kota_post_height("yard", xy, 1, 0), count_heights, &many) >
+                    0);
+    assert_int_equal(many.right + many.wrong, 0);
+    uv_run(&loop, UV_RUN_DEFAULT); /* ends by itself: kept connections do not hold a loop */
+    assert_int_equal(many.right, 1000);
+    answer = kota_call(async, kota_get_livez()); /* blocking is for private loops */
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
+    kota_answer_free(answer);
+    kota_close(async, note_closed, &many);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_true(many.is_closed);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static bool count_cancelled(struct kota_answer *answer, void *context)
+{
+    unsigned *count = context;
+
+    *count += kota_answer_error(answer)->kind == KOTA_ERROR_CANCELLED;
+    return false;
+}
+
+static void what_is_cancelled_is_told_once(void **state)
+{
+    struct kota_options options;
+    struct kota_client *other;
+    unsigned cancelled = 0;
+    uint64_t number;
+
+    (void)state;
+    kota_options_init(&options, sizeof(options));
+    options.url = kotad.url;
+    other = kota_open(&options);
+    number = kota_start(other, kota_get_limits(), count_cancelled, &cancelled);
+    assert_true(kota_cancel(other, number));
+    assert_false(kota_cancel(other, number));
+    assert_int_equal(kota_wait(other, 10), 1);
+    assert_int_equal(cancelled, 1);
+    for (int i = 0; i < 50; i++)
+        kota_start(other, kota_get_limits(), count_cancelled, &cancelled);
+    kota_close(other, NULL, NULL);
+    assert_int_equal(cancelled, 51);
+}
+
+/* ---- a daemon that goes ---------------------------------------------------------------------- */
+
+static void calls_survive_a_restart(void **state)
+{
+    const double xy[2] = {15, 5};
+    struct kota_height height;
+    struct kota_answer *answer;
+
+    (void)state;
+    call_away(kota_get_locale("yard"));
+    kotad_kill(&kotad);
+    answer = kota_call(client, kota_post_height("yard", xy, 1, 0));
+    assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONNECT);
+    kota_answer_free(answer);
+    kotad_start(&kotad);
+    answer = call(kota_post_height("yard", xy, 1, 0));
+    assert_true(kota_read_heights(answer, &height, 1));
+    assert_close(height.height_m, 1.5);
+    kota_answer_free(answer);
+    kotad_stop(&kotad);
+    kotad_start(&kotad);
+    call_away(kota_post_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
+}
+
+struct killing {
+    unsigned there, lost, others;
+};
+
+static bool count_killed(struct kota_answer *answer, void *context)
+{
+    struct killing *killing = context;
+    const struct kota_error *error = kota_answer_error(answer);
+
+    if (!error)
+        killing->there++;
+    else if (error->kind == KOTA_ERROR_LOST || error->kind == KOTA_ERROR_CONNECT)
+        killing->lost++;
+    else
+        killing->others++;
+    return false;
+}
+
+static void a_daemon_killed_in_mid_call_ends_each_call_once(void **state)
+{
+    float *items = calloc(200000, 3 * sizeof(float));
+    struct killing killing = {0};
+
+    (void)state;
+    assert_non_null(items);
+    for (int i = 0; i < 64; i++)
+        kota_start(client, kota_batch_f32(KOTA_CONTACT, "yard", items, 200000, NULL), count_killed,
+                   &killing);
+    while (killing.there == 0)
+        assert_true(kota_wait(client, 60) > 0);
+    kotad_kill(&kotad);
+    while (killing.there + killing.lost + killing.others < 64)
+        assert_true(kota_wait(client, 60) > 0);
+    assert_int_equal(killing.others, 0);
+    assert_true(killing.lost > 0);
+    kotad_start(&kotad);
+    call_away(kota_get_locale("yard"));
+    free(items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operation_is_answered),
+        cmocka_unit_test(locales_and_layers_are_read),
+        cmocka_unit_test(heights_profiles_and_contacts_are_read),
+        cmocka_unit_test(rays_sight_and_picks_are_read),
+        cmocka_unit_test(containment_and_places_are_read),
+        cmocka_unit_test(batches_have_the_bits_of_single_answers),
+        cmocka_unit_test(edits_happen_once_and_are_told),
+        cmocka_unit_test(tiles_and_models_are_read),
+        cmocka_unit_test(patches_are_asked_for),
+        cmocka_unit_test(bad_use_is_told_without_sending),
+        cmocka_unit_test(wrong_options_are_told_by_each_call),
+        cmocka_unit_test(problems_keep_what_the_daemon_said),
+        cmocka_unit_test(ten_thousand_calls_one_after_the_other),
+        cmocka_unit_test(a_thousand_calls_at_once_on_the_callers_loop),
+        cmocka_unit_test(what_is_cancelled_is_told_once),
+        cmocka_unit_test(calls_survive_a_restart),
+        cmocka_unit_test(a_daemon_killed_in_mid_call_ends_each_call_once),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
