@@ -155,6 +155,7 @@ static bool take_bytes(void *context, const char *bytes, size_t length)
     bool is_too_long;
 
     call->due_ms = now_ms() + (uint64_t)(1000 * call->client->options.silence_s) + 1;
+    client_due(call->client, call->due_ms);
     if (!watch->is_open && !opened(watch))
         return false;
     if (sse_read(&watch->sse, bytes, length, &is_too_long))
