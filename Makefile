@@ -104,6 +104,7 @@ LIB_SHARED := $(B)/lib/libkota.so.$(LIB_VERSION)
 LIBKOTA := $(B)/lib/libkota.a
 LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h
 EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
+EXAMPLE_LIBS := $(shell $(PKG_CONFIG) --cflags --libs libuv 2>/dev/null)
 # What it takes of the server, compiled again for a shared library.
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c \
 	server/base/power_of_ten.c) $(LLHTTP_SRC:%=$(B)/pic/llhttp/%.o)
@@ -173,7 +174,7 @@ $(B)/examples/%: client/examples/%.c $(LIB_FILES) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS_$(config))) -g $(WARNINGS) \
 		-I$(B)/include -o $@ $< -L$(B)/lib -lkota -Wl,-rpath,'$$ORIGIN/../lib' \
-		$(filter-out -pie,$(LDFLAGS_$(config))) $(CFLAGS) -pthread -lm
+		$(filter-out -pie,$(LDFLAGS_$(config))) $(CFLAGS) $(EXAMPLE_LIBS) -pthread -lm
 
 # The tests of the library have the static one, whose inside they cannot see.
 $(B)/tests/test_libkota_%: $(B)/tests/unit/test_libkota_%.o $(call obj,$(SUPPORT_SRC)) \

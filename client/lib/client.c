@@ -158,9 +158,12 @@ static void on_deliver(uv_timer_t *timer)
         client->callbacks_run += done != NULL;
     }
     tell_news(client);
-    if (client->is_closing && !client->is_shut && !client->finished.first)
-        client_shut(client);
-    else if (client->finished.first)
+    if (client->is_closing && !client->is_shut) {
+        client_cancel_all(client); /* closed by one of these callbacks, or going on */
+        if (!client->finished.first)
+            client_shut(client);
+    }
+    if (client->finished.first)
         client_deliver(client);
 }
 
