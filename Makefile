@@ -176,11 +176,13 @@ $(B)/examples/%: client/examples/%.c $(LIB_FILES) Makefile
 		-I$(B)/include -o $@ $< -L$(B)/lib -lkota -Wl,-rpath,'$$ORIGIN/../lib' \
 		$(filter-out -pie,$(LDFLAGS_$(config))) $(CFLAGS) $(EXAMPLE_LIBS) -pthread -lm
 
-# The tests of the library have the static one, whose inside they cannot see.
-$(B)/tests/test_libkota_%: $(B)/tests/unit/test_libkota_%.o $(call obj,$(SUPPORT_SRC)) \
-		$(LIBKOTA) $(CORE)
+# The tests of the library have the static one, whose inside they cannot see, and nothing of the
+# server.
+LIBKOTA_SUPPORT := tests/support/fake_http.c tests/support/kotad_process.c
+$(B)/tests/test_libkota_%: $(B)/tests/unit/test_libkota_%.o $(call obj,$(LIBKOTA_SUPPORT)) \
+		$(LIBKOTA)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_PC_LIBS) -lm $(shell $(PKG_CONFIG) --libs cmocka)
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
@@ -370,7 +372,7 @@ INSTALL ?= install
 COMPLETIONS := $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/kota \
 	zsh/site-functions/_kota fish/vendor_completions.d/kota.fish)
 
-install: all ## programs and documents below DESTDIR and PREFIX (/usr/local)
+install: all ## programs, library and documents below DESTDIR and PREFIX (/usr/local)
 	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/kota \
 		$(DESTDIR)$(PREFIX)/share/kota
 	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -382,6 +384,13 @@ install: all ## programs and documents below DESTDIR and PREFIX (/usr/local)
 	$(Q)$(B)/kota completion bash >$(word 1,$(COMPLETIONS))
 	$(Q)$(B)/kota completion zsh >$(word 2,$(COMPLETIONS))
 	$(Q)$(B)/kota completion fish >$(word 3,$(COMPLETIONS))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	$(Q)$(INSTALL) -m 644 client/lib/kota.h $(DESTDIR)$(PREFIX)/include
+	$(Q)$(INSTALL) -m 644 $(LIB_SHARED) $(LIBKOTA) $(DESTDIR)$(PREFIX)/lib
+	$(Q)ln -sf $(notdir $(LIB_SHARED)) $(DESTDIR)$(PREFIX)/lib/$(LIB_SONAME)
+	$(Q)ln -sf $(LIB_SONAME) $(DESTDIR)$(PREFIX)/lib/libkota.so
+	$(Q)$(call pc,$(PREFIX),$(PREFIX)/include,$(PREFIX)/lib) \
+		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/libkota.pc
 
 uninstall: ## what install has put there
 	$(Q)rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/bin/%) $(COMPLETIONS) \
@@ -389,11 +398,13 @@ uninstall: ## what install has put there
 		$(page)))/$(page))
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/share/doc/kota/README.md \
 		$(DESTDIR)$(PREFIX)/share/doc/kota/LICENSE $(DESTDIR)$(PREFIX)/share/kota/openapi.yaml
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/include/kota.h $(DESTDIR)$(PREFIX)/lib/libkota.* \
+		$(DESTDIR)$(PREFIX)/lib/pkgconfig/libkota.pc
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/share/doc/kota $(DESTDIR)$(PREFIX)/share/kota 2>/dev/null || true
 
 # ---- compile_commands.json ------------------------------------------------------------------
 ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(SANDSCENE_SRC) \
-	$(CLIENT_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
+	$(CLIENT_SRC) $(LIBKOTA_SRC) $(EXAMPLE_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
 	$(wildcard tests/fuzz/*.c tests/faults/*.c) $(BENCH_SRC)
 json_text = "$(subst ",\",$(subst \,\\,$(1)))"
 compile_entry = {"directory": $(call json_text,$(CURDIR)), "file": "$(1)", "command": \
@@ -427,7 +438,7 @@ endif
 fuzzers-by-clang:
 	@$(MAKE) --no-print-directory config=fuzz fuzzers
 
-test: all $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) $(WEB_NEEDS) $(FUZZ_NEEDS) ## all tests (T=name: one program)
+test: all $(EXAMPLES) $(UNIT_TESTS) $(FUZZ_REPLAYS) $(COUNTED) $(FAULTS) $(WEB_NEEDS) $(FUZZ_NEEDS) ## all tests (T=name: one program)
 	@tests/run $(B) $(T)
 
 PHYSICS := $(filter $(B)/tests/test_sand_%,$(UNIT_TESTS))

@@ -28,10 +28,41 @@ static struct kota_request *question(const char *locale, const char *what, const
     return request;
 }
 
+/* The same in the world's frame. */
+static struct kota_request *world_question(const char *path, const char *name)
+{
+    struct kota_request *request = ask_new("POST", path);
+
+    if (!request)
+        return NULL;
+    request->may_repeat = true;
+    text_adds(&request->own_body, "{\"");
+    text_adds(&request->own_body, name);
+    text_adds(&request->own_body, "\":");
+    return request;
+}
+
 static struct kota_request *question_end(struct kota_request *request)
 {
     text_adds(&request->own_body, "}");
     return ask_json(request);
+}
+
+/* `,"hints":[…]` unless they are NULL. */
+static void add_hints(struct kota_request *request, size_t count, const char *const *hints)
+{
+    if (!hints)
+        return;
+    text_adds(&request->own_body, ",\"hints\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            text_adds(&request->own_body, ",");
+        if (!hints[i])
+            text_adds(&request->own_body, "null");
+        else if (!text_add_json(&request->own_body, hints[i]))
+            request_fail(request, "hint %zu is not UTF-8", i);
+    }
+    text_adds(&request->own_body, "]");
 }
 
 /* ---- height and profile ---------------------------------------------------------------------- */
@@ -118,6 +149,19 @@ struct kota_request *kota_post_contact(const char *locale, const double *xyz, si
     return contact_end(request, options);
 }
 
+struct kota_request *kota_post_world_contact(const double *xyz, size_t count,
+                                             const char *const *hints,
+                                             const struct kota_contact_options *options)
+{
+    struct kota_request *request = world_question("/v1/contact", "points");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xyz, count, 3, "point");
+    add_hints(request, count, hints);
+    return contact_end(request, options);
+}
+
 struct kota_request *kota_post_footprints(const char *locale, const double *xyz, const size_t *feet,
                                           size_t count, const struct kota_contact_options *options)
 {
@@ -139,13 +183,8 @@ struct kota_request *kota_post_footprints(const char *locale, const double *xyz,
 
 /* ---- rays, sight, picking -------------------------------------------------------------------- */
 
-struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
-                                   bool any)
+static void add_rays(struct kota_request *request, const struct kota_ray *rays, size_t count)
 {
-    struct kota_request *request = question(locale, "ray", "rays");
-
-    if (!request)
-        return NULL;
     text_adds(&request->own_body, "[");
     for (size_t i = 0; i < count && !request->error.kind; i++) {
         text_adds(&request->own_body, i > 0 ? ",{\"origin\":" : "{\"origin\":");
@@ -158,7 +197,29 @@ struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *ra
             ask_optional(request, "t_max", rays[i].t_max);
         text_adds(&request->own_body, "}");
     }
-    text_adds(&request->own_body, any ? "],\"mode\":\"any\"" : "]");
+    text_adds(&request->own_body, "]");
+}
+
+struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
+                                   bool any)
+{
+    struct kota_request *request = question(locale, "ray", "rays");
+
+    if (!request)
+        return NULL;
+    add_rays(request, rays, count);
+    if (any)
+        text_adds(&request->own_body, ",\"mode\":\"any\"");
+    return question_end(request);
+}
+
+struct kota_request *kota_post_world_ray(const struct kota_ray *rays, size_t count)
+{
+    struct kota_request *request = world_question("/v1/ray", "rays");
+
+    if (!request)
+        return NULL;
+    add_rays(request, rays, count);
     return question_end(request);
 }
 
@@ -233,25 +294,12 @@ struct kota_request *kota_post_contains(const char *locale, const double *xyz, s
 
 struct kota_request *kota_post_locate(const double *xyz, size_t count, const char *const *hints)
 {
-    struct kota_request *request = ask_new("POST", "/v1/locate");
+    struct kota_request *request = world_question("/v1/locate", "points");
 
     if (!request)
         return NULL;
-    request->may_repeat = true;
-    text_adds(&request->own_body, "{\"points\":");
     ask_vectors(request, xyz, count, 3, "point");
-    if (hints) {
-        text_adds(&request->own_body, ",\"hints\":[");
-        for (size_t i = 0; i < count; i++) {
-            if (i > 0)
-                text_adds(&request->own_body, ",");
-            if (!hints[i])
-                text_adds(&request->own_body, "null");
-            else if (!text_add_json(&request->own_body, hints[i]))
-                request_fail(request, "hint %zu is not UTF-8", i);
-        }
-        text_adds(&request->own_body, "]");
-    }
+    add_hints(request, count, hints);
     return question_end(request);
 }
 

@@ -82,6 +82,75 @@ struct kota_request *kota_get_web(const char *file)
     return request;
 }
 
+struct kota_request *kota_get_docs(void)
+{
+    return get_as("/docs", "text/html");
+}
+
+/* ---- elevation ------------------------------------------------------------------------------- */
+
+#define COMPAT "/v1/compat/"
+
+static struct kota_request *with_locations(struct kota_request *request, const char *locations)
+{
+    kota_request_query(request, "locations", locations);
+    return request;
+}
+
+/* {"locations":"…"}; it only asks */
+static struct kota_request *post_locations(struct kota_request *request, const char *locations)
+{
+    if (!request)
+        return NULL;
+    request->may_repeat = true;
+    text_adds(&request->own_body, "{\"locations\":");
+    if (!locations || !text_add_json(&request->own_body, locations))
+        request_fail(request, "locations are no UTF-8");
+    text_adds(&request->own_body, "}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_get_elevation(const char *locations)
+{
+    return with_locations(ask_new("GET", COMPAT "elevation"), locations);
+}
+
+struct kota_request *kota_post_elevation(const char *locations)
+{
+    return post_locations(ask_new("POST", COMPAT "elevation"), locations);
+}
+
+struct kota_request *kota_get_google_elevation(const char *locations)
+{
+    return with_locations(ask_new("GET", COMPAT "maps/api/elevation/json"), locations);
+}
+
+/* Ids with commas between them. */
+static struct kota_request *of_dataset(const char *method, const char *dataset)
+{
+    struct kota_request *request = ask_new(method, "/v1/compat/elevation/");
+
+    if (!request)
+        return NULL;
+    if (!dataset || !*dataset ||
+        dataset[strspn(dataset,
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_,-")])
+        request_fail(request, "'%.100s' is no dataset", dataset ? dataset : "NULL");
+    else
+        text_adds(&request->path, dataset);
+    return request;
+}
+
+struct kota_request *kota_get_dataset_elevation(const char *dataset, const char *locations)
+{
+    return with_locations(of_dataset("GET", dataset), locations);
+}
+
+struct kota_request *kota_post_dataset_elevation(const char *dataset, const char *locations)
+{
+    return post_locations(of_dataset("POST", dataset), locations);
+}
+
 /* ---- locales and layers ---------------------------------------------------------------------- */
 
 struct kota_request *kota_list_locales(void)
@@ -248,6 +317,15 @@ struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned 
 struct kota_request *kota_get_models(void)
 {
     return ask_new("GET", "/v1/models");
+}
+
+struct kota_request *kota_get_model(const char *id)
+{
+    struct kota_request *request = ask_new("GET", "/v1/models/%i", id);
+
+    if (request)
+        request->accept = "model/obj";
+    return request;
 }
 
 struct kota_request *kota_put_model(const char *id, const char *obj, size_t length)
@@ -426,6 +504,17 @@ struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, uns
         kota_request_query_number(request, "width", width);
     if (height > 0)
         kota_request_query_number(request, "height", height);
+    return request;
+}
+
+struct kota_request *kota_get_patch_surface(const char *locale, uint32_t patch, unsigned per_cell)
+{
+    struct kota_request *request = ask_new("GET", PATCH "/surface.f32", locale, patch);
+
+    if (request)
+        request->accept = NULL;
+    if (per_cell > 0)
+        kota_request_query_number(request, "per_cell", per_cell);
     return request;
 }
 

@@ -280,6 +280,7 @@ struct kota_request *kota_get_limits(void); /* kota_read_number(answer, "/items_
 struct kota_request *kota_get_stats(void);
 struct kota_request *kota_get_index(void);           /* the inspector's page */
 struct kota_request *kota_get_web(const char *file); /* what it loads */
+struct kota_request *kota_get_docs(void);            /* the page that shows the OpenAPI document */
 
 /* ---- world: locales and layers --------------------------------------------------------------- */
 
@@ -419,6 +420,7 @@ struct kota_surface {
 
 struct kota_contact {
     enum kota_ground status;
+    const char *locale; /* of kota_post_world_contact; borrowed; NULL: none, or not said */
     struct kota_surface floor, ceiling;
     bool has_placed; /* with a clearance, over ground */
     double placed[3];
@@ -428,6 +430,10 @@ struct kota_contact {
 struct kota_request *kota_post_contact(const char *locale, const double *xyz, size_t count,
                                        const struct kota_contact_options *options);
 bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contacts, size_t count);
+/* In the world's frame, over all locales. hints[count]: where each was before, or NULL. */
+struct kota_request *kota_post_world_contact(const double *xyz, size_t count,
+                                             const char *const *hints,
+                                             const struct kota_contact_options *options);
 
 struct kota_footprint {
     enum kota_ground status;
@@ -452,8 +458,9 @@ struct kota_hit {
     enum kota_ray_status status;
     double t;
     double point[3], normal[3];
-    const char *layer; /* borrowed from the answer; NULL: a miss */
-    bool has_cell;     /* a heightfield; else polygon counts */
+    const char *layer;  /* borrowed from the answer; NULL: a miss */
+    const char *locale; /* of kota_post_world_ray; borrowed; NULL: a miss, or not said */
+    bool has_cell;      /* a heightfield; else polygon counts */
     uint32_t cell[2];
     unsigned triangle;
     uint32_t polygon;
@@ -462,6 +469,8 @@ struct kota_hit {
 /* any: any hit will do, which is faster. */
 struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
                                    bool any);
+/* In the world's frame, over all locales. */
+struct kota_request *kota_post_world_ray(const struct kota_ray *rays, size_t count);
 bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t count);
 
 struct kota_segment {
@@ -564,6 +573,8 @@ const float *kota_read_tile(struct kota_answer *answer);
 /* ---- models ---------------------------------------------------------------------------------- */
 
 struct kota_request *kota_get_models(void);
+/* The file, as it was sent. */
+struct kota_request *kota_get_model(const char *id);
 /* obj: a closed mesh of triangles as Wavefront OBJ. */
 struct kota_request *kota_put_model(const char *id, const char *obj, size_t length);
 struct kota_request *kota_delete_model(const char *id);
@@ -638,10 +649,25 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
 /* A picture (PNG); 0: the daemon's size. */
 struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, unsigned width,
                                          unsigned height);
+/* Its surface as it is now, float32; per_cell samples along a cell's side, 0: one. */
+struct kota_request *kota_get_patch_surface(const char *locale, uint32_t patch, unsigned per_cell);
 /* Patch `index` of kota_get_patches, or 0 of an answer that is one. */
 bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch *patch);
 bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
                     struct kota_pose *pose);
+
+/* ---- elevation, in the shape of Open Topo Data and Google --------------------------------------
+ */
+
+/*
+ * locations: "lat,lng|lat,lng" or "enc:" and an encoded polyline. Options by kota_request_query;
+ * kota_read_number(answer, "/results/0/elevation", &m). dataset: a locale, or several with commas.
+ */
+struct kota_request *kota_get_elevation(const char *locations);
+struct kota_request *kota_post_elevation(const char *locations);
+struct kota_request *kota_get_google_elevation(const char *locations);
+struct kota_request *kota_get_dataset_elevation(const char *dataset, const char *locations);
+struct kota_request *kota_post_dataset_elevation(const char *dataset, const char *locations);
 
 /* ---- events, for kota_watch ------------------------------------------------------------------ */
 

@@ -122,6 +122,7 @@ bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contact
     {
         if (!read_ground(answer, item, i, &contacts[i].status))
             return false;
+        contacts[i].locale = read_string(item, "locale");
         read_surface(item, "floor", &contacts[i].floor);
         read_surface(item, "ceiling", &contacts[i].ceiling);
         contacts[i].has_placed = read_vector(item, "placed", contacts[i].placed, 3);
@@ -162,6 +163,7 @@ static void read_hit(const cJSON *item, struct kota_hit *hit)
     read_vector(item, "point", hit->point, 3);
     read_vector(item, "normal", hit->normal, 3);
     hit->layer = read_string(item, "layer");
+    hit->locale = read_string(item, "locale");
     hit->has_cell = read_uints(item, "cell", hit->cell, 2);
     hit->triangle = triangle == 1;
     hit->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
