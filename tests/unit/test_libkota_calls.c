@@ -284,6 +284,28 @@ static void containment_and_places_are_read(void **state)
     kota_answer_free(answer);
 }
 
+static void the_world_is_asked(void **state)
+{
+    const double xyz[6] = {15, 5, 9, 15, 5000, 9};
+    const char *const hints[2] = {"yard", NULL};
+    const struct kota_ray ray = {{15, 5, 9}, {0, 0, -1}, INFINITY};
+    struct kota_contact contacts[2];
+    struct kota_hit hit;
+    struct kota_answer *answer = call(kota_post_world_contact(xyz, 2, hints, NULL));
+
+    (void)state;
+    assert_true(kota_read_contacts(answer, contacts, 2));
+    assert_string_equal(contacts[0].locale, "yard");
+    assert_close(contacts[0].floor.point[2], 1.5);
+    assert_null(contacts[1].locale);
+    kota_answer_free(answer);
+    answer = call(kota_post_world_ray(&ray, 1));
+    assert_true(kota_read_hits(answer, &hit, 1));
+    assert_string_equal(hit.locale, "yard");
+    assert_close(hit.t, 7.5);
+    kota_answer_free(answer);
+}
+
 static void batches_have_the_bits_of_single_answers(void **state)
 {
     const double base[3] = {10, 0, 0};
@@ -588,6 +610,54 @@ static void a_thousand_calls_at_once_on_the_callers_loop(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+struct closing {
+    struct kota_client *client;
+    struct kota_answer *kept;
+    unsigned told;
+    bool is_closed;
+};
+
+static void note_closing(void *context)
+{
+    ((struct closing *)context)->is_closed = true;
+}
+
+/* Keeps the first answer and closes; the others are cancelled. */
+static bool close_at_first(struct kota_answer *answer, void *context)
+{
+    struct closing *closing = context;
+
+    if (closing->told++ > 0)
+        return false;
+    closing->kept = answer;
+    kota_close(closing->client, note_closing, closing);
+    assert_int_equal(kota_start(closing->client, kota_get_limits(), close_at_first, closing), 0);
+    return true;
+}
+
+static void a_callback_may_close_the_client(void **state)
+{
+    struct kota_options options;
+    struct closing closing = {0};
+    uv_loop_t loop;
+
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    kota_options_init(&options, sizeof(options));
+    options.url = kotad.url;
+    options.loop = &loop;
+    options.connections_max = 4;
+    closing.client = kota_open(&options);
+    for (int i = 0; i < 100; i++)
+        kota_start(closing.client, kota_get_locale("yard"), close_at_first, &closing);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closing.told, 100);
+    assert_true(closing.is_closed);
+    assert_int_equal(kota_answer_status(closing.kept), 200);
+    kota_answer_free(closing.kept);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 static bool count_cancelled(struct kota_answer *answer, void *context)
 {
     unsigned *count = context;
@@ -690,6 +760,7 @@ int main(void)
         cmocka_unit_test(heights_profiles_and_contacts_are_read),
         cmocka_unit_test(rays_sight_and_picks_are_read),
         cmocka_unit_test(containment_and_places_are_read),
+        cmocka_unit_test(the_world_is_asked),
         cmocka_unit_test(batches_have_the_bits_of_single_answers),
         cmocka_unit_test(edits_happen_once_and_are_told),
         cmocka_unit_test(tiles_and_models_are_read),
@@ -699,6 +770,7 @@ int main(void)
         cmocka_unit_test(problems_keep_what_the_daemon_said),
         cmocka_unit_test(ten_thousand_calls_one_after_the_other),
         cmocka_unit_test(a_thousand_calls_at_once_on_the_callers_loop),
+        cmocka_unit_test(a_callback_may_close_the_client),
         cmocka_unit_test(what_is_cancelled_is_told_once),
         cmocka_unit_test(calls_survive_a_restart),
         cmocka_unit_test(a_daemon_killed_in_mid_call_ends_each_call_once),
