@@ -446,6 +446,35 @@ static void patches_are_asked_for(void **state)
     assert_no_device(kota_get_patch_view("yard", 1, 64, 48), 404);
 }
 
+/* A daemon may be older than its client: it says so, and the connection goes on. */
+static void every_daemon_has_an_answer(void **state)
+{
+    struct kota_request *requests[] = {
+        kota_get_docs(),
+        kota_get_model("tetra"),
+        kota_get_patch_surface("yard", 1, 2),
+        kota_get_elevation("47.2,11.4"),
+        kota_post_elevation("47.2,11.4"),
+        kota_get_google_elevation("47.2,11.4"),
+        kota_get_dataset_elevation("yard", "47.2,11.4"),
+        kota_post_dataset_elevation("yard", "47.2,11.4"),
+        kota_request_new("GET", "/v9/unknown"),
+        kota_request_new("OPTIONS", "/v1/limits"),
+        kota_request_new("HEAD", "/v1/limits"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        struct kota_answer *answer = kota_call(client, requests[i]);
+        int status = kota_answer_status(answer);
+
+        if (status < 200 || status > 499)
+            fail_msg("request %zu: %d %s", i, status,
+                     kota_answer_error(answer) ? kota_answer_error(answer)->message : "");
+        kota_answer_free(answer);
+    }
+}
+
 /* ---- bad use --------------------------------------------------------------------------------- */
 
 static void bad_use_is_told_without_sending(void **state)
@@ -765,6 +794,7 @@ int main(void)
         cmocka_unit_test(edits_happen_once_and_are_told),
         cmocka_unit_test(tiles_and_models_are_read),
         cmocka_unit_test(patches_are_asked_for),
+        cmocka_unit_test(every_daemon_has_an_answer),
         cmocka_unit_test(bad_use_is_told_without_sending),
         cmocka_unit_test(wrong_options_are_told_by_each_call),
         cmocka_unit_test(problems_keep_what_the_daemon_said),
