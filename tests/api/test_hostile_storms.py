@@ -83,6 +83,9 @@ TARGETS = [f"{LAND}/height?x=1&y=2", f"{LAND}/height?x=39&y=29", f"{LAND}/height
            "/web/../web/state.js", "/web/%2e%2e/state.js", "/web/", "/nope", f"{LAND}/tiles/0/0/0",
            f"{LAND}/tiles/0/0/0?format=f32", f"{LAND}/tiles/0/9/0"]
 BODY = json.dumps({"points": [[1, 1], [2.5, 3]]}).encode()
+# Lengths that are the same and that differ, what is no JSON, and what a next request looks like.
+BODIES = [BODY, BODY.replace(b"2.5", b"3.5"), BODY + b" ", b"{}", b"[]", b"x" * len(BODY), b" " * 9,
+          b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"]
 
 
 def chunked(random, data):
@@ -108,9 +111,13 @@ def any_request(random):
         target = random.choice(TARGETS if method != "DELETE" else ["/nope"])
         return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode(), method
     lines = re.sub("(?i)content-(type|length): .*\r\n", "", lines)
+    method = random.choice(("POST", "POST", "POST", "POST", "GET", "PUT", "DELETE"))
+    media = random.choice((JSON, JSON, JSON, F32, "text/plain"))
+    body = random.choice(BODIES)
+    head = f"{method} {LAND}/height HTTP/1.1\r\n{lines}Content-Type: {media}\r\n"
+    if kind < 0.9:
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, method
     head = f"POST {LAND}/height HTTP/1.1\r\n{lines}Content-Type: {JSON}\r\n"
-    if kind < 0.85:
-        return f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY, "POST"
     return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunked(random, BODY), "POST"
 
 
