@@ -76,9 +76,29 @@ static void remove_folder(const char *path)
         CHECK(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
-static void remove_all(void)
+/*
+ * A child that waits for the end of this process, whichever, and removes the folder then: libFuzzer
+ * leaves by _Exit, which calls nothing that atexit was given, and a crash does so, too.
+ */
+static void remove_at_the_end(void)
 {
+    int ends[2];
+    char byte;
+    pid_t child;
+
+    CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    child = fork();
+    CHECK(child >= 0);
+    if (child != 0) {
+        close(ends[0]); /* the other end closes with this process */
+        return;
+    }
+    close(ends[1]);
+    setsid(); /* what interrupts the fuzzer does not interrupt this */
+    while (read(ends[0], &byte, 1) > 0)
+        continue;
     remove_folder(folder);
+    _exit(0);
 }
 
 /* An entry of `good` under the same name in `work`. */
@@ -203,7 +223,7 @@ static void start_once(void)
     strcpy(folder,
            access("/dev/shm", W_OK) == 0 ? "/dev/shm/kota-fuzz-XXXXXX" : "/tmp/kota-fuzz-XXXXXX");
     CHECK(mkdtemp(folder));
-    atexit(remove_all);
+    remove_at_the_end();
     snprintf(good, sizeof good, "%s/good", folder);
     snprintf(work, sizeof work, "%s/work", folder);
     store = store_at(good, false);
