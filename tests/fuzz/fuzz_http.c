@@ -122,7 +122,7 @@ static struct tally run(const uint8_t *data, size_t size, size_t step)
     struct tally before = tally_now(), after;
 
     connection->loop = &loop;
-    memo.length = 0;
+    memset(&memo, 0, sizeof memo);
     for (size_t at = 0; at < size && !connection->close_after; at += step) {
         size_t length = size - at < step ? size - at : step;
 
