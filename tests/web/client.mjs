@@ -157,6 +157,7 @@ test("models and patches of sand", async () => {
   const solid = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
   await kota.putModel("js-solid", solid);
   assert.ok((await kota.models()).some((one) => one.id === "js-solid"));
+  assert.equal((await kota.model("js-solid")).text, solid);
   const patch = await kota.createPatch("beach", { center: [5, 2.5], size: [4, 4], scale: "coarse" });
   const n = patch.id ?? patch.patch ?? patch.n;
   assert.ok((await kota.patches("beach")).length > 0);
@@ -171,9 +172,13 @@ test("models and patches of sand", async () => {
     assert.ok(event.name && event.data);
     break;
   }
-  await kota.patchView("beach", n, { width: 64, height: 48 }).catch((error) => {
-    if (!(error instanceof BusyError)) throw error; // a patch that has not begun has no picture
-  });
+  // a patch that has not begun has neither picture nor surface
+  const unlessEarly = (error) => {
+    if (!(error instanceof BusyError)) throw error;
+  };
+  await kota.patchView("beach", n, { width: 64, height: 48 }).catch(unlessEarly);
+  const surface = await kota.patchSurface("beach", n, { per_cell: 2 }).catch(unlessEarly);
+  if (surface) assert.ok(surface.headers.get("kota-rect"));
   const end = await kota.endPatch("beach", n, { discard: true });
   assert.ok(end.state);
   await kota.deleteModel("js-solid");

@@ -17,6 +17,8 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+import { Kota } from "../../client/web/kota.js";
+
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const binaries = resolve(root, process.env.KOTA_BIN_DIR ?? "build/release");
 export const pictures = join(binaries, "web");
@@ -64,12 +66,6 @@ export function chromiumPath() {
     find(["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]);
 }
 
-/** The page's own client, which knows no packages and therefore is loaded as text. */
-async function clientClass() {
-  const text = readFileSync(join(root, "client/web/kota.js"));
-  return (await import(`data:text/javascript;base64,${text.toString("base64")}`)).Kota;
-}
-
 /**
  * The demo world, small.
  * @param {string} folder to make
@@ -114,7 +110,7 @@ export async function startDaemon(args) {
     }
   }, "a port file", startLimitMs);
   const url = `http://127.0.0.1:${port}`;
-  const kota = new (await clientClass())(url, { timeoutMs: 120000 });
+  const kota = new Kota(url, { timeoutMs: 120000 });
   await until(() => kota.get("/readyz", { quiet: true }).catch(() => null), "ready", startLimitMs);
 
   /** SIGTERM; what it exited with, which should be 0. */
