@@ -84,11 +84,20 @@ enum err_code batch_check_results(const cJSON *answer, size_t count, const cJSON
     return ERR_OK;
 }
 
+enum err_code batch_add_revision(cJSON *result, const cJSON *answer, struct err *err)
+{
+    const cJSON *revision = cJSON_GetObjectItemCaseSensitive(answer, "revision");
+
+    if (cJSON_IsNumber(revision) &&
+        !batch_add(result, "revision", batch_number(revision->valuedouble)))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
 static enum err_code print_results(struct kota *kota, const struct batch *batch,
                                    const struct input_row *rows, struct table *table,
                                    const cJSON *answer, const cJSON *results)
 {
-    const cJSON *revision = cJSON_GetObjectItemCaseSensitive(answer, "revision");
     cJSON *result;
     size_t i = 0;
 
@@ -98,10 +107,8 @@ static enum err_code print_results(struct kota *kota, const struct batch *batch,
             batch->show(batch->context, table, &rows[i++], result);
             continue;
         }
-        if (cJSON_IsNumber(revision) &&
-            !batch_add(result, "revision", batch_number(revision->valuedouble)))
-            return err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-        if (print_json_line(stdout, result, &kota->err))
+        if (batch_add_revision(result, answer, &kota->err) ||
+            print_json_line(stdout, result, &kota->err))
             return kota->err.code;
     }
     if (kota->is_json || table_print(table, stdout, &kota->err))

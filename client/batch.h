@@ -51,6 +51,9 @@ cJSON *batch_numbers(const double *values, size_t count);
 bool batch_add(cJSON *object, const char *name, cJSON *value);
 bool batch_add_text(cJSON *object, const char *name, const char *text);
 
+/* Puts the revision of the whole answer, if it has one, behind a result. */
+enum err_code batch_add_revision(cJSON *result, const cJSON *answer, struct err *err);
+
 /* The members that every answer has, checked: results is an array of `count` objects. */
 enum err_code batch_check_results(const cJSON *answer, size_t count, const cJSON **results,
                                   struct err *err);

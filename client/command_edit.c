@@ -77,12 +77,13 @@ static enum err_code rect_read(const char *text, double rect[4], struct err *err
 static enum err_code rect_path(struct kota *kota, const struct edit_options *o,
                                const double rect[4], char path[KOTA_PATH_MAX])
 {
+    const char *op = o->op ? o->op : "set";
     char rest[256];
 
-    if (strcmp(o->op, "set") != 0 && strcmp(o->op, "add") != 0)
-        return err_set(&kota->err, ERR_BAD_INPUT, "--op '%.40s' is neither set nor add", o->op);
+    if (strcmp(op, "set") != 0 && strcmp(op, "add") != 0)
+        return err_set(&kota->err, ERR_BAD_INPUT, "--op '%.40s' is neither set nor add", op);
     snprintf(rest, sizeof(rest), "/edits?rect=%.0f,%.0f,%.0f,%.0f&op=%s%s%s", rect[0], rect[1],
-             rect[2], rect[3], o->op, o->layer ? "&layer=" : "", o->layer ? o->layer : "");
+             rect[2], rect[3], op, o->layer ? "&layer=" : "", o->layer ? o->layer : "");
     return kota_locale_path(kota, rest, path);
 }
 
@@ -103,8 +104,8 @@ static enum kota_exit edit_rect(struct kota *kota, const struct edit_options *o)
     cJSON *answer = NULL;
     enum kota_exit done;
 
-    if (!o->op || !o->heights)
-        err_set(&kota->err, ERR_BAD_INPUT, "--rect needs --op set|add and --heights");
+    if (!o->rect || !o->heights)
+        err_set(&kota->err, ERR_BAD_INPUT, "--rect and --heights belong together");
     else if (!rect_read(o->rect, rect, &kota->err) && !rect_path(kota, o, rect, path)) {
         count = (size_t)(rect[2] * rect[3]);
         heights = malloc(count * sizeof(*heights));
@@ -186,7 +187,7 @@ static const struct kota_option edit_table[] = {
     {.name = "op",
      .value = "set|add",
      .words = "set add",
-     .help = "the samples become these, or grow by these",
+     .help = "the samples become these (default), or grow by these",
      .at = offsetof(struct edit_options, op)},
     {.name = "heights",
      .value = "H",
@@ -235,7 +236,7 @@ static enum kota_exit edit_run(struct kota *kota)
         return kota_misused(kota);
     if (has_rect == has_brush || !(o.rect || o.brush)) {
         err_set(&kota->err, ERR_BAD_INPUT,
-                "an edit is either --rect --op --heights or --brush --at --radius --amount");
+                "an edit is either --rect --heights [--op] or --brush --at --radius --amount");
         return kota_misused(kota);
     }
     return has_rect ? edit_rect(kota, &o) : edit_brush(kota, &o);

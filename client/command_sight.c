@@ -157,7 +157,7 @@ static cJSON *profile_body(const struct profile_options *options, const struct i
     return NULL;
 }
 
-static enum err_code profile_print(struct kota *kota, const cJSON *results)
+static enum err_code profile_print(struct kota *kota, const cJSON *answer, const cJSON *results)
 {
     static const char *const headings[] = {"DISTANCE", "POINT", "STATUS"};
     struct table *table = table_open(headings, sizeof(headings) / sizeof(headings[0]));
@@ -168,7 +168,8 @@ static enum err_code profile_print(struct kota *kota, const cJSON *results)
     cJSON_ArrayForEach(result, results)
     {
         if (kota->is_json) {
-            if (print_json_line(stdout, result, &kota->err))
+            if (batch_add_revision(result, answer, &kota->err) ||
+                print_json_line(stdout, result, &kota->err))
                 break;
             continue;
         }
@@ -194,7 +195,7 @@ static enum err_code profile_ask(struct kota *kota, const cJSON *body)
             (size_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "results"));
 
         if (!batch_check_results(answer, count, &results, &kota->err))
-            profile_print(kota, results);
+            profile_print(kota, answer, results);
     }
     cJSON_Delete(answer);
     return kota->err.code;

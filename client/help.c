@@ -7,6 +7,8 @@
  */
 #include "client/help.h"
 
+#include "client/lib/kota.h"
+
 #include <string.h>
 
 enum { INDENT = 2, GAP = 2, COLUMN_MAX = 25 };
@@ -58,6 +60,11 @@ static void print_option(FILE *stream, const struct kota_option *option, size_t 
         line += length + 1;
         width = 0;
     }
+}
+
+void help_print_version(FILE *stream)
+{
+    fprintf(stream, "kota %d.%d.%d\n", KOTA_VERSION_MAJOR, KOTA_VERSION_MINOR, KOTA_VERSION_PATCH);
 }
 
 void help_print_options(FILE *stream, const struct kota_option *table)

@@ -4,7 +4,8 @@
  * with '#' are passed over. When no field of the first line is a number it is a header: it says
  * which columns are meant, in any order and among others, parted by commas, semicolons or tabs, and
  * the lines below are then CSV with as many fields, which may stand in quotes. On the command line
- * a row is one word, or several words of three numbers each (a ray's origin and direction).
+ * a row is one word, or several words of three numbers each (a ray's origin and direction), or a
+ * word for each number.
  *
  * A line is never read further than INPUT_LINE_BYTES_MAX, so that a stream without line ends cannot
  * fill the memory, and nothing but that line is kept. A NUL byte in a line is refused, not taken
@@ -283,10 +284,22 @@ static enum input_step next_of_stream(struct input *input, struct input_row *row
     return step;
 }
 
+/* Is each word one number, and are there as many as rows need? */
+static bool are_single(const struct input *input)
+{
+    for (size_t i = 0; i < input->word_count; i++)
+        if (input->words[i][strcspn(input->words[i], ", \t")] != '\0')
+            return false;
+    return input->word_count > 0 && input->word_count % input->shape->numbers_min == 0;
+}
+
 static enum input_step next_of_words(struct input *input, struct input_row *row, struct err *err)
 {
-    size_t share = input->shape->numbers_min / input->words_per_row;
+    size_t share;
 
+    if (input->place == 0 && are_single(input))
+        input->words_per_row = input->shape->numbers_min;
+    share = input->shape->numbers_min / input->words_per_row;
     if (input->place == input->word_count)
         return INPUT_END;
     if (input->word_count - input->place < input->words_per_row) {

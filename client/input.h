@@ -46,7 +46,8 @@ struct input_header {
 
 struct input {
     const struct input_shape *shape;
-    /* Words of the command line; a row is made of words_per_row of them, of equal size. */
+    /* Words of the command line; a row is made of words_per_row of them, of equal size, or of a
+       word for each of its numbers. */
     const char *const *words;
     size_t word_count, words_per_row;
     /* Read instead of the words when it is not NULL; '#' begins a comment line. */

@@ -58,6 +58,7 @@ const struct kota_option kota_common_options[] = {
      .help = "give a call up after S seconds (" DEFAULT_TIMEOUT ")",
      .at = offsetof(struct kota, timeout)},
     {.name = "help", .help = "help of the command", .at = offsetof(struct kota, wants_help)},
+    {.name = "version", .help = "the version", .at = offsetof(struct kota, wants_version)},
     {0},
 };
 
@@ -238,8 +239,11 @@ bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words
 {
     enum err_code code = take_words(kota, options);
 
-    if (code == ERR_OK && kota->wants_help) {
-        print_command_help(kota->command);
+    if (code == ERR_OK && (kota->wants_help || kota->wants_version)) {
+        if (kota->wants_help)
+            print_command_help(kota->command);
+        else
+            help_print_version(stdout);
         *done = KOTA_OK;
         return false;
     }
@@ -286,6 +290,29 @@ const struct kota_command *kota_find_command(const char *name)
     return NULL;
 }
 
+/* kota help [COMMAND], which is kota [COMMAND] --help. */
+static enum kota_exit run_help(struct kota *kota)
+{
+    struct args_option common[KOTA_OPTIONS_MAX];
+    const char *word = NULL, *more;
+    enum args_step step;
+
+    bind_options(kota_common_options, kota, common);
+    step = args_next(&kota->args, NULL, common, &word, &kota->err);
+    if (step == ARGS_WORD && !(kota->command = kota_find_command(word)))
+        err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'", word);
+    else if (step == ARGS_WORD &&
+             args_next(&kota->args, NULL, common, &more, &kota->err) == ARGS_WORD)
+        err_set(&kota->err, ERR_BAD_INPUT, "'%.80s' is one argument too many", more);
+    if (kota->err.code)
+        return kota_misused(kota);
+    if (kota->command)
+        print_command_help(kota->command);
+    else
+        print_main_help(stdout);
+    return KOTA_OK;
+}
+
 /* The options before the command, the command, and all it does. */
 static enum kota_exit run(struct kota *kota)
 {
@@ -301,6 +328,12 @@ static enum kota_exit run(struct kota *kota)
         print_main_help(stdout);
         return KOTA_OK;
     }
+    if (kota->wants_version) {
+        help_print_version(stdout);
+        return KOTA_OK;
+    }
+    if (step == ARGS_WORD && strcmp(word, "help") == 0)
+        return run_help(kota);
     if (step == ARGS_END)
         err_set(&kota->err, ERR_BAD_INPUT, "a command is missing");
     else if (!(kota->command = kota_find_command(word)))

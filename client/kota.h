@@ -42,7 +42,7 @@ struct kota {
     struct args args;
     const char *url, *token_file, *timeout;
     bool is_json; /* --json, or standard output is no terminal */
-    bool wants_help;
+    bool wants_help, wants_version;
 
     const struct kota_command *command;
     const char **words; /* [word_count] what stands on the command line behind the command */

@@ -4,12 +4,13 @@ containment, what completion offers, and that `kota check` finds what is wrong.
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
 import tempfile
 
-from daemon import Daemon, clean_environment
+from daemon import KOTAD, Daemon, clean_environment
 from kota_cli import HANG_SECONDS, KOTA, Stub, fails, kota, on_terminal, reply
 from sand import box
 from tap import check, equal, near, run, test
@@ -55,6 +56,32 @@ def _():
         check(status == 0 and text.splitlines()[0].split()[:3] == ["X", "Y", "Z"], text)
 
 
+@test("numbers may stand alone, as many to an item as it has")
+def _():
+    for words, apart in ((["height", "sand", "1,2", "3,4"], ["1", "2", "3", "4"]),
+                         (["contact", "sand", "1,2,9"], ["1", "2", "9"]),
+                         (["contains", "sand", "1,2,9"], ["1", "2", "9"]),
+                         (["ray", "sand", "1,2,9", "0,0,-1"], ["1", "2", "9", "0", "0", "-1"]),
+                         (["los", "sand", "1,2,9", "3,4,-9"], ["1", "2", "9", "3", "4", "-9"]),
+                         (["profile", "sand", "1,2", "3,4", "--samples=3"],
+                          ["1", "2", "3", "4", "--samples=3"])):
+        equal(asked(*words[:2], *apart), asked(*words), words[0])
+    equal(asked("locate", "1", "2", "9"), asked("locate", "1,2,9"), "locate")
+    for words in (["1", "2", "3"], ["1", "2", "3,4"], ["1,2", "3", "4"], ["1"], ["1", "x"]):
+        fails(kota("height", "sand", *words, url=home.url), 2)
+
+
+@test("every line of an answer of the ground names its revision")
+def _():
+    revision = home.ok("GET", "/v1/locales/sand")["revision"]
+    for words in (["height", "sand", "1,2"], ["contact", "sand", "1,2,9"],
+                  ["ray", "sand", "1,2,9", "0,0,-1"], ["los", "sand", "1,2,9", "3,4,9"],
+                  ["profile", "sand", "1,2", "3,4", "--samples", "3"],
+                  ["contains", "sand", "1,2,9"], ["locate", "1,2,9"]):
+        for line in asked(*words):
+            equal(line["revision"], revision, f"{words[0]}: {line}")
+
+
 @test("the answers of one command are the questions of another")
 def _():
     rays = "".join(f'{{"origin":[{x},3,9],"direction":[0,0,-1]}}\n' for x in (1, 2, 3)).encode()
@@ -85,6 +112,38 @@ def _():
             equal(sum(1 for _ in file), len(lines), "lines")
     check("asan" in KOTA or "tsan" in KOTA or usage.ru_maxrss < 120000,
           f"{usage.ru_maxrss} KiB for {len(text)} bytes")
+
+
+@test("edit sets samples when it is not told to add")
+def _():
+    asked("import", "set", "--title", "S")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.f32")
+        with open(path, "wb") as file:
+            file.write(struct.pack("<4f", 1, 2, 3, 4))
+        asked("import", "set", "a", path, "--cols=2", "--rows=2", "--spacing=1,1")
+    asked("edit", "set", "--rect", "0,0,1,1", "--heights", "5")
+    equal(asked("height", "set", "0,0")[0]["height"], 5, "set")
+    asked("edit", "set", "--rect", "0,0,1,1", "--op", "add", "--heights", "5")
+    equal(asked("height", "set", "0,0")[0]["height"], 10, "added")
+    asked("rm", "set")
+
+
+@test("help and --version, wherever they stand")
+def _():
+    version = kota("--version")
+    equal((version.status, version.err), (0, ""), "--version")
+    check(re.fullmatch(rb"kota \d+\.\d+\.\d+\n", version.out), str(version))
+    equal(kota("ls", "--version").out, version.out, "behind a command")
+    daemons = subprocess.run([KOTAD, "--version"], capture_output=True, check=True).stdout
+    equal(version.out.split()[1], daemons.split()[1], "the daemon's version")
+    for words, same in ((["help"], ["--help"]), (["help", "ray"], ["ray", "--help"]),
+                        (["help", "--help"], ["--help"])):
+        result = kota(*words)
+        equal((result.status, result.err), (0, ""), " ".join(words))
+        equal(result.out, kota(*same).out, " ".join(words))
+    fails(kota("help", "fly"), 2, "unknown command 'fly'")
+    fails(kota("help", "ray", "los"), 2, "one argument too many")
 
 
 @test("ls lists locales and layers, and rm takes them away")
