@@ -1,6 +1,7 @@
 /*
  * POST /v1/locate  {"points":[[x,y,z]…],"hints":["id"|null…]}
- *   ->  {"results":[{"locale":"id"|null,"point":[x,y,z]|null,"changed":bool}…]}
+ *   ->  {"results":[{"locale":"id"|null,"point":[x,y,z]|null,"changed":bool,
+ *                   "revision":n|null}…]}
  *
  * Points are the world's, the answer's those of the locale's frame. A hint says where the point
  * was: that locale keeps it while it contains it, by a hair more than its border. A hint that names
@@ -31,6 +32,11 @@ static void encode(struct json_writer *w, const struct located *located, const c
         json_null(w);
     json_key(w, "changed");
     json_boolean(w, hint && (!id || strcmp(hint, id) != 0));
+    json_key(w, "revision");
+    if (id)
+        json_integer(w, located->locale->revision);
+    else
+        json_null(w);
     json_end_object(w);
 }
 

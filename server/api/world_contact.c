@@ -4,11 +4,13 @@
  *   ->  {"results":[{"status","locale","revision","floor":Contact|null,"ceiling":Contact|null,
  *                    "placed"}…]}
  * POST /v1/contact {"footprints":[[[x,y,z]×3 or more]…],"hints","reach_up"}
- *   ->  {"results":[{"status","plane","points","locales":["id"|null…]}…]}
+ *   ->  {"results":[{"status","plane","points","locale","revision","locales":["id"|null…],
+ *                    "revisions":[n|null…]}…]}
  *
  * Everything is in world coordinates; up is against the gravity of the locale that answers, turned
  * into the world. Each point belongs to one locale (world/across.h); so does each point of a
- * footprint, so that a car may stand with its wheels in two. The plane's up is that of the first.
+ * footprint, so that a car may stand with its wheels in two: `locale` is then null, `locales` says
+ * which. The plane's up is that of the first.
  */
 #include "api/calls.h"
 
@@ -161,19 +163,49 @@ static enum err_code ask_footprint(struct call *call, double reach_up_m, const c
     return ERR_OK;
 }
 
+/* The locale of all points; NULL: of none, or of several. */
+static const struct locale *only_locale(const struct standing *standing, size_t count)
+{
+    for (size_t k = 1; k < count; k++)
+        if (standing->locales[k] != standing->locales[0])
+            return NULL;
+    return standing->locales[0];
+}
+
+static void encode_id(struct json_writer *w, const struct locale *locale)
+{
+    if (locale)
+        json_string(w, locale->id);
+    else
+        json_null(w);
+}
+
+static void encode_revision(struct json_writer *w, const struct locale *locale)
+{
+    if (locale)
+        json_integer(w, locale->revision);
+    else
+        json_null(w);
+}
+
 static void encode_footprint(struct json_writer *w, const struct footprint *footprint,
                              const struct standing *standing)
 {
     json_begin_object(w);
     footprint_members(w, standing->status, footprint, &standing->plane);
+    json_key(w, "locale");
+    encode_id(w, only_locale(standing, footprint->count));
+    json_key(w, "revision");
+    encode_revision(w, only_locale(standing, footprint->count));
     json_key(w, "locales");
     json_begin_array(w);
-    for (size_t k = 0; k < footprint->count; k++) {
-        if (standing->locales[k])
-            json_string(w, standing->locales[k]->id);
-        else
-            json_null(w);
-    }
+    for (size_t k = 0; k < footprint->count; k++)
+        encode_id(w, standing->locales[k]);
+    json_end_array(w);
+    json_key(w, "revisions");
+    json_begin_array(w);
+    for (size_t k = 0; k < footprint->count; k++)
+        encode_revision(w, standing->locales[k]);
     json_end_array(w);
     json_end_object(w);
 }

@@ -17,7 +17,7 @@ def locate(points, hints=None, **more):
     answer = daemon.ok("POST", "/v1/locate", body)
     equal(len(answer["results"]), len(points), "number of results")
     for item in answer["results"]:
-        check(set(item) >= {"locale", "point", "changed"}, f"members: {item}")
+        equal(set(item), {"locale", "point", "changed", "revision"}, f"members: {item}")
         check(isinstance(item["changed"], bool), f"changed: {item}")
         equal(item["locale"] is None, item["point"] is None, f"point without a locale: {item}")
     return answer["results"]
@@ -59,7 +59,8 @@ def to_local(placement, p):
 
 @test("with no locale at all a point is nowhere")
 def _():
-    equal(locate([[1, 2, 3]]), [{"locale": None, "point": None, "changed": False}], "nowhere")
+    equal(locate([[1, 2, 3]]), [{"locale": None, "point": None, "changed": False, "revision": None}],
+          "nowhere")
     equal(where([1, 2, 3], "gone"), (None, True), "it has left a locale that is no more")
 
 
@@ -75,6 +76,12 @@ def _():
     near_all(got[0]["point"], [5, 3, 1], "point in west")
     near_all(got[1]["point"], [3, 7, 1], "point in east, turned")
     equal([item["changed"] for item in got], [False] * 5, "without hints nothing has changed")
+    at = daemon.ok("GET", "/v1/locales/west")["revision"]
+    daemon.ok("PUT", "/v1/locales/west", {"title": "W", "placement": {
+        "translation": [100, 0, 10], "rotation": [0, 0, 0, 1]}})
+    east = daemon.ok("GET", "/v1/locales/east")["revision"]
+    equal([item["revision"] for item in locate([[105, 3, 11], [117, 3, 11], [99, 3, 11]])],
+          [at + 1, east, None], "the revision of the locale that holds it")
 
 
 @test("changed says whether the answer differs from the hint")

@@ -180,6 +180,13 @@ def _():
                                                "hints": ["west", None]})["results"]
     equal(answer[0]["status"], "ok", "status")
     equal(answer[0]["locales"], ["west", "east", "east", "west"], "locales")
+    at = {name: daemon.ok("GET", f"/v1/locales/{name}")["revision"] for name in ("west", "east")}
+    equal(answer[0]["revisions"], [at[name] for name in answer[0]["locales"]], "revisions")
+    equal((answer[0]["locale"], answer[0]["revision"]), (None, None), "in several")
+    both = daemon.ok("POST", "/v1/contact", {"footprints": [feet[1:3] + [[113, 5, 11]]]})
+    item = both["results"][0]
+    equal((item["locale"], item["revision"], item["locales"]), ("east", at["east"], ["east"] * 3),
+          "in one")
     near_all(answer[0]["plane"]["normal"], [0, 0, 1], "normal")
     near(answer[0]["plane"]["d"], -10, "d")
     near_all(answer[0]["points"][1], [112, 4, 10], "a wheel")
