@@ -31,6 +31,7 @@ struct patch_order {
     struct http_request *request;
     struct http_reply *reply;
     enum sand_order_kind kind;
+    uint64_t revision; /* of the locale when it was asked; 0: the locale is gone */
 };
 
 /* ---- answers ----------------------------------------------------------------------------------
@@ -64,6 +65,9 @@ static void order_done(void *context, enum err_code code, const struct err *err,
     patch_shape(&w, report);
     json_finish(&w); /* without memory the reply itself fails */
     http_reply_content_type(reply, "application/json");
+    if (report->has_revision || order->revision > 0)
+        http_reply_header_number(reply, "Kota-Revision",
+                                 report->has_revision ? report->revision : order->revision);
     if (is_repeat)
         http_reply_header(reply, "Idempotency-Replayed", "true");
     if (order->kind == SAND_ADD || order->kind == SAND_BODY)
@@ -89,7 +93,8 @@ static enum err_code submit(struct call *call, struct sand_order *sand_order, st
         sand_order_drop(sand_order);
         return err_set(err, ERR_NO_MEMORY, "no memory for an order");
     }
-    *order = (struct patch_order){call->request, call->reply, sand_order->kind};
+    *order = (struct patch_order){call->request, call->reply, sand_order->kind,
+                                  call->locale ? call->locale->revision : 0};
     sand_order->done = order_done;
     sand_order->context = order;
     http_request_defer(call->request); /* the sand thread may be faster than this one */
@@ -135,10 +140,12 @@ static enum err_code check_match(const struct call *call, const struct world_cha
 {
     if (!call->locale)
         return ERR_OK;
-    if (change->if_revision > call->locale->revision)
-        return err_set(err, ERR_PRECONDITION_FAILED,
-                       "locale %s is at revision %llu, which If-Match does not name",
-                       call->locale->id, (unsigned long long)call->locale->revision);
+    if (change->if_revision > call->locale->revision) {
+        err_set(err, ERR_PRECONDITION_FAILED,
+                "locale %s is at revision %llu, which If-Match does not name", call->locale->id,
+                (unsigned long long)call->locale->revision);
+        return err_at(err, "If-Match");
+    }
     return precondition_check(call, change, err);
 }
 
@@ -228,6 +235,7 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     static const char *const names[] = {"discard", NULL};
     struct sand_order order = {.kind = SAND_CLOSE};
     struct patch_report *report;
+    char below[64];
 
     if (options_open_query(call, names, err) ||
         option_boolean(call, "discard", &order.discard, err))
@@ -237,7 +245,8 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
         return err->code;
     order.number = report->number;
     patch_report_unref(report);
-    return submit(call, &order, err);
+    snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
+    return open_write(call, "DELETE", below, &order, err) ? err->code : submit(call, &order, err);
 }
 API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
 

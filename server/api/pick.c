@@ -23,7 +23,7 @@ static enum err_code decode_viewport(struct call *call, struct viewport *out, st
     if (json_get_vec2(json_member(call->json, "pixel"), &pixel, err))
         return err_at(err, "/pixel");
     *out = (struct viewport){size.x, size.y, pixel.x, pixel.y};
-    return ERR_OK;
+    return pick_viewport_check(out, err) ? err_at(err, "/viewport") : ERR_OK;
 }
 
 static enum err_code decode_camera(const cJSON *json, struct camera *out, struct err *err)
@@ -73,14 +73,18 @@ static enum err_code decode_ray(struct call *call, const struct viewport *viewpo
     double m[16];
     int depth = DEPTH_GL;
 
-    if (view)
-        return decode_camera(view, &camera, err) ? err->code
-                                                 : pick_camera_ray(&camera, viewport, ray, err);
+    if (view) {
+        if (decode_camera(view, &camera, err))
+            return err->code;
+        return pick_camera_ray(&camera, viewport, ray, err) ? err_at(err, "/camera") : ERR_OK;
+    }
     if (json_get_numbers(inverse, 16, m, err))
         return err_at(err, "/inverse_view_projection");
     if (option_word(call, "depth", depths, &depth, err))
         return err->code;
-    return pick_unproject_ray(m, (enum depth_range)depth, viewport, ray, err);
+    return pick_unproject_ray(m, (enum depth_range)depth, viewport, ray, err)
+               ? err_at(err, "/inverse_view_projection")
+               : ERR_OK;
 }
 
 static void encode_tile(struct json_writer *w, const struct logical_tile *tile)

@@ -19,7 +19,7 @@
 /* relative to its place, the depth of a view that is nothing but rounding */
 #define DEGENERATE (16 * DBL_EPSILON)
 
-static enum err_code viewport_check(const struct viewport *viewport, struct err *err)
+enum err_code pick_viewport_check(const struct viewport *viewport, struct err *err)
 {
     if (!(viewport->width_px > 0 && viewport->height_px > 0 && isfinite(viewport->width_px) &&
           isfinite(viewport->height_px)))
@@ -44,12 +44,12 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
     struct vec3 right = vec3_cross(forward, up);
     double x, y, tangent;
 
-    if (viewport_check(viewport, err))
+    if (pick_viewport_check(viewport, err))
         return err->code;
     if (!(camera->fov_y_deg > 0 && camera->fov_y_deg < 180))
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "fov_y_deg is %g, must lie between 0 and 180 (exclusive)",
-                       camera->fov_y_deg);
+        return err_limit(err, ERR_UNPROCESSABLE, camera->fov_y_deg > 0 ? 180 : 0, camera->fov_y_deg,
+                         "fov_y_deg is %g, must lie between 0 and 180 (exclusive)",
+                         camera->fov_y_deg);
     if (!(vec3_dot(forward, forward) > 0))
         return err_set(err, ERR_UNPROCESSABLE, "eye and target are the same point");
     if (!(vec3_dot(up, up) > 0))
@@ -84,7 +84,7 @@ enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
     double x, y, near[4], far[4];
     struct vec3 along;
 
-    if (viewport_check(viewport, err))
+    if (pick_viewport_check(viewport, err))
         return err->code;
     device_coordinates(viewport, &x, &y);
     transform(m, x, y, depth == DEPTH_GL ? -1 : 0, near);

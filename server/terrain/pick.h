@@ -18,6 +18,9 @@ struct viewport {
     double pixel_x, pixel_y;    /* (0,0) is the upper left corner; a pixel's centre is at +0.5 */
 };
 
+/* ERR_UNPROCESSABLE: no width, no height, or a pixel that is not finite. */
+enum err_code pick_viewport_check(const struct viewport *viewport, struct err *err);
+
 /*
  * The ray through a pixel: origin the eye, direction a unit vector, t_max infinite.
  *

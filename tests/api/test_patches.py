@@ -382,6 +382,26 @@ def _():
     equal(daemon.ok("GET", "/v1/stats")["patches"]["scales"]["medium"]["used"], 0, "used")
 
 
+@test("answers to writes name a revision, and DELETE looks at If-Match, too")
+def _():
+    make("told")
+    made = post("told", bodies=[body()])
+    where = made.headers["location"]
+    more = daemon.post(where + "/bodies", body(position=[6.9, 6, 2]))
+    push = daemon.ask("PATCH", where + "/bodies/0", {"velocity": [0, 0, -1]})
+    equal([(a.status, a.headers.get("kota-revision")) for a in (made, more, push)],
+          [(201, "2"), (201, "2"), (200, "2")], "Kota-Revision")
+    for tag in ('"1"', '"77"'):
+        answer = daemon.ask("DELETE", where, headers={"If-Match": tag})
+        problem(answer, 412, pointer="If-Match")
+    check(daemon.ok("GET", where)["state"] not in ENDS, "it goes on")
+    gone = daemon.ask("DELETE", where, headers={"If-Match": '"2"'})
+    equal((gone.status, gone.json["state"], gone.json["revision"],
+           gone.headers.get("kota-revision")), (200, "written", 3, "3"), "written")
+    again = daemon.ask("DELETE", where)
+    equal(again.headers.get("kota-revision"), "3", "as it ended")
+
+
 @test("an Idempotency-Key makes one patch of two requests, another request under it is 422")
 def _():
     make("key")

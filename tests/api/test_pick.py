@@ -182,10 +182,19 @@ def _():
     equal((answer["status"], answer["hit"], answer["tile"]), ("miss", None, None), "answer")
 
 
-def refused(status, change, *words):
+def refused(status, change, *words, pointer=None):
     body = {**STRAIGHT, **change}
     body = {k: v for k, v in body.items() if v != "absent"}
-    problem(daemon.post(at("board") + "/pick", body), status, *words)
+    return problem(daemon.post(at("board") + "/pick", body), status, *words, pointer=pointer)
+
+
+def impossible(change, name):
+    """The problem points to the camera, the viewport or the matrix; of an angle it tells the limit."""
+    member = "camera" if change.get("camera", "absent") != "absent" else name
+    told = refused(422, change, name, pointer="/" + member)
+    if name == "fov_y_deg":
+        angle = change["camera"][name]
+        equal((told.get("limit"), told.get("got")), (180 if angle > 0 else 0, angle), "limit, got")
 
 
 IMPOSSIBLE = [
@@ -205,7 +214,7 @@ IMPOSSIBLE = [
      "inverse_view_projection"),
 ]
 for sentence, member, name in IMPOSSIBLE:
-    case(f"well-formed but impossible is 422: {sentence}", refused, 422, member, name)
+    case(f"well-formed but impossible is 422: {sentence}", impossible, member, name)
 
 WRONG = [
     ("no camera at all", {"camera": "absent"}, "camera"),
