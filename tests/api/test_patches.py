@@ -264,8 +264,14 @@ def _():
         equal(answer.headers["kota-state"], "resting", "state")
         middle = (rows // 2) * cols + cols // 2
         check(heights[middle] < ground[middle] - 0.1, f"no pit: {heights[middle] - ground[middle]}")
-        tag = answer.headers["etag"]
-        again, _ = surface(where, on=other, **{"If-None-Match": tag})
+        # The step that was under way when it came to rest may still be told, but nothing after it.
+        for _ in range(20):
+            tag = answer.headers["etag"]
+            again, _ = surface(where, on=other, **{"If-None-Match": tag})
+            if again.status == 304:
+                break
+            answer, heights = surface(where, on=other)
+            time.sleep(0.1)
         equal((again.status, again.headers["etag"], again.body), (304, tag, b""), "unchanged")
         finer, fine = surface(where, "?per_cell=3", on=other)
         equal(finer.headers["kota-grid"], f"{3 * (cols - 1) + 1},{3 * (rows - 1) + 1}", "grid")
