@@ -285,6 +285,8 @@ static enum err_code answer(struct call *call, bool is_post, struct span list, s
         (list.at ? open_list(call, list, &datasets, &count, err)
                  : open_all(call, &datasets, &count, err)))
         return err->code;
+    if (count == 1)
+        call->locale = datasets[0].locale; /* whose revision the answer names */
     elevations = call_alloc(call, question.count * sizeof *elevations);
     if (!elevations)
         return err_set(err, ERR_NO_MEMORY, "no memory for %zu elevations", question.count);

@@ -190,6 +190,20 @@ def _():
           results(f"{BASE}/suva", locations="-18.14,-180")[0]["elevation"], "180 is -180")
 
 
+@test("an answer of one locale names its revision")
+def _():
+    put_locale(daemon, "only", geo={"lat": -20, "lng": 20})
+    put_layer(daemon, "only", Terrain(2, 2, [[1, 1], [1, 1]]))
+    put_locale(daemon, "other", geo={"lat": -21, "lng": 20})
+    put_layer(daemon, "other", Terrain(2, 2, [[1, 1], [1, 1]]))
+    at = daemon.ok("GET", "/v1/locales/only")["revision"]
+    for path, want in (("/only", str(at)), ("/only,other", None), ("", None)):
+        answer = daemon.get(f"/v1/compat/elevation{path}?locations=-20,20")
+        equal((answer.status, answer.headers.get("kota-revision")), (200, want), path)
+    daemon.ok("DELETE", "/v1/locales/only", status=204)
+    daemon.ok("DELETE", "/v1/locales/other", status=204)
+
+
 @test("the first locale by id that has ground there answers; named ones in their order")
 def _():
     put_locale(daemon, "aa", geo={"lat": 20, "lng": 20})
