@@ -427,13 +427,30 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
     return ERR_OK;
 }
 
+/*
+ * What world/ says of a choice: it points to the member of a body, but there may be none, or the
+ * query may have said it.
+ */
+static enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
+{
+    struct found found;
+    struct err ignored;
+
+    if (code != ERR_OK && strcmp(err->pointer, "/layer") == 0 &&
+        find(call, "layer", &found, &ignored) == ERR_OK &&
+        (found.query || (!call->json && call->batch.count == 0)))
+        return err_at(err, "layer");
+    return code;
+}
+
 enum err_code option_choose(struct call *call, struct layer_choice *out, struct err *err)
 {
     char layer[WORLD_ID_MAX + 1];
 
     if (option_layer(call, layer, err))
         return err->code;
-    return locale_choose(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+    return chosen(call, locale_choose(call->locale, layer[0] != '\0' ? layer : NULL, out, err),
+                  err);
 }
 
 enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
@@ -442,7 +459,8 @@ enum err_code option_choose_ground(struct call *call, struct layer_choice *out, 
 
     if (option_layer(call, layer, err))
         return err->code;
-    return locale_choose_ground(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+    return chosen(
+        call, locale_choose_ground(call->locale, layer[0] != '\0' ? layer : NULL, out, err), err);
 }
 
 enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err)
@@ -451,7 +469,8 @@ enum err_code option_choose_field(struct call *call, const struct layer **out, s
 
     if (option_layer(call, layer, err))
         return err->code;
-    return locale_choose_field(call->locale, layer[0] != '\0' ? layer : NULL, out, err);
+    return chosen(
+        call, locale_choose_field(call->locale, layer[0] != '\0' ? layer : NULL, out, err), err);
 }
 
 enum err_code option_interpolation(struct call *call, enum interpolation *out, struct err *err)

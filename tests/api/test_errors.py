@@ -34,6 +34,23 @@ def refuse(status, method, target, body, words=(), media="application/json", **n
     unchanged()
 
 
+@test("a layer that is not there is pointed at where it was named: query, body, or neither")
+def _():
+    binary = struct.pack("<2f", 1, 1)
+    for method, target, body, media, pointer in (
+            ("GET", LAND + "/height?x=1&y=1&layer=nope", None, None, "layer"),
+            ("GET", LAND + "/tiles/0/0/0?layer=nope", None, None, "layer"),
+            ("GET", "/v1/locales/double/height?x=1&y=1", None, None, "layer"),
+            ("POST", LAND + "/height?layer=nope", {"points": [[1, 1]]}, None, "layer"),
+            ("POST", LAND + "/height", {"points": [[1, 1]], "layer": "nope"}, None, "/layer"),
+            ("POST", LAND + "/contact", {"points": [[1, 1, 1]], "layer": "nope"}, None, "/layer"),
+            ("POST", "/v1/locales/double/height", {"points": [[1, 1]]}, None, "/layer"),
+            ("POST", LAND + "/height?layer=nope", binary, F32, "layer"),
+            ("POST", "/v1/locales/double/height", binary, F32, "layer")):
+        problem(daemon.ask(method, target, body, media=media), 422, "layer", pointer=pointer)
+    unchanged()
+
+
 # ---- JSON that is none ---------------------------------------------------------------------------
 
 CAMERA = {"eye": [2, 1.5, 10], "target": [2, 1.5, 0], "up": [0, 1, 0], "fov_y_deg": 90}
