@@ -1,6 +1,6 @@
 /*
  * POST …/patches  {"center":[x,y],"size":[w,h],"scale"?,"observer"?,"depth"?,"bodies"?,"seed"?,
- *                  "fill"?,"mode"?,"layer"?}
+ *                  "fill"?,"mode"?,"material"?,"layer"?}
  * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
  *                  "mass"?|"density"?}
  *
@@ -253,6 +253,25 @@ struct asked {
     int scale;
 };
 
+/* Granules of one scale share their dispatches, so there is one material for all patches. */
+static enum err_code decode_material(const struct call *call, struct err *err)
+{
+    const enum granular_material ours = call->api->limits.sand.device.material;
+    const cJSON *value = json_given(call->json, "material");
+    const char *words[MATERIAL_COUNT + 1] = {NULL};
+    int word = (int)ours;
+
+    for (int i = 0; i < MATERIAL_COUNT; i++)
+        words[i] = material_name((enum granular_material)i);
+    if (value && json_get_word(value, words, &word, err))
+        return err_at(err, "/material");
+    if (word == (int)ours)
+        return ERR_OK;
+    err_set(err, ERR_UNPROCESSABLE, "material is %s, all granules here are %s (--patch-material)",
+            words[word], words[ours]);
+    return err_at(err, "/material");
+}
+
 static enum err_code decode_numbers(struct call *call, struct asked *asked,
                                     struct patch_start *start, struct err *err)
 {
@@ -287,7 +306,7 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     if (value && json_get_word(value, mode_words, &word, err))
         return err_at(err, "/mode");
     start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
-    return ERR_OK;
+    return decode_material(call, err);
 }
 
 static enum err_code find_ground(struct call *call, struct patch_start *start, struct err *err)
@@ -354,8 +373,8 @@ static enum err_code decode_start(struct call *call, struct patch_start *start, 
 
 enum err_code patch_decode(struct call *call, struct patch_start *out, struct err *err)
 {
-    static const char *const items[] = {"center", "size", "scale", "observer", "depth",
-                                        "bodies", "seed", "fill",  "mode",     NULL};
+    static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
+                                        "seed",   "fill", "mode",  "material", NULL};
     static const char *const options[] = {"layer", NULL};
     struct patch_start start = {.field = NULL};
 

@@ -330,6 +330,8 @@ def _():
         (dict(observer=[1, 2]), 400, "/observer", "3"),
         (dict(seed=-1), 400, "/seed", "-1"),
         (dict(nonsense=1), 400, "/nonsense", "nonsense"),
+        (dict(material="water"), 400, "/material", "water"),
+        (dict(material="pebbles"), 422, "/material", "--patch-material"),
         (dict(layer="nope"), 422, None, "nope"),
         (dict(bodies=[{}]), 400, "/bodies/0/model", "string"),
         (dict(bodies=[body(model="ghost")]), 422, "/bodies/0/model", "ghost"),
@@ -391,7 +393,7 @@ def _():
 @test("answers to writes name a revision, and DELETE looks at If-Match, too")
 def _():
     make("told")
-    made = post("told", bodies=[body()])
+    made = post("told", bodies=[body()], material="sand")
     where = made.headers["location"]
     more = daemon.post(where + "/bodies", body(position=[6.9, 6, 2]))
     push = daemon.ask("PATCH", where + "/bodies/0", {"velocity": [0, 0, -1]})
