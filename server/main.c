@@ -330,10 +330,11 @@ static int check(const struct config *config)
     long wrong = -1;
 
     options.is_read_only = true;
-    if (config->data[0] == '\0')
-        err_set(&err, ERR_BAD_INPUT, "--check needs --data DIR");
-    else
-        store = store_open(&options, &err);
+    if (config->data[0] == '\0') {
+        fprintf(stderr, "kotad: --check needs --data DIR\n");
+        return EXIT_USAGE;
+    }
+    store = store_open(&options, &err);
     if (store)
         wrong = store_check(store, say_damage, NULL, &err);
     store_close(store);
