@@ -41,6 +41,7 @@ void api_limits_init(struct api_limits *limits)
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
                        const struct api_limits *limits, struct err *err)
 {
+    struct timespec now;
     struct http_route *routes = calloc(api_route_count, sizeof *routes);
     struct tile_cache *tiles;
     struct shell_cache *shells;
@@ -68,6 +69,8 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     atomic_store(&api->items_in_flight, 0);
     atomic_store(&api->upload_bytes, 0);
     atomic_store(&api->state, API_LOADING);
+    clock_gettime(CLOCK_REALTIME, &now);
+    api->started_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
     clock_gettime(CLOCK_MONOTONIC, &api->started);
     return ERR_OK;
 }

@@ -60,6 +60,7 @@ struct api {
     _Atomic uint64_t items_in_flight; /* of batches that are answered now, see call_take_items */
     _Atomic uint64_t upload_bytes;    /* of layers that are not yet published */
     struct timespec started;          /* CLOCK_MONOTONIC */
+    double started_s;                 /* the same as seconds since 1970 */
 };
 
 /* Borrows world and auth. ERR_NO_MEMORY. */

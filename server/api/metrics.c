@@ -2,7 +2,12 @@
  * GET /metrics  ->  Prometheus text (exposition format 0.0.4)
  *
  * Names start with kota_, base units are seconds and bytes. Labels hold only what this program
- * bounds: routes as they stand in routes[], classes of status, reasons why streams end.
+ * bounds: routes as they stand in routes[], classes of status, reasons why streams end, states and
+ * scales of patches, and of the locales the first WORLD_REVISIONS_MAX by id. docs/metrics.md is
+ * written from this text (tests/api/test_metrics.py --write).
+ *
+ * The file is read on a loop, so nothing here takes longer than the formatting: all numbers are
+ * counters that somebody keeps anyway.
  */
 #include "api/calls.h"
 
@@ -10,6 +15,11 @@
 #include "api/options.h"
 #include "api/routes.h"
 #include "api/text.h"
+#include "terrain/simd.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 struct metric {
     const char *name, *type, *help;
@@ -24,19 +34,58 @@ static void put_plain(struct call *call, const struct metric *metrics, size_t co
                     metrics[i].value);
 }
 
-static void put_world(struct call *call, const struct numbers *n)
+/* Of a metric with labels: each value follows by put_labelled. */
+static void put_head(struct call *call, const char *name, const char *type, const char *help)
+{
+    text_append(call, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void put_labelled(struct call *call, const char *name, const char *label, const char *is,
+                         double value)
+{
+    text_append(call, "%s{%s=\"%s\"} %.17g\n", name, label, is, value);
+}
+
+static void put_process(struct call *call, const struct numbers *n)
 {
     struct err unready;
     const struct metric metrics[] = {
         {"kota_uptime_seconds", "gauge", "Time since the start.", n->uptime_s},
+        {"kota_start_time_seconds", "gauge", "The start, in seconds since 1970.", n->started_s},
         {"kota_ready", "gauge", "1 while /readyz answers 200.",
          api_readiness(call->api, &unready) == ERR_OK},
+        {"kota_cpu_seconds_total", "counter", "Processor time of all threads.", n->cpu_s},
         {"kota_resident_memory_bytes", "gauge", "Resident memory of the process.",
          (double)n->resident_bytes},
+        {"kota_open_files", "gauge", "Open file descriptors; 0 before Linux 6.2.",
+         (double)n->files},
+        {"kota_open_files_max", "gauge", "File descriptors that may be open.",
+         (double)n->files_max},
+    };
+
+    put_head(call, "kota_build_info", "gauge",
+             "1; the version that runs, and the vector instructions that it uses.");
+    text_append(call, "kota_build_info{version=\"%s\",simd=\"%s\"} 1\n", KOTA_VERSION,
+                simd_level_name(simd_level()));
+    put_head(call, "kota_state", "gauge", "1 for what the daemon does now, 0 for the others.");
+    for (int state = API_LOADING; state <= API_DRAINING; state++)
+        put_labelled(call, "kota_state", "state", api_state_name((enum api_state)state),
+                     atomic_load(&call->api->state) == state);
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_world(struct call *call, const struct numbers *n)
+{
+    const struct api_limits *limits = &call->api->limits;
+    const struct metric metrics[] = {
         {"kota_locales", "gauge", "Locales in the world.", (double)n->world.locales},
         {"kota_layers", "gauge", "Layers of all locales.", (double)n->world.layers},
         {"kota_world_memory_bytes", "gauge", "Memory of all layers.",
          (double)n->world.memory_bytes},
+        {"kota_world_memory_bytes_max", "gauge", "Where uploads are refused (--max-world-bytes).",
+         (double)limits->world.bytes_max},
+        {"kota_uploads_memory_bytes", "gauge", "Layers that are built and not yet published.",
+         (double)n->upload_bytes},
         {"kota_mesh_layers", "gauge", "Layers that are meshes.", (double)n->world.mesh_layers},
         {"kota_mesh_polygons", "gauge", "Convex polygons of all meshes.",
          (double)n->world.mesh_polygons},
@@ -57,6 +106,8 @@ static void put_world(struct call *call, const struct numbers *n)
          (double)n->world.damaged},
         {"kota_changes_queued", "gauge", "Changes that wait for the writer.",
          (double)n->world.queued},
+        {"kota_changes_queued_max", "gauge", "Where writes are refused (--max-queued-changes).",
+         (double)limits->world.queue_max},
         {"kota_snapshots_retired", "gauge", "Old snapshots that some loop may still read.",
          (double)n->world.retired},
         {"kota_items_in_flight", "gauge", "Items of the batches that are answered now.",
@@ -66,6 +117,18 @@ static void put_world(struct call *call, const struct numbers *n)
     };
 
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_revisions(struct call *call)
+{
+    struct world_revision revisions[WORLD_REVISIONS_MAX];
+    size_t count = world_revisions(call->api->world, revisions);
+
+    put_head(call, "kota_locale_revision", "gauge",
+             "Revision of a locale, of the first 100 by id.");
+    for (size_t i = 0; i < count; i++) /* an id needs no escaping */
+        put_labelled(call, "kota_locale_revision", "locale", revisions[i].locale_id,
+                     (double)revisions[i].revision);
 }
 
 static void put_tiles(struct call *call, const struct tile_cache_stats *tiles)
@@ -87,8 +150,14 @@ static void put_tiles(struct call *call, const struct tile_cache_stats *tiles)
 
 static void put_http(struct call *call, const struct http_counters *http)
 {
+    const struct http_limits *limits = &call->api->limits.http;
     const struct metric metrics[] = {
+        {"kota_loops", "gauge", "Event loops.", (double)http->loops},
         {"kota_connections", "gauge", "Open connections.", (double)http->open},
+        {"kota_connections_max", "gauge", "Where connections are refused (--max-connections).",
+         (double)limits->connections_max},
+        {"kota_request_bodies_bytes", "gauge", "Bodies of the requests under way.",
+         (double)http->body_bytes},
         {"kota_connections_accepted_total", "counter", "Connections accepted.",
          (double)http->accepted},
         {"kota_connections_rejected_total", "counter", "Connections over a limit.",
@@ -110,6 +179,8 @@ static void put_http(struct call *call, const struct http_counters *http)
          "Time that a large request would wait for a worker, as expected.",
          (double)http->queue_wait_ms * 1e-3},
         {"kota_streams", "gauge", "Open event streams.", (double)http->streams},
+        {"kota_streams_max", "gauge", "Where event streams are refused (--max-streams).",
+         (double)limits->streams_max},
         {"kota_streams_opened_total", "counter", "Event streams opened.",
          (double)http->streams_opened},
         {"kota_streams_rejected_total", "counter", "Event streams over a limit.",
@@ -144,9 +215,42 @@ static void put_sand(struct call *call, const struct numbers *n)
         {"kota_patches_failed_total", "counter", "Patches that failed.", (double)patches->failed},
         {"kota_patches_particle_steps_total", "counter", "Spheres times substeps.",
          (double)particle_steps},
+        {"kota_sand_orders_total", "counter", "Orders that the sand thread took.",
+         (double)n->sand.orders},
+        {"kota_sand_ticks_total", "counter", "Times that the sand thread looked at its patches.",
+         (double)n->sand.ticks},
+        {"kota_shell_cache_bytes", "gauge", "Shells of models that are kept.",
+         (double)n->shells.bytes},
+        {"kota_shell_cache_hits_total", "counter", "Shells that were there already.",
+         (double)n->shells.hits},
+        {"kota_shell_cache_built_total", "counter", "Shells that were made.",
+         (double)n->shells.built},
     };
 
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+static void put_sand_labelled(struct call *call, const struct manager_stats *patches)
+{
+    static const char steps[] = "kota_patches_steps_total";
+    static const char phase_seconds[] = "kota_patches_phase_seconds";
+    static const char *const phases[SAND_PHASE_COUNT] = {"integrate", "grid", "force", "depth"};
+
+    put_head(call, "kota_patches", "gauge", "Patches that are known, by state.");
+    for (int state = 0; state < PATCH_STATES; state++)
+        put_labelled(call, "kota_patches", "state", patch_state_name((enum patch_state)state),
+                     patches->states[state]);
+    put_head(call, steps, "counter", "Substeps of all patches of a scale together.");
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        put_labelled(call, steps, "scale", scale_name((enum granular_scale)scale),
+                     (double)patches->steps[scale]);
+    put_head(call, phase_seconds, "gauge",
+             "Time that each part of a substep of all patches took, as last measured.");
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        for (int phase = 0; phase < SAND_PHASE_COUNT; phase++)
+            text_append(call, "%s{scale=\"%s\",phase=\"%s\"} %.9g\n", phase_seconds,
+                        scale_name((enum granular_scale)scale), phases[phase],
+                        (double)patches->phase_ms[scale][phase] * 1e-3);
 }
 
 static void put_stream_ends(struct call *call, const struct http_counters *http)
@@ -163,41 +267,87 @@ static void put_stream_ends(struct call *call, const struct http_counters *http)
 
 struct histogram {
     const char *name, *help;
-    const uint64_t *counts; /* bucket i: below first_s · 2^i; the last one is open */
+    const char *labels;     /* "" or `a="b",` */
+    const uint64_t *counts; /* bucket i: below first_s · factor^i; the last one is open */
     size_t buckets;
-    double first_s;
+    double first_s, factor;
     uint64_t us_sum;
 };
 
-static void put_histogram(struct call *call, const struct histogram *h)
+static void put_buckets(struct call *call, const struct histogram *h)
 {
+    int labels_length = (int)strlen(h->labels);
     uint64_t below = 0;
 
-    text_append(call, "# HELP %s %s\n# TYPE %s histogram\n", h->name, h->help, h->name);
     for (size_t i = 0; i < h->buckets; i++) {
         below += h->counts[i];
         if (i + 1 < h->buckets)
-            text_append(call, "%s_bucket{le=\"%.9g\"} %llu\n", h->name,
-                        h->first_s * (double)((uint64_t)1 << i), (unsigned long long)below);
+            text_append(call, "%s_bucket{%sle=\"%.9g\"} %llu\n", h->name, h->labels,
+                        h->first_s * pow(h->factor, (double)i), (unsigned long long)below);
     }
-    text_append(call, "%s_bucket{le=\"+Inf\"} %llu\n", h->name, (unsigned long long)below);
-    text_append(call, "%s_sum %.9g\n", h->name, (double)h->us_sum * 1e-6);
-    text_append(call, "%s_count %llu\n", h->name, (unsigned long long)below);
+    text_append(call, "%s_bucket{%sle=\"+Inf\"} %llu\n", h->name, h->labels,
+                (unsigned long long)below);
+    if (labels_length == 0) {
+        text_append(call, "%s_sum %.9g\n%s_count %llu\n", h->name, (double)h->us_sum * 1e-6,
+                    h->name, (unsigned long long)below);
+        return;
+    }
+    labels_length--; /* the comma */
+    text_append(call, "%s_sum{%.*s} %.9g\n%s_count{%.*s} %llu\n", h->name, labels_length, h->labels,
+                (double)h->us_sum * 1e-6, h->name, labels_length, h->labels,
+                (unsigned long long)below);
+}
+
+static void put_histogram(struct call *call, const struct histogram *h)
+{
+    put_head(call, h->name, "histogram", h->help);
+    put_buckets(call, h);
 }
 
 static void put_latency(struct call *call, const struct http_counters *http)
 {
-    const struct histogram histogram = {
+    const struct histogram requests = {
         .name = "kota_http_request_duration_seconds",
         .help = "Time from a complete request to its encoded answer, "
                 "without what it waited for a revision.",
+        .labels = "",
         .counts = http->latency_count,
         .buckets = sizeof http->latency_count / sizeof *http->latency_count,
         .first_s = 8e-6,
+        .factor = 2,
         .us_sum = http->latency_us_sum,
     };
+    const struct histogram turns = {
+        .name = "kota_loop_turn_duration_seconds",
+        .help = "Time from the first input that a loop finds until it waits again: "
+                "what comes meanwhile waits as long.",
+        .labels = "",
+        .counts = http->turn_count,
+        .buckets = sizeof http->turn_count / sizeof *http->turn_count,
+        .first_s = 8e-6,
+        .factor = 2,
+        .us_sum = http->turn_us_sum,
+    };
 
-    put_histogram(call, &histogram);
+    put_histogram(call, &requests);
+    put_histogram(call, &turns);
+}
+
+static void put_changes(struct call *call, const struct world_stats *world)
+{
+    const struct histogram changes = {
+        .name = "kota_change_duration_seconds",
+        .help =
+            "Time from the writer's queue until changes were durable and published, or refused.",
+        .labels = "",
+        .counts = world->change_count,
+        .buckets = WORLD_CHANGE_BUCKETS,
+        .first_s = 64e-6,
+        .factor = 2,
+        .us_sum = world->change_us_sum,
+    };
+
+    put_histogram(call, &changes);
 }
 
 static void put_store(struct call *call, const struct store_stats *store)
@@ -228,6 +378,8 @@ static void put_store(struct call *call, const struct store_stats *store)
         .counts = store->commit_count,
         .buckets = sizeof store->commit_count / sizeof *store->commit_count,
         .first_s = 64e-6,
+        .factor = 2,
+        .labels = "",
         .us_sum = store->commit_us_sum,
     };
 
@@ -237,8 +389,8 @@ static void put_store(struct call *call, const struct store_stats *store)
 
 static void put_routes(struct call *call, struct http_server *server)
 {
-    text_append(call, "# HELP kota_http_requests_total Requests by route and class of status.\n"
-                      "# TYPE kota_http_requests_total counter\n");
+    put_head(call, "kota_http_requests_total", "counter",
+             "Requests by route and class of status; route is empty where none matched.");
     for (size_t i = 0; server && i <= api_route_count; i++) {
         struct http_route_counters counters;
         bool is_known = i < api_route_count;
@@ -254,6 +406,38 @@ static void put_routes(struct call *call, struct http_server *server)
     }
 }
 
+/* The routes that were asked: the others would be a thousand lines of zeros. */
+static void put_route_latency(struct call *call, struct http_server *server)
+{
+    static const char name[] = "kota_http_route_duration_seconds";
+
+    put_head(call, name, "histogram",
+             "The same as kota_http_request_duration_seconds, of each route that was asked.");
+    for (size_t i = 0; server && i <= api_route_count; i++) {
+        struct http_route_counters counters;
+        char labels[128];
+        struct histogram histogram = {
+            .name = name,
+            .labels = labels,
+            .counts = counters.latency_count,
+            .buckets = sizeof counters.latency_count / sizeof *counters.latency_count,
+            .first_s = 8e-6,
+            .factor = 4,
+        };
+        uint64_t asked = 0;
+
+        http_server_route_counters(server, i, &counters);
+        histogram.us_sum = counters.latency_us_sum;
+        for (size_t bucket = 0; bucket < histogram.buckets; bucket++)
+            asked += counters.latency_count[bucket];
+        snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\",",
+                 i < api_route_count ? route_method_word(api_routes[i].http.method) : "",
+                 i < api_route_count ? api_routes[i].http.pattern : "");
+        if (asked > 0)
+            put_buckets(call, &histogram);
+    }
+}
+
 enum err_code metrics_get_answer(struct call *call, struct err *err)
 {
     struct numbers numbers;
@@ -262,19 +446,20 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
         return err->code;
     numbers_read(call->api, &numbers);
     call_content_type(call, "text/plain; version=0.0.4; charset=utf-8");
-    text_append(call,
-                "# HELP kota_build_info The version that runs.\n# TYPE kota_build_info gauge\n"
-                "kota_build_info{version=\"%s\"} 1\n",
-                KOTA_VERSION);
+    put_process(call, &numbers);
     put_world(call, &numbers);
+    put_revisions(call);
+    put_changes(call, &numbers.world);
     if (numbers.has_store)
         put_store(call, &numbers.store);
     put_tiles(call, &numbers.tiles);
     put_sand(call, &numbers);
+    put_sand_labelled(call, &numbers.sand.patches);
     put_http(call, &numbers.http);
     put_stream_ends(call, &numbers.http);
     put_latency(call, &numbers.http);
     put_routes(call, atomic_load(&call->api->server));
+    put_route_latency(call, atomic_load(&call->api->server));
     return ERR_OK;
 }
 API_HANDLER(metrics_get, 0, CALL_NEEDS_NOTHING)

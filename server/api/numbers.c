@@ -4,6 +4,8 @@
 #include "api/numbers.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static uint64_t resident_bytes(void)
@@ -19,16 +21,42 @@ static uint64_t resident_bytes(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Since Linux 6.2 the folder's size is the count; to read it takes a line for each connection. */
+static uint64_t open_files(void)
+{
+    struct stat folder;
+
+    return stat("/proc/self/fd", &folder) == 0 ? (uint64_t)folder.st_size : 0;
+}
+
+static uint64_t open_files_max(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint64_t)limit.rlim_cur : 0;
+}
+
 void numbers_read(struct api *api, struct numbers *out)
 {
     struct http_server *server = atomic_load(&api->server);
     struct store *store = world_store(api->world);
-    struct timespec now;
 
     *out = (struct numbers){.resident_bytes = resident_bytes()};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    out->uptime_s = (double)(now.tv_sec - api->started.tv_sec) +
-                    (double)(now.tv_nsec - api->started.tv_nsec) * 1e-9;
+    out->uptime_s = seconds(CLOCK_MONOTONIC) - (double)api->started.tv_sec -
+                    (double)api->started.tv_nsec * 1e-9;
+    out->started_s = api->started_s;
+    out->cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    out->files = open_files();
+    out->files_max = open_files_max();
+    out->upload_bytes = atomic_load_explicit(&api->upload_bytes, memory_order_relaxed);
     world_stats(api->world, &out->world);
     out->has_store = store != NULL;
     if (store)
@@ -62,11 +90,17 @@ enum err_code api_readiness(const struct api *api, struct err *err)
     return err_set(err, ERR_READ_ONLY, "the store is read-only until a restart: %s", stats.reason);
 }
 
+const char *api_state_name(enum api_state state)
+{
+    static const char *const names[] = {
+        [API_LOADING] = "loading", [API_READY] = "ready", [API_DRAINING] = "draining"};
+
+    return names[state];
+}
+
 const char *api_state_word(const struct api *api)
 {
-    static const char *const words[] = {"loading", "ready", "draining"};
-
-    return words[atomic_load(&api->state)];
+    return api_state_name((enum api_state)atomic_load(&api->state));
 }
 
 const char *numbers_stream_end(enum http_stream_end reason)

@@ -8,7 +8,12 @@
 
 struct numbers {
     double uptime_s;
+    double started_s;        /* the start, as seconds since 1970 */
+    double cpu_s;            /* of all threads */
     uint64_t resident_bytes; /* 0 where the system does not tell */
+    uint64_t files,
+        files_max;         /* open file descriptors; files is 0 where the system does not tell */
+    uint64_t upload_bytes; /* of layers that are not yet published */
     struct world_stats world;
     struct tile_cache_stats tiles;
     struct shell_cache_stats shells;
@@ -32,6 +37,7 @@ enum err_code api_readiness(const struct api *api, struct err *err);
 const char *numbers_stream_end(enum http_stream_end reason);
 
 /* "loading", "ready" or "draining". */
-const char *api_state_word(const struct api *api);
+const char *api_state_name(enum api_state state);
+const char *api_state_word(const struct api *api); /* of what the daemon does now */
 
 #endif

@@ -141,15 +141,15 @@ static void count_request(const struct http_request *request, uint64_t us)
 {
     struct http_loop *loop = request->loop;
     struct http_loop_counters *counters = &loop->counters;
-    size_t bucket = 0;
+    struct http_loop_route_counters *route = &loop->route_counters[request->route_index];
+    size_t bucket = http_latency_bucket(us);
 
-    while (bucket + 1 < HTTP_LATENCY_BUCKETS && us >= (uint64_t)8 << bucket)
-        bucket++;
     http_count(&counters->requests, 1);
     http_count(&counters->latency_us_sum, us);
     http_count(&counters->latency_count[bucket], 1);
-    http_count(&loop->route_counters[request->route_index].by_class[request->reply.status / 100],
-               1);
+    http_count(&route->by_class[request->reply.status / 100], 1);
+    http_count(&route->latency_us_sum, us);
+    http_count(&route->latency_count[(bucket + 1) / 2], 1); /* two of those make one of these */
 }
 
 static void decide_to_close(struct http_connection *connection, const struct http_request *request)

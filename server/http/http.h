@@ -130,6 +130,10 @@ struct http_counters {
     uint64_t queue_wait_ms; /* that a large request would wait now, as expected */
     uint64_t latency_us_sum;
     uint64_t latency_count[20]; /* bucket i: below 2^i · 8 µs; the last one is open */
+    uint64_t turn_us_sum;
+    uint64_t
+        turn_count[20]; /* turns of the loops that had input, by how long they took: the same */
+    uint64_t loops, body_bytes; /* body_bytes: held by the bodies of requests */
     uint64_t streams, streams_opened, streams_rejected;
     uint64_t streams_ended[HTTP_STREAM_ENDS]; /* by reason */
 };
@@ -137,6 +141,8 @@ struct http_counters {
 /* Requests of one route by class of status: by_class[4] counts 4xx. */
 struct http_route_counters {
     uint64_t by_class[6];
+    uint64_t latency_us_sum;
+    uint64_t latency_count[11]; /* bucket i: below 4^i · 8 µs; the last one is open */
 };
 
 /*

@@ -92,12 +92,26 @@ static void on_tick(uv_timer_t *timer)
     http_connection_retry_accept(loop);
 }
 
+/* From the first input of a turn until the loop waits again: what comes in between waits so long.
+ */
+static void count_turn(struct http_loop *loop)
+{
+    uint64_t us;
+
+    if (loop->turn_ns == 0)
+        return;
+    us = (uv_hrtime() - loop->turn_ns) / 1000;
+    loop->turn_ns = 0;
+    http_count(&loop->counters.turn_us_sum, us);
+    http_count(&loop->counters.turn_count[http_latency_bucket(us)], 1);
+}
+
 static void on_prepare(uv_prepare_t *prepare)
 {
     struct http_loop *loop = prepare->data;
     const struct http_app *app = &loop->server->app;
 
-    loop->turn_ns = 0;
+    count_turn(loop);
     if (app->loop_quiet)
         app->loop_quiet(app->context, loop->index);
 }

@@ -17,12 +17,23 @@
 #define HTTP_DUE_MAX ((size_t)64)
 #define HTTP_READ_BYTES ((size_t)64 * 1024)
 #define HTTP_LATENCY_BUCKETS 20
+#define HTTP_ROUTE_LATENCY_BUCKETS 11
 
 struct http_server;
 struct http_request;
 struct http_connection;
 struct http_stream;
 struct http_head_memo;
+
+/* The bucket of a time: i for one below 2^i · 8 µs, the last one for all others. */
+static inline size_t http_latency_bucket(uint64_t us)
+{
+    size_t bucket = 0;
+
+    while (bucket + 1 < HTTP_LATENCY_BUCKETS && us >= (uint64_t)8 << bucket)
+        bucket++;
+    return bucket;
+}
 
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
 struct http_loop_counters {
@@ -32,10 +43,12 @@ struct http_loop_counters {
     _Atomic uint64_t streams, streams_opened, streams_rejected;
     _Atomic uint64_t streams_ended[HTTP_STREAM_ENDS];
     _Atomic uint64_t latency_count[HTTP_LATENCY_BUCKETS];
+    _Atomic uint64_t turn_us_sum, turn_count[HTTP_LATENCY_BUCKETS];
 };
 
 struct http_loop_route_counters {
     _Atomic uint64_t by_class[6];
+    _Atomic uint64_t latency_us_sum, latency_count[HTTP_ROUTE_LATENCY_BUCKETS];
 };
 
 struct http_loop {

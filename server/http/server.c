@@ -268,8 +268,11 @@ static void add_loop(const struct http_loop_counters *counters, struct http_coun
     add(&out->streams_rejected, &counters->streams_rejected);
     for (size_t r = 0; r < HTTP_STREAM_ENDS; r++)
         add(&out->streams_ended[r], &counters->streams_ended[r]);
-    for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++)
+    add(&out->turn_us_sum, &counters->turn_us_sum);
+    for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++) {
         add(&out->latency_count[b], &counters->latency_count[b]);
+        add(&out->turn_count[b], &counters->turn_count[b]);
+    }
 }
 
 void http_server_loop_counters(const struct http_server *server, size_t loop,
@@ -287,6 +290,8 @@ void http_server_counters(const struct http_server *server, struct http_counters
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < server->loop_count; i++)
         add_loop(&server->loops[i]->counters, out);
+    out->loops = server->loop_count;
+    out->body_bytes = atomic_load_explicit(&server->body_bytes, memory_order_relaxed);
     if (server->pool)
         http_pool_numbers(server->pool, &pool);
     out->workers = pool.workers;
@@ -300,7 +305,13 @@ void http_server_route_counters(const struct http_server *server, size_t route,
 {
     CHECK(route <= server->app.route_count);
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < server->loop_count; i++)
+    for (size_t i = 0; i < server->loop_count; i++) {
+        const struct http_loop_route_counters *counters = &server->loops[i]->route_counters[route];
+
         for (size_t c = 0; c < 6; c++)
-            add(&out->by_class[c], &server->loops[i]->route_counters[route].by_class[c]);
+            add(&out->by_class[c], &counters->by_class[c]);
+        add(&out->latency_us_sum, &counters->latency_us_sum);
+        for (size_t b = 0; b < HTTP_ROUTE_LATENCY_BUCKETS; b++)
+            add(&out->latency_count[b], &counters->latency_count[b]);
+    }
 }

@@ -207,6 +207,22 @@ static void count_layers(const struct locale *locale, struct world_stats *sum)
     }
 }
 
+static struct world_revision revision_of(const struct locale *locale)
+{
+    struct world_revision of = {.revision = locale->revision};
+
+    memcpy(of.locale_id, locale->id, sizeof of.locale_id);
+    return of;
+}
+
+uint64_t world_now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 void world_make_room(struct world *world)
 {
     for (int ms = POLL_FIRST_MS; world->retired_count >= world->limits.retired_max;) {
@@ -232,6 +248,8 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->counted.mesh_polygons = sum.mesh_polygons;
     world->counted.mesh_bytes = sum.mesh_bytes;
     world->counted.memory_bytes = next->memory_bytes;
+    for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)
+        world->revisions[i] = revision_of(next->locales[i]);
     pthread_mutex_unlock(&world->mutex);
 
     old = atomic_exchange_explicit(&world->published, next, memory_order_acq_rel);
@@ -269,6 +287,7 @@ static enum err_code enqueue(struct world *world, struct unit *unit, struct err 
     size_t most = world->limits.queue_max;
     bool is_full;
 
+    unit->queued_us = world_now_us();
     pthread_mutex_lock(&world->mutex);
     is_full = world->queued_count > 0 && world->queued_count + unit->count > most;
     if (!is_full) {
@@ -423,6 +442,18 @@ void world_stats(struct world *world, struct world_stats *out)
     *out = world->counted;
     out->queued = world->queued_count;
     pthread_mutex_unlock(&world->mutex);
+}
+
+size_t world_revisions(struct world *world, struct world_revision *out)
+{
+    size_t count;
+
+    pthread_mutex_lock(&world->mutex);
+    count = world->counted.locales < WORLD_REVISIONS_MAX ? (size_t)world->counted.locales
+                                                         : WORLD_REVISIONS_MAX;
+    memcpy(out, world->revisions, count * sizeof *out);
+    pthread_mutex_unlock(&world->mutex);
+    return count;
 }
 
 /* ---- life -------------------------------------------------------------------------------------

@@ -96,6 +96,8 @@ struct world_change {
  * ERR_BUSY                 the queue is full; a backup keeps the WAL at its limit
  */
 
+enum { WORLD_CHANGE_BUCKETS = 20 };
+
 struct world_stats {
     uint64_t publications;     /* snapshots published since the start */
     uint64_t changes, refused; /* without each WORLD_FIND_OP of an op_id that is not known */
@@ -106,6 +108,16 @@ struct world_stats {
     uint64_t queued, retired;
     uint64_t reclaimed; /* snapshots let go and freed */
     uint64_t damaged;   /* locales that could not be loaded */
+    uint64_t change_us_sum;
+    uint64_t change_count[WORLD_CHANGE_BUCKETS]; /* changes by the time from the queue to their
+                                  answer: bucket i below 2^i · 64 µs; the last one is open */
+};
+
+/* The revisions of the first locales by id, for those who hold no snapshot. */
+enum { WORLD_REVISIONS_MAX = 100 };
+struct world_revision {
+    char locale_id[WORLD_ID_MAX + 1];
+    uint64_t revision;
 };
 
 struct world;
@@ -184,5 +196,7 @@ void world_reader_gone(struct world *world, size_t reader);
 
 /* Numbers of one moment. Any thread. */
 void world_stats(struct world *world, struct world_stats *out);
+/* out: [WORLD_REVISIONS_MAX]; returns how many there are. Any thread. */
+size_t world_revisions(struct world *world, struct world_revision *out);
 
 #endif

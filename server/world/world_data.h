@@ -27,6 +27,7 @@ struct unit {
     bool is_load;
     void (*done)(void *context, const struct err *err); /* of the unit; may be NULL */
     void *context;
+    uint64_t queued_us; /* CLOCK_MONOTONIC */
     size_t count;
     struct world_change changes[];
 };
@@ -65,6 +66,7 @@ struct world {
     struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
     bool is_stopping;
     struct world_stats counted;
+    struct world_revision revisions[WORLD_REVISIONS_MAX];
 
     pthread_mutex_t wake_mutex; /* guards the two below; held during a call */
     void (*wake)(void *context);
@@ -100,6 +102,9 @@ void world_wake(struct world *world);
 
 /* Lets go of what every reader has passed, and frees what nobody holds. */
 void world_reclaim(struct world *world);
+
+/* CLOCK_MONOTONIC. */
+uint64_t world_now_us(void);
 
 /* Lets go of what a change brought. */
 void change_finish(const struct world_change *change);

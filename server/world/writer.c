@@ -156,11 +156,23 @@ static void batch_publish(struct batch *batch)
                        draft->buried.at[i].revision);
 }
 
+static size_t bucket_of(uint64_t us)
+{
+    size_t bucket = 0;
+
+    while (bucket + 1 < WORLD_CHANGE_BUCKETS && us >= (uint64_t)64 << bucket)
+        bucket++;
+    return bucket;
+}
+
 static void count(struct world *world, const struct made *made, const struct err *err)
 {
     struct world_stats *counted = &world->counted;
+    uint64_t us = world_now_us() - made->unit->queued_us;
 
     pthread_mutex_lock(&world->mutex);
+    counted->change_us_sum += us;
+    counted->change_count[bucket_of(us)]++;
     for (size_t i = 0; i < made->unit->count; i++)
         counted->changes +=
             err->code != ERR_OK || made->steps[i].is_repeat || !step_makes_nothing(&made->steps[i]);
