@@ -3,6 +3,9 @@
 The program is taken from $KOTA_BIN_DIR (default build/release). Each daemon listens on a free port
 of 127.0.0.1 and tells it by its port file; it is stopped by SIGTERM and must then exit with 0 and
 have said nothing that a sanitizer says.
+
+With KOTA_TEST_PROXY=nginx or haproxy each daemon has that proxy in front of it (proxies.py), and what
+is asked goes through it: `port` is the proxy's then, `direct_port` the daemon's own.
 """
 import http.client
 import json
@@ -30,6 +33,10 @@ JSON = "application/json"
 PROBLEM = "application/problem+json"
 F32 = "application/vnd.kota.f32"
 F64 = "application/vnd.kota.f64"
+PROXY = os.environ.get("KOTA_TEST_PROXY", "")
+TOKEN = "edit-through-a-proxy-0123456789abcdef"
+FRONTS = {}  # port: the proxy that listens there
+INSIDE = ("/metrics", "/livez", "/readyz", "/healthz", "/v1/stats")  # what no proxy lets through
 
 
 def data_path(*parts):
@@ -67,6 +74,48 @@ class Answer:
         return f"{self.status} {self.headers.get('content-type')} {self.body[:400]!r}"
 
 
+def connect(port, timeout=30):
+    """A socket to a daemon's port; through TLS where a proxy listens."""
+    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout * SLOW)
+    if port not in FRONTS:
+        return plain
+    return FRONTS[port].context.wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+class Through(http.client.HTTPSConnection):
+    """A connection through a proxy; `token` goes with what has none of its own."""
+
+    token = None
+
+    def request(self, method, url, body=None, headers=None, **named):
+        headers = dict(headers or {})
+        if self.token and not any(name.lower() == "authorization" for name in headers):
+            headers["Authorization"] = f"Bearer {self.token}"
+        super().request(method, url, body=body, headers=headers, **named)
+
+
+def connection_to(port, context=None, timeout=120):
+    """http.client's connection to a daemon's port; through TLS where a proxy listens."""
+    if context is None and port not in FRONTS:
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
+    connection = Through("127.0.0.1", port, timeout=timeout * SLOW,
+                         context=context or FRONTS[port].context)
+    if port in FRONTS:
+        connection.token = FRONTS[port].token
+    return connection
+
+
+def ask_once(port, target, context=None, headers=None):
+    """GET over a connection of its own."""
+    connection = connection_to(port, context)
+    try:
+        connection.request("GET", target, headers=headers or {})
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.getheaders(), answer.read())
+    finally:
+        connection.close()
+
+
 def clean_environment(extra=None):
     """No KOTA_* setting of the person who runs the tests reaches a daemon; no patches unless said."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("KOTA_")}
@@ -87,6 +136,12 @@ class Daemon:
         self.port_file = os.path.join(self.folder, "port")
         self.log_path = os.path.join(self.folder, "log")
         self.log = open(self.log_path, "wb")
+        self.front, self.direct_port, token = None, None, None
+        if PROXY and wait and not {"--token-file", "--read-only"} & set(args):
+            token = TOKEN
+            with open(os.path.join(self.folder, "tokens"), "w") as file:
+                file.write(f"edit {TOKEN}\n")
+            args = ("--token-file", file.name, *args)
         self.args = [KOTAD, "--listen", "127.0.0.1:0", "--port-file", self.port_file, *args]
         before = files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
         self.process = subprocess.Popen(self.args, preexec_fn=before, stdin=subprocess.DEVNULL, stdout=self.log,
@@ -97,6 +152,8 @@ class Daemon:
         if wait:
             try:
                 self.wait_until_ready()
+                if PROXY:
+                    self.put_behind(PROXY, token)
             except BaseException:
                 self.kill()
                 raise
@@ -107,13 +164,20 @@ class Daemon:
             if os.path.exists(self.port_file):
                 text = open(self.port_file).read().strip()
                 if text:
-                    self.port = int(text)
+                    self.port = self.direct_port = int(text)
                     return
             if self.process.poll() is not None:
                 raise Failure(f"kotad ended with {self.process.returncode} before it was ready: "
                               f"{self.log_text()[-2000:]}")
             time.sleep(0.01)
         raise Failure(f"no port file within {START_SECONDS} s: {self.log_text()[-2000:]}")
+
+    def put_behind(self, kind, token):
+        from proxies import Front  # which imports this module
+        self.front = Front(kind, [self.direct_port])
+        self.front.token = token
+        self.port = self.front.port
+        FRONTS[self.port] = self.front
 
     def log_text(self):
         with open(self.log_path, "rb") as file:
@@ -130,6 +194,9 @@ class Daemon:
         if self.is_alive():
             self.process.kill()
         self.process.wait()
+        if self.front:
+            FRONTS.pop(self.port, None)
+            self.front.stop()
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -174,10 +241,11 @@ class Daemon:
             body = body.encode("utf-8")
         if media:
             headers["Content-Type"] = media
+        if self.front and target.partition("?")[0] in INSIDE and method == "GET":
+            return ask_once(self.direct_port, target, headers=headers)
         for attempt in (0, 1):
             if self.connection is None:
-                self.connection = http.client.HTTPConnection("127.0.0.1", self.port,
-                                                             timeout=120 * SLOW)
+                self.connection = connection_to(self.port)
             try:
                 self.connection.request(method, target, body=body, headers=headers)
                 answer = self.connection.getresponse()
@@ -206,7 +274,7 @@ class Daemon:
 
     def raw(self, *pieces, pause=0.0, timeout=30, until=None):
         """Sends bytes as they are, in pieces, and reads until the daemon closes (or `until`)."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout * SLOW) as s:
+        with connect(self.port, timeout) as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
                 for i, piece in enumerate(pieces):
@@ -219,7 +287,7 @@ class Daemon:
 
     def pipeline(self, request, count, each=100):
         """Sends the same request count times over one connection, `each` at once; all must be 200."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60 * SLOW) as s:
+        with connect(self.port, 60) as s:
             for _ in range(count // each):
                 s.sendall(request * each)
                 received = receive(s, lambda got: got.count(b'"revision"') >= each)

@@ -2,7 +2,7 @@
 import json
 import socket
 
-from daemon import SLOW
+from daemon import SLOW, connect
 from tap import Failure, check
 
 
@@ -38,19 +38,26 @@ class Stream:
     """GET target; the head is read at once, blocks as they are asked for."""
 
     def __init__(self, port, target, headers=None, method="GET", receive_bytes=None):
-        self.socket = socket.socket()
         if receive_bytes:
+            self.socket = socket.socket()
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        self.socket.settimeout(30 * SLOW)
-        self.socket.connect(("127.0.0.1", port))
+            self.socket.settimeout(30 * SLOW)
+            self.socket.connect(("127.0.0.1", port))
+        else:
+            self.socket = connect(port)
         lines = [f"{method} {target} HTTP/1.1", "Host: kota",
                  *(f"{name}: {value}" for name, value in (headers or {}).items())]
         self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        self.received = b""
+        self.received = self.raw = b""
+        self.is_chunked = False
         head = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         self.status = int(head[0].split()[1])
         self.headers = {name.strip().lower(): value.strip() for name, value in
                         (line.split(":", 1) for line in head[1:])}
+        if self.headers.get("transfer-encoding") == "chunked":  # a proxy's
+            self.is_chunked = True
+            self.raw, self.received = self.received, b""
+            self.unchunk()
 
     def more(self):
         """False at the end of file."""
@@ -60,8 +67,25 @@ class Stream:
             got = b""
         except TimeoutError:
             raise Failure(f"nothing came; so far {self.received[-300:]!r}") from None
+        if self.is_chunked:
+            self.raw += got
+            return not self.unchunk() and bool(got)
         self.received += got
         return bool(got)
+
+    def unchunk(self):
+        """Takes the whole chunks out of what came; true at the last one."""
+        while b"\r\n" in self.raw:
+            size, _, rest = self.raw.partition(b"\r\n")
+            length = int(size, 16)
+            if len(rest) < length + 2:
+                return False
+            check(rest[length:length + 2] == b"\r\n", f"not a chunk: {self.raw[:80]!r}")
+            self.received += rest[:length]
+            self.raw = rest[length + 2:]
+            if length == 0:
+                return True
+        return False
 
     def until(self, end):
         while end not in self.received:

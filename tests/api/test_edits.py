@@ -1,11 +1,10 @@
 """Edits, brushes, revisions, preconditions, Idempotency-Key and diff, against an oracle of its own."""
-import http.client
 import json
 import math
 import struct
 import threading
 
-from daemon import F32, F64, JSON, Answer, Daemon, check, equal, problem
+from daemon import F32, F64, JSON, Answer, Daemon, check, connection_to, equal, problem
 from fields import put_layer, put_locale, put_terrain
 from oracle import NAN, Terrain, f32, random_terrain
 from tap import case, near, rng, run, test
@@ -168,7 +167,7 @@ def _():
     points = [c for r in range(40) for q in range(40) for c in terrain.at(q, r)[:2]]
 
     def read():
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+        connection = connection_to(daemon.port, timeout=60)
         while not stop.is_set():
             connection.request("POST", at("whole", "/height?interp=nearest"),
                                struct.pack(f"<{len(points)}d", *points), {"Content-Type": F64})
@@ -465,7 +464,7 @@ def together(count, job):
     results, start = [None] * count, threading.Barrier(count)
 
     def work(i):
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
+        connection = connection_to(daemon.port, timeout=120)
         start.wait()
         try:
             results[i] = job(i, connection)
@@ -727,7 +726,7 @@ def _():
         put_locale(own, "b")
 
         def title(i):
-            connection = http.client.HTTPConnection("127.0.0.1", own.port, timeout=120)
+            connection = connection_to(own.port, timeout=120)
             for n in range(16500 // 8):
                 equal(send(connection, "PUT", at("b"), {"title": f"{i}.{n}"}).status, 200, "title")
             connection.close()
@@ -751,7 +750,7 @@ def _():
     stop, seen = threading.Event(), []
 
     def follow():
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+        connection = connection_to(daemon.port, timeout=60)
         known = 2
         while not stop.is_set() or known < 302:
             connection.request("GET", at("busy", f"/diff?since={known}"))

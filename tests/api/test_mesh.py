@@ -1,11 +1,10 @@
 """Layers of polygons: upload and what it counts, scenes worked out by hand, statistics."""
-import http.client
 import json
 import math
 import struct
 import threading
 
-from daemon import F64, SLOW, Daemon, problem
+from daemon import F64, Daemon, connection_to, problem
 from fields import Terrain, put_layer, put_locale, results
 from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, put_world, rectangle,
                          wall)
@@ -622,7 +621,7 @@ def _():
     failures, revisions = [], set()
 
     def replace():
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60 * SLOW)
+        connection = connection_to(daemon.port, timeout=60)
         for i in range(1, 61):
             connection.request("PUT", at("flux") + "/layers/mesh", body=bodies[i % 2],
                                headers={"Content-Type": "model/obj"})

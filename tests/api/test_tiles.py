@@ -1,10 +1,9 @@
 """Tiles: 257×257 blocks of the field at each level, as f32, png16 and terrarium."""
-import http.client
 import math
 import struct
 import threading
 
-from daemon import F32, Daemon, problem
+from daemon import F32, Daemon, connection_to, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
 from images import read_png
 from oracle import f32
@@ -320,7 +319,7 @@ def _():
     wrong, is_over = [], threading.Event()
 
     def ask():
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
+        connection = connection_to(daemon.port, timeout=120)
         while not is_over.is_set():
             for form in ("f32", "png16"):
                 connection.request("GET", f"/v1/locales/busy/tiles/0/0/0?format={form}")
