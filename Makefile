@@ -447,6 +447,11 @@ physics: $(PHYSICS) $(B)/kota-sand ## the tests of granular ground in their long
 	$(Q)set -e; for program in $(PHYSICS); do KOTA_LONG=1 $$program; done
 	$(Q)KOTA_LONG=1 KOTA_BIN_DIR=$(B) python3 tests/api/test_sand_compare.py
 
+.PHONY: proxies
+proxies: export KOTA_BIN_DIR := $(B)
+proxies: all ## tests of the API through nginx and HAProxy, all that can
+	$(Q)KOTA_LONG=1 python3 tests/api/test_proxies.py
+
 .PHONY: torture
 torture: export KOTA_BIN_DIR := $(B)
 torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, two hours (P="http slow flood kill soak faults fuzz")
