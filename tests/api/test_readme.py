@@ -5,7 +5,6 @@ demo world's, or the one that the block itself starts with `kotad`. `python3 tes
 --write` puts the true outputs into the README.
 """
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -13,37 +12,16 @@ import sys
 import tempfile
 
 from daemon import BIN_DIR, ROOT, Daemon, clean_environment, data_path
+from pages import BLOCK, commands, demo_world
 from tap import Skip, equal, run, test
 
 README = os.path.join(ROOT, "README.md")
-BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 URL = "http://127.0.0.1:7420"
 PLACES = ("/var/lib/kota", "/var/backups/kota")  # in the README; folders of the test's own here
 
 
 def url(daemon):
     return f"http://127.0.0.1:{daemon.port}"
-
-
-def commands(block):
-    """[(command, output)] of one block."""
-    found = []
-    for line in block.splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        else:
-            found[-1][1].append(line)
-    return [(command, "\n".join(lines)) for command, lines in found]
-
-
-def demo_world():
-    """The demo world, made anew unless `make run` has left one."""
-    folder = os.path.join(ROOT, "build", "demo")
-    if not os.path.exists(folder + ".made"):
-        folder = os.path.join(tempfile.mkdtemp(prefix="kota-readme-"), "demo")
-        subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", folder], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return folder
 
 
 def daemon_of(block, places):
