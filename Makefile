@@ -367,40 +367,25 @@ cover: ## line coverage of each room under all tests
 	@sh tests/cover.sh build/cov
 
 # ---- install --------------------------------------------------------------------------------
+# What goes where is deploy/install.list; what was put there is written down for uninstall.
 INSTALL ?= install
+LIBDIR ?= $(PREFIX)/lib
+COMPLETIONS := $(addprefix $(B)/completion/kota.,bash zsh fish)
+install uninstall: export DESTDIR := $(DESTDIR)
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export LIBDIR := $(LIBDIR)
+install uninstall: export INSTALL := $(INSTALL)
+install uninstall: export LIB_VERSION := $(LIB_VERSION)
 
-COMPLETIONS := $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/kota \
-	zsh/site-functions/_kota fish/vendor_completions.d/kota.fish)
+$(B)/completion/kota.%: $(B)/kota
+	@mkdir -p $(@D)
+	$(Q)$< completion $* >$@
 
-install: all ## programs, library and documents below DESTDIR and PREFIX (/usr/local)
-	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/kota \
-		$(DESTDIR)$(PREFIX)/share/kota
-	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	$(Q)$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/kota
-	$(Q)$(INSTALL) -m 644 proto/openapi.yaml $(DESTDIR)$(PREFIX)/share/kota
-	$(Q)for page in $(MANUALS); do \
-		$(INSTALL) -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
-	$(Q)$(INSTALL) -d $(dir $(COMPLETIONS))
-	$(Q)$(B)/kota completion bash >$(word 1,$(COMPLETIONS))
-	$(Q)$(B)/kota completion zsh >$(word 2,$(COMPLETIONS))
-	$(Q)$(B)/kota completion fish >$(word 3,$(COMPLETIONS))
-	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(Q)$(INSTALL) -m 644 client/lib/kota.h $(DESTDIR)$(PREFIX)/include
-	$(Q)$(INSTALL) -m 644 $(LIB_SHARED) $(LIBKOTA) $(DESTDIR)$(PREFIX)/lib
-	$(Q)ln -sf $(notdir $(LIB_SHARED)) $(DESTDIR)$(PREFIX)/lib/$(LIB_SONAME)
-	$(Q)ln -sf $(LIB_SONAME) $(DESTDIR)$(PREFIX)/lib/libkota.so
-	$(Q)$(call pc,$(PREFIX),$(PREFIX)/include,$(PREFIX)/lib) \
-		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/libkota.pc
+install: all $(COMPLETIONS) ## programs, library and documents below DESTDIR and PREFIX (/usr/local)
+	$(Q)deploy/install.sh install $(B)
 
-uninstall: ## what install has put there
-	$(Q)rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/bin/%) $(COMPLETIONS) \
-		$(foreach page,$(notdir $(MANUALS)),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix \
-		$(page)))/$(page))
-	$(Q)rm -f $(DESTDIR)$(PREFIX)/share/doc/kota/README.md \
-		$(DESTDIR)$(PREFIX)/share/doc/kota/LICENSE $(DESTDIR)$(PREFIX)/share/kota/openapi.yaml
-	$(Q)rm -f $(DESTDIR)$(PREFIX)/include/kota.h $(DESTDIR)$(PREFIX)/lib/libkota.* \
-		$(DESTDIR)$(PREFIX)/lib/pkgconfig/libkota.pc
-	$(Q)rmdir $(DESTDIR)$(PREFIX)/share/doc/kota $(DESTDIR)$(PREFIX)/share/kota 2>/dev/null || true
+uninstall: ## exactly what install has put there
+	$(Q)deploy/install.sh uninstall $(B)
 
 # ---- compile_commands.json ------------------------------------------------------------------
 ALL_SRC = $(SERVER_SRC) $(wildcard server/main.c) $(WORLDGEN_SRC) $(SANDSCENE_SRC) \
