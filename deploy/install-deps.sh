@@ -5,8 +5,9 @@
 #
 # Parts: build (default), test, fuzz, bench (what the benchmarks compare with), torture (what
 # `make torture` attacks with), ops (what stands beside a daemon: Prometheus, nginx, HAProxy; their
-# tests are skipped without), runtime. --check installs nothing, says what is missing and exits with
-# 1 if anything is. When all is there the script changes nothing, asks no network and needs no root.
+# tests are skipped without), package (what deploy/build-deb.sh and the tests of packages need),
+# runtime. --check installs nothing, says what is missing and exits with 1 if anything is. When all
+# is there the script changes nothing, asks no network and needs no root.
 #
 # Two things are named differently from release to release and are looked up rather than assumed:
 # llhttp (libllhttp-dev where there is one, else node-llhttp, which carries its C sources) and the
@@ -24,6 +25,7 @@ FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 TORTURE='slowhttptest'
 OPS='prometheus nginx-light haproxy openssl'
+PACKAGE='build-essential debhelper lintian debootstrap'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
@@ -137,10 +139,11 @@ for argument; do
     bench) parts="$parts bench" wanted="$wanted $BENCH" ;;
     torture) parts="$parts torture" wanted="$wanted $TORTURE" ;;
     ops) parts="$parts ops" wanted="$wanted $OPS" ;;
+    package) parts="$parts package" wanted="$wanted $PACKAGE" ;;
     runtime) parts="$parts runtime" wanted="$wanted $RUNTIME" ;;
     *)
         echo "usage: sh deploy/install-deps.sh [--check]" \
-            "[build] [test] [fuzz] [bench] [torture] [ops] [runtime]" >&2
+            "[build] [test] [fuzz] [bench] [torture] [ops] [package] [runtime]" >&2
         exit 2
         ;;
     esac
