@@ -2,17 +2,21 @@
 # Keeps the promise of the README on a machine that has nothing: a minimal Debian in a directory, a
 # clean copy of the committed tree, and the two commands.
 #
-#   sudo sh tests/fresh-machine.sh [deps|all|test|run|docker]…     (default: test run)
+#   sudo sh tests/fresh-machine.sh [deps|all|test|run|deb|docker]…     (default: test run)
 #
 # deps    deploy/install-deps.sh twice: it installs, then it finds all there
 # all     deps, then make
 # test    sh deploy/test
 # run     sh deploy/run until it serves; asks it once; ends it by SIGTERM
-# docker  the commands of the Dockerfile's two stages, by hand, each in a root of its own
+# deb     builds the Debian packages in one root and asks lintian; installs them in another, where the
+#         daemon is started as its unit says, asked and ended, and the packages are removed
+# docker  the Dockerfile's stages, each in a root of its own (tests/dockerfile.py), and what it promises
 #
 # Needs root, debootstrap and a mirror. The machine's own way to its mirror (apt's proxy settings,
 # the environment's proxies, the certificates) is copied into the root while the script runs,
-# because a chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm.
+# because a chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm. BASE_DIR is
+# what debootstrap made before: it is copied instead of made again. DEBS is a folder of packages that
+# deploy/build-deb.sh has built before: deb builds none then.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -31,6 +35,7 @@ say()
 
 # A failed step must leave no daemon and no mounts behind, and rm must not walk into them.
 runner=''
+first=$root
 leave()
 {
     status=$?
@@ -39,16 +44,25 @@ leave()
         kill -TERM "$runner" 2>/dev/null || true
         wait "$runner" || true
     fi
-    umount "$root/dev/pts" 2>/dev/null || true
-    umount "$root/proc" 2>/dev/null || true
-    if [ -z "$keep" ] && ! grep -q " $root/" /proc/mounts; then
-        rm -rf "$root"
+    for at in "$first" "$first.build"; do
+        umount "$at/dev/pts" 2>/dev/null || true
+        umount "$at/proc" 2>/dev/null || true
+    done
+    if ! grep -q " $first\.build/" /proc/mounts; then
+        rm -rf "$first.build" "$first.context"
+    fi
+    if [ -z "$keep" ] && ! grep -q " $first/" /proc/mounts; then
+        rm -rf "$first"
     fi
     exit "$status"
 }
 
 make_root()
 {
+    if [ ! -x "$root/usr/bin/apt-get" ] && [ -n "${BASE_DIR:-}" ]; then
+        mkdir -p "$root"
+        cp -a --one-file-system "$BASE_DIR/." "$root/"
+    fi
     if [ ! -x "$root/usr/bin/apt-get" ]; then
         say "debootstrap --variant=minbase $suite from $mirror"
         debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
@@ -145,30 +159,73 @@ step_run()
     say "drained and ended after SIGTERM"
 }
 
-# The Dockerfile's stages without an engine: this root builds, a second one runs.
-step_docker()
+# Runs a command in a network that has loopback alone: the packages and the image name their ports.
+alone()
 {
-    in_root 'cd /src && sh deploy/install-deps.sh build' | grep '^install-deps'
-    in_root 'cd /src && make -j2 install DESTDIR=/out PREFIX=/usr/local &&
-        strip /out/usr/local/bin/* &&
-        build/release/kota-worldgen demo /out/usr/local/share/kota/demo' | tail -n 3
-    second=$(env -u ROOT_DIR STAGE_OUT="$root/out" sh "$0" stage2)
-    echo "$second"
+    python3 -c 'import os, sys; sys.path.insert(0, "tests"); import dockerfile
+dockerfile.own_network_and_mounts(); os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 }
 
-step_stage2()
+# Packages are built in a copy of the root, so that the root that gets them stays bare.
+build_debs()
 {
-    cp -a "$STAGE_OUT/." "$root/"
-    in_root 'sh /src/deploy/install-deps.sh runtime' | grep '^install-deps'
-    in_root 'rm -rf /var/lib/apt/lists/* && useradd --system --no-create-home \
-        --shell /usr/sbin/nologin kota && install -d -o kota /world'
-    in_root 'ldd /usr/local/bin/kotad /usr/local/bin/kota | grep "not found"' && exit 1
-    in_root 'setpriv --reuid=kota --clear-groups kotad --listen 0.0.0.0:0 --read-only \
-        --world /usr/local/share/kota/demo --port-file /tmp/port & pid=$!
-        for i in $(seq 600); do [ -s /tmp/port ] && break; sleep 0.1; done
-        kota --url "http://127.0.0.1:$(cat /tmp/port)" ls; status=$?
-        kill "$pid"; wait "$pid"; echo "kotad ended with $?"; exit "$status"'
-    du -shx "$root/usr/local" "$root" | sed 's/^/   /'
+    cp -a --one-file-system "$root" "$root.build"
+    root=$first.build
+    mount -t proc proc "$root/proc"
+    in_root 'cd /src && sh deploy/install-deps.sh build package' 2>&1 | grep '^install-deps'
+    in_root 'cd /src && sh deploy/build-deb.sh /out' >"$root/deb.log" 2>&1 ||
+        { tail -n 60 "$root/deb.log"; exit 1; }
+    in_root 'lintian --allow-root --fail-on error --info /out/*.changes' || exit 1
+    # shellcheck disable=SC2016 # the root's shell is to expand it
+    in_root 'apt-get -q -y install /out/libkota0_*.deb /out/libkota-dev_*.deb && cd /tmp &&
+        cc -o hello /src/client/examples/hello.c $(pkg-config --cflags --libs libkota) &&
+        { ./hello; [ $? -eq 2 ]; }' >"$root/dev.log" 2>&1 || { cat "$root/dev.log"; exit 1; }
+    say "a program is built with libkota-dev"
+    mkdir -p "$first/debs"
+    cp "$root"/out/*.deb "$first/debs"
+    root=$first
+}
+
+step_deb()
+{
+    if [ -n "${DEBS:-}" ]; then
+        mkdir -p "$root/debs"
+        cp "$DEBS"/*.deb "$root/debs"
+    else
+        build_debs
+    fi
+    install_debs
+    alone sh tests/fresh-unit.sh "$root"
+    remove_debs
+}
+
+install_debs()
+{
+    rm -rf "$root/src" "$root"/debs/*dbgsym*
+    in_root 'apt-get -q update && apt-get -q -y install /debs/*.deb' >"$root.log" 2>&1 ||
+        { tail -n 30 "$root.log"; exit 1; }
+    rm -f "$root.log"
+    in_root 'dpkg -l kotad kota libkota0 libkota-dev kota-doc | grep ^ii'
+    in_root 'ldd /usr/bin/kotad /usr/bin/kota /usr/lib/*/libkota.so.0 | grep "not found"' && exit 1
+    return 0
+}
+
+# Nothing of them stays but what the daemon itself wrote.
+remove_debs()
+{
+    rm -rf "$root/debs"
+    in_root 'apt-get -q -y purge kotad kota libkota0 libkota-dev kota-doc' >/dev/null
+    left=$(in_root 'find /bin /etc /lib /usr -xdev -name "*kota*"')
+    [ -z "$left" ] || { echo "left behind by purge: $left" >&2; exit 1; }
+    say "removed: nothing is left"
+}
+
+step_docker()
+{
+    mkdir -p "$root.context"
+    git archive HEAD | tar -x -C "$root.context"
+    rm -rf "$root/src"
+    python3 tests/dockerfile.py --base "$root" "$root.context/Dockerfile" "$root.context"
 }
 
 [ "$(id -u)" -eq 0 ] || { echo "fresh-machine: needs root, for chroot" >&2; exit 2; }
