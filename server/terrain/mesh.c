@@ -136,7 +136,8 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
     h->max_depth = options->max_depth ? options->max_depth : MESH_MAX_DEPTH_DEFAULT;
     h->cuts = options->cuts;
     memset(&draft->tree, 0, sizeof draft->tree);
-    if (pieces_make(soup, h, &draft->set, &draft->import, err))
+    if (pieces_make(soup, h, options->slack_times > 0 ? options->slack_times : 1, &draft->set,
+                    &draft->import, err))
         return err->code;
     h->root = draft->set.root;
     h->bounds = draft->set.bounds;

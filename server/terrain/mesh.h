@@ -39,7 +39,8 @@ struct mesh_options {
     uint32_t max_polygons; /* a leaf with more is split; 0: 12 */
     uint32_t max_depth;    /* 0: 12; at most 32 */
     enum mesh_cuts cuts;
-    bool keep_axes; /* do not turn X-Y to the terrain's own direction */
+    bool keep_axes;     /* do not turn X-Y to the terrain's own direction */
+    double slack_times; /* edges reach so many times as far as rounding asks for; 0: 1 */
 };
 
 /* What became of the polygons. */

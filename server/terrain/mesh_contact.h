@@ -1,6 +1,6 @@
 /*
- * The vertical line through a mesh, for contact and for rays that run along gravity. Inside of the
- * room only.
+ * The vertical line through a mesh, for contact and for rays that run along gravity; and rays at
+ * some polygons. Inside of the room only.
  */
 #ifndef KOTA_TERRAIN_MESH_CONTACT_H
 #define KOTA_TERRAIN_MESH_CONTACT_H
@@ -19,5 +19,12 @@ struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double
 
 /* Unit, against gravity, in the locale's frame. */
 struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon);
+
+/*
+ * mesh_ray, RAY_CLOSEST, as if the mesh had these polygons alone (indices of pieces): the same bits
+ * where the first polygon of the ray is among them. A ray along gravity is put to all.
+ */
+bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32_t *polygons,
+                    size_t count, struct mesh_hit *hit);
 
 #endif

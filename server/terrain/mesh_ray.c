@@ -97,7 +97,8 @@ static void polygon_test(struct walk *w, uint32_t index)
     if (!(fabs(across) > SIDEWAYS * vec3_length(n)))
         return;
     t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
-    if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end))
+    /* of two at one place the first of the mesh, in whatever order they are asked */
+    if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end && index >= w->polygon))
         return;
     w->is_hit = true;
     w->t_end = t;
@@ -250,7 +251,13 @@ static bool column_ray(struct walk *w, struct span t, double *t_hit, double *z)
     return *t_hit <= w->t_end;
 }
 
-static bool slanted_ray(struct walk *w, struct span t, double *t_hit)
+/* Polygons that a ray is put to in place of the tree; at NULL: the tree. */
+struct among {
+    const uint32_t *at;
+    size_t count;
+};
+
+static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
 {
     double t_max = w->t_end;
 
@@ -260,7 +267,10 @@ static bool slanted_ray(struct walk *w, struct span t, double *t_hit)
     /* within rounding the ray may begin and end on the surface */
     w->t_min = -w->pad;
     w->t_end = t.t1 - t.t0 + w->pad;
-    walk_run(w, (struct span){w->t_min, w->t_end});
+    if (among.at == NULL)
+        walk_run(w, (struct span){w->t_min, w->t_end});
+    for (size_t i = 0; i < among.count; i++)
+        polygon_test(w, among.at[i]);
     *t_hit = fmin(fmax(t.t0 + w->t_end, 0), t_max);
     return w->is_hit;
 }
@@ -275,8 +285,8 @@ static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
         mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
 }
 
-bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
-              struct mesh_hit *hit)
+static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+                    struct among among, struct mesh_hit *hit)
 {
     const struct mesh_header *h = mesh->header;
     struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
@@ -300,7 +310,7 @@ bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode
     struct span inside = enter_box(&w);
 
     if (!(inside.t0 <= inside.t1) ||
-        !(is_vertical ? column_ray(&w, inside, &t, &z) : slanted_ray(&w, inside, &t)))
+        !(is_vertical ? column_ray(&w, inside, &t, &z) : slanted_ray(&w, inside, among, &t)))
         return false;
     t = fmin(ldexp(t, -exponent), ray->t_max);
     if (!isfinite(t))
@@ -315,4 +325,16 @@ bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode
         slanted_normal(&w, hit);
     }
     return true;
+}
+
+bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+              struct mesh_hit *hit)
+{
+    return ray_ask(mesh, ray, mode, (struct among){NULL, 0}, hit);
+}
+
+bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32_t *polygons,
+                    size_t count, struct mesh_hit *hit)
+{
+    return ray_ask(mesh, ray, RAY_CLOSEST, (struct among){polygons, count}, hit);
 }

@@ -448,7 +448,7 @@ void pieces_free(struct piece_set *set)
 
 /* All vertices into the mesh's frame; the slack that those of polygons call for. */
 static void vertices_turn(struct piece_set *set, const struct polygon_soup *soup,
-                          const struct mesh_header *header)
+                          const struct mesh_header *header, double slack_times)
 {
     double largest = 0;
 
@@ -459,7 +459,7 @@ static void vertices_turn(struct piece_set *set, const struct polygon_soup *soup
 
         largest = fmax(largest, fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z))));
     }
-    set->slack = 16 * DBL_EPSILON * largest;
+    set->slack = slack_times * (16 * DBL_EPSILON * largest);
 }
 
 /* Leaves out the vertices that no piece uses; bounds of the others. map[vertex_count]. */
@@ -524,7 +524,8 @@ static enum err_code pieces_fill(struct workshop *w, struct err *err)
 }
 
 enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
-                          struct piece_set *out, struct mesh_import *import, struct err *err)
+                          double slack_times, struct piece_set *out, struct mesh_import *import,
+                          struct err *err)
 {
     struct workshop *w = malloc(sizeof *w);
     uint32_t *map = malloc((soup->vertex_count + 1) * sizeof *map);
@@ -538,7 +539,7 @@ enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_hea
         w->soup = soup;
         w->set = out;
         w->import = import;
-        vertices_turn(out, soup, header);
+        vertices_turn(out, soup, header, slack_times);
         code = pieces_fill(w, err);
         if (code == ERR_OK)
             vertices_compact(out, soup, map);

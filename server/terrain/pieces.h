@@ -30,12 +30,13 @@ struct piece_set {
 enum err_code soup_check(const struct polygon_soup *soup, struct err *err);
 
 /*
- * Makes the pieces of a soup that was checked; header gives rotation and centre. import counts.
+ * Makes the pieces of a soup that was checked; header gives rotation and centre; the slack is
+ * slack_times that of rounding. import counts.
  * ERR_TOO_LARGE, ERR_UNPROCESSABLE (none left), ERR_NO_MEMORY: *out is empty then. Cost O(corners)
  * for triangles; O(n²) for a polygon of n corners, n bounded.
  */
 enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
-                          struct piece_set *out, struct mesh_import *import, struct err *err);
+                          double slack_times, struct piece_set *out, struct mesh_import *import, struct err *err);
 
 void pieces_free(struct piece_set *set);
 
