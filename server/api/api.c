@@ -29,6 +29,7 @@ void api_limits_init(struct api_limits *limits)
         .batch_ms_max = 30000,
         .uploads_bytes_max = (uint64_t)2 << 30,
         .tile_cache_bytes_max = (uint64_t)64 << 20,
+        .light_cache_bytes_max = (uint64_t)256 << 20,
         .raster = raster_limits_default,
         .shell_cache_bytes_max = (uint64_t)256 << 20,
         .polygon = polygon_limits_default,
@@ -45,13 +46,16 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     struct http_route *routes = calloc(api_route_count, sizeof *routes);
     struct tile_cache *tiles;
     struct shell_cache *shells;
+    struct light_cache *lights;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
     (void)powers_of_ten(); /* computed now, not while the first request waits */
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
     shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
-    if (!tiles || !shells) {
+    lights = light_cache_create(limits->light_cache_bytes_max, err);
+    if (!tiles || !shells || !lights) {
+        light_cache_destroy(lights);
         tile_cache_destroy(tiles);
         shell_cache_destroy(shells);
         free(routes);
@@ -62,6 +66,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
     api->tiles = tiles;
     api->shells = shells;
+    api->lights = lights;
     api->limits.polygon.corners_max = api->limits.polygon.vertices_max =
         POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
     api->route_count = api_route_count;
@@ -79,6 +84,7 @@ void api_finish(struct api *api)
 {
     tile_cache_destroy(api->tiles);
     shell_cache_destroy(api->shells);
+    light_cache_destroy(api->lights);
     free(api->routes);
 }
 

@@ -12,6 +12,7 @@
 #include "http/http.h"
 #include "sand/sand.h"
 #include "sand/shell_cache.h"
+#include "world/light_cache.h"
 #include "world/world.h"
 
 #include <stdatomic.h>
@@ -27,10 +28,11 @@ struct api_limits {
     size_t items_in_flight_max; /* of all batches that are answered at one time, 4,000,000 */
     size_t json_bytes_max;      /* a JSON body, 8 MiB */
     struct json_limits json;
-    size_t trace_max;              /* boxes, and cells, of a traced ray: 4,096 */
-    uint64_t batch_ms_max;         /* what one batch may take, 30,000 */
-    uint64_t uploads_bytes_max;    /* of fields that are built and not yet published, 2 GiB */
-    uint64_t tile_cache_bytes_max; /* of encoded tiles that are kept, 64 MiB; 0: none */
+    size_t trace_max;               /* boxes, and cells, of a traced ray: 4,096 */
+    uint64_t batch_ms_max;          /* what one batch may take, 30,000 */
+    uint64_t uploads_bytes_max;     /* of fields that are built and not yet published, 2 GiB */
+    uint64_t tile_cache_bytes_max;  /* of encoded tiles that are kept, 64 MiB; 0: none */
+    uint64_t light_cache_bytes_max; /* of trees under lights, 256 MiB; 0: none are made */
     struct raster_limits raster;
     struct polygon_limits polygon;
     uint64_t shell_cache_bytes_max; /* of shells of models that are kept, 256 MiB */
@@ -50,6 +52,7 @@ struct api {
     struct auth *auth;
     struct tile_cache *tiles;
     struct shell_cache *shells;
+    struct light_cache *lights;
     _Atomic int pictures;      /* of patches, that are being drawn */
     _Atomic int surfaces;      /* of patches, that are being measured */
     struct sand *sand;         /* borrowed; NULL: there are no patches; set while API_LOADING */

@@ -24,6 +24,7 @@
     X(contact_post)                                                                                \
     X(ray_post)                                                                                    \
     X(los_post)                                                                                    \
+    X(lit_post)                                                                                    \
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \

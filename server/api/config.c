@@ -102,6 +102,8 @@ static const struct option options[] = {
      "of layers that are built at once; a single one always may (2147483648)"},
     {"tile-cache", OPTION_COUNT, FIELD(limits.tile_cache_bytes_max), 0, (uint64_t)1 << 50, "BYTES",
      "of encoded tiles that are kept; 0: none (67108864)"},
+    {"light-cache", OPTION_COUNT, FIELD(limits.light_cache_bytes_max), 0, (uint64_t)1 << 50,
+     "BYTES", "of trees of meshes under lights that are kept; 0: none is made (268435456)"},
     {"max-polygons", OPTION_COUNT, FIELD(limits.polygon.polygons_max), 1, UINT32_MAX - 1, "N",
      "of an uploaded mesh (2000000); four times as many vertices and corners"},
     {"max-wal", OPTION_COUNT, FIELD(wal_bytes_max), MIB, (uint64_t)1 << 50, "BYTES",

@@ -148,6 +148,29 @@ static void put_tiles(struct call *call, const struct tile_cache_stats *tiles)
     put_plain(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
+static void put_lights(struct call *call, const struct light_cache_stats *lights)
+{
+    const struct metric metrics[] = {
+        {"kota_light_cache_hits_total", "counter",
+         "Questions to a mesh that a light's tree answered.", (double)lights->hits},
+        {"kota_light_cache_misses_total", "counter", "Questions to a mesh that rays answered.",
+         (double)lights->misses},
+        {"kota_light_cache_builds_total", "counter", "Trees that were made for a light.",
+         (double)lights->builds},
+        {"kota_light_cache_refused_total", "counter",
+         "Trees that could not be made, or were larger than the bound.", (double)lights->refused},
+        {"kota_light_cache_evicted_total", "counter", "Trees let go to keep the cache's bound.",
+         (double)lights->evicted},
+        {"kota_light_cache_lights", "gauge", "Lights over meshes that are remembered.",
+         (double)lights->lights},
+        {"kota_light_cache_trees", "gauge", "Trees in the cache.", (double)lights->trees},
+        {"kota_light_cache_bytes", "gauge", "Bytes of the trees in the cache.",
+         (double)lights->bytes},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
 static void put_http(struct call *call, const struct http_counters *http)
 {
     const struct http_limits *limits = &call->api->limits.http;
@@ -453,6 +476,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     if (numbers.has_store)
         put_store(call, &numbers.store);
     put_tiles(call, &numbers.tiles);
+    put_lights(call, &numbers.lights);
     put_sand(call, &numbers);
     put_sand_labelled(call, &numbers.sand.patches);
     put_http(call, &numbers.http);

@@ -63,6 +63,7 @@ void numbers_read(struct api *api, struct numbers *out)
         store_stats(store, &out->store);
     tile_cache_stats(api->tiles, &out->tiles);
     shell_cache_stats(api->shells, &out->shells);
+    light_cache_stats(api->lights, &out->lights);
     if (atomic_load(&api->state) != API_LOADING && api->sand)
         sand_stats(api->sand, &out->sand);
     out->items_in_flight = atomic_load_explicit(&api->items_in_flight, memory_order_relaxed);

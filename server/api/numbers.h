@@ -17,6 +17,7 @@ struct numbers {
     struct world_stats world;
     struct tile_cache_stats tiles;
     struct shell_cache_stats shells;
+    struct light_cache_stats lights;
     struct sand_stats sand;    /* zero without the sand thread */
     uint64_t items_in_flight;  /* of batches that are answered now */
     struct http_counters http; /* zero without a server */

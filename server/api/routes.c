@@ -57,6 +57,7 @@ const struct api_route api_routes[] = {
     ASK(LOCALE "/contact", contact_post),
     ASK(LOCALE "/ray", ray_post),
     ASK(LOCALE "/los", los_post),
+    ASK(LOCALE "/lit", lit_post),
     ASK(LOCALE "/pick", pick_post),
     ASK(LOCALE "/contains", contains_post),
     {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},

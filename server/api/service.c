@@ -109,6 +109,8 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "batch_ms_max", limits->batch_ms_max);
     put(w, "uploads_bytes_max", limits->uploads_bytes_max);
     put(w, "tile_cache_bytes_max", limits->tile_cache_bytes_max);
+    put(w, "light_cache_bytes_max", limits->light_cache_bytes_max);
+    put(w, "lights_remembered_max", LIGHTS_REMEMBERED_MAX);
     put(w, "json_bytes_max", limits->json_bytes_max);
     put(w, "json_depth_max", limits->json.depth_max);
     put(w, "json_values_max", limits->json.values_max);
@@ -167,6 +169,21 @@ static void stats_of_tiles(struct json_writer *w, const struct tile_cache_stats 
     put(w, "evicted", tiles->evicted);
     put(w, "tiles", tiles->entries);
     put(w, "bytes", tiles->bytes);
+    json_end_object(w);
+}
+
+static void stats_of_lights(struct json_writer *w, const struct light_cache_stats *lights)
+{
+    json_key(w, "light_cache");
+    json_begin_object(w);
+    put(w, "hits", lights->hits);
+    put(w, "misses", lights->misses);
+    put(w, "builds", lights->builds);
+    put(w, "refused", lights->refused);
+    put(w, "evicted", lights->evicted);
+    put(w, "lights", lights->lights);
+    put(w, "trees", lights->trees);
+    put(w, "bytes", lights->bytes);
     json_end_object(w);
 }
 
@@ -326,6 +343,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     }
     put(w, "items_in_flight", numbers.items_in_flight);
     stats_of_tiles(w, &numbers.tiles);
+    stats_of_lights(w, &numbers.lights);
     stats_of_sand(w, &numbers);
     stats_of_http(w, &numbers.http);
     stats_of_loops(w, call->api);

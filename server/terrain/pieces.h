@@ -36,7 +36,8 @@ enum err_code soup_check(const struct polygon_soup *soup, struct err *err);
  * for triangles; O(n²) for a polygon of n corners, n bounded.
  */
 enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
-                          double slack_times, struct piece_set *out, struct mesh_import *import, struct err *err);
+                          double slack_times, struct piece_set *out, struct mesh_import *import,
+                          struct err *err);
 
 void pieces_free(struct piece_set *set);
 

@@ -260,7 +260,7 @@ static struct locale_hit hit_on_field(const struct layer *layer, const struct ra
     return out;
 }
 
-static struct locale_hit hit_on_mesh(const struct layer *layer, const struct mesh_hit *hit)
+struct locale_hit locale_hit_on_mesh(const struct layer *layer, const struct mesh_hit *hit)
 {
     return (struct locale_hit){
         .at = {.t = hit->t, .point = hit->point, .normal = hit->normal, .triangle = -1},
@@ -278,7 +278,7 @@ static bool layer_ray(const struct layer *layer, struct vec3 gravity, const stru
     if (layer->kind == LAYER_MESH) {
         if (!mesh_ray(layer->mesh, ray, mode, &on_mesh))
             return false;
-        *out = hit_on_mesh(layer, &on_mesh);
+        *out = locale_hit_on_mesh(layer, &on_mesh);
         return true;
     }
     if (!heightfield_ray(layer->field, ray, mode, &on_field, trace))
@@ -419,7 +419,7 @@ static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, stru
 
     if (mesh_is_free(layer, a, b, &hit))
         return true;
-    *blocker = hit_on_mesh(layer, &hit);
+    *blocker = locale_hit_on_mesh(layer, &hit);
     if ((a.by != 0) == (b.by != 0))
         return false;
     a.by = -a.by;

@@ -85,6 +85,9 @@ struct locale_hit {
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
                 struct locale_hit *out, struct ray_trace *trace);
 
+/* The hit of a layer's own mesh. */
+struct locale_hit locale_hit_on_mesh(const struct layer *layer, const struct mesh_hit *hit);
+
 /*
  * locale_ray, without a trace, for many valid rays: out[count], each bit by bit the single answer;
  * t is INFINITY and the rest untouched where there is none. Best with 64 rays and more at once.

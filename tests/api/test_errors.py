@@ -62,8 +62,9 @@ GOOD = {
     "los": {"segments": [{"from": [0, 0, 9], "to": [4, 3, 9]}]},
     "pick": {"camera": CAMERA, "viewport": [100, 100], "pixel": [50, 50]},
     "contains": {"points": [[1, 1, 1]]},
+    "lit": {"points": [[1, 1, 9]], "light": {"direction": [0, 0, -1]}},
 }
-MISSING = {"pick": "viewport", "profile": "samples"}  # what is missed first
+MISSING = {"lit": "light", "pick": "viewport", "profile": "samples"}  # what is missed first
 # (what, text, a word of the detail)
 BROKEN = [
     ("no bytes at all", "", None), ("a cut object", '{"points":[[1,1]]', "byte"),
@@ -227,6 +228,9 @@ TYPES = [
     ("los", {"segments": [{"from": [0, 0, 1]}]}, "/segments/0/to"),
     ("los", {"segments": [{"from": [0, 0, 1], "to": [1, 2]}]}, "/segments/0/to"),
     ("los", {"segments": [7]}, "/segments/0"),
+    ("lit", {**GOOD["lit"], "points": [[1, 1]]}, "/points/0"),
+    ("lit", {**GOOD["lit"], "light": 7}, "/light"),
+    ("lit", {**GOOD["lit"], "light": {"direction": [0, "0", 1]}}, "/light/direction"),
     ("contains", {"points": [[1, 1]]}, "/points/0"),
     ("contains", {"points": [[1, 1, {}]]}, "/points/0"),
 ]

@@ -45,6 +45,7 @@ ALONG = {"origin": [0, 1, .5], "direction": [1, 0, 0]}
 LONG = {
     "ray": {"rays": [ALONG] * 300},
     "los": {"segments": [{"from": [0, 1, .5], "to": [1e6, 1, .5]}] * 300},
+    "lit": {"points": [[0, 1, .5]] * 800, "light": {"direction": [-1, 0, 0]}},
     "contact": {"points": [[0, 1, .5]] * 800},
     "contains": {"points": [[0, 1, .5]] * 800},
 }

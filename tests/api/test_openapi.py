@@ -298,6 +298,9 @@ for call_, body_ in (
         ("pick", {"camera": {"eye": [38, 8, 50], "target": [38, 8, 0], "up": [0, 1, 0],
                              "fov_y_deg": 60}, "viewport": [8, 6], "pixel": [4, 3]}),
         ("contains", {"points": [[1, 1, 9], [38, 8, 1]]}),
+        ("lit", {"points": [[1, 1, 9], [1, 1, -9]], "light": {"direction": [1, 2, -3]}}),
+        ("lit", {"points": [[1, 1, 9], [1, 1, -9]], "light": {"position": [0, 0, 90]}}),
+        ("lit", {"points": [[1, 1, 9]], "light": {"direction": [0, 0, 0]}}),
         ("height", {"points": [[0]]}), ("ray", {"rays": [{**RAY, "origin": "x"}]}),
         ("los", {"segments": [{"from": [0, 0, 0], "to": [1, 1, 1]}] * 10_001})):
     path_ = "/v1/locales/{id}/" + call_
@@ -398,7 +401,7 @@ def parameter_known(path, method, name):
               "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
               "mode": "any", "since": "2", "width": "64", "height": "48", "locations": "0,0",
               "path": "0,0|1,1&samples=2", "samples": "2", "interpolation": "nearest",
-              "nodata_value": "nan", "per_cell": "2"}
+              "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)
@@ -417,7 +420,10 @@ def parameter_known(path, method, name):
     body = media = None
     if method == "post":
         media = F32
-        body = bytes({"height": 8, "contact": 12, "contains": 12, "ray": 28}[path.split("/")[-1]])
+        body = bytes({"height": 8, "contact": 12, "contains": 12, "ray": 28,
+                      "lit": 12}[path.split("/")[-1]])
+        if path.endswith("/lit") and name not in ("direction", "position"):
+            query += "&direction=0,0,-1"
         if "profile" in path:
             fail("no binary form")
     answer = daemon.ask(method.upper(), f"{target}?{query}", body, media=media)

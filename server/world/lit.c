@@ -1,0 +1,209 @@
+/*
+ * Shadows over the layers of a locale.
+ *
+ * Where a ray begins. A point on the ground is given with an error, and its own surface must not
+ * shadow it: the ray begins LIT_NEAR_RELATIVE of the coordinates towards the light. It is moved
+ * along itself and not along a normal, so that the answer is a ray's and nothing else; what lies
+ * within that of the point, and a light that grazes so flat that the error of the point is more
+ * than the start's height over the surface, is the price. A light at a place ends as much before
+ * the light: a lamp on a ceiling, or at a vertex, is not shadowed by what it hangs on.
+ *
+ * Layers are asked one after another, the nearest wins, the first among equals: as locale_rays
+ * does. A heightfield is asked by its own batches of rays, a mesh by the light's tree or by rays.
+ * The answers are the same bits, so nothing tells if there was a tree.
+ */
+#include "world/lit.h"
+
+bool light_from_direction(struct vec3 direction, struct light *out)
+{
+    *out = (struct light){.toward = vec3_unit(vec3_opposite(direction))};
+    return vec3_length(out->toward) > 0;
+}
+
+struct light light_at_place(struct vec3 place)
+{
+    return (struct light){.is_place = true, .place = place};
+}
+
+static double near_m(struct vec3 p)
+{
+    return LIT_NEAR_RELATIVE * fmax(1, fmax(fabs(p.x), fmax(fabs(p.y), fabs(p.z))));
+}
+
+bool light_ray(const struct light *light, struct vec3 point, struct ray *out, double *start_m)
+{
+    *start_m = near_m(point);
+    *out = (struct ray){.direction = light->toward, .t_max = INFINITY};
+    if (light->is_place) {
+        struct vec3 way = vec3_sub(light->place, point);
+
+        out->direction = vec3_unit(way);
+        out->t_max = vec3_length(way) - *start_m - near_m(light->place);
+    }
+    out->origin = vec3_add(point, vec3_scale(out->direction, *start_m));
+    return ray_is_valid(out); /* false also where a number is too large: nothing is there */
+}
+
+/* ---- getting ready ---------------------------------------------------------------------------
+ */
+
+bool lighting_open(struct lighting *lighting, const struct layer_choice *choice,
+                   const struct light *light, size_t points, struct light_cache *cache,
+                   bool may_build)
+{
+    *lighting = (struct lighting){.choice = choice, .light = *light};
+    if (!cache || light->is_place)
+        return true;
+    for (size_t i = 0; i < choice->count; i++) {
+        const struct mesh *mesh = choice->layers[i]->mesh;
+        const struct mesh_stats *size = &choice->layers[i]->mesh_stats;
+        struct mesh_light **tree = &lighting->trees[i];
+
+        if (!mesh || mesh_light_is_vertical(mesh, light->toward) ||
+            light_cache_ask(cache, mesh, size, light->toward, points, tree) != LIGHT_BUILD)
+            continue;
+        if (!may_build) {
+            lighting_close(lighting);
+            return false;
+        }
+        light_cache_build(cache, mesh, light->toward);
+        (void)light_cache_ask(cache, mesh, size, light->toward, points, tree);
+    }
+    return true;
+}
+
+void lighting_close(struct lighting *lighting)
+{
+    for (size_t i = 0; i < lighting->choice->count; i++) {
+        mesh_light_unref(lighting->trees[i]);
+        lighting->trees[i] = NULL;
+    }
+}
+
+/* ---- asking ----------------------------------------------------------------------------------
+ */
+
+/* The rays of some points that are not at the light. */
+struct beams {
+    struct ray rays[LIT_TOGETHER_MAX];
+    double start_m[LIT_TOGETHER_MAX];
+    size_t point[LIT_TOGETHER_MAX];
+    size_t count;
+};
+
+static void beams_make(const struct light *light, const struct vec3 *points, size_t count,
+                       struct beams *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = out->count;
+
+        out->point[k] = i;
+        out->count += light_ray(light, points[i], &out->rays[k], &out->start_m[k]);
+    }
+}
+
+static void origins_of(const struct beams *beams, struct vec3 *out)
+{
+    for (size_t i = 0; i < beams->count; i++)
+        out[i] = beams->rays[i].origin;
+}
+
+static struct layer_choice only(const struct layer_choice *choice, size_t layer)
+{
+    return (struct layer_choice){choice->locale, choice->layers + layer, 1};
+}
+
+static void layer_hits(const struct lighting *lighting, size_t layer, const struct beams *beams,
+                       struct locale_hit *out)
+{
+    const struct layer_choice choice = only(lighting->choice, layer);
+    const struct layer *asked = choice.layers[0];
+    struct vec3 origins[LIT_TOGETHER_MAX];
+    struct mesh_hit hits[LIT_TOGETHER_MAX];
+
+    if (!lighting->trees[layer]) {
+        locale_rays(&choice, beams->rays, beams->count, RAY_CLOSEST, out);
+        return;
+    }
+    origins_of(beams, origins);
+    mesh_light_hits(lighting->trees[layer], asked->mesh, origins, beams->count, hits);
+    for (size_t i = 0; i < beams->count; i++)
+        if (hits[i].t < INFINITY)
+            out[i] = locale_hit_on_mesh(asked, &hits[i]);
+        else
+            out[i].at.t = INFINITY;
+}
+
+void lighting_occluders(const struct lighting *lighting, const struct vec3 *points, size_t count,
+                        struct locale_hit *out)
+{
+    struct locale_hit best[LIT_TOGETHER_MAX], hits[LIT_TOGETHER_MAX];
+    struct beams beams;
+
+    beams_make(&lighting->light, points, count, &beams);
+    for (size_t i = 0; i < beams.count; i++)
+        best[i].at.t = INFINITY;
+    for (size_t layer = 0; layer < lighting->choice->count; layer++) {
+        layer_hits(lighting, layer, &beams, hits);
+        for (size_t i = 0; i < beams.count; i++)
+            if (hits[i].at.t < best[i].at.t)
+                best[i] = hits[i];
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i].at.t = INFINITY;
+    for (size_t i = 0; i < beams.count; i++)
+        if (best[i].at.t < INFINITY) {
+            out[beams.point[i]] = best[i];
+            out[beams.point[i]].at.t += beams.start_m[i];
+        }
+}
+
+static void layer_any(const struct lighting *lighting, size_t layer, const struct beams *beams,
+                      uint8_t *is_hit)
+{
+    const struct layer_choice choice = only(lighting->choice, layer);
+    struct vec3 origins[LIT_TOGETHER_MAX];
+    struct locale_hit hits[LIT_TOGETHER_MAX];
+
+    if (lighting->trees[layer]) {
+        origins_of(beams, origins);
+        mesh_light_any(lighting->trees[layer], choice.layers[0]->mesh, origins, beams->count,
+                       is_hit);
+        return;
+    }
+    locale_rays(&choice, beams->rays, beams->count, RAY_ANY, hits);
+    for (size_t i = 0; i < beams->count; i++)
+        is_hit[i] = hits[i].at.t < INFINITY;
+}
+
+/* Leaves out the beams that were hit, whose points are in shadow. */
+static void beams_keep(struct beams *beams, const uint8_t *is_hit, uint8_t *is_lit)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < beams->count; i++) {
+        if (is_hit[i]) {
+            is_lit[beams->point[i]] = 0;
+            continue;
+        }
+        beams->rays[kept] = beams->rays[i];
+        beams->point[kept++] = beams->point[i];
+    }
+    beams->count = kept;
+}
+
+void lighting_lit(const struct lighting *lighting, const struct vec3 *points, size_t count,
+                  uint8_t *is_lit)
+{
+    uint8_t is_hit[LIT_TOGETHER_MAX];
+    struct beams beams;
+
+    beams_make(&lighting->light, points, count, &beams);
+    for (size_t i = 0; i < count; i++)
+        is_lit[i] = 1;
+    for (size_t layer = 0; layer < lighting->choice->count && beams.count > 0; layer++) {
+        layer_any(lighting, layer, &beams, is_hit);
+        beams_keep(&beams, is_hit, is_lit);
+    }
+}
