@@ -80,4 +80,5 @@ void bullet_destroy(void *self)
 
 } // namespace
 
-const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors, bullet_destroy};
+const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors, nullptr,
+                                 bullet_destroy};

@@ -1,6 +1,7 @@
 /*
- * Embree as a peer of contact: one static scene of high quality, robust, and rtcIntersect1 straight
- * down. Its documentation wants denormals off, and gets it while it runs.
+ * Embree as a peer of contact and of shadows: one static scene of high quality, robust, and
+ * rtcIntersect1 straight down, or rtcOccluded1. Its documentation wants denormals off, and gets it
+ * while it runs.
  */
 #include "tests/bench/peers.h"
 
@@ -104,4 +105,38 @@ static void embree_floors(const void *self, const float *points, size_t count, f
     _mm_setcsr(mode);
 }
 
-const struct peer peer_embree = {embree_name, embree_create, embree_floors, embree_destroy};
+static void embree_shadows(const void *self, const float *origins, size_t count,
+                           const float *direction, uint8_t *is_hit)
+{
+    RTCScene scene = ((const struct embree *)self)->scene;
+    unsigned mode = _mm_getcsr();
+
+    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
+#if RTC_VERSION_MAJOR < 4
+    struct RTCIntersectContext context;
+
+    rtcInitIntersectContext(&context);
+#endif
+    for (size_t i = 0; i < count; i++) {
+        const float *p = &origins[3 * i];
+        struct RTCRay ray = {.org_x = p[0],
+                             .org_y = p[1],
+                             .org_z = p[2],
+                             .dir_x = direction[0],
+                             .dir_y = direction[1],
+                             .dir_z = direction[2],
+                             .tfar = INFINITY,
+                             .mask = UINT32_MAX};
+
+#if RTC_VERSION_MAJOR < 4
+        rtcOccluded1(scene, &context, &ray);
+#else
+        rtcOccluded1(scene, &ray, NULL);
+#endif
+        is_hit[i] = ray.tfar < 0;
+    }
+    _mm_setcsr(mode);
+}
+
+const struct peer peer_embree = {embree_name, embree_create, embree_floors, embree_shadows,
+                                 embree_destroy};

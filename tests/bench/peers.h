@@ -31,6 +31,12 @@ struct peer {
      * One call for all, so that a peer pays for nothing but its own query.
      */
     void (*floors)(const void *scene, const float *points, size_t count, float *heights);
+    /*
+     * For each of origins[count][3] whether any triangle is on the ray along direction[3], by one
+     * any-hit ray each. NULL where the peer has none.
+     */
+    void (*shadows)(const void *scene, const float *origins, size_t count, const float *direction,
+                    uint8_t *is_hit);
     void (*destroy)(void *scene);
 };
 
