@@ -3,7 +3,8 @@
  *   ->  results: {"status","floor":Contact|null,"ceiling":Contact|null,"placed"}
  * POST …/contact  {"footprints":[[[x,y,z]×3 or more]…],"reach_up"}
  *   ->  results: {"status","plane":{"normal","d"}|null,"points":[[x,y,z]|null…]}
- * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z (NaN: none)
+ * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z (NaN: none); where gravity is
+ * radial the first and the last are distances from the origin or the axis
  *
  * `placed` is there when a clearance is asked: that far above the floor along gravity, or null over
  * no floor; reach_up is then unbounded unless given, so that a camera below the ground is raised.
@@ -106,7 +107,7 @@ static char *encode_point(char *at, const struct contact_options *options, struc
     at = PIECE(at, ",\"ceiling\":");
     at = contacts->has_ceiling ? contact_piece(at, &contacts->ceiling) : PIECE(at, "null");
     if (options->reach.has_clearance) {
-        struct vec3 gravity = options->choice.locale->manifest.gravity;
+        struct vec3 gravity = locale_gravity(options->choice.locale, point);
 
         at = PIECE(at, ",\"placed\":");
         at = contacts->has_floor
@@ -172,11 +173,20 @@ enum err_code footprint_decode(const cJSON *item, size_t i, struct footprint *ou
     return ERR_OK;
 }
 
+struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint)
+{
+    struct vec3 sum = {0, 0, 0};
+
+    for (size_t k = 0; k < footprint->count; k++)
+        sum = vec3_add(sum, vec3_scale(footprint->asked[k], 1 / (double)footprint->count));
+    return vec3_opposite(locale_gravity(locale, sum));
+}
+
 static enum err_code ask_footprint(struct call *call, const struct contact_options *options,
                                    struct footprint *footprint, struct plane *plane,
                                    enum ground_status *out, struct err *err)
 {
-    struct vec3 up = vec3_opposite(options->choice.locale->manifest.gravity);
+    struct vec3 up = contact_up(options->choice.locale, footprint);
     enum ground_status status = GROUND_OK;
 
     for (size_t k = 0; k < footprint->count; k++) {
@@ -253,6 +263,17 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
     return ERR_OK;
 }
 
+/* A height in the binary answer: z, or, where gravity is radial, the distance from origin or axis.
+ */
+static double binary_height(const struct contact_options *options, struct vec3 point, double base_z)
+{
+    enum mesh_frame frame = locale_space(options->choice.locale).frame;
+
+    if (frame == MESH_CARTESIAN)
+        return point.z - base_z;
+    return frame == MESH_SPHERICAL ? vec3_length(point) : hypot(point.x, point.y);
+}
+
 static enum err_code contact_binary(struct call *call, struct err *err)
 {
     static const char *const names[] = {"reach_up", "layer", "base", NULL};
@@ -273,13 +294,13 @@ static enum err_code contact_binary(struct call *call, struct err *err)
             (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
             options.reach.up_m, &contacts);
         if (contacts.has_floor) {
-            out[0] = contacts.floor.point.z - batch.base[2];
+            out[0] = binary_height(&options, contacts.floor.point, batch.base[2]);
             out[1] = contacts.floor.normal.x;
             out[2] = contacts.floor.normal.y;
             out[3] = contacts.floor.normal.z;
         }
         if (contacts.has_ceiling)
-            out[4] = contacts.ceiling.point.z - batch.base[2];
+            out[4] = binary_height(&options, contacts.ceiling.point, batch.base[2]);
         batch_write(&batch, i, 5, out);
     }
     batch_close(call, &batch, 5);

@@ -35,6 +35,9 @@ struct footprint {
     size_t count;
 };
 
+/* Against gravity in the middle of a footprint's asked points, in the locale's frame. */
+struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint);
+
 /* Item i of "footprints". ERR_BAD_INPUT, ERR_TOO_LARGE with the place. */
 enum err_code footprint_decode(const cJSON *item, size_t i, struct footprint *out, struct err *err);
 

@@ -1,7 +1,8 @@
 /*
  * PUT    …/layers/{layer}?spacing=sx,sy&origin=x,y&height_scale=&height_offset=&flip_y=&nodata=
  *        image/png, application/vnd.kota.f32 (cols, rows), .hgt, .asc  ->  201 or 200 Locale
- * PUT    …/layers/{layer}?role=ground|ceiling&up=z|y&scale=&frame=cartesian
+ * PUT    …/layers/{layer}?role=ground|ceiling&up=z|y&scale=
+ *        &frame=cartesian|spherical|cylindrical&gravity=in|out
  *        model/obj, model/gltf-binary, …  ->  201 or 200 Locale with import:{kept,split,dropped}
  * DELETE …/layers/{layer}        ->  204
  * GET    …/layers/{layer}/stats  ->  heightfield: {"tiles","samples","bytes","levels"};

@@ -8,6 +8,8 @@
 const char *const shape_triangulations[] = {"anti", "main", "alternating", NULL};
 
 const char *const shape_roles[] = {"ground", "ceiling", NULL};
+const char *const shape_frames[] = {"cartesian", "spherical", "cylindrical", NULL};
+const char *const shape_pulls[] = {"in", "out", NULL};
 
 const char *shape_ground_status(enum ground_status status)
 {
@@ -74,6 +76,12 @@ static void layer_object(struct json_writer *w, const struct layer *layer)
     if (is_mesh) {
         json_key(w, "polygons");
         json_integer(w, layer->mesh_stats.polygons);
+        json_key(w, "frame");
+        json_string(w, shape_frames[layer->space.frame]);
+        if (layer->space.frame != MESH_CARTESIAN) {
+            json_key(w, "gravity");
+            json_string(w, shape_pulls[layer->space.is_outward]);
+        }
     } else {
         field_members(w, layer);
     }

@@ -10,6 +10,8 @@
 
 extern const char *const shape_triangulations[]; /* by enum triangulation, NULL-terminated */
 extern const char *const shape_roles[];          /* by enum layer_role, NULL-terminated */
+extern const char *const shape_frames[];         /* by enum mesh_frame, NULL-terminated */
+extern const char *const shape_pulls[];          /* by is_outward of a space, NULL-terminated */
 
 const char *shape_ground_status(enum ground_status status);
 

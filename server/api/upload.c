@@ -44,8 +44,8 @@ const char *const *upload_names(enum layer_kind kind)
 {
     static const char *const rasters[] = {"role",          "spacing", "origin", "height_scale",
                                           "height_offset", "flip_y",  "nodata", "cols",
-                                          "rows",          NULL};
-    static const char *const polygons[] = {"role", "up", "scale", "frame", NULL};
+                                          "rows",          "frame",   NULL};
+    static const char *const polygons[] = {"role", "up", "scale", "frame", "gravity", NULL};
 
     return kind == LAYER_MESH ? polygons : rasters;
 }
@@ -74,6 +74,15 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
 
 static enum err_code decode_raster(struct call *call, struct upload *out, struct err *err)
 {
+    int frame = MESH_CARTESIAN;
+
+    if (option_word(call, "frame", shape_frames, &frame, err))
+        return err->code;
+    if (frame != MESH_CARTESIAN) {
+        err_set(err, ERR_UNPROCESSABLE, "a heightfield is cartesian, frame=%s is for meshes",
+                shape_frames[frame]);
+        return err_at(err, "frame");
+    }
     if (out->role != LAYER_GROUND) {
         err_set(err, ERR_BAD_INPUT, "a heightfield is ground, it cannot be a ceiling");
         return err_at(err, "role");
@@ -94,21 +103,35 @@ static enum err_code decode_raster(struct call *call, struct upload *out, struct
     return ERR_OK;
 }
 
+/* Where gravity pulls: inward on a planet, outward in a drum, unless it is said. */
+static enum err_code decode_space(struct call *call, struct mesh_space *out, struct err *err)
+{
+    int frame = MESH_CARTESIAN, pull = -1;
+
+    if (option_word(call, "frame", shape_frames, &frame, err) ||
+        option_word(call, "gravity", shape_pulls, &pull, err))
+        return err->code;
+    if (frame == MESH_CARTESIAN && pull >= 0) {
+        err_set(
+            err, ERR_UNPROCESSABLE,
+            "gravity=%s is for frame=spherical and frame=cylindrical; that of a cartesian layer "
+            "is the locale's",
+            shape_pulls[pull]);
+        return err_at(err, "gravity");
+    }
+    out->frame = (enum mesh_frame)frame;
+    out->is_outward = pull >= 0 ? pull == 1 : frame == MESH_CYLINDRICAL;
+    return ERR_OK;
+}
+
 static enum err_code decode_polygon(struct call *call, struct upload *out, struct err *err)
 {
     static const char *const axes[] = {"z", "y", NULL};
-    static const char *const frames[] = {"cartesian", "spherical", "cylindrical", NULL};
-    int axis = 0, frame = 0;
+    int axis = 0;
 
-    if (option_word(call, "up", axes, &axis, err) ||
-        option_word(call, "frame", frames, &frame, err) ||
+    if (option_word(call, "up", axes, &axis, err) || decode_space(call, &out->space, err) ||
         option_number(call, "scale", &out->polygon.scale, NULL, err))
         return err->code;
-    if (frame != 0) {
-        err_set(err, ERR_UNPROCESSABLE, "frame=%s is not in this version, cartesian is",
-                frames[frame]);
-        return err_at(err, "frame");
-    }
     if (!(out->polygon.scale > 0)) {
         err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", out->polygon.scale);
         return err_at(err, "scale");
@@ -192,7 +215,7 @@ static void raster_layer(struct api *api, const char *id, const struct heightfie
         upload_release(api, charge);
 }
 
-static void polygon_layer(struct api *api, const char *id, enum layer_role role,
+static void polygon_layer(struct api *api, const char *id, const struct upload *upload,
                           struct vec3 gravity, struct polygon_set *polygons, struct uploaded *out,
                           struct err *err)
 {
@@ -204,7 +227,8 @@ static void polygon_layer(struct api *api, const char *id, enum layer_role role,
         polygon_set_free(polygons);
         return;
     }
-    out->layer = layer_create_mesh(id, role, polygons, gravity, &out->import, err);
+    out->layer =
+        layer_create_mesh_in(id, upload->role, polygons, upload->space, gravity, &out->import, err);
     if (out->layer)
         out->charge = charge;
     else
@@ -223,7 +247,7 @@ enum err_code upload_layer(struct api *api, const char *id, const void *bytes, s
     if (upload->format.kind == LAYER_MESH) {
         if (polygon_decode(upload->format.polygon, bytes, length, &upload->polygon,
                            &api->limits.polygon, &polygons, err) == ERR_OK)
-            polygon_layer(api, id, upload->role, manifest->gravity, &polygons, out, err);
+            polygon_layer(api, id, upload, manifest->gravity, &polygons, out, err);
         return err->code;
     }
     if (raster_decode(upload->format.raster, bytes, length, &upload->raster, &api->limits.raster,

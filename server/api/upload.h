@@ -22,7 +22,8 @@ struct upload {
     struct raster_options raster; /* as the following two, LAYER_HEIGHTFIELD */
     bool has_spacing, has_origin;
     double spacing_m[2], origin_m[2];
-    struct polygon_options polygon; /* LAYER_MESH */
+    struct polygon_options polygon; /* LAYER_MESH, as the following */
+    struct mesh_space space;
 };
 
 /* By a name's ending, a word of the `format` option (png f32 hgt asc obj glb gltf ply stl ac dae),
@@ -33,14 +34,14 @@ bool upload_format_of_media_type(const char *media_type, struct upload_format *o
 
 /*
  * The names of the options, NULL-terminated. Rasters: role, spacing, origin, height_scale,
- * height_offset, flip_y, nodata, cols, rows. Polygons: role, up, scale, frame.
+ * height_offset, flip_y, nodata, cols, rows, frame. Polygons: role, up, scale, frame, gravity.
  */
 const char *const *upload_names(enum layer_kind kind);
 
 /*
  * Reads these options of a call, from the query or from a JSON object; flip_y_default stands where
  * flip_y is not given. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame that is not
- * cartesian.
+ * cartesian for a raster, a gravity of one that is.
  */
 enum err_code upload_decode(struct call *call, struct upload_format format, bool flip_y_default,
                             struct upload *out, struct err *err);

@@ -77,7 +77,8 @@ static char *encode_point(char *at, const struct contact_reach *reach, struct ve
         if (contacts->has_floor) {
             const struct placement *placement = &locale->manifest.placement;
             struct contact floor = in_world(locale, &contacts->floor);
-            struct vec3 gravity = placement_turn_to_world(placement, locale->manifest.gravity);
+            struct vec3 gravity =
+                placement_turn_to_world(placement, locale_gravity(locale, located->held));
 
             at = piece_vec3(at, contact_place(reach, gravity, world, &floor));
         } else {
@@ -154,8 +155,8 @@ static enum err_code ask_footprint(struct call *call, double reach_up_m, const c
         else if (out->status == GROUND_OK)
             out->status = contacts.status == GROUND_OUTSIDE ? GROUND_OUTSIDE : GROUND_HOLE;
         if (k == 0 && located.locale)
-            up = vec3_opposite(placement_turn_to_world(&located.locale->manifest.placement,
-                                                       located.locale->manifest.gravity));
+            up = vec3_opposite(placement_turn_to_world(
+                &located.locale->manifest.placement, locale_gravity(located.locale, located.held)));
     }
     if (out->status == GROUND_OK &&
         !plane_through(footprint->floor, footprint->count, up, &out->plane))

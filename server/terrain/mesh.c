@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "terrain/quadtree.h"
+#include "terrain/radial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +236,8 @@ static enum err_code options_check(const struct polygon_soup *soup,
 {
     struct vec3 g = options->gravity;
 
-    if (!vec3_is_finite(g) || !(fabs(vec3_length(g) - 1) < 1e-6))
+    if (options->space.frame == MESH_CARTESIAN &&
+        (!vec3_is_finite(g) || !(fabs(vec3_length(g) - 1) < 1e-6)))
         return err_set(err, ERR_BAD_INPUT, "gravity is (%g, %g, %g), must be a unit vector", g.x,
                        g.y, g.z);
     if (options->max_depth > MESH_DEPTH_MAX)
@@ -260,6 +262,8 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
     err->code = ERR_OK;
     if (options_check(soup, options, err))
         return NULL;
+    if (options->space.frame != MESH_CARTESIAN)
+        return radial_create(soup, options->space, import, err);
     struct vec3 up = vec3_unit(vec3_scale(options->gravity, -1));
 
     rotation_set(draft.header.rotation, up, 0);
@@ -292,24 +296,40 @@ void mesh_unref(struct mesh *mesh)
     if (mesh->release != NULL)
         mesh->release(mesh->context);
     mesh_columns_free(&mesh->columns);
+    radial_free(mesh->radial);
     free(mesh->own);
     free(mesh);
 }
 
 const void *mesh_image(const struct mesh *mesh, size_t *length)
 {
-    *length = mesh->header->bytes;
-    return mesh->header;
+    *length = mesh->radial ? mesh->radial->header->bytes : mesh->header->bytes;
+    return mesh->radial ? (const void *)mesh->radial->header : mesh->header;
 }
 
 const uint8_t *mesh_content(const struct mesh *mesh)
 {
-    return mesh->header->content;
+    return mesh->radial ? mesh->radial->header->content : mesh->header->content;
 }
 
 struct box3 mesh_bounds(const struct mesh *mesh)
 {
-    return mesh->header->bounds;
+    return mesh->radial ? mesh->radial->header->bounds : mesh->header->bounds;
+}
+
+struct mesh_space mesh_space(const struct mesh *mesh)
+{
+    if (!mesh->radial)
+        return (struct mesh_space){MESH_CARTESIAN, false};
+    return (struct mesh_space){(enum mesh_frame)mesh->radial->header->frame,
+                               mesh->radial->header->is_outward != 0};
+}
+
+struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)
+{
+    struct vec3 out = space.frame == MESH_SPHERICAL ? point : (struct vec3){point.x, point.y, 0};
+
+    return space.is_outward ? vec3_unit(out) : vec3_opposite(vec3_unit(out));
 }
 
 /* Sum of area times polygons over the leaves below a node. */
@@ -331,6 +351,11 @@ static double tests_below(const struct mesh *mesh, const struct mesh_node *node,
 void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
 {
     const struct mesh_header *h = mesh->header;
+
+    if (mesh->radial) {
+        radial_stats(mesh->radial, out);
+        return;
+    }
     double area = (h->root.x_max - h->root.x_min) * (h->root.y_max - h->root.y_min);
 
     out->nodes = h->count[MESH_NODES];

@@ -29,18 +29,32 @@ struct polygon_soup {
     size_t polygon_count;
 };
 
+/*
+ * Which way gravity pulls. Cartesian: everywhere along one vector. Spherical: along the lines
+ * through the frame's origin. Cylindrical: along the lines that meet the frame's Z axis at a right
+ * angle.
+ */
+enum mesh_frame { MESH_CARTESIAN, MESH_SPHERICAL, MESH_CYLINDRICAL };
+
+struct mesh_space {
+    enum mesh_frame frame;
+    bool is_outward; /* not cartesian: away from the origin or axis, as in a drum; else towards it,
+                        as on a planet */
+};
+
 enum mesh_cuts {
     MESH_CUTS_CHOSEN, /* through vertices where that lowers the expected number of tests */
     MESH_CUTS_EQUAL   /* Q's four equal quadrants */
 };
 
 struct mesh_options {
-    struct vec3 gravity;   /* unit; {0,0,-1} */
+    struct vec3 gravity;   /* unit; {0,0,-1}; of a cartesian mesh, as all that follows but space */
     uint32_t max_polygons; /* a leaf with more is split; 0: 12 */
     uint32_t max_depth;    /* 0: 12; at most 32 */
     enum mesh_cuts cuts;
     bool keep_axes;     /* do not turn X-Y to the terrain's own direction */
     double slack_times; /* edges reach so many times as far as rounding asks for; 0: 1 */
+    struct mesh_space space;
 };
 
 /* What became of the polygons. */
@@ -48,7 +62,8 @@ struct mesh_import {
     uint64_t kept;    /* convex pieces in the mesh */
     uint64_t split;   /* input polygons made of several pieces: concave or not flat */
     uint64_t dropped; /* under 3 or over 4096 corners, no area, crossing itself, or not convex with
-                         more than 1024 corners */
+                         more than 1024 corners; those that the origin of a spherical mesh lies in
+                         or the axis of a cylindrical one passes through */
 };
 
 struct mesh_stats {
@@ -105,6 +120,10 @@ bool mesh_validate(const struct mesh *mesh, struct err *err);
 
 void mesh_stats(const struct mesh *mesh, struct mesh_stats *out);
 struct box3 mesh_bounds(const struct mesh *mesh);
+struct mesh_space mesh_space(const struct mesh *mesh);
+
+/* Where gravity pulls in a space that is not cartesian: unit, or zero on the origin or the axis. */
+struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point);
 
 /*
  * A surface on the gravity line through a point. Edges belong to their polygons, with a few
@@ -122,11 +141,13 @@ struct mesh_contact {
  * The highest surface at or below `point` lifted by reach_up_m (>= 0, may be INFINITY) against
  * gravity: the floor. False when there is none: outside, or over a hole. A point that an earlier
  * answer put on a floor stands on it. About 0.1 µs, no allocation; any thread with a reference.
+ * Under radial gravity the line ends at the origin or the axis, has no place there, and takes about
+ * 0.5 µs.
  */
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out);
 
-/* What mesh_floor finds, without what only some want to know. */
+/* What mesh_floor finds, without what only some want to know. Of cartesian meshes alone. */
 struct mesh_height {
     double height_m; /* of the floor, against gravity from the frame's origin */
     uint32_t polygon;

@@ -110,7 +110,8 @@ struct mesh {
     const uint32_t *leaf_refs;
     const struct vec3 *vertices;
     struct mesh_columns columns; /* not of the image: mesh_columns.h */
-    double lift;                 /* the centre's height against gravity */
+    struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
+    double lift;           /* the centre's height against gravity */
     bool is_turned;
     enum simd_level simd;           /* chosen when it is made */
     void *own;                      /* the image when it is ours */

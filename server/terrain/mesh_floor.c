@@ -22,6 +22,9 @@
  */
 #include "terrain/mesh_contact.h"
 
+#include "base/check.h"
+#include "terrain/radial.h"
+
 #ifdef __SSE2__
 #include <immintrin.h>
 #define HAS_VECTORS
@@ -594,6 +597,8 @@ ALWAYS_INLINE void contact_fill(const struct mesh *mesh, struct vec3 point, stru
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out)
 {
+    if (mesh->radial)
+        return radial_floor(mesh->radial, point, reach_up_m, out);
     struct vec3 at = column_place(mesh, point);
     double z;
     uint32_t polygon;
@@ -754,6 +759,7 @@ FOR_AVX512 static void floor_batch_avx512(const struct mesh *mesh, const struct 
 void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
                         double reach_up_m, struct mesh_height *out)
 {
+    CHECK(!mesh->radial);
     for (size_t i = 0; i < count; i += BATCH) {
         size_t some = count - i < BATCH ? count - i : BATCH;
 
@@ -774,6 +780,8 @@ void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,
                   struct mesh_contact *out)
 {
+    if (mesh->radial)
+        return radial_ceiling(mesh->radial, point, above_m, lift_m, out);
     struct vec3 at = mesh_to_frame(mesh->header, point);
     double slack = mesh->header->slack, z;
     double above = nextafter(at.z + above_m + slack, INFINITY);

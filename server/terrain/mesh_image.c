@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "terrain/content_hash.h"
+#include "terrain/radial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +252,8 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     bool is_borrowed = release != NULL;
     struct mesh *mesh;
 
+    if (radial_is_image(image, length))
+        return radial_open(image, length, release, context, err);
     if (length < sizeof header) {
         err_set(err, ERR_BAD_INPUT, "a mesh image has at least %zu bytes, this has %zu",
                 sizeof header, length);

@@ -20,6 +20,7 @@
  */
 #include "terrain/mesh_contact.h"
 #include "terrain/pieces.h"
+#include "terrain/radial.h"
 
 #include <float.h>
 
@@ -288,6 +289,8 @@ static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
 static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
                     struct among among, struct mesh_hit *hit)
 {
+    if (mesh->radial)
+        return radial_ray(mesh->radial, ray, mode, hit);
     const struct mesh_header *h = mesh->header;
     struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
     double height = (double)mesh->nodes[0].z_max - (double)mesh->nodes[0].z_min, z = 0, t;

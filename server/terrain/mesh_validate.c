@@ -9,6 +9,7 @@
  */
 #include "terrain/mesh_data.h"
 #include "terrain/pieces.h"
+#include "terrain/radial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,8 @@ static uint64_t leaves_of(const struct tree_check *t, uint32_t polygon)
 
 bool mesh_validate(const struct mesh *mesh, struct err *err)
 {
+    if (mesh->radial)
+        return radial_validate(mesh->radial, err);
     const uint64_t *count = mesh->header->count;
     struct tree_check t = {mesh, malloc(count[MESH_POLYGONS] * sizeof *t.boxes), 0, err};
     bool is_good = t.boxes != NULL && polygons_check(mesh, err);

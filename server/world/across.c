@@ -157,7 +157,7 @@ static bool ask_contact(const struct locale *locale, struct vec3 world, double r
     struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
     struct box3 box = grown(&locale->bounds, rounding_of(locale, world));
 
-    if (!locale->has_bounds || !box_meets_line(&box, point, locale->manifest.gravity))
+    if (!locale->has_bounds || !locale_gravity_meets(locale, point, &box))
         return false;
     *out = (struct located){locale, point, point};
     locale_contact(&all, point, reach_up_m, contacts);

@@ -117,6 +117,7 @@ static struct layer *layer_over_mesh(const char *id, enum layer_role role,
     layer->polygons = polygons;
     layer->gravity = gravity;
     layer->mesh = mesh;
+    layer->space = mesh_space(mesh);
     mesh_stats(mesh, &layer->mesh_stats);
     layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
     return layer;
@@ -124,13 +125,14 @@ static struct layer *layer_over_mesh(const char *id, enum layer_role role,
 
 /* Takes the reference on the polygons. */
 static struct layer *layer_over_polygons(const char *id, enum layer_role role,
-                                         struct layer_polygons *polygons, struct vec3 gravity,
-                                         struct mesh_import *import, struct err *err)
+                                         struct layer_polygons *polygons, struct mesh_space space,
+                                         struct vec3 gravity, struct mesh_import *import,
+                                         struct err *err)
 {
     const struct polygon_set *set = &polygons->set;
     const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
                                       set->polygon_count};
-    const struct mesh_options options = {.gravity = gravity};
+    const struct mesh_options options = {.gravity = gravity, .space = space};
     struct mesh_import counts;
     struct mesh *mesh = mesh_create(&soup, &options, &counts, err);
     struct layer *layer;
@@ -148,6 +150,15 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
 struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
                                 struct vec3 gravity, struct mesh_import *import, struct err *err)
 {
+    const struct mesh_space cartesian = {MESH_CARTESIAN, false};
+
+    return layer_create_mesh_in(id, role, polygons, cartesian, gravity, import, err);
+}
+
+struct layer *layer_create_mesh_in(const char *id, enum layer_role role,
+                                   struct polygon_set *polygons, struct mesh_space space,
+                                   struct vec3 gravity, struct mesh_import *import, struct err *err)
+{
     struct layer_polygons *counted;
 
     if (polygons->polygon_count == 0) {
@@ -156,7 +167,7 @@ struct layer *layer_create_mesh(const char *id, enum layer_role role, struct pol
         return NULL;
     }
     counted = polygons_create(polygons, err);
-    return counted ? layer_over_polygons(id, role, counted, gravity, import, err) : NULL;
+    return counted ? layer_over_polygons(id, role, counted, space, gravity, import, err) : NULL;
 }
 
 struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
@@ -185,6 +196,8 @@ bool layer_fits(const struct layer *layer, enum triangulation triangulation, str
 
     if (layer->kind == LAYER_HEIGHTFIELD)
         return heightfield_spec(layer->field)->triangulation == triangulation;
+    if (layer->space.frame != MESH_CARTESIAN)
+        return true;
     return own->x == gravity.x && own->y == gravity.y && own->z == gravity.z;
 }
 
@@ -196,8 +209,8 @@ struct layer *layer_fitted(struct layer *layer, enum triangulation triangulation
     if (layer_fits(layer, triangulation, gravity))
         return layer_ref(layer);
     if (layer->kind == LAYER_MESH)
-        return layer_over_polygons(layer->id, layer->role, polygons_ref(layer->polygons), gravity,
-                                   NULL, err);
+        return layer_over_polygons(layer->id, layer->role, polygons_ref(layer->polygons),
+                                   layer->space, gravity, NULL, err);
     field = heightfield_with_triangulation(layer->field, triangulation, err);
     return field ? layer_create_heightfield(layer->id, field, err) : NULL;
 }

@@ -28,7 +28,8 @@ struct layer {
     struct heightfield *field;       /* LAYER_HEIGHTFIELD, else NULL */
     struct mesh *mesh;               /* LAYER_MESH, else NULL, as what follows */
     struct layer_polygons *polygons; /* as they came, to build the mesh anew */
-    struct vec3 gravity;             /* that the mesh was built for */
+    struct vec3 gravity;             /* that the mesh was built for, if space is cartesian */
+    struct mesh_space space;         /* of the mesh; a heightfield is cartesian */
     struct mesh_stats mesh_stats;
     uint64_t memory_bytes;
     uint32_t refs; /* atomic */
@@ -50,6 +51,12 @@ struct layer *layer_create_heightfield(const char *id, struct heightfield *field
 struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
                                 struct vec3 gravity, struct mesh_import *import, struct err *err);
 
+/* The same in a space that need not be cartesian: gravity does not matter to the others. */
+struct layer *layer_create_mesh_in(const char *id, enum layer_role role,
+                                   struct polygon_set *polygons, struct mesh_space space,
+                                   struct vec3 gravity, struct mesh_import *import,
+                                   struct err *err);
+
 /*
  * The same over a mesh that exists already, as a store gives it: both are taken, also on error, and
  * `polygons` is left empty. NULL and ERR_NO_MEMORY.
@@ -60,7 +67,10 @@ struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh
 /* The polygons of a mesh layer as they came; NULL for a heightfield. Borrowed. */
 const struct polygon_set *layer_polygon_set(const struct layer *layer);
 
-/* Does the surface fit a locale that splits cells and pulls in this way? */
+/*
+ * Does the surface fit a locale that splits cells and pulls in this way? A mesh with gravity of its
+ * own, spherical or cylindrical, fits any.
+ */
 bool layer_fits(const struct layer *layer, enum triangulation triangulation, struct vec3 gravity);
 
 /*

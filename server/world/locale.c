@@ -9,8 +9,9 @@
  * worker may do it first: it makes the next locale of what it sees, and hands that over as
  * "prepared". What the writer still finds unchanged it takes from there; only a layer that was put
  * in between is built on the writer's thread.
- * Invariants: layer ids differ; every field is split, and every mesh pulled, as the manifest says;
- * bounds are the box of all layers' boxes; memory_bytes sums the layers (locale_validate).
+ * Invariants: layer ids differ; every field is split, and every cartesian mesh pulled, as the
+ * manifest says; all layers are of one space, for a locale has one gravity; bounds are the box of
+ * all layers' boxes; memory_bytes sums the layers (locale_validate).
  */
 #include "world/locale.h"
 
@@ -157,6 +158,35 @@ static bool locale_fill(struct locale *next, const struct locale *locale, struct
     return true;
 }
 
+static bool spaces_differ(struct mesh_space a, struct mesh_space b)
+{
+    return a.frame != b.frame || a.is_outward != b.is_outward;
+}
+
+/* Everything that `put` will stand beside is in its space. */
+static enum err_code check_space(const struct locale *locale, const struct layer *put,
+                                 struct err *err)
+{
+    static const char *const names[] = {"cartesian", "spherical", "cylindrical"};
+    static const char *const pulls[] = {", gravity in", ", gravity out"};
+
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        const struct layer *layer = locale->layers[i];
+        struct mesh_space a = layer->space, b = put->space;
+
+        if (strcmp(layer->id, put->id) == 0 || !spaces_differ(a, b))
+            continue;
+        err_set(
+            err, ERR_UNPROCESSABLE,
+            "a locale has one gravity: layer %s is %s%s, and this one would be %s%s; put it into "
+            "a locale of its own",
+            layer->id, names[a.frame], a.frame ? pulls[a.is_outward] : "", names[b.frame],
+            b.frame ? pulls[b.is_outward] : "");
+        return err_at(err, "frame");
+    }
+    return ERR_OK;
+}
+
 struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
                            struct layer *put, const char *dropped, const struct locale *prepared,
                            struct err *err)
@@ -168,6 +198,8 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
                   "a locale takes %d layers, %s is full", LOCALE_LAYERS_MAX, locale->id);
         return NULL;
     }
+    if (put && check_space(locale, put, err))
+        return NULL;
     next = locale_allocate(locale->id, locale->layer_count + 1, err);
     if (!next)
         return NULL;
@@ -241,10 +273,64 @@ static bool layers_validate(const struct locale *locale, struct err *err)
                     locale->id, layer->id);
             return false;
         }
+        if (spaces_differ(layer->space, locale->layers[0]->space)) {
+            err_set(err, ERR_INTERNAL, "%s/%s is in another space than %s", locale->id, layer->id,
+                    locale->layers[0]->id);
+            return false;
+        }
         if (!layer_validate(layer, err))
             return false;
     }
     return true;
+}
+
+struct mesh_space locale_space(const struct locale *locale)
+{
+    return locale->layer_count > 0 ? locale->layers[0]->space
+                                   : (struct mesh_space){MESH_CARTESIAN, false};
+}
+
+struct vec3 locale_gravity(const struct locale *locale, struct vec3 point)
+{
+    struct mesh_space space = locale_space(locale);
+
+    return space.frame == MESH_CARTESIAN ? locale->manifest.gravity
+                                         : mesh_space_gravity(space, point);
+}
+
+/* Does the line through p along d, from `enter` lengths of d on, meet the box? */
+static bool box_meets_line(const struct box3 *box, struct vec3 p, struct vec3 d, double enter)
+{
+    const double low[3] = {box->min.x, box->min.y, box->min.z};
+    const double high[3] = {box->max.x, box->max.y, box->max.z};
+    const double from[3] = {p.x, p.y, p.z}, to[3] = {d.x, d.y, d.z};
+    double leave = INFINITY;
+
+    for (int i = 0; i < 3; i++) {
+        double a, b;
+
+        if (to[i] == 0) {
+            if (from[i] < low[i] || from[i] > high[i])
+                return false;
+            continue;
+        }
+        a = (low[i] - from[i]) / to[i];
+        b = (high[i] - from[i]) / to[i];
+        enter = fmax(enter, fmin(a, b));
+        leave = fmin(leave, fmax(a, b));
+    }
+    return enter <= leave;
+}
+
+bool locale_gravity_meets(const struct locale *locale, struct vec3 point, const struct box3 *box)
+{
+    struct mesh_space space = locale_space(locale);
+    struct vec3 gravity = locale_gravity(locale, point), foot;
+
+    if (space.frame == MESH_CARTESIAN)
+        return box_meets_line(box, point, gravity, -INFINITY);
+    foot = (struct vec3){0, 0, space.frame == MESH_SPHERICAL ? 0 : point.z};
+    return box_meets_line(box, foot, space.is_outward ? gravity : vec3_opposite(gravity), 0);
 }
 
 bool locale_needs_build(const struct locale *locale, const struct locale_manifest *manifest)

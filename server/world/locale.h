@@ -58,8 +58,8 @@ struct locale *locale_create(const char *id, const struct locale_manifest *manif
  * place of the layer of that id, and without the layer `dropped` (each may be NULL). Fields are
  * wrapped anew where the triangulation differs. Meshes that were built for another gravity are
  * taken from `prepared` (may be NULL: such a next revision, made before) or else built, which takes
- * long. Takes nothing; NULL and ERR_NO_MEMORY, what mesh_create says, or ERR_TOO_LARGE over
- * LOCALE_LAYERS_MAX.
+ * long. Takes nothing; NULL and ERR_NO_MEMORY, what mesh_create says, ERR_TOO_LARGE over
+ * LOCALE_LAYERS_MAX, or ERR_UNPROCESSABLE: `put` is of another space than the other layers.
  */
 struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
                            struct layer *put, const char *dropped, const struct locale *prepared,
@@ -72,6 +72,17 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
 struct locale *locale_assemble(const char *id, uint64_t revision,
                                const struct locale_manifest *manifest, struct layer *const *layers,
                                size_t layer_count, struct err *err);
+
+/* The space that all layers are in: a locale has one gravity. Cartesian without layers. */
+struct mesh_space locale_space(const struct locale *locale);
+
+/* Gravity at a point of the locale: unit; zero on the origin or axis of one that is not cartesian.
+ */
+struct vec3 locale_gravity(const struct locale *locale, struct vec3 point);
+
+/* Does the line of gravity through a point meet a box? In a space that is not cartesian the line
+ * ends at the origin or the axis. */
+bool locale_gravity_meets(const struct locale *locale, struct vec3 point, const struct box3 *box);
 
 /* Would another manifest make locale_next build a mesh? */
 bool locale_needs_build(const struct locale *locale, const struct locale_manifest *manifest);

@@ -76,7 +76,7 @@ static bool may_contain(const struct locale *locale, struct vec3 point, double t
     struct vec3 grown = {2 * tolerance_m, 2 * tolerance_m, 2 * tolerance_m};
     struct box3 box = {vec3_sub(locale->bounds.min, grown), vec3_add(locale->bounds.max, grown)};
 
-    return locale->has_bounds && box_meets_line(&box, point, locale->manifest.gravity);
+    return locale->has_bounds && locale_gravity_meets(locale, point, &box);
 }
 
 /* Does the locale contain the point, or one that is a step of tolerance_m away? That is *held. */

@@ -104,6 +104,13 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
 
     if (locale_choose(locale, layer_id, out, err))
         return err->code;
+    if (locale_space(locale).frame != MESH_CARTESIAN)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "heights are along Z, and gravity in locale %s is %s: ask for contact",
+                       locale->id,
+                       locale_space(locale).frame == MESH_SPHERICAL
+                           ? "along the lines through its origin (frame=spherical)"
+                           : "along the lines through its Z axis (frame=cylindrical)");
     for (size_t i = 0; i < out->count; i++)
         has_field = has_field || out->layers[i]->kind == LAYER_HEIGHTFIELD;
     if (!has_field && has_ground_mesh(out)) {
@@ -351,9 +358,17 @@ void locale_rays(const struct layer_choice *choice, const struct ray *rays, size
 }
 
 /* How near a surface an end counts as on it; by its height, as on heightfields. */
-static double end_tolerance(const struct layer *layer, struct vec3 end)
+static double end_tolerance(struct vec3 end, struct vec3 up)
 {
-    return SIGHT_END_TOLERANCE * fmax(1, fabs(vec3_dot(end, layer->gravity)));
+    return SIGHT_END_TOLERANCE * fmax(1, fabs(vec3_dot(end, up)));
+}
+
+/* Against gravity at a point; zero where it has no direction. */
+static struct vec3 up_at(const struct layer *layer, struct vec3 point)
+{
+    return vec3_opposite(layer->space.frame == MESH_CARTESIAN
+                             ? layer->gravity
+                             : mesh_space_gravity(layer->space, point));
 }
 
 /*
@@ -374,15 +389,16 @@ static bool is_underneath(const struct layer *layer, struct vec3 other, double t
 /* An end of a sight line: where it is, and how far it is moved along `up` when it is on a polygon.
  */
 struct sight_end {
-    struct vec3 point;
+    struct vec3 point, up;
     double tolerance, by; /* by: 0 when it is on none */
 };
 
 static struct sight_end sight_end(const struct layer *layer, struct vec3 point, struct vec3 other)
 {
-    struct sight_end end = {point, end_tolerance(layer, point), 0};
+    struct sight_end end = {.point = point, .up = up_at(layer, point)};
     struct mesh_contact on;
 
+    end.tolerance = end_tolerance(point, end.up);
     if (!mesh_floor(layer->mesh, point, end.tolerance, &on) || fabs(on.distance_m) > end.tolerance)
         return end;
     end.point = on.point;
@@ -393,9 +409,8 @@ static struct sight_end sight_end(const struct layer *layer, struct vec3 point, 
 static bool mesh_is_free(const struct layer *layer, struct sight_end from, struct sight_end to,
                          struct mesh_hit *hit)
 {
-    struct vec3 up = vec3_opposite(layer->gravity);
-    struct vec3 start = vec3_add(from.point, vec3_scale(up, from.by));
-    struct vec3 along = vec3_sub(vec3_add(to.point, vec3_scale(up, to.by)), start);
+    struct vec3 start = vec3_add(from.point, vec3_scale(from.up, from.by));
+    struct vec3 along = vec3_sub(vec3_add(to.point, vec3_scale(to.up, to.by)), start);
     double margin = fmax(from.tolerance, to.tolerance) / (4 * vec3_length(along));
     struct ray ray = {start, along, 1 - margin};
 
@@ -638,41 +653,19 @@ static double reach_of_box(const struct box3 *box, struct vec3 p, struct vec3 al
     return fmax(0, vec3_dot(vec3_sub(corner, p), along));
 }
 
-bool box_meets_line(const struct box3 *box, struct vec3 p, struct vec3 d)
-{
-    const double low[3] = {box->min.x, box->min.y, box->min.z};
-    const double high[3] = {box->max.x, box->max.y, box->max.z};
-    const double from[3] = {p.x, p.y, p.z}, to[3] = {d.x, d.y, d.z};
-    double enter = -INFINITY, leave = INFINITY;
-
-    for (int i = 0; i < 3; i++) {
-        double a, b;
-
-        if (to[i] == 0) {
-            if (from[i] < low[i] || from[i] > high[i])
-                return false;
-            continue;
-        }
-        a = (low[i] - from[i]) / to[i];
-        b = (high[i] - from[i]) / to[i];
-        enter = fmax(enter, fmin(a, b));
-        leave = fmin(leave, fmax(a, b));
-    }
-    return enter <= leave;
-}
-
 void locale_contact(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
                     struct contacts *out)
 {
     const struct locale *locale = choice->locale;
-    struct vec3 gravity = locale->manifest.gravity, up = vec3_opposite(gravity);
+    struct vec3 gravity = locale_gravity(locale, point), up = vec3_opposite(gravity);
+    bool is_cartesian = locale_space(locale).frame == MESH_CARTESIAN;
     double lift = fmin(reach_up_m, reach_of_box(&locale->bounds, point, up) + 1);
     const struct probe probe = {
         .choice = choice,
         .point = point,
         .gravity = gravity,
         .reach_up_m = reach_up_m,
-        .is_vertical = is_minus_z(gravity),
+        .is_vertical = is_cartesian && is_minus_z(gravity),
         .lifted = level_of(point, gravity) + reach_up_m,
         .beyond = vec3_add(point, vec3_scale(up, lift)),
     };
@@ -687,7 +680,7 @@ void locale_contact(const struct layer_choice *choice, struct vec3 point, double
     }
     is_inside = probe.is_vertical
                     ? is_over_extents(choice, (struct vec2){point.x, point.y})
-                    : locale->has_bounds && box_meets_line(&locale->bounds, point, gravity);
+                    : locale->has_bounds && locale_gravity_meets(locale, point, &locale->bounds);
     out->status = is_inside ? GROUND_HOLE : GROUND_OUTSIDE;
 }
 

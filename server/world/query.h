@@ -37,7 +37,8 @@ enum err_code locale_choose_field(const struct locale *locale, const char *layer
 /*
  * What the height at a point means: the heightfield as above, or, in a locale without one, its
  * meshes; or the mesh of that id.
- * ERR_UNPROCESSABLE  as above; meshes under a gravity other than -Z; a ceiling, chosen by its id
+ * ERR_UNPROCESSABLE  as above; meshes under a gravity other than -Z, spherical or
+ *                    cylindrical ones; a ceiling, chosen by its id
  */
 enum err_code locale_choose_ground(const struct locale *locale, const char *layer_id,
                                    struct layer_choice *out, struct err *err);
@@ -133,9 +134,6 @@ void locale_contact(const struct layer_choice *choice, struct vec3 point, double
 /* Q's containment: a floor below and, unless the locale is open to the sky, a ceiling above. */
 bool locale_contains(const struct layer_choice *choice, struct vec3 point, bool *has_floor,
                      bool *has_ceiling);
-
-/* Does the endless line through p along d meet the box? */
-bool box_meets_line(const struct box3 *box, struct vec3 p, struct vec3 d);
 
 enum { FOOTPRINT_POINTS_MAX = 64 };
 

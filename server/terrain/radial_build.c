@@ -1,0 +1,481 @@
+/*
+ * Making and keeping meshes under radial gravity (Q, "Future directions": a planet in spherical, a
+ * rotating station in cylindrical coordinates).
+ *
+ * Q would turn the vertices into θ, φ, r and sort the polygons into a quadtree of θ and φ. A
+ * polygon's edges are straight in space and bent in θ and φ: the patch between its turned corners
+ * is another surface, on large polygons by as much as a fifth of r, it is torn where θ goes from
+ * 180° to -180°, and has no place at the poles. So nothing is turned here. Polygons stay as they
+ * are, boxes around them in space stand in a tree (box_tree.c), and the line of gravity through a
+ * point is a line like any other, tested against the straight edges (radial_line.c). There is no
+ * seam because there are no angles.
+ *
+ * Tried on paper and dropped: six quadtrees on the faces of a cube, where a gnomonic projection
+ * keeps edges straight. Lines of gravity would find their leaf without looking beside it, but a
+ * cylinder needs another index, rays a third one, and polygons across the cube's edges are split.
+ * On shells, which planets are, the tree of boxes looks at few polygons more (docs/terrain.md has
+ * the figures), and it serves all three.
+ *
+ * Polygons come from pieces.c as for any mesh: cleaned, split where they are not convex or flat.
+ * Then each is judged by its plane. Where gravity lies in it at every corner, to a millionth, the
+ * polygon is a wall. A polygon that the centre lies in, or that the axis passes through, is dropped
+ * and counted with all its pieces, for there gravity has no direction; touching is no passing, so
+ * a cone with its tip on the axis stays, and so does a cap across it, which is a wall. A straight
+ * edge is less than half of a circle as seen from anywhere beside it, so none is too long.
+ *
+ * The image is verified like a mesh's (mesh_image.c): header, content hash, then each index. The
+ * tree is not in it: it is a few bytes a polygon, built faster than read from a cold disk, and what
+ * is not in a file need not be doubted.
+ */
+#include "terrain/radial.h"
+
+#include "base/check.h"
+#include "terrain/content_hash.h"
+#include "terrain/pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WALL_STEEPNESS 1e-6 /* of the unit normal along gravity, at every corner */
+
+static const size_t item_bytes[RADIAL_SECTIONS] = {
+    [RADIAL_POLYGONS] = sizeof(struct radial_polygon),
+    [RADIAL_CORNERS] = sizeof(uint32_t),
+    [RADIAL_VERTICES] = sizeof(struct vec3),
+};
+
+/* ---- judging polygons ----------------------------------------------------------------------- */
+
+enum fate { FATE_FLOOR, FATE_WALL, FATE_DROPPED };
+
+static struct vec3 from_centre(enum mesh_frame frame, struct vec3 v)
+{
+    return frame == MESH_SPHERICAL ? v : (struct vec3){v.x, v.y, 0};
+}
+
+static bool is_steep(const struct piece_set *set, const struct mesh_polygon *p, struct vec3 normal,
+                     enum mesh_frame frame)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct vec3 v = from_centre(frame, set->vertices[set->corners[p->first + i]]);
+
+        if (fabs(vec3_dot(normal, v)) > WALL_STEEPNESS * vec3_length(v))
+            return false;
+    }
+    return true;
+}
+
+static enum fate fate_of(const struct piece_set *set, const struct mesh_polygon *p,
+                         enum mesh_frame frame)
+{
+    const struct vec3 origin = {0, 0, 0}, z = {0, 0, 1};
+    const uint32_t *corners = set->corners + p->first;
+    struct vec3 normal = vec3_unit(piece_normal(set->vertices, corners, p->count));
+    bool is_wall = is_steep(set, p, normal, frame);
+
+    if (is_wall == (frame == MESH_SPHERICAL) &&
+        radial_line_is_inside(set->vertices, corners, p->count, origin, is_wall ? normal : z,
+                              set->slack))
+        return FATE_DROPPED;
+    return is_wall ? FATE_WALL : FATE_FLOOR;
+}
+
+/* What becomes of the polygons of the file: pieces of one source stand together. */
+static size_t judge(const struct piece_set *set, enum mesh_frame frame, uint8_t *fates,
+                    struct mesh_import *import)
+{
+    size_t kept = 0;
+
+    for (size_t begin = 0, end; begin < set->polygon_count; begin = end) {
+        bool is_dropped = false;
+
+        for (end = begin;
+             end < set->polygon_count && set->polygons[end].source == set->polygons[begin].source;
+             end++) {
+            fates[end] = (uint8_t)fate_of(set, &set->polygons[end], frame);
+            is_dropped |= fates[end] == FATE_DROPPED;
+        }
+        if (!is_dropped) {
+            kept += end - begin;
+            continue;
+        }
+        memset(fates + begin, FATE_DROPPED, end - begin);
+        import->kept -= end - begin;
+        import->split -= end - begin > 1;
+        import->dropped++;
+    }
+    return kept;
+}
+
+/* ---- the image ------------------------------------------------------------------------------ */
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
+}
+
+static bool lay_out(struct radial_header *header)
+{
+    uint64_t at = aligned(sizeof *header);
+
+    for (int s = 0; s < RADIAL_SECTIONS; s++) {
+        if (header->count[s] >= (uint64_t)1 << 31)
+            return false;
+        header->offset[s] = at;
+        at += aligned(header->count[s] * item_bytes[s]);
+    }
+    memcpy(header->magic, RADIAL_MAGIC, sizeof header->magic);
+    header->version = RADIAL_VERSION;
+    header->header_bytes = sizeof *header;
+    header->bytes = at;
+    return true;
+}
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo), of the header but for the checksum itself. */
+static uint64_t header_checksum(const struct radial_header *header)
+{
+    const uint8_t *bytes = (const uint8_t *)header;
+    uint64_t sum = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < offsetof(struct radial_header, checksum); i++)
+        sum = (sum ^ bytes[i]) * 0x100000001b3;
+    return sum;
+}
+
+static void sections_set(struct radial *r, const void *image)
+{
+    const uint8_t *base = image;
+
+    r->header = image;
+    r->polygons = (const void *)(base + r->header->offset[RADIAL_POLYGONS]);
+    r->corners = (const void *)(base + r->header->offset[RADIAL_CORNERS]);
+    r->vertices = (const void *)(base + r->header->offset[RADIAL_VERTICES]);
+}
+
+static struct box_bounds bounds_of(const struct radial *r, const struct radial_polygon *p)
+{
+    double by = 4 * r->header->slack;
+    struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct vec3 v = r->vertices[r->corners[p->first + i]];
+
+        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
+        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+    }
+    return (struct box_bounds){
+        {float_down(low.x - by), float_down(low.y - by), float_down(low.z - by)},
+        {float_up(high.x + by), float_up(high.y + by), float_up(high.z + by)}};
+}
+
+/* The boxes of all polygons, malloc; NULL: no memory. */
+static struct box_bounds *boxes_make(const struct radial *r)
+{
+    size_t count = r->header->count[RADIAL_POLYGONS];
+    struct box_bounds *boxes = malloc(count * sizeof *boxes);
+
+    for (size_t i = 0; boxes && i < count; i++)
+        boxes[i] = bounds_of(r, &r->polygons[i]);
+    return boxes;
+}
+
+static enum err_code tree_make(struct radial *r, struct err *err)
+{
+    struct box_bounds *boxes = boxes_make(r);
+    size_t count = r->header->count[RADIAL_POLYGONS];
+
+    if (!boxes)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the boxes of %zu polygons", count);
+    box_tree_build(boxes, count, &r->tree, err);
+    free(boxes);
+    return err->code;
+}
+
+/* A mesh over an image, without a tree; takes nothing. */
+static struct mesh *mesh_over_radial(const void *image, struct err *err)
+{
+    struct mesh *mesh = calloc(1, sizeof *mesh);
+    struct radial *radial = calloc(1, sizeof *radial);
+
+    if (!mesh || !radial) {
+        free(mesh);
+        free(radial);
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh");
+        return NULL;
+    }
+    atomic_init(&mesh->refs, 1);
+    mesh->radial = radial;
+    sections_set(radial, image);
+    return mesh;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+/* Polygons and corners of those that are kept; returns the count of corners. */
+static size_t polygons_put(const struct piece_set *set, const uint8_t *fates,
+                           struct radial_polygon *polygons, uint32_t *corners)
+{
+    size_t polygon_count = 0, corner_count = 0;
+
+    for (size_t i = 0; i < set->polygon_count; i++) {
+        const struct mesh_polygon *p = &set->polygons[i];
+
+        if (fates[i] == FATE_DROPPED)
+            continue;
+        if (polygons) {
+            polygons[polygon_count++] = (struct radial_polygon){(uint32_t)corner_count, p->count,
+                                                                p->source, fates[i] == FATE_WALL};
+            memcpy(corners + corner_count, set->corners + p->first, p->count * sizeof *corners);
+        }
+        corner_count += p->count;
+    }
+    return corner_count;
+}
+
+static void bounds_set(struct radial_header *header, uint8_t *image)
+{
+    const struct vec3 *vertices = (const void *)(image + header->offset[RADIAL_VERTICES]);
+    const uint32_t *corners = (const void *)(image + header->offset[RADIAL_CORNERS]);
+    struct vec3 first = vertices[corners[0]];
+    struct box3 box = {first, first};
+
+    for (uint64_t i = 0; i < header->count[RADIAL_CORNERS]; i++) {
+        struct vec3 v = vertices[corners[i]];
+
+        box = box3_union(box, (struct box3){v, v});
+    }
+    header->bounds = box;
+}
+
+static void *image_make(const struct piece_set *set, const uint8_t *fates, size_t kept,
+                        struct mesh_space space, struct err *err)
+{
+    struct radial_header h = {.frame = space.frame, .is_outward = space.is_outward};
+    uint8_t *image;
+
+    h.slack = set->slack;
+    h.count[RADIAL_POLYGONS] = kept;
+    h.count[RADIAL_CORNERS] = polygons_put(set, fates, NULL, NULL);
+    h.count[RADIAL_VERTICES] = set->vertex_count;
+    if (!lay_out(&h)) {
+        err_set(err, ERR_TOO_LARGE, "%zu polygons with %zu vertices, must be below 2^31", kept,
+                set->vertex_count);
+        return NULL;
+    }
+    image = aligned_alloc(MESH_ALIGNMENT, h.bytes);
+    if (!image) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons", kept);
+        return NULL;
+    }
+    memset(image, 0, h.bytes);
+    polygons_put(set, fates, (void *)(image + h.offset[RADIAL_POLYGONS]),
+                 (void *)(image + h.offset[RADIAL_CORNERS]));
+    memcpy(image + h.offset[RADIAL_VERTICES], set->vertices,
+           set->vertex_count * sizeof *set->vertices);
+    bounds_set(&h, image);
+    content_hash(image + sizeof h, h.bytes - sizeof h, h.content);
+    h.checksum = header_checksum(&h);
+    memcpy(image, &h, sizeof h);
+    return image;
+}
+
+static struct mesh *mesh_of_pieces(const struct piece_set *set, struct mesh_space space,
+                                   struct mesh_import *import, struct err *err)
+{
+    uint8_t *fates = malloc(set->polygon_count);
+    size_t kept;
+    void *image;
+    struct mesh *mesh;
+
+    if (!fates) {
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", set->polygon_count);
+        return NULL;
+    }
+    kept = judge(set, space.frame, fates, import);
+    if (kept == 0)
+        err_set(err, ERR_UNPROCESSABLE, "no polygon is left, %llu were dropped: the %s",
+                (unsigned long long)import->dropped,
+                space.frame == MESH_SPHERICAL ? "frame's origin lies in them"
+                                              : "frame's Z axis passes through them");
+    image = kept ? image_make(set, fates, kept, space, err) : NULL;
+    free(fates);
+    if (!image)
+        return NULL;
+    mesh = mesh_over_radial(image, err);
+    if (!mesh) {
+        free(image);
+        return NULL;
+    }
+    mesh->own = image;
+    if (tree_make(mesh->radial, err)) {
+        mesh_unref(mesh);
+        return NULL;
+    }
+    return mesh;
+}
+
+struct mesh *radial_create(const struct polygon_soup *soup, struct mesh_space space,
+                           struct mesh_import *import, struct err *err)
+{
+    const struct mesh_header upright = {.rotation = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    struct mesh_import counts;
+    struct piece_set set;
+    struct mesh *mesh;
+
+    if (pieces_make(soup, &upright, 1, &set, &counts, err))
+        return NULL;
+    mesh = mesh_of_pieces(&set, space, &counts, err);
+    pieces_free(&set);
+    VALIDATE_THAT(!mesh || radial_validate(mesh->radial, err));
+    if (mesh && import)
+        *import = counts;
+    return mesh;
+}
+
+void radial_free(struct radial *radial)
+{
+    if (!radial)
+        return;
+    box_tree_free(&radial->tree);
+    free(radial);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static enum err_code damaged(struct err *err, const char *what, uint64_t at)
+{
+    return err_set(err, ERR_BAD_INPUT, "the mesh image is damaged: %s %llu", what,
+                   (unsigned long long)at);
+}
+
+bool radial_is_image(const void *image, size_t length)
+{
+    return length >= sizeof(struct radial_header) && memcmp(image, RADIAL_MAGIC, 8) == 0;
+}
+
+static enum err_code header_check(const struct radial_header *h, size_t length, struct err *err)
+{
+    const double numbers[] = {h->bounds.min.x, h->bounds.min.y, h->bounds.min.z, h->bounds.max.x,
+                              h->bounds.max.y, h->bounds.max.z, h->slack};
+    struct radial_header want = *h;
+
+    if (h->version != RADIAL_VERSION)
+        return err_set(err, ERR_BAD_INPUT, "the mesh image has version %u, this is version %d",
+                       h->version, RADIAL_VERSION);
+    if (h->checksum != header_checksum(h))
+        return damaged(err, "checksum of a header of bytes", sizeof *h);
+    if (!lay_out(&want) || memcmp(&want, h, sizeof want) != 0)
+        return damaged(err, "sizes do not fit counts, in bytes", h->bytes);
+    if (h->bytes != length)
+        return err_set(err, ERR_BAD_INPUT, "the mesh image has %zu bytes, it says %llu", length,
+                       (unsigned long long)h->bytes);
+    if (h->count[RADIAL_POLYGONS] == 0)
+        return damaged(err, "polygons", 0);
+    if ((h->frame != MESH_SPHERICAL && h->frame != MESH_CYLINDRICAL) || h->is_outward > 1)
+        return damaged(err, "frame", h->frame);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i]) || h->slack < 0)
+            return damaged(err, "the header is not finite, number", i);
+    return ERR_OK;
+}
+
+static enum err_code arrays_check(const struct radial *r, struct err *err)
+{
+    const uint64_t *count = r->header->count;
+
+    for (uint64_t i = 0; i < count[RADIAL_POLYGONS]; i++) {
+        const struct radial_polygon *p = &r->polygons[i];
+
+        if (p->count < 3 || (uint64_t)p->first + p->count > count[RADIAL_CORNERS] || p->is_wall > 1)
+            return damaged(err, "polygon", i);
+    }
+    for (uint64_t i = 0; i < count[RADIAL_CORNERS]; i++)
+        if (r->corners[i] >= count[RADIAL_VERTICES])
+            return damaged(err, "corner", i);
+    for (uint64_t i = 0; i < count[RADIAL_VERTICES]; i++)
+        if (!vec3_is_finite(r->vertices[i]))
+            return damaged(err, "vertex", i);
+    return ERR_OK;
+}
+
+static enum err_code image_check(const void *image, size_t length, struct err *err)
+{
+    struct radial_header header;
+    uint8_t content[32];
+
+    memcpy(&header, image, sizeof header);
+    if (header_check(&header, length, err))
+        return err->code;
+    content_hash((const uint8_t *)image + sizeof header, length - sizeof header, content);
+    if (memcmp(content, header.content, sizeof content) != 0)
+        return damaged(err, "content hash of bytes", length);
+    return ERR_OK;
+}
+
+struct mesh *radial_open(const void *image, size_t length, void (*release)(void *context),
+                         void *context, struct err *err)
+{
+    void *own = NULL;
+    struct mesh *mesh;
+
+    CHECK(!release || (uintptr_t)image % MESH_ALIGNMENT == 0);
+    if (image_check(image, length, err))
+        return NULL;
+    if (!release) {
+        own = aligned_alloc(MESH_ALIGNMENT, aligned(length));
+        if (!own) {
+            err_set(err, ERR_NO_MEMORY, "no memory for a mesh image of %zu bytes", length);
+            return NULL;
+        }
+        memcpy(own, image, length);
+    }
+    mesh = mesh_over_radial(own ? own : image, err);
+    if (!mesh) {
+        free(own);
+        return NULL;
+    }
+    mesh->own = own;
+    if (arrays_check(mesh->radial, err) || tree_make(mesh->radial, err)) {
+        mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
+        return NULL;
+    }
+    mesh->release = release;
+    mesh->context = context;
+    return mesh;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+bool radial_validate(const struct radial *r, struct err *err)
+{
+    struct box_bounds *boxes = boxes_make(r);
+    const struct box3 *all = &r->header->bounds;
+    bool is_right = true;
+
+    if (!boxes) {
+        err_set(err, ERR_NO_MEMORY, "no memory to look at a mesh");
+        return false;
+    }
+    for (uint64_t i = 0; i < r->header->count[RADIAL_CORNERS] && is_right; i++) {
+        struct vec3 v = r->vertices[r->corners[i]];
+
+        is_right = v.x >= all->min.x && v.x <= all->max.x && v.y >= all->min.y &&
+                   v.y <= all->max.y && v.z >= all->min.z && v.z <= all->max.z;
+        if (!is_right)
+            err_set(err, ERR_INTERNAL, "corner %llu is out of bounds", (unsigned long long)i);
+    }
+    is_right = is_right && arrays_check(r, err) == ERR_OK &&
+               box_tree_validate(&r->tree, boxes, r->header->count[RADIAL_POLYGONS], err);
+    free(boxes);
+    return is_right;
+}
+
+void radial_stats(const struct radial *r, struct mesh_stats *out)
+{
+    out->nodes = r->tree.node_count;
+    out->leaves = (r->tree.node_count + 1) / 2;
+    out->polygons = r->header->count[RADIAL_POLYGONS];
+    out->depth = r->tree.depth;
+    out->bytes = r->header->bytes + sizeof(struct mesh) + sizeof *r + box_tree_bytes(&r->tree);
+    out->average_tests = box_tree_tests(&r->tree);
+}
