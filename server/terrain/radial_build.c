@@ -17,11 +17,12 @@
  * the figures), and it serves all three.
  *
  * Polygons come from pieces.c as for any mesh: cleaned, split where they are not convex or flat.
- * Then each is judged by its plane. Where gravity lies in it at every corner, to a millionth, the
- * polygon is a wall. A polygon that the centre lies in, or that the axis passes through, is dropped
- * and counted with all its pieces, for there gravity has no direction; touching is no passing, so
- * a cone with its tip on the axis stays, and so does a cap across it, which is a wall. A straight
- * edge is less than half of a circle as seen from anywhere beside it, so none is too long.
+ * Then each is judged by its plane. Where gravity lies in it all along the polygon, to a millionth,
+ * the polygon is a wall. A polygon that the centre lies in, or that the axis passes through, is
+ * dropped and counted with all its pieces, for there gravity has no direction; touching is no
+ * passing, so a cone with its tip on the axis stays, and so does a cap across it, which is a wall.
+ * A straight edge is less than half of a circle as seen from anywhere beside it, so none is too
+ * long.
  *
  * The image is verified like a mesh's (mesh_image.c): header, content hash, then each index. The
  * tree is not in it: it is a few bytes a polygon, built faster than read from a cold disk, and what
@@ -36,7 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WALL_STEEPNESS 1e-6 /* of the unit normal along gravity, at every corner */
+#define WALL_STEEPNESS 1e-6 /* of the unit normal along gravity */
 
 static const size_t item_bytes[RADIAL_SECTIONS] = {
     [RADIAL_POLYGONS] = sizeof(struct radial_polygon),
@@ -53,14 +54,32 @@ static struct vec3 from_centre(enum mesh_frame frame, struct vec3 v)
     return frame == MESH_SPHERICAL ? v : (struct vec3){v.x, v.y, 0};
 }
 
+/* The place between a and b that is nearest to the origin. */
+static struct vec3 nearest_between(struct vec3 a, struct vec3 b)
+{
+    struct vec3 ab = vec3_sub(b, a);
+    double along = -vec3_dot(a, ab) / vec3_dot(ab, ab);
+
+    return along > 0 && along < 1 ? vec3_add(a, vec3_scale(ab, along)) : a;
+}
+
+/*
+ * Does gravity lie in the plane all along the polygon's border? It is furthest from that where the
+ * border is nearest to the centre.
+ */
 static bool is_steep(const struct piece_set *set, const struct mesh_polygon *p, struct vec3 normal,
                      enum mesh_frame frame)
 {
-    for (uint32_t i = 0; i < p->count; i++) {
-        struct vec3 v = from_centre(frame, set->vertices[set->corners[p->first + i]]);
+    const uint32_t *corners = set->corners + p->first;
+    struct vec3 b = from_centre(frame, set->vertices[corners[p->count - 1]]);
 
-        if (fabs(vec3_dot(normal, v)) > WALL_STEEPNESS * vec3_length(v))
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct vec3 a = from_centre(frame, set->vertices[corners[i]]), at = nearest_between(a, b);
+
+        if (fabs(vec3_dot(normal, a)) > WALL_STEEPNESS * vec3_length(a) + 4 * set->slack ||
+            fabs(vec3_dot(normal, at)) > WALL_STEEPNESS * vec3_length(at) + 4 * set->slack)
             return false;
+        b = a;
     }
     return true;
 }
@@ -71,11 +90,14 @@ static enum fate fate_of(const struct piece_set *set, const struct mesh_polygon 
     const struct vec3 origin = {0, 0, 0}, z = {0, 0, 1};
     const uint32_t *corners = set->corners + p->first;
     struct vec3 normal = vec3_unit(piece_normal(set->vertices, corners, p->count));
-    bool is_wall = is_steep(set, p, normal, frame);
+    bool is_sphere = frame == MESH_SPHERICAL, is_wall = is_steep(set, p, normal, frame);
+    bool is_around = radial_line_is_inside(set->vertices, corners, p->count, origin,
+                                           is_sphere ? normal : z, set->slack);
 
-    if (is_wall == (frame == MESH_SPHERICAL) &&
-        radial_line_is_inside(set->vertices, corners, p->count, origin, is_wall ? normal : z,
-                              set->slack))
+    if (is_around && is_sphere)
+        return fabs(vec3_dot(normal, set->vertices[corners[0]])) > 4 * set->slack ? FATE_FLOOR
+                                                                                  : FATE_DROPPED;
+    if (is_around && !is_wall)
         return FATE_DROPPED;
     return is_wall ? FATE_WALL : FATE_FLOOR;
 }
@@ -186,9 +208,10 @@ static enum err_code tree_make(struct radial *r, struct err *err)
 
     if (!boxes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the boxes of %zu polygons", count);
-    box_tree_build(boxes, count, &r->tree, err);
+    enum err_code code = box_tree_build(boxes, count, &r->tree, err);
+
     free(boxes);
-    return err->code;
+    return code;
 }
 
 /* A mesh over an image, without a tree; takes nothing. */
