@@ -74,12 +74,12 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
 
 static enum err_code decode_raster(struct call *call, struct upload *out, struct err *err)
 {
-    int frame = MESH_CARTESIAN;
+    int frame = -1;
 
     if (option_word(call, "frame", shape_frames, &frame, err))
         return err->code;
-    if (frame != MESH_CARTESIAN) {
-        err_set(err, ERR_UNPROCESSABLE, "a heightfield is cartesian, frame=%s is for meshes",
+    if (frame >= 0) {
+        err_set(err, ERR_UNPROCESSABLE, "a heightfield takes no frame, frame=%s is for meshes",
                 shape_frames[frame]);
         return err_at(err, "frame");
     }

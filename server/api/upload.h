@@ -40,8 +40,8 @@ const char *const *upload_names(enum layer_kind kind);
 
 /*
  * Reads these options of a call, from the query or from a JSON object; flip_y_default stands where
- * flip_y is not given. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame that is not
- * cartesian for a raster, a gravity of one that is.
+ * flip_y is not given. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame for a
+ * raster, a gravity for a cartesian mesh.
  */
 enum err_code upload_decode(struct call *call, struct upload_format format, bool flip_y_default,
                             struct upload *out, struct err *err);

@@ -11,7 +11,7 @@ from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, p
 from tap import case, check, equal, near, near_all, rng, run, test
 
 daemon = Daemon()
-LAYER = {"id", "kind", "role", "polygons", "bounds", "memory_bytes"}
+LAYER = {"id", "kind", "role", "polygons", "frame", "bounds", "memory_bytes"}
 STATS = {"nodes", "leaves", "depth", "polygons", "bytes", "average_tests"}
 DOWN = [0, 0, -1]
 

@@ -383,8 +383,7 @@ for query_, status_, words_ in (
         ("up=x", 400, ("up",)), ("scale=0", 400, ("scale", "0")),
         ("scale=-1", 400, ("scale", "-1")), ("scale=nan", 400, ("scale",)),
         ("scale=inf", 400, ("scale",)), ("scale=big", 400, ("scale", "big")),
-        ("scale=1e308", 400, ()), ("frame=spherical", 422, ("spherical", "not in this version")),
-        ("frame=cylindrical", 422, ("cylindrical", "not in this version")),
+        ("scale=1e308", 400, ()), ("gravity=in", 422, ("gravity=in", "cartesian")),
         ("frame=round", 400, ("frame", "round")), ("colour=red", 400, ("colour",)),
         ("spacing=1,1", 400, ("spacing",)), ("cols=3", 400, ("cols",)),
         ("flip_y=true", 400, ("flip_y",)), ("role=ground&role=ceiling", 400, ("role",))):

@@ -83,7 +83,7 @@ static const struct {
      "\"layer\":\"ground\",\"tiles\":1,\"samples\":63,"},
     {"a locale tells its layers", locale_get_answer, "house", "", "", "",
      "{\"id\":\"deck\",\"kind\":\"mesh\",\"role\":\"ground\",\"polygons\":1,"
-     "\"bounds\":{\"min\":[20,20,30],\"max\":[40,80,30]},\"memory_bytes\":"},
+     "\"frame\":\"cartesian\",\"bounds\":{\"min\":[20,20,30],\"max\":[40,80,30]},\"memory_bytes\":"},
     {"a ceiling says so", locale_get_answer, "crossing", "", "", "",
      "{\"id\":\"roof\",\"kind\":\"mesh\",\"role\":\"ceiling\","},
     {"a point of the world is located", locate_post_answer, NULL, "", "",
@@ -242,8 +242,9 @@ static void wrong_options_of_polygons_are_named(void **state)
         {"scale=nan", ERR_BAD_INPUT, "scale"},
         {"spacing=1,1", ERR_BAD_INPUT, "spacing"},
         {"frame=flat", ERR_BAD_INPUT, "frame"},
-        {"frame=spherical", ERR_UNPROCESSABLE, "frame"},
-        {"frame=cylindrical", ERR_UNPROCESSABLE, "frame"},
+        {"gravity=in", ERR_UNPROCESSABLE, "gravity"},
+        {"frame=cartesian&gravity=out", ERR_UNPROCESSABLE, "gravity"},
+        {"frame=spherical&gravity=up", ERR_BAD_INPUT, "gravity"},
     };
 
     (void)state;
