@@ -83,7 +83,8 @@ static const struct {
      "\"layer\":\"ground\",\"tiles\":1,\"samples\":63,"},
     {"a locale tells its layers", locale_get_answer, "house", "", "", "",
      "{\"id\":\"deck\",\"kind\":\"mesh\",\"role\":\"ground\",\"polygons\":1,"
-     "\"frame\":\"cartesian\",\"bounds\":{\"min\":[20,20,30],\"max\":[40,80,30]},\"memory_bytes\":"},
+     "\"frame\":\"cartesian\",\"bounds\":{\"min\":[20,20,30],\"max\":[40,80,30]},\"memory_"
+     "bytes\":"},
     {"a ceiling says so", locale_get_answer, "crossing", "", "", "",
      "{\"id\":\"roof\",\"kind\":\"mesh\",\"role\":\"ceiling\","},
     {"a point of the world is located", locate_post_answer, NULL, "", "",
