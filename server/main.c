@@ -4,16 +4,24 @@
  * The order of the start: configuration, tokens, store, world (what the store has, then what the
  * command line names: all of it, or no start), server, readiness, port file. With --ops-listen its
  * server runs from before the world is loaded until the other has drained. The order of the end:
- * readiness off, server drained, writer joined, store closed. Damage in the store is no reason not
- * to start: what is whole is served, and readiness tells.
- * Signals are blocked in every thread and taken by sigwait() here, so that no handler runs.
+ * readiness off, server drained while patches settle, writer joined, store closed. Damage in the
+ * store is no reason not to start: what is whole is served, and readiness tells.
+ *
+ * A reload (SIGHUP) reads everything before it changes anything: the configuration, the tokens,
+ * then the world, whose change is one publication. Whatever cannot be read leaves all as it was.
+ * Options that are not live keep the value of the start, and the log names them.
+ *
+ * Signals are blocked in every thread and taken by sigwait() here, or by the keeper while this
+ * thread loads or drains (api/keeper.h), so that no handler runs.
  */
 #include "api/api.h"
 #include "api/config.h"
+#include "api/healthcheck.h"
+#include "api/keeper.h"
 #include "api/load.h"
 #include "base/confine.h"
 #include "base/log.h"
-#include "base/log.h"
+#include "base/notify.h"
 #include "sand/driver_places.h"
 #include "terrain/simd.h"
 
@@ -41,7 +49,12 @@ enum {
 extern char **environ;
 
 struct daemon {
-    struct config config;
+    struct config config; /* in force; what the system does not allow is lowered in it */
+    struct config given;  /* as it was read, at the start or by the last reload */
+    int argc;
+    char *const *argv;
+    int socket, ops_socket; /* handed over by the service manager; -1: none */
+    struct keeper *keeper;
     struct auth *auth;
     struct store *store; /* NULL: everything lives in memory */
     struct world *world;
@@ -78,9 +91,12 @@ static enum err_code terrain_load(struct daemon *d, struct err *err)
     err->code = ERR_OK;
     if (d->config.world[0] != '\0' && load_world(&d->api, d->config.world, err))
         return err->code;
-    for (size_t i = 0; i < d->config.file_count; i++)
+    atomic_fetch_add(&d->api.loading.total, d->config.file_count);
+    for (size_t i = 0; i < d->config.file_count; i++) {
         if (load_file(&d->api, d->config.files[i], err))
             return err->code;
+        atomic_fetch_add(&d->api.loading.done, 1);
+    }
     return ERR_OK;
 }
 
@@ -114,6 +130,8 @@ static enum err_code ops_serve(struct daemon *d, struct err *err)
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
         .probes_only = true,
+        .listener = d->ops_socket,
+        .has_listener = d->ops_socket >= 0,
     };
 
     if (config->ops_host[0] == '\0')
@@ -142,13 +160,33 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     if (!d->auth || open_store(d, err))
         return err->code;
     d->world = world_create((size_t)config->loops, &config->limits.world, d->store, err);
-    if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err) ||
-        ops_serve(d, err) || world_load(d->world, err))
+    if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
+        return err->code;
+    d->keeper = keeper_create(
+        &d->api, &(struct keeper_config){config->port_file, config->ops_port_file}, err);
+    if (!d->keeper || ops_serve(d, err) || world_load(d->world, err))
         return err->code;
     if (terrain_load(d, err))
         return err->code;
     d->sand = d->api.sand = sand_create(d->world, &config->limits.sand, err);
     return d->sand ? ERR_OK : err->code;
+}
+
+/* A socket that is handed over is used in the place of --listen; where it is bound is where we
+ * listen.
+ */
+static enum err_code take_sockets(struct daemon *d, struct err *err)
+{
+    struct config *config = &d->config;
+
+    if (notify_sockets(&d->socket, &d->ops_socket, err))
+        return err->code;
+    if (d->socket >= 0 && notify_socket_address(d->socket, config->host, &config->port, err))
+        return err->code;
+    if (d->ops_socket >= 0 &&
+        notify_socket_address(d->ops_socket, config->ops_host, &config->ops_port, err))
+        return err->code;
+    return ERR_OK;
 }
 
 static bool is_low(uint16_t port)
@@ -231,6 +269,8 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
         .cors_allow_origin = strcmp(config->cors_origin, "none") == 0 ? NULL : config->cors_origin,
+        .listener = d->socket,
+        .has_listener = d->socket >= 0,
     };
     const struct http_app app = api_http_app(&d->api);
 
@@ -242,8 +282,10 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     world_set_wake(d->world, server_wake, d->server);
     sand_set_wake(d->sand, server_wake, d->server);
     atomic_store(&d->api.state, API_READY);
-    if (config->port_file[0] != '\0')
-        return port_file_write(config->port_file, http_server_port(d->server), err);
+    keeper_go_on(d->keeper, KEEPER_SERVING, 0, d->server, d->ops);
+    if (config->port_file[0] != '\0' &&
+        port_file_write(config->port_file, http_server_port(d->server), err))
+        return err->code;
     return ERR_OK;
 }
 
@@ -256,45 +298,154 @@ static void say_hello(struct daemon *d)
     log_info("kotad %s serves %llu locales (%llu bytes) at http://%s%s%s:%u/", KOTA_VERSION,
              (unsigned long long)stats.locales, (unsigned long long)stats.memory_bytes,
              is_v6 ? "[" : "", d->config.host, is_v6 ? "]" : "", http_server_port(d->server));
+    notify_status("serving %llu locales at port %u", (unsigned long long)stats.locales,
+                  http_server_port(d->server));
+    notify_ready();
+}
+
+/* ---- reload -----------------------------------------------------------------------------------
+ */
+
+static void tell_difference(void *context, const char *name, bool is_live)
+{
+    (void)context;
+    if (is_live)
+        log_info("SIGHUP: %s has changed", name);
+    else
+        log_warn("SIGHUP: %s has changed, which needs a restart; the value of the start stays",
+                 name);
+}
+
+/* A signal to end has come: a reload makes room for it. */
+static bool is_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
+/* What the start has loaded into memory; a store keeps its own. */
+static enum err_code reload_world(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+    struct load_news news;
+
+    err->code = ERR_OK;
+    if (d->store || (config->world[0] == '\0' && config->file_count == 0))
+        return ERR_OK;
+    if (load_again(&d->api, config->world, config->files, config->file_count, is_to_end, &news,
+                   err))
+        return err->code;
+    log_info("SIGHUP: locales: %zu replaced, %zu added, %zu removed, %zu as they were",
+             news.replaced, news.added, news.removed, news.kept);
+    return ERR_OK;
+}
+
+/* The numbers of the configuration, for all who read them. */
+static enum err_code apply_limits(struct daemon *d, const struct config *fresh, struct err *err)
+{
+    struct config *config = &d->config;
+    struct http_limits ops;
+
+    config_adopt(config, fresh);
+    ops = config->limits.http;
+    ops.connections_per_address_max = OPS_CONNECTIONS_MAX;
+    if (api_set_limits(&d->api, &config->limits, err) ||
+        http_server_set(d->server, &config->limits.http, (uint32_t)config->slow_ms,
+                        config->has_access_log, err))
+        return err->code;
+    if (d->ops &&
+        http_server_set(d->ops, &ops, (uint32_t)config->slow_ms, config->has_access_log, err))
+        return err->code;
+    log_init(config->log_level, config->log_format);
+    return ERR_OK;
+}
+
+/* The world is read under the new limits, so they come first; what refuses it brings the old ones
+ * back.
+ */
+static enum err_code reload_all(struct daemon *d, struct config *fresh, struct err *err)
+{
+    struct token_list *tokens = NULL;
+    struct err ignored = {.code = ERR_OK};
+
+    if (config_read(fresh, d->argc, d->argv, environ, isatty(STDERR_FILENO) == 1, err) ||
+        auth_read(d->auth, &tokens, err))
+        return err->code;
+    if (apply_limits(d, fresh, err) || reload_world(d, err)) {
+        auth_drop(tokens);
+        apply_limits(d, &d->given, &ignored); /* they are kept: this takes no memory */
+        return err->code;
+    }
+    auth_swap(d->auth, tokens);
+    config_differences(&d->given, fresh, tell_difference, NULL);
+    config_adopt(&d->given, fresh);
+    return ERR_OK;
 }
 
 static void reload(struct daemon *d)
 {
+    struct config *fresh = calloc(1, sizeof *fresh);
     struct err err = {.code = ERR_OK};
 
-    if (!auth_has_token_file(d->auth))
-        log_info("SIGHUP: there is no token file to read again");
-    else if (auth_reload(d->auth, &err))
-        log_error("SIGHUP: the old tokens stay: %s", err.msg);
+    notify_reloading();
+    if (!fresh)
+        log_error("SIGHUP: everything stays as it was: no memory");
+    else if (reload_all(d, fresh, &err))
+        log_error("SIGHUP: everything stays as it was: %s", err.msg);
+    else if (auth_has_token_file(d->auth))
+        log_info("SIGHUP: read again, %zu tokens are in force", auth_tokens(d->auth));
     else
-        log_info("SIGHUP: tokens read again from %s", d->config.token_file);
+        log_info("SIGHUP: read again");
+    if (fresh)
+        free((void *)fresh->files);
+    free(fresh);
+    notify_ready();
 }
 
-/* Until SIGTERM or SIGINT. */
-static void wait_for_the_end(struct daemon *d, const sigset_t *signals)
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+/* Until SIGTERM or SIGINT, which it returns. */
+static int wait_for_the_end(struct daemon *d, const sigset_t *signals)
 {
     int signal_number = 0;
 
     while (sigwait(signals, &signal_number) == 0 && signal_number == SIGHUP)
         reload(d);
     log_info("%s: draining", signal_number == SIGINT ? "SIGINT" : "SIGTERM");
+    return signal_number;
 }
 
-static void daemon_finish(struct daemon *d)
+/* Patches settle and requests finish in the same time; a tenth of it is left for the answers. */
+static void drain(struct daemon *d, int first_signal)
 {
+    const struct config *config = &d->config;
+
     atomic_store(&d->api.state, API_DRAINING);
-    sand_stop(d->sand); /* what rests is written, what waits is answered */
+    notify_stopping();
+    if (d->keeper)
+        keeper_go_on(d->keeper, KEEPER_DRAINING, first_signal, NULL, NULL);
+    sand_end(d->sand, config->saves_patches, (double)config->drain_ms * 0.9e-3);
     if (d->server) {
         world_set_wake(d->world, NULL, NULL);
-        http_server_drain(d->server, (uint32_t)d->config.drain_ms);
-        if (d->config.port_file[0] != '\0')
-            unlink(d->config.port_file);
+        http_server_drain(d->server, (uint32_t)config->drain_ms);
+        if (config->port_file[0] != '\0')
+            unlink(config->port_file);
     }
+    sand_stop(d->sand);
+}
+
+static void daemon_finish(struct daemon *d, int first_signal)
+{
+    drain(d, first_signal);
     http_server_stop(d->ops, 0); /* after the drain, which its probes see; before what it reads */
     if (d->ops && d->config.ops_port_file[0] != '\0')
         unlink(d->config.ops_port_file);
     if (d->server)
         http_server_free(d->server);
+    keeper_destroy(d->keeper);
     if (d->world)
         world_destroy(d->world);
     sand_destroy(d->sand);
@@ -417,6 +568,13 @@ int main(int argc, char **argv)
             return print_help();
         return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
+    if (d.config.is_healthcheck) {
+        free((void *)d.config.files);
+        if (healthcheck(&d.config, &err) == ERR_OK)
+            return EXIT_SUCCESS;
+        fprintf(stderr, "kotad: %s\n", err.msg);
+        return EXIT_FAILURE;
+    }
     if (d.config.is_check) {
         free((void *)d.config.files);
         return check(&d.config);
@@ -424,9 +582,12 @@ int main(int argc, char **argv)
     log_init(d.config.log_level, d.config.log_format);
     heap_prepare();
     signals_block(&signals);
+    d.given = d.config;
+    d.argc = argc;
+    d.argv = argv;
     if (d.config.loops == 0)
         d.config.loops = uv_available_parallelism();
-    if (confine(&d.config, &err)) {
+    if (take_sockets(&d, &err) || confine(&d.config, &err)) {
         log_error("kotad does not start: %s", err.msg);
         free((void *)d.config.files);
         return EXIT_FAILURE;
@@ -435,12 +596,11 @@ int main(int argc, char **argv)
     files_allow(&d.config);
     if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
         log_error("kotad does not start: %s", err.msg);
-        daemon_finish(&d);
+        daemon_finish(&d, 0);
         return EXIT_FAILURE;
     }
     say_hello(&d);
-    wait_for_the_end(&d, &signals);
-    daemon_finish(&d);
+    daemon_finish(&d, wait_for_the_end(&d, &signals));
     log_info("kotad has ended");
     return EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "api/api.h"
 
 #include "api/call.h"
+#include "api/load.h"
 #include "api/routes.h"
 #include "base/power_of_ten.h"
 
@@ -16,6 +17,11 @@
 #include <string.h>
 
 enum { POLYGON_CORNERS_MEAN_MAX = 4 }; /* as in polygon_limits_default */
+
+struct api_kept_limits {
+    struct api_kept_limits *next;
+    struct api_limits limits;
+};
 
 void api_limits_init(struct api_limits *limits)
 {
@@ -37,6 +43,12 @@ void api_limits_init(struct api_limits *limits)
         .http = http_limits_default,
     };
     sand_config_init(&limits->sand);
+}
+
+static void limits_derive(struct api_limits *limits)
+{
+    limits->polygon.corners_max = limits->polygon.vertices_max =
+        POLYGON_CORNERS_MEAN_MAX * limits->polygon.polygons_max;
 }
 
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
@@ -67,8 +79,8 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     api->tiles = tiles;
     api->shells = shells;
     api->lights = lights;
-    api->limits.polygon.corners_max = api->limits.polygon.vertices_max =
-        POLYGON_CORNERS_MEAN_MAX * api->limits.polygon.polygons_max;
+    limits_derive(&api->limits);
+    atomic_store(&api->limits_now, NULL);
     api->route_count = api_route_count;
     atomic_store(&api->server, NULL);
     atomic_store(&api->items_in_flight, 0);
@@ -86,6 +98,42 @@ void api_finish(struct api *api)
     shell_cache_destroy(api->shells);
     light_cache_destroy(api->lights);
     free(api->routes);
+    load_finish(api);
+    while (api->kept) {
+        struct api_kept_limits *next = api->kept->next;
+
+        free(api->kept);
+        api->kept = next;
+    }
+}
+
+/* Who reads a table is not counted, so none is freed; one that was there before is taken again. */
+enum err_code api_set_limits(struct api *api, const struct api_limits *limits, struct err *err)
+{
+    struct api_limits wanted = *limits;
+    struct api_kept_limits *at = api->kept;
+
+    wanted.sand = api->limits.sand;
+    wanted.tile_cache_bytes_max = api->limits.tile_cache_bytes_max;
+    wanted.shell_cache_bytes_max = api->limits.shell_cache_bytes_max;
+    wanted.http.connections_max = api->limits.http.connections_max;
+    wanted.http.workers = api->limits.http.workers;
+    wanted.http.queue_ms_max = api->limits.http.queue_ms_max;
+    wanted.http.queued_max = api->limits.http.queued_max;
+    limits_derive(&wanted);
+    while (at && memcmp(&at->limits, &wanted, sizeof wanted) != 0)
+        at = at->next;
+    if (!at) {
+        at = malloc(sizeof *at);
+        if (!at)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the limits");
+        at->limits = wanted;
+        at->next = api->kept;
+        api->kept = at;
+    }
+    world_set_limits(api->world, &wanted.world);
+    atomic_store_explicit(&api->limits_now, &at->limits, memory_order_release);
+    return ERR_OK;
 }
 
 static const struct api_route *route_of(const struct api *api, const struct http_route *route)
@@ -152,6 +200,7 @@ static enum err_code authorize(void *context, const struct http_request *request
         .is_forwarded = http_request_has_header_prefix(request, "x-forwarded-") ||
                         http_request_header(request, "forwarded").at != NULL,
         .is_loopback = http_request_peer_is_loopback(request),
+        .reader = http_request_loop(request),
     };
     return auth_check(api->auth, own->scope, &asked, err);
 }

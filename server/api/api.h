@@ -46,9 +46,13 @@ void api_limits_init(struct api_limits *limits);
 
 enum api_state { API_LOADING, API_READY, API_DRAINING };
 
+struct api_kept_limits;
+
 struct api {
     struct world *world;
-    struct api_limits limits;
+    struct api_limits limits;                      /* of the start; read them by api_limits() */
+    _Atomic(const struct api_limits *) limits_now; /* NULL: limits */
+    struct api_kept_limits *kept;                  /* every table that there was */
     struct auth *auth;
     struct tile_cache *tiles;
     struct shell_cache *shells;
@@ -60,6 +64,10 @@ struct api {
     size_t route_count;
     _Atomic(struct http_server *) server; /* set once it runs */
     _Atomic int state;                    /* enum api_state */
+    struct load_source *sources; /* the files that locales were read from: load.c, main thread */
+    struct api_loading {         /* --world and files, for who waits for the start */
+        _Atomic uint64_t done, total;
+    } loading;
     _Atomic uint64_t items_in_flight; /* of batches that are answered now, see call_take_items */
     _Atomic uint64_t upload_bytes;    /* of layers that are not yet published */
     struct timespec started;          /* CLOCK_MONOTONIC */
@@ -70,6 +78,20 @@ struct api {
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
                        const struct api_limits *limits, struct err *err);
 void api_finish(struct api *api);
+
+/* The limits in force: a table that never changes and stays until api_finish. Any thread. */
+static inline const struct api_limits *api_limits(const struct api *api)
+{
+    const struct api_limits *now = atomic_load_explicit(&api->limits_now, memory_order_acquire);
+
+    return now ? now : &api->limits;
+}
+
+/*
+ * Other limits for the calls that begin from now on, here and in the world. Those of the store, the
+ * caches and the patches stay as they were at the start. ERR_NO_MEMORY. One thread at a time.
+ */
+enum err_code api_set_limits(struct api *api, const struct api_limits *limits, struct err *err);
 
 /* The hooks and routes to start a server with; borrows the api. */
 struct http_app api_http_app(struct api *api);

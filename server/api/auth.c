@@ -10,19 +10,27 @@
  * foreign page can make a browser resolve a name to 127.0.0.1 and send its own name as both Origin
  * and Host (DNS rebinding), so such an origin must also be a loopback name.
  * Tokens are compared in constant time against every line, so that neither the time nor the order
- * of the lines tells anything. A reload swaps the whole list under a lock.
+ * of the lines tells anything.
+ *
+ * A reload swaps the whole list without a lock that a reader would wait for. Who is about to look
+ * raises the counter of his slot, loads the pointer, and lowers the counter when he is done; one
+ * slot a loop, on a cache line of its own. The reload stores the new pointer and waits until it has
+ * seen each slot at zero: who came before has gone then, who comes later finds the new list. Both
+ * sides are sequentially consistent, so that one of the two sees the other (P. McKenney, Is
+ * Parallel Programming Hard, chapter 9: hazard counters).
  */
 #include "api/auth.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024 };
+enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024, SLOTS = 64 };
 
 struct token {
     enum auth_scope scope;
@@ -30,7 +38,7 @@ struct token {
     char text[TOKEN_BYTES_MAX];
 };
 
-struct token_list {
+struct token_list { /* immutable once it is in force */
     struct token *tokens;
     size_t count;
     bool has_read;
@@ -39,8 +47,10 @@ struct token_list {
 struct auth {
     char *token_file; /* NULL: the loopback rule */
     bool is_read_only;
-    pthread_rwlock_t *lock; /* guards the list */
-    struct token_list list;
+    _Atomic(struct token_list *) list;
+    struct slot {
+        _Alignas(64) atomic_uint readers; /* that look at a list now */
+    } slots[SLOTS];
 };
 
 /* ---- the token file ---------------------------------------------------------------------------
@@ -116,65 +126,92 @@ static enum err_code list_read(struct token_list *list, const char *file, struct
     return err->code;
 }
 
-static void list_free(struct token_list *list)
+void auth_drop(struct token_list *list)
 {
+    if (!list)
+        return;
     if (list->tokens)
         explicit_bzero(list->tokens, list->count * sizeof *list->tokens);
     free(list->tokens);
+    free(list);
+}
+
+enum err_code auth_read(const struct auth *auth, struct token_list **out, struct err *err)
+{
+    struct token_list *fresh;
+
+    *out = NULL;
+    err->code = ERR_OK;
+    if (!auth->token_file)
+        return ERR_OK;
+    fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return err_set(err, ERR_NO_MEMORY, "no memory for tokens");
+    if (list_read(fresh, auth->token_file, err)) {
+        auth_drop(fresh);
+        return err->code;
+    }
+    *out = fresh;
+    return ERR_OK;
+}
+
+void auth_swap(struct auth *auth, struct token_list *fresh)
+{
+    struct token_list *old;
+
+    if (!fresh)
+        return;
+    old = atomic_exchange(&auth->list, fresh);
+    for (size_t i = 0; i < SLOTS; i++)
+        while (atomic_load(&auth->slots[i].readers) != 0)
+            sched_yield();
+    auth_drop(old);
 }
 
 enum err_code auth_reload(struct auth *auth, struct err *err)
 {
-    struct token_list fresh = {0}, old;
+    struct token_list *fresh;
 
-    err->code = ERR_OK;
-    if (!auth->token_file)
-        return ERR_OK;
-    if (list_read(&fresh, auth->token_file, err)) {
-        list_free(&fresh);
-        return err->code;
-    }
-    pthread_rwlock_wrlock(auth->lock);
-    old = auth->list;
-    auth->list = fresh;
-    pthread_rwlock_unlock(auth->lock);
-    list_free(&old);
-    return ERR_OK;
+    if (auth_read(auth, &fresh, err) == ERR_OK)
+        auth_swap(auth, fresh);
+    return err->code;
 }
 
 struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err)
 {
-    struct auth *auth = calloc(1, sizeof *auth);
+    struct auth *auth = aligned_alloc(_Alignof(struct auth), sizeof *auth);
+    struct token_list *list = NULL;
 
-    if (!auth)
-        goto no_memory;
-    auth->is_read_only = is_read_only;
-    auth->lock = malloc(sizeof *auth->lock);
-    if (!auth->lock || pthread_rwlock_init(auth->lock, NULL) != 0)
-        goto no_memory;
-    if (token_file && !(auth->token_file = strdup(token_file)))
-        goto no_memory;
-    if (auth_reload(auth, err) == ERR_OK)
-        return auth;
-    auth_destroy(auth);
-    return NULL;
-no_memory:
-    err_set(err, ERR_NO_MEMORY, "no memory for tokens");
     if (auth)
-        free(auth->lock);
-    free(auth);
-    return NULL;
+        memset(auth, 0, sizeof *auth);
+    if (!auth || (token_file && !(auth->token_file = strdup(token_file)))) {
+        free(auth);
+        err_set(err, ERR_NO_MEMORY, "no memory for tokens");
+        return NULL;
+    }
+    auth->is_read_only = is_read_only;
+    if (auth_read(auth, &list, err)) {
+        auth_destroy(auth);
+        return NULL;
+    }
+    auth_swap(auth, list);
+    return auth;
 }
 
 void auth_destroy(struct auth *auth)
 {
     if (!auth)
         return;
-    pthread_rwlock_destroy(auth->lock);
-    list_free(&auth->list);
-    free(auth->lock);
+    auth_drop(atomic_load(&auth->list));
     free(auth->token_file);
     free(auth);
+}
+
+size_t auth_tokens(const struct auth *auth)
+{
+    const struct token_list *list = atomic_load(&auth->list);
+
+    return list ? list->count : 0;
 }
 
 bool auth_has_token_file(const struct auth *auth)
@@ -212,27 +249,30 @@ static bool token_equals(const struct token *token, struct span given)
 }
 
 /* AUTH_NONE when no token matches. */
-static enum auth_scope token_scope(const struct auth *auth, struct span given)
+static enum auth_scope token_scope(const struct token_list *list, struct span given)
 {
     enum auth_scope scope = AUTH_NONE;
 
-    for (size_t i = 0; i < auth->list.count; i++)
-        if (token_equals(&auth->list.tokens[i], given) && auth->list.tokens[i].scope > scope)
-            scope = auth->list.tokens[i].scope;
+    for (size_t i = 0; i < list->count; i++)
+        if (token_equals(&list->tokens[i], given) && list->tokens[i].scope > scope)
+            scope = list->tokens[i].scope;
     return scope;
 }
 
-static enum err_code check_token(const struct auth *auth, enum auth_scope scope,
+static enum err_code check_token(struct auth *auth, enum auth_scope scope,
                                  const struct auth_request *request, struct err *err)
 {
     struct span given = bearer_token(request->authorization);
+    atomic_uint *readers = &auth->slots[request->reader % SLOTS].readers;
+    const struct token_list *list;
     enum auth_scope has;
     bool reading_is_free;
 
-    pthread_rwlock_rdlock(auth->lock);
-    reading_is_free = !auth->list.has_read;
-    has = given.at ? token_scope(auth, given) : AUTH_NONE;
-    pthread_rwlock_unlock(auth->lock);
+    atomic_fetch_add(readers, 1);
+    list = atomic_load(&auth->list);
+    reading_is_free = !list->has_read;
+    has = given.at ? token_scope(list, given) : AUTH_NONE;
+    atomic_fetch_sub(readers, 1);
     if (has >= scope || (scope == AUTH_READ && reading_is_free && !request->authorization.at))
         return ERR_OK;
     if (has == AUTH_NONE && !request->authorization.at)
@@ -318,7 +358,7 @@ bool auth_asks(const struct auth *auth, enum auth_scope scope)
     return scope == AUTH_EDIT || (scope != AUTH_NONE && auth->token_file);
 }
 
-enum err_code auth_check(const struct auth *auth, enum auth_scope scope,
+enum err_code auth_check(struct auth *auth, enum auth_scope scope,
                          const struct auth_request *request, struct err *err)
 {
     if (scope == AUTH_NONE)

@@ -24,13 +24,31 @@ struct auth;
 struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err);
 void auth_destroy(struct auth *auth);
 
-/* Reads the token file again; on error the tokens in force stay. Any thread. */
+/*
+ * Reads the token file again, in two steps, so that others may refuse in between: the first reads,
+ * the second puts what was read in force. Requests go on meanwhile, each under one list; when
+ * auth_swap returns, nobody looks at the former list any more, and it is wiped.
+ * auth_swap(NULL) does nothing; a list that is not swapped is freed by auth_drop. One thread at a
+ * time.
+ *
+ * ERR_BAD_INPUT names file and line
+ */
+struct token_list;
+enum err_code auth_read(const struct auth *auth, struct token_list **out, struct err *err);
+void auth_swap(struct auth *auth, struct token_list *fresh);
+void auth_drop(struct token_list *list);
+/* Both steps at once; on error the tokens in force stay. */
 enum err_code auth_reload(struct auth *auth, struct err *err);
+
+/* How many tokens are in force. */
+size_t auth_tokens(const struct auth *auth);
 
 bool auth_has_token_file(const struct auth *auth);
 
 /* What authorization looks at, apart from the server's own types (so that tests can build one). */
 struct auth_request {
+    size_t reader; /* the thread that asks, a small number: those of one number get in each other's
+                      way */
     struct span authorization; /* the header's value; at NULL: absent */
     struct span origin, host;
     bool is_forwarded; /* an X-Forwarded-* or Forwarded header is present */
@@ -45,7 +63,7 @@ bool auth_asks(const struct auth *auth, enum auth_scope scope);
  * ERR_FORBIDDEN     a token of the wrong scope; a write that is not from this machine; --read-only
  * Tokens are compared in constant time. Any thread.
  */
-enum err_code auth_check(const struct auth *auth, enum auth_scope scope,
+enum err_code auth_check(struct auth *auth, enum auth_scope scope,
                          const struct auth_request *request, struct err *err);
 
 #endif

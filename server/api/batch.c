@@ -30,7 +30,7 @@ static size_t out_bytes(const struct batch *batch, size_t numbers_out)
 enum err_code batch_open(struct call *call, size_t numbers_in, size_t numbers_out,
                          const char *const *names, struct batch *out, struct err *err)
 {
-    size_t limit = call->api->limits.binary_items_max, item;
+    size_t limit = call_limits(call)->binary_items_max, item;
 
     *out = (struct batch){.in = (const unsigned char *)call->body.at};
     out->number_bytes = span_equals(call->media_type, media_f64) ? 8 : 4;

@@ -100,6 +100,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     memset(call, 0, offsetof(struct call, query));
     memset(&call->query_count, 0, sizeof *call - offsetof(struct call, query_count));
     call->api = http_request_app_context(request);
+    call->limits = api_limits(call->api);
     call->request = request;
     call->reply = reply;
     call->snapshot = http_request_user(request);
@@ -253,7 +254,7 @@ static size_t items_until_look(size_t i, uint64_t taken_ns)
 
 enum err_code call_pace(struct call *call, size_t i, struct err *err)
 {
-    uint64_t most_ms = call->api->limits.batch_ms_max, taken_ns;
+    uint64_t most_ms = call_limits(call)->batch_ms_max, taken_ns;
     bool may_move;
 
     if (!call->request || i < call->next_look)
@@ -337,7 +338,7 @@ void *call_alloc(struct call *call, size_t bytes)
 enum err_code call_take_items(struct call *call, size_t count, struct err *err)
 {
     struct api *api = call->api;
-    size_t most = api->limits.items_in_flight_max;
+    size_t most = call_limits(call)->items_in_flight_max;
     uint64_t before;
 
     if (count < CALL_ITEMS_COUNTED || call->items_held)

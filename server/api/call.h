@@ -19,8 +19,9 @@ struct call_query {
 
 struct call {
     struct api *api;
-    struct http_request *request; /* NULL when there is no connection */
-    struct http_reply *reply;     /* NULL when there is no connection: headers are dropped */
+    const struct api_limits *limits; /* those of its beginning; NULL: as the api has them now */
+    struct http_request *request;    /* NULL when there is no connection */
+    struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
     const struct world_snapshot *snapshot;
     const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
     struct span params[CALL_PARAMS_MAX];
@@ -39,6 +40,12 @@ struct call {
     size_t items_held;   /* of api->items_in_flight */
     size_t next_look;    /* call_pace looks at the clock before this item */
 };
+
+/* A call sees one table of limits from its beginning to its end, whatever is reloaded meanwhile. */
+static inline const struct api_limits *call_limits(const struct call *call)
+{
+    return call->limits ? call->limits : api_limits(call->api);
+}
 
 /* Decodes, asks, encodes into call->out; on error what was written is dropped. */
 typedef enum err_code (*call_answer)(struct call *call, struct err *err);

@@ -47,6 +47,8 @@ static const struct option options[] = {
      "data directory, created if absent; without it everything ends with the process"},
     {"check", OPTION_FLAG, FIELD(is_check), 0, 0, NULL,
      "verify the data directory, say what is damaged, exit 0 if nothing is"},
+    {"healthcheck", OPTION_FLAG, FIELD(is_healthcheck), 0, 0, NULL,
+     "ask the daemon that listens there whether it is ready, exit 0 if so, else 1 and one line"},
     {"world", OPTION_TEXT, FIELD(world), 0, 0, "DIR",
      "load every DIR/<id>/locale.json; a world with an error refuses to start"},
     {"loops", OPTION_COUNT, FIELD(loops), 0, 256, "N", "event loops (one a core)"},
@@ -69,11 +71,13 @@ static const struct option options[] = {
     {"log-level", OPTION_LOG_LEVEL, FIELD(log_level), 0, 0, "debug|info|warn|error",
      "the least that is logged (info)"},
     {"access-log", OPTION_FLAG, FIELD(has_access_log), 0, 0, NULL,
-     "log every request, not only slow and failed ones"},
+     "log every request but probes, not only slow and failed ones"},
     {"slow-ms", OPTION_COUNT, FIELD(slow_ms), 0, 3600000, "N",
      "log requests that take longer; 0: none (1000)"},
     {"drain-ms", OPTION_COUNT, FIELD(drain_ms), 0, 3600000, "N",
-     "how long SIGTERM lets requests finish (10000)"},
+     "how long SIGTERM lets requests finish, and patches settle (10000)"},
+    {"patches-at-end", OPTION_TEXT, FIELD(patch.at_end), 0, 0, "save|discard",
+     "what SIGTERM does with patches: let them settle and write them, or not (save)"},
     {"max-body", OPTION_COUNT, FIELD(limits.http.body_bytes_max), 1024, 16 * GIB, "BYTES",
      "of an upload (67108864)"},
     {"max-bodies", OPTION_COUNT, FIELD(limits.http.bodies_bytes_max), MIB, (uint64_t)1 << 50,
@@ -205,6 +209,7 @@ static void patch_defaults(struct patch_options *patch, const struct sand_config
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         patch->slots[scale] = sand->device.slots[scale];
     snprintf(patch->gpu, sizeof patch->gpu, "%s", sand->device.gpu);
+    snprintf(patch->at_end, sizeof patch->at_end, "save");
     snprintf(patch->material, sizeof patch->material, "%s", material_name(sand->device.material));
 }
 
@@ -499,6 +504,10 @@ static enum err_code patch_apply(struct config *config, struct err *err)
     if (!material_from_name(patch->material, &sand->device.material))
         return err_set(err, ERR_BAD_INPUT,
                        "--patch-material: \"%s\" is not sand, pebbles or rubble", patch->material);
+    config->saves_patches = strcmp(patch->at_end, "save") == 0;
+    if (!config->saves_patches && strcmp(patch->at_end, "discard") != 0)
+        return err_set(err, ERR_BAD_INPUT, "--patches-at-end: \"%s\" is not save or discard",
+                       patch->at_end);
     memcpy(sand->device.gpu, patch->gpu, sizeof sand->device.gpu);
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         sand->device.slots[scale] = (uint32_t)patch->slots[scale];
@@ -542,6 +551,74 @@ enum err_code config_read(struct config *config, int argc, char *const *argv,
     return patch_apply(config, err);
 }
 
+/* ---- a reload ---------------------------------------------------------------------------------
+ */
+
+/* What may change while the daemon runs: where it is read for each request, or only at the end. */
+static const char *const live[] = {
+    "log-format",       "log-level",          "access-log",
+    "slow-ms",          "drain-ms",           "patches-at-end",
+    "max-body",         "max-bodies",         "max-answers",
+    "max-json",         "max-json-depth",     "max-json-values",
+    "max-items",        "max-binary-items",   "max-items-in-flight",
+    "max-batch-ms",     "max-samples",        "max-edit-samples",
+    "max-uploads",      "max-polygons",       "max-locales",
+    "max-models",       "max-queued-changes", "max-world-bytes",
+    "max-streams",      "max-target",         "max-connections-per-address",
+    "max-header-bytes", "max-header-count",   "min-revision-wait-ms",
+    "idle-ms",          "header-ms",          "body-ms",
+    "write-ms",         "stream-silence-ms",
+};
+
+bool config_is_live(const char *name)
+{
+    for (size_t i = 0; i < sizeof live / sizeof *live; i++)
+        if (strcmp(live[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same(const struct option *option, const struct config *a, const struct config *b)
+{
+    const char *x = (const char *)a + option->offset, *y = (const char *)b + option->offset;
+    bool is_main = option->offset == offsetof(struct config, host);
+
+    switch (option->kind) {
+    case OPTION_TEXT:
+        return strcmp(x, y) == 0;
+    case OPTION_LISTEN:
+        return strcmp(x, y) == 0 && (is_main ? a->port == b->port : a->ops_port == b->ops_port);
+    default:
+        return memcmp(x, y, option->size) == 0;
+    }
+}
+
+size_t config_differences(const struct config *now, const struct config *fresh,
+                          void (*tell)(void *context, const char *name, bool is_live),
+                          void *context)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < OPTION_COUNT_ALL; i++) {
+        bool is_live = config_is_live(options[i].name);
+
+        if (is_same(&options[i], now, fresh))
+            continue;
+        tell(context, options[i].name, is_live);
+        count += is_live;
+    }
+    return count;
+}
+
+void config_adopt(struct config *now, const struct config *fresh)
+{
+    for (size_t i = 0; i < OPTION_COUNT_ALL; i++)
+        if (config_is_live(options[i].name))
+            memcpy((char *)now + options[i].offset, (const char *)fresh + options[i].offset,
+                   options[i].size);
+    now->saves_patches = fresh->saves_patches;
+}
+
 bool config_is_loopback(const struct config *config)
 {
     return strncmp(config->host, "127.", 4) == 0 || strcmp(config->host, "::1") == 0;
@@ -567,10 +644,11 @@ char *config_help(void)
                  options[i].value ? options[i].value : "");
         fprintf(stream, "  %-34s %s\n", flag, options[i].help);
     }
-    fprintf(stream,
-            "\nEach option may also stand in the environment (--log-level as KOTA_LOG_LEVEL) or in "
-            "the\nconfig file (log-level = warn). Flags win over the environment, that over the "
-            "file.\nSIGTERM drains and ends; SIGHUP reads the token file again.\n");
+    fprintf(
+        stream,
+        "\nEach option may also stand in the environment (--log-level as KOTA_LOG_LEVEL) or in "
+        "the\nconfig file (log-level = warn). Flags win over the environment, that over the "
+        "file.\nSIGTERM drains and ends; SIGHUP reads config file, token file and world again.\n");
     if (fclose(stream) != 0) {
         free(text);
         return NULL;

@@ -19,14 +19,16 @@ struct config {
     char cors_origin[CONFIG_TEXT_MAX], user[CONFIG_HOST_MAX];
     char ops_port_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
-    bool is_read_only, has_no_sandbox, has_access_log, is_check, is_help, is_version;
+    bool is_read_only, has_no_sandbox, has_access_log, is_check, is_healthcheck;
+    bool is_help, is_version;
     char simd[16]; /* a name of a simd_level; "": the best */
     enum log_format log_format;
     enum log_level log_level;
     uint64_t slow_ms, drain_ms;
+    bool saves_patches;     /* at the end; else they are discarded */
     uint64_t wal_bytes_max; /* of the store */
     struct patch_options {  /* become limits.sand */
-        char gpu[DEVICE_WORD_MAX], material[16];
+        char gpu[DEVICE_WORD_MAX], material[16], at_end[16];
         uint64_t slots[SCALE_COUNT], granules, bodies, threads;
         uint64_t active, speed_percent, pause_ms, write_ms, active_max_ms, keep_ms;
     } patch;
@@ -46,6 +48,20 @@ enum err_code config_read(struct config *config, int argc, char *const *argv,
 
 /* Does it listen on this machine's loopback only? */
 bool config_is_loopback(const struct config *config);
+
+/*
+ * Each option whose value differs between the two, in the order of --help. is_live: it can change
+ * while the daemon runs. Returns how many of those there are.
+ */
+size_t config_differences(const struct config *now, const struct config *fresh,
+                          void (*tell)(void *context, const char *name, bool is_live),
+                          void *context);
+
+/* The options that can change while the daemon runs take the values of `fresh`; the others stay. */
+void config_adopt(struct config *now, const struct config *fresh);
+
+/* Can this option change while the daemon runs? */
+bool config_is_live(const char *name);
 
 /* The text of --help, to be printed to a stream by the caller; from malloc. NULL without memory. */
 char *config_help(void);

@@ -243,7 +243,8 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
         err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
         return err_at(err, "/clearance");
     }
-    if (json_get_batch(call->json, "footprints", call->api->limits.items_max, &item, &count, err) ||
+    if (json_get_batch(call->json, "footprints", call_limits(call)->items_max, &item, &count,
+                       err) ||
         call_take_items(call, count, err) || call_pace_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);

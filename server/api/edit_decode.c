@@ -32,7 +32,7 @@ static enum err_code at_rect(const struct call *call, struct err *err)
 
 static enum err_code check_rect(const struct call *call, const double *rect, struct err *err)
 {
-    const uint64_t most = call->api->limits.world.edit_samples_max;
+    const uint64_t most = call_limits(call)->world.edit_samples_max;
     double samples;
 
     for (size_t i = 0; i < 4; i++)
@@ -133,8 +133,8 @@ static enum err_code open_json(struct call *call, struct span *heights, struct e
     char *cut;
 
     *heights = (struct span){NULL, 0};
-    if (body.at && body.length <= call->api->limits.json_bytes_max) {
-        if (json_check(body.at, body.length, &call->api->limits.json, err))
+    if (body.at && body.length <= call_limits(call)->json_bytes_max) {
+        if (json_check(body.at, body.length, &call_limits(call)->json, err))
             return err->code;
         *heights = json_find_array(body, "heights");
     }

@@ -37,10 +37,10 @@ static enum err_code open_form(struct call *call, struct err *err)
     const char *at = call->body.at, *end = at + call->body.length;
     char *copy;
 
-    if (call->body.length > call->api->limits.json_bytes_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)call->api->limits.json_bytes_max,
+    if (call->body.length > call_limits(call)->json_bytes_max)
+        return err_limit(err, ERR_TOO_LARGE, (double)call_limits(call)->json_bytes_max,
                          (double)call->body.length, "a form has at most %zu bytes, this has %zu",
-                         call->api->limits.json_bytes_max, call->body.length);
+                         call_limits(call)->json_bytes_max, call->body.length);
     copy = call_alloc(call, call->body.length + 1);
     if (!copy)
         return err_set(err, ERR_NO_MEMORY, "no memory to read a form");
@@ -160,7 +160,7 @@ static enum err_code too_many(const char *what, size_t most, size_t got, struct 
 static enum err_code read_places(struct call *call, struct span text, const char *what,
                                  struct elevation_question *out, struct err *err)
 {
-    size_t limit = call->api->limits.items_max, most = places_max(text.at, text.length);
+    size_t limit = call_limits(call)->items_max, most = places_max(text.at, text.length);
 
     if (most > limit)
         return too_many(what, limit, most, err);
@@ -232,8 +232,8 @@ static enum err_code decode_samples(struct call *call, uint64_t *out, struct err
                        "samples=%.*s: a whole number of at least 2 was expected, the ends of the "
                        "path among them",
                        SHOWN(text));
-    return *out > call->api->limits.items_max
-               ? too_many("samples", call->api->limits.items_max, (size_t)*out, err)
+    return *out > call_limits(call)->items_max
+               ? too_many("samples", call_limits(call)->items_max, (size_t)*out, err)
                : ERR_OK;
 }
 

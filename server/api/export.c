@@ -32,7 +32,7 @@ static const char *const format_words[] = {"f32", "png16", "obj", NULL};
 static enum err_code check_length(struct call *call, uint64_t bytes, const char *format,
                                   struct err *err)
 {
-    uint64_t most = call->api->limits.http.answers_bytes_max;
+    uint64_t most = call_limits(call)->http.answers_bytes_max;
 
     if (most > HTTP_REPLY_BODY_BYTES_MAX)
         most = HTTP_REPLY_BODY_BYTES_MAX;

@@ -16,7 +16,7 @@ enum err_code hints_open(struct call *call, size_t count, const char *what, stru
     *out = (struct hints){NULL, 0};
     if (!hints)
         return ERR_OK;
-    if (json_get_batch(call->json, "hints", call->api->limits.items_max, &out->item, &got, err))
+    if (json_get_batch(call->json, "hints", call_limits(call)->items_max, &out->item, &got, err))
         return err->code;
     if (got == count)
         return ERR_OK;

@@ -4,9 +4,12 @@
  * Problem: a daemon that starts with half of its world answers wrongly without saying so.
  * Approach: everything is loaded through the writer before the server starts, in one grammar with
  * the uploads (upload.h); the first error ends the start, and names file, member and value. A
- * locale.json names its files relative to its own folder, and may not lead out of it. Source of the
- * ellipsoid: WGS84 (NIMA TR8350.2): a = 6378137 m, f = 1/298.257223563; a degree of latitude is the
- * meridian's radius of curvature, one of longitude that of the parallel.
+ * locale.json names its files relative to its own folder, and may not lead out of it.
+ * A reload reads in the same way what has changed, into one unit of changes that the writer makes
+ * all or none. To know what has changed, the start keeps inode, size and time of each file that it
+ * reads, looked at before the file is opened: a file that is written meanwhile counts as changed.
+ * Source of the ellipsoid: WGS84 (NIMA TR8350.2): a = 6378137 m, f = 1/298.257223563; a degree of
+ * latitude is the meridian's radius of curvature, one of longitude that of the parallel.
  */
 #include "api/load.h"
 
@@ -162,7 +165,7 @@ static bool hgt_spacing(const char *path, size_t length, struct upload *upload)
 static uint64_t file_bytes_max(const struct api *api, enum layer_kind kind)
 {
     return kind == LAYER_MESH ? POLYGON_FILE_BYTES_MAX
-                              : api->limits.raster.samples_max * 16 + 65536;
+                              : api_limits(api)->raster.samples_max * 16 + 65536;
 }
 
 static enum err_code format_of_name(const char *path, struct upload_format *out, struct err *err)
@@ -214,28 +217,160 @@ static struct layer *layer_read(struct api *api, const char *id, const struct la
     return uploaded.layer;
 }
 
+/* ---- where a locale came from ------------------------------------------------------------------
+ */
+
+struct stamp {
+    char path[PATH_MAX];
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec changed;
+};
+
+struct load_source {
+    struct load_source *next;
+    char id[WORLD_ID_MAX + 1];
+    char *place; /* the folder, or the argument of the command line */
+    struct stamp *stamps;
+    size_t stamp_count;
+    bool is_there; /* a reload has found it again */
+};
+
+static bool stamp_take(const char *path, struct stamp *out)
+{
+    struct stat status;
+
+    memset(out, 0, sizeof *out);
+    if (stat(path, &status) != 0 || snprintf(out->path, sizeof out->path, "%s", path) < 0)
+        return false;
+    out->device = status.st_dev;
+    out->inode = status.st_ino;
+    out->bytes = status.st_size;
+    out->changed = status.st_mtim;
+    return true;
+}
+
+static void source_free(struct load_source *source)
+{
+    if (!source)
+        return;
+    free(source->place);
+    free(source->stamps);
+    free(source);
+}
+
+static void sources_free(struct load_source *list)
+{
+    while (list) {
+        struct load_source *next = list->next;
+
+        source_free(list);
+        list = next;
+    }
+}
+
+void load_finish(struct api *api)
+{
+    sources_free(api->sources);
+    api->sources = NULL;
+}
+
+static struct load_source *source_create(const char *id, const char *place, struct err *err)
+{
+    struct load_source *source = calloc(1, sizeof *source);
+
+    if (source)
+        source->place = strdup(place);
+    if (!source || !source->place) {
+        source_free(source);
+        err_set(err, ERR_NO_MEMORY, "no memory for %s", place);
+        return NULL;
+    }
+    snprintf(source->id, sizeof source->id, "%s", id);
+    return source;
+}
+
+/* A file that cannot be looked at is told by who reads it. */
+static enum err_code source_note(struct load_source *source, const char *path, struct err *err)
+{
+    struct stamp *stamps =
+        realloc(source->stamps, (source->stamp_count + 1) * sizeof *source->stamps);
+
+    if (!stamps)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the names of files");
+    source->stamps = stamps;
+    source->stamp_count += stamp_take(path, &stamps[source->stamp_count]);
+    return ERR_OK;
+}
+
+static struct load_source *source_find(const struct api *api, const char *place)
+{
+    struct load_source *at = api->sources;
+
+    while (at && strcmp(at->place, place) != 0)
+        at = at->next;
+    return at;
+}
+
+static bool source_has_changed(const struct load_source *source)
+{
+    for (size_t i = 0; i < source->stamp_count; i++) {
+        const struct stamp *then = &source->stamps[i];
+        struct stamp now;
+
+        if (!stamp_take(then->path, &now) || now.device != then->device ||
+            now.inode != then->inode || now.bytes != then->bytes ||
+            now.changed.tv_sec != then->changed.tv_sec ||
+            now.changed.tv_nsec != then->changed.tv_nsec)
+            return true;
+    }
+    return false;
+}
+
 /* ---- one locale, whole --------------------------------------------------------------------------
  */
+
+/* What a reload gathers before anything is made. */
+struct gathering {
+    struct world_change *changes;
+    size_t count;
+    struct load_source *sources; /* of what is read again */
+};
 
 /* A locale and its layers, made in one commit: a start that is cut short leaves none of it. */
 struct import {
     struct api *api;
     const char *id;
+    struct load_source *source;
+    struct gathering *gathering; /* NULL: what was read is made at once */
     struct world_change changes[1 + LOCALE_LAYERS_MAX];
     size_t count;
 };
 
-static void import_begin(struct import *import, struct api *api, const char *id,
-                         const struct locale_manifest *manifest)
+/* Before the first file is read: place is the folder or the argument. */
+static enum err_code import_open(struct import *import, struct api *api, const char *id,
+                                 const char *place, struct gathering *gathering, struct err *err)
 {
-    struct world_change *change = &import->changes[0];
-
     import->api = api;
     import->id = id;
+    import->gathering = gathering;
+    import->count = 0;
+    import->source = source_create(id, place, err);
+    return import->source ? ERR_OK : err->code;
+}
+
+static void import_begin(struct import *import, const struct locale_manifest *manifest)
+{
+    struct world_change *change = &import->changes[0];
+    bool is_again = import->gathering && source_find(import->api, import->source->place);
+
     import->count = 1;
-    *change = (struct world_change){
-        .kind = WORLD_PUT_LOCALE, .manifest = *manifest, .condition = WORLD_IF_ABSENT};
-    snprintf(change->locale_id, sizeof change->locale_id, "%s", id);
+    *change = (struct world_change){.kind = WORLD_PUT_LOCALE,
+                                    .manifest = *manifest,
+                                    .is_whole = is_again,
+                                    .condition = is_again ? WORLD_IF_ANY : WORLD_IF_ABSENT};
+    snprintf(change->locale_id, sizeof change->locale_id, "%s", import->id);
 }
 
 static enum err_code import_layer(struct import *import, const char *layer_id,
@@ -249,6 +384,8 @@ static enum err_code import_layer(struct import *import, const char *layer_id,
     *change = (struct world_change){.kind = WORLD_PUT_LAYER};
     snprintf(change->locale_id, sizeof change->locale_id, "%s", import->id);
     snprintf(change->layer_id, sizeof change->layer_id, "%s", layer_id);
+    if (source_note(import->source, source->path, err))
+        return err->code;
     change->layer = layer_read(import->api, layer_id, source, err);
     if (!change->layer)
         return err->code;
@@ -256,18 +393,45 @@ static enum err_code import_layer(struct import *import, const char *layer_id,
     return ERR_OK;
 }
 
-/* Makes what was gathered, or with an error before drops it. */
+static enum err_code gather(struct gathering *to, const struct import *import, struct err *err)
+{
+    struct world_change *all =
+        realloc(to->changes, (to->count + import->count) * sizeof *to->changes);
+
+    if (!all)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the changes of the world");
+    to->changes = all;
+    memcpy(all + to->count, import->changes, import->count * sizeof *all);
+    to->count += import->count;
+    return ERR_OK;
+}
+
+static void changes_drop(const struct world_change *changes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        layer_unref(changes[i].layer);
+}
+
+/* Makes what was read, or leaves it to the reload; with an error before drops it. */
 static enum err_code import_end(struct import *import, struct err *err)
 {
+    struct load_source **list =
+        import->gathering ? &import->gathering->sources : &import->api->sources;
+
+    if (err->code == ERR_OK && import->gathering)
+        gather(import->gathering, import, err);
+    if (err->code != ERR_OK)
+        changes_drop(import->changes, import->count);
+    else if (!import->gathering && world_apply_all(import->api->world, import->changes,
+                                                   import->count, err) == ERR_PRECONDITION_FAILED)
+        err_set(err, ERR_CONFLICT, "two sources make the locale %s", import->id);
     if (err->code != ERR_OK) {
-        for (size_t i = 0; i < import->count; i++)
-            layer_unref(import->changes[i].layer);
+        source_free(import->source);
         return err->code;
     }
-    if (world_apply_all(import->api->world, import->changes, import->count, err) ==
-        ERR_PRECONDITION_FAILED)
-        err_set(err, ERR_CONFLICT, "two sources make the locale %s", import->id);
-    return err->code;
+    import->source->next = *list;
+    *list = import->source;
+    return ERR_OK;
 }
 
 /* What the store has is not read again: it may have been changed since. */
@@ -348,7 +512,8 @@ static void clean_id(const char *path, char out[static WORLD_ID_MAX + 1])
         strcpy(out, "file");
 }
 
-enum err_code load_file(struct api *api, const char *argument, struct err *err)
+static enum err_code file_load(struct api *api, const char *argument, struct gathering *gathering,
+                               struct err *err)
 {
     struct locale_manifest manifest = locale_manifest_default;
     struct call call = call_for_options(api);
@@ -370,8 +535,9 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err)
     source.manifest = &manifest;
     clean_id(path, id);
     snprintf(manifest.title, sizeof manifest.title, "%.200s", base_name(path));
-    if (!is_stored(api, id, argument)) {
-        import_begin(import, api, id, &manifest);
+    if (!is_stored(api, id, argument) &&
+        import_open(import, api, id, argument, gathering, err) == ERR_OK) {
+        import_begin(import, &manifest);
         if (!query || query_split(query, path, &call, err) == ERR_OK)
             import_layer(import, "ground", &source, err);
         if (import_end(import, err))
@@ -380,6 +546,11 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err)
     free(import);
     free(path);
     return err->code;
+}
+
+enum err_code load_file(struct api *api, const char *argument, struct err *err)
+{
+    return file_load(api, argument, NULL, err);
 }
 
 /* ---- DIR/<id>/locale.json ---------------------------------------------------------------------
@@ -475,8 +646,8 @@ static enum err_code load_layers(struct import *import, const char *folder, cons
     return ERR_OK;
 }
 
-static enum err_code read_locale(struct import *import, struct api *api, const char *folder,
-                                 const char *id, const cJSON *json, struct err *err)
+static enum err_code read_locale(struct import *import, const char *folder, const cJSON *json,
+                                 struct err *err)
 {
     static const char *const members[] = {"title",         "gravity", "placement", "open_sky",
                                           "triangulation", "geo",     "layers",    NULL};
@@ -484,18 +655,31 @@ static enum err_code read_locale(struct import *import, struct api *api, const c
 
     if (json_only_members(json, members, "", err) || manifest_decode(json, &manifest, err))
         return err->code;
-    import_begin(import, api, id, &manifest);
-    load_layers(import, folder, json, err);
-    return import_end(import, err);
+    import_begin(import, &manifest);
+    return load_layers(import, folder, json, err);
+}
+
+/* Reads folder/locale.json and what it names into an import that is open. */
+static enum err_code read_folder(struct import *import, const char *folder, const char *file,
+                                 struct err *err)
+{
+    struct bytes text = {NULL, 0};
+    cJSON *json = NULL;
+
+    if (source_note(import->source, file, err) == ERR_OK &&
+        file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
+        json_parse(text.at, text.length, &api_limits(import->api)->json, &json, err) == ERR_OK)
+        read_locale(import, folder, json, err);
+    cJSON_Delete(json);
+    free(text.at);
+    return err->code;
 }
 
 static enum err_code load_locale(struct api *api, const char *folder, const char *id,
-                                 struct err *err)
+                                 struct gathering *gathering, struct err *err)
 {
     char file[PATH_MAX];
     struct import *import = malloc(sizeof *import);
-    struct bytes text = {NULL, 0};
-    cJSON *json = NULL;
 
     if (snprintf(file, sizeof file, "%s/locale.json", folder) >= (int)sizeof file)
         err_set(err, ERR_BAD_INPUT, "%.100s…: the path is too long", folder);
@@ -505,27 +689,34 @@ static enum err_code load_locale(struct api *api, const char *folder, const char
         err_set(err, ERR_BAD_INPUT, "the folder's name is no id: 1 to %d characters of A-Za-z0-9_-",
                 WORLD_ID_MAX);
     else if (!is_stored(api, id, folder) &&
-             file_read(file, JSON_FILE_BYTES_MAX, &text, err) == ERR_OK &&
-             json_parse(text.at, text.length, &api->limits.json, &json, err) == ERR_OK)
-        read_locale(import, api, folder, id, json, err);
-    cJSON_Delete(json);
-    free(text.at);
+             import_open(import, api, id, folder, gathering, err) == ERR_OK) {
+        read_folder(import, folder, file, err);
+        import_end(import, err);
+    }
     free(import);
     return err->code == ERR_OK ? ERR_OK : err_in(err, file);
 }
+
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
 
 static int has_locale(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-enum err_code load_world(struct api *api, const char *directory, struct err *err)
+/* What is done with each folder of a world that has a locale.json, in the order of their names. */
+typedef enum err_code (*folder_visit)(void *context, const char *folder, const char *id,
+                                      struct err *err);
+
+static enum err_code each_folder(const char *directory, folder_visit visit, void *context,
+                                 size_t *count_out, struct err *err)
 {
     struct dirent **entries;
     int count = scandir(directory, &entries, has_locale, alphasort);
-    size_t loaded = 0;
 
     err->code = ERR_OK;
+    *count_out = 0;
     if (count < 0)
         return err_set(err, ERR_BAD_INPUT, "world directory %s: %s", directory, strerror(errno));
     for (int i = 0; i < count; i++) {
@@ -534,13 +725,150 @@ enum err_code load_world(struct api *api, const char *directory, struct err *err
         snprintf(folder, sizeof folder, "%s/%s", directory, entries[i]->d_name);
         snprintf(file, sizeof file, "%s/locale.json", folder);
         if (err->code == ERR_OK && access(file, F_OK) == 0 &&
-            load_locale(api, folder, entries[i]->d_name, err) == ERR_OK)
-            loaded++;
+            visit(context, folder, entries[i]->d_name, err) == ERR_OK)
+            ++*count_out;
         free(entries[i]);
     }
     free(entries);
-    if (err->code == ERR_OK && loaded == 0)
+    if (err->code == ERR_OK && *count_out == 0)
         err_set(err, ERR_BAD_INPUT, "world directory %s: no folder in it has a locale.json",
                 directory);
+    return err->code;
+}
+
+static enum err_code count_one(void *context, const char *folder, const char *id, struct err *err)
+{
+    (void)context, (void)folder, (void)id;
+    return err->code;
+}
+
+static enum err_code load_one(void *context, const char *folder, const char *id, struct err *err)
+{
+    struct api *api = context;
+
+    if (load_locale(api, folder, id, NULL, err) == ERR_OK)
+        atomic_fetch_add(&api->loading.done, 1);
+    return err->code;
+}
+
+enum err_code load_world(struct api *api, const char *directory, struct err *err)
+{
+    size_t count;
+
+    if (each_folder(directory, count_one, NULL, &count, err))
+        return err->code;
+    atomic_fetch_add(&api->loading.total, count);
+    return each_folder(directory, load_one, api, &count, err);
+}
+
+/* ---- once more ---------------------------------------------------------------------------------
+ */
+
+struct again {
+    struct api *api;
+    struct gathering gathering;
+    struct load_news news;
+    bool (*gives_up)(void);
+};
+
+/* Does this place need to be read? It is there, in any case. */
+static bool is_to_be_read(struct again *again, const char *place)
+{
+    struct load_source *known = source_find(again->api, place);
+
+    if (!known) {
+        again->news.added++;
+        return true;
+    }
+    known->is_there = true;
+    if (!source_has_changed(known)) {
+        again->news.kept++;
+        return false;
+    }
+    again->news.replaced++;
+    return true;
+}
+
+static enum err_code may_go_on(const struct again *again, struct err *err)
+{
+    return again->gives_up() ? err_set(err, ERR_BUSY, "the daemon is about to end") : ERR_OK;
+}
+
+static enum err_code folder_again(void *context, const char *folder, const char *id,
+                                  struct err *err)
+{
+    struct again *again = context;
+
+    if (may_go_on(again, err) || !is_to_be_read(again, folder))
+        return err->code;
+    return load_locale(again->api, folder, id, &again->gathering, err);
+}
+
+static enum err_code read_again(struct again *again, const char *directory, char *const *files,
+                                size_t count, struct err *err)
+{
+    size_t folders;
+
+    err->code = ERR_OK;
+    if (directory[0] != '\0' && each_folder(directory, folder_again, again, &folders, err))
+        return err->code;
+    for (size_t i = 0; i < count; i++)
+        if (may_go_on(again, err) || (is_to_be_read(again, files[i]) &&
+                                      file_load(again->api, files[i], &again->gathering, err)))
+            return err->code;
+    return ERR_OK;
+}
+
+/* The sources of what was read take the place of those before; what has gone is removed. */
+static void settle_sources(struct again *again)
+{
+    struct api *api = again->api;
+    struct load_source **at = &api->sources, *fresh = again->gathering.sources;
+
+    while (*at) {
+        struct load_source *old = *at, *same = fresh;
+        struct world_change change = {.kind = WORLD_DELETE_LOCALE, .source = "reload"};
+        struct err err = {.code = ERR_OK};
+
+        while (same && strcmp(same->place, old->place) != 0)
+            same = same->next;
+        if (old->is_there && !same) {
+            old->is_there = false;
+            at = &old->next;
+            continue;
+        }
+        if (!old->is_there) {
+            memcpy(change.locale_id, old->id, sizeof change.locale_id);
+            if (world_apply(api->world, &change, &err) == ERR_OK)
+                again->news.removed++;
+            else if (err.code != ERR_NOT_FOUND)
+                log_error("%s is gone, its locale %s stays: %s", old->place, old->id, err.msg);
+        }
+        *at = old->next;
+        source_free(old);
+    }
+    *at = fresh;
+    again->gathering.sources = NULL;
+}
+
+enum err_code load_again(struct api *api, const char *directory, char *const *files, size_t count,
+                         bool (*gives_up)(void), struct load_news *news, struct err *err)
+{
+    struct again again = {.api = api, .gives_up = gives_up};
+    struct gathering *gathering = &again.gathering;
+
+    for (struct load_source *at = api->sources; at; at = at->next)
+        at->is_there = false;
+    if (read_again(&again, directory, files, count, err))
+        changes_drop(gathering->changes, gathering->count);
+    else if (gathering->count > 0 &&
+             world_apply_all(api->world, gathering->changes, gathering->count, err) ==
+                 ERR_PRECONDITION_FAILED)
+        err_set(err, ERR_CONFLICT, "a locale that --world has now was made by somebody else");
+    if (err->code == ERR_OK)
+        settle_sources(&again);
+    free(gathering->changes);
+    sources_free(gathering->sources);
+    *news = again.news;
     return err->code;
 }

@@ -18,6 +18,26 @@ enum err_code load_file(struct api *api, const char *argument, struct err *err);
  */
 enum err_code load_world(struct api *api, const char *directory, struct err *err);
 
+/* What a reload has done to the world. */
+struct load_news {
+    size_t added, replaced, removed, kept;
+};
+
+/*
+ * Reads again what the start has read, where a file of it has changed (by its inode, size and
+ * time), where a folder has come, and where one has gone; for a world without a store. What is made
+ * of it is published at once, all or nothing; the locales that have gone are removed after that. A
+ * locale that is read again is replaced whole, with what was edited in it; all others stay as they
+ * are, edits included. gives_up, asked before each locale, ends it with ERR_BUSY. On error nothing
+ * has changed. As above the error names file and member. Not a loop's thread, nor the writer's; one
+ * at a time.
+ */
+enum err_code load_again(struct api *api, const char *directory, char *const *files, size_t count,
+                         bool (*gives_up)(void), struct load_news *news, struct err *err);
+
+/* Forgets where the locales came from. */
+void load_finish(struct api *api);
+
 /* "N42E001" at the start of a name: the tile's middle latitude. False when it is none. */
 bool load_hgt_latitude(const char *name, double *middle_deg);
 

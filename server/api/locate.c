@@ -49,7 +49,7 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
     size_t count;
 
     if (options_open_json(call, items, NULL, err) ||
-        json_get_batch(call->json, "points", call->api->limits.items_max, &item, &count, err) ||
+        json_get_batch(call->json, "points", call_limits(call)->items_max, &item, &count, err) ||
         call_take_items(call, count, err) || hints_open(call, count, "points", &hints, err))
         return err->code;
     json_begin_object(w);

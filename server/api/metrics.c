@@ -76,7 +76,7 @@ static void put_process(struct call *call, const struct numbers *n)
 
 static void put_world(struct call *call, const struct numbers *n)
 {
-    const struct api_limits *limits = &call->api->limits;
+    const struct api_limits *limits = call_limits(call);
     const struct metric metrics[] = {
         {"kota_locales", "gauge", "Locales in the world.", (double)n->world.locales},
         {"kota_layers", "gauge", "Layers of all locales.", (double)n->world.layers},
@@ -173,7 +173,7 @@ static void put_lights(struct call *call, const struct light_cache_stats *lights
 
 static void put_http(struct call *call, const struct http_counters *http)
 {
-    const struct http_limits *limits = &call->api->limits.http;
+    const struct http_limits *limits = &call_limits(call)->http;
     const struct metric metrics[] = {
         {"kota_loops", "gauge", "Event loops.", (double)http->loops},
         {"kota_connections", "gauge", "Open connections.", (double)http->open},

@@ -138,7 +138,7 @@ enum err_code model_put_answer(struct call *call, struct err *err)
                        (int)(call->media_type.length < 64 ? call->media_type.length : 64),
                        call->media_type.at ? call->media_type.at : "");
     change.model = model_create(change.model_id, call->body.at, call->body.length,
-                                &call->api->limits.polygon, err);
+                                &call_limits(call)->polygon, err);
     return change.model ? submit(call, &change, err) : err->code;
 }
 API_HANDLER(model_put, 1, CALL_NEEDS_NOTHING)

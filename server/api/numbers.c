@@ -71,12 +71,38 @@ void numbers_read(struct api *api, struct numbers *out)
         http_server_counters(server, &out->http);
 }
 
+void api_loading_text(const struct api *api, char *out, size_t size)
+{
+    struct store *store = world_store(api->world);
+    const char *what = "the data directory", *unit = "tiles";
+    uint64_t done = 0, total = 0;
+
+    if (store)
+        store_load_progress(store, &done, &total);
+    if (done == total) { /* that is over, or there is none */
+        what = "the world";
+        unit = "locales";
+        total = atomic_load(&api->loading.total);
+        done = atomic_load(&api->loading.done);
+    }
+    if (total == 0)
+        snprintf(out, size, "loading");
+    else
+        snprintf(out, size, "loading %s: %llu of %llu %s (%u %%)", what, (unsigned long long)done,
+                 (unsigned long long)total, unit, (unsigned)(100.0 * (double)done / (double)total));
+}
+
 enum err_code api_readiness(const struct api *api, struct err *err)
 {
     struct store *store;
     struct store_stats stats;
     const char *damage;
+    char loading[API_LOADING_BYTES];
 
+    if (atomic_load(&api->state) == API_LOADING) {
+        api_loading_text(api, loading, sizeof loading);
+        return err_set(err, ERR_BUSY, "the daemon is %s", loading);
+    }
     if (atomic_load(&api->state) != API_READY)
         return err_set(err, ERR_BUSY, "the daemon is %s", api_state_word(api));
     damage = world_damage(api->world, NULL);

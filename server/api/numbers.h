@@ -34,6 +34,10 @@ void numbers_read(struct api *api, struct numbers *out);
  */
 enum err_code api_readiness(const struct api *api, struct err *err);
 
+/* How far the start is: "loading the data directory: 12 of 40 tiles (30 %)". Any thread. */
+enum { API_LOADING_BYTES = 128 };
+void api_loading_text(const struct api *api, char *out, size_t size);
+
 /* "left", "stalled", "behind", "over", "drained": why streams end. */
 const char *numbers_stream_end(enum http_stream_end reason);
 

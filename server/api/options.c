@@ -56,7 +56,7 @@ enum { NAMES_MAX = 24, AROUND_BYTES_MAX = 1024 };
 /* Media type, size and query of a call with a JSON body. */
 static enum err_code open_body(struct call *call, const char *const *names, struct err *err)
 {
-    size_t limit = call->api->limits.json_bytes_max;
+    size_t limit = call_limits(call)->json_bytes_max;
 
     if (call->media_type.length > 0 && !span_equals(call->media_type, "application/json"))
         return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
@@ -88,7 +88,7 @@ enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err)
 {
     if (open_body(call, names, err) ||
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->api->limits.json,
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call_limits(call)->json,
                    &call->json, err))
         return err->code;
     return only_members(call, items, names, err);
@@ -135,7 +135,7 @@ static bool parse_around(struct call *call, struct span array)
     memcpy(around, call->body.at, before);
     memcpy(around + before, "[]", 2);
     memcpy(around + before + 2, behind, rest);
-    return json_parse(around, before + rest + 2, &call->api->limits.json, &call->json, &ignored) ==
+    return json_parse(around, before + rest + 2, &call_limits(call)->json, &call->json, &ignored) ==
            ERR_OK;
 }
 
@@ -150,9 +150,9 @@ static bool read_batch(struct call *call, const struct json_shape *shape)
     if (!array)
         return false;
     most = json_batch_items_max(call->body, array, shape);
-    if (most > call->api->limits.items_max)
-        most = call->api->limits.items_max;
-    if (most > (call->api->limits.json.values_max - 2 * AROUND_BYTES_MAX) / values)
+    if (most > call_limits(call)->items_max)
+        most = call_limits(call)->items_max;
+    if (most > (call_limits(call)->json.values_max - 2 * AROUND_BYTES_MAX) / values)
         return false; /* only the long way counts values */
     numbers = call_alloc(call, most * shape->stride * sizeof *numbers);
     if (!numbers || !json_batch_read(call->body, array, shape, most, numbers, &batch))
@@ -170,7 +170,7 @@ enum err_code options_open_batch(struct call *call, const struct json_shape *sha
     if (open_body(call, names, err))
         return err->code;
     if (!read_batch(call, shape) &&
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call->api->limits.json,
+        json_parse(call->body.at ? call->body.at : "", call->body.length, &call_limits(call)->json,
                    &call->json, err))
         return err->code;
     return call->json ? only_members(call, items, names, err) : ERR_OK;
@@ -183,7 +183,7 @@ enum err_code option_batch(struct call *call, const struct json_shape *shape,
     size_t bytes;
 
     if (call->batch.count == 0) {
-        if (json_get_batch(call->json, shape->member, call->api->limits.items_max, &first,
+        if (json_get_batch(call->json, shape->member, call_limits(call)->items_max, &first,
                            &call->batch.count, err))
             return err->code;
         bytes = call->batch.count * shape->stride * sizeof(double);

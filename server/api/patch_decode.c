@@ -155,7 +155,7 @@ static enum err_code decode_body(struct call *call, const cJSON *json, const cha
         decode_mass(json, place, model->solid.volume_m3, &mass_kg, err))
         return err->code;
     memcpy(body.model, model->id, sizeof body.model);
-    shell = shell_cache_get(call->api->shells, model, params->radius_m, &call->api->limits.polygon,
+    shell = shell_cache_get(call->api->shells, model, params->radius_m, &call_limits(call)->polygon,
                             err);
     if (!shell)
         return err_at(err, "%s/model", place);
@@ -256,7 +256,7 @@ struct asked {
 /* Granules of one scale share their dispatches, so there is one material for all patches. */
 static enum err_code decode_material(const struct call *call, struct err *err)
 {
-    const enum granular_material ours = call->api->limits.sand.device.material;
+    const enum granular_material ours = call_limits(call)->sand.device.material;
     const cJSON *value = json_given(call->json, "material");
     const char *words[MATERIAL_COUNT + 1] = {NULL};
     int word = (int)ours;
@@ -341,7 +341,7 @@ static enum err_code decode_ground(struct call *call, struct asked *asked,
         return err->code;
     diameter_m = config->params.diameter_m;
     if (convert_place_find(start->field, asked->center, asked->size_m, asked->depth_m, diameter_m,
-                           call->api->limits.world.edit_samples_max, &start->place, err) ||
+                           call_limits(call)->world.edit_samples_max, &start->place, err) ||
         convert_grid_make(&start->place, diameter_m, config->depth_max, &start->grid, err))
         return err->code;
     if (sand_is_free(sand, start->scale, err) ||
@@ -365,7 +365,7 @@ static enum err_code decode_start(struct call *call, struct patch_start *start, 
                      config.granules_max, config.bed_max, &start->ground, err))
         return err->code;
     memcpy(start->ground.begin.gravity, gravity, sizeof gravity);
-    start->material = call->api->limits.sand.device.material;
+    start->material = call_limits(call)->sand.device.material;
     if (start->ground.count == 0)
         return err_set(err, ERR_UNPROCESSABLE, "no granule fits between the ground and the bed");
     return ERR_OK;

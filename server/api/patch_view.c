@@ -48,7 +48,7 @@ static enum err_code add_body(struct call *call, const struct patch_report_body 
 
     if (!model)
         return ERR_OK;
-    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, &call->api->limits.polygon,
+    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, &call_limits(call)->polygon,
                        mesh, err))
         return err->code;
     picture->mesh_count++;

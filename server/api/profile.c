@@ -35,7 +35,7 @@ static enum err_code decode_path(struct call *call, struct profile_path *path, s
 static enum err_code decode_sampling(struct call *call, struct sampling *out, struct err *err)
 {
     bool has_samples = json_given(call->json, "samples") != NULL;
-    size_t limit = call->api->limits.items_max;
+    size_t limit = call_limits(call)->items_max;
 
     if (option_number(call, "step", &out->step_m, &out->has_step, err))
         return err->code;
@@ -69,7 +69,7 @@ static enum err_code decode_sampling(struct call *call, struct sampling *out, st
 static enum err_code count_steps(struct call *call, const struct profile_path *path,
                                  struct sampling *sampling, struct err *err)
 {
-    double limit = (double)call->api->limits.items_max;
+    double limit = (double)call_limits(call)->items_max;
     double count = profile_step_count(path, sampling->step_m);
 
     if (!(count <= limit)) {

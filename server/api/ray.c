@@ -168,7 +168,7 @@ static void encode_some(struct call *call, const struct asked *asked, size_t cou
 static enum err_code answer_traced(struct call *call, const struct ray_options *options,
                                    const struct ray *ray, struct err *err)
 {
-    uint32_t capacity = (uint32_t)call->api->limits.trace_max;
+    uint32_t capacity = (uint32_t)call_limits(call)->trace_max;
     struct ray_trace trace = {.box_capacity = capacity, .cell_capacity = capacity};
     struct asked asked;
     char *at;

@@ -90,7 +90,7 @@ static void limits_of_patches(struct json_writer *w, const struct api_limits *li
 
 enum err_code limits_get_answer(struct call *call, struct err *err)
 {
-    const struct api_limits *limits = &call->api->limits;
+    const struct api_limits *limits = call_limits(call);
     struct json_writer *w = &call->out;
 
     if (options_open_query(call, NULL, err))

@@ -182,7 +182,7 @@ static enum err_code spec_of(const struct upload *upload, const struct raster *r
 
 enum err_code upload_charge(struct api *api, uint64_t bytes, struct err *err)
 {
-    uint64_t most = api->limits.uploads_bytes_max;
+    uint64_t most = api_limits(api)->uploads_bytes_max;
     uint64_t before = atomic_fetch_add(&api->upload_bytes, bytes);
 
     if (before == 0 || before + bytes <= most)
@@ -246,12 +246,12 @@ enum err_code upload_layer(struct api *api, const char *id, const void *bytes, s
     *out = (struct uploaded){.layer = NULL};
     if (upload->format.kind == LAYER_MESH) {
         if (polygon_decode(upload->format.polygon, bytes, length, &upload->polygon,
-                           &api->limits.polygon, &polygons, err) == ERR_OK)
+                           &api_limits(api)->polygon, &polygons, err) == ERR_OK)
             polygon_layer(api, id, upload, manifest->gravity, &polygons, out, err);
         return err->code;
     }
-    if (raster_decode(upload->format.raster, bytes, length, &upload->raster, &api->limits.raster,
-                      &raster, err))
+    if (raster_decode(upload->format.raster, bytes, length, &upload->raster,
+                      &api_limits(api)->raster, &raster, err))
         return err->code;
     if (spec_of(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
         raster_layer(api, id, &spec, &raster, out, err);

@@ -7,10 +7,11 @@
  * UTF-8 is replaced (json_text.h), so that a request can neither forge a line nor paint on an
  * operator's terminal. Messages longer than the buffer are cut; a line always ends in a newline.
  *
- * The text form is `2026-01-31T12:00:00.123Z info [request id] message`; the JSON form has the
- * members time, level, request_id (when there is one) and message, in this order.
+ * The text form is `2026-01-31T12:00:00.123Z info [request id trace] message`; the JSON form has
+ * the members time, level, request_id and traceparent (when there are such) and message, in this
+ * order.
  *
- * The settings are atomics, because tests and a later reload change them while threads run.
+ * The settings are atomics, because tests and a reload change them while threads run.
  */
 #include "base/log.h"
 
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -65,31 +67,56 @@ static void format_time(char *out, size_t size)
     snprintf(out + used, size - used, ".%03dZ", (int)(now.tv_nsec / 1000000));
 }
 
-void log_write(enum log_level level, const char *request_id, const char *format, ...)
+static void write_line(enum log_level level, const char *id, const char *trace, const char *format,
+                       va_list args)
 {
     char message[LOG_MESSAGE_BYTES];
-    char escaped[LOG_LINE_BYTES - 256];
+    char escaped[LOG_LINE_BYTES - 512];
     char line[LOG_LINE_BYTES];
     char when[40];
-    const char *id = request_id ? request_id : "";
-    va_list args;
     int length;
 
-    if ((int)level < atomic_load_explicit(&log_least, memory_order_relaxed))
-        return;
-    va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
-    va_end(args);
     json_text_escape(escaped, sizeof escaped, message, strlen(message));
     format_time(when, sizeof when);
     if (atomic_load_explicit(&log_format, memory_order_relaxed) == LOG_JSON)
-        length = snprintf(line, sizeof line,
-                          "{\"time\":\"%s\",\"level\":\"%s\"%s%.64s%s,\"message\":\"%s\"}\n", when,
-                          level_names[level], *id ? ",\"request_id\":\"" : "", id, *id ? "\"" : "",
-                          escaped);
+        length =
+            snprintf(line, sizeof line,
+                     "{\"time\":\"%s\",\"level\":\"%s\"%s%.64s%s%s%.64s%s,\"message\":\"%s\"}\n",
+                     when, level_names[level], *id ? ",\"request_id\":\"" : "", id, *id ? "\"" : "",
+                     *trace ? ",\"traceparent\":\"" : "", trace, *trace ? "\"" : "", escaped);
     else
-        length = snprintf(line, sizeof line, "%s %-5s %s%.64s%s%s\n", when, level_names[level],
-                          *id ? "[" : "", id, *id ? "] " : "", escaped);
+        length =
+            snprintf(line, sizeof line, "%s %-5s %s%.64s%s%.64s%s%s\n", when, level_names[level],
+                     *id ? "[" : "", id, *id && *trace ? " " : "", trace, *id ? "] " : "", escaped);
     if (length > 0)
         write_all(line, (size_t)length);
+}
+
+static bool is_logged(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&log_least, memory_order_relaxed);
+}
+
+void log_write(enum log_level level, const char *request_id, const char *format, ...)
+{
+    va_list args;
+
+    if (!is_logged(level))
+        return;
+    va_start(args, format);
+    write_line(level, request_id ? request_id : "", "", format, args);
+    va_end(args);
+}
+
+void log_write_traced(enum log_level level, const char *request_id, const char *trace,
+                      const char *format, ...)
+{
+    va_list args;
+
+    if (!is_logged(level))
+        return;
+    va_start(args, format);
+    write_line(level, request_id ? request_id : "", trace ? trace : "", format, args);
+    va_end(args);
 }

@@ -8,12 +8,16 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* To standard error. Call before threads start. */
+/* To standard error. Any thread, at any time. */
 void log_init(enum log_level least, enum log_format format);
 
 /* request_id may be NULL. */
 void log_write(enum log_level level, const char *request_id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same with the trace that the request belongs to ("" or NULL: none; W3C traceparent). */
+void log_write_traced(enum log_level level, const char *request_id, const char *trace,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #define log_info(...) log_write(LOG_INFO, NULL, __VA_ARGS__)
 #define log_warn(...) log_write(LOG_WARN, NULL, __VA_ARGS__)

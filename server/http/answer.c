@@ -18,8 +18,8 @@
 #include <string.h>
 
 #define COPY_BYTES ((size_t)8 * 1024)
-/* Status line, date, id, type, length, connection: all of bounded length. */
-#define FIXED_HEAD_BYTES ((size_t)640 + HTTP_ORIGIN_BYTES_MAX)
+/* Status line, date, id, trace, type, length, connection: all of bounded length. */
+#define FIXED_HEAD_BYTES ((size_t)768 + HTTP_ORIGIN_BYTES_MAX)
 
 struct cursor {
     char *at;
@@ -134,8 +134,13 @@ static void put_head(struct cursor *cursor, const struct http_request *request,
     put_status_line(cursor, reply->status);
     put(cursor, request->loop->date, request->loop->date_length);
     PUT_LITERAL(cursor, "X-Request-Id: ");
-    put(cursor, request->id, 16);
+    put(cursor, request->id, request->id_length);
     PUT_LITERAL(cursor, "\r\n");
+    if (request->trace[0] != '\0') {
+        PUT_LITERAL(cursor, "traceparent: ");
+        put(cursor, request->trace, HTTP_TRACE_BYTES);
+        PUT_LITERAL(cursor, "\r\n");
+    }
     put(cursor, server->cors, server->cors_length);
     if (server->cors_origins)
         put_origin(cursor, server, request);

@@ -166,7 +166,7 @@ static void write_later(struct http_connection *connection)
     connection->is_writing = true;
     if (connection->write_deadline_ms == 0)
         connection->write_deadline_ms =
-            uv_now(&connection->loop->uv) + connection->loop->server->limits.write_ms;
+            uv_now(&connection->loop->uv) + http_limits_now(connection->loop->server)->write_ms;
 }
 
 /* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
@@ -442,7 +442,7 @@ void http_connection_drain(struct http_connection *connection)
 static void set_deadlines(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
-    const struct http_limits *limits = &loop->server->limits;
+    const struct http_limits *limits = http_limits_now(loop->server);
     uint64_t now_ms = uv_now(&loop->uv);
     uint64_t earliest_ms;
 
@@ -589,7 +589,7 @@ void http_connection_expired(struct http_timer *timer)
 static enum err_code count(struct http_connection *connection)
 {
     struct http_server *server = connection->loop->server;
-    const struct http_limits *limits = &server->limits;
+    const struct http_limits *limits = http_limits_now(server);
     size_t before = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
 
     if (before < limits->connections_max &&
@@ -633,7 +633,7 @@ static enum err_code say_limit(const struct http_limits *limits, enum err_code w
 enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err)
 {
     http_count(&connection->loop->counters.rejected, 1);
-    return say_limit(&connection->loop->server->limits, connection->reserve, err);
+    return say_limit(http_limits_now(connection->loop->server), connection->reserve, err);
 }
 
 static void turn_away(struct http_connection *connection, const struct err *err)
@@ -691,7 +691,7 @@ static void begin_connection(struct http_connection *connection, const struct so
     connection->peer = http_peer_of(address);
     why = count(connection);
     if (why != ERR_OK && !take_reserve(connection, why)) {
-        say_limit(&loop->server->limits, why, &err);
+        say_limit(http_limits_now(loop->server), why, &err);
         turn_away(connection, &err);
         return;
     }

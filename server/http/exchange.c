@@ -115,14 +115,17 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
     const struct http_server *server = request->loop->server;
     int status = request->reply.status;
     bool is_ours = status >= 500 && request->is_begun; /* not a refusal while draining */
-    bool is_slow = server->slow_request_ms && us > (uint64_t)server->slow_request_ms * 1000;
+    const struct http_settings *settings = http_settings(server);
+    bool is_slow = settings->slow_request_ms && us > (uint64_t)settings->slow_request_ms * 1000;
     struct span path = request->target.path;
     /* who was turned away before he asked for anything cannot fill the log */
     bool is_failed = is_ours || (status >= 400 && path.at);
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char *name = "-";
 
-    if (!server->access_log && (request->is_shed || (!is_failed && !is_slow)))
+    if (request->route && request->route->is_probe && !is_slow)
+        return; /* they come every second, and what makes them fail is in the log */
+    if (!settings->access_log && (request->is_shed || (!is_failed && !is_slow)))
         return;
     if (!path.at)
         path = (struct span){"-", 1};
@@ -131,10 +134,10 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
             name = names[i];
     if (request->head.is_head || request->head.is_options)
         name = request->head.is_head ? "HEAD" : "OPTIONS";
-    log_write(is_ours || is_slow ? LOG_WARN : LOG_INFO, request->id,
-              "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
-              path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES, path.at,
-              status, bytes, us, is_slow ? " slow" : "");
+    log_write_traced(is_ours || is_slow ? LOG_WARN : LOG_INFO, request->id, request->trace,
+                     "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
+                     path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES,
+                     path.at, status, bytes, us, is_slow ? " slow" : "");
 }
 
 static void count_request(const struct http_request *request, uint64_t us)
@@ -299,7 +302,7 @@ static void park(struct http_request *request)
     request->is_begun = request->is_parking = request->may_move = false;
     request->is_parked = true;
     if (request->park_until_ms == 0)
-        request->park_until_ms = uv_now(&loop->uv) + loop->server->limits.park_ms_max;
+        request->park_until_ms = uv_now(&loop->uv) + http_limits_now(loop->server)->park_ms_max;
     request->next_parked = NULL;
     request->previous_parked = loop->last_parked;
     if (loop->last_parked)
@@ -334,7 +337,7 @@ void http_exchange_unpark(struct http_request *request)
  */
 static bool stays_on_loop(const struct http_loop *loop, size_t body_bytes)
 {
-    if (body_bytes > loop->server->limits.loop_body_bytes_max)
+    if (body_bytes > http_limits_now(loop->server)->loop_body_bytes_max)
         return false;
     return body_bytes <= SHORT_BODY_BYTES || loop->clock_ns - loop->turn_ns < TURN_NS_MAX;
 }
@@ -401,8 +404,8 @@ static void dispatch(struct http_connection *connection, struct http_request *re
 
     connection->state = HTTP_CONNECTION_HANDLING;
     request->started_ns = loop->clock_ns;
-    request->is_last_try =
-        loop->is_draining || loop->server->limits.park_ms_max == 0 || connection->peer_ended;
+    request->is_last_try = loop->is_draining || http_limits_now(loop->server)->park_ms_max == 0 ||
+                           connection->peer_ended;
     handle(request);
 }
 
@@ -420,7 +423,7 @@ static void answer_options(struct http_request *request, const char *allow)
     http_reply_header(reply, "Access-Control-Allow-Methods", "%s", allow);
     http_reply_header(reply, "Access-Control-Allow-Headers",
                       "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, "
-                      "Kota-Min-Revision, Last-Event-ID");
+                      "Kota-Min-Revision, Last-Event-ID, X-Request-Id, traceparent");
     http_reply_header(reply, "Access-Control-Max-Age", "86400");
 }
 
@@ -491,7 +494,7 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
 
 static enum err_code check_length(struct http_request *request, struct err *err)
 {
-    const struct http_limits *limits = &request->loop->server->limits;
+    const struct http_limits *limits = http_limits_now(request->loop->server);
     size_t most =
         request->route->body_bytes_max ? request->route->body_bytes_max : limits->body_bytes_max;
 
@@ -512,9 +515,9 @@ static bool has_worker(struct http_request *request)
     struct http_server *server = request->loop->server;
     struct http_refusal why;
     uint64_t bytes = request->head.content_length;
-    bool is_for_worker =
-        request->route->place == HTTP_ON_WORKER ||
-        (request->route->place == HTTP_BY_SIZE && bytes > server->limits.loop_body_bytes_max);
+    bool is_for_worker = request->route->place == HTTP_ON_WORKER ||
+                         (request->route->place == HTTP_BY_SIZE &&
+                          bytes > http_limits_now(server)->loop_body_bytes_max);
 
     if (!is_for_worker || (bytes == 0 && !request->head.is_chunked) ||
         http_pool_has_room(server->pool, request->route_index, bytes, &why))
@@ -671,7 +674,7 @@ static enum err_code split_head(struct http_connection *connection, struct http_
     memcpy(*text, at, request->head.length);
     if (request->head.content_length == UINT64_MAX)
         return err_limit(err, ERR_TOO_LARGE,
-                         (double)connection->loop->server->limits.body_bytes_max,
+                         (double)http_limits_now(connection->loop->server)->body_bytes_max,
                          (double)UINT64_MAX, "Content-Length is beyond all limits");
     if (parse_head(connection, request, *text, err)) {
         http_count(&connection->loop->counters.parse_errors, 1);
@@ -702,6 +705,7 @@ static void begin(struct http_connection *connection, const char *at,
         http_exchange_fail(connection, &err);
         return;
     }
+    http_request_take_ids(request);
     if (admit(request, text, &is_answered, &err)) {
         http_reply_problem(&request->reply, &err);
         is_answered = true;
@@ -715,7 +719,7 @@ static void begin(struct http_connection *connection, const char *at,
 static size_t feed_head(struct http_connection *connection, const char *at, size_t length)
 {
     struct http_loop *loop = connection->loop;
-    const struct http_limits *limits = &loop->server->limits;
+    const struct http_limits *limits = http_limits_now(loop->server);
     const struct http_head_lines *known = NULL;
     struct err err;
     size_t used;
@@ -748,7 +752,7 @@ static enum err_code measure_body(struct http_connection *connection, const char
                                   size_t *used, struct span *data, bool *is_last, struct err *err)
 {
     struct http_request *request = connection->request;
-    const struct http_limits *limits = &connection->loop->server->limits;
+    const struct http_limits *limits = http_limits_now(connection->loop->server);
 
     if (request->head.is_chunked) {
         if (http_chunks_feed(&request->chunks, at, length, request->body_bytes_max, limits, used,

@@ -103,11 +103,14 @@ struct http_app {
 struct http_config {
     const char *host; /* numeric IPv4 or IPv6 address */
     uint16_t port;    /* 0: a free one */
-    size_t loops;     /* 0: one a core */
+    int listener;     /* with has_listener: a socket that listens already, borrowed; host and port
+                         are those that it is bound to. All loops accept from it */
+    bool has_listener;
+    size_t loops; /* 0: one a core */
     struct http_limits limits;
     uint32_t slow_request_ms; /* log requests slower than this; 0: never */
     bool probes_only;         /* no route but those that are is_probe, and no workers */
-    bool access_log;          /* log every request, not only the slow and failed */
+    bool access_log;          /* log every request but probes, not only the slow and failed */
     /* Pages that a browser may let read: "*", or origins with commas between; NULL: no others. */
     const char *cors_allow_origin;
 };
@@ -156,6 +159,17 @@ size_t http_server_loops(const struct http_server *server);
 
 /* From any thread: wakes every loop, so that each passes loop_quiet soon. */
 void http_server_wake(struct http_server *server);
+
+/* How often that loop has waited for events: goes on after each wake-up while it lives. */
+uint64_t http_server_turns(const struct http_server *server, size_t loop_index);
+
+/*
+ * Other limits for what comes from now on, and what is logged. connections_max, workers,
+ * queue_ms_max and queued_max stay those of the start. A request sees one or the other of each
+ * limit where it asks for it. ERR_NO_MEMORY. One thread at a time.
+ */
+enum err_code http_server_set(struct http_server *server, const struct http_limits *limits,
+                              uint32_t slow_request_ms, bool access_log, struct err *err);
 
 /*
  * Drains: closes idle connections at once, lets requests under way finish (Connection: close) for

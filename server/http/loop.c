@@ -4,7 +4,9 @@
  * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
  * spreads connections and no loop ever hands one to another. The option must be set before bind;
  * libuv 1.44 has no flag for it, and its listener would close connections when no file is free; so
- * the socket is made here and libuv only tells when somebody is at it.
+ * the socket is made here and libuv only tells when somebody is at it. Of a
+ * socket that was given each loop has a duplicate: all wait for the one queue, and who is first
+ * accepts.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, or one waits for memory, so an idle daemon sleeps.
@@ -112,6 +114,7 @@ static void on_prepare(uv_prepare_t *prepare)
     const struct http_app *app = &loop->server->app;
 
     count_turn(loop);
+    http_count(&loop->counters.turns, 1);
     if (app->loop_quiet)
         app->loop_quiet(app->context, loop->index);
 }
@@ -333,22 +336,37 @@ static const char *open_listener(int fd, struct sockaddr *any, socklen_t length)
     return NULL;
 }
 
+/* A descriptor of this loop for the socket that was given: it is the same queue of connections. */
+static int listener_given(const struct http_server *server)
+{
+    int yes = 1, unsent = UNSENT_BYTES_MAX, fd = fcntl(server->listener, F_DUPFD_CLOEXEC, 3);
+
+    if (fd < 0 || (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0 &&
+                   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) == 0 &&
+                   fcntl(fd, F_SETFL, O_NONBLOCK) == 0))
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
                                struct err *err)
 {
     struct sockaddr_storage address;
     struct sockaddr *any = (struct sockaddr *)&address;
     socklen_t length = address_of(host, *port, &address);
+    const bool is_given = loop->server->listener >= 0;
     const char *failed;
     int fd;
 
     if (length == 0)
         return err_set(err, ERR_BUSY, "cannot listen on %s port %u: %s", host, *port,
                        uv_strerror(UV_EINVAL));
-    fd = socket(any->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = is_given ? listener_given(loop->server)
+                  : socket(any->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_set(err, ERR_BUSY, "cannot make a socket: %s", strerror(errno));
-    failed = open_listener(fd, any, length);
+    failed = is_given ? NULL : open_listener(fd, any, length);
     if (!failed && uv_poll_init(&loop->uv, &loop->listener, fd) != 0)
         failed = "wait for";
     if (failed) {
@@ -495,7 +513,10 @@ static void run(void *argument)
 {
     struct http_loop *loop = argument;
     const struct http_app *app = &loop->server->app;
+    char name[16];
 
+    snprintf(name, sizeof name, loop->server->probes_only ? "probes" : "loop-%zu", loop->index);
+    pthread_setname_np(pthread_self(), name);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     if (app->loop_gone)
         app->loop_gone(app->context, loop->index);

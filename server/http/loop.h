@@ -39,6 +39,7 @@ static inline size_t http_latency_bucket(uint64_t us)
 struct http_loop_counters {
     _Atomic uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
     _Atomic uint64_t timeouts, parse_errors, write_errors, shed;
+    _Atomic uint64_t turns; /* waits for events that were begun */
     _Atomic uint64_t latency_us_sum;
     _Atomic uint64_t streams, streams_opened, streams_rejected;
     _Atomic uint64_t streams_ended[HTTP_STREAM_ENDS];

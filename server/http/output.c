@@ -20,7 +20,7 @@ bool http_budget_take(struct http_budget *budget, size_t bytes)
 {
     size_t held = atomic_fetch_add_explicit(&budget->held, bytes, memory_order_relaxed) + bytes;
 
-    if (held <= budget->most)
+    if (held <= atomic_load_explicit(&budget->most, memory_order_relaxed))
         return true;
     http_budget_give(budget, bytes);
     return false;

@@ -15,7 +15,7 @@
 /* Bytes that the large answers of a server hold together. */
 struct http_budget {
     atomic_size_t held;
-    size_t most;
+    atomic_size_t most;
 };
 
 /* Adds `bytes` if they fit; any thread. */

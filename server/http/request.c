@@ -45,14 +45,61 @@ static uint64_t hex_digits(uint32_t value)
     return x + '0' * each + above_9 * ('a' - '0' - 10);
 }
 
-static void write_id(struct http_loop *loop, char id[17])
+static void write_id(struct http_loop *loop, char *id)
 {
     uint64_t value = mix(loop->id_state += 0x9e3779b97f4a7c15u);
     uint64_t low = hex_digits((uint32_t)value), high = hex_digits((uint32_t)(value >> 32));
 
     memcpy(id, &high, 8);
     memcpy(id + 8, &low, 8);
-    id[16] = '\0';
+    id[HTTP_ID_BYTES] = '\0';
+}
+
+static bool is_id(struct span value)
+{
+    for (size_t i = 0; i < value.length; i++) {
+        char c = value.at[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              c == '-' || c == '_' || c == '.'))
+            return false;
+    }
+    return value.length > 0 && value.length <= HTTP_ID_BYTES_MAX;
+}
+
+/* 00-(32 hex)-(16 hex)-(2 hex), lower case, neither number all zero. W3C Trace Context, 3.2.2. */
+static bool is_trace(struct span value)
+{
+    static const char form[] = "00-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+    static const char zeros[] = "00000000000000000000000000000000";
+
+    _Static_assert(sizeof form - 1 == HTTP_TRACE_BYTES, "the form has every byte");
+    if (value.length != HTTP_TRACE_BYTES)
+        return false;
+    for (size_t i = 0; i < HTTP_TRACE_BYTES; i++) {
+        char c = value.at[i];
+        bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+
+        if (form[i] == 'h' ? !is_hex : c != form[i])
+            return false;
+    }
+    return memcmp(value.at + 3, zeros, 32) != 0 && memcmp(value.at + 36, zeros, 16) != 0;
+}
+
+void http_request_take_ids(struct http_request *request)
+{
+    struct span id = http_request_header(request, "x-request-id");
+    struct span trace = http_request_header(request, "traceparent");
+
+    if (id.at && is_id(id) && !http_request_header_is_repeated(request, "x-request-id")) {
+        memcpy(request->id, id.at, id.length);
+        request->id[id.length] = '\0';
+        request->id_length = (uint8_t)id.length;
+    }
+    if (trace.at && is_trace(trace) && !http_request_header_is_repeated(request, "traceparent")) {
+        memcpy(request->trace, trace.at, HTTP_TRACE_BYTES);
+        request->trace[HTTP_TRACE_BYTES] = '\0';
+    }
 }
 
 static struct http_request *new_request(struct http_loop *loop)
@@ -108,6 +155,8 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->user = NULL;
     request->started_ns = loop->clock_ns;
     write_id(loop, request->id);
+    request->id_length = HTTP_ID_BYTES;
+    request->trace[0] = '\0';
     http_reply_reset(&request->reply);
     return request;
 }
@@ -162,7 +211,7 @@ static enum err_code grow_body(struct http_request *request, size_t needed, stru
     struct http_server *server = request->loop->server;
     size_t capacity = grown_capacity(request, needed);
     size_t more = capacity - request->body_charged;
-    size_t held;
+    size_t most = http_limits_now(server)->bodies_bytes_max, held;
     char *body;
 
     if (request->head.has_content_length && request->head.content_length <= BODY_ARENA_BYTES) {
@@ -171,13 +220,12 @@ static enum err_code grow_body(struct http_request *request, size_t needed, stru
         return request->body ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory for the body");
     }
     held = atomic_fetch_add_explicit(&server->body_bytes, more, memory_order_relaxed) + more;
-    body = held <= server->limits.bodies_bytes_max ? realloc(request->body, capacity) : NULL;
+    body = held <= most ? realloc(request->body, capacity) : NULL;
     if (!body) {
         atomic_fetch_sub_explicit(&server->body_bytes, more, memory_order_relaxed);
-        if (held <= server->limits.bodies_bytes_max)
+        if (held <= most)
             return err_set(err, ERR_NO_MEMORY, "no memory for a body of %zu bytes", needed);
-        return err_set(err, ERR_BUSY, "the bodies of all requests together exceed %zu bytes",
-                       server->limits.bodies_bytes_max);
+        return err_set(err, ERR_BUSY, "the bodies of all requests together exceed %zu bytes", most);
     }
     request->body = body;
     request->body_capacity = request->body_charged = capacity;

@@ -19,6 +19,8 @@
 #include <uv.h>
 
 #define HTTP_REQUEST_FIRST_BYTES 4096
+/* An id that is made has HTTP_ID_BYTES hexadecimal digits. */
+enum { HTTP_ID_BYTES = 16, HTTP_ID_BYTES_MAX = 64, HTTP_TRACE_BYTES = 55 };
 #define HTTP_REQUEST_ARENA_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 struct http_loop;
@@ -71,7 +73,9 @@ struct http_request {
     struct http_stream *stream; /* made and not begun yet */
     atomic_bool is_abandoned;
     bool peer_is_loopback;
-    char id[17];
+    char id[HTTP_ID_BYTES_MAX + 1]; /* X-Request-Id: the client's, or HTTP_ID_BYTES made */
+    uint8_t id_length;
+    char trace[HTTP_TRACE_BYTES + 1]; /* the client's traceparent; "": none */
     uint64_t started_ns;
     void *user;
     bool is_large; /* of the two lanes of the workers */
@@ -86,6 +90,11 @@ struct http_request {
 /* From the pool of the loop or new; NULL without memory. Loop thread. */
 struct http_request *http_request_take(struct http_loop *loop, struct http_connection *connection);
 void http_request_release(struct http_request *request);
+/*
+ * Takes X-Request-Id (1 to 64 of A-Za-z0-9._-) and traceparent (W3C Trace Context, version 00) over
+ * from the head, if they are there once and well formed; else the id that was made stays.
+ */
+void http_request_take_ids(struct http_request *request);
 void http_request_free(struct http_request *request);
 
 /*

@@ -3,7 +3,10 @@
  *
  * All sockets listen before the first of their threads starts, so a failure serves nobody. With
  * SO_REUSEPORT a second daemon of the same user could share the port without noticing and take
- * half of the clients; a probe without that option finds out first.
+ * half of the clients; a probe without that option finds out first. A socket that was given (socket
+ * activation) is nobody else's, and all loops accept from it.
+ *
+ * Settings that a reload may change are tables: made, published by one pointer, never changed.
  *
  * Stopping tells every loop to drain and joins them; a loop ends by itself (loop.c).
  */
@@ -111,8 +114,45 @@ static size_t loop_count_for(size_t wanted)
     return wanted > LOOPS_MAX ? LOOPS_MAX : wanted;
 }
 
+static bool is_same(const struct http_settings *a, const struct http_settings *b)
+{
+    return memcmp(&a->limits, &b->limits, sizeof a->limits) == 0 &&
+           a->slow_request_ms == b->slow_request_ms && a->access_log == b->access_log;
+}
+
+/*
+ * Readers hold a table no longer than a request, but nobody counts them: so all are kept. One that
+ * there was already is taken again, so that they are as many as there were different ones.
+ */
+static enum err_code settings_publish(struct http_server *server,
+                                      const struct http_settings *wanted, struct err *err)
+{
+    struct http_settings *at = server->kept;
+
+    while (at && !is_same(at, wanted))
+        at = at->next;
+    if (!at) {
+        at = malloc(sizeof *at);
+        if (!at)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the limits");
+        *at = *wanted;
+        at->next = server->kept;
+        server->kept = at;
+    }
+    atomic_store_explicit(&server->settings, at, memory_order_release);
+    atomic_store_explicit(&server->answers.most, at->limits.answers_bytes_max,
+                          memory_order_relaxed);
+    return ERR_OK;
+}
+
 static void free_server(struct http_server *server)
 {
+    while (server->kept) {
+        struct http_settings *next = server->kept->next;
+
+        free(server->kept);
+        server->kept = next;
+    }
     http_router_finish(&server->router);
     http_peers_destroy(server->peers);
     http_pool_destroy(server->pool);
@@ -129,6 +169,7 @@ static struct http_server *create(const struct http_config *config, const struct
                                   struct err *err)
 {
     struct http_server *server = calloc(1, sizeof *server);
+    struct http_settings settings;
     uint64_t seed = uv_hrtime();
 
     if (!server) {
@@ -139,9 +180,7 @@ static struct http_server *create(const struct http_config *config, const struct
         seed ^= (uint64_t)getpid() << 32;
     server->app = *app;
     server->limits = config->limits;
-    server->answers.most = config->limits.answers_bytes_max;
-    server->slow_request_ms = config->slow_request_ms;
-    server->access_log = config->access_log;
+    server->listener = config->has_listener ? config->listener : -1;
     server->probes_only = config->probes_only;
     server->port = config->port;
     snprintf(server->host, sizeof server->host, "%s", config->host);
@@ -154,8 +193,13 @@ static struct http_server *create(const struct http_config *config, const struct
         free_server(server);
         return NULL;
     }
+    memset(&settings, 0, sizeof settings);
+    settings.limits = config->limits;
+    settings.slow_request_ms = config->slow_request_ms;
+    settings.access_log = config->access_log;
     err->code = ERR_OK;
-    if (make_cors(server, config->cors_allow_origin, err) == ERR_OK && !config->probes_only)
+    if (settings_publish(server, &settings, err) == ERR_OK &&
+        make_cors(server, config->cors_allow_origin, err) == ERR_OK && !config->probes_only)
         server->pool = http_pool_create(&server->limits, app->route_count, request_returned, err);
     if (err->code != ERR_OK) {
         free_server(server);
@@ -186,7 +230,7 @@ struct http_server *http_server_start(const struct http_config *config, const st
     struct http_server *server;
     size_t created = 0, started = 0;
 
-    if (probe_port(config->host, config->port, err))
+    if (!config->has_listener && probe_port(config->host, config->port, err))
         return NULL;
     server = create(config, app, err);
     if (!server)
@@ -223,6 +267,28 @@ void http_server_wake(struct http_server *server)
 {
     for (size_t i = 0; i < server->loop_count; i++)
         http_loop_wake(server->loops[i]);
+}
+
+uint64_t http_server_turns(const struct http_server *server, size_t loop_index)
+{
+    CHECK(loop_index < server->loop_count);
+    return atomic_load_explicit(&server->loops[loop_index]->counters.turns, memory_order_relaxed);
+}
+
+enum err_code http_server_set(struct http_server *server, const struct http_limits *limits,
+                              uint32_t slow_request_ms, bool access_log, struct err *err)
+{
+    struct http_settings wanted;
+
+    memset(&wanted, 0, sizeof wanted);
+    wanted.limits = *limits;
+    wanted.limits.connections_max = server->limits.connections_max;
+    wanted.limits.workers = server->limits.workers;
+    wanted.limits.queue_ms_max = server->limits.queue_ms_max;
+    wanted.limits.queued_max = server->limits.queued_max;
+    wanted.slow_request_ms = slow_request_ms;
+    wanted.access_log = access_log;
+    return settings_publish(server, &wanted, err);
 }
 
 void http_server_drain(struct http_server *server, uint32_t drain_ms)

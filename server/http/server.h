@@ -17,9 +17,19 @@ enum { HTTP_ORIGIN_BYTES_MAX = 256 };
 struct http_loop;
 struct http_pool;
 
+/* What a reload may change: immutable, and kept until the server is freed. */
+struct http_settings {
+    struct http_settings *next;
+    struct http_limits limits;
+    uint32_t slow_request_ms;
+    bool access_log;
+};
+
 struct http_server {
     struct http_app app;
-    struct http_limits limits;
+    struct http_limits limits;                      /* of the start */
+    _Atomic(const struct http_settings *) settings; /* in force, one of the kept */
+    struct http_settings *kept;
     struct http_router router;
     struct http_peers *peers;
     struct http_pool *pool;   /* NULL: no route needs a worker */
@@ -27,8 +37,7 @@ struct http_server {
     size_t loop_count;
     char host[64]; /* numeric */
     uint16_t port;
-    uint32_t slow_request_ms;
-    bool access_log;
+    int listener; /* -1: each loop has its own */
     bool probes_only;
     bool has_cors;
     size_t cors_length;
@@ -41,5 +50,15 @@ struct http_server {
     atomic_bool is_draining;
     uint32_t drain_ms; /* set before is_draining */
 };
+
+static inline const struct http_settings *http_settings(const struct http_server *server)
+{
+    return atomic_load_explicit(&server->settings, memory_order_acquire);
+}
+
+static inline const struct http_limits *http_limits_now(const struct http_server *server)
+{
+    return &http_settings(server)->limits;
+}
 
 #endif

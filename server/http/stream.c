@@ -47,7 +47,7 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
     struct http_loop *loop = request->loop;
     struct http_server *server = loop->server;
     struct http_stream *stream;
-    size_t before;
+    size_t most = http_limits_now(server)->streams_max, before;
 
     CHECK(request->is_begun && request->is_on_loop && !request->stream && !reply->is_endless);
     if (request->head.is_head) {
@@ -56,14 +56,14 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
         return ERR_OK;
     }
     before = atomic_fetch_add_explicit(&server->streams, 1, memory_order_relaxed);
-    stream = before < server->limits.streams_max ? calloc(1, sizeof *stream) : NULL;
+    stream = before < most ? calloc(1, sizeof *stream) : NULL;
     if (!stream) {
         atomic_fetch_sub_explicit(&server->streams, 1, memory_order_relaxed);
         http_count(&loop->counters.streams_rejected, 1);
-        if (before < server->limits.streams_max)
+        if (before < most)
             return err_set(err, ERR_NO_MEMORY, "no memory for a stream");
-        return err_limit(err, ERR_BUSY, (double)server->limits.streams_max, (double)before + 1,
-                         "all %zu streams are taken", server->limits.streams_max);
+        return err_limit(err, ERR_BUSY, (double)most, (double)before + 1,
+                         "all %zu streams are taken", most);
     }
     stream->calls = *calls;
     stream->context = context;
@@ -150,7 +150,7 @@ bool http_streams_turn(struct http_loop *loop)
 /* A small buffer in the kernel, and a bound on how long it waits for a peer that is silent. */
 static void tune_socket(struct http_connection *connection)
 {
-    const struct http_limits *limits = &connection->loop->server->limits;
+    const struct http_limits *limits = http_limits_now(connection->loop->server);
     unsigned timeout_ms = limits->write_ms < UINT32_MAX / 3 ? 3 * limits->write_ms : UINT32_MAX;
     int bytes = KERNEL_BYTES;
 

@@ -577,21 +577,6 @@ enum err_code manager_report_of(struct manager *manager, uint64_t number, double
     return give_report(manager, patch, now_s, report, err);
 }
 
-uint32_t manager_flush(struct manager *manager)
-{
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < manager->count; i++) {
-        struct patch *patch = manager->patches[i];
-
-        if (patch->state == PATCH_RESTING && !patch->wants_to_wake)
-            patch->is_closing = true;
-        count +=
-            (patch->state == PATCH_RESTING && patch->is_closing) || patch->state == PATCH_WRITING;
-    }
-    return count;
-}
-
 void manager_each(struct manager *manager,
                   void (*visit)(void *context, uint64_t number, struct patch_start *start),
                   void *context)

@@ -110,12 +110,6 @@ void manager_each(struct manager *manager,
 void manager_end(struct manager *manager, uint64_t number, enum patch_state state, const char *why,
                  double now_s);
 
-/*
- * Before the end: every patch that rests is to be written now. Returns how many patches still are
- * on that way.
- */
-uint32_t manager_flush(struct manager *manager);
-
 /* What came of a write: ERR_OK and the revision, or why not. */
 void manager_written(struct manager *manager, uint64_t number, enum err_code code,
                      uint64_t revision, const char *why, double now_s);

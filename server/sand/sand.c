@@ -36,7 +36,6 @@
 #define LOOK_S 0.1 /* at the feed, while there are patches */
 #define NICENESS 10
 #define SPHERES_WAIT_S 5.0
-#define FLUSH_S 5.0
 #define REBUILD_AGAIN_S 5.0
 
 void sand_config_init(struct sand_config *config)
@@ -100,6 +99,8 @@ struct sand {
     size_t queued;
     struct sphere_wait *spheres;
     bool is_open, is_stopping, is_over;
+    bool saves_at_end;  /* with is_stopping */
+    double end_until_s; /* as this */
     struct sand_stats stats;
     void (*wake)(void *context);
     void *wake_context;
@@ -668,19 +669,59 @@ static bool has_open_patches(struct sand *sand)
     return stats->used[SCALE_FINE] + stats->used[SCALE_MEDIUM] + stats->used[SCALE_COARSE] > 0;
 }
 
-/* What rests is written, for as long as FLUSH_S allows; then every edit is waited for. */
+/* What a visit of all patches at the end does and finds. */
+struct ending {
+    struct sand *sand;
+    uint32_t open; /* patches that have not ended */
+};
+
+/* Goes on to rest, and is written then. */
+static void close_one(void *context, uint64_t number, struct patch_start *start)
+{
+    struct ending *ending = context;
+    struct patch_report *report = NULL;
+    struct err err = {.code = ERR_OK};
+
+    (void)start;
+    ending->open++;
+    manager_close(ending->sand->manager, number, false, now_s(), &report, &err);
+    patch_report_unref(report);
+}
+
+static void count_one(void *context, uint64_t number, struct patch_start *start)
+{
+    (void)number, (void)start;
+    ((struct ending *)context)->open++;
+}
+
+static void discard_one(void *context, uint64_t number, struct patch_start *start)
+{
+    struct sand *sand = ((struct ending *)context)->sand;
+    const char *why = sand->saves_at_end ? "it was not at rest when the time to drain was over"
+                                         : "the daemon stops, and discards its patches";
+
+    (void)start;
+    manager_end(sand->manager, number, PATCH_DISCARDED, why, now_s());
+}
+
+/* Settles and writes what there is as long as that may take, discards the rest; no edit is lost. */
 static void end_patches(struct sand *sand)
 {
-    const double until = now_s() + FLUSH_S;
+    struct ending ending = {.sand = sand};
 
-    while (manager_flush(sand->manager) > 0 && now_s() < until) {
+    if (sand->saves_at_end)
+        manager_each(sand->manager, close_one, &ending);
+    while (ending.open > 0 && now_s() < sand->end_until_s) {
         turn(sand);
+        ending.open = 0;
+        manager_each(sand->manager, count_one, &ending);
         usleep(1000);
     }
     while (sand->writes > 0) {
         do_all(sand);
         usleep(1000);
     }
+    manager_each(sand->manager, discard_one, &ending);
 }
 
 static void say_hello(const struct sand *sand)
@@ -781,15 +822,24 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     return sand;
 }
 
-void sand_stop(struct sand *sand)
+void sand_end(struct sand *sand, bool saves, double within_s)
 {
     if (!sand || sand->is_over)
         return;
     pthread_mutex_lock(&sand->mutex);
+    sand->saves_at_end = saves;
+    sand->end_until_s = now_s() + within_s;
     sand->is_stopping = true;
     sand->wake = NULL;
     pthread_cond_broadcast(&sand->is_wanted);
     pthread_mutex_unlock(&sand->mutex);
+}
+
+void sand_stop(struct sand *sand)
+{
+    if (!sand || sand->is_over)
+        return;
+    CHECK(sand->is_stopping);
     pthread_join(sand->thread, NULL);
     sand->is_over = true;
 }

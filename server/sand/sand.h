@@ -28,9 +28,13 @@ struct sand;
  */
 struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err);
 /*
- * Takes no more orders, writes back the patches that rest, discards the others, answers what waits
- * (ERR_BUSY) and joins the thread. The world must still run. Reports can still be read.
+ * Takes no more orders and begins to end; does not wait. saves: every patch goes on until it rests
+ * and is written, for within_s at most, and those that are not written by then are discarded and
+ * logged; else all are discarded now. What waits is answered (ERR_BUSY at the end). The world must
+ * still run.
  */
+void sand_end(struct sand *sand, bool saves, double within_s);
+/* Waits for that and joins the thread; reports can still be read. NULL is fine. */
 void sand_stop(struct sand *sand);
 void sand_destroy(struct sand *sand); /* after sand_stop; NULL is fine */
 

@@ -302,6 +302,9 @@ struct store_stats {
     uint64_t behind_tiles, behind_bytes;
 };
 
+/* Of store_load: tiles that have been read, of how many (0: not known yet). Any thread. */
+void store_load_progress(struct store *store, uint64_t *done, uint64_t *total);
+
 /* Any thread. */
 void store_stats(struct store *store, struct store_stats *out);
 

@@ -112,6 +112,7 @@ struct store {
     bool is_read_only, is_immutable; /* immutable: no WAL, nobody has it open */
     unsigned threads;
     int lock; /* descriptor, -1 */
+    _Atomic uint64_t loaded_tiles, tiles_to_load;
 
     sqlite3 *db; /* the writer's */
     struct file_place database,

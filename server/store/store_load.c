@@ -341,6 +341,27 @@ static enum err_code give_log(struct load *load)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+static uint64_t tiles_of(const struct mirror *mirror)
+{
+    uint64_t tiles = 0;
+
+    for (size_t i = 0; i < mirror->layer_count; i++) {
+        struct heightfield_tile_layout layout;
+
+        if (mirror->layers[i].kind != STORE_HEIGHTFIELD)
+            continue;
+        layout = heightfield_tile_layout(&mirror->layers[i].spec);
+        tiles += (uint64_t)layout.tile_cols * layout.tile_rows;
+    }
+    return tiles;
+}
+
+void store_load_progress(struct store *store, uint64_t *done, uint64_t *total)
+{
+    *done = atomic_load_explicit(&store->loaded_tiles, memory_order_relaxed);
+    *total = atomic_load_explicit(&store->tiles_to_load, memory_order_relaxed);
+}
+
 static enum err_code load_all(struct load *load)
 {
     static const char *const small[] = {"store", "locale", "layer", "edit", "model", "shell"};
@@ -351,6 +372,7 @@ static enum err_code load_all(struct load *load)
             return load->err->code;
     if (mirror_load(load->store, tell, load, load->err))
         return load->err->code;
+    atomic_store(&load->store->tiles_to_load, tiles_of(mirror));
     load->log_next = calloc(mirror->locale_count + 1, sizeof *load->log_next);
     if (!load->log_next)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");

@@ -328,6 +328,8 @@ static void *work(void *context)
     while (!atomic_load(&t->has_failed) && (index = atomic_fetch_add(&t->next, 1)) < tiles)
         if (build_tile(w, index))
             atomic_store(&t->has_failed, true);
+        else
+            atomic_fetch_add_explicit(&t->store->loaded_tiles, 1, memory_order_relaxed);
     return NULL;
 }
 

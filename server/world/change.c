@@ -279,12 +279,19 @@ static enum err_code make_locale(struct draft *draft, struct step *step, struct 
     step->is_new = now == NULL;
     if (!now && revision_before(draft, change->locale_id, &last, err))
         return err->code;
-    step->after = now ? locale_next(now, &change->manifest, NULL, NULL, change->prepared, err)
-                      : locale_create(change->locale_id, &change->manifest, err);
+    CHECK(!change->is_whole || !draft->world->store);
+    if (now && change->is_whole)
+        step->after = locale_assemble(now->id, now->revision + 1, &change->manifest, NULL, 0, err);
+    else if (now)
+        step->after = locale_next(now, &change->manifest, NULL, NULL, change->prepared, err);
+    else
+        step->after = locale_create(change->locale_id, &change->manifest, err);
     if (!step->after)
         return err->code;
     if (!now)
         step->after->revision = last + 1;
+    else if (change->is_whole)
+        box_of(now, &step->event);
     else if (changes_ground(&now->manifest, &change->manifest))
         box_of(step->after, &step->event);
     return ERR_OK;

@@ -284,11 +284,12 @@ static struct unit *unit_create(size_t count)
 /* Takes the unit; on error it is freed and what its changes bring is let go. */
 static enum err_code enqueue(struct world *world, struct unit *unit, struct err *err)
 {
-    size_t most = world->limits.queue_max;
+    size_t most;
     bool is_full;
 
     unit->queued_us = world_now_us();
     pthread_mutex_lock(&world->mutex);
+    most = world->wanted.queue_max;
     is_full = world->queued_count > 0 && world->queued_count + unit->count > most;
     if (!is_full) {
         *world->last = unit;
@@ -475,6 +476,23 @@ static void world_free(struct world *world)
     free(world);
 }
 
+void world_set_limits(struct world *world, const struct world_limits *limits)
+{
+    pthread_mutex_lock(&world->mutex);
+    world->wanted = *limits;
+    world->wanted.retired_max = world->limits.retired_max;
+    pthread_mutex_unlock(&world->mutex);
+}
+
+uint64_t world_writer_turns(struct world *world)
+{
+    pthread_mutex_lock(&world->mutex);
+    world->is_poked = true;
+    pthread_cond_signal(&world->changed);
+    pthread_mutex_unlock(&world->mutex);
+    return atomic_load_explicit(&world->writer_turns, memory_order_relaxed);
+}
+
 struct world *world_create(size_t reader_count, const struct world_limits *limits,
                            struct store *store, struct err *err)
 {
@@ -490,7 +508,7 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     pthread_mutex_init(&world->wake_mutex, NULL);
     pthread_cond_init(&world->changed, NULL);
     world->store = store;
-    world->limits = *limits;
+    world->limits = world->wanted = *limits;
     world->reader_count = reader_count;
     world->last = &world->first;
     world->retired_last = &world->retired;

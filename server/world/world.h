@@ -69,6 +69,7 @@ struct world_change {
     char layer_id[WORLD_ID_MAX + 1];
     struct locale_manifest manifest;
     struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change */
+    bool is_whole;           /* WORLD_PUT_LOCALE, without a store: the layers there are go */
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
     char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
     struct model *model;                  /* WORLD_PUT_MODEL; taken */
@@ -156,8 +157,8 @@ enum err_code world_submit(struct world *world, const struct world_change *chang
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err);
 
 /*
- * The same for several changes of one locale, all or none: one commit, one publication. Each takes
- * its revision. The error is the first that was refused.
+ * The same for several changes, of one locale or of several, all or none: one commit, one
+ * publication. Each takes a revision of its locale. The error is the first that was refused.
  */
 enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
                               struct err *err);
@@ -193,6 +194,15 @@ void world_reader_quiet(struct world *world, size_t reader);
 
 /* The reader's thread has ended: it no longer holds anything back. */
 void world_reader_gone(struct world *world, size_t reader);
+
+/* Other limits, from the next changes on; retired_max stays that of the start. Any thread. */
+void world_set_limits(struct world *world, const struct world_limits *limits);
+
+/*
+ * Has the writer go round once, and tells how often it has by then: between two calls the number
+ * grows, unless the writer hangs. Any thread; does not wait.
+ */
+uint64_t world_writer_turns(struct world *world);
 
 /* Numbers of one moment. Any thread. */
 void world_stats(struct world *world, struct world_stats *out);

@@ -54,7 +54,8 @@ struct world {
     _Atomic uint64_t epoch;
     struct reader *readers;
     size_t reader_count;
-    struct world_limits limits;
+    struct world_limits limits; /* the writer's own, but for the start */
+    _Atomic uint64_t writer_turns;
     struct store *store; /* NULL: in memory only */
     struct feed *feed;
     pthread_t writer;
@@ -64,7 +65,8 @@ struct world {
     struct unit *first, **last;
     size_t queued_count;
     struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
-    bool is_stopping;
+    bool is_stopping, is_poked;
+    struct world_limits wanted; /* the writer's limits from its next turn on */
     struct world_stats counted;
     struct world_revision revisions[WORLD_REVISIONS_MAX];
 

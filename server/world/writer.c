@@ -357,10 +357,13 @@ static struct unit *next_units(struct world *world, struct pause *pause, bool *i
     struct unit *units;
 
     pthread_mutex_lock(&world->mutex);
-    while (!world->first && !world->garbage && !world->is_stopping && !world->retired && !is_behind)
+    while (!world->first && !world->garbage && !world->is_stopping && !world->is_poked &&
+           !world->retired && !is_behind)
         pthread_cond_wait(&world->changed, &world->mutex);
-    if (!world->first && !world->garbage && !world->is_stopping)
+    if (!world->first && !world->garbage && !world->is_stopping && !world->is_poked)
         wait_ms(world, world->retired ? pause->poll_ms : pause->idle_ms);
+    world->is_poked = false;
+    world->limits = world->wanted;
     units = take(world);
     *is_over = world->is_stopping && !units;
     pthread_mutex_unlock(&world->mutex);
@@ -381,9 +384,11 @@ void *writer_main(void *argument)
     struct pause pause = {POLL_FIRST_MS, IDLE_MS};
     bool is_over = false;
 
+    pthread_setname_np(pthread_self(), "writer");
     while (!is_over) {
         struct unit *units = next_units(world, &pause, &is_over);
 
+        atomic_fetch_add_explicit(&world->writer_turns, 1, memory_order_relaxed);
         if (units) {
             run(world, units);
             pause = (struct pause){POLL_FIRST_MS, IDLE_MS};
