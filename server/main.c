@@ -395,7 +395,8 @@ static void reload(struct daemon *d)
     else if (reload_all(d, fresh, &err))
         log_error("SIGHUP: everything stays as it was: %s", err.msg);
     else if (auth_has_token_file(d->auth))
-        log_info("SIGHUP: read again, %zu tokens are in force", auth_tokens(d->auth));
+        log_info("SIGHUP: tokens read again from %s, %zu are in force", d->config.token_file,
+                 auth_tokens(d->auth));
     else
         log_info("SIGHUP: read again");
     if (fresh)

@@ -298,7 +298,8 @@ static enum err_code migrate(struct store *store, struct err *err)
         return store_sqlite_error(store, store->db, rc, false, "cannot be read", err);
     if (version > SCHEMA_VERSION)
         return err_set(err, ERR_BAD_INPUT,
-                       "%.200s has schema version %lld, this program knows versions up to %d",
+                       "%.160s has schema version %lld, made by a newer kotad; this one knows "
+                       "versions up to %d. Start the newer one, or restore a backup",
                        store->path, (long long)version, (int)SCHEMA_VERSION);
     if (version < 1)
         return err_set(err, ERR_DAMAGED, "%.200s: schema version %lld: no kota database",

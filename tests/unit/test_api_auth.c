@@ -91,7 +91,7 @@ static void without_tokens_this_machine_alone_writes(void **state)
     auth_destroy(auth);
 }
 
-static void assert_token(const struct auth *auth, enum auth_scope scope, const char *header,
+static void assert_token(struct auth *auth, enum auth_scope scope, const char *header,
                          enum err_code code)
 {
     struct auth_request request = {.authorization = span_of(header), .is_loopback = true};
