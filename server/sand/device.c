@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CELLS_A_GRANULE 16
 #define CELLS_MIN 65536
@@ -169,9 +171,30 @@ static void describe_none(struct device *device, const struct err *why)
     snprintf(info->reason, sizeof info->reason, "%.*s", (int)sizeof info->reason - 1, why->msg);
 }
 
+/*
+ * May memory that was written become code? Drivers compile shaders so. Where a sandbox refuses it
+ * (MemoryDenyWriteExecute, PR_SET_MDWE) llvmpipe does not notice, and the first patch ends the
+ * process.
+ */
+static enum err_code check_code(struct err *err)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool is_allowed = page != MAP_FAILED && mprotect(page, bytes, PROT_READ | PROT_EXEC) == 0;
+
+    if (page != MAP_FAILED)
+        munmap(page, bytes);
+    return is_allowed ? ERR_OK
+                      : err_set(err, ERR_NO_DEVICE,
+                                "this process may not make memory executable "
+                                "(MemoryDenyWriteExecute), which OpenGL needs");
+}
+
 static enum err_code open(struct device *device, struct err *err)
 {
     err->code = ERR_OK;
+    if (!is_reference(&device->config) && strcmp(device->config.gpu, "off") != 0 && check_code(err))
+        return err->code;
     if (!is_reference(&device->config)) {
         device->context = context_create(device->config.gpu, false, err);
         if (!device->context)

@@ -16,6 +16,7 @@ import zlib
 from daemon import (F32, KOTAD, ROOT, SLOW, Daemon, clean_environment, parse_answers, problem,
                     receive)
 from images import asc
+from sand import box
 from tap import Skip, case, check, equal, fail, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-life-")
@@ -31,8 +32,8 @@ def fresh():
 
 def write(path, text):
     """Whole or not at all, as an operator's tools do it."""
-    with open(path + ".new", "w") as file:
-        file.write(text)
+    with open(path + ".new", "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
     os.rename(path + ".new", path)
     return path
 
@@ -68,8 +69,17 @@ def make_locale(base, name, height, more=""):
           '{"title": "%s", %s "layers": [{"id": "ground", "file": "g.asc"}]}' % (name, more))
 
 
+def field(daemon, name, side=2, at="&origin=5,5"):
+    """A locale by PUT, `side` samples a side."""
+    daemon.ok("PUT", f"/v1/locales/{name}", {}, status=201)
+    heights = [0.02 * (i % side) for i in range(side * side)]
+    answer = daemon.put(f"/v1/locales/{name}/layers/ground?cols={side}&rows={side}&spacing=0.5,0.5{at}",
+                        struct.pack(f"<{side * side}f", *heights), media=F32)
+    equal(answer.status, 201, f"layer: {answer}")
+
+
 def height(daemon, name):
-    return daemon.ok("GET", f"/v1/locales/{name}/height?x=12&y=12")["height"]
+    return daemon.ok("GET", f"/v1/locales/{name}/height?x=6&y=6")["height"]
 
 
 # ---- reload -----------------------------------------------------------------------------------------
@@ -80,7 +90,7 @@ def _():
     path = write(os.path.join(fresh(), "kotad.conf"), "max-items = 3\nlog-level = info\nloops = 1\n")
     points = {"points": [[0, 0]] * 4}
     with Daemon("--config", path, "--slow-ms", "0") as daemon:
-        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+        field(daemon, "land")
         problem(daemon.post("/v1/locales/land/height", points), 413, "3")
         write(path, "max-items = 4\nmax-body = 4096\nmax-locales = 1\nloops = 2\nlog-level = warn\n")
         daemon.process.send_signal(signal.SIGHUP)
@@ -105,7 +115,7 @@ def _():
 def _():
     path = write(os.path.join(fresh(), "kotad.conf"), "slow-ms = 0\n")
     with Daemon("--config", path) as daemon:
-        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+        field(daemon, "land")
         wait = {"Kota-Min-Revision": "9"}
         heavy = {"points": [[i, i] for i in range(9999)]}
         daemon.post("/v1/locales/land/height", heavy)
@@ -238,7 +248,7 @@ def _():
     make_locale(lands, "land", 1)
     with Daemon("--config", path, "--token-file", tokens, "--world", lands, "--loops",
                 "2") as daemon:
-        clients = [Client(daemon, "/v1/locales/land/height?x=12&y=12", bearer("kept-0123456789"))
+        clients = [Client(daemon, "/v1/locales/land/height?x=6&y=6", bearer("kept-0123456789"))
                    for _ in range(4)]
         for client in clients:
             client.start()
@@ -259,7 +269,7 @@ def _():
             client.join()
             equal(client.failures, [], "failures")
             check(client.answers >= 20, f"{client.answers} answers only")
-        equal(daemon.get("/v1/locales/land/height?x=12&y=12",
+        equal(daemon.get("/v1/locales/land/height?x=6&y=6",
                          headers=bearer("kept-0123456789")).json["height"], 19, "the last world")
 
 
@@ -317,15 +327,12 @@ def patch_daemon(*flags):
     daemon = Daemon("--gpu", "reference", "--patch-granules", "500", "--patch-pause-ms", "200",
                     "--patch-write-ms", "3600000", *flags)
     try:
-        daemon.ok("PUT", "/v1/locales/land", {}, status=201)
-        side = 24
-        answer = daemon.put(f"/v1/locales/land/layers/ground?cols={side}&rows={side}&spacing=0.5,0.5",
-                            struct.pack(f"<{side * side}f", *[0.02 * (i % side)
-                                                              for i in range(side * side)]),
-                            media=F32)
-        equal(answer.status, 201, f"layer: {answer}")
+        field(daemon, "land", 24, "")
+        daemon.ok("PUT", "/v1/models/box", box(0.7), status=201, media="model/obj")
+        fall = {"model": "box", "position": [6, 6, 2], "density": 3000}
         answer = daemon.post("/v1/locales/land/patches",
-                             {"center": [6, 6], "size": [4, 4], "scale": "coarse", "depth": 1.8})
+                             {"center": [6, 6], "size": [4, 4], "scale": "coarse", "depth": 1.8,
+                              "bodies": [fall]})
         equal(answer.status, 201, f"patch: {answer}")
         where = answer.headers["location"]
         until("an active patch", lambda: daemon.ok("GET", where)["state"] in (
@@ -615,6 +622,30 @@ def _():
         process, _, log = start_with_sockets([s], "main")
         equal(process.wait(60 * SLOW), 1, "exit status")
         check("--token-file" in open(log).read(), open(log).read())
+
+
+@test("where memory may not become code (MemoryDenyWriteExecute) patches are refused, nothing crashes")
+def _():
+    set_mdwe = 65
+    libc = ctypes.CDLL(None)
+    base = fresh()
+    port_file, log = os.path.join(base, "port"), open(os.path.join(base, "log"), "wb")
+    process = subprocess.Popen([KOTAD, "--listen", "127.0.0.1:0", "--port-file", port_file, "--gpu",
+                                "software"], stdout=log, stderr=log, env=clean_environment(),
+                               preexec_fn=lambda: os._exit(77) if libc.prctl(set_mdwe, 1, 0, 0, 0)
+                               else None)
+    try:
+        until("the port file", lambda: os.path.exists(port_file) or process.poll() is not None, 60)
+        if process.poll() == 77:
+            raise Skip("this kernel has no PR_SET_MDWE")
+        stats = ask(int(open(port_file).read()), "/v1/stats").json["patches"]["device"]
+        equal(stats["engine"], None, "engine")
+        check("MemoryDenyWriteExecute" in stats["reason"], stats["reason"])
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(60 * SLOW), 0, "exit status")
+    finally:
+        process.kill()
+        process.wait()
 
 
 @test("systemd-analyze rates the unit below 2.0")
