@@ -4,9 +4,8 @@
  * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
  * spreads connections and no loop ever hands one to another. The option must be set before bind;
  * libuv 1.44 has no flag for it, and its listener would close connections when no file is free; so
- * the socket is made here and libuv only tells when somebody is at it. Of a
- * socket that was given each loop has a duplicate: all wait for the one queue, and who is first
- * accepts.
+ * the socket is made here and libuv only tells when somebody is at it. Of a socket that was given
+ * each loop has a duplicate: all wait for the one queue, and who is first accepts.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, or one waits for memory, so an idle daemon sleeps.

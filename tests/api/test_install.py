@@ -180,7 +180,9 @@ def _():
     said = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, check=True,
                           env=clean_environment()).stdout.decode()
     options = {name: line for line, name in re.findall(r"(?m)^(  --([a-z-]+) .*)$", said)}
-    free = {"ops-listen", "data", "world", "token-file", "read-only"}
+    machine = {"user", "port-file", "ops-port-file", "simd", "no-sandbox", "read-only"}
+    free = {"ops-listen", "data", "world", "token-file", "cors-origin", "access-log", "log-format",
+            "loops"} | machine
     settings = example_settings()
     check(len(settings) > 10, f"{len(settings)} settings in deploy/kotad.conf")
     for name, value in settings:
@@ -197,7 +199,8 @@ def _():
             file.write("read abcdefghijklmnopqrstuvwxyz012345\n")
         os.chmod(here["token-file"], 0o600)
         with open(folder + "/kotad.conf", "w", encoding="utf-8") as file:
-            file.write("".join(f"{name} = {here.get(name, value)}\n" for name, value in settings))
+            file.write("".join(f"{name} = {here.get(name, value)}\n" for name, value in settings
+                               if name not in machine))
         with Daemon("--config", folder + "/kotad.conf"):
             pass
 
