@@ -242,6 +242,21 @@ struct kota_request *kota_post_los(const char *locale, const struct kota_segment
     return question_end(request);
 }
 
+struct kota_request *kota_post_lit(const char *locale, const double *xyz, size_t count,
+                                   const struct kota_light *light)
+{
+    struct kota_request *request = question(locale, "lit", "points");
+
+    if (!request)
+        return NULL;
+    ask_vectors(request, xyz, count, 3, "point");
+    text_adds(&request->own_body,
+              light->has_position ? ",\"light\":{\"position\":" : ",\"light\":{\"direction\":");
+    ask_vector(request, light->vector, 3, "light", 0);
+    text_adds(&request->own_body, "}");
+    return question_end(request);
+}
+
 void kota_pick_init(struct kota_pick *pick, size_t size)
 {
     struct kota_pick defaults = {

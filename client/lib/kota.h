@@ -487,6 +487,21 @@ struct kota_request *kota_post_los(const char *locale, const struct kota_segment
                                    size_t count);
 bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, size_t count);
 
+/* A light: at a position, or far away, travelling along a direction (as gravity does). */
+struct kota_light {
+    bool has_position;
+    double vector[3];
+};
+
+struct kota_lit {
+    bool lit;
+    struct kota_hit occluder; /* KOTA_RAY_MISS: the point is lit */
+};
+
+struct kota_request *kota_post_lit(const char *locale, const double *xyz, size_t count,
+                                   const struct kota_light *light);
+bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count);
+
 struct kota_pick {
     size_t size;
     /* either a camera … */

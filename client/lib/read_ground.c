@@ -209,6 +209,27 @@ bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, siz
     return true;
 }
 
+bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *is_lit = cJSON_GetObjectItemCaseSensitive(item, "lit");
+        const cJSON *occluder = cJSON_GetObjectItemCaseSensitive(item, "occluder");
+
+        if (!cJSON_IsBool(is_lit))
+            return read_fail(answer, "result %zu does not say whether it is lit", i);
+        lit[i].lit = cJSON_IsTrue(is_lit);
+        read_hit(occluder, &lit[i].occluder);
+        lit[i++].occluder.status = cJSON_IsObject(occluder) ? KOTA_RAY_HIT : KOTA_RAY_MISS;
+    }
+    return true;
+}
+
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
 {
     static const char *const words[] = {"hit", "miss", NULL};

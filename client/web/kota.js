@@ -455,6 +455,16 @@ export class Kota {
   }
 
   /**
+   * Does a light reach these points, and what stands between?
+   * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
+   *   light @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<{lit: boolean, occluder: any}>>}
+   */
+  lit(id, points, light, options = {}) {
+    return this.#ask(`${place(id)}/lit`, { ...options, points, light });
+  }
+
+  /**
    * What a pixel shows.
    * @param {string} id
    * @param {ReadOptions & {viewport: number[], pixel: number[]} & Record<string, any>} question with

@@ -263,6 +263,26 @@ static void rays_sight_and_picks_are_read(void **state)
     kota_answer_free(answer);
 }
 
+static void shadows_are_read(void **state)
+{
+    const struct kota_light noon = {.vector = {0, 0, -1}};
+    const struct kota_light lamp = {.has_position = true, .vector = {15, 5, -4}};
+    const double xyz[6] = {15, 5, 9, 15, 5, -9};
+    struct kota_lit lit[2];
+    struct kota_answer *answer = call(kota_post_lit("yard", xyz, 2, &noon));
+
+    (void)state;
+    assert_true(kota_read_lit(answer, lit, 2));
+    assert_true(lit[0].lit && lit[0].occluder.status == KOTA_RAY_MISS);
+    assert_true(!lit[1].lit && lit[1].occluder.status == KOTA_RAY_HIT);
+    assert_close(lit[1].occluder.t, 10.5);
+    kota_answer_free(answer);
+    answer = call(kota_post_lit("yard", xyz, 2, &lamp));
+    assert_true(kota_read_lit(answer, lit, 2));
+    assert_true(!lit[0].lit && lit[1].lit);
+    kota_answer_free(answer);
+}
+
 static void containment_and_places_are_read(void **state)
 {
     const double xyz[6] = {15, 5, 9, 15, 5, -9};
@@ -807,6 +827,7 @@ int main(void)
         cmocka_unit_test(locales_and_layers_are_read),
         cmocka_unit_test(heights_profiles_and_contacts_are_read),
         cmocka_unit_test(rays_sight_and_picks_are_read),
+        cmocka_unit_test(shadows_are_read),
         cmocka_unit_test(containment_and_places_are_read),
         cmocka_unit_test(the_world_is_asked),
         cmocka_unit_test(batches_have_the_bits_of_single_answers),

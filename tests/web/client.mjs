@@ -96,6 +96,8 @@ test("questions about ground are answered as the examples say", async () => {
   const pick = await kota.pick("hills", { viewport: [8, 6], pixel: [4, 3],
     camera: { eye: [12, 8, 50], target: [12, 8, 0], up: [0, 1, 0], fov_y_deg: 60 } });
   assert.equal(pick.status, "hit");
+  assert.equal((await kota.lit("hills", [[1, 1, 99]], { direction: [0, 0, -1] })).results[0].lit,
+    true);
   assert.deepEqual((await kota.contains("hills", [[1, 1, 9]])).results[0],
     { status: "inside", floor: true, ceiling: false });
 });
