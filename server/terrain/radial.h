@@ -52,6 +52,10 @@ struct radial {
 struct mesh *radial_create(const struct polygon_soup *soup, struct mesh_space space,
                            struct mesh_import *import, struct err *err);
 
+/* Writes sizes, offsets, content hash and checksum of an image whose header has counts and all
+ * else; false when counts and length do not fit. */
+bool radial_image_seal(void *image, size_t length);
+
 /* Do these bytes begin like an image of a radial mesh? */
 bool radial_is_image(const void *image, size_t length);
 struct mesh *radial_open(const void *image, size_t length, void (*release)(void *context),

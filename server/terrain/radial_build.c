@@ -164,6 +164,21 @@ static uint64_t header_checksum(const struct radial_header *header)
     return sum;
 }
 
+bool radial_image_seal(void *image, size_t length)
+{
+    struct radial_header h;
+
+    if (length < sizeof h)
+        return false;
+    memcpy(&h, image, sizeof h);
+    if (!lay_out(&h) || h.bytes != length)
+        return false;
+    content_hash((uint8_t *)image + sizeof h, length - sizeof h, h.content);
+    h.checksum = header_checksum(&h);
+    memcpy(image, &h, sizeof h);
+    return true;
+}
+
 static void sections_set(struct radial *r, const void *image)
 {
     const uint8_t *base = image;
@@ -174,13 +189,13 @@ static void sections_set(struct radial *r, const void *image)
     r->vertices = (const void *)(base + r->header->offset[RADIAL_VERTICES]);
 }
 
-static struct box_bounds bounds_of(const struct radial *r, const struct radial_polygon *p)
+static struct box_bounds bounds_of(const struct vec3 *vertices, const uint32_t *corners,
+                                   uint32_t count, double by)
 {
-    double by = 4 * r->header->slack;
     struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        struct vec3 v = r->vertices[r->corners[p->first + i]];
+    for (uint32_t i = 0; i < count; i++) {
+        struct vec3 v = vertices[corners[i]];
 
         low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
         high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
@@ -197,7 +212,8 @@ static struct box_bounds *boxes_make(const struct radial *r)
     struct box_bounds *boxes = malloc(count * sizeof *boxes);
 
     for (size_t i = 0; boxes && i < count; i++)
-        boxes[i] = bounds_of(r, &r->polygons[i]);
+        boxes[i] = bounds_of(r->vertices, r->corners + r->polygons[i].first, r->polygons[i].count,
+                             4 * r->header->slack);
     return boxes;
 }
 
@@ -234,25 +250,80 @@ static struct mesh *mesh_over_radial(const void *image, struct err *err)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* Polygons and corners of those that are kept; returns the count of corners. */
-static size_t polygons_put(const struct piece_set *set, const uint8_t *fates,
-                           struct radial_polygon *polygons, uint32_t *corners)
+/*
+ * The kept pieces in the order of a tree's leaves, malloc: what is tested together lies together,
+ * which takes a fifth off the time over meshes larger than the caches. NULL: no memory.
+ */
+static uint32_t *order_make(const struct piece_set *set, const uint8_t *fates, size_t kept,
+                            struct err *err)
 {
-    size_t polygon_count = 0, corner_count = 0;
+    struct box_bounds *boxes = malloc(kept * sizeof *boxes);
+    uint32_t *pieces = malloc(kept * sizeof *pieces), *order = malloc(kept * sizeof *order);
+    struct box_tree tree = {0};
+    size_t count = 0;
 
-    for (size_t i = 0; i < set->polygon_count; i++) {
+    for (size_t i = 0; boxes && pieces && order && i < set->polygon_count; i++) {
         const struct mesh_polygon *p = &set->polygons[i];
 
         if (fates[i] == FATE_DROPPED)
             continue;
-        if (polygons) {
-            polygons[polygon_count++] = (struct radial_polygon){(uint32_t)corner_count, p->count,
-                                                                p->source, fates[i] == FATE_WALL};
-            memcpy(corners + corner_count, set->corners + p->first, p->count * sizeof *corners);
-        }
-        corner_count += p->count;
+        boxes[count] = bounds_of(set->vertices, set->corners + p->first, p->count, 4 * set->slack);
+        pieces[count++] = (uint32_t)i;
     }
-    return corner_count;
+    if (count < kept || box_tree_build(boxes, kept, &tree, err)) {
+        err_set(err, ERR_NO_MEMORY, "no memory to sort %zu polygons", kept);
+        free(order);
+        order = NULL;
+    }
+    for (size_t i = 0; order && i < kept; i++)
+        order[i] = pieces[tree.items[i]];
+    box_tree_free(&tree);
+    free(boxes);
+    free(pieces);
+    return order;
+}
+
+/* What the image is made of, before it is one. */
+struct plan {
+    const struct piece_set *set;
+    const uint8_t *fates;
+    const uint32_t *order; /* [kept] of pieces */
+    size_t kept, corner_count, vertex_count;
+    uint32_t *numbers; /* of vertices in the image, by first use; UINT32_MAX: not used */
+};
+
+static void plan_count(struct plan *plan)
+{
+    const struct piece_set *set = plan->set;
+
+    memset(plan->numbers, 0xff, set->vertex_count * sizeof *plan->numbers);
+    for (size_t i = 0; i < plan->kept; i++) {
+        const struct mesh_polygon *p = &set->polygons[plan->order[i]];
+
+        plan->corner_count += p->count;
+        for (uint32_t k = p->first; k < p->first + p->count; k++)
+            if (plan->numbers[set->corners[k]] == UINT32_MAX)
+                plan->numbers[set->corners[k]] = (uint32_t)plan->vertex_count++;
+    }
+}
+
+static void plan_put(const struct plan *plan, struct radial_polygon *polygons, uint32_t *corners,
+                     struct vec3 *vertices)
+{
+    const struct piece_set *set = plan->set;
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < plan->kept; i++) {
+        const struct mesh_polygon *p = &set->polygons[plan->order[i]];
+
+        polygons[i] = (struct radial_polygon){count, p->count, p->source,
+                                              plan->fates[plan->order[i]] == FATE_WALL};
+        for (uint32_t k = p->first; k < p->first + p->count; k++)
+            corners[count++] = plan->numbers[set->corners[k]];
+    }
+    for (size_t i = 0; i < set->vertex_count; i++)
+        if (plan->numbers[i] != UINT32_MAX)
+            vertices[plan->numbers[i]] = set->vertices[i];
 }
 
 static void bounds_set(struct radial_header *header, uint8_t *image)
@@ -270,35 +341,52 @@ static void bounds_set(struct radial_header *header, uint8_t *image)
     header->bounds = box;
 }
 
-static void *image_make(const struct piece_set *set, const uint8_t *fates, size_t kept,
-                        struct mesh_space space, struct err *err)
+static void *image_of_plan(const struct plan *plan, struct mesh_space space, struct err *err)
 {
     struct radial_header h = {.frame = space.frame, .is_outward = space.is_outward};
     uint8_t *image;
 
-    h.slack = set->slack;
-    h.count[RADIAL_POLYGONS] = kept;
-    h.count[RADIAL_CORNERS] = polygons_put(set, fates, NULL, NULL);
-    h.count[RADIAL_VERTICES] = set->vertex_count;
+    h.slack = plan->set->slack;
+    h.count[RADIAL_POLYGONS] = plan->kept;
+    h.count[RADIAL_CORNERS] = plan->corner_count;
+    h.count[RADIAL_VERTICES] = plan->vertex_count;
     if (!lay_out(&h)) {
-        err_set(err, ERR_TOO_LARGE, "%zu polygons with %zu vertices, must be below 2^31", kept,
-                set->vertex_count);
+        err_set(err, ERR_TOO_LARGE, "%zu polygons with %zu corners, must be below 2^31", plan->kept,
+                plan->corner_count);
         return NULL;
     }
     image = aligned_alloc(MESH_ALIGNMENT, h.bytes);
     if (!image) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons", kept);
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons", plan->kept);
         return NULL;
     }
     memset(image, 0, h.bytes);
-    polygons_put(set, fates, (void *)(image + h.offset[RADIAL_POLYGONS]),
-                 (void *)(image + h.offset[RADIAL_CORNERS]));
-    memcpy(image + h.offset[RADIAL_VERTICES], set->vertices,
-           set->vertex_count * sizeof *set->vertices);
+    plan_put(plan, (void *)(image + h.offset[RADIAL_POLYGONS]),
+             (void *)(image + h.offset[RADIAL_CORNERS]),
+             (void *)(image + h.offset[RADIAL_VERTICES]));
     bounds_set(&h, image);
-    content_hash(image + sizeof h, h.bytes - sizeof h, h.content);
-    h.checksum = header_checksum(&h);
     memcpy(image, &h, sizeof h);
+    CHECK(radial_image_seal(image, h.bytes));
+    return image;
+}
+
+static void *image_make(const struct piece_set *set, const uint8_t *fates, size_t kept,
+                        struct mesh_space space, struct err *err)
+{
+    uint32_t *order = order_make(set, fates, kept, err);
+    uint32_t *numbers = malloc(set->vertex_count * sizeof *numbers);
+    struct plan plan = {.set = set, .fates = fates, .order = order, .kept = kept};
+    void *image = NULL;
+
+    plan.numbers = numbers;
+    if (!numbers)
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu vertices", set->vertex_count);
+    if (order && numbers) {
+        plan_count(&plan);
+        image = image_of_plan(&plan, space, err);
+    }
+    free(order);
+    free(numbers);
     return image;
 }
 
