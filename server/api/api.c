@@ -116,6 +116,7 @@ enum err_code api_set_limits(struct api *api, const struct api_limits *limits, s
     wanted.sand = api->limits.sand;
     wanted.tile_cache_bytes_max = api->limits.tile_cache_bytes_max;
     wanted.shell_cache_bytes_max = api->limits.shell_cache_bytes_max;
+    wanted.light_cache_bytes_max = api->limits.light_cache_bytes_max;
     wanted.http.connections_max = api->limits.http.connections_max;
     wanted.http.workers = api->limits.http.workers;
     wanted.http.queue_ms_max = api->limits.http.queue_ms_max;

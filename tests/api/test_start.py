@@ -385,6 +385,7 @@ def _():
             for answer in parse_answers(received):
                 equal(len(answer.json["results"]), 10_000, f"results, after {wait} s")
                 whole += 1
+            equal(daemon.process.wait(60 * SLOW), 0, "exit status")  # a second signal would cut it off
         finally:
             daemon.stop()
     check(whole > 0, "no batch was answered")
