@@ -69,6 +69,8 @@ struct mesh_light {
 
 bool mesh_light_is_vertical(const struct mesh *mesh, struct vec3 toward)
 {
+    if (mesh->radial) /* has a tree for rays of any direction already */
+        return true;
     const struct mesh_header *h = mesh->header;
     struct vec3 d = mesh_turn(h, toward);
     double height = (double)mesh->nodes[0].z_max - (double)mesh->nodes[0].z_min;
@@ -185,13 +187,14 @@ static enum err_code tree_make(struct mesh_light *light, const struct mesh *mesh
 static enum err_code light_fill(struct mesh_light *light, const struct mesh *mesh, struct err *err)
 {
     const struct mesh_header *h = mesh->header;
-    double largest = h->slack / (16 * DBL_EPSILON);
     struct mesh_stats stats;
+
+    if (mesh_light_is_vertical(mesh, light->toward))
+        return err_set(err, ERR_UNPROCESSABLE, "the light runs along gravity");
+    double largest = h->slack / (16 * DBL_EPSILON);
 
     light->doubt_m = fmax(DOUBT_LEAST_M, DOUBT_RELATIVE * largest);
     light->reach_m = REACH * largest;
-    if (mesh_light_is_vertical(mesh, light->toward))
-        return err_set(err, ERR_UNPROCESSABLE, "the light runs along gravity");
     if (tree_make(light, mesh, err))
         return err->code;
     light->piece_of = malloc(h->count[MESH_POLYGONS] * sizeof *light->piece_of);

@@ -25,7 +25,8 @@ void mesh_light_unref(struct mesh_light *light); /* NULL is fine */
 
 size_t mesh_light_bytes(const struct mesh_light *light);
 
-/* Would a tree along `toward` be of no use: does it run along the mesh's own gravity? */
+/* Would a tree along `toward` be of no use: does it run along the mesh's own gravity, or is that
+ * radial? */
 bool mesh_light_is_vertical(const struct mesh *mesh, struct vec3 toward);
 
 /*

@@ -243,6 +243,28 @@ def _():
     equal(picked["tile"], None, "a mesh has no tiles")
 
 
+@test("shadows on a planet are those of rays, however often the light is asked")
+def _():
+    planet("lit")
+    points = [[0, 0, 10], [0, 0, -10], [0, 0, -12], [30, 0, 0], [0, 10, 3], [10, 3, 3]]
+
+    def towards(light, p):
+        if "direction" in light:
+            return scale(unit(tuple(light["direction"])), -1)
+        return unit(sub(tuple(light["position"]), tuple(p)))
+
+    for light in ({"direction": [0, 0, -1]}, {"direction": [-1, 0.1, 0.2]},
+                  {"position": [0, 0, 40]}):
+        rays = [{"origin": add(p, scale(towards(light, p), 1e-6)), "direction": towards(light, p)}
+                for p in points]
+        want = [item["status"] == "miss"
+                for item in results(daemon, at("lit") + "/ray", {"rays": rays}, 6)]
+        check(True in want and False in want, f"{light} shows nothing: {want}")
+        for _ in range(4):
+            got = results(daemon, at("lit") + "/lit", {"points": points, "light": light}, 6)
+            equal([item["lit"] for item in got], want, f"{light}")
+
+
 @test("several layers under one gravity answer together: the highest floor, the lowest ceiling")
 def _():
     planet("layers", open_sky=False)
