@@ -27,6 +27,9 @@
  * either, to a hair: SIDEWAYS. A mesh with a polygon between the two has no tree for that light;
  * nor has one with a polygon that is a sliver to the larger slack.
  *
+ * Whether there is anything at all is told by the blocks of the tree's columns, without a look at a
+ * polygon (mesh_light_blocks.c); the tree is asked where they are unsure.
+ *
  * The tree is made of the mesh's pieces, not of the file's polygons, so that both are the same
  * surface, and a polygon's index in the tree's file is the piece.
  *
@@ -39,6 +42,7 @@
 
 #include "base/check.h"
 #include "terrain/mesh_contact.h"
+#include "terrain/mesh_light_blocks.h"
 #include "terrain/pieces.h"
 
 #include <float.h>
@@ -59,9 +63,10 @@ struct mesh_light {
     struct mesh *tree; /* its source is the mesh's piece */
     struct vec3 toward;
     double doubt_m;
-    double reach_m;     /* from the mesh's centre, in any coordinate */
-    uint32_t *piece_of; /* [pieces of the mesh] the tree's polygon, or UNSURE */
-    uint8_t *is_loose;  /* [polygons of the tree] */
+    double reach_m;                /* from the mesh's centre, in any coordinate */
+    uint32_t *piece_of;            /* [pieces of the mesh] the tree's polygon, or UNSURE */
+    uint8_t *is_loose;             /* [polygons of the tree] */
+    struct light_heights *heights; /* of the blocks of the tree's columns */
     size_t bytes;
 };
 
@@ -203,9 +208,13 @@ static enum err_code light_fill(struct mesh_light *light, const struct mesh *mes
         return err_set(err, ERR_NO_MEMORY, "no memory for a light");
     if (!polygons_sort(light, mesh))
         return err_set(err, ERR_UNPROCESSABLE, "a polygon is all but parallel to the light");
+    light->heights = light_heights_make(light->tree, light->is_loose, light->doubt_m);
+    if (!light->heights)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a light");
     mesh_stats(light->tree, &stats);
     light->bytes = stats.bytes + sizeof *light + h->count[MESH_POLYGONS] * sizeof *light->piece_of +
-                   light->tree->header->count[MESH_POLYGONS];
+                   light->tree->header->count[MESH_POLYGONS] +
+                   light->tree->columns.block_count * sizeof *light->heights;
     return ERR_OK;
 }
 
@@ -240,6 +249,7 @@ void mesh_light_unref(struct mesh_light *light)
     mesh_unref(light->tree);
     free(light->piece_of);
     free(light->is_loose);
+    free(light->heights);
     free(light);
 }
 
@@ -304,30 +314,36 @@ static bool any_by_ray(const struct mesh_light *light, const struct mesh *mesh, 
     return mesh_ray(mesh, &ray, RAY_ANY, &hit);
 }
 
-static bool any_at(const struct mesh_light *light, const struct mesh *mesh, struct vec3 origin,
-                   struct vec3 from, const struct mesh_height *found)
+/* Of a point that the blocks were not sure of. */
+static bool any_at(const struct mesh_light *light, const struct mesh *mesh, struct vec3 origin)
 {
-    return is_certain(light, from, found) || any_by_ray(light, mesh, origin);
+    struct asked asked;
+
+    tree_ask(light, mesh, &origin, 1, &asked);
+    return asked.found->polygon != MESH_NO_POLYGON &&
+           (is_certain(light, asked.from[0], asked.found) || any_by_ray(light, mesh, origin));
 }
 
 void mesh_light_any(const struct mesh_light *light, const struct mesh *mesh,
                     const struct vec3 *origins, size_t count, uint8_t *is_hit)
 {
-    struct asked asked;
+    const struct mesh_header *h = light->tree->header;
+    struct vec3 at[TOGETHER];
+    uint8_t answers[TOGETHER];
 
     for (size_t first = 0; first < count; first += TOGETHER) {
         const struct vec3 *some = origins + first;
         size_t together = count - first < TOGETHER ? count - first : TOGETHER;
 
-        tree_ask(light, mesh, some, together, &asked);
+        for (size_t i = 0; i < together; i++)
+            at[i] = mesh_to_frame(h, vec3_sub(some[i], mesh->header->centre));
+        light_blocks_any(light->tree, light->heights, at, together, answers);
         for (size_t i = 0; i < together; i++) {
-            const struct mesh_height *found = &asked.found[i];
-
             if (!is_within_reach(light, mesh, some[i]))
                 is_hit[first + i] = any_by_ray(light, mesh, some[i]);
             else
-                is_hit[first + i] = found->polygon != MESH_NO_POLYGON &&
-                                    any_at(light, mesh, some[i], asked.from[i], found);
+                is_hit[first + i] = answers[i] == LIGHT_UNSURE ? any_at(light, mesh, some[i])
+                                                               : answers[i] == LIGHT_BLOCKED;
         }
     }
 }

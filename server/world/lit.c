@@ -27,7 +27,10 @@ struct light light_at_place(struct vec3 place)
 
 static double near_m(struct vec3 p)
 {
-    return LIT_NEAR_RELATIVE * fmax(1, fmax(fabs(p.x), fmax(fabs(p.y), fabs(p.z))));
+    double x = fabs(p.x), y = fabs(p.y), z = fabs(p.z), most = x > y ? x : y;
+
+    most = most > z ? most : z;
+    return LIT_NEAR_RELATIVE * (most > 1 ? most : 1);
 }
 
 bool light_ray(const struct light *light, struct vec3 point, struct ray *out, double *start_m)
@@ -59,7 +62,8 @@ bool lighting_open(struct lighting *lighting, const struct layer_choice *choice,
         const struct mesh_stats *size = &choice->layers[i]->mesh_stats;
         struct mesh_light **tree = &lighting->trees[i];
 
-        if (!mesh || mesh_light_is_vertical(mesh, light->toward) ||
+        if (!mesh || choice->layers[i]->space.frame != MESH_CARTESIAN || /* by rays */
+            mesh_light_is_vertical(mesh, light->toward) ||
             light_cache_ask(cache, mesh, size, light->toward, points, tree) != LIGHT_BUILD)
             continue;
         if (!may_build) {
@@ -193,12 +197,39 @@ static void beams_keep(struct beams *beams, const uint8_t *is_hit, uint8_t *is_l
     beams->count = kept;
 }
 
+/* Where every layer has a tree there is no need of rays: the same origins, put to all. */
+static bool lit_by_trees(const struct lighting *lighting, const struct vec3 *points, size_t count,
+                         uint8_t *is_lit)
+{
+    struct vec3 origins[LIT_TOGETHER_MAX], toward = lighting->light.toward;
+    uint8_t is_hit[LIT_TOGETHER_MAX];
+
+    for (size_t layer = 0; layer < lighting->choice->count; layer++)
+        if (!lighting->trees[layer])
+            return false;
+    for (size_t i = 0; i < count; i++) {
+        origins[i] = vec3_add(points[i], vec3_scale(toward, near_m(points[i])));
+        if (!vec3_is_finite(origins[i]))
+            return false;
+        is_lit[i] = 1;
+    }
+    for (size_t layer = 0; layer < lighting->choice->count; layer++) {
+        mesh_light_any(lighting->trees[layer], lighting->choice->layers[layer]->mesh, origins,
+                       count, is_hit);
+        for (size_t i = 0; i < count; i++)
+            is_lit[i] &= !is_hit[i];
+    }
+    return true;
+}
+
 void lighting_lit(const struct lighting *lighting, const struct vec3 *points, size_t count,
                   uint8_t *is_lit)
 {
     uint8_t is_hit[LIT_TOGETHER_MAX];
     struct beams beams;
 
+    if (lit_by_trees(lighting, points, count, is_lit))
+        return;
     beams_make(&lighting->light, points, count, &beams);
     for (size_t i = 0; i < count; i++)
         is_lit[i] = 1;
