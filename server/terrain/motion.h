@@ -1,0 +1,55 @@
+/*
+ * Where a rigid surface stands that may be moved: turned by a yaw about an axis through its own
+ * origin, then shifted; and how fast it goes. Values only, no allocation.
+ *
+ * "In" is from the frame around into the surface's own, "out" is back.
+ */
+#ifndef KOTA_TERRAIN_MOTION_H
+#define KOTA_TERRAIN_MOTION_H
+
+#include "terrain/vec.h"
+
+#include <stdbool.h>
+
+/* Greatest component of a translation in metres, and greatest yaw in degrees, either way. */
+#define POSE_TRANSLATION_MAX_M 1e9
+#define POSE_YAW_MAX_DEG 1e6
+
+struct pose {
+    struct vec3 translation; /* metres, in the frame around */
+    double yaw_deg;          /* right-handed about the axis */
+};
+
+struct motion {
+    struct pose pose;
+    struct vec3 axis;     /* unit */
+    double cos, sin;      /* of the yaw; exact at multiples of 90 degrees */
+    struct vec3 velocity; /* of the surface's origin, m/s in the frame around */
+    double spin;          /* about the axis, rad/s */
+};
+
+/* At rest in a pose. */
+struct motion motion_at(const struct pose *pose, struct vec3 axis);
+
+/*
+ * Gives the motion the velocity of one that came from an earlier pose in seconds > 0, by the
+ * shorter way round.
+ */
+void motion_came_from(struct motion *motion, const struct pose *earlier, double seconds);
+
+/* Points, and directions, which are turned alone. Under the axis +Z, z is turned by no bit. */
+struct vec3 motion_point_in(const struct motion *motion, struct vec3 point);
+struct vec3 motion_point_out(const struct motion *motion, struct vec3 point);
+struct vec3 motion_turn_in(const struct motion *motion, struct vec3 direction);
+struct vec3 motion_turn_out(const struct motion *motion, struct vec3 direction);
+
+/* The box around a box of the own frame: larger than what is in it unless the yaw is right. */
+struct box3 motion_box_out(const struct motion *motion, const struct box3 *box);
+
+/* How fast what is at a point of the frame around goes, m/s. */
+struct vec3 motion_velocity(const struct motion *motion, struct vec3 point);
+
+/* What rounding may do to a point on its way in or out, in metres. */
+double motion_rounding(const struct motion *motion, struct vec3 point);
+
+#endif
