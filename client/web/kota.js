@@ -350,6 +350,17 @@ export class Kota {
     return this.#write("DELETE", `${place(id)}/layers/${encodeURIComponent(layer)}`, options);
   }
 
+  /**
+   * Moves a mesh layer: the whole pose, translation in metres and yaw about gravity in degrees.
+   * @param {string} id @param {string} layer
+   * @param {{translation: [number, number, number], yaw_deg?: number}} pose
+   * @param {WriteOptions} [options] @returns {Promise<any>}
+   */
+  moveLayer(id, layer, pose, options = {}) {
+    return this.#write("PUT", `${place(id)}/layers/${encodeURIComponent(layer)}/transform`, options,
+      { json: pose });
+  }
+
   /** @param {string} id @param {string} layer @param {ReadOptions} [options] @returns {Promise<any>} */
   layerStats(id, layer, options = {}) {
     return this.#read(`${place(id)}/layers/${encodeURIComponent(layer)}/stats`, options);

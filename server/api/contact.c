@@ -86,6 +86,7 @@ char *contact_piece(char *at, const struct contact *contact)
     at = shape_id_piece(at, contact->layer->id);
     at = shape_cell_piece(at, contact->layer, contact->cell);
     at = shape_polygon_piece(at, contact->layer, contact->polygon);
+    at = shape_velocity_piece(at, contact->layer, contact->velocity);
     *at++ = '}';
     return at;
 }

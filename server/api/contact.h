@@ -25,7 +25,7 @@ struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity
                           const struct contact *floor);
 
 /* A Contact object as a piece (json_pieces.h). */
-enum { CONTACT_PIECE_BYTES = 512 };
+enum { CONTACT_PIECE_BYTES = 640 };
 char *contact_piece(char *at, const struct contact *contact);
 
 struct footprint {

@@ -10,11 +10,16 @@
  *   data: {"locale":"hills","revision":12,"rect":[c0,r0,cols,rows],"bounds":{"min","max"},
  *          "source":"edit","layer":"ground"}
  *
- * (data is one line.) The id is the locale's revision, or the sequence over all locales. A reader
- * that says what it has seen, by Last-Event-ID or `since`, is sent everything after that; if this
- * is not held any more, or lies in the future, it is sent `event: resync` and goes on from the
- * present: it must read anew what it keeps. A stream of a locale ends with the locale; a deletion
- * that is replayed for a locale that was made again is an event like others.
+ *   event: transform
+ *   data: {"locale":"hills","layer":"lift","transform_seq":7,"translation":[x,y,z],"yaw_deg":0}
+ *
+ * (data is one line.) A stream begins with the pose of each layer that was moved, and then tells
+ * each new one, or the newest of several that came while it was busy (world/moves.h). The id is the
+ * locale's revision, or the sequence over all locales. A reader that says what it has seen, by
+ * Last-Event-ID or `since`, is sent everything after that; if this is not held any more, or lies in
+ * the future, it is sent `event: resync` and goes on from the present: it must read anew what it
+ * keeps. A stream of a locale ends with the locale; a deletion that is replayed for a locale that
+ * was made again is an event like others.
  *
  * A subscription is a place in the feed and no more: the feed keeps nothing of its readers, and a
  * stream asks it when it has room. Who falls out of the feed's ring is cut off (BEHIND), and comes
@@ -39,7 +44,9 @@ enum { EVENTS_A_READ = 8, EVENT_BYTES_MAX = 8192 };
 
 struct subscription {
     struct feed *feed;
+    struct moves *moves;
     uint64_t after;                /* sequence: the place in the feed */
+    uint64_t moved_after;          /* the place in the moves; from 0 on, all poses that stand */
     uint64_t known;                /* revision of the locale that was sent last */
     uint64_t opened_at;            /* its revision when the stream began */
     char locale[WORLD_ID_MAX + 1]; /* "": all */
@@ -135,6 +142,29 @@ static bool send_event(struct http_stream *stream, const struct subscription *s,
            http_stream_write(stream, "\n\n", 2);
 }
 
+/* A pose has no id: what a reader has seen are edits, and Last-Event-ID stays theirs. */
+static bool send_move(struct http_stream *stream, const struct move_event *event)
+{
+    static const char head[] = "event: transform\ndata: ";
+    struct json_writer w;
+    struct text data = {.length = 0};
+
+    json_init(&w, (struct json_sink){&data, text_reserve, text_advance});
+    json_begin_object(&w);
+    json_key(&w, "locale");
+    json_string(&w, event->locale);
+    json_key(&w, "layer");
+    json_string(&w, event->layer);
+    json_key(&w, "transform_seq");
+    json_integer(&w, event->transform_seq);
+    shape_pose_members(&w, &event->pose);
+    json_end_object(&w);
+    json_finish(&w);
+    return http_stream_write(stream, head, sizeof head - 1) &&
+           http_stream_write(stream, data.bytes, data.length) &&
+           http_stream_write(stream, "\n\n", 2);
+}
+
 /* ---- the stream -------------------------------------------------------------------------------
  */
 
@@ -157,6 +187,20 @@ static bool send_events(struct http_stream *stream, struct subscription *s,
     return true;
 }
 
+/* Poses come behind the edits: one of a layer that was put anew is not told before it. */
+static void pull_moves(struct subscription *s, struct http_stream *stream)
+{
+    while (s->moved_after != moves_last(s->moves) && http_stream_has_room(stream)) {
+        struct move_event events[EVENTS_A_READ];
+        size_t count = moves_read(s->moves, s->locale[0] ? s->locale : NULL, &s->moved_after,
+                                  events, EVENTS_A_READ);
+
+        for (size_t i = 0; i < count; i++)
+            if (!send_move(stream, &events[i]))
+                return;
+    }
+}
+
 static void events_pull(void *context, struct http_stream *stream)
 {
     struct subscription *s = context;
@@ -174,6 +218,7 @@ static void events_pull(void *context, struct http_stream *stream)
         if (!send_events(stream, s, events, count))
             return;
     }
+    pull_moves(s, stream);
 }
 
 static void events_ended(void *context, enum http_stream_end reason)
@@ -239,7 +284,9 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
 
 enum err_code locale_events_get_answer(struct call *call, struct err *err)
 {
-    struct subscription s = {.feed = world_feed(call->api->world), .known = call->locale->revision};
+    struct subscription s = {.feed = world_feed(call->api->world),
+                             .moves = world_moves(call->api->world),
+                             .known = call->locale->revision};
     uint64_t current = call->locale->revision;
     bool is_given;
 
@@ -273,7 +320,8 @@ static bool is_held(struct feed *feed, uint64_t after, uint64_t last)
 
 enum err_code events_get_answer(struct call *call, struct err *err)
 {
-    struct subscription s = {.feed = world_feed(call->api->world)};
+    struct subscription s = {.feed = world_feed(call->api->world),
+                             .moves = world_moves(call->api->world)};
     uint64_t last = feed_last(s.feed);
     bool is_given;
 

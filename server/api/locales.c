@@ -1,6 +1,7 @@
 /*
  * GET    /v1/locales       ->  {"locales":[Locale…]}
- * GET    /v1/locales/{id}  ->  Locale; ETag is its revision, If-None-Match  ->  304
+ * GET    /v1/locales/{id}  ->  Locale; ETag is its revision, with ".transform_seq" behind it once a
+ *                              layer has moved; If-None-Match  ->  304
  * PUT    /v1/locales/{id}  manifest  ->  201 or 200 Locale
  * DELETE /v1/locales/{id}  ->  204
  */
@@ -32,9 +33,12 @@ API_HANDLER(locales_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code locale_get_answer(struct call *call, struct err *err)
 {
+    char tag[LOCALE_TAG_MAX + 1];
+
     if (options_open_query(call, NULL, err))
         return err->code;
-    call_header(call, "ETag", "\"%llu\"", (unsigned long long)call->locale->revision);
+    locale_tag(call->locale, tag);
+    call_header(call, "ETag", "\"%s\"", tag);
     call_header(call, "Cache-Control", "no-cache");
     if (precondition_is_unchanged(call))
         call_status(call, 304);

@@ -94,6 +94,7 @@ static void put_world(struct call *call, const struct numbers *n)
          (double)n->world.publications},
         {"kota_changes_total", "counter", "Changes handled by the writer.",
          (double)n->world.changes},
+        {"kota_moves_total", "counter", "Moves of layers.", (double)n->world.moves},
         {"kota_changes_refused_total", "counter", "Changes that the writer refused.",
          (double)n->world.refused},
         {"kota_edits_total", "counter", "Edits of samples that were made.", (double)n->world.edits},

@@ -12,6 +12,7 @@
  */
 #include "api/precondition.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { REVISION_DIGITS_MAX = 18 };
@@ -56,11 +57,22 @@ static bool tag_next(struct span *rest, struct span *opaque, bool *is_weak)
     return true;
 }
 
-/* 0 when it is no revision as this daemon writes it. */
+/*
+ * 0 when it is no revision as this daemon writes it: "7", or "7.12" of a locale whose layers have
+ * moved 12 times (locale_tag).
+ */
 static uint64_t revision_of(struct span opaque)
 {
-    uint64_t revision = 0;
+    const char *dot = opaque.length > 0 ? memchr(opaque.at, '.', opaque.length) : NULL;
+    uint64_t revision = 0, moves;
 
+    if (dot) {
+        struct span behind = {dot + 1, (size_t)(opaque.at + opaque.length - dot) - 1};
+
+        if (!span_count(behind, &moves))
+            return 0;
+        opaque.length = (size_t)(dot - opaque.at);
+    }
     if (opaque.length == 0 || opaque.length > REVISION_DIGITS_MAX || *opaque.at == '0')
         return 0;
     for (size_t i = 0; i < opaque.length; i++) {
@@ -118,10 +130,39 @@ static struct span header_of(const struct call *call, const char *name)
     return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
 }
 
+/* Is the locale's tag itself one of them? */
+static bool has_tag(struct span header, const struct locale *locale)
+{
+    char tag[LOCALE_TAG_MAX + 1];
+    struct span rest = header, opaque;
+    bool is_weak;
+
+    locale_tag(locale, tag);
+    for (skip(&rest, " \t,"); rest.length > 0; skip(&rest, " \t,")) {
+        if (!tag_next(&rest, &opaque, &is_weak))
+            return false;
+        if (span_equals(opaque, tag))
+            return true;
+    }
+    return false;
+}
+
+void locale_tag(const struct locale *locale, char out[LOCALE_TAG_MAX + 1])
+{
+    if (locale->transform_seq == 0)
+        snprintf(out, LOCALE_TAG_MAX + 1, "%llu", (unsigned long long)locale->revision);
+    else
+        snprintf(out, LOCALE_TAG_MAX + 1, "%llu.%llu", (unsigned long long)locale->revision,
+                 (unsigned long long)locale->transform_seq);
+}
+
 bool precondition_is_unchanged(const struct call *call)
 {
     struct tag_match match;
 
+    if (call->locale->transform_seq != 0)
+        return has_tag(header_of(call, "if-none-match"), call->locale) ||
+               (tags_read(header_of(call, "if-none-match"), 1, true, &match) && match.is_any);
     return tags_read(header_of(call, "if-none-match"), call->locale->revision, true, &match) &&
            (match.is_any || match.revision == call->locale->revision);
 }
@@ -172,7 +213,8 @@ enum err_code precondition_decode(const struct call *call, struct world_change *
 
 static bool is_of_layer(const struct world_change *change)
 {
-    return change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER;
+    return change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER ||
+           change->kind == WORLD_MOVE_LAYER;
 }
 
 enum err_code precondition_check(const struct call *call, const struct world_change *change,

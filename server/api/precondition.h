@@ -23,7 +23,11 @@ struct tag_match {
  */
 bool tags_read(struct span header, uint64_t current, bool weak_too, struct tag_match *out);
 
-/* GET of a locale: does If-None-Match name its revision? What is malformed matches nothing. */
+/* What stands between the quotes of a locale's ETag: 7, or 7.12 once layers have moved 12 times. */
+enum { LOCALE_TAG_MAX = 41 };
+void locale_tag(const struct locale *locale, char out[LOCALE_TAG_MAX + 1]);
+
+/* GET of a locale: does If-None-Match name its tag? What is malformed matches nothing. */
 bool precondition_is_unchanged(const struct call *call);
 
 /*

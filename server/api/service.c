@@ -120,6 +120,8 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "locales_max", limits->world.locales_max);
     put(w, "models_max", limits->world.models_max);
     put(w, "layers_max", LOCALE_LAYERS_MAX);
+    put(w, "transform_m_max", (uint64_t)POSE_TRANSLATION_MAX_M);
+    put(w, "transform_yaw_deg_max", (uint64_t)POSE_YAW_MAX_DEG);
     put(w, "world_bytes_max", limits->world.bytes_max);
     put(w, "edit_samples_max", limits->world.edit_samples_max);
     put(w, "idempotency_key_characters_max", STORE_OP_ID_MAX);
@@ -152,6 +154,7 @@ static void stats_of_world(struct json_writer *w, const struct world_stats *worl
     put(w, "changes_refused", world->refused);
     put(w, "changes_queued", world->queued);
     put(w, "idempotent_repeats", world->repeats);
+    put(w, "moves", world->moves);
     put(w, "edits", world->edits);
     put(w, "edit_samples", world->edit_samples);
     put(w, "locales_damaged", world->damaged);

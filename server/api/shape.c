@@ -61,6 +61,14 @@ static void field_members(struct json_writer *w, const struct layer *layer)
     number_pair(w, "origin", spec->origin_x_m, spec->origin_y_m);
 }
 
+void shape_pose_members(struct json_writer *w, const struct pose *pose)
+{
+    json_key(w, "translation");
+    json_vec3(w, pose->translation);
+    json_key(w, "yaw_deg");
+    json_number(w, pose->yaw_deg);
+}
+
 static void layer_object(struct json_writer *w, const struct layer *layer)
 {
     bool is_mesh = layer->kind == LAYER_MESH;
@@ -81,6 +89,12 @@ static void layer_object(struct json_writer *w, const struct layer *layer)
         if (layer->space.frame != MESH_CARTESIAN) {
             json_key(w, "gravity");
             json_string(w, shape_pulls[layer->space.is_outward]);
+        }
+        if (layer->is_moved) {
+            json_key(w, "transform");
+            json_begin_object(w);
+            shape_pose_members(w, &layer->motion.pose);
+            json_end_object(w);
         }
     } else {
         field_members(w, layer);
@@ -161,6 +175,10 @@ void shape_locale(struct json_writer *w, const struct locale *locale,
         json_null(w);
     json_key(w, "revision");
     json_integer(w, locale->revision);
+    if (locale->transform_seq > 0) {
+        json_key(w, "transform_seq");
+        json_integer(w, locale->transform_seq);
+    }
     manifest_members(w, locale);
     json_key(w, "layers");
     json_begin_array(w);
@@ -207,6 +225,14 @@ char *shape_polygon_piece(char *at, const struct layer *layer, uint32_t polygon)
     return layer->kind == LAYER_MESH ? piece_integer(at, polygon) : PIECE(at, "null");
 }
 
+char *shape_velocity_piece(char *at, const struct layer *layer, struct vec3 velocity)
+{
+    if (!layer->is_moved)
+        return at;
+    at = PIECE(at, ",\"velocity\":");
+    return piece_vec3(at, velocity);
+}
+
 char *shape_hit_pieces(char *at, const struct locale_hit *hit)
 {
     if (!hit)
@@ -224,5 +250,6 @@ char *shape_hit_pieces(char *at, const struct locale_hit *hit)
     at = PIECE(at, ",\"triangle\":");
     at = hit->layer->kind == LAYER_HEIGHTFIELD ? piece_integer(at, (uint64_t)hit->at.triangle)
                                                : PIECE(at, "null");
-    return shape_polygon_piece(at, hit->layer, hit->polygon);
+    at = shape_polygon_piece(at, hit->layer, hit->polygon);
+    return shape_velocity_piece(at, hit->layer, hit->velocity);
 }

@@ -33,10 +33,15 @@ void shape_hit_members(struct json_writer *w, const struct locale_hit *hit);
  * The same as pieces (json_pieces.h), with a comma before each member: an id in quotes; the members
  * cell and polygon of a place on a layer, one of which is null; those of a hit.
  */
-enum { SHAPE_ID_BYTES = WORLD_ID_MAX + 2, SHAPE_PLACE_BYTES = 64, SHAPE_HIT_BYTES = 512 };
+enum { SHAPE_ID_BYTES = WORLD_ID_MAX + 2, SHAPE_PLACE_BYTES = 64, SHAPE_HIT_BYTES = 640 };
 char *shape_id_piece(char *at, const char *id);
 char *shape_cell_piece(char *at, const struct layer *layer, const uint32_t cell[2]);
 char *shape_polygon_piece(char *at, const struct layer *layer, uint32_t polygon);
 char *shape_hit_pieces(char *at, const struct locale_hit *hit);
+/* The member velocity of a place on a layer that was moved; nothing for any other. */
+char *shape_velocity_piece(char *at, const struct layer *layer, struct vec3 velocity);
+
+/* The members translation and yaw_deg. */
+void shape_pose_members(struct json_writer *w, const struct pose *pose);
 
 #endif

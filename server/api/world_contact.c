@@ -30,6 +30,7 @@ static struct contact in_world(const struct locale *locale, const struct contact
 
     out.point = placement_to_world(placement, contact->point);
     out.normal = placement_turn_to_world(placement, contact->normal);
+    out.velocity = placement_turn_to_world(placement, contact->velocity);
     return out;
 }
 

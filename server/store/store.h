@@ -87,6 +87,14 @@ struct store_locale {
     enum triangulation triangulation;
     bool has_geo;
     double geo_lat_deg, geo_lng_deg;
+    uint64_t transform_seq; /* out of store_load alone; put by store_put_pose */
+};
+
+/* Where a layer stands that was moved. */
+struct store_pose {
+    double translation[3], yaw_deg;
+    uint64_t transform_seq; /* of the layer's last move */
+    uint64_t locale_seq;    /* where its locale's transform_seq goes on; 0 out of store_load */
 };
 
 enum store_layer_kind { STORE_HEIGHTFIELD, STORE_MESH };
@@ -163,6 +171,15 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *lay
                               struct err *err);
 enum err_code store_drop_layer(struct store *store, const char *locale, const char *layer,
                                struct err *err);
+
+/*
+ * The pose of a mesh layer that is there, and its locale's transform_seq; or none any more. A pose
+ * goes with its layer, but not when the layer is put anew.
+ */
+enum err_code store_put_pose(struct store *store, const char *locale, const char *layer,
+                             const struct store_pose *pose, struct err *err);
+enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
+                              struct err *err);
 
 /*
  * Appends a row to the log, sets the locale's revision, and remembers the tiles that its samples
@@ -252,6 +269,8 @@ struct store_loaded_layer {
     struct mesh *mesh; /* over the mapped file */
     struct polygon_set polygons;
     double gravity[3];
+    bool has_pose;
+    struct store_pose pose;
 };
 
 struct store_sink {

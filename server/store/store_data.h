@@ -10,6 +10,7 @@
  *   store_checkpoint.c  the WAL
  *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
  *   store_shells.c      shells of models
+ *   store_poses.c       where layers stand that were moved
  *   store_check.c       models, store_check
  */
 #ifndef KOTA_STORE_STORE_DATA_H
@@ -256,6 +257,19 @@ bool edit_row_read(sqlite3_stmt *row, struct store_edit *out);
 enum err_code shells_sweep(struct store *store, struct err *err);
 /* Reads all: ERR_DAMAGED when one is not what was written, or has no model. */
 enum err_code shells_check(struct store *store, struct err *err);
+
+/* ---- store_poses.c --------------------------------------------------------------------------- */
+
+/* Removes the poses of a locale that is deleted. */
+enum err_code poses_drop_locale(struct store *store, const char *locale, struct err *err);
+/*
+ * Fills the poses of a locale's layers and its transform_seq. ERR_DAMAGED: a row that is not what
+ * was written, or belongs to none of the layers.
+ */
+enum err_code poses_load(struct store *store, const char *locale, uint64_t *transform_seq,
+                         struct store_loaded_layer *layers, size_t count, struct err *err);
+/* How many rows belong to no locale that is there; -1: the table cannot be read. */
+long poses_without_locale(struct store *store);
 
 /* ---- store_files.c --------------------------------------------------------------------------- */
 

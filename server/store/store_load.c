@@ -298,7 +298,8 @@ static enum err_code load_locale(struct load *load, struct mirror_locale *locale
     layers = calloc(locale->layers ? locale->layers : 1, sizeof *layers);
     if (!layers)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to load a locale");
-    if (load_layers(load, locale, layers, &count, &err)) {
+    if (load_layers(load, locale, layers, &count, &err) ||
+        poses_load(load->store, locale->row.id, &locale->row.transform_seq, layers, count, &err)) {
         if (err.code == ERR_NO_MEMORY)
             *load->err = err;
         else
@@ -364,7 +365,8 @@ void store_load_progress(struct store *store, uint64_t *done, uint64_t *total)
 
 static enum err_code load_all(struct load *load)
 {
-    static const char *const small[] = {"store", "locale", "layer", "edit", "model", "shell"};
+    static const char *const small[] = {"store", "locale", "layer", "edit",
+                                        "model", "shell",  "pose"};
     struct mirror *mirror = &load->store->mirror;
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
@@ -378,6 +380,8 @@ static enum err_code load_all(struct load *load)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
     if (check_log(load) || check_tile_owners(load))
         return load->err->code;
+    if (poses_without_locale(load->store) != 0)
+        tell(load, "", "table pose: it cannot be read, or a pose belongs to no locale");
     load->readers = tile_readers_open(load->store, load->err);
     if (!load->readers)
         return load->err->code;

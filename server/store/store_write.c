@@ -237,7 +237,7 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *put
 
 static enum err_code remove_layer(struct store *store, struct mirror_layer *layer, struct err *err)
 {
-    if (drop_contents(store, layer, err) ||
+    if (drop_contents(store, layer, err) || store_drop_pose(store, layer->locale, layer->id, err) ||
         run_on_layer(store, DELETE_LAYER, layer->locale, layer->id, "cannot remove a layer", err))
         return err->code;
     mirror_remove_layer(&store->mirror, layer);
@@ -298,7 +298,7 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
     CHECK(put->revision >= locale->row.revision);
     locale->row = *put;
     if (put->is_deleted) {
-        if (remove_layers(store, put->id, err))
+        if (remove_layers(store, put->id, err) || poses_drop_locale(store, put->id, err))
             return err->code;
         locale->layers = 0;
     }

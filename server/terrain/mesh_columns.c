@@ -47,6 +47,7 @@
 #include "terrain/mesh_data.h"
 #include "terrain/pieces.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -476,8 +477,12 @@ size_t mesh_columns_bytes(const struct mesh_columns *columns)
 bool mesh_columns_validate(const struct mesh *mesh, struct err *err)
 {
     const struct mesh_columns *own = &mesh->columns;
-    struct mesh anew = *mesh;
+    enum { BEHIND_REFS = offsetof(struct mesh, header) };
+    struct mesh anew = {.refs = 0};
 
+    /* all but the count, which others may change meanwhile */
+    memcpy((char *)&anew + BEHIND_REFS, (const char *)mesh + BEHIND_REFS,
+           sizeof anew - BEHIND_REFS);
     if (mesh_columns_make(&anew, err))
         return false;
     const struct mesh_columns *want = &anew.columns;

@@ -144,6 +144,8 @@ void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world
     out->hit.at.point = placement_to_world(&out->locale->manifest.placement, out->hit.at.point);
     out->hit.at.normal =
         placement_turn_to_world(&out->locale->manifest.placement, out->hit.at.normal);
+    out->hit.velocity =
+        placement_turn_to_world(&out->locale->manifest.placement, out->hit.velocity);
 }
 
 /* ---- contact ----------------------------------------------------------------------------------

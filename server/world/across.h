@@ -16,8 +16,8 @@ struct crossing {
 
 struct across_hit {
     const struct locale *locale; /* NULL: nothing was hit */
-    struct locale_hit hit;       /* point and normal in the world, all else as in the locale */
-    size_t crossed;              /* so many of crossings[] were met up to the hit, or t_max */
+    struct locale_hit hit; /* point, normal and velocity in the world, all else as in the locale */
+    size_t crossed;        /* so many of crossings[] were met up to the hit, or t_max */
 };
 
 /*

@@ -415,6 +415,8 @@ static enum err_code make(struct draft *draft, struct step *step, struct err *er
         return make_layer(step, err);
     case WORLD_EDIT:
         return make_edit(draft, step, err);
+    case WORLD_MOVE_LAYER:
+        return move_make(draft, step, err);
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
     case WORLD_FIND_OP:
@@ -442,6 +444,7 @@ static const char *source_of(const struct world_change *change)
         return "layer";
     case WORLD_EDIT:
         return change->edit.kind == EDIT_BRUSH ? "brush" : "edit";
+    case WORLD_MOVE_LAYER:
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
     case WORLD_FIND_OP:
@@ -456,7 +459,8 @@ static bool target_is_there(const struct step *step)
 {
     const struct world_change *change = step->change;
 
-    if (change->kind != WORLD_PUT_LAYER && change->kind != WORLD_DELETE_LAYER)
+    if (change->kind != WORLD_PUT_LAYER && change->kind != WORLD_DELETE_LAYER &&
+        change->kind != WORLD_MOVE_LAYER)
         return step->before != NULL;
     return step->before && locale_layer(step->before, change->layer_id) != NULL;
 }
@@ -464,7 +468,8 @@ static bool target_is_there(const struct step *step)
 static enum err_code failed_condition(const struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
-    bool is_layer = change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER;
+    bool is_layer = change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER ||
+                    change->kind == WORLD_MOVE_LAYER;
     bool wants_it = change->condition == WORLD_IF_PRESENT;
 
     err_set(err, ERR_PRECONDITION_FAILED, "%s %s is %sthere", is_layer ? "layer" : "locale",
@@ -517,6 +522,11 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
         locale_ref(step->before);
     if (check_conditions(draft, step, err) || make(draft, step, err))
         return err->code;
+    if (change->kind == WORLD_MOVE_LAYER) {
+        event->revision = step->after->revision;
+        return draft_advance(
+            draft, snapshot_next(draft->snapshot, change->locale_id, step->after, err), err);
+    }
     event->sequence = draft->sequence + 1;
     event->revision = step->after ? step->after->revision : step->before->revision + 1;
     memcpy(event->locale, change->locale_id, sizeof event->locale);
@@ -526,6 +536,11 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
         return err->code;
     keep_answer(draft, step);
     return ERR_OK;
+}
+
+bool step_is_durable(const struct step *step)
+{
+    return !step_makes_nothing(step) && step->change->kind != WORLD_MOVE_LAYER;
 }
 
 bool step_makes_nothing(const struct step *step)

@@ -6,7 +6,8 @@
  * A mesh is built for one gravity: Q's quadtree looks along it, and what is a wall under one
  * gravity is a floor under another. So the polygons are kept as they were uploaded, counted, beside
  * the mesh; another gravity builds another mesh of them, and however often that happens, vertices
- * and indices stay those of the file. Dropped: turning the image's vertices back, which saves a
+ * and indices stay those of the file. A layer that was moved shares mesh and polygons with what it
+ * was: only its pose is its own. Dropped: turning the image's vertices back, which saves a
  * sixth of the memory, rounds each time, and has lost the polygons that were split or dropped.
  */
 #include "world/layer.h"
@@ -182,6 +183,85 @@ struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh
     return layer_over_mesh(id, role, counted, mesh, gravity, err);
 }
 
+/* ---- moves ------------------------------------------------------------------------------------
+ */
+
+/* A layer of the same surface, to be changed before anybody sees it. */
+static struct layer *layer_again(const struct layer *layer, struct err *err)
+{
+    struct layer *again = layer_allocate(layer->id, LAYER_MESH, layer->role, err);
+
+    CHECK(layer->kind == LAYER_MESH);
+    if (!again)
+        return NULL;
+    again->mesh = mesh_ref(layer->mesh);
+    again->polygons = polygons_ref(layer->polygons);
+    again->gravity = layer->gravity;
+    again->space = layer->space;
+    again->mesh_stats = layer->mesh_stats;
+    again->is_moved = layer->is_moved;
+    again->motion = layer->motion;
+    again->transform_seq = layer->transform_seq;
+    again->pace = layer->pace;
+    again->memory_bytes = layer->memory_bytes;
+    return again;
+}
+
+/* The time of a pose; of several in a bunch the first counts. */
+static void pace_add(struct layer_pace *pace, const struct pose *pose, double now_s)
+{
+    if (pace->count > 0 && now_s - pace->at_s[1] < LAYER_PACE_LEAST_S)
+        return;
+    pace->pose[0] = pace->pose[1];
+    pace->at_s[0] = pace->at_s[1];
+    pace->pose[1] = *pose;
+    pace->at_s[1] = now_s;
+    pace->count = pace->count < 2 ? pace->count + 1 : 2;
+}
+
+struct layer *layer_moved(const struct layer *layer, const struct pose *pose, double now_s,
+                          uint64_t transform_seq, struct err *err)
+{
+    struct layer *moved = layer_again(layer, err);
+
+    if (!moved)
+        return NULL;
+    moved->is_moved = true;
+    moved->transform_seq = transform_seq;
+    moved->motion = motion_at(pose, vec3_opposite(layer->gravity));
+    pace_add(&moved->pace, pose, now_s);
+    if (moved->pace.count == 2)
+        motion_came_from(&moved->motion, &moved->pace.pose[0], now_s - moved->pace.at_s[0]);
+    return moved;
+}
+
+struct layer *layer_rested(const struct layer *layer, struct err *err)
+{
+    struct layer *rested = layer_again(layer, err);
+
+    if (!rested)
+        return NULL;
+    rested->motion = motion_at(&layer->motion.pose, layer->motion.axis);
+    rested->pace.pose[1] = layer->motion.pose; /* also where it was the last of a bunch */
+    return rested;
+}
+
+struct layer *layer_carried(struct layer *layer, const struct layer *from, struct err *err)
+{
+    struct layer *carried;
+
+    if (!layer->is_moved && !from->is_moved)
+        return layer_ref(layer);
+    carried = layer_again(layer, err);
+    if (!carried)
+        return NULL;
+    carried->is_moved = from->is_moved;
+    carried->transform_seq = from->transform_seq;
+    carried->motion = motion_at(&from->motion.pose, vec3_opposite(layer->gravity));
+    carried->pace = from->pace;
+    return carried;
+}
+
 const struct polygon_set *layer_polygon_set(const struct layer *layer)
 {
     return layer->polygons ? &layer->polygons->set : NULL;
@@ -205,12 +285,17 @@ struct layer *layer_fitted(struct layer *layer, enum triangulation triangulation
                            struct vec3 gravity, struct err *err)
 {
     struct heightfield *field;
+    struct layer *built, *carried;
 
     if (layer_fits(layer, triangulation, gravity))
         return layer_ref(layer);
-    if (layer->kind == LAYER_MESH)
-        return layer_over_polygons(layer->id, layer->role, polygons_ref(layer->polygons),
-                                   layer->space, gravity, NULL, err);
+    if (layer->kind == LAYER_MESH) {
+        built = layer_over_polygons(layer->id, layer->role, polygons_ref(layer->polygons),
+                                    layer->space, gravity, NULL, err);
+        carried = built ? layer_carried(built, layer, err) : NULL;
+        layer_unref(built);
+        return carried;
+    }
     field = heightfield_with_triangulation(layer->field, triangulation, err);
     return field ? layer_create_heightfield(layer->id, field, err) : NULL;
 }
@@ -226,6 +311,8 @@ bool layer_bounds(const struct layer *layer, struct box3 *out)
     if (layer->kind == LAYER_HEIGHTFIELD)
         return heightfield_bounds(layer->field, out);
     *out = mesh_bounds(layer->mesh);
+    if (layer->is_moved)
+        *out = motion_box_out(&layer->motion, out);
     return true;
 }
 
@@ -235,6 +322,11 @@ bool layer_validate(const struct layer *layer, struct err *err)
         (layer->kind == LAYER_MESH) != (layer->mesh != NULL) ||
         (layer->mesh != NULL) != (layer->polygons != NULL)) {
         err_set(err, ERR_INTERNAL, "layer %s has the surface of another kind", layer->id);
+        return false;
+    }
+    if (layer->is_moved && (!layer->mesh || !vec3_is_finite(layer->motion.velocity) ||
+                            fabs(vec3_dot(layer->motion.axis, layer->gravity) + 1) > 1e-9)) {
+        err_set(err, ERR_INTERNAL, "layer %s moves as it cannot", layer->id);
         return false;
     }
     return layer->field ? heightfield_validate(layer->field, err) : mesh_validate(layer->mesh, err);

@@ -8,6 +8,7 @@
 #include "formats/polygon_file.h"
 #include "terrain/heightfield.h"
 #include "terrain/mesh.h"
+#include "terrain/motion.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,13 @@ enum layer_role { LAYER_GROUND, LAYER_CEILING };
 /* The polygons of a file, counted: several layers are built of them when gravity changes. */
 struct layer_polygons;
 
+/* The poses that a layer's velocity follows from; the clock is the writer's, in seconds. */
+struct layer_pace {
+    struct pose pose[2]; /* older first */
+    double at_s[2];
+    int count;
+};
+
 struct layer {
     char id[WORLD_ID_MAX + 1];
     enum layer_kind kind;
@@ -31,6 +39,10 @@ struct layer {
     struct vec3 gravity;             /* that the mesh was built for, if space is cartesian */
     struct mesh_space space;         /* of the mesh; a heightfield is cartesian */
     struct mesh_stats mesh_stats;
+    bool is_moved;        /* LAYER_MESH: it was given a pose since it was put */
+    struct motion motion; /* then: own frame (the file's) to the locale's; axis: against gravity */
+    uint64_t transform_seq; /* then: the locale's, as of the last pose */
+    struct layer_pace pace; /* then */
     uint64_t memory_bytes;
     uint32_t refs; /* atomic */
 };
@@ -75,16 +87,38 @@ bool layer_fits(const struct layer *layer, enum triangulation triangulation, str
 
 /*
  * The layer itself when it fits, else one over the same samples or polygons that does; a new
- * reference. Polygons keep their indices. NULL and ERR_NO_MEMORY, or what mesh_create says; a mesh
- * is built anew here, a heightfield shares its tiles.
+ * reference. Polygons keep their indices, a layer its pose. NULL and ERR_NO_MEMORY, or what
+ * mesh_create says; a mesh is built anew here, a heightfield shares its tiles.
  */
 struct layer *layer_fitted(struct layer *layer, enum triangulation triangulation,
                            struct vec3 gravity, struct err *err);
 
+/*
+ * `layer` in the pose of `from`, at rest: for one that was built of the same polygons; a new
+ * reference. NULL and ERR_NO_MEMORY.
+ */
+struct layer *layer_carried(struct layer *layer, const struct layer *from, struct err *err);
+
 /* Are both over the same polygons of one upload, under the same name and role? */
 bool layer_is_rebuilt(const struct layer *layer, const struct layer *other);
 
-/* The box of the surface; false when there is no data, x and y are then still the extent. */
+/*
+ * The mesh layer in another pose, as of a transform_seq; a new reference, all but the pose is
+ * shared. Its velocity is the mean since the pose before: since the one before that when they are
+ * less than LAYER_PACE_LEAST_S apart (what comes late and in a bunch is no leap); none for the
+ * first. NULL and ERR_NO_MEMORY.
+ *
+ * now_s  of a clock that only grows
+ */
+#define LAYER_PACE_LEAST_S 0.002
+struct layer *layer_moved(const struct layer *layer, const struct pose *pose, double now_s,
+                          uint64_t transform_seq, struct err *err);
+
+/* The same layer at rest where it is; a new reference. NULL and ERR_NO_MEMORY. */
+struct layer *layer_rested(const struct layer *layer, struct err *err);
+
+/* The box of the surface where it stands, of a turned mesh the box of its turned box; false when
+ * there is no data, x and y are then still the extent. */
 bool layer_bounds(const struct layer *layer, struct box3 *out);
 
 /* Recomputes what must hold of the surface and of the layer's numbers. O(samples). */

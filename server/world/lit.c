@@ -62,8 +62,10 @@ bool lighting_open(struct lighting *lighting, const struct layer_choice *choice,
         const struct mesh_stats *size = &choice->layers[i]->mesh_stats;
         struct mesh_light **tree = &lighting->trees[i];
 
-        if (!mesh || choice->layers[i]->space.frame != MESH_CARTESIAN || /* by rays */
-            mesh_light_is_vertical(mesh, light->toward) ||
+        /* no gravity like that of a globe's; and to a layer that was moved the light comes from
+           elsewhere with each turn: rays */
+        if (!mesh || choice->layers[i]->space.frame != MESH_CARTESIAN ||
+            choice->layers[i]->is_moved || mesh_light_is_vertical(mesh, light->toward) ||
             light_cache_ask(cache, mesh, size, light->toward, points, tree) != LIGHT_BUILD)
             continue;
         if (!may_build) {

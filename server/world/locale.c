@@ -129,7 +129,7 @@ static struct layer *layer_for(const struct locale_manifest *manifest, struct la
 
         if (layer_is_rebuilt(made, layer) &&
             layer_fits(made, manifest->triangulation, manifest->gravity))
-            return layer_ref(made);
+            return layer_carried(made, layer, err);
     }
     return layer_fitted(layer, manifest->triangulation, manifest->gravity, err);
 }
@@ -204,10 +204,31 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
     if (!next)
         return NULL;
     next->revision = locale->revision + 1;
+    next->transform_seq = locale->transform_seq;
     next->manifest = manifest ? *manifest : locale->manifest;
     if (!locale_fill(next, locale, put, dropped, prepared, err)) {
         locale_unref(next);
         return NULL;
+    }
+    locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
+    return next;
+}
+
+struct locale *locale_with_moved(const struct locale *locale, struct layer *moved,
+                                 uint64_t transform_seq, struct err *err)
+{
+    struct locale *next = locale_allocate(locale->id, locale->layer_count, err);
+
+    if (!next)
+        return NULL;
+    next->revision = locale->revision;
+    next->transform_seq = transform_seq;
+    next->manifest = locale->manifest;
+    for (size_t i = 0; i < locale->layer_count; i++) {
+        struct layer *layer = locale->layers[i];
+
+        next->layers[next->layer_count++] =
+            layer_ref(strcmp(layer->id, moved->id) == 0 ? moved : layer);
     }
     locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
     return next;

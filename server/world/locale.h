@@ -32,7 +32,8 @@ extern const struct locale_manifest locale_manifest_default;
 
 struct locale {
     char id[WORLD_ID_MAX + 1];
-    uint64_t revision; /* 1 for a new one; each committed change adds one */
+    uint64_t revision;      /* 1 for a new one; each committed change adds one */
+    uint64_t transform_seq; /* 0 for a new one; each move of a layer adds one */
     struct locale_manifest manifest;
     struct layer **layers; /* in the order of their first upload */
     size_t layer_count;
@@ -64,6 +65,13 @@ struct locale *locale_create(const char *id, const struct locale_manifest *manif
 struct locale *locale_next(const struct locale *locale, const struct locale_manifest *manifest,
                            struct layer *put, const char *dropped, const struct locale *prepared,
                            struct err *err);
+
+/*
+ * The same revision with `moved` in the place of the layer of that id, which is there, and another
+ * transform_seq. Takes nothing; NULL and ERR_NO_MEMORY. O(layers).
+ */
+struct locale *locale_with_moved(const struct locale *locale, struct layer *moved,
+                                 uint64_t transform_seq, struct err *err);
 
 /*
  * A locale as it stood at a revision, of layers that fit its manifest; takes the references on the

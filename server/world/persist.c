@@ -117,7 +117,9 @@ static enum err_code put_values(struct store *store, const struct step *step, st
     case WORLD_DELETE_LOCALE:
         return bury_locale(store, step, err);
     case WORLD_PUT_LAYER:
-        return put_layer(store, step->after, step->layer, err);
+        if (put_layer(store, step->after, step->layer, err))
+            return err->code;
+        return store_drop_pose(store, change->locale_id, change->layer_id, err);
     case WORLD_DELETE_LAYER:
         return store_drop_layer(store, change->locale_id, change->layer_id, err);
     case WORLD_EDIT:
@@ -129,10 +131,24 @@ static enum err_code put_values(struct store *store, const struct step *step, st
     case WORLD_KEEP_SHELL:
         return store_put_shell(store, &change->shell, err);
     case WORLD_FIND_OP:
+    case WORLD_MOVE_LAYER: /* later: persist_pose */
         break;
     }
     CHECK(false); /* a change of no kind */
     return ERR_INTERNAL;
+}
+
+enum err_code persist_pose(struct store *store, const struct locale *locale,
+                           const struct layer *layer, uint64_t spare, struct err *err)
+{
+    const struct pose *pose = &layer->motion.pose;
+    const struct vec3 *by = &pose->translation;
+    struct store_pose row = {.translation = {by->x, by->y, by->z},
+                             .yaw_deg = pose->yaw_deg,
+                             .transform_seq = layer->transform_seq,
+                             .locale_seq = locale->transform_seq + spare};
+
+    return store_put_pose(store, locale->id, layer->id, &row, err);
 }
 
 enum err_code persist_step(struct store *store, const struct step *step, struct err *err)
@@ -229,6 +245,7 @@ static bool close_locale(struct load *load, struct err *err)
     load->layer_count = 0;
     if (!locale)
         return false;
+    locale->transform_seq = load->row.transform_seq;
     is_added = draft_add(load->draft, locale, err);
     locale_unref(locale);
     return is_added;
@@ -261,6 +278,24 @@ static bool on_locale(void *context, const struct store_locale *row, struct err 
     return true;
 }
 
+/* The layer where it was last, at rest; takes it. */
+static struct layer *posed(struct load *load, struct layer *layer, const struct store_pose *row,
+                           struct err *err)
+{
+    struct pose pose = {{row->translation[0], row->translation[1], row->translation[2]},
+                        row->yaw_deg};
+    struct layer *moved = NULL;
+
+    if (moves_reserve(load->world->moves, load->row.id, layer->id, err) == ERR_OK)
+        moved = layer_moved(layer, &pose, 0, row->transform_seq, err);
+    layer_unref(layer);
+    if (!moved)
+        return NULL;
+    moved->pace.count = 0; /* when that was nobody knows any more */
+    moves_note(load->world->moves, load->row.id, moved->id, row->transform_seq, &pose);
+    return moved;
+}
+
 static bool on_layer(void *context, struct store_loaded_layer *loaded, struct err *err)
 {
     struct load *load = context;
@@ -273,6 +308,8 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
                 ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,
                                    &loaded->polygons, gravity, err)
                 : layer_create_heightfield(loaded->id, loaded->field, err);
+    if (layer && loaded->has_pose)
+        layer = posed(load, layer, &loaded->pose, err);
     if (layer)
         load->layers[load->layer_count++] = layer;
     return layer != NULL;
@@ -313,6 +350,8 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
 /* What came of a locale before it turned out to be damaged. */
 static void drop_locale(struct load *load)
 {
+    if (load->is_open)
+        moves_forget(load->world->moves, load->row.id, NULL);
     while (load->layer_count > 0)
         layer_unref(load->layers[--load->layer_count]);
     load->is_open = false;

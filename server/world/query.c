@@ -25,6 +25,8 @@
  */
 #include "world/query.h"
 
+#include "world/layer_ask.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +161,7 @@ static void height_of_meshes(const struct layer_choice *ground, struct vec2 at,
         const struct layer *layer = ground->layers[i];
         struct mesh_contact top;
 
-        if (layer->role != LAYER_GROUND || !mesh_floor(layer->mesh, point, INFINITY, &top) ||
+        if (layer->role != LAYER_GROUND || !layer_mesh_floor(layer, point, INFINITY, &top) ||
             (out->status == GROUND_OK && top.point.z <= out->height_m))
             continue;
         out->status = GROUND_OK;
@@ -214,7 +216,7 @@ static void heights_of_meshes(const struct layer_choice *ground, const struct ve
     for (size_t k = 0; k < ground->count; k++) {
         if (ground->layers[k]->role != LAYER_GROUND)
             continue;
-        mesh_floor_heights(ground->layers[k]->mesh, places, count, INFINITY, tops);
+        layer_mesh_heights(ground->layers[k], places, count, tops);
         for (size_t i = 0; i < count; i++)
             if (tops[i].polygon != MESH_NO_POLYGON &&
                 (out[i].status != GROUND_OK || tops[i].height_m > out[i].height_m))
@@ -273,6 +275,7 @@ struct locale_hit locale_hit_on_mesh(const struct layer *layer, const struct mes
         .at = {.t = hit->t, .point = hit->point, .normal = hit->normal, .triangle = -1},
         .polygon = hit->polygon,
         .layer = layer,
+        .velocity = layer_velocity(layer, hit->point),
     };
 }
 
@@ -283,7 +286,7 @@ static bool layer_ray(const struct layer *layer, struct vec3 gravity, const stru
     struct mesh_hit on_mesh;
 
     if (layer->kind == LAYER_MESH) {
-        if (!mesh_ray(layer->mesh, ray, mode, &on_mesh))
+        if (!layer_mesh_ray(layer, ray, mode, &on_mesh))
             return false;
         *out = locale_hit_on_mesh(layer, &on_mesh);
         return true;
@@ -442,11 +445,28 @@ static bool mesh_line_of_sight(const struct layer *layer, struct vec3 from, stru
     return mesh_is_free(layer, a, b, &below);
 }
 
+/* A layer that was moved sees in its own frame. */
+static bool moved_line_of_sight(const struct layer *layer, struct vec3 from, struct vec3 to,
+                                struct locale_hit *blocker)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (mesh_line_of_sight(layer, motion_point_in(motion, from), motion_point_in(motion, to),
+                           blocker))
+        return true;
+    blocker->at.point = motion_point_out(motion, blocker->at.point);
+    blocker->at.normal = motion_turn_out(motion, blocker->at.normal);
+    blocker->velocity = layer_velocity(layer, blocker->at.point);
+    return false;
+}
+
 static bool layer_line_of_sight(const struct layer *layer, struct vec3 gravity, struct vec3 from,
                                 struct vec3 to, struct locale_hit *blocker)
 {
     struct ray_hit hit;
 
+    if (layer->kind == LAYER_MESH && layer->is_moved)
+        return moved_line_of_sight(layer, from, to, blocker);
     if (layer->kind == LAYER_MESH)
         return mesh_line_of_sight(layer, from, to, blocker);
     if (heightfield_line_of_sight(layer->field, from, to, &hit))
@@ -539,6 +559,7 @@ static struct contact contact_of_polygon(const struct probe *probe, const struct
         .slope_deg = slope_deg(on->normal, probe->gravity),
         .polygon = on->polygon,
         .layer = layer,
+        .velocity = layer_velocity(layer, on->point),
     };
 }
 
@@ -572,7 +593,7 @@ static bool layer_floor(const struct probe *probe, const struct layer *layer, st
     struct mesh_contact on;
 
     if (layer->kind == LAYER_MESH) {
-        if (!mesh_floor(layer->mesh, probe->point, probe->reach_up_m, &on))
+        if (!layer_mesh_floor(layer, probe->point, probe->reach_up_m, &on))
             return false;
         *out = contact_of_polygon(probe, layer, &on);
         return true;
@@ -590,8 +611,8 @@ static bool layer_ceiling(const struct probe *probe, const struct layer *layer, 
     struct mesh_contact on;
 
     if (layer->kind == LAYER_MESH) {
-        if (!mesh_ceiling(layer->mesh, probe->point, floor - level_of(probe->point, probe->gravity),
-                          probe->reach_up_m, &on))
+        if (!layer_mesh_ceiling(layer, probe->point, floor - level_of(probe->point, probe->gravity),
+                                probe->reach_up_m, &on))
             return false;
         *out = contact_of_polygon(probe, layer, &on);
         return true;

@@ -77,6 +77,7 @@ struct locale_hit {
                                   the ray; on a mesh cell is 0,0 and triangle -1 */
     uint32_t polygon;          /* on a mesh: its index in the uploaded file */
     const struct layer *layer; /* borrowed */
+    struct vec3 velocity;      /* of the layer there, m/s; set where layer->is_moved */
 };
 
 /*
@@ -113,6 +114,7 @@ struct contact {
     uint32_t cell[2];          /* on a heightfield */
     uint32_t polygon;          /* on a mesh: its index in the uploaded file */
     const struct layer *layer; /* borrowed */
+    struct vec3 velocity;      /* of the layer there, m/s; set where layer->is_moved */
 };
 
 struct contacts {

@@ -281,6 +281,17 @@ static struct unit *unit_create(size_t count)
     return unit;
 }
 
+/* Moves come alone: they are made where others wait for a commit. */
+static bool is_of_moves(const struct unit *unit)
+{
+    size_t moves = 0;
+
+    for (size_t i = 0; i < unit->count; i++)
+        moves += unit->changes[i].kind == WORLD_MOVE_LAYER;
+    CHECK(moves == 0 || moves == unit->count);
+    return moves > 0;
+}
+
 /* Takes the unit; on error it is freed and what its changes bring is let go. */
 static enum err_code enqueue(struct world *world, struct unit *unit, struct err *err)
 {
@@ -292,8 +303,10 @@ static enum err_code enqueue(struct world *world, struct unit *unit, struct err 
     most = world->wanted.queue_max;
     is_full = world->queued_count > 0 && world->queued_count + unit->count > most;
     if (!is_full) {
-        *world->last = unit;
-        world->last = &unit->next;
+        struct unit ***last = is_of_moves(unit) ? &world->last_move : &world->last;
+
+        **last = unit;
+        *last = &unit->next;
         world->queued_count += unit->count;
         pthread_cond_signal(&world->changed);
     }
@@ -405,6 +418,11 @@ struct feed *world_feed(struct world *world)
     return world->feed;
 }
 
+struct moves *world_moves(struct world *world)
+{
+    return world->moves;
+}
+
 struct store *world_store(struct world *world)
 {
     return world->store;
@@ -468,6 +486,7 @@ static void world_free(struct world *world)
     pthread_mutex_destroy(&world->wake_mutex);
     pthread_cond_destroy(&world->changed);
     feed_destroy(world->feed);
+    moves_destroy(world->moves);
     ops_destroy(world->ops);
     free(world->tombstones.at);
     free(world->damages);
@@ -511,11 +530,13 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     world->limits = world->wanted = *limits;
     world->reader_count = reader_count;
     world->last = &world->first;
+    world->last_move = &world->first_move;
     world->retired_last = &world->retired;
     world->readers = aligned_alloc(_Alignof(struct reader), bytes);
     world->feed = feed_create(FEED_EVENTS_MAX, err);
+    world->moves = moves_create(err);
     world->ops = store ? NULL : ops_create(OPS_MAX, err);
-    first = world->readers && world->feed && (world->ops || store)
+    first = world->readers && world->feed && world->moves && (world->ops || store)
                 ? snapshot_create(0, reader_count, err)
                 : NULL;
     if (!first) {

@@ -12,6 +12,7 @@
 #include "store/store.h"
 #include "terrain/edit.h"
 #include "world/feed.h"
+#include "world/moves.h"
 #include "world/snapshot.h"
 
 struct world_limits {
@@ -33,8 +34,9 @@ enum world_change_kind {
     WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
     WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
     WORLD_DELETE_MODEL,
-    WORLD_FIND_OP,   /* changes nothing: op_id and request alone; was it made before? */
-    WORLD_KEEP_SHELL /* store_put_shell: as of a model, and nothing is published */
+    WORLD_FIND_OP,    /* changes nothing: op_id and request alone; was it made before? */
+    WORLD_MOVE_LAYER, /* pose: published at once, kept later; no revision, no event, no op_id */
+    WORLD_KEEP_SHELL  /* store_put_shell: as of a model, and nothing is published */
 };
 
 /* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
@@ -75,6 +77,7 @@ struct world_change {
     struct model *model;                  /* WORLD_PUT_MODEL; taken */
     struct store_shell shell;             /* WORLD_KEEP_SHELL; shell.bytes is malloc and taken */
     struct edit edit;                     /* WORLD_EDIT; edit.heights_m is malloc and taken */
+    struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
@@ -95,6 +98,10 @@ struct world_change {
  * ERR_DAMAGED              the locale could not be loaded from the store
  * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot take it; reads go on
  * ERR_BUSY                 the queue is full; a backup keeps the WAL at its limit
+ *
+ * WORLD_MOVE_LAYER is published without a commit: it goes before other changes that wait, and is
+ * written to the store within about a second, all moves of that time together. Reads and moves go
+ * on when the store takes nothing more.
  */
 
 enum { WORLD_CHANGE_BUCKETS = 20 };
@@ -104,6 +111,7 @@ struct world_stats {
     uint64_t changes, refused; /* without each WORLD_FIND_OP of an op_id that is not known */
     uint64_t repeats;          /* of changes with a known op_id */
     uint64_t edits, edit_samples;
+    uint64_t moves; /* of layers; not among the changes */
     uint64_t locales, layers, memory_bytes;
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
@@ -157,8 +165,9 @@ enum err_code world_submit(struct world *world, const struct world_change *chang
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err);
 
 /*
- * The same for several changes, of one locale or of several, all or none: one commit, one
- * publication. Each takes a revision of its locale. The error is the first that was refused.
+ * The same for several changes, of one locale or of several, moves alone or none of them, all or
+ * none: one commit, one publication. Each takes a revision of its locale. The error is the first
+ * that was refused.
  */
 enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
                               struct err *err);
@@ -168,6 +177,9 @@ enum err_code world_save_layer(struct world *world, const struct layer *layer, s
 
 /* The feed of all changes. Any thread. */
 struct feed *world_feed(struct world *world);
+
+/* The poses of layers that were moved. Any thread. */
+struct moves *world_moves(struct world *world);
 
 /* The store, for its numbers and models; NULL when there is none. */
 struct store *world_store(struct world *world);

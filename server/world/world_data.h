@@ -4,6 +4,7 @@
  *   world.c    readers, epochs, publication, the queue, life
  *   writer.c   what the writer's thread does: batches, commits, callbacks
  *   change.c   one change against a draft of the next snapshot
+ *   move.c     layers that move: published without a commit, at rest after a while, kept later
  *   persist.c  between the world's values and the store's
  */
 #ifndef KOTA_WORLD_WORLD_DATA_H
@@ -58,11 +59,13 @@ struct world {
     _Atomic uint64_t writer_turns;
     struct store *store; /* NULL: in memory only */
     struct feed *feed;
+    struct moves *moves;
     pthread_t writer;
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
     struct unit *first, **last;
+    struct unit *first_move, **last_move; /* moves alone, which wait for no commit */
     size_t queued_count;
     struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
     bool is_stopping, is_poked;
@@ -82,6 +85,7 @@ struct world {
     struct tombstones tombstones; /* without a store */
     struct ops *ops;              /* as this */
     bool is_store_broken;
+    bool had_moves; /* the last batch was of moves: now the others */
 
     /* set by the load, constant then */
     struct damage *damages;
@@ -159,6 +163,9 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
                         struct err *err);
 void step_finish(struct step *step);
 
+/* Has it made a revision, or changed what the store keeps with it: is it no move, no nothing? */
+bool step_is_durable(const struct step *step);
+
 /* Has it left the draft as it was: a repeat, or a question? */
 bool step_makes_nothing(const struct step *step);
 
@@ -170,8 +177,34 @@ uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale
 /* Adds or renews one; the oldest is dropped when there are too many, the new one without memory. */
 void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision);
 
+/* ---- move.c -----------------------------------------------------------------------------------
+ */
+
+/* Seconds of a clock that only grows. */
+double move_now_s(void);
+
+/* Makes a WORLD_MOVE_LAYER: step->after and step->layer, of the same revision. */
+enum err_code move_make(struct draft *draft, struct step *step, struct err *err);
+
+/* What a published step means for the moves that are told. */
+void move_announce(struct world *world, const struct step *step);
+
+/* Seconds until move_look has something to do; INFINITY: not before the next move. */
+double move_wait_s(const struct world *world);
+
+/* Publishes what has come to rest, and writes what is to be kept, if it is time. */
+void move_look(struct world *world);
+
+/* Writes what is to be kept, at the end. */
+void move_finish(struct world *world);
+
 /* ---- persist.c --------------------------------------------------------------------------------
  */
+
+/* Writes the pose of one layer, as it is in the snapshot, and its locale's transform_seq + spare.
+ */
+enum err_code persist_pose(struct store *store, const struct locale *locale,
+                           const struct layer *layer, uint64_t spare, struct err *err);
 
 /* Writes a step into the store's open transaction. */
 enum err_code persist_step(struct store *store, const struct step *step, struct err *err);

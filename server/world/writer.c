@@ -14,6 +14,9 @@
  * Behind the log: edits are durable by their row in the log; their tiles are written when nothing
  * else is to be done for a while, or when much waits (store_materialise).
  *
+ * Moves of layers (move.c) need no commit: they have a queue of their own, and a batch of them is
+ * made and published while no other waits before it.
+ *
  * Invariant: world->sequence is that of the published snapshot; the feed ends there.
  */
 #include "world/world_data.h"
@@ -21,6 +24,7 @@
 #include "base/check.h"
 #include "base/log.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -55,12 +59,12 @@ struct batch {
 /* ---- one unit -----------------------------------------------------------------------------------
  */
 
-static bool makes_nothing(const struct made *made)
+static bool is_durable(const struct made *made)
 {
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!step_makes_nothing(&made->steps[i]))
-            return false;
-    return true;
+        if (step_is_durable(&made->steps[i]))
+            return true;
+    return false;
 }
 
 /* All steps of a unit in a draft of its own; on error that draft is dropped. */
@@ -82,13 +86,13 @@ static enum err_code persist(struct batch *batch, const struct made *made)
     struct store *store = batch->world->store;
     struct err *err = &batch->err;
 
-    if (!store || makes_nothing(made))
+    if (!store || !is_durable(made))
         return ERR_OK;
     if (!batch->is_begun && store_begin(store, err))
         return err->code;
     batch->is_begun = true;
     for (size_t i = 0; i < made->unit->count; i++)
-        if (!step_makes_nothing(&made->steps[i]) && persist_step(store, &made->steps[i], err))
+        if (step_is_durable(&made->steps[i]) && persist_step(store, &made->steps[i], err))
             return err->code;
     return ERR_OK;
 }
@@ -129,9 +133,15 @@ static void batch_commit(struct batch *batch)
 
 static void announce(struct world *world, const struct made *made)
 {
-    for (size_t i = 0; i < made->unit->count; i++)
-        if (!step_makes_nothing(&made->steps[i]) && !made->steps[i].is_of_model)
-            feed_append(world->feed, &made->steps[i].event);
+    for (size_t i = 0; i < made->unit->count; i++) {
+        const struct step *step = &made->steps[i];
+
+        if (step_makes_nothing(step) || step->is_of_model)
+            continue;
+        if (step_is_durable(step))
+            feed_append(world->feed, &step->event);
+        move_announce(world, step);
+    }
 }
 
 static void batch_publish(struct batch *batch)
@@ -174,8 +184,11 @@ static void count(struct world *world, const struct made *made, const struct err
     counted->change_us_sum += us;
     counted->change_count[bucket_of(us)]++;
     for (size_t i = 0; i < made->unit->count; i++)
-        counted->changes +=
-            err->code != ERR_OK || made->steps[i].is_repeat || !step_makes_nothing(&made->steps[i]);
+        if (made->unit->changes[i].kind == WORLD_MOVE_LAYER)
+            counted->moves += err->code == ERR_OK;
+        else
+            counted->changes += err->code != ERR_OK || made->steps[i].is_repeat ||
+                                !step_makes_nothing(&made->steps[i]);
     if (err->code != ERR_OK)
         counted->refused += made->unit->count;
     for (size_t i = 0; err->code == ERR_OK && i < made->unit->count; i++) {
@@ -309,29 +322,37 @@ static uint64_t bytes_of(const struct unit *unit)
     return bytes;
 }
 
-/* The first units that wait, as many as one batch takes; a load comes alone. Under the mutex. */
-static struct unit *take(struct world *world)
+/* The first units of a queue, as many as one batch takes; a load comes alone. Under the mutex. */
+static struct unit *take_from(struct world *world, struct unit **first, struct unit ***end)
 {
-    struct unit *units = world->first, *last = NULL;
+    struct unit *units = *first, *last = NULL;
     uint64_t bytes = 0;
     size_t taken = 0;
 
-    while (world->first && taken < BATCH_CHANGES_MAX) {
-        struct unit *unit = world->first;
+    while (*first && taken < BATCH_CHANGES_MAX) {
+        struct unit *unit = *first;
 
         bytes += bytes_of(unit);
         if (last && (unit->is_load || last->is_load || bytes > BATCH_BYTES_MAX))
             break;
         last = unit;
-        world->first = unit->next;
+        *first = unit->next;
         world->queued_count -= unit->count;
         taken++;
     }
-    if (!world->first)
-        world->last = &world->first;
+    if (!*first)
+        *end = first;
     if (last)
         last->next = NULL;
     return last ? units : NULL;
+}
+
+/* Moves go first, in turn with the others where both wait. Under the mutex. */
+static struct unit *take(struct world *world)
+{
+    world->had_moves = world->first_move && (!world->first || !world->had_moves);
+    return world->had_moves ? take_from(world, &world->first_move, &world->last_move)
+                            : take_from(world, &world->first, &world->last);
 }
 
 static void wait_ms(struct world *world, int ms)
@@ -345,23 +366,41 @@ static void wait_ms(struct world *world, int ms)
     pthread_cond_timedwait(&world->changed, &world->mutex, &until);
 }
 
-/* How long the writer waits when nothing comes: for readers, for quiet, or (-1) without end. */
+/* When the writer looks about although nothing comes. */
 struct pause {
-    int poll_ms; /* while snapshots wait for readers to pass; grows */
-    int idle_ms; /* until the tiles are written */
+    int poll_ms;        /* while snapshots wait for readers to pass; grows */
+    double behind_at_s; /* the tiles may be written then */
 };
 
-static struct unit *next_units(struct world *world, struct pause *pause, bool *is_over)
+/* How long nothing is to be done, in milliseconds; -1: without end. */
+static int pause_ms(const struct world *world, const struct pause *pause)
 {
-    bool is_behind = has_behind(world);
+    double wait_s = move_wait_s(world);
+
+    if (has_behind(world))
+        wait_s = fmin(wait_s, fmax(0, pause->behind_at_s - move_now_s()));
+    if (world->retired)
+        wait_s = fmin(wait_s, pause->poll_ms * 1e-3);
+    return isinf(wait_s) ? -1 : (int)ceil(wait_s * 1e3);
+}
+
+/* Under the mutex. */
+static bool has_work(const struct world *world)
+{
+    return world->first || world->first_move || world->garbage || world->is_stopping ||
+           world->is_poked;
+}
+
+static struct unit *next_units(struct world *world, const struct pause *pause, bool *is_over)
+{
+    int ms = pause_ms(world, pause);
     struct unit *units;
 
     pthread_mutex_lock(&world->mutex);
-    while (!world->first && !world->garbage && !world->is_stopping && !world->is_poked &&
-           !world->retired && !is_behind)
+    while (!has_work(world) && ms < 0)
         pthread_cond_wait(&world->changed, &world->mutex);
-    if (!world->first && !world->garbage && !world->is_stopping && !world->is_poked)
-        wait_ms(world, world->retired ? pause->poll_ms : pause->idle_ms);
+    if (!has_work(world) && ms > 0)
+        wait_ms(world, ms);
     world->is_poked = false;
     world->limits = world->wanted;
     units = take(world);
@@ -378,10 +417,21 @@ static void run(struct world *world, struct unit *units)
         batch_run(world, units);
 }
 
+/* Nothing has come for a while. */
+static void look_about(struct world *world, struct pause *pause)
+{
+    if (world->retired) {
+        world_wake(world);
+        pause->poll_ms = pause->poll_ms < POLL_LAST_MS ? pause->poll_ms * 2 : POLL_LAST_MS;
+    }
+    if (has_behind(world) && move_now_s() >= pause->behind_at_s && materialise(world) != ERR_OK)
+        pause->behind_at_s = move_now_s() + RETRY_MS * 1e-3;
+}
+
 void *writer_main(void *argument)
 {
     struct world *world = argument;
-    struct pause pause = {POLL_FIRST_MS, IDLE_MS};
+    struct pause pause = {POLL_FIRST_MS, 0};
     bool is_over = false;
 
     pthread_setname_np(pthread_self(), "writer");
@@ -391,18 +441,19 @@ void *writer_main(void *argument)
         atomic_fetch_add_explicit(&world->writer_turns, 1, memory_order_relaxed);
         if (units) {
             run(world, units);
-            pause = (struct pause){POLL_FIRST_MS, IDLE_MS};
+            pause.poll_ms = POLL_FIRST_MS;
+            if (!world->had_moves)
+                pause.behind_at_s = move_now_s() + IDLE_MS * 1e-3;
             if (is_far_behind(world))
                 materialise(world);
-        } else if (world->retired) {
-            world_wake(world);
-            pause.poll_ms = pause.poll_ms < POLL_LAST_MS ? pause.poll_ms * 2 : POLL_LAST_MS;
-        } else if (has_behind(world) && materialise(world) != ERR_OK) {
-            pause.idle_ms = RETRY_MS;
+        } else {
+            look_about(world, &pause);
         }
+        move_look(world);
         world_reclaim(world);
     }
     if (has_behind(world))
         materialise(world);
+    move_finish(world);
     return NULL;
 }

@@ -27,7 +27,7 @@ class Event:
         self.fields = fields
         named = dict(fields)
         self.name = named.get("event")
-        self.id = int(named["id"])
+        self.id = int(named["id"]) if "id" in named else None
         self.data = json.loads(named["data"])
 
     def __str__(self):

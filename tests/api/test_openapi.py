@@ -234,9 +234,10 @@ def headers_told(what, answer, response):
 
 def answered(path, method, status, media, example, body, body_media):
     request = example.get("x-kota-request", {})
-    if "before" in request:
-        first = request["before"]
-        answer = daemon.ask(first["method"], first["path"], first["body"], media=JSON)
+    before = request.get("before", [])
+    for first in before if isinstance(before, list) else [before]:
+        answer = daemon.ask(first["method"], first["path"], first["body"],
+                            media=first.get("content-type", JSON))
         check(answer.status in (200, 201), f"before: {answer}")
     if "json" in request:
         body, body_media = request["json"], JSON

@@ -71,6 +71,11 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.ok(diff.rects.length > 0);
   await kota.putLayer("js", "spare", heights, "application/vnd.kota.f32", { cols: 6, rows: 5, spacing: [1, 1] });
   assert.equal(await kota.deleteLayer("js", "spare"), null);
+  await kota.putLayer("js", "lift", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "model/obj", {});
+  const moved = await kota.moveLayer("js", "lift", { translation: [0, 0, 70], yaw_deg: 90 });
+  assert.deepEqual(moved.layers.find((one) => one.id === "lift").bounds,
+    { min: [-1, 0, 70], max: [0, 1, 70] });
+  await kota.deleteLayer("js", "lift");
   await kota.putLocale("gone", {});
   assert.equal(await kota.deleteLocale("gone"), null);
   await fails(kota.locale("gone"), NotFoundError, 404);

@@ -1,0 +1,141 @@
+/*
+ * Where layers stand that were moved.
+ *
+ * A pose changes many times a second and is written once in a while, many of them in a transaction.
+ * So it has a table of its own: the layer's row, which names its files, is left alone. A row is
+ * written whole and carries its checksum; one that belongs to no mesh that is there is damage, as
+ * rows go with their layers in one transaction.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+#include "terrain/motion.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum err_code put_row(struct store *store, const char *locale, const char *layer,
+                             const double pose[4], uint64_t seq, struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store, "INSERT OR REPLACE INTO pose VALUES (?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4))", err);
+
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 2, layer, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 3, pose, 4 * sizeof *pose, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 4, (int64_t)seq);
+    return store_run(store, write, "cannot write a pose", err);
+}
+
+enum err_code store_put_pose(struct store *store, const char *locale, const char *layer,
+                             const struct store_pose *pose, struct err *err)
+{
+    static const double none[4] = {0, 0, 0, 0};
+    const struct mirror_layer *there = mirror_layer(&store->mirror, locale, layer);
+    const double row[4] = {pose->translation[0], pose->translation[1], pose->translation[2],
+                           pose->yaw_deg};
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    CHECK(there && there->kind == STORE_MESH);
+    if (put_row(store, locale, layer, row, pose->transform_seq, err))
+        return err->code;
+    return put_row(store, locale, "", none, pose->locale_seq, err);
+}
+
+enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
+                              struct err *err)
+{
+    sqlite3_stmt *drop =
+        store_statement(store, "DELETE FROM pose WHERE locale = ?1 AND layer = ?2", err);
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    if (!drop)
+        return err->code;
+    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(drop, 2, layer, -1, SQLITE_STATIC);
+    return store_run(store, drop, "cannot remove a pose", err);
+}
+
+enum err_code poses_drop_locale(struct store *store, const char *locale, struct err *err)
+{
+    sqlite3_stmt *drop = store_statement(store, "DELETE FROM pose WHERE locale = ?1", err);
+
+    if (!drop)
+        return err->code;
+    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
+    return store_run(store, drop, "cannot remove poses", err);
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
+
+/* One row of a locale; false when it cannot be. */
+static bool take_row(sqlite3_stmt *row, uint64_t *transform_seq, struct store_loaded_layer *layers,
+                     size_t count, char *id, size_t id_size)
+{
+    double pose[4];
+    struct store_loaded_layer *layer = NULL;
+    uint64_t seq = (uint64_t)sqlite3_column_int64(row, 2);
+
+    snprintf(id, id_size, "?");
+    if (!column_text(row, 0, id, id_size) || sqlite3_column_int(row, 3) != 1 ||
+        !column_bytes(row, 1, pose, sizeof pose))
+        return false;
+    if (id[0] == '\0') {
+        *transform_seq = seq;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(layers[i].id, id) == 0)
+            layer = &layers[i];
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(pose[i]) <= POSE_TRANSLATION_MAX_M))
+            return false;
+    if (!layer || layer->kind != STORE_MESH || !(fabs(pose[3]) <= POSE_YAW_MAX_DEG))
+        return false;
+    layer->has_pose = true;
+    layer->pose = (struct store_pose){{pose[0], pose[1], pose[2]}, pose[3], seq, 0};
+    return true;
+}
+
+enum err_code poses_load(struct store *store, const char *locale, uint64_t *transform_seq,
+                         struct store_loaded_layer *layers, size_t count, struct err *err)
+{
+    static const char sql[] = "SELECT layer, pose, seq, crc = row_crc(locale, layer, pose, seq) "
+                              "FROM pose WHERE locale = ?1";
+    sqlite3_stmt *row = NULL;
+    char id[STORE_ID_MAX + 1], clean[STORE_ID_MAX + 1];
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+
+    *err = (struct err){0};
+    *transform_seq = 0;
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
+        while ((rc = sqlite3_step(row)) == SQLITE_ROW)
+            if (!take_row(row, transform_seq, layers, count, id, sizeof id) && !err->code) {
+                store_clean(id, clean, sizeof clean);
+                err_set(err, ERR_DAMAGED, "locale %s, layer %s: its pose is damaged (checksum)",
+                        locale, clean);
+            }
+    }
+    if (rc != SQLITE_DONE && !err->code)
+        store_sqlite_error(store, store->db, rc, false, "poses cannot be read", err);
+    sqlite3_finalize(row);
+    return err->code;
+}
+
+long poses_without_locale(struct store *store)
+{
+    static const char sql[] = "SELECT count(*) FROM pose WHERE locale NOT IN "
+                              "(SELECT id FROM locale WHERE is_deleted = 0)";
+    sqlite3_stmt *row = NULL;
+    long count = -1;
+
+    if (sqlite3_prepare_v2(store->db, sql, -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        count = (long)sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return count;
+}

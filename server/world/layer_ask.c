@@ -1,0 +1,101 @@
+/*
+ * A layer that was moved is asked in its own frame.
+ *
+ * Problem: sixty layers move sixty times a second; a tree cannot be built anew for each. Approach
+ * (text Q): each layer keeps its own quadtree in its own frame. The yaw is about gravity, so the
+ * frame that the tree was built for fits in every pose, "down" is the same on both sides, and
+ * distances along gravity and the t of a ray need no change. The question goes in, the answer out.
+ *
+ * A point is turned once, so all polygons of a layer are asked at one place: what is watertight
+ * stays so. What the turn and the shift round is forgiven where the mesh forgives its own rounding:
+ * a point that an earlier answer put on a floor stands on it, and a floor is not its own ceiling.
+ * Answers are not turned where the question knows better: a contact lies on the asked gravity line,
+ * a hit on the asked ray.
+ */
+#include "world/layer_ask.h"
+
+enum { TOGETHER = 64 }; /* of a batch; what is known of them stays in the nearest cache */
+
+static bool is_vertical(struct vec3 gravity)
+{
+    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
+}
+
+/* The contact at its distance from the asked point. */
+static void contact_out(const struct layer *layer, struct vec3 asked, struct mesh_contact *contact)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (is_vertical(layer->gravity))
+        contact->point =
+            (struct vec3){asked.x, asked.y, contact->point.z + motion->pose.translation.z};
+    else
+        contact->point = vec3_add(asked, vec3_scale(layer->gravity, contact->distance_m));
+    contact->normal = motion_turn_out(motion, contact->normal);
+}
+
+bool moved_mesh_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                      struct mesh_contact *out)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (!mesh_floor(layer->mesh, motion_point_in(motion, point),
+                    reach_up_m + motion_rounding(motion, point), out))
+        return false;
+    contact_out(layer, point, out);
+    return true;
+}
+
+void layer_mesh_heights(const struct layer *layer, const struct vec3 *points, size_t count,
+                        struct mesh_height *out)
+{
+    const struct motion *motion = &layer->motion;
+    double shift = -vec3_dot(motion->pose.translation, layer->gravity);
+    struct vec3 own[TOGETHER];
+
+    if (!layer->is_moved) {
+        mesh_floor_heights(layer->mesh, points, count, INFINITY, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        size_t some = count - i < TOGETHER ? count - i : TOGETHER;
+
+        for (size_t k = 0; k < some; k++)
+            own[k] = motion_point_in(motion, points[i + k]);
+        mesh_floor_heights(layer->mesh, own, some, INFINITY, out + i);
+        for (size_t k = 0; k < some; k++)
+            out[i + k].height_m += shift;
+    }
+}
+
+bool moved_mesh_ceiling(const struct layer *layer, struct vec3 point, double above_m, double lift_m,
+                        struct mesh_contact *out)
+{
+    const struct motion *motion = &layer->motion;
+    double rounding = motion_rounding(motion, point);
+
+    if (!mesh_ceiling(layer->mesh, motion_point_in(motion, point), above_m + rounding,
+                      lift_m - rounding, out))
+        return false;
+    contact_out(layer, point, out);
+    return true;
+}
+
+bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,
+                    struct mesh_hit *hit)
+{
+    const struct motion *motion = &layer->motion;
+    struct ray own = *ray;
+
+    own.origin = motion_point_in(motion, ray->origin);
+    own.direction = motion_turn_in(motion, ray->direction);
+    if (!mesh_ray(layer->mesh, &own, mode, hit))
+        return false;
+    if (is_vertical(layer->gravity) && ray->direction.x == 0 && ray->direction.y == 0)
+        hit->point =
+            (struct vec3){ray->origin.x, ray->origin.y, hit->point.z + motion->pose.translation.z};
+    else
+        hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, hit->t));
+    hit->normal = motion_turn_out(motion, hit->normal);
+    return true;
+}
