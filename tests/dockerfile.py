@@ -284,6 +284,8 @@ def exercise(image, work):
         if container.process.poll() is None:
             container.process.kill()
             container.process.wait()
+        # what is mounted read only could not be removed
+        call("umount", "--recursive", "--lazy", image.root)
 
 
 def promises(container, volumes):
