@@ -228,6 +228,20 @@ struct kota_request *kota_delete_layer(const char *locale, const char *layer)
     return ask_write("DELETE", LAYER, locale, layer);
 }
 
+struct kota_request *kota_put_transform(const char *locale, const char *layer,
+                                        const double translation_m[3], double yaw_deg)
+{
+    struct kota_request *request = ask_new("PUT", LAYER "/transform", locale, layer);
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "{\"translation\":");
+    ask_vector(request, translation_m, 3, "translation", 0);
+    ask_optional(request, "yaw_deg", yaw_deg);
+    text_adds(&request->own_body, "}");
+    return ask_json(request);
+}
+
 struct kota_request *kota_get_layer_stats(const char *locale, const char *layer)
 {
     return ask_new("GET", LAYER "/stats", locale, layer);

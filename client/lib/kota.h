@@ -328,6 +328,13 @@ struct kota_request *kota_put_layer_heights(const char *locale, const char *laye
                                             const float *heights_m, uint32_t cols, uint32_t rows,
                                             double spacing_x_m, double spacing_y_m);
 struct kota_request *kota_delete_layer(const char *locale, const char *layer);
+/*
+ * Where a mesh layer stands from now on: turned by yaw_deg about gravity's line through its origin,
+ * then moved; yaw_deg NAN: 0. It is not sent again when the connection breaks: a late repeat could
+ * undo a newer move.
+ */
+struct kota_request *kota_put_transform(const char *locale, const char *layer,
+                                        const double translation_m[3], double yaw_deg);
 struct kota_request *kota_get_layer_stats(const char *locale, const char *layer);
 
 /* Of kota_list_locales: how many; else 1 when the answer is a locale. False and an error: none. */

@@ -89,16 +89,18 @@ static const struct {
      "{\"id\":\"roof\",\"kind\":\"mesh\",\"role\":\"ceiling\","},
     {"a point of the world is located", locate_post_answer, NULL, "", "",
      "{\"points\":[[1030,25,40],[30,25,40],[30,25,-40]]}",
-     "{\"results\":[{\"locale\":\"house\",\"point\":[30,25,40],\"changed\":false},"
-     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":false},"
-     "{\"locale\":null,\"point\":null,\"changed\":false}]}"},
+     "{\"results\":[{\"locale\":\"house\",\"point\":[30,25,40],\"changed\":false,"
+     "\"revision\":2},"
+     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":false,\"revision\":4},"
+     "{\"locale\":null,\"point\":null,\"changed\":false,\"revision\":null}]}"},
     {"a hint wins, or the answer has changed", locate_post_answer, NULL, "", "",
      "{\"points\":[[30,25,40],[30,25,40],[30,25,-40],[30,25,40]],"
      "\"hints\":[\"hills\",\"house\",\"hills\",\"gone\"]}",
-     "{\"results\":[{\"locale\":\"hills\",\"point\":[30,25,40],\"changed\":false},"
-     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true},"
-     "{\"locale\":null,\"point\":null,\"changed\":true},"
-     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true}]}"},
+     "{\"results\":[{\"locale\":\"hills\",\"point\":[30,25,40],\"changed\":false,"
+     "\"revision\":2},"
+     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true,\"revision\":4},"
+     "{\"locale\":null,\"point\":null,\"changed\":true,\"revision\":null},"
+     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true,\"revision\":4}]}"},
     {"limits of meshes", limits_get_answer, NULL, "", "", "",
      "\"polygons_max\":2000000,\"polygon_corners_max\":8000000,\"polygon_vertices_max\":8000000,"},
     {"memory of meshes", stats_get_answer, NULL, "", "", "",
@@ -129,11 +131,11 @@ static const struct {
     const char *pointer;
 } refused[] = {
     {height_get_answer, "house", "x=1&y=2&interp=nearest", "", ERR_UNPROCESSABLE, "interp"},
-    {height_get_answer, "crossing", "x=1&y=2&layer=roof", "", ERR_UNPROCESSABLE, "/layer"},
+    {height_get_answer, "crossing", "x=1&y=2&layer=roof", "", ERR_UNPROCESSABLE, "layer"},
     {profile_post_answer, "house", "", "{\"path\":[[0,0],[1,1]],\"samples\":2}", ERR_UNPROCESSABLE,
      ""},
     {profile_post_answer, "crossing", "layer=deck", "{\"path\":[[0,0],[1,1]],\"samples\":2}",
-     ERR_UNPROCESSABLE, "/layer"},
+     ERR_UNPROCESSABLE, "layer"},
     {tile_get_answer, "house", "", "", ERR_UNPROCESSABLE, ""},
     {locate_post_answer, NULL, "", "{\"points\":[]}", ERR_BAD_INPUT, "/points"},
     {locate_post_answer, NULL, "", "{\"points\":[[1,2]]}", ERR_BAD_INPUT, "/points/0"},

@@ -150,6 +150,7 @@ static void locales_and_layers_are_read(void **state)
     call_away(kota_get_layer_stats("yard", "ground"));
     call_away(kota_put_layer("yard", "roof", "model/obj",
                              "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43));
+    call_away(kota_put_transform("yard", "roof", (double[3]){1, 2, 3}, 45));
     call_away(kota_delete_layer("yard", "roof"));
     call_away(kota_put_locale("gone", NULL));
     call_away(kota_delete_locale("gone"));
