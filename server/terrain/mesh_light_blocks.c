@@ -32,9 +32,12 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored                                                                     \
-    "-Wpsabi" /* vectors are passed to what is inlined, and nowhere else */
+/* vectors are passed to what is inlined, and nowhere else */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+/* clang inlines nothing of AVX2 into what is compiled for either: it has the vectors alone */
+#if defined(__x86_64__) && !defined(__clang__)
+#define LIGHT_HAS_AVX2
 #endif
 
 typedef int16_t shorts8 __attribute__((vector_size(16)));
@@ -120,7 +123,7 @@ struct light_heights *light_heights_make(const struct mesh *tree, const uint8_t 
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-#ifdef __x86_64__
+#ifdef LIGHT_HAS_AVX2
 #define FOR_AVX2 __attribute__((target("avx2")))
 
 FOR_AVX2 static inline bool is_any_avx2(ints8 mask)
@@ -151,7 +154,8 @@ PLACE_INLINE ints8 edge_at(const struct column_block *b, unsigned edge, int32_t 
 {
     shorts8 ab, c;
 
-#ifdef __x86_64__
+    (void)has_avx2;
+#ifdef LIGHT_HAS_AVX2
     if (has_avx2)
         return edge_avx2(b, edge, x, y);
 #endif
@@ -166,7 +170,8 @@ PLACE_INLINE bool is_any(const ints8 *mask, bool has_avx2)
 {
     uint64_t words[4];
 
-#ifdef __x86_64__
+    (void)has_avx2;
+#ifdef LIGHT_HAS_AVX2
     if (has_avx2)
         return is_any_avx2(*mask);
 #endif
@@ -178,7 +183,8 @@ PLACE_INLINE ints8 least_of(const ints8 *a, const ints8 *b, bool has_avx2)
 {
     ints8 is_less;
 
-#ifdef __x86_64__
+    (void)has_avx2;
+#ifdef LIGHT_HAS_AVX2
     if (has_avx2)
         return least_avx2(*a, *b);
 #endif
@@ -271,7 +277,7 @@ PLACE_INLINE void some_any(const struct mesh *tree, const struct light_heights *
             is_in[i] ? place_any(tree, heights, &place[i], at[i].z, has_avx2) : LIGHT_UNSURE;
 }
 
-#ifdef __x86_64__
+#ifdef LIGHT_HAS_AVX2
 FOR_AVX2 static void some_any_avx2(const struct mesh *tree, const struct light_heights *heights,
                                    const struct vec3 *at, size_t count, uint8_t *answers)
 {
@@ -285,7 +291,7 @@ void light_blocks_any(const struct mesh *tree, const struct light_heights *heigh
     for (size_t i = 0; i < count; i += TOGETHER) {
         size_t some = count - i < TOGETHER ? count - i : TOGETHER;
 
-#ifdef __x86_64__
+#ifdef LIGHT_HAS_AVX2
         if (tree->simd >= SIMD_AVX2) {
             some_any_avx2(tree, heights, at + i, some, answers + i);
             continue;
