@@ -54,6 +54,7 @@ static const struct http_route routes[] = {
 #define ROUTES (sizeof routes / sizeof *routes)
 
 static struct http_server server;
+static struct http_settings settings;
 static struct http_loop loop;
 static struct http_head_memo memo; /* empty before each run: a finding can be repeated */
 static struct http_loop_route_counters route_counters[ROUTES + 1];
@@ -66,12 +67,14 @@ static void start_once(void)
         return;
     server.app.routes = routes;
     server.app.route_count = ROUTES;
-    server.limits = http_limits_default;
-    server.limits.target_bytes_max = 64;
-    server.limits.header_bytes_max = 512;
-    server.limits.header_count_max = 8;
-    server.limits.body_bytes_max = 128;
-    server.limits.loop_body_bytes_max = 128;
+    settings.limits = http_limits_default;
+    settings.limits.target_bytes_max = 64;
+    settings.limits.header_bytes_max = 512;
+    settings.limits.header_count_max = 8;
+    settings.limits.body_bytes_max = 128;
+    settings.limits.loop_body_bytes_max = 128;
+    server.limits = settings.limits;
+    atomic_store(&server.settings, &settings);
     server.has_cors = true;
     memcpy(server.cors, cors, sizeof cors);
     server.cors_length = sizeof cors - 1;
