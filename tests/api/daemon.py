@@ -129,6 +129,8 @@ def clean_environment(extra=None):
 class Daemon:
     """kotad with its temporary folder; usable in `with`, or by stop(). files: that it may open."""
 
+    front = None  # a proxy before it; second connections are made without __init__
+
     def __init__(self, *args, env=None, wait=True, cwd=None, files=None):
         if not os.path.exists(KOTAD):
             raise Failure(f"{KOTAD} has not been built")
