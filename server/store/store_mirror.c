@@ -289,6 +289,12 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
 #define LAYER_VALUES                                                                               \
     "locale, id, position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, polygons"
 
+static bool is_side(sqlite3_int64 samples)
+{
+    return samples >= 2 && samples <= HEIGHTFIELD_SIDE_MAX;
+}
+
+/* False also for a field that nobody could have put: its tiles could not be counted. */
 static bool read_layer_values(sqlite3_stmt *row, struct mirror_layer *layer)
 {
     double grid[4] = {0};
@@ -309,7 +315,8 @@ static bool read_layer_values(sqlite3_stmt *row, struct mirror_layer *layer)
     layer->spec.origin_y_m = grid[1];
     layer->spec.spacing_x_m = grid[2];
     layer->spec.spacing_y_m = grid[3];
-    return layer->kind == STORE_HEIGHTFIELD && layer->spec.cols >= 2 && layer->spec.rows >= 2;
+    return layer->kind == STORE_HEIGHTFIELD && is_side(sqlite3_column_int64(row, 5)) &&
+           is_side(sqlite3_column_int64(row, 6));
 }
 
 static bool read_layer(struct reading *r, sqlite3_stmt *row)
