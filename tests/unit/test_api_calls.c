@@ -179,8 +179,8 @@ static const struct {
     {height_get_answer, "hills", "x=1&y=2&fields=height,colour", "", ERR_BAD_INPUT, "fields"},
     {height_get_answer, "hills", "x=1&y=2&z=3", "", ERR_BAD_INPUT, "z"},
     {height_get_answer, "hills", "x=1&y=2&x=3", "", ERR_BAD_INPUT, "x"},
-    {height_get_answer, "hills", "x=1&y=2&layer=none", "", ERR_UNPROCESSABLE, "/layer"},
-    {height_get_answer, "twin", "x=1&y=2", "", ERR_UNPROCESSABLE, "/layer"},
+    {height_get_answer, "hills", "x=1&y=2&layer=none", "", ERR_UNPROCESSABLE, "layer"},
+    {height_get_answer, "twin", "x=1&y=2", "", ERR_UNPROCESSABLE, "layer"},
     {height_get_answer, "bare", "x=1&y=2", "", ERR_UNPROCESSABLE, ""},
     {height_post_answer, "hills", "", "", ERR_BAD_INPUT, ""},
     {height_post_answer, "hills", "", "[]", ERR_BAD_INPUT, ""},
@@ -247,11 +247,11 @@ static const struct {
     {pick_post_answer, "hills", "",
      "{\"viewport\":[8,6],\"pixel\":[4,3],\"inverse_view_projection\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
      "0,0]}",
-     ERR_UNPROCESSABLE, ""},
+     ERR_UNPROCESSABLE, "/inverse_view_projection"},
     {pick_post_answer, "hills", "",
      "{\"viewport\":[8,6],\"pixel\":[4,3],\"camera\":{\"eye\":[0,0,0],\"target\":[0,0,0],\"up\":"
      "[0,0,1],\"fov_y_deg\":40}}",
-     ERR_UNPROCESSABLE, ""},
+     ERR_UNPROCESSABLE, "/camera"},
     {pick_post_answer, "hills", "",
      "{\"viewport\":[8,6],\"pixel\":[4,3],\"tile_side\":0,\"camera\":{\"eye\":[0,0,9],\"target\":"
      "[0,1,0],\"up\":[0,0,1],\"fov_y_deg\":40}}",
