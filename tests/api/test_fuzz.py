@@ -2,6 +2,8 @@
 
 The fuzzers are built by clang (make config=fuzz fuzzers), which `make test` does where there is one.
 
+The seed is fixed, so that a red run means a change; `make fuzz` draws another one each time.
+
 KOTA_FUZZ_SECONDS  (10) of each
 """
 import base64
@@ -28,7 +30,7 @@ def fuzz(name):
         found = os.path.join(folder, "found")
         os.mkdir(found)
         done = subprocess.run(
-            [program, f"-max_total_time={SECONDS}", "-timeout=60", "-rss_limit_mb=4096",
+            [program, f"-max_total_time={SECONDS}", "-seed=1", "-timeout=60", "-rss_limit_mb=4096",
              "-print_final_stats=1", f"-artifact_prefix={folder}/crash-", found,
              os.path.join(ROOT, "tests", "fuzz", "corpus", name.removeprefix("fuzz_"))],
             capture_output=True, text=True, errors="replace", check=False, timeout=SECONDS + 300)
