@@ -208,22 +208,37 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
     return done;
 }
 
-enum kota_exit batch_run(struct kota *kota, const struct batch *batch, struct input *input,
-                         cJSON *body)
+cJSON *batch_body(const char *layer)
 {
+    cJSON *body = cJSON_CreateObject();
+
+    if (batch_add_text(body, "layer", layer))
+        return body;
+    cJSON_Delete(body);
+    return NULL;
+}
+
+enum kota_exit batch_run(struct kota *kota, const struct batch *batch, cJSON *body)
+{
+    size_t before = batch->is_of_world ? 0 : 1; /* the locale */
+    struct input input = {.shape = batch->shape,
+                          .words = kota->words + before,
+                          .word_count = kota->word_count - before,
+                          .words_per_row = batch->words_per_row};
     struct input_row *rows = calloc(BATCH_ITEMS_MAX, sizeof(*rows));
     struct table *table = table_open(batch->headings, batch->columns);
     enum kota_exit done;
 
-    if (!rows || !table) {
+    if (!rows || !table || !body) {
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
         done = kota_failed(kota);
-    } else if (!batch_input(kota, input)) {
+    } else if (!batch_input(kota, &input)) {
         done = kota_misused(kota);
     } else {
-        done = chunks_run(kota, batch, input, body, rows, table);
+        done = chunks_run(kota, batch, &input, body, rows, table);
     }
     table_close(table);
     free(rows);
+    cJSON_Delete(body);
     return done;
 }

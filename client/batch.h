@@ -14,10 +14,12 @@
 #define BATCH_ITEMS_MAX 10000
 
 struct batch {
-    const char *call;    /* "/height", behind the locale's path */
-    bool is_of_world;    /* call is the whole path; the words hold no locale */
-    const char *member;  /* "points": where the items go in the body */
-    const void *context; /* the command's options, for the functions below */
+    const char *call;                /* "/height", behind the locale's path */
+    bool is_of_world;                /* call is the whole path; the words hold no locale */
+    const char *member;              /* "points": where the items go in the body */
+    const struct input_shape *shape; /* of an item */
+    size_t words_per_row;            /* of an item on the command line */
+    const void *context;             /* the command's options, for the functions below */
     /* An item of the body, NULL without memory. */
     cJSON *(*encode)(const void *context, const struct input_row *row);
 
@@ -31,14 +33,17 @@ struct batch {
 };
 
 /*
- * Asks for every row of input. body: the other members of the request, borrowed; the items are
- * added to it and taken out again.
+ * Asks for every row that stands on the command line behind the locale, or in standard input. body:
+ * the other members of the request, which are freed here; NULL: there was no memory for them. The
+ * items are added to it and taken out again.
  *
  * Without words and with a terminal as standard input it is a misuse. Rows are read, sent and
  * printed BATCH_ITEMS_MAX at a time: a fault in a later chunk leaves the lines of earlier ones.
  */
-enum kota_exit batch_run(struct kota *kota, const struct batch *batch, struct input *input,
-                         cJSON *body);
+enum kota_exit batch_run(struct kota *kota, const struct batch *batch, cJSON *body);
+
+/* A body that names a layer, if any; NULL without memory. */
+cJSON *batch_body(const char *layer);
 
 /* Reads standard input when the command line has no items. False: kota->err says why not. */
 bool batch_input(struct kota *kota, struct input *input);

@@ -65,8 +65,7 @@ static enum err_code contact_body(const struct contact_options *options, cJSON *
     if (add_metres(body, "reach_up", "reach-up", options->reach_up, err) ||
         add_metres(body, "clearance", "clearance", options->clearance, err))
         return err->code;
-    if (!batch_add_text(body, "layer", options->layer) ||
-        !batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
+    if (!batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     return ERR_OK;
 }
@@ -96,24 +95,23 @@ static enum kota_exit contact_run(struct kota *kota)
 {
     const struct batch batch = {.call = "/contact",
                                 .member = "points",
+                                .shape = &input_points,
+                                .words_per_row = 1,
                                 .encode = contact_encode,
                                 .headings = contact_headings,
                                 .columns = sizeof(contact_headings) / sizeof(contact_headings[0]),
                                 .show = contact_show};
     struct contact_options options = {0};
-    struct input input = {.shape = &input_points, .words_per_row = 1};
     enum kota_exit done;
     cJSON *body;
 
     if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
-    input.words = kota->words + 1;
-    input.word_count = kota->word_count - 1;
-    body = cJSON_CreateObject();
-    done = contact_body(&options, body, &kota->err) ? kota_misused(kota)
-                                                    : batch_run(kota, &batch, &input, body);
+    body = batch_body(options.layer);
+    if (!contact_body(&options, body, &kota->err))
+        return batch_run(kota, &batch, body);
     cJSON_Delete(body);
-    return done;
+    return kota_misused(kota);
 }
 
 const struct kota_command command_contact = {

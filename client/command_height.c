@@ -57,10 +57,9 @@ static enum err_code split_fields(struct height_options *options, struct err *er
 
 static cJSON *height_body(const struct height_options *options)
 {
-    cJSON *body = cJSON_CreateObject();
+    cJSON *body = batch_body(options->layer);
 
     if (batch_add_text(body, "interp", options->interp) &&
-        batch_add_text(body, "layer", options->layer) &&
         (!options->fields ||
          batch_add(body, "fields",
                    cJSON_CreateStringArray(options->names, (int)options->name_count))))
@@ -74,23 +73,17 @@ static enum kota_exit height_ask(struct kota *kota, const struct height_options 
     const char *headings[TABLE_COLUMNS_MAX] = {"X", "Y", "STATUS"};
     struct batch batch = {.call = "/height",
                           .member = "points",
+                          .shape = &input_ground_points,
+                          .words_per_row = 1,
                           .context = options,
                           .encode = height_encode,
                           .headings = headings,
                           .columns = 3 + options->name_count,
                           .show = height_show};
-    struct input input = {.shape = &input_ground_points,
-                          .words = kota->words + 1,
-                          .word_count = kota->word_count - 1,
-                          .words_per_row = 1};
-    cJSON *body = height_body(options);
-    enum kota_exit done;
 
     for (size_t i = 0; i < options->name_count; i++)
         headings[3 + i] = options->names[i];
-    done = batch_run(kota, &batch, &input, body);
-    cJSON_Delete(body);
-    return done;
+    return batch_run(kota, &batch, height_body(options));
 }
 
 static const struct kota_option height_table[] = {

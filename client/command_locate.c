@@ -42,28 +42,18 @@ static enum kota_exit contains_run(struct kota *kota)
     static const char *const headings[] = {"X", "Y", "Z", "STATUS", "FLOOR", "CEILING"};
     const struct batch batch = {.call = "/contains",
                                 .member = "points",
+                                .shape = &input_points,
+                                .words_per_row = 1,
                                 .encode = point_encode,
                                 .headings = headings,
                                 .columns = sizeof(headings) / sizeof(headings[0]),
                                 .show = contains_show};
     struct contains_options options = {0};
-    struct input input = {.shape = &input_points, .words_per_row = 1};
     enum kota_exit done;
-    cJSON *body;
 
     if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
-    input.words = kota->words + 1;
-    input.word_count = kota->word_count - 1;
-    body = cJSON_CreateObject();
-    if (batch_add_text(body, "layer", options.layer)) {
-        done = batch_run(kota, &batch, &input, body);
-    } else {
-        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-        done = kota_failed(kota);
-    }
-    cJSON_Delete(body);
-    return done;
+    return batch_run(kota, &batch, batch_body(options.layer));
 }
 
 static const struct kota_option contains_table[] = {
@@ -103,22 +93,17 @@ static enum kota_exit locate_run(struct kota *kota)
     const struct batch batch = {.call = "/v1/locate",
                                 .is_of_world = true,
                                 .member = "points",
+                                .shape = &input_points,
+                                .words_per_row = 1,
                                 .encode = point_encode,
                                 .headings = headings,
                                 .columns = sizeof(headings) / sizeof(headings[0]),
                                 .show = locate_show};
-    struct input input = {.shape = &input_points, .words_per_row = 1};
     enum kota_exit done;
-    cJSON *body;
 
     if (!kota_begin(kota, NULL, 0, SIZE_MAX, &done))
         return done;
-    input.words = kota->words;
-    input.word_count = kota->word_count;
-    body = cJSON_CreateObject();
-    done = batch_run(kota, &batch, &input, body);
-    cJSON_Delete(body);
-    return done;
+    return batch_run(kota, &batch, batch_body(NULL));
 }
 
 const struct kota_command command_locate = {

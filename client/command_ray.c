@@ -84,10 +84,9 @@ static enum err_code ray_explain(const cJSON *result, struct err *err)
 
 static cJSON *ray_body(const struct ray_options *options)
 {
-    cJSON *body = cJSON_CreateObject();
+    cJSON *body = batch_body(options->layer);
 
     if (batch_add_text(body, "mode", options->wants_any ? "any" : NULL) &&
-        batch_add_text(body, "layer", options->layer) &&
         (!options->wants_trace || batch_add(body, "trace", cJSON_CreateTrue())))
         return body;
     cJSON_Delete(body);
@@ -118,26 +117,21 @@ static enum kota_exit ray_run(struct kota *kota)
     struct ray_options options = {.t_max = INFINITY};
     struct batch batch = {.call = "/ray",
                           .member = "rays",
+                          .shape = &input_rays,
+                          .words_per_row = 2,
                           .context = &options,
                           .encode = ray_encode,
                           .headings = ray_headings,
                           .columns = sizeof(ray_headings) / sizeof(ray_headings[0]),
                           .show = ray_show};
-    struct input input = {.shape = &input_rays, .words_per_row = 2};
     enum kota_exit done;
-    cJSON *body;
 
     if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
     if (options.t_max_text && number_exact_list(options.t_max_text, &options.t_max, 1, &kota->err))
         return kota_misused(kota);
     batch.explain = options.wants_trace ? ray_explain : NULL;
-    input.words = kota->words + 1;
-    input.word_count = kota->word_count - 1;
-    body = ray_body(&options);
-    done = batch_run(kota, &batch, &input, body);
-    cJSON_Delete(body);
-    return done;
+    return batch_run(kota, &batch, ray_body(&options));
 }
 
 const struct kota_command command_ray = {

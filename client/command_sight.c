@@ -56,28 +56,18 @@ static enum kota_exit los_run(struct kota *kota)
 {
     const struct batch batch = {.call = "/los",
                                 .member = "segments",
+                                .shape = &input_segments,
+                                .words_per_row = 2,
                                 .encode = los_encode,
                                 .headings = los_headings,
                                 .columns = sizeof(los_headings) / sizeof(los_headings[0]),
                                 .show = los_show};
-    struct input input = {.shape = &input_segments, .words_per_row = 2};
     struct los_options options = {0};
     enum kota_exit done;
-    cJSON *body;
 
     if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
-    input.words = kota->words + 1;
-    input.word_count = kota->word_count - 1;
-    body = cJSON_CreateObject();
-    if (batch_add_text(body, "layer", options.layer)) {
-        done = batch_run(kota, &batch, &input, body);
-    } else {
-        err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-        done = kota_failed(kota);
-    }
-    cJSON_Delete(body);
-    return done;
+    return batch_run(kota, &batch, batch_body(options.layer));
 }
 
 const struct kota_command command_los = {

@@ -5,6 +5,7 @@ from daemon import Daemon, problem
 from fields import Terrain, put_layer, put_locale
 from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, put_mesh, put_world, random_soup,
                          rectangle, soup_place)
+from placements import quaternion, to_local, to_world
 from tap import case, check, equal, near_all, rng, run, test
 
 daemon = Daemon()
@@ -26,32 +27,6 @@ def locate(points, hints=None, **more):
 def where(point, hint=None):
     item = locate([point], [hint])[0]
     return item["locale"], item["changed"]
-
-
-# ---- quaternions --------------------------------------------------------------------------------
-
-
-def quaternion(axis, degrees):
-    length, half = math.sqrt(sum(v * v for v in axis)), math.radians(degrees) / 2
-    return [*(v / length * math.sin(half) for v in axis), math.cos(half)]
-
-
-def turn(q, v):
-    """v turned by a unit quaternion [x, y, z, w]."""
-    x, y, z, w = q
-    rows = ((1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-            (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-            (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)))
-    return [sum(a * b for a, b in zip(row, v)) for row in rows]
-
-
-def to_world(placement, p):
-    return [a + b for a, b in zip(turn(placement["rotation"], p), placement["translation"])]
-
-
-def to_local(placement, p):
-    x, y, z, w = placement["rotation"]
-    return turn((-x, -y, -z, w), [a - b for a, b in zip(p, placement["translation"])])
 
 
 # ---- by hand ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from daemon import Daemon, problem
 from fields import Terrain, put_layer, put_locale
 from mesh_oracle import (CEILING, MeshLayer, World, put_mesh, put_world, random_soup, rectangle,
                          soup_place)
+from placements import quaternion, to_local, to_world, turn, turn_back
 from tap import case, check, equal, near, near_all, rng, run, test
 
 daemon = Daemon()
@@ -30,35 +31,6 @@ def touch(points, **more):
     answer = daemon.ok("POST", "/v1/contact", {"points": points, **more})
     equal(len(answer["results"]), len(points), "number of results")
     return answer["results"]
-
-
-# ---- quaternions --------------------------------------------------------------------------------
-
-
-def quaternion(axis, degrees):
-    length, half = math.sqrt(sum(v * v for v in axis)), math.radians(degrees) / 2
-    return [*(v / length * math.sin(half) for v in axis), math.cos(half)]
-
-
-def turn(q, v):
-    x, y, z, w = q
-    rows = ((1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-            (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-            (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)))
-    return [sum(a * b for a, b in zip(row, v)) for row in rows]
-
-
-def turn_back(q, v):
-    x, y, z, w = q
-    return turn((-x, -y, -z, w), v)
-
-
-def to_world(placement, p):
-    return [a + b for a, b in zip(turn(placement["rotation"], p), placement["translation"])]
-
-
-def to_local(placement, p):
-    return turn_back(placement["rotation"], [a - b for a, b in zip(p, placement["translation"])])
 
 
 # ---- nothing, and one ---------------------------------------------------------------------------
