@@ -35,6 +35,7 @@
     X(NO_DEVICE, 503, "No device")                                                                 \
     X(NO_MEMORY, 503, "Out of memory")                                                             \
     X(READ_ONLY, 503, "Read-only store")                                                           \
+    X(UNAVAILABLE, 503, "Shared log away")                                                         \
     X(DAMAGED, 503, "Damaged data")                                                                \
     X(HTTP_VERSION, 505, "HTTP version not supported")                                             \
     X(DISK_FULL, 507, "Disk full")
