@@ -105,7 +105,8 @@ const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, c
     if (start < 2 || at[start - 2] != '\r')
         return NULL;
     lines = find_lines(memo, at + start, length - start, method);
-    if (!lines || start + lines->length > limits->header_bytes_max)
+    if (!lines || start + lines->length > limits->header_bytes_max ||
+        lines->head.header_count > limits->header_count_max) /* a reload may have lowered them */
         return NULL;
     *head = (struct http_head){0};
     if (http_head_check_request_line(head, at, 0, start - 2, limits, &err) || !is_plain(head, at) ||

@@ -699,6 +699,25 @@ static void without_an_origin_there_are_no_cors_headers(void **state)
     raw_close(&client);
 }
 
+static void a_lowered_limit_holds_for_lines_that_were_taken_before(void **state)
+{
+    static const char text[] = "GET /hello HTTP/1.1\r\n" HOST "A: 1\r\nB: 2\r\nC: 3\r\n\r\n";
+    struct raw_client client = raw_connect(fixture.port);
+    struct http_limits limits = fixture_config().limits;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        raw_send_text(&client, text);
+        expect(&client, 200, "hello");
+    }
+    limits.header_count_max = 3;
+    assert_int_equal(http_server_set(fixture.server, &limits, 0, false, &err), ERR_OK);
+    raw_send_text(&client, text);
+    expect(&client, 431, NULL);
+    raw_close(&client);
+}
+
 static void the_access_log_has_every_request_but_probes_and_no_queries(void **state)
 {
     struct http_config config = fixture_config();
@@ -763,6 +782,7 @@ int main(void)
         TEST_WITH(who_does_not_read_is_closed, setup_with_short_times),
         TEST_WITH(bodies_together_are_bounded, setup_with_small_budget),
         TEST_WITH(two_loops_share_the_connections, setup_with_two_loops),
+        TEST(a_lowered_limit_holds_for_lines_that_were_taken_before),
         TEST_WITH(without_an_origin_there_are_no_cors_headers, NULL),
         TEST_WITH(the_access_log_has_every_request_but_probes_and_no_queries, NULL),
     };
