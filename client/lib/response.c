@@ -81,7 +81,7 @@ static int on_headers_complete(llhttp_t *parser)
                       status);
             return -1;
         }
-        return 0;
+        return 1; /* it has no body, whatever its fields say: RFC 9112, section 6.3 */
     }
     response->has_head = true;
     response->status = status;
