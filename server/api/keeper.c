@@ -26,6 +26,7 @@
 #include "api/numbers.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "base/timed_wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -224,10 +225,7 @@ static void serve(struct keeper *keeper)
         return;
     }
     watch(keeper);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000L;
-    until.tv_sec += (time_t)(wait_ms / 1000) + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    until = timed_wait_until((double)wait_ms * 1e-3);
     while (keeper->phase == KEEPER_SERVING && !keeper->is_over &&
            pthread_cond_timedwait(&keeper->is_changed, &keeper->mutex, &until) == 0)
         ;
@@ -260,7 +258,6 @@ static void *run(void *context)
 struct keeper *keeper_create(struct api *api, const struct keeper_config *config, struct err *err)
 {
     struct keeper *keeper = calloc(1, sizeof *keeper);
-    pthread_condattr_t monotonic;
     int failed;
 
     if (!keeper) {
@@ -272,11 +269,8 @@ struct keeper *keeper_create(struct api *api, const struct keeper_config *config
     keeper->watchdog_ms = notify_watchdog_ms();
     keeper->status_ms = keeper->logged_ms = now_ms();
     keeper->worked = work_done();
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&keeper->mutex, NULL);
-    pthread_cond_init(&keeper->is_changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    timed_wait_init(&keeper->is_changed);
     failed = pthread_create(&keeper->thread, NULL, run, keeper);
     if (!failed)
         return keeper;

@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/timed_wait.h"
 #include "sand/board.h"
 
 #include <errno.h>
@@ -614,8 +615,6 @@ static void rebuild(struct sand *sand)
 /* Sleeps until an order comes or the time is over; INFINITY: until an order. */
 static void rest(struct sand *sand, double seconds)
 {
-    struct timespec until;
-
     if (!(seconds > 0))
         return;
     pthread_mutex_lock(&sand->mutex);
@@ -623,10 +622,8 @@ static void rest(struct sand *sand, double seconds)
         if (seconds > 1e6) {
             pthread_cond_wait(&sand->is_wanted, &sand->mutex);
         } else {
-            const double at = now_s() + seconds;
+            struct timespec until = timed_wait_until(seconds);
 
-            until.tv_sec = (time_t)at;
-            until.tv_nsec = (long)((at - floor(at)) * 1e9);
             pthread_cond_timedwait(&sand->is_wanted, &sand->mutex, &until);
         }
     }
@@ -787,7 +784,6 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
 {
     struct sand *sand = calloc(1, sizeof *sand);
     const struct manager_calls calls = {sand, on_report, on_forget, on_write, on_lost};
-    pthread_condattr_t monotonic;
 
     if (!sand) {
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
@@ -803,12 +799,9 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     sand->keys = calloc(SAND_KEYS_MAX, sizeof *sand->keys);
     sand->manager = manager_create(&config->limits, &calls, err);
     sand->device = sand->manager ? device_create(&config->device, err) : NULL;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sand->mutex, NULL);
-    pthread_cond_init(&sand->is_wanted, &monotonic);
-    pthread_cond_init(&sand->is_answered, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    timed_wait_init(&sand->is_wanted);
+    timed_wait_init(&sand->is_answered);
     board_init(&sand->board);
     if (!sand->keys)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");

@@ -18,6 +18,7 @@
 #include "store/store.h"
 
 #include "base/check.h"
+#include "base/timed_wait.h"
 #include "store/store_data.h"
 
 #include <errno.h>
@@ -248,7 +249,7 @@ struct store *store_open(const struct store_options *options, struct err *err)
     pthread_mutex_init(&store->stats_mutex, NULL);
     pthread_mutex_init(&store->checkpointer.mutex, NULL);
     pthread_mutex_init(&store->checkpointer.turn, NULL);
-    pthread_cond_init(&store->checkpointer.wake, NULL);
+    timed_wait_init(&store->checkpointer.wake);
     take_options(store, options);
     store->vfs = sqlite3_vfs_find(options->vfs);
     if (!store->vfs)

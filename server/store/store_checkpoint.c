@@ -18,8 +18,9 @@
  */
 #include "store/store_data.h"
 
+#include "base/timed_wait.h"
+
 #include <errno.h>
-#include <time.h>
 
 enum { FRAME_BYTES = STORE_PAGE_BYTES + 24, DUE_FRAMES = (4 << 20) / FRAME_BYTES, QUIET_MS = 500 };
 
@@ -77,13 +78,9 @@ static bool wait_until_due(struct store *store)
     while (!c->is_ending && c->commits == commits)
         pthread_cond_wait(&c->wake, &c->mutex);
     while (!c->is_ending && !c->is_due && commits != c->commits) {
-        struct timespec until;
+        struct timespec until = timed_wait_until(QUIET_MS * 1e-3);
 
         commits = c->commits;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += QUIET_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
         while (!c->is_ending && !c->is_due &&
                pthread_cond_timedwait(&c->wake, &c->mutex, &until) != ETIMEDOUT)
             ;

@@ -26,6 +26,7 @@
 #include "world/world.h"
 
 #include "base/check.h"
+#include "base/timed_wait.h"
 #include "world/world_data.h"
 
 #include <stdlib.h>
@@ -525,7 +526,7 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     }
     pthread_mutex_init(&world->mutex, NULL);
     pthread_mutex_init(&world->wake_mutex, NULL);
-    pthread_cond_init(&world->changed, NULL);
+    timed_wait_init(&world->changed);
     world->store = store;
     world->limits = world->wanted = *limits;
     world->reader_count = reader_count;

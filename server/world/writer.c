@@ -23,6 +23,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/timed_wait.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -357,12 +358,8 @@ static struct unit *take(struct world *world)
 
 static void wait_ms(struct world *world, int ms)
 {
-    struct timespec until;
+    struct timespec until = timed_wait_until(ms * 1e-3);
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (ms % 1000) * 1000000L;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
     pthread_cond_timedwait(&world->changed, &world->mutex, &until);
 }
 
