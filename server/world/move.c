@@ -133,6 +133,7 @@ static void publish_rested(struct world *world, double now_s)
         if (!after) {
             log_warn("layer %s of %s is not told to rest: %s", event->layer, event->locale,
                      err.msg);
+            moves_rest_later(world->moves, event, now_s);
             continue;
         }
         if (next != published)

@@ -281,6 +281,15 @@ const struct move_event *moves_take_rest(struct moves *moves, double now_s)
     return NULL;
 }
 
+void moves_rest_later(struct moves *moves, const struct move_event *event, double now_s)
+{
+    struct entry *entry = entry_find(moves, event->locale, event->layer);
+
+    CHECK(entry);
+    entry->rest_due_s = now_s + REST_AFTER_S;
+    moves->rest_due_s = fmin(moves->rest_due_s, entry->rest_due_s);
+}
+
 const struct move_event *moves_next_kept(const struct moves *moves, bool all, size_t *at)
 {
     while (*at < moves->count) {

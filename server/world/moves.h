@@ -61,6 +61,9 @@ void moves_touch(struct moves *moves, const char *locale, const char *layer, dou
 /* The event of one layer whose rest is due by then, which is then not told again; NULL: none. */
 const struct move_event *moves_take_rest(struct moves *moves, double now_s);
 
+/* That layer could not be told to rest: its event comes again in a while. */
+void moves_rest_later(struct moves *moves, const struct move_event *event, double now_s);
+
 /* The next one whose pose is to be kept, from *at = 0 on; with all also those that were. NULL. */
 const struct move_event *moves_next_kept(const struct moves *moves, bool all, size_t *at);
 
