@@ -2,7 +2,7 @@
 # Keeps the promise of the README on a machine that has nothing: a minimal Debian in a directory, a
 # clean copy of the committed tree, and the two commands.
 #
-#   sudo sh tests/fresh-machine.sh [deps|all|test|run|deb|docker]…     (default: test run)
+#   sudo sh tests/fresh-machine.sh [deps|all|test|run|deb|systemd|docker]…     (default: test run)
 #
 # deps    deploy/install-deps.sh twice: it installs, then it finds all there
 # all     deps, then make
@@ -10,13 +10,16 @@
 # run     sh deploy/run until it serves; asks it once; ends it by SIGTERM
 # deb     builds the Debian packages in one root and asks lintian; installs them in another, where the
 #         daemon is started as its unit says, asked and ended, and the packages are removed
+# systemd the same packages in a root that boots its own systemd (tests/fresh-systemd.sh): start, reload,
+#         restart, watchdog, socket activation, the sandbox, upgrade, removal
 # docker  the Dockerfile's stages, each in a root of its own (tests/dockerfile.py), and what it promises
 #
 # Needs root, debootstrap and a mirror. The machine's own way to its mirror (apt's proxy settings,
 # the environment's proxies, the certificates) is copied into the root while the script runs,
-# because a chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm. BASE_DIR is
+# because a chroot has none. ROOT_DIR keeps the root for another look; SUITE is bookworm, and with
+# SUITE=noble MIRROR=http://archive.ubuntu.com/ubuntu the machine is an Ubuntu. BASE_DIR is
 # what debootstrap made before: it is copied instead of made again. DEBS is a folder of packages that
-# deploy/build-deb.sh has built before: deb builds none then.
+# deploy/build-deb.sh has built before: deb and systemd build none then.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -65,8 +68,12 @@ make_root()
     fi
     if [ ! -x "$root/usr/bin/apt-get" ]; then
         say "debootstrap --variant=minbase $suite from $mirror"
-        debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
-            { tail -n 20 "$root.log"; exit 1; }
+        # One script of debootstrap's is for every Ubuntu, also for those that it does not know.
+        set -- --variant=minbase "$suite" "$root" "$mirror"
+        case $mirror in
+        *ubuntu*) set -- --components=main,universe "$@" /usr/share/debootstrap/scripts/gutsy ;;
+        esac
+        debootstrap "$@" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; exit 1; }
         rm -f "$root.log"
     fi
     # How this machine reaches its mirror; never written into the repository.
@@ -186,7 +193,7 @@ build_debs()
     root=$first
 }
 
-step_deb()
+get_debs()
 {
     if [ -n "${DEBS:-}" ]; then
         mkdir -p "$root/debs"
@@ -195,6 +202,11 @@ step_deb()
         build_debs
     fi
     install_debs
+}
+
+step_deb()
+{
+    get_debs
     alone sh tests/fresh-unit.sh "$root"
     remove_debs
 }
@@ -218,6 +230,16 @@ remove_debs()
     left=$(in_root 'find /bin /etc /lib /usr -xdev -name "*kota*" ! -name "North_Dakota"')
     [ -z "$left" ] || { echo "left behind by purge: $left" >&2; exit 1; }
     say "removed: nothing is left"
+}
+
+step_systemd()
+{
+    get_debs
+    in_root 'apt-get -q -y install --no-install-recommends systemd curl' >"$root.log" 2>&1 ||
+        { tail -n 30 "$root.log"; exit 1; }
+    rm -f "$root.log"
+    umount "$root/dev/pts" "$root/proc" # systemd mounts its own
+    sh tests/fresh-systemd.sh "$root" || [ $? -eq 77 ] # it has said why it cannot
 }
 
 step_docker()
