@@ -4,8 +4,8 @@
 #   sh deploy/install-deps.sh [--check] [PART…]
 #
 # Parts: build (default), test, fuzz, bench (what the benchmarks compare with), torture (what
-# `make torture` attacks with), ops (what stands beside a daemon: Prometheus, nginx, HAProxy; their
-# tests are skipped without), package (what deploy/build-deb.sh and the tests of packages need),
+# `make torture` attacks with), ops (what stands beside a daemon or around it: Prometheus, nginx,
+# HAProxy, kubectl, Compose; their tests are skipped without), package (what deploy/build-deb.sh and the tests of packages need),
 # runtime. --check installs nothing, says what is missing and exits with 1 if anything is. When all
 # is there the script changes nothing, asks no network and needs no root.
 #
@@ -24,7 +24,7 @@ TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromi
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 TORTURE='slowhttptest'
-OPS='prometheus nginx-light haproxy openssl'
+OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client docker-compose-v2'
 PACKAGE='build-essential debhelper lintian debootstrap'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g
@@ -85,6 +85,9 @@ resolve() # resolve WANTED
         else
             echo chromium
         fi
+        ;;
+    kubernetes-client | docker-compose-v2) # the one is Debian's alone, the other Ubuntu's
+        if is_known "$1"; then echo "$1"; else echo none; fi
         ;;
     nodejs) if is_command node; then echo none; else echo nodejs; fi ;;
     npm) if is_command npm; then echo none; else echo npm; fi ;;

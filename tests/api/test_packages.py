@@ -2,7 +2,8 @@
 exists, agrees with itself, and is what kotad takes and answers.
 
 The packages themselves are built with KOTA_LONG=1; tests/fresh-machine.sh installs them and runs
-the image. No schema of Kubernetes is asked: what is checked is what a schema cannot know.
+the image. Where they are installed, kubectl puts the manifests together, the models of Kubernetes'
+Python client judge their fields, and Compose judges its files.
 """
 import fnmatch
 import glob
@@ -18,7 +19,7 @@ import time
 import yaml
 
 from daemon import BIN_DIR, Daemon, KOTAD, ROOT, clean_environment
-from tap import Skip, check, equal, run, test
+from tap import Failure, Skip, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import dockerfile  # noqa: E402  (a program of tests/ that is a module here)
@@ -256,6 +257,75 @@ def _():
     equal({kind for kind, _ in objects()}, set(VERSIONS), "kinds")
 
 
+def kustomized(folder):
+    if not shutil.which("kubectl"):
+        raise Skip("no kubectl (deploy/install-deps.sh ops)")
+    done = subprocess.run(["kubectl", "kustomize", os.path.join(ROOT, "deploy", folder)],
+                          capture_output=True, text=True, check=False)
+    equal(done.returncode, 0, done.stderr)
+    return list(yaml.safe_load_all(done.stdout))
+
+
+@test("kubectl puts both folders together, the one with a GPU from the other")
+def _():
+    plain, gpu = kustomized("kubernetes"), kustomized("kubernetes-gpu")
+    equal([(one["kind"], one["metadata"]["name"]) for one in gpu],
+          [(one["kind"], one["metadata"]["name"]) for one in plain], "objects")
+    differing = [(a, b) for a, b in zip(plain, gpu) if a != b]
+    equal([a["kind"] for a, _ in differing], ["StatefulSet"], "what the GPU changes")
+    limits = differing[0][1]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    equal(str(limits.pop("nvidia.com/gpu")), "1", "GPUs")
+    equal(differing[0][1], differing[0][0], "all else")
+
+
+def fits(value, kind, where, models):
+    """A value as the client's models of Kubernetes' own schema have it: fields, types, what must be."""
+    listed = re.fullmatch(r"list\[(.*)\]|dict\(str, (.*)\)", kind)
+    if listed and listed[1]:
+        check(isinstance(value, list), f"{where} is no list: {value!r}")
+        for i, one in enumerate(value):
+            fits(one, listed[1], f"{where}/{i}", models)
+    elif listed:
+        check(isinstance(value, dict), f"{where} is no map: {value!r}")
+        for name, one in value.items():
+            fits(one, listed[2], f"{where}/{name}", models)
+    elif hasattr(models, kind):
+        model = getattr(models, kind)
+        fields = {name: field for field, name in model.attribute_map.items()}
+        check(isinstance(value, dict), f"{where} is no {kind}: {value!r}")
+        for name, one in value.items():
+            check(name in fields, f"{where}: {kind} has no {name}")
+            fits(one, model.openapi_types[fields[name]], f"{where}/{name}", models)
+        try:
+            model(**{fields[name]: one for name, one in value.items()})  # says what is missing
+        except ValueError as error:
+            raise Failure(f"{where}: {error}") from None
+    elif kind in ("str", "int", "bool", "float"):
+        check(type(value).__name__ == kind, f"{where} is no {kind}: {value!r}")
+    else:
+        check(kind in ("object", "datetime"), f"{where}: {kind} is not known here")
+
+
+@test("each object has the fields, the types and all that must be, as Kubernetes' models say")
+def _():
+    try:
+        from kubernetes.client import models
+    except ImportError as error:
+        raise Skip(f"{error} (deploy/install-deps.sh ops)") from None
+    for (kind, name), document in objects().items():
+        if kind != "ServiceMonitor":  # the Prometheus operator's
+            fits(document, f"V1{kind}", f"{kind} {name}", models)
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
+    for spec_, word in (({"prots": []}, "has no prots"), ({"ports": [{"name": "x"}]}, "`port`"),
+                        ({"ports": [{"port": "80"}]}, "is no int"), ({"ports": {}}, "is no list")):
+        try:
+            fits({**wrong, "spec": spec_}, "V1Service", "x", models)
+            said = "nothing"
+        except Failure as error:
+            said = str(error)
+        check(word in said, f"of {spec_} is said {said}")
+
+
 @test("selectors match the labels that they are meant for, ports the names that the container has")
 def _():
     found, labels = objects(), spec()["template"]["metadata"]["labels"]
@@ -334,7 +404,7 @@ def _():
 
 @test("the patch for a GPU changes a place that there is")
 def _():
-    patch = yaml.safe_load(text_of("deploy/kubernetes/gpu/kustomization.yaml"))["patches"][0]
+    patch = yaml.safe_load(text_of("deploy/kubernetes-gpu/kustomization.yaml"))["patches"][0]
     equal(patch["target"], {"kind": "StatefulSet", "name": "kota"}, "target")
     for change in yaml.safe_load(patch["patch"]):
         at = objects()[("StatefulSet", "kota")]
@@ -417,15 +487,23 @@ def _():
     check(set(gpu) <= set(services), "compose.gpu.yaml")
 
 
+def compose_program():
+    """`docker compose`, or its plugin alone: `config` needs no engine."""
+    for words in (["docker", "compose"], ["/usr/libexec/docker/cli-plugins/docker-compose"],
+                  [os.environ.get("KOTA_COMPOSE", "docker-compose")]):
+        if shutil.which(words[0]):
+            said = subprocess.run([*words, "version", "--short"], capture_output=True, check=False)
+            if said.returncode == 0 and not said.stdout.startswith(b"1."):
+                return words
+    raise Skip("no docker compose of version 2 (KOTA_COMPOSE)")
+
+
 @test("docker compose takes compose.yaml")
 def _():
-    if not shutil.which("docker") or subprocess.run(
-            ["docker", "compose", "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            check=False).returncode != 0:
-        raise Skip("no docker compose")
+    program = compose_program()
     for files in [["compose.yaml"], ["compose.yaml", "compose.gpu.yaml"]]:
         words = [word for name in files for word in ("-f", os.path.join(ROOT, "deploy", name))]
-        said = subprocess.run(["docker", "compose", *words, "config", "-q"],
+        said = subprocess.run([*program, *words, "config", "-q"],
                               stderr=subprocess.PIPE, check=False)
         equal(said.returncode, 0, said.stderr.decode())
 
