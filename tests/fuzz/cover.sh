@@ -11,7 +11,8 @@ build=build/cov
 gcov=${GCOV:-gcov}
 pairs='
 http        server/http/head.c server/http/chunks.c server/http/target.c
-request     server/api/batch.c
+request     server/api/batch.c server/api/elevation_decode.c
+batch       server/api/json_batch.c
 json        server/api/json_check.c
 edit        server/api/edit_decode.c
 png         server/formats/png.c
@@ -20,6 +21,8 @@ hgt         server/formats/hgt.c
 asc         server/formats/asc.c
 obj         server/formats/obj.c
 polyline    server/formats/polyline.c
+kept        server/api/kept_answer.c server/sand/shell_bytes.c
+polygon_header  server/formats/polygon_header.c server/formats/gltf.c server/formats/ac3d.c
 mesh_image  server/terrain/mesh_image.c
 store       server/store/store_load.c server/store/store_mirror.c server/store/store_tiles.c
 '
