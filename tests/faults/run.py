@@ -47,7 +47,8 @@ PATCHES = ("--gpu", "reference", "--patch-speed", "0", "--patch-granules", "800"
 OBJ = "model/obj"
 WAIT_S = 60
 COLS, ROWS = 40, 30
-LOCALES = ("land", "relief", "deck", "sand", "heard", "set", "cut", "brushed")
+LOCALES = ("land", "relief", "deck", "moved", "sand", "heard", "set", "cut", "brushed")
+WITH_GROUND = LOCALES[4:]
 ENDED = ("written", "discarded", "failed")
 # Faults by which a file cannot be read, whatever is free: its locale is told as damaged.
 UNREADABLE = ("read of a file: EIO", "open ENOSPC", "open EACCES")
@@ -182,6 +183,28 @@ class Read:
     def judge(self, host, answer):
         if answer.status == 200:
             equal(self.same(answer.body), self.right, f"{self.name}: the answer")
+
+
+class Lit(Read):
+    """Under another light each time, so that a tree is made for it; shadows stay the same."""
+
+    turn = 0
+
+    def __init__(self):
+        points = [(0.13 + 0.6 * (i % 20), 0.17 + 0.6 * (i // 20), z) for z in (0.5, 4) for i in range(300)]
+        super().__init__("lit", "POST", None, f32(*(v for point in points for v in point)), F32)
+
+    def run(self, host):
+        Lit.turn += 1
+        method, _, body, media = self.request
+        target = f"/v1/locales/deck/lit?direction=0.1,{Lit.turn * 1e-9:.9f},-1"
+        return ask(host.port, method, target, body, media)
+
+    def prepare(self, host):
+        answer = self.run(host)
+        equal(answer.status, 200, f"{self.name}: {answer}")
+        check(0 < sum(answer.body) < 600, f"{self.name}: {sum(answer.body)} points are lit")
+        self.right = answer.body
 
 
 class Write:
@@ -319,9 +342,11 @@ def rounded_height(target):
     return lambda host: f"{float(read(host)):.2f}"
 
 
-def floor_of_mesh(host):
-    answer = look(host, "POST", "/v1/locales/deck/contact", {"points": [[1, 1, 50]]})
-    return json.dumps(json.loads(answer.body)["results"][0]["floor"]["point"])
+def floor_of_mesh(locale):
+    def view(host):
+        answer = look(host, "POST", f"/v1/locales/{locale}/contact", {"points": [[1, 1, 50]]})
+        return json.dumps(json.loads(answer.body)["results"][0]["floor"]["point"])
+    return view
 
 
 def is_there(locale):
@@ -368,7 +393,10 @@ def writes():
         Write("layer PNG", [("PUT", "/v1/locales/relief/layers/ground?spacing=1,1&height_scale=0.01", png(r),
                              "image/png") for r in rows], tile("relief")),
         Write("layer OBJ", [("PUT", "/v1/locales/deck/layers/deck", d, OBJ) for d in deck],
-              floor_of_mesh),
+              floor_of_mesh("deck")),
+        Write("move of a layer", [("PUT", "/v1/locales/moved/layers/deck/transform",
+                                   {"translation": [0, 0, z], "yaw_deg": z}) for z in (0, 7)],
+              floor_of_mesh("moved")),
         Write("model", [("PUT", "/v1/models/box", box(h), OBJ) for h in (0.4, 0.5)],
               member("/v1/models", "models")),
         Write("edit JSON", [("POST", "/v1/locales/set/edits",
@@ -412,6 +440,9 @@ def reads():
                                               "pixel": [30, 30]}, same=no_revision),
         Read("contains", "POST", "/v1/locales/deck/contains", {"points": [[1, 1, 9]]},
              same=no_revision),
+        Lit(),
+        Read("rays of the world", "POST", "/v1/ray", {"rays": [{"origin": [3, 3, 90], "direction": [0, 0, -1]}]}),
+        Read("contact of the world", "POST", "/v1/contact", {"points": [[1, 1, 9], [3, 3, 50]]}),
         Read("locate", "POST", "/v1/locate", {"points": [[1, 1, 9]]}),
         Read("stats of a layer", "GET", "/v1/locales/deck/layers/deck/stats", same=no_revision),
         Read("diff", "GET", f"{here}/diff?since=1", same=shape),
@@ -442,7 +473,10 @@ class Run:
         check(self.host.start(), f"no start: {self.host.log()[-1500:]}")
         for name in LOCALES:
             equal(ask(self.host.port, "PUT", f"/v1/locales/{name}", {"title": name}).status, 201, name)
-        for name in LOCALES[3:]:
+        answer = ask(self.host.port, "PUT", "/v1/locales/moved/layers/deck",
+                     obj([rectangle(0, 0, 10, 10, 1)]), OBJ)
+        equal(answer.status, 201, f"moved: {answer}")
+        for name in WITH_GROUND:
             answer = ask(self.host.port, "PUT",
                          f"/v1/locales/{name}/layers/ground?cols=24&rows=24&spacing=0.5,0.5",
                          f32(*(0.02 * c + 0.01 * r for r in range(24) for c in range(24))), F32)
