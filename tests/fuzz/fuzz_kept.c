@@ -5,6 +5,7 @@
  */
 #include "api/kept_answer.h"
 #include "base/check.h"
+#include "http/reply.h"
 #include "sand/shell.h"
 #include "terrain/content_hash.h"
 #include "tests/fuzz/fuzz.h"
@@ -13,6 +14,25 @@
 #include <string.h>
 
 enum { HASH_BYTES = 32, SHELL_RADIUS_AT = 40, SHELL_MODEL_AT = 8 };
+
+/* Sent again, it has the headers that it should have and no others. */
+static void send_check(const struct kept_answer *answer)
+{
+    struct http_budget budget = {.most = SIZE_MAX};
+    struct http_reply reply = {.budget = &budget};
+    size_t lines = 0;
+
+    http_reply_reset(&reply);
+    kept_answer_send(answer, &reply);
+    CHECK(!reply.is_failed && reply.status == answer->status);
+    CHECK(reply.body_length == answer->body_length);
+    for (size_t i = 0; i < reply.headers_length; i++)
+        lines += reply.headers[i] == '\n';
+    CHECK(lines == (size_t)(answer->revision != 0) +
+                       (size_t)(answer->revision != 0 && answer->has_tag) +
+                       (size_t)(answer->location[0] != '\0'));
+    http_reply_free(&reply);
+}
 
 static void answer_check(const uint8_t *bytes, size_t length)
 {
@@ -26,6 +46,7 @@ static void answer_check(const uint8_t *bytes, size_t length)
     again = kept_answer_encode(&answer, &again_length);
     CHECK(again && again_length == length && memcmp(again, bytes, length) == 0);
     free(again);
+    send_check(&answer);
 }
 
 static void shell_check(const uint8_t *bytes, size_t length)

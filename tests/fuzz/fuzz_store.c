@@ -53,6 +53,7 @@ static const struct table {
     {"shell",
      {"model", "version", "radius_um", "data"},
      "crc = row_crc(model, version, radius_um, data)"},
+    {"pose", {"locale", "layer", "pose", "seq"}, "crc = row_crc(locale, layer, pose, seq)"},
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -207,9 +208,11 @@ static void put_edit(struct store *store, struct err *err)
                               .answer_bytes = 2};
     struct store_model model = {.id = "box", .media_type = "model/obj", .bytes = "v", .length = 1};
     struct store_shell shell = {.version = 1, .radius_um = 5, .bytes = "s", .length = 1};
+    struct store_pose pose = {{1, 2, 3}, 45, .transform_seq = 8, .locale_seq = 9};
 
     CHECK(store_log(store, &edit, err) == ERR_OK);
     CHECK(store_put_model(store, &model, err) == ERR_OK);
+    CHECK(store_put_pose(store, "land", "deck", &pose, err) == ERR_OK);
     store_put_shell(store, &shell, err);
 }
 
@@ -312,7 +315,10 @@ static bool on_layer(void *context, struct store_loaded_layer *layer, struct err
 {
     (void)context;
     if (layer->kind == STORE_HEIGHTFIELD)
-        CHECK(heightfield_validate(layer->field, err));
+        CHECK(heightfield_validate(layer->field, err) && !layer->has_pose);
+    if (layer->has_pose)
+        for (size_t i = 0; i < 3; i++)
+            CHECK(isfinite(layer->pose.translation[i]) && isfinite(layer->pose.yaw_deg));
     heightfield_unref(layer->field);
     mesh_unref(layer->mesh);
     polygon_set_free(&layer->polygons);
@@ -359,7 +365,7 @@ static void read_all(void)
     struct err err = {.code = ERR_OK};
     struct store *store = store_at(work, true);
     struct store_edit found;
-    uint64_t sequence;
+    uint64_t sequence, done, total;
     bool is_found;
 
     if (!store)
@@ -368,6 +374,8 @@ static void read_all(void)
         store_last_sequence(store, &sequence, &err);
         store_models(store, on_model, NULL, &err);
         store_find_op(store, "op", &is_found, &found, &err);
+        store_load_progress(store, &done, &total);
+        CHECK(done <= total);
     }
     store_check(store, say, NULL, &err);
     store_close(store);
