@@ -35,8 +35,8 @@ SIDE = 24
 ENDS = ("written", "discarded", "failed")
 WAIT_S = 120 * SLOW
 # A sanitizer's build takes minutes for a drop of some 200 medium granules; what is tried here is the
-# course of a patch, and that of 40 coarse ones is the same.
-SCALE, DEPTH = ("medium", 1) if SLOW == 1 else ("coarse", 1.8)
+# course of a patch, and that of 40 coarse ones is the same. They are thrown higher.
+SCALE, DEPTH, SPLASH = ("medium", 1, 1.2) if SLOW == 1 else ("coarse", 1.8, 2)
 
 daemon = Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "500",
                 "--patch-write-ms", "300", "--patch-granules", "2000", "--patches-coarse", "2",
@@ -244,7 +244,7 @@ def ground_of(before, patch):
 def _():
     with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "200",
                 "--patch-write-ms", "3600000", "--patch-granules", "2000", "--patches-coarse", "0",
-                "--patches-fine", "0", "--patches-medium", "1") as other:
+                "--patches-fine", "0", "--patches-medium", "0", f"--patches-{SCALE}", "1") as other:
         other.put("/v1/models/box", BOX, media="model/obj")
         make("seen", on=other)
         before = samples("seen", on=other)
@@ -258,7 +258,7 @@ def _():
         for i in range(cols * rows):
             if i % cols in (0, cols - 1) or i // cols in (0, rows - 1):
                 near(heights[i], ground[i], f"edge {i}", 1e-6)
-            near(heights[i], ground[i], f"sample {i}", 1.2)
+            near(heights[i], ground[i], f"sample {i}", SPLASH)
         wait(where, "resting", on=other)
         answer, heights = surface(where, on=other)
         equal(answer.headers["kota-state"], "resting", "state")
