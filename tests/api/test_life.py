@@ -346,12 +346,12 @@ def patch_daemon(*flags):
 @test("SIGTERM with --patches-at-end save: a patch that runs settles and is written")
 def _():
     data = os.path.join(fresh(), "data")
-    daemon = patch_daemon("--patch-speed", "0", "--patches-at-end", "save", "--drain-ms", "60000",
-                          "--data", data)
+    daemon = patch_daemon("--patch-speed", "0", "--patches-at-end", "save", "--drain-ms",
+                          str(60000 * SLOW), "--data", data)
     revision = daemon.ok("GET", "/v1/locales/land")["revision"]
     try:
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(70 * SLOW), 0, "exit status")
         check("patch 1 of land is written" in daemon.log_text(), daemon.log_text()[-1500:])
     finally:
         daemon.kill()
