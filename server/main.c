@@ -172,21 +172,34 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     return d->sand ? ERR_OK : err->code;
 }
 
-/* A socket that is handed over is used in the place of --listen; where it is bound is where we
- * listen.
+/* Where a socket that was handed over is bound is where we listen. Whoever has configured another
+ * address would wait for it in vain, so that is said.
  */
+static enum err_code take_socket(int fd, const char *option, const char *otherwise, char *host,
+                                 uint16_t *port, struct err *err)
+{
+    char before[CONFIG_HOST_MAX + 8], now[CONFIG_HOST_MAX + 8];
+
+    snprintf(before, sizeof before, "%s:%u", host, (unsigned)*port);
+    if (fd < 0 || notify_socket_address(fd, host, port, err))
+        return err->code;
+    snprintf(now, sizeof now, "%s:%u", host, (unsigned)*port);
+    if (strcmp(before, otherwise) != 0 && strcmp(before, now) != 0)
+        log_warn("%s %s is not used: the socket that was handed over is at %s (with systemd: "
+                 "systemctl edit kotad.socket)",
+                 option, before, now);
+    return ERR_OK;
+}
+
+/* A socket that is handed over is used in the place of --listen. */
 static enum err_code take_sockets(struct daemon *d, struct err *err)
 {
     struct config *config = &d->config;
 
-    if (notify_sockets(&d->socket, &d->ops_socket, err))
+    if (notify_sockets(&d->socket, &d->ops_socket, err) ||
+        take_socket(d->socket, "listen", "127.0.0.1:7420", config->host, &config->port, err))
         return err->code;
-    if (d->socket >= 0 && notify_socket_address(d->socket, config->host, &config->port, err))
-        return err->code;
-    if (d->ops_socket >= 0 &&
-        notify_socket_address(d->ops_socket, config->ops_host, &config->ops_port, err))
-        return err->code;
-    return ERR_OK;
+    return take_socket(d->ops_socket, "ops-listen", ":0", config->ops_host, &config->ops_port, err);
 }
 
 static bool is_low(uint16_t port)
@@ -275,6 +288,8 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     const struct http_app app = api_http_app(&d->api);
 
     world_readers_begin(d->world);
+    if (d->socket >= 0) /* clients wait in its queue, and are answered as soon as a loop runs */
+        atomic_store(&d->api.state, API_READY);
     d->server = http_server_start(&http, &app, err);
     if (!d->server)
         return err->code;

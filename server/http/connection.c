@@ -417,6 +417,41 @@ static void end_of_input(struct http_connection *connection)
     http_exchange_fail(connection, &err);
 }
 
+/* Bytes that have come and that nobody has read yet. */
+static bool has_arrived(const struct http_connection *connection)
+{
+    char byte;
+
+    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Not later than that; nothing that comes puts it off. */
+static void hurry(struct http_connection *connection)
+{
+    uint64_t latest_ms = uv_now(&connection->loop->uv) + LINGER_DRAINING_MS;
+
+    if (connection->read_deadline_ms == 0 || connection->read_deadline_ms > latest_ms)
+        connection->read_deadline_ms = latest_ms;
+    http_wheel_set(&connection->loop->wheel, &connection->timer, connection->read_deadline_ms);
+}
+
+/*
+ * A client that has asked before knows that an idle connection may be closed, and asks again. One
+ * whose first request is on its way would call that a failure: it has half a second. What has
+ * arrived is answered in any case.
+ */
+static void drain_idle(struct http_connection *connection)
+{
+    bool is_head = connection->state == HTTP_CONNECTION_HEAD;
+
+    if (is_head && has_arrived(connection))
+        return; /* it is read in this turn of the loop or the next */
+    if (is_head && !connection->has_asked && !connection->peer_ended)
+        hurry(connection);
+    else
+        http_connection_close(connection);
+}
+
 void http_connection_drain(struct http_connection *connection)
 {
     if (connection->stream) {
@@ -429,13 +464,9 @@ void http_connection_drain(struct http_connection *connection)
         return;
     if (connection->state != HTTP_CONNECTION_CLOSED && is_between_requests(connection) &&
         !connection->close_after && connection->output.bytes == 0) {
-        http_connection_close(connection);
+        drain_idle(connection);
     } else if (connection->state == HTTP_CONNECTION_LINGER) {
-        uint64_t latest_ms = uv_now(&connection->loop->uv) + LINGER_DRAINING_MS;
-
-        if (connection->read_deadline_ms > latest_ms)
-            connection->read_deadline_ms = latest_ms;
-        http_wheel_set(&connection->loop->wheel, &connection->timer, connection->read_deadline_ms);
+        hurry(connection);
     }
 }
 
@@ -463,7 +494,8 @@ static void set_deadlines(struct http_connection *connection)
         connection->read_deadline_ms = connection->head_since_ms + limits->header_ms;
     } else {
         connection->head_since_ms = 0;
-        connection->read_deadline_ms = now_ms + limits->idle_ms;
+        connection->read_deadline_ms =
+            now_ms + (loop->is_draining ? LINGER_DRAINING_MS : limits->idle_ms);
     }
     if (connection->reserve != ERR_OK && connection->state < HTTP_CONNECTION_HANDLING) {
         if (connection->reserve_until_ms == 0)

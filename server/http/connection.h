@@ -39,6 +39,7 @@ struct http_connection {
     bool is_counted;       /* in the server's and the address's count; else it was turned away */
     enum err_code reserve; /* not ERR_OK: why it is beyond the limits, and may only ask probes */
     bool is_late;          /* came while the loop was draining */
+    bool has_asked;        /* a request was taken; who has not asked yet is about to */
     bool is_reading;
     bool is_writing;   /* the socket is full: waits until it takes more */
     bool peer_ended;   /* end of file was read */
@@ -79,7 +80,7 @@ void http_connection_send_due(struct http_loop *loop, const struct http_connecti
 bool http_connection_takes_input(const struct http_connection *connection);
 /* Sets and returns why a connection beyond the limits is not served, and counts that. */
 enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err);
-/* The loop drains: closes it if it is idle or a stream. */
+/* The loop drains: closes it if it is a stream, or idle and no request is on its way. */
 void http_connection_drain(struct http_connection *connection);
 /* At once. A request that the application has is detached and ends by itself. */
 void http_connection_close(struct http_connection *connection);

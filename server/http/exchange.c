@@ -698,6 +698,7 @@ static void begin(struct http_connection *connection, const char *at,
         return;
     }
     connection->request = request;
+    connection->has_asked = true;
     request->head = connection->head;
     memset(&connection->head, 0, sizeof connection->head);
     request->peer_is_loopback = connection->peer.is_loopback;

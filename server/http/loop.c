@@ -12,9 +12,11 @@
  *
  * The end: draining closes idle connections. While others finish, the listener stays, so that a
  * probe is told that this server is going (each new connection has one answer); those late
- * connections hold nothing up. Without any others the listener is closed. When the last connection
- * and the last request are gone the remaining handles are closed and uv_run returns. Requests that
- * a worker or another thread still has are waited for, since their memory is theirs until then.
+ * connections hold nothing up. Without any others the listener is closed. A socket that was given
+ * outlives us: of it no more is taken at once, and who comes waits for whoever listens next. When
+ * the last connection and the last request are gone the remaining handles are closed and uv_run
+ * returns. Requests that a worker or another thread still has are waited for, since their memory is
+ * theirs until then.
  * Nobody need wake a loop that drains: it ticks, so that whoever waits for it to be quiet goes on.
  *
  * All signals are blocked in the loops' threads: they belong to the main thread, and a write to a
@@ -182,18 +184,26 @@ static void close_handles(struct http_loop *loop)
     uv_close((uv_handle_t *)&loop->drain_timer, NULL);
 }
 
+/* Takes who waits already, for the kernel would reset them, and then nobody. */
+static void become_deaf(struct http_loop *loop)
+{
+    loop->is_deaf = true;
+    http_connection_accept(loop);
+    close_listener(loop);
+}
+
 /* Nobody is left but who came while draining: takes no more, and lets the idle among them go. */
 static void stop_listening(struct http_loop *loop)
 {
     struct http_connection *next;
 
     if (!loop->is_deaf)
-        close_listener(loop);
-    loop->is_deaf = true;
+        become_deaf(loop);
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
-        if (at->is_late && at->state < HTTP_CONNECTION_HANDLING && at->output.bytes == 0)
-            http_connection_close(at);
+        if (at->is_late && at->state < HTTP_CONNECTION_HANDLING && at->output.bytes == 0 &&
+            (at->state != HTTP_CONNECTION_HEAD || at->pending_length))
+            http_connection_close(at); /* what it has begun holds nothing up */
         else
             http_connection_drain(at);
     }
@@ -228,6 +238,10 @@ static void drain(struct http_loop *loop)
     struct http_connection *next;
 
     loop->is_draining = true;
+    if (loop->server->listener >= 0) {
+        loop->is_deaf = true;
+        close_listener(loop);
+    }
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
         http_connection_drain(at);

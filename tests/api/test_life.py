@@ -1,5 +1,6 @@
 """The life of a daemon: reload, drain, the service manager's messages, socket activation, upgrades."""
 import ctypes
+import json
 import os
 import re
 import signal
@@ -573,6 +574,63 @@ def ask(port, target="/v1/limits"):
         return parse_answers(receive(s))[0]
 
 
+@test("SIGTERM: what has arrived is answered, on idle connections, on new ones, on those in the queue")
+def _():
+    """The daemon is stopped meanwhile, so that it finds all of it at once."""
+    request = b"GET /v1/limits HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    def connect():
+        return socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+    for _ in range(5):
+        with Daemon("--loops", "2") as daemon:
+            kept, new = [connect() for _ in range(20)], [connect() for _ in range(20)]
+            for s in kept:
+                s.sendall(request)
+                receive(s, lambda got: got.endswith(b"}"))
+            until("all are connections of the daemon", lambda: daemon.ok("GET", "/v1/stats")["http"][
+                "connections_open"] == 41)
+            daemon.process.send_signal(signal.SIGSTOP)
+            queued = [connect() for _ in range(20)]
+            for s in kept + new + queued:
+                s.sendall(request)
+            daemon.process.send_signal(signal.SIGTERM)
+            daemon.process.send_signal(signal.SIGCONT)
+            for kind, sockets in (("idle", kept), ("new", new), ("queued", queued)):
+                answers = [parse_answers(receive(s)) for s in sockets]
+                equal([len(got) and got[0].status for got in answers], [200] * 20, kind)
+                for s in sockets:
+                    s.close()
+            equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+
+
+@test("SIGTERM with a socket that was given: who comes from then on is the next daemon's")
+def _():
+    given = listener()
+    port = given.getsockname()[1]
+    process, port_file, _ = start_with_sockets([given], "main")
+    try:
+        until("the port file", lambda: os.path.exists(port_file), 60)
+        held = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+        held.sendall(b"PUT /v1/locales/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{")
+        until("its head is taken", lambda: json.loads(ask(port, "/v1/stats").body)["http"][
+            "connections_open"] == 2)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)  # it drains, and need not have begun to: whoever is taken before is answered
+        late = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+        late.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        held.sendall(b"}")
+        equal(parse_answers(receive(held))[0].status, 201, "the request under way")
+        equal(process.wait(60 * SLOW), 0, "exit status")
+        process, port_file, _ = start_with_sockets([given], "main")
+        equal(parse_answers(receive(late))[0].status, 200, "/readyz of the next daemon")
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(60 * SLOW), 0, "exit status of the next")
+    finally:
+        process.kill()
+        process.wait()
+    given.close()
+
+
 @test("socket activation: who connected before the start is answered, every loop accepts")
 def _():
     given, ops = listener(), listener()
@@ -585,6 +643,8 @@ def _():
         try:
             until("the port file", lambda: os.path.exists(port_file), 60)
             equal(int(open(port_file).read()), port, "port")
+            check(f"listen 127.0.0.1:1 is not used: the socket that was handed over is at 127.0.0.1:{port}"
+                  in open(log).read(), "the log does not say that listen is not used")
             equal(parse_answers(receive(early))[0].status, 200, "who came before the start")
             equal({ask(port).status for _ in range(40)}, {200}, "status")
             equal(ask(ops.getsockname()[1], "/livez").status, 200, "the ops socket")
