@@ -152,7 +152,10 @@ static enum err_code call_set_token(struct call *call, const char *token, struct
 static void call_set_options(struct call *call, double timeout_s)
 {
     CURL *curl = call->curl;
+    const char *certificates = getenv("SSL_CERT_FILE"); /* as curl itself; the library does not */
 
+    if (certificates && *certificates)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, certificates);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->curl_message);
     call->timeout_s = timeout_s;

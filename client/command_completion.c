@@ -177,7 +177,8 @@ static void offer_ids(struct kota *kota, const struct line *line, const char *pa
 
     if (line->url)
         kota->url = line->url;
-    kota->token_file = line->token_file;
+    if (line->token_file)
+        kota->token_file = line->token_file;
     kota->timeout = WAIT;
     if (!kota->call && kota_connect(kota))
         return;

@@ -208,6 +208,9 @@ static enum kota_exit manual_run(struct kota *kota)
         print_command(kota_commands[i]);
     printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
            ".It Ev KOTA_URL\nwhere kotad listens, unless\n.Fl \\-url\nis given.\n"
+           ".It Ev KOTA_TOKEN_FILE\nthe file of the token, unless\n.Fl \\-token\\-file\nis given.\n"
+           ".It Ev SSL_CERT_FILE\nthe certificates that an https server is checked by, "
+           "in place of the system's.\n"
            ".It Ev KOTA_GDAL\nthe library that is opened as GDAL, in place of the installed one.\n"
            ".El\n"
            ".Sh EXIT STATUS\n"

@@ -48,7 +48,8 @@ const struct kota_option kota_common_options[] = {
     {.name = "token-file",
      .value = "F",
      .words = ":file",
-     .help = "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN'",
+     .help = "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN' "
+             "(environment KOTA_TOKEN_FILE)",
      .at = offsetof(struct kota, token_file)},
     {.name = "json",
      .help = "JSON lines on a terminal, too; a pipe gets them anyway",
@@ -345,9 +346,10 @@ static enum kota_exit run(struct kota *kota)
 
 int main(int argc, char **argv)
 {
-    const char *url = getenv("KOTA_URL");
+    const char *url = getenv("KOTA_URL"), *token_file = getenv("KOTA_TOKEN_FILE");
     struct kota kota = {.args = {.argv = argv, .argc = argc, .next = 1},
                         .url = url && *url ? url : DEFAULT_URL,
+                        .token_file = token_file && *token_file ? token_file : NULL,
                         .timeout = DEFAULT_TIMEOUT};
     enum kota_exit done;
 

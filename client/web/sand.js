@@ -11,8 +11,8 @@ import { setMarks } from "/web/marks.js";
 import { barrelObj, bodyMarks, drawStates, ended, granuleCount, ledgerRows, patchMark, patchRows,
   resultWords } from "/web/sandshow.js";
 import { tell } from "/web/state.js";
-import { choice, claimClicks, fillTable, labelled, make, makeSvg, middleOf, numberField, numberOf,
-  onPanel, placeInSight, shortNumber, writeError } from "/web/widgets.js";
+import { choice, claimClicks, fillTable, hiddenWords, labelled, make, makeSvg, middleOf,
+  numberField, numberOf, onPanel, placeInSight, shortNumber, writeError } from "/web/widgets.js";
 
 const numbersMs = 1000, pictureMs = 500, listMs = 4000, restLimitMs = 3600000;
 const diameters = { fine: 0.2225, medium: 0.445, coarse: 0.89 };
@@ -399,13 +399,22 @@ export function start(kota, state) {
   const preview = startPreview(state, form, device);
   follower.draw();
 
+  function deviceWords() {
+    if (!device.engine) return `No patch can be made here: ${device.reason}.`;
+    return `Simulated by ${device.name}${device.software ? ", on the processor" : ""}.`;
+  }
+
   async function look() {
-    Object.assign(device, (await kota.get("/v1/stats", { quiet: true })).json.patches.device);
-    form.device.textContent = device.engine ?
-      `Simulated by ${device.name}${device.software ? ", on the processor" : ""}.` :
-      `No patch can be made here: ${device.reason}.`;
+    let hidden = null;
+    try {
+      Object.assign(device, (await kota.get("/v1/stats", { quiet: true })).json.patches.device);
+    } catch (error) { // a proxy may keep the numbers to itself; a patch can be asked for all the same
+      hidden = hiddenWords(error);
+      if (!hidden) throw error;
+    }
+    form.device.textContent = hidden ?? deviceWords();
     form.material.textContent = device.engine ? `of ${device.material} (--patch-material)` : "";
-    form.create.disabled = !device.engine;
+    form.create.disabled = !hidden && !device.engine;
     preview();
     await readList();
   }

@@ -3,7 +3,8 @@
  * the times that requests took from the histogram of /metrics. What counts up is also told as a
  * rate since the last look, and so are the latencies: what happened an hour ago hides nothing.
  */
-import { fillTable, make, onPanel, shortBytes, shortNumber, shortTime } from "/web/widgets.js";
+import { fillTable, hiddenWords, make, onPanel, shortBytes, shortNumber, shortTime } from
+  "/web/widgets.js";
 
 const everyMs = 2000, routesShown = 8;
 
@@ -199,7 +200,8 @@ export function start(kota, state) {
       note.className = "bad";
       const why = error instanceof TypeError ?
         `This daemon tells other numbers than this page knows (${error.message}).` : error.message;
-      note.textContent = `${why} What stands below is old.`;
+      note.textContent = hiddenWords(error) ?? why;
+      if (before) note.textContent += " What stands below is old.";
     }
     if (!own.signal.aborted) timer = setTimeout(() => turn(own), everyMs);
   }

@@ -147,6 +147,14 @@ export function claimClicks(state, panel, tool) {
   });
 }
 
+/** The daemon's counters that are not to be had here, in words; null: it is something else. */
+export function hiddenWords(error) {
+  const help = { 401: "The daemon's numbers are told to those with a token here: press Token.",
+    403: "The daemon's numbers are not told to this page.",
+    404: "The daemon's numbers are not to be seen from here." }[error?.status];
+  return help ? `${help} (${error.message})` : null;
+}
+
 /** A refused write in words that say what to do. @param {Error} error @returns {Error} */
 export function writeError(error) {
   const help = { 401: "Changing the ground needs a token of scope edit here: press Token.",

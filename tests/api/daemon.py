@@ -15,6 +15,7 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -123,7 +124,17 @@ def clean_environment(extra=None):
     if SLOW > 1:  # what a worker does takes longer, and so does what waits for it
         environment["KOTA_MAX_QUEUE_MS"] = str(1000 * SLOW)
     environment.update(extra or {})
-    return environment
+    return {**environment, **trusting(environment.get("KOTA_URL", ""))}
+
+
+def trusting(url):
+    """What a client needs in its environment for a daemon behind a proxy: certificate, token."""
+    port = int(url.rsplit(":", 1)[1]) if re.fullmatch(r"https://127\.0\.0\.1:\d+", url) else None
+    if port not in FRONTS:
+        return {}
+    front = FRONTS[port]
+    return {"SSL_CERT_FILE": front.path("tls.crt"), "NODE_EXTRA_CA_CERTS": front.path("tls.crt"),
+            **({"KOTA_TOKEN_FILE": front.write("token", front.token)} if front.token else {})}
 
 
 class Daemon:
@@ -173,6 +184,16 @@ class Daemon:
                               f"{self.log_text()[-2000:]}")
             time.sleep(0.01)
         raise Failure(f"no port file within {START_SECONDS} s: {self.log_text()[-2000:]}")
+
+    @property
+    def url(self):
+        """What kota and other clients are given; a proxy's is TLS (FRONTS)."""
+        return f"{'https' if self.port in FRONTS else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def token_line(self):
+        """For a head that a test writes by itself: the header with the token, if a proxy needs one."""
+        return f"Authorization: Bearer {self.front.token}\r\n" if self.front and self.front.token else ""
 
     def put_behind(self, kind, token):
         from proxies import Front  # which imports this module
@@ -252,7 +273,8 @@ class Daemon:
                 self.connection.request(method, target, body=body, headers=headers)
                 answer = self.connection.getresponse()
                 return Answer(answer.status, answer.getheaders(), answer.read())
-            except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest):
+            except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest,
+                    ssl.SSLEOFError):
                 self.connection.close()
                 self.connection = None
                 if attempt:
@@ -283,7 +305,7 @@ class Daemon:
                     if i and pause:
                         time.sleep(pause)
                     s.sendall(piece)
-            except ConnectionError:
+            except (ConnectionError, ssl.SSLEOFError):
                 pass  # it may answer and close before it has read all
             return receive(s, until)
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from daemon import F32, JSON, KOTAD, SLOW, Answer, Daemon, clean_environment
+from daemon import F32, JSON, KOTAD, SLOW, Answer, Daemon, clean_environment, connection_to
 from tap import Failure, check, equal
 
 NAN = float("nan")
@@ -247,7 +247,7 @@ class Client:
 
     def __init__(self, port, headers=None, timeout=60):
         self.headers = dict(headers or {})
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
+        self.connection = connection_to(port, timeout=timeout)
 
     def ask(self, method, target, body=None, headers=None, media=None):
         headers = {**self.headers, **(headers or {})}
@@ -320,7 +320,7 @@ class Stream:
         headers = dict(headers or {})
         if last_id is not None:
             headers["Last-Event-ID"] = str(last_id)
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+        self.connection = connection_to(port, timeout=600)
         self.connection.request("GET", target, headers=headers)
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()

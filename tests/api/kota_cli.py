@@ -36,9 +36,7 @@ def kota(*args, stdin=None, env=None, url=None, stdout=subprocess.PIPE):
     """Runs kota; bytes for stdin, or none at all."""
     if not os.path.exists(KOTA):
         raise Failure(f"{KOTA} has not been built")
-    environment = clean_environment(env)
-    if url:
-        environment["KOTA_URL"] = url
+    environment = clean_environment({**(env or {}), **({"KOTA_URL": url} if url else {})})
     process = subprocess.Popen([KOTA, *args], env=environment, stdout=stdout,
                                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
                                stderr=subprocess.PIPE)

@@ -79,9 +79,19 @@ def near_all(got, want, what, rel=1e-9, floor=1.0):
 
 
 def run(finish=None, sentence="the daemon stops cleanly afterwards"):
-    """Runs what was registered, prints TAP, and exits. finish() is called at the end, and counts."""
-    chosen = sys.argv[1:]
+    """Runs what was registered, prints TAP, and exits. finish() is called at the end, and counts.
+
+    Words of the command line choose those whose sentence holds one of them; `-WORDS` leaves out,
+    and is an error where nothing is called so.
+    """
+    words = sys.argv[1:]
+    chosen = [word for word in words if word[0] != "-"]
+    left_out = [word[1:] for word in words if word[0] == "-"]
     tests = [t for t in _tests if not chosen or any(word in t[0] for word in chosen)]
+    for word in left_out:
+        if not any(word in sentence for sentence, _ in _tests):
+            sys.exit(f"no test is called '{word}'")
+    tests = [t for t in tests if not any(word in t[0] for word in left_out)]
     if finish:
         tests.append((sentence, finish))
     print(f"# seed {SEED} (KOTA_TEST_SEED)")

@@ -660,7 +660,6 @@ def real():
     global _daemon
     if _daemon is None:
         _daemon = Daemon()
-        _daemon.url = f"http://127.0.0.1:{_daemon.port}"
         samples = array.array("f", (plane(2 * c, 2 * r) for r in range(ROWS) for c in range(COLS)))
         path = os.path.join(_daemon.folder, "plane.f32")
         with open(path, "wb") as file:
@@ -695,7 +694,6 @@ def real_round_trip():
                                 for r in range(20) for c in range(31)))
     home = real()
     with tempfile.TemporaryDirectory() as folder, Daemon() as away:
-        away.url = f"http://127.0.0.1:{away.port}"
         path = os.path.join(folder, "first.f32")
         with open(path, "wb") as file:
             samples.tofile(file)

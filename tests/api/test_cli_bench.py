@@ -209,7 +209,7 @@ def misuse():
 def daemon():
     with Daemon("--loops", "1") as d:
         d.ok("PUT", "/v1/locales/a", {}, status=201)
-        url, pid = f"http://127.0.0.1:{d.port}", str(d.process.pid)
+        url, pid = d.url, str(d.process.pid)
         out = bench("/v1/locales/a", "/livez", "--requests", "500", "--depth", "16", "--connections",
                     "8", "--server", pid, url=url).document
         equal((out["requests"], out["failed"]), (500, 0), "closed")

@@ -19,7 +19,6 @@ SIDE = 24
 home = Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "200",
               "--patch-write-ms", "100", "--patch-granules", "2000", "--patches-coarse", "2",
               "--patches-fine", "0")
-home.url = f"http://127.0.0.1:{home.port}"
 home.ok("PUT", "/v1/locales/sand", {"title": "Sand"}, status=201)
 home.ok("PUT", f"/v1/locales/sand/layers/ground?cols={SIDE}&rows={SIDE}&spacing=0.5,0.5",
         struct.pack(f"<{SIDE * SIDE}f", *[0.02 * c + 0.01 * r for r in range(SIDE)

@@ -25,7 +25,6 @@ def home():
     global _home
     if _home is None:
         _home = Daemon()
-        _home.url = f"http://127.0.0.1:{_home.port}"
     return _home
 
 

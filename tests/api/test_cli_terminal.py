@@ -26,7 +26,6 @@ FOLDER = tempfile.mkdtemp(prefix="kota-tmux-")
 with open(os.path.join(FOLDER, "big.f32"), "wb") as file_:
     file_.truncate(32 << 20)
 home = Daemon()
-home.url = f"http://127.0.0.1:{home.port}"
 home.ok("PUT", "/v1/locales/sand", {"title": "A beach"}, status=201)
 home.ok("PUT", f"/v1/locales/sand/layers/ground?cols={SIDE}&rows={SIDE}&spacing=1,1",
         struct.pack(f"<{SIDE * SIDE}f", *[c / 4 for r in range(SIDE) for c in range(SIDE)]),

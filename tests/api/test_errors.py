@@ -343,7 +343,7 @@ def _():
         return b"\r\n\r\n" in data and b"}" in data
     block = b"100000\r\n" + bytes(0x100000) + b"\r\n"
     head = (f"PUT {LAND}/layers/ground?spacing=1,1 HTTP/1.1\r\nHost: x\r\n"
-            "Content-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+            f"{daemon.token_line}Content-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
     received = daemon.raw(head, *([block] * 66), until=ended)
     check(not received or b" 413 " in received.split(b"\r\n")[0], f"{received[:200]!r}")
     unchanged()

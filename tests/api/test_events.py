@@ -282,7 +282,8 @@ def _():
 
 def change_often(name, count):
     """So many revisions more, by pipelined requests on connections of their own."""
-    one = f"PUT /v1/locales/{name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}".encode()
+    one = (f"PUT /v1/locales/{name} HTTP/1.1\r\nHost: x\r\n{daemon.token_line}Content-Length: 2\r\n\r\n"
+           "{}").encode()
     last = one.replace(b"Host: x", b"Host: x\r\nConnection: close")
 
     def write():

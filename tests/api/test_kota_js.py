@@ -10,7 +10,7 @@ import subprocess
 
 import yaml
 
-from daemon import ROOT, Daemon
+from daemon import ROOT, Daemon, trusting
 from tap import Skip, case, check, run, test
 
 NODE_MIN = 18
@@ -38,7 +38,8 @@ def _():
             check(answer.status in (200, 201), f"{request['path']}: {answer}")
         done = subprocess.run([node, os.path.join("tests", "web", "client.mjs")], cwd=ROOT,
                               capture_output=True, text=True, timeout=300,
-                              env={**os.environ, "KOTA_URL": f"http://127.0.0.1:{daemon.port}"})
+                              env={**os.environ, **trusting(daemon.url), "KOTA_URL": daemon.url,
+                                   "KOTA_TOKEN": daemon.front.token if daemon.front else ""})
     for line in done.stdout.splitlines():
         found = re.match(r"(ok|not ok) \d+ - (.*)", line)
         if found:

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from daemon import SLOW, Daemon, data_path, problem
+from daemon import SLOW, Daemon, connection_to, data_path, problem
 from fields import Terrain, put_locale, put_terrain, results
 from mesh_oracle import MeshLayer, World, judge_ray, obj, put_mesh, read_obj, rectangle
 from oracle import f32
@@ -589,7 +589,7 @@ def _():
         answers = []
 
         def upload():
-            connection = http.client.HTTPConnection("127.0.0.1", single.port, timeout=300 * SLOW)
+            connection = connection_to(single.port, timeout=300)
             connection.request("PUT", "/v1/locales/big/layers/heap", body=body,
                                headers={"Content-Type": OBJ})
             answer = connection.getresponse()
@@ -630,7 +630,7 @@ def _():
         _, media, body, _ = FORMATS[number % len(FORMATS)]
         if number % 3 == 2:
             body = body[:len(body) // 2]
-        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120 * SLOW)
+        connection = connection_to(daemon.port, timeout=120)
         connection.request("PUT", f"/v1/locales/crowd/layers/m{number}", body=body,
                            headers={"Content-Type": media})
         answer = connection.getresponse()
@@ -684,7 +684,7 @@ def _():
         put_locale(single, "big")
 
         def upload():
-            connection = http.client.HTTPConnection("127.0.0.1", single.port, timeout=300 * SLOW)
+            connection = connection_to(single.port, timeout=300)
             try:
                 connection.request("PUT", "/v1/locales/big/layers/m", body=body,
                                    headers={"Content-Type": PLY})

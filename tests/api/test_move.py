@@ -2,14 +2,13 @@
 import json
 import math
 import os
-import socket
 import sqlite3
 import struct
 import tempfile
 import threading
 import time
 
-from daemon import F64, JSON, SLOW, Daemon, check, equal, problem
+from daemon import F64, JSON, SLOW, Daemon, check, connect, equal, problem
 from events import Stream
 from mesh_oracle import obj, rectangle
 from oracle import add, cross, dot, scale, sub, unit
@@ -519,7 +518,7 @@ def _():
 def one_move(layer, pose):
     body = json.dumps({"translation": pose[0], "yaw_deg": pose[1]}).encode()
     return (f"PUT {locale('ferries')}/layers/l{layer}/transform HTTP/1.1\r\nHost: kota\r\n"
-            f"Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+            f"{daemon.token_line}Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
 
 
 movers = []
@@ -528,7 +527,7 @@ movers = []
 def pipeline(request, count):
     """Sends many moves at once and takes their answers."""
     if not movers:
-        movers.append(socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW))
+        movers.append(connect(daemon.port, timeout=60))
     movers[0].sendall(request)
     left, received = count, b""
     while left:

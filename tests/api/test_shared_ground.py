@@ -253,8 +253,8 @@ def _():
         pieces, count = [], 200
         for number in range(count):
             body = json.dumps({"rect": [2, 2, 1, 1], "op": "set", "heights": [number]})
-            pieces.append(f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
-                          f"\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+            pieces.append(f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                          f"{daemon.token_line}Content-Length: {len(body)}\r\n\r\n{body}"
                           f"GET {BASE}/height?x=2&y=2&interp=nearest HTTP/1.1\r\nHost: x\r\n"
                           + ("Connection: close\r\n" if number == count - 1 else "") + "\r\n")
         answers = parse_answers(daemon.raw("".join(pieces).encode()))
@@ -461,7 +461,7 @@ def _():
         land(daemon)
         body = b'{"rect":[0,0,1,1],"op":"add","heights":[1]}'
         request = (f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                   f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+                   f"{daemon.token_line}Content-Length: {len(body)}\r\n\r\n").encode() + body
         daemon.pipeline(request, count)
         revision = daemon.ok("GET", BASE)["revision"]
         equal(revision, count + 2, "revision")

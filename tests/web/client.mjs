@@ -14,7 +14,8 @@ globalThis.fetch = (url, options) => {
   return plainFetch(url, options);
 };
 
-const kota = new Kota(process.env.KOTA_URL);
+const who = { token: process.env.KOTA_TOKEN ?? "" };
+const kota = new Kota(process.env.KOTA_URL, who);
 const tests = [];
 const test = (name, run) => tests.push({ name, run });
 const near = (got, want, what = "") =>
@@ -276,7 +277,7 @@ test("refusals are errors of their kind, with place, limit and a line for a shel
   const stop = new AbortController();
   stop.abort(new Error("no more"));
   await assert.rejects(kota.live({ signal: stop.signal }), /no more/);
-  const left = new Kota(process.env.KOTA_URL, { signal: stop.signal });
+  const left = new Kota(process.env.KOTA_URL, { ...who, signal: stop.signal });
   await assert.rejects(left.live(), /no more/);
   for await (const event of left.watch("hills")) assert.fail(event.name);
 });
@@ -436,7 +437,7 @@ test("a feed that is cut, busy or silent is taken up with the last id; a refusal
 
 test("every call is told to onCall but the quiet ones, with a line for a shell", async () => {
   const told = [];
-  const loud = new Kota(process.env.KOTA_URL);
+  const loud = new Kota(process.env.KOTA_URL, who);
   loud.onCall = (what) => told.push(what);
   await loud.heights("hills", [[1, 2]]);
   await loud.heights("hills", [[1, 2]], { quiet: true });
