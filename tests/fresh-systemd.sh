@@ -169,9 +169,9 @@ starts()
 is_confined()
 {
     pid=$(of_unit MainPID)
-    status=$(inside cat "/proc/$pid/status")
-    for line in 'NoNewPrivs:	1' 'Seccomp:	2' 'CapEff:	0000000000000000' \
-        'CapBnd:	0000000000000000'; do
+    status=$(inside cat "/proc/$pid/status" | tr '\t' ' ')
+    for line in 'NoNewPrivs: 1' 'Seccomp: 2' 'CapEff: 0000000000000000' \
+        'CapBnd: 0000000000000000'; do
         echo "$status" | grep -qxF "$line" || fail "not in /proc/$pid/status: $line"
     done
     case $(inside stat -c %u "/proc/$pid") in
