@@ -2,7 +2,7 @@
  * Landscapes are made side by side: rivers have to be followed one cell after the other, so two
  * threads do more on two landscapes than on two halves of one. Threads beyond the number of
  * landscapes go to the rows inside them. How the work is spread changes no byte (landscape.h). The
- * two locales of polygons (village.h) take a millisecond and come last.
+ * locales of polygons (village.h) take a moment and come last.
  */
 #include "worldgen/demo.h"
 

@@ -1,4 +1,4 @@
-/* The demo world: all landscapes and the two locales of polygons, made and written. */
+/* The demo world: all landscapes and the locales of polygons, made and written. */
 #ifndef KOTA_WORLDGEN_DEMO_H
 #define KOTA_WORLDGEN_DEMO_H
 

@@ -3,7 +3,8 @@
  *
  * Corners are one when all three numbers are the same, so polygons that were given the same corners
  * share them in the file, and an edge of two of them is the same two numbers in both `f` lines. The
- * search for an equal corner is linear: the demo's meshes have some hundred.
+ * search for an equal corner is linear: the demo's meshes have some hundred,
+ * the planet three thousand.
  *
  * Numbers are written with as few digits as read back as the same float64. The shapes of the
  * demo keep to binary fractions, whose decimals are short.

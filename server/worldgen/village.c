@@ -1,5 +1,5 @@
 /*
- * The ground of the village and of the garden, and the table of both locales.
+ * The ground of the village and of the garden, and the table of all locales of polygons.
  *
  * The ground is a net of cells between given x and y lines that runs through both locales, so that
  * they meet in the same corners. Its height is the sum of a broken line over x and one over y:
@@ -16,6 +16,7 @@
  */
 #include "worldgen/village.h"
 
+#include "worldgen/planet.h"
 #include "worldgen/village_plan.h"
 
 #include <stdio.h>
@@ -237,7 +238,7 @@ static void garden_ground(struct polygons *out)
         }
 }
 
-/* ---- both locales ------------------------------------------------------------------------- */
+/* ---- all locales -------------------------------------------------------------------------- */
 
 /* What takes the village's frame to the garden's, after the half turn. */
 static const struct vec3 garden_translate = {320, 160, 4};
@@ -247,6 +248,8 @@ const struct village_locale village_locales[VILLAGE_LOCALE_COUNT] = {
      "Village",
      {4192, 2048, 64},
      false,
+     "cartesian",
+     true,
      4,
      {{"ground", "ground", village_ground},
       {"bridge", "ground", village_bridge},
@@ -256,8 +259,20 @@ const struct village_locale village_locales[VILLAGE_LOCALE_COUNT] = {
      "Garden",
      {4192 + 320, 2048 + 160, 64 - 4},
      true,
-     1,
-     {{"ground", "ground", garden_ground}}},
+     "cartesian",
+     true,
+     2,
+     {{"ground", "ground", garden_ground}, {"ferry", "ground", garden_ferry}}},
+    {"planet",
+     "A small planet",
+     {6600, -1400, 600},
+     false,
+     "spherical",
+     false,
+     3,
+     {{"ground", "ground", planet_ground},
+      {"trees", "ground", planet_trees},
+      {"sky", "ceiling", planet_sky}}},
 };
 
 enum err_code village_layer_obj(const struct village_locale *locale,
@@ -286,16 +301,17 @@ int village_manifest(char *text, size_t size, const struct village_locale *local
     for (uint32_t i = 0; i < locale->layer_count; i++)
         used += (size_t)snprintf(layers + used, sizeof layers - used,
                                  "    {\"id\": \"%s\", \"file\": \"%s.obj\", \"role\": \"%s\", "
-                                 "\"up\": \"z\"}%s\n",
+                                 "\"up\": \"z\", \"frame\": \"%s\"}%s\n",
                                  locale->layers[i].id, locale->layers[i].id, locale->layers[i].role,
-                                 i + 1 < locale->layer_count ? "," : "");
+                                 locale->frame, i + 1 < locale->layer_count ? "," : "");
     return snprintf(text, size,
                     "{\n"
                     "  \"title\": \"%s\",\n"
                     "  \"placement\": {\"translation\": [%.17g, %.17g, %.17g], "
                     "\"rotation\": [0, 0, %d, %d]},\n"
-                    "  \"open_sky\": true,\n"
+                    "  \"open_sky\": %s,\n"
                     "  \"layers\": [\n%s  ]\n"
                     "}\n",
-                    locale->title, at->x, at->y, at->z, locale->turned, !locale->turned, layers);
+                    locale->title, at->x, at->y, at->z, locale->turned, !locale->turned,
+                    locale->open_sky ? "true" : "false", layers);
 }

@@ -1,26 +1,29 @@
 /*
- * The demo world's two small locales made of polygons, side by side: `village` and `garden`.
+ * The demo world's small locales made of polygons: `village` and `garden`, side by side, and
+ * `planet` (planet.h).
  *
- * Both are made in the village's frame, x 0..200 (village) and 200..320 (garden), y 0..160, and
- * written in their own. The garden's frame is turned by half a turn about Z: village (200, y, z) is
- * garden (120, 160 - y, z + 4). Where what is: docs/demo-world.md.
+ * The first two are made in the village's frame, x 0..200 (village) and 200..320 (garden), y
+ * 0..160, and written in their own. The garden's frame is turned by half a turn about Z: village
+ * (200, y, z) is garden (120, 160 - y, z + 4). Where what is: docs/demo-world.md.
  */
 #ifndef KOTA_WORLDGEN_VILLAGE_H
 #define KOTA_WORLDGEN_VILLAGE_H
 
 #include "worldgen/polygons.h"
 
-enum { VILLAGE_LOCALE_COUNT = 2, VILLAGE_LAYERS_MAX = 4 };
+enum { VILLAGE_LOCALE_COUNT = 3, VILLAGE_LAYERS_MAX = 4 };
 
 struct village_layer {
     const char *id, *role;
-    void (*make)(struct polygons *out); /* in the village's frame */
+    void (*make)(struct polygons *out); /* in the village's frame, or the planet's */
 };
 
 struct village_locale {
     const char *id, *title;
     struct vec3 translation; /* of its frame in the world, metres */
     bool turned;             /* by half a turn about Z: quaternion [0, 0, 1, 0] */
+    const char *frame;       /* of its layers */
+    bool open_sky;
     uint32_t layer_count;
     struct village_layer layers[VILLAGE_LAYERS_MAX];
 };

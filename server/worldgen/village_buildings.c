@@ -1,5 +1,6 @@
 /*
- * What stands on the village's ground: the bridge, the houses, the hall and its ceilings.
+ * What stands on the village's ground: the bridge, the houses, the hall and its ceilings; and the
+ * ferry on the garden's pond.
  *
  * Walls are upright polygons on the rim of the holes that village.c leaves in the ground, from the
  * ground up to a flat roof. The bridge stands on two piers of masonry, holes in the banks like the
@@ -277,4 +278,47 @@ void village_ceiling(struct polygons *out)
                    HALL_UPPER_M - HALL_SLAB_M, HALL_UPPER_M);
     out->group = "upper_storey";
     add_level(out, hall, 4, HALL_ROOF_M - HALL_SLAB_M);
+}
+
+/* ---- ferry -------------------------------------------------------------------------------- */
+
+#define POST_M 0.25
+#define RAIL_M 1.0
+
+static void add_box(struct polygons *out, struct vec2 min, struct vec2 max, double low, double high)
+{
+    const struct vec2 at[] = {min, {max.x, min.y}, max, {min.x, max.y}};
+
+    for (size_t i = 0; i < 4; i++)
+        add_level_wall(out, at[i], at[(i + 1) % 4], low, high);
+}
+
+/* A hull with a level deck, railings on its long sides and a roof on four posts. */
+void garden_ferry(struct polygons *out)
+{
+    const struct vec2 hull[] = {{FERRY_WEST_M, FERRY_SOUTH_M},
+                                {FERRY_EAST_M, FERRY_SOUTH_M},
+                                {FERRY_EAST_M, FERRY_NORTH_M},
+                                {FERRY_WEST_M, FERRY_NORTH_M}};
+    const double west = FERRY_WEST_M + 2.5, east = FERRY_EAST_M - 2.5;
+    const double south = FERRY_SOUTH_M, north = FERRY_NORTH_M;
+    const struct vec2 roof[] = {{west, south}, {east, south}, {east, north}, {west, north}};
+    const struct vec2 posts[] = {{west, south},
+                                 {east - POST_M, south},
+                                 {east - POST_M, north - POST_M},
+                                 {west, north - POST_M}};
+
+    out->group = "ferry_deck";
+    add_level(out, hull, 4, FERRY_DECK_M);
+    out->group = "ferry_hull";
+    add_box(out, hull[0], hull[2], FERRY_KEEL_M, FERRY_DECK_M);
+    add_level(out, hull, 4, FERRY_KEEL_M);
+    out->group = "ferry_railing";
+    add_level_wall(out, hull[0], hull[1], FERRY_DECK_M, FERRY_DECK_M + RAIL_M);
+    add_level_wall(out, hull[3], hull[2], FERRY_DECK_M, FERRY_DECK_M + RAIL_M);
+    out->group = "ferry_roof";
+    for (size_t i = 0; i < COUNT(posts); i++)
+        add_box(out, posts[i], (struct vec2){posts[i].x + POST_M, posts[i].y + POST_M},
+                FERRY_DECK_M, FERRY_ROOF_M);
+    add_level(out, roof, 4, FERRY_ROOF_M);
 }

@@ -38,6 +38,15 @@
 #define HALL_ROOF_M (HALL_UPPER_M + 3.0)
 #define HALL_SLAB_M 0.25 /* a ceiling lies so far under the floor or roof above it */
 
+/* The ferry, as its file says; the pond it crosses along x begins at x 248. */
+#define FERRY_WEST_M 276.0
+#define FERRY_EAST_M 284.0
+#define FERRY_SOUTH_M 77.0
+#define FERRY_NORTH_M 83.0
+#define FERRY_DECK_M 1.0 /* level with the pond's bank */
+#define FERRY_KEEL_M 0.25
+#define FERRY_ROOF_M 3.75
+
 enum { HOUSE_CORNERS_MAX = 6, HOUSE_COUNT = 8 };
 
 struct house {
@@ -57,5 +66,6 @@ struct vec3 village_ground_at(struct vec2 xy);
 void village_bridge(struct polygons *out);
 void village_walls(struct polygons *out);
 void village_ceiling(struct polygons *out);
+void garden_ferry(struct polygons *out); /* at the pond's far bank */
 
 #endif

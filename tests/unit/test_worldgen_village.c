@@ -605,6 +605,9 @@ static void grounds_keep_to_their_bounds(void **state)
 
 static void manifests_say_placement_open_sky_and_layers(void **state)
 {
+    static const struct vec3 at[VILLAGE_LOCALE_COUNT] = {
+        {4192, 2048, 64}, {4512, 2208, 60}, {6600, -1400, 600}};
+
     (void)state;
     for (int m = 0; m < VILLAGE_LOCALE_COUNT; m++) {
         const struct village_locale *locale = &village_locales[m];
@@ -616,17 +619,17 @@ static void manifests_say_placement_open_sky_and_layers(void **state)
         assert_true(length > 0 && (size_t)length < sizeof text);
         if (!json)
             fail_msg("not JSON: %s", text);
-        assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "open_sky")));
+        /* the planet has a sky of its own */
+        assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(json, "open_sky")),
+                         strcmp(locale->id, "planet") != 0);
         placement = cJSON_GetObjectItem(json, "placement");
         list = cJSON_GetObjectItem(placement, "translation");
-        expect_near("the translation's x", cJSON_GetArrayItem(list, 0)->valuedouble,
-                    m ? 4512 : 4192);
-        expect_near("the translation's y", cJSON_GetArrayItem(list, 1)->valuedouble,
-                    m ? 2208 : 2048);
-        expect_near("the translation's z", cJSON_GetArrayItem(list, 2)->valuedouble, m ? 60 : 64);
+        expect_near("the translation's x", cJSON_GetArrayItem(list, 0)->valuedouble, at[m].x);
+        expect_near("the translation's y", cJSON_GetArrayItem(list, 1)->valuedouble, at[m].y);
+        expect_near("the translation's z", cJSON_GetArrayItem(list, 2)->valuedouble, at[m].z);
         list = cJSON_GetObjectItem(placement, "rotation");
-        expect_near("the rotation's z", cJSON_GetArrayItem(list, 2)->valuedouble, m);
-        expect_near("the rotation's w", cJSON_GetArrayItem(list, 3)->valuedouble, 1 - m);
+        expect_near("the rotation's z", cJSON_GetArrayItem(list, 2)->valuedouble, m == 1);
+        expect_near("the rotation's w", cJSON_GetArrayItem(list, 3)->valuedouble, m != 1);
         cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "layers"))
         {
             char file[64];
@@ -635,6 +638,8 @@ static void manifests_say_placement_open_sky_and_layers(void **state)
             assert_string_equal(cJSON_GetObjectItem(item, "file")->valuestring, file);
             assert_string_equal(cJSON_GetObjectItem(item, "role")->valuestring,
                                 locale->layers[count].role);
+            assert_string_equal(cJSON_GetObjectItem(item, "frame")->valuestring,
+                                m == 2 ? "spherical" : "cartesian");
             count++;
         }
         assert_int_equal(count, locale->layer_count);
