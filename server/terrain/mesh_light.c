@@ -63,10 +63,10 @@ struct mesh_light {
     struct mesh *tree; /* its source is the mesh's piece */
     struct vec3 toward;
     double doubt_m;
-    double reach_m;                /* from the mesh's centre, in any coordinate */
-    uint32_t *piece_of;            /* [pieces of the mesh] the tree's polygon, or UNSURE */
-    uint8_t *is_loose;             /* [polygons of the tree] */
-    struct light_heights *heights; /* of the blocks of the tree's columns */
+    double reach_m;             /* from the mesh's centre, in any coordinate */
+    uint32_t *piece_of;         /* [pieces of the mesh] the tree's polygon, or UNSURE */
+    uint8_t *is_loose;          /* [polygons of the tree] */
+    struct light_blocks blocks; /* of the tree's columns */
     size_t bytes;
 };
 
@@ -208,13 +208,11 @@ static enum err_code light_fill(struct mesh_light *light, const struct mesh *mes
         return err_set(err, ERR_NO_MEMORY, "no memory for a light");
     if (!polygons_sort(light, mesh))
         return err_set(err, ERR_UNPROCESSABLE, "a polygon is all but parallel to the light");
-    light->heights = light_heights_make(light->tree, light->is_loose, light->doubt_m);
-    if (!light->heights)
+    if (!light_blocks_make(light->tree, light->is_loose, light->doubt_m, &light->blocks))
         return err_set(err, ERR_NO_MEMORY, "no memory for a light");
     mesh_stats(light->tree, &stats);
     light->bytes = stats.bytes + sizeof *light + h->count[MESH_POLYGONS] * sizeof *light->piece_of +
-                   light->tree->header->count[MESH_POLYGONS] +
-                   light->tree->columns.block_count * sizeof *light->heights;
+                   light->tree->header->count[MESH_POLYGONS] + light_blocks_bytes(light->tree);
     return ERR_OK;
 }
 
@@ -249,7 +247,7 @@ void mesh_light_unref(struct mesh_light *light)
     mesh_unref(light->tree);
     free(light->piece_of);
     free(light->is_loose);
-    free(light->heights);
+    light_blocks_free(&light->blocks);
     free(light);
 }
 
@@ -276,14 +274,12 @@ static void tree_ask(const struct mesh_light *light, const struct mesh *mesh,
     mesh_floor_heights(light->tree, asked->from, count, 0, asked->found);
 }
 
-/* Is the origin so near that its own rounding is within the slack? */
-static inline bool is_within_reach(const struct mesh_light *light, const struct mesh *mesh,
-                                   struct vec3 origin)
+/* Is an origin so near to the mesh's centre, from where it is told, that its own rounding is within
+ * the slack? */
+static inline bool is_within_reach(const struct mesh_light *light, struct vec3 c)
 {
-    struct vec3 c = vec3_sub(origin, mesh->header->centre);
-
-    return fabs(c.x) <= light->reach_m && fabs(c.y) <= light->reach_m &&
-           fabs(c.z) <= light->reach_m;
+    return (fabs(c.x) <= light->reach_m) & (fabs(c.y) <= light->reach_m) &
+           (fabs(c.z) <= light->reach_m);
 }
 
 /* Is what was found certainly between the origin and the light? */
@@ -328,22 +324,26 @@ void mesh_light_any(const struct mesh_light *light, const struct mesh *mesh,
                     const struct vec3 *origins, size_t count, uint8_t *is_hit)
 {
     const struct mesh_header *h = light->tree->header;
-    struct vec3 at[TOGETHER];
-    uint8_t answers[TOGETHER];
+    struct vec3 at[TOGETHER], centre = mesh->header->centre;
+    uint8_t answers[TOGETHER], is_far[TOGETHER];
 
     for (size_t first = 0; first < count; first += TOGETHER) {
         const struct vec3 *some = origins + first;
         size_t together = count - first < TOGETHER ? count - first : TOGETHER;
 
-        for (size_t i = 0; i < together; i++)
-            at[i] = mesh_to_frame(h, vec3_sub(some[i], mesh->header->centre));
-        light_blocks_any(light->tree, light->heights, at, together, answers);
         for (size_t i = 0; i < together; i++) {
-            if (!is_within_reach(light, mesh, some[i]))
+            struct vec3 c = vec3_sub(some[i], centre);
+
+            is_far[i] = !is_within_reach(light, c);
+            at[i] = mesh_to_frame(h, c);
+        }
+        light_blocks_any(light->tree, &light->blocks, at, together, answers);
+        for (size_t i = 0; i < together; i++) {
+            is_hit[first + i] = answers[i] == LIGHT_BLOCKED;
+            if (is_far[i])
                 is_hit[first + i] = any_by_ray(light, mesh, some[i]);
-            else
-                is_hit[first + i] = answers[i] == LIGHT_UNSURE ? any_at(light, mesh, some[i])
-                                                               : answers[i] == LIGHT_BLOCKED;
+            else if (answers[i] == LIGHT_UNSURE)
+                is_hit[first + i] = any_at(light, mesh, some[i]);
         }
     }
 }
@@ -448,7 +448,7 @@ void mesh_light_hits(const struct mesh_light *light, const struct mesh *mesh,
         for (size_t i = 0; i < together; i++) {
             const struct mesh_height *found = &asked.found[i];
 
-            if (!is_within_reach(light, mesh, some[i]))
+            if (!is_within_reach(light, vec3_sub(some[i], mesh->header->centre)))
                 hit_by_ray(light, mesh, some[i], &hits[first + i]);
             else if (found->polygon == MESH_NO_POLYGON)
                 hits[first + i].t = INFINITY;
