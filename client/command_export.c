@@ -38,6 +38,7 @@ static const struct {
 /* What the daemon says of the layer. */
 struct exported {
     bool is_mesh, is_ceiling;
+    char frame[16], gravity[8]; /* of a mesh; gravity empty: the locale's */
     char triangulation[32];
     struct call_header headers[HEADER_COUNT];
 };
@@ -67,6 +68,8 @@ static enum err_code look(struct kota *kota, struct exported *out)
         is_found = true;
         out->is_mesh = strcmp(text_of(layer, "kind"), "mesh") == 0;
         out->is_ceiling = strcmp(text_of(layer, "role"), "ceiling") == 0;
+        snprintf(out->frame, sizeof(out->frame), "%s", text_of(layer, "frame"));
+        snprintf(out->gravity, sizeof(out->gravity), "%s", text_of(layer, "gravity"));
     }
     cJSON_Delete(locale);
     if (!is_found)
@@ -116,6 +119,12 @@ static void print_import(const struct kota *kota, const struct exported *told, c
         fprintf(stderr, " --nodata=0");
     if (told->is_ceiling)
         fprintf(stderr, " --role=ceiling");
+    if (told->is_mesh && *told->gravity) {
+        fprintf(stderr, " --frame=");
+        print_word(stderr, told->frame);
+        fprintf(stderr, " --gravity=");
+        print_word(stderr, told->gravity);
+    }
     if (!is_obj && *told->triangulation && strcmp(told->triangulation, "anti") != 0) {
         fprintf(stderr, " --triangulation=");
         print_word(stderr, told->triangulation);

@@ -27,7 +27,7 @@
 struct import_options {
     const char *title, *triangulation, *manifest;
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
-    const char *role, *up, *scale, *band;
+    const char *role, *up, *scale, *frame, *gravity, *band;
     bool flip_y;
     bool has_geo; /* known from the file, for a locale that is made */
     double lat_deg, lng_deg;
@@ -104,10 +104,27 @@ static enum err_code add_word(char path[KOTA_PATH_MAX], const char *name, const 
     return ERR_OK;
 }
 
+/* Empty: the daemon is not told. */
+static enum err_code add_frame(char *path, const char *frame, struct err *err)
+{
+    size_t length = strlen(path);
+
+    if (!frame)
+        return ERR_OK;
+    if (strcmp(frame, "cartesian") != 0 && strcmp(frame, "spherical") != 0 &&
+        strcmp(frame, "cylindrical") != 0)
+        return err_set(err, ERR_BAD_INPUT,
+                       "--frame '%.64s' is not cartesian, spherical or cylindrical", frame);
+    snprintf(path + length, KOTA_PATH_MAX - length, "%cframe=%s", strchr(path, '?') ? '&' : '?',
+             frame);
+    return ERR_OK;
+}
+
 static enum err_code layer_path(struct kota *kota, const struct import_options *options,
                                 char path[KOTA_PATH_MAX])
 {
     static const char *const roles[] = {"ground", "ceiling"}, *const axes[] = {"z", "y"};
+    static const char *const pulls[] = {"in", "out"};
     struct err *err = &kota->err;
     char rest[128];
 
@@ -125,7 +142,8 @@ static enum err_code layer_path(struct kota *kota, const struct import_options *
         add_query(path, "rows", options->rows, 1, err) ||
         add_word(path, "role", options->role, roles, err) ||
         add_word(path, "up", options->up, axes, err) ||
-        add_query(path, "scale", options->scale, 1, err))
+        add_query(path, "scale", options->scale, 1, err) || add_frame(path, options->frame, err) ||
+        add_word(path, "gravity", options->gravity, pulls, err))
         return err->code;
     return ERR_OK;
 }
@@ -242,7 +260,8 @@ static bool has_layer_options(const struct import_options *options)
 {
     return options->spacing || options->origin || options->height_scale || options->height_offset ||
            options->nodata || options->cols || options->rows || options->format ||
-           options->flip_y || options->role || options->up || options->scale || options->band;
+           options->flip_y || options->role || options->up || options->scale || options->frame ||
+           options->gravity || options->band;
 }
 
 static enum kota_exit import_manifest(struct kota *kota, const struct import_options *options)
@@ -483,6 +502,16 @@ static const struct kota_option import_table[] = {
      .value = "S",
      .help = "metres a unit of the file (1)",
      .at = offsetof(struct import_options, scale)},
+    {.name = "frame",
+     .value = "FRAME",
+     .words = "cartesian spherical cylindrical",
+     .help = "a planet, or a drum around the z axis; cartesian (default)",
+     .at = offsetof(struct import_options, frame)},
+    {.name = "gravity",
+     .value = "WAY",
+     .words = "in out",
+     .help = "in such a frame: in (spherical), out (cylindrical)",
+     .at = offsetof(struct import_options, gravity)},
     {.help = "Both:"},
     {.name = "format",
      .value = "F",

@@ -198,6 +198,33 @@ struct kota_request *kota_put_layer(const char *locale, const char *layer, const
     return request;
 }
 
+struct kota_request *kota_put_layer_mesh(const char *locale, const char *layer,
+                                         const char *media_type, const void *bytes, size_t length,
+                                         const struct kota_mesh_options *options)
+{
+    static const char *const frames[] = {"cartesian", "spherical", "cylindrical"};
+    static const char *const pulls[] = {"", "in", "out"};
+    struct kota_request *request = kota_put_layer(locale, layer, media_type, bytes, length);
+
+    if (!request || !options)
+        return request;
+    if ((unsigned)options->frame > KOTA_CYLINDRICAL || (unsigned)options->pull > KOTA_PULL_OUT) {
+        request_fail(request, "there is no such frame or pull");
+        return request;
+    }
+    if (options->is_ceiling)
+        kota_request_query(request, "role", "ceiling");
+    if (options->is_up_y)
+        kota_request_query(request, "up", "y");
+    if (options->scale != 0)
+        kota_request_query_number(request, "scale", options->scale);
+    if (options->frame != KOTA_CARTESIAN)
+        kota_request_query(request, "frame", frames[options->frame]);
+    if (options->pull != KOTA_PULL_USUAL) /* with a cartesian frame the daemon says why not */
+        kota_request_query(request, "gravity", pulls[options->pull]);
+    return request;
+}
+
 struct kota_request *kota_put_layer_heights(const char *locale, const char *layer,
                                             const float *heights_m, uint32_t cols, uint32_t rows,
                                             double spacing_x_m, double spacing_y_m)

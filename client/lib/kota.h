@@ -301,6 +301,12 @@ struct kota_locale {
 
 enum kota_layer_kind { KOTA_HEIGHTFIELD, KOTA_MESH };
 
+/* What gravity runs along in a mesh: the locale's direction, lines through the origin, or lines
+ * that meet the Z axis at a right angle. */
+enum kota_frame { KOTA_CARTESIAN, KOTA_SPHERICAL, KOTA_CYLINDRICAL };
+/* Which way; usual: in on a planet (spherical), out in a drum (cylindrical). */
+enum kota_pull { KOTA_PULL_USUAL, KOTA_PULL_IN, KOTA_PULL_OUT };
+
 struct kota_layer {
     const char *id;
     enum kota_layer_kind kind;
@@ -311,6 +317,8 @@ struct kota_layer {
     double spacing[2], origin[2]; /* of a heightfield, else NaN */
     uint32_t polygons;            /* of a mesh, else 0 */
     double memory_bytes;
+    enum kota_frame frame; /* of a mesh, else KOTA_CARTESIAN */
+    enum kota_pull pull;   /* KOTA_PULL_USUAL where the frame is cartesian */
 };
 
 struct kota_request *kota_list_locales(void);
@@ -323,6 +331,19 @@ struct kota_request *kota_get_layer(const char *locale, const char *layer, const
 /* A file; the media type tells its format, kota_request_query the rest ("spacing", "role" …). */
 struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,
                                     const void *bytes, size_t length);
+/* What a file of polygons means; all zero is what it is without. */
+struct kota_mesh_options {
+    bool is_ceiling;
+    bool is_up_y; /* the file's own upward axis is y, not z */
+    double scale; /* metres a unit of the file; 0: 1 */
+    enum kota_frame frame;
+    enum kota_pull pull; /* not for KOTA_CARTESIAN */
+};
+
+/* kota_put_layer of a file of polygons. options NULL: all as usual. */
+struct kota_request *kota_put_layer_mesh(const char *locale, const char *layer,
+                                         const char *media_type, const void *bytes, size_t length,
+                                         const struct kota_mesh_options *options);
 /* heights_m[rows * cols] from the smallest y; NaN is a hole. */
 struct kota_request *kota_put_layer_heights(const char *locale, const char *layer,
                                             const float *heights_m, uint32_t cols, uint32_t rows,

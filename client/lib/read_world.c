@@ -85,6 +85,8 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
                      struct kota_layer *layer)
 {
     static const char *const kinds[] = {"heightfield", "mesh", NULL};
+    static const char *const frames[] = {"cartesian", "spherical", "cylindrical", NULL};
+    static const char *const pulls[] = {"in", "out", NULL};
     const cJSON *item = at_index(answer, "locales", index);
     const cJSON *layers = cJSON_GetObjectItemCaseSensitive(item, "layers");
     const char *role;
@@ -106,6 +108,10 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
     read_vector(item, "origin", layer->origin, 2);
     layer->polygons = read_count(item, "polygons");
     layer->memory_bytes = read_double(item, "memory_bytes");
+    layer->frame =
+        read_word(item, "frame", frames, &place) ? (enum kota_frame)place : KOTA_CARTESIAN;
+    layer->pull =
+        read_word(item, "gravity", pulls, &place) ? (enum kota_pull)(place + 1) : KOTA_PULL_USUAL;
     return true;
 }
 

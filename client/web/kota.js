@@ -334,10 +334,11 @@ export class Kota {
 
   /**
    * Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
-   * others; arrays are written with commas.
+   * others; arrays are written with commas. Of a mesh `frame` and `gravity` say where gravity runs:
+   * a planet is { frame: "spherical" }.
    * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
    * @param {string} type image/png, application/vnd.kota.f32, model/obj, …
-   * @param {WriteOptions & Record<string, any>} [options]
+   * @param {WriteOptions & LayerOptions & Record<string, any>} [options]
    * @returns {Promise<Locale>}
    */
   putLayer(id, layer, body, type, options = {}) {

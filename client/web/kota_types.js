@@ -47,6 +47,16 @@
  *                                       that the write may be sent again; true: a fresh key
  */
 
+/**
+ * What a file of polygons means.
+ * @typedef {object} LayerOptions
+ * @property {"ground"|"ceiling"} [role]
+ * @property {"z"|"y"} [up]             the file's own upward axis
+ * @property {number} [scale]           metres a unit of the file
+ * @property {"cartesian"|"spherical"|"cylindrical"} [frame] what gravity runs along
+ * @property {"in"|"out"} [gravity]     which way; in on a planet, out in a drum unless said
+ */
+
 /** @typedef {Float32Array|Float64Array} Floats */
 
 /**

@@ -305,7 +305,8 @@ def import_makes():
 
 LOCALE = {"id": "a", "triangulation": "main", "layers": [
     {"id": "ground", "kind": "heightfield", "role": "ground"},
-    {"id": "roof", "kind": "mesh", "role": "ceiling"}]}
+    {"id": "roof", "kind": "mesh", "role": "ceiling", "frame": "cartesian"},
+    {"id": "moon", "kind": "mesh", "role": "ground", "frame": "spherical", "gravity": "in"}]}
 GRID = ("Kota-Cols: 3\r\nKota-Rows: 2\r\nKota-Spacing: 0.5,2\r\nKota-Origin: -1,7\r\n"
         "Kota-Scale: 0.25\r\nKota-Offset: -3\r\n")
 
@@ -324,7 +325,8 @@ def export_writes():
                 ("it's.PNG", "ground", "image/png",
                  "--spacing=0.5,2 --origin=-1,7 --height-scale=0.25 --height-offset=-3 --nodata=0 "
                  "--triangulation=main"),
-                ("roof.obj", "roof", "model/obj", "--role=ceiling")):
+                ("roof.obj", "roof", "model/obj", "--role=ceiling"),
+                ("moon.obj", "moon", "model/obj", "--frame=spherical --gravity=in")):
             path = os.path.join(folder, name)
             more = GRID if "png" in media else GRID[:GRID.index("Kota-Scale")]
             with layer_stub(reply(body, media=media, more=more)) as stub:
@@ -332,14 +334,14 @@ def export_writes():
                 equal((result.status, result.out), (0, b""), str(result))
                 request = stub.requests[1]
             equal(request.target, f"/v1/locales/a/layers/{layer}?format="
-                  + {"x.f32": "f32", "it's.PNG": "png16", "roof.obj": "obj"}[name], "target")
+                  + {"x.f32": "f32", "it's.PNG": "png16", "roof.obj": "obj", "moon.obj": "obj"}[name], "target")
             equal(request.headers["accept"], media, "Accept")
             with open(path, "rb") as file:
                 check(file.read() == body, f"{name} is not what came")
             words = subprocess.run(["sh", "-c", f"printf '%s\\n' {result.err}"], check=True,
                                    capture_output=True, text=True).stdout.splitlines()
             equal(words, ["kota", "import", "a", layer, path, *line.split()], "the line")
-        equal(sorted(os.listdir(folder)), ["it's.PNG", "roof.obj", "x.f32"], "files")
+        equal(sorted(os.listdir(folder)), ["it's.PNG", "moon.obj", "roof.obj", "x.f32"], "files")
 
 
 @test("export leaves the file alone unless all has come")

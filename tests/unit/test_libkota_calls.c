@@ -152,8 +152,55 @@ static void locales_and_layers_are_read(void **state)
                              "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43));
     call_away(kota_put_transform("yard", "roof", (double[3]){1, 2, 3}, 45));
     call_away(kota_delete_layer("yard", "roof"));
+    call_away(kota_put_layer_mesh("yard", "roof", "model/obj",
+                                  "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43, NULL));
     call_away(kota_put_locale("gone", NULL));
     call_away(kota_delete_locale("gone"));
+}
+
+static void meshes_of_every_frame_are_put_and_read(void **state)
+{
+    static const char obj[] = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
+    static const struct {
+        struct kota_mesh_options options;
+        enum kota_pull pull; /* as it is then */
+    } cases[] = {
+        {{.scale = 2}, KOTA_PULL_USUAL},
+        {{.frame = KOTA_SPHERICAL}, KOTA_PULL_IN},
+        {{.frame = KOTA_SPHERICAL, .pull = KOTA_PULL_OUT, .is_up_y = true}, KOTA_PULL_OUT},
+        {{.frame = KOTA_CYLINDRICAL, .is_ceiling = true}, KOTA_PULL_OUT},
+        {{.frame = KOTA_CYLINDRICAL, .pull = KOTA_PULL_IN}, KOTA_PULL_IN},
+    };
+    const struct kota_mesh_options flat = {.pull = KOTA_PULL_IN}, none = {.frame = 7};
+    struct kota_answer *answer;
+    struct kota_layer layer;
+
+    (void)state;
+    call_away(kota_put_locale("moon", NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct kota_mesh_options *options = &cases[i].options;
+
+        answer =
+            call(kota_put_layer_mesh("moon", "ground", "model/obj", obj, sizeof obj - 1, options));
+        assert_true(kota_read_layer(answer, 0, 0, &layer));
+        assert_int_equal(layer.frame, options->frame);
+        assert_int_equal(layer.pull, cases[i].pull);
+        assert_int_equal(layer.is_ceiling, options->is_ceiling);
+        /* up y: the file's y is the frame's z, its z the frame's -y */
+        assert_close(layer.min[1], options->is_up_y ? -9 : 0);
+        assert_close(layer.max[0], options->scale != 0 ? 18 : 9);
+        kota_answer_free(answer);
+    }
+    answer = kota_call(
+        client, kota_put_layer_mesh("moon", "ground", "model/obj", obj, sizeof obj - 1, &flat));
+    assert_int_equal(kota_answer_status(answer), 422);
+    kota_answer_free(answer);
+    answer = kota_call(
+        client, kota_put_layer_mesh("moon", "ground", "model/obj", obj, sizeof obj - 1, &none));
+    assert_int_equal(kota_answer_status(answer), 0);
+    assert_non_null(strstr(kota_answer_error(answer)->message, "frame"));
+    kota_answer_free(answer);
+    call_away(kota_delete_locale("moon"));
 }
 
 static void heights_profiles_and_contacts_are_read(void **state)
@@ -826,6 +873,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operation_is_answered),
         cmocka_unit_test(locales_and_layers_are_read),
+        cmocka_unit_test(meshes_of_every_frame_are_put_and_read),
         cmocka_unit_test(heights_profiles_and_contacts_are_read),
         cmocka_unit_test(rays_sight_and_picks_are_read),
         cmocka_unit_test(shadows_are_read),

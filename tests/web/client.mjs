@@ -77,6 +77,17 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.deepEqual(moved.layers.find((one) => one.id === "lift").bounds,
     { min: [-1, 0, 70], max: [0, 1, 70] });
   await kota.deleteLayer("js", "lift");
+  await kota.putLocale("js-moon", {});
+  const triangle = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
+  for (const [options, frame, gravity] of [
+    [{}, "cartesian", undefined], [{ frame: "spherical" }, "spherical", "in"],
+    [{ frame: "cylindrical" }, "cylindrical", "out"],
+    [{ frame: "cylindrical", gravity: "in" }, "cylindrical", "in"]]) {
+    const moon = await kota.putLayer("js-moon", "ground", triangle, "model/obj", options);
+    assert.deepEqual([moon.layers[0].frame, moon.layers[0].gravity], [frame, gravity]);
+  }
+  await fails(kota.putLayer("js-moon", "ground", triangle, "model/obj", { gravity: "in" }), BadInputError, 422);
+  await kota.deleteLocale("js-moon");
   await kota.putLocale("gone", {});
   assert.equal(await kota.deleteLocale("gone"), null);
   await fails(kota.locale("gone"), NotFoundError, 404);
