@@ -219,7 +219,8 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 
 # What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
 # the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
-CONTACT_PEERS := $(B)/bench/bench_contact_peers $(B)/bench/bench_lit_peers
+CONTACT_PEERS := $(B)/bench/bench_contact_peers $(B)/bench/bench_lit_peers \
+	$(B)/bench/bench_frames_peers
 FIELD_PEERS := $(filter $(B)/bench/bench_ray_peers $(B)/bench/bench_height_peers,$(BENCHES))
 ifneq ($(filter bench $(CONTACT_PEERS) $(FIELD_PEERS),$(MAKECMDGOALS)),)
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)

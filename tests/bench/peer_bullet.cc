@@ -34,7 +34,9 @@ struct Nearest : btTriangleRaycastCallback {
     btVector3 normal;
     int triangle = -1;
 
-    Nearest(const btVector3 &from, const btVector3 &to) : btTriangleRaycastCallback(from, to) {}
+    Nearest(const btVector3 &from, const btVector3 &to) : btTriangleRaycastCallback(from, to)
+    {
+    }
 
     btScalar reportHit(const btVector3 &n, btScalar fraction, int, int index) override
     {
@@ -80,5 +82,5 @@ void bullet_destroy(void *self)
 
 } // namespace
 
-const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors, nullptr,
-                                 bullet_destroy};
+const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors,
+                                 nullptr,     nullptr,       bullet_destroy};

@@ -1,7 +1,7 @@
 /*
- * Embree as a peer of contact and of shadows: one static scene of high quality, robust, and
- * rtcIntersect1 straight down, or rtcOccluded1. Its documentation wants denormals off, and gets it
- * while it runs.
+ * Embree as a peer of contact, rays and shadows: one static scene of high quality, robust, and
+ * rtcIntersect1, straight down for contact, or rtcOccluded1. Its documentation wants denormals off,
+ * and gets it while it runs.
  */
 #include "tests/bench/peers.h"
 
@@ -138,5 +138,41 @@ static void embree_shadows(const void *self, const float *origins, size_t count,
     _mm_setcsr(mode);
 }
 
-const struct peer peer_embree = {embree_name, embree_create, embree_floors, embree_shadows,
-                                 embree_destroy};
+static void embree_rays(const void *self, const float *origins, const float *directions,
+                        size_t count, float *ts)
+{
+    RTCScene scene = ((const struct embree *)self)->scene;
+    unsigned mode = _mm_getcsr();
+
+    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
+#if RTC_VERSION_MAJOR < 4
+    struct RTCIntersectContext context;
+
+    rtcInitIntersectContext(&context);
+#endif
+    for (size_t i = 0; i < count; i++) {
+        const float *p = &origins[3 * i], *d = &directions[3 * i];
+        struct RTCRayHit query = {
+            .ray = {.org_x = p[0],
+                    .org_y = p[1],
+                    .org_z = p[2],
+                    .dir_x = d[0],
+                    .dir_y = d[1],
+                    .dir_z = d[2],
+                    .tfar = INFINITY,
+                    .mask = UINT32_MAX},
+            .hit = {.geomID = RTC_INVALID_GEOMETRY_ID, .instID = {RTC_INVALID_GEOMETRY_ID}},
+        };
+
+#if RTC_VERSION_MAJOR < 4
+        rtcIntersect1(scene, &context, &query);
+#else
+        rtcIntersect1(scene, &query, NULL);
+#endif
+        ts[i] = query.hit.geomID != RTC_INVALID_GEOMETRY_ID ? query.ray.tfar : INFINITY;
+    }
+    _mm_setcsr(mode);
+}
+
+const struct peer peer_embree = {embree_name,    embree_create, embree_floors,
+                                 embree_shadows, embree_rays,   embree_destroy};

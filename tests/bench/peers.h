@@ -37,6 +37,12 @@ struct peer {
      */
     void (*shadows)(const void *scene, const float *origins, size_t count, const float *direction,
                     uint8_t *is_hit);
+    /*
+     * For each of origins[count][3] the t of the first triangle along directions[count][3];
+     * INFINITY without one. NULL where the peer has none.
+     */
+    void (*rays)(const void *scene, const float *origins, const float *directions, size_t count,
+                 float *ts);
     void (*destroy)(void *scene);
 };
 
