@@ -303,13 +303,14 @@ void mesh_unref(struct mesh *mesh)
 
 const void *mesh_image(const struct mesh *mesh, size_t *length)
 {
+    mesh_seal(mesh);
     *length = mesh->radial ? mesh->radial->header->bytes : mesh->header->bytes;
     return mesh->radial ? (const void *)mesh->radial->header : mesh->header;
 }
 
 const uint8_t *mesh_content(const struct mesh *mesh)
 {
-    return mesh->radial ? mesh->radial->header->content : mesh->header->content;
+    return mesh->radial ? mesh->radial->header->content : mesh->content;
 }
 
 struct box3 mesh_bounds(const struct mesh *mesh)

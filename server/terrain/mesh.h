@@ -93,10 +93,12 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
 struct mesh *mesh_ref(const struct mesh *mesh);
 void mesh_unref(struct mesh *mesh);
 
-/* The image: versioned, little-endian, checksummed, content-hashed. Borrowed. */
+/* The image: versioned, little-endian, checksummed, content-hashed. Borrowed. Of a mesh that was
+ * edited the first call takes a nanosecond a byte. */
 const void *mesh_image(const struct mesh *mesh, size_t *length);
 
-/* BLAKE2b-256 of what the image holds: [32] bytes that name it. Borrowed. */
+/* [32] bytes that name what the mesh holds: BLAKE2b-256 of the image's content, or of an edited
+ * one of what it was made of. Borrowed. */
 const uint8_t *mesh_content(const struct mesh *mesh);
 
 /*

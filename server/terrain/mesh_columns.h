@@ -63,7 +63,9 @@ struct mesh_columns {
     uint32_t side;                         /* 0: there are no columns, ask the tree */
     uint64_t side_limit;                   /* the side's place */
     double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
+    double x_max, y_max;                   /* of the root that they were made for */
     double z_min, scale_z;                 /* levels a metre */
+    size_t unused_blocks;                  /* of cells that were made again */
     bool is_stacked;                       /* floors lie over one another in many places */
 };
 
@@ -83,13 +85,31 @@ static inline uint32_t column_level(const struct mesh_columns *columns, double z
 }
 
 struct mesh;
+struct box2;
+
+/* What is another in a mesh than in the one that it was made of. */
+struct column_change {
+    const uint32_t *map; /* new index of each polygon there, UINT32_MAX: gone; NULL: as it was */
+    const struct box2 *gone; /* [gone_count] boxes of those that are gone */
+    size_t gone_count;
+    uint32_t first_added;     /* this one and those behind it are new */
+    const struct box2 *added; /* their boxes */
+};
+
+/*
+ * Columns of a mesh from those of `old`: cells that nothing was taken from or brought into are
+ * copied. All are made anew where that is no more work, or where too much of the memory is of cells
+ * that were. As mesh_columns_make.
+ */
+enum err_code mesh_columns_edit(struct mesh *mesh, const struct mesh *old,
+                                const struct column_change *change, struct err *err);
 
 /* Makes a mesh's columns. ERR_NO_MEMORY. O(polygons), about 0.5 µs each. */
 enum err_code mesh_columns_make(struct mesh *mesh, struct err *err);
 void mesh_columns_free(struct mesh_columns *columns);
 size_t mesh_columns_bytes(const struct mesh_columns *columns);
 
-/* Against columns made anew. False and a message. */
+/* Each cell's list and blocks against the polygons. False and a message. */
 bool mesh_columns_validate(const struct mesh *mesh, struct err *err);
 
 #endif

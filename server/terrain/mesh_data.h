@@ -100,6 +100,8 @@ struct mesh_header {
     uint64_t checksum; /* FNV-1a of the header before it */
 };
 
+enum mesh_seal_state { MESH_SEALED, MESH_UNSEALED, MESH_SEALING };
+
 struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
@@ -111,6 +113,8 @@ struct mesh {
     const struct vec3 *vertices;
     struct mesh_columns columns; /* not of the image: mesh_columns.h */
     struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
+    uint8_t content[32];   /* names what the mesh holds; of an edited one not the image's own */
+    atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */
     double lift;           /* the centre's height against gravity */
     bool is_turned;
     enum simd_level simd;           /* chosen when it is made */
@@ -204,6 +208,11 @@ bool mesh_header_lay_out(struct mesh_header *header);
 
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
+
+/* The same, now, for a mesh that went without. Any thread. */
+void mesh_seal(const struct mesh *mesh);
+/* The header, but for content and checksum, which another thread may be writing. */
+struct mesh_header mesh_header_copy(const struct mesh *mesh);
 
 /* A mesh without columns over an image (aligned, from aligned_alloc), which it frees with itself;
  * NULL: no memory, and the image stays the caller's. */

@@ -71,6 +71,39 @@ void mesh_image_seal(void *image)
     h->checksum = header_checksum(h);
 }
 
+void mesh_seal(const struct mesh *mesh)
+{
+    struct mesh *own = (struct mesh *)(uintptr_t)mesh; /* what changes is read behind this alone */
+    unsigned state = MESH_UNSEALED;
+    struct mesh_header h;
+
+    if (atomic_load_explicit(&own->seal, memory_order_acquire) == MESH_SEALED)
+        return;
+    h = mesh_header_copy(mesh);
+    content_hash((const uint8_t *)own->own + sizeof h, h.bytes - sizeof h, h.content);
+    h.checksum = header_checksum(&h);
+    if (atomic_compare_exchange_strong(&own->seal, &state, MESH_SEALING)) {
+        struct mesh_header *to = own->own;
+
+        memcpy(to->content, h.content, sizeof h.content);
+        to->checksum = h.checksum;
+        atomic_store_explicit(&own->seal, MESH_SEALED, memory_order_release);
+    }
+    while (atomic_load_explicit(&own->seal, memory_order_acquire) != MESH_SEALED)
+        continue; /* another thread stores its forty bytes */
+}
+
+struct mesh_header mesh_header_copy(const struct mesh *mesh)
+{
+    enum { BEHIND = offsetof(struct mesh_header, rotation) };
+    struct mesh_header header = {.version = 0};
+
+    memcpy(&header, mesh->header, offsetof(struct mesh_header, content));
+    memcpy((char *)&header + BEHIND, (const char *)mesh->header + BEHIND,
+           offsetof(struct mesh_header, checksum) - BEHIND);
+    return header;
+}
+
 /* ---- verification --------------------------------------------------------------------------- */
 
 static enum err_code damaged(struct err *err, const char *what, uint64_t at)
@@ -204,6 +237,7 @@ static void sections_set(struct mesh *m, const void *image)
     const struct mesh_header *h = image;
 
     m->header = h;
+    memcpy(m->content, h->content, sizeof m->content);
     m->lift = vec3_dot(mesh_up(h), h->centre);
     m->is_turned = false;
     for (int i = 0; i < 9; i++)

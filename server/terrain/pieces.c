@@ -501,7 +501,7 @@ static void root_widen(struct box2 *root, double slack)
     }
 }
 
-static enum err_code pieces_fill(struct workshop *w, struct err *err)
+static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct err *err)
 {
     const struct polygon_soup *soup = w->soup;
 
@@ -515,20 +515,23 @@ static enum err_code pieces_fill(struct workshop *w, struct err *err)
                              "the polygons have more than %u corners", UINT32_MAX - 2);
     }
     w->import->kept = w->set->polygon_count;
-    if (w->set->polygon_count == 0)
+    if (w->set->polygon_count == 0 && !may_be_none)
         return err_set(err, ERR_UNPROCESSABLE,
                        "no polygon is left of %zu: all are degenerate or not simple",
                        soup->polygon_count);
-    root_widen(&w->set->root, w->set->slack);
+    if (!may_be_none)
+        root_widen(&w->set->root, w->set->slack);
     return ERR_OK;
 }
 
-enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
+/* slack_times 0: the pieces join a mesh and take its slack. */
+static enum err_code make(const struct polygon_soup *soup, const struct mesh_header *header,
                           double slack_times, struct piece_set *out, struct mesh_import *import,
                           struct err *err)
 {
     struct workshop *w = malloc(sizeof *w);
     uint32_t *map = malloc((soup->vertex_count + 1) * sizeof *map);
+    bool is_more = slack_times == 0;
     enum err_code code;
 
     memset(out, 0, sizeof *out);
@@ -540,7 +543,9 @@ enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_hea
         w->set = out;
         w->import = import;
         vertices_turn(out, soup, header, slack_times);
-        code = pieces_fill(w, err);
+        if (is_more)
+            out->slack = header->slack;
+        code = pieces_fill(w, is_more, err);
         if (code == ERR_OK)
             vertices_compact(out, soup, map);
     }
@@ -549,4 +554,29 @@ enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_hea
     if (code)
         pieces_free(out);
     return code;
+}
+
+enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_header *header,
+                          double slack_times, struct piece_set *out, struct mesh_import *import,
+                          struct err *err)
+{
+    return make(soup, header, slack_times, out, import, err);
+}
+
+enum err_code pieces_make_more(const struct polygon_soup *soup, const struct mesh_header *header,
+                               struct piece_set *out, struct mesh_import *import, struct err *err)
+{
+    return make(soup, header, 0, out, import, err);
+}
+
+double pieces_slack(const struct polygon_soup *soup, const struct mesh_header *header)
+{
+    double largest = 0;
+
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
+        struct vec3 v = mesh_to_frame(header, soup->vertices[soup->corners[k]]);
+
+        largest = fmax(largest, fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z))));
+    }
+    return 16 * DBL_EPSILON * largest;
 }

@@ -39,6 +39,16 @@ enum err_code pieces_make(const struct polygon_soup *soup, const struct mesh_hea
                           double slack_times, struct piece_set *out, struct mesh_import *import,
                           struct err *err);
 
+/*
+ * The same of polygons that join the mesh of a header: with its slack, which must not be less than
+ * pieces_slack. That none is left is no error; root and bounds are empty then.
+ */
+enum err_code pieces_make_more(const struct polygon_soup *soup, const struct mesh_header *header,
+                               struct piece_set *out, struct mesh_import *import, struct err *err);
+
+/* The slack that the polygons of a soup call for in the frame of a header. */
+double pieces_slack(const struct polygon_soup *soup, const struct mesh_header *header);
+
 void pieces_free(struct piece_set *set);
 
 /* Line and box of pieces from vertices: what the image holds, and mesh_validate compares. */
