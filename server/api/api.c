@@ -49,6 +49,7 @@ static void limits_derive(struct api_limits *limits)
 {
     limits->polygon.corners_max = limits->polygon.vertices_max =
         POLYGON_CORNERS_MEAN_MAX * limits->polygon.polygons_max;
+    limits->world.polygon = limits->polygon;
 }
 
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,

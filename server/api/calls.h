@@ -18,6 +18,7 @@
     X(layer_stats_get)                                                                             \
     X(transform_put)                                                                               \
     X(edits_post)                                                                                  \
+    X(polygons_post)                                                                               \
     X(diff_get)                                                                                    \
     X(height_get)                                                                                  \
     X(height_post)                                                                                 \

@@ -5,7 +5,8 @@
  *   png16  heightfields: 16-bit grey, first row the smallest y, code 0 is a hole, height =
  *          Kota-Offset + Kota-Scale · code
  *   obj    any layer: the triangles of a heightfield as the locale splits its cells; the polygons
- *          of a mesh as they were uploaded, polygon i the i-th f line
+ *          of a mesh as they came, polygon i the i-th line behind the vertices: an f line, or a #
+ * in the place of one that was removed
  *
  * Heightfields tell Kota-Cols, Kota-Rows, Kota-Spacing and Kota-Origin: what a PUT of the same
  * bytes needs. Without a format a heightfield is f32 and a mesh obj. Everything runs on a worker.

@@ -211,17 +211,12 @@ enum err_code precondition_decode(const struct call *call, struct world_change *
     return ERR_OK;
 }
 
-static bool is_of_layer(const struct world_change *change)
-{
-    return change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER ||
-           change->kind == WORLD_MOVE_LAYER;
-}
-
 enum err_code precondition_check(const struct call *call, const struct world_change *change,
                                  struct err *err)
 {
     const struct locale *locale = call->locale;
-    bool is_there = locale && (!is_of_layer(change) || locale_layer(locale, change->layer_id));
+    bool is_there =
+        locale && (!world_is_of_layer(change->kind) || locale_layer(locale, change->layer_id));
 
     if (!locale && change->if_revision != 0)
         err_set(err, ERR_PRECONDITION_FAILED, "there is no locale %s", change->locale_id);
@@ -232,10 +227,10 @@ enum err_code precondition_check(const struct call *call, const struct world_cha
                 (unsigned long long)locale->revision);
     else if (change->condition == WORLD_IF_PRESENT && !is_there)
         err_set(err, ERR_PRECONDITION_FAILED, "there is no such %s yet",
-                is_of_layer(change) ? "layer" : "locale");
+                world_is_of_layer(change->kind) ? "layer" : "locale");
     else if (change->condition == WORLD_IF_ABSENT && is_there)
         err_set(err, ERR_PRECONDITION_FAILED, "there is such a %s already",
-                is_of_layer(change) ? "layer" : "locale");
+                world_is_of_layer(change->kind) ? "layer" : "locale");
     else
         return ERR_OK;
     precondition_name(change->condition, err);

@@ -50,6 +50,7 @@ const struct api_route api_routes[] = {
     WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),
     READ(LAYER "/stats", layer_stats_get),
     WRITE(METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP, 4 * KIB),
+    WRITE(METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0),
     WRITE(METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0),
     READ_ON_WORKER(LOCALE "/diff", diff_get),
     READ(LOCALE "/height", height_get),

@@ -162,8 +162,8 @@ static void import_object(struct json_writer *w, const struct mesh_import *impor
     json_end_object(w);
 }
 
-void shape_locale(struct json_writer *w, const struct locale *locale,
-                  const struct mesh_import *import)
+void shape_locale_open(struct json_writer *w, const struct locale *locale,
+                       const struct mesh_import *import)
 {
     json_begin_object(w);
     json_key(w, "id");
@@ -191,6 +191,12 @@ void shape_locale(struct json_writer *w, const struct locale *locale,
         json_key(w, "import");
         import_object(w, import);
     }
+}
+
+void shape_locale(struct json_writer *w, const struct locale *locale,
+                  const struct mesh_import *import)
+{
+    shape_locale_open(w, locale, import);
     json_end_object(w);
 }
 

@@ -18,6 +18,9 @@ const char *shape_ground_status(enum ground_status status);
 /* A whole Locale object; with `import`, unless NULL, as its last member. */
 void shape_locale(struct json_writer *w, const struct locale *locale,
                   const struct mesh_import *import);
+/* The same, still open: members may follow. */
+void shape_locale_open(struct json_writer *w, const struct locale *locale,
+                       const struct mesh_import *import);
 
 /* [c,r] */
 void shape_cell(struct json_writer *w, const uint32_t cell[2]);

@@ -83,6 +83,34 @@ static void encode_edit(struct json_writer *w, const struct world_outcome *outco
     json_end_object(w);
 }
 
+/* A Locale, and what the polygons' numbers are. */
+static void encode_polygons(struct json_writer *w, const struct world_outcome *outcome)
+{
+    const struct polygon_set *set = layer_polygon_set(outcome->layer);
+    const struct polygon_edit *edit = outcome->polygons;
+
+    shape_locale_open(w, outcome->locale, &outcome->import);
+    json_key(w, "layer");
+    json_string(w, outcome->layer->id);
+    json_key(w, "added");
+    json_begin_array(w);
+    for (size_t i = outcome->first_polygon; i < set->polygon_count; i++) {
+        if (set->starts[i] < set->starts[i + 1])
+            json_integer(w, i);
+        else
+            json_null(w);
+    }
+    json_end_array(w);
+    json_key(w, "removed");
+    json_begin_array(w);
+    for (size_t i = 0; i < edit->removed_count; i++)
+        json_integer(w, edit->removed[i]);
+    json_end_array(w);
+    json_key(w, "polygons");
+    json_integer(w, polygon_set_count(set));
+    json_end_object(w);
+}
+
 static bool is_deletion(const struct write *write)
 {
     return write->kind == WORLD_DELETE_LOCALE || write->kind == WORLD_DELETE_LAYER;
@@ -103,6 +131,8 @@ static bool compose(struct write *write, const struct world_outcome *outcome)
         json_init(&w, (struct json_sink){&write->body, bytes_reserve, bytes_advance});
         if (write->kind == WORLD_EDIT)
             encode_edit(&w, outcome);
+        else if (write->kind == WORLD_EDIT_POLYGONS)
+            encode_polygons(&w, outcome);
         else
             shape_locale(&w, outcome->locale, write->has_import ? &write->import : NULL);
         if (!json_finish(&w))
@@ -222,6 +252,10 @@ static void path_of(const struct world_change *change, char *out, size_t size)
     case WORLD_EDIT:
         snprintf(out, size, "/v1/locales/%s/edits", change->locale_id);
         return;
+    case WORLD_EDIT_POLYGONS:
+        snprintf(out, size, "/v1/locales/%s/layers/%s/polygons", change->locale_id,
+                 change->layer_id);
+        return;
     case WORLD_MOVE_LAYER:
         snprintf(out, size, "/v1/locales/%s/layers/%s/transform", change->locale_id,
                  change->layer_id);
@@ -239,7 +273,7 @@ static void path_of(const struct world_change *change, char *out, size_t size)
 
 static const char *method_of(enum world_change_kind kind)
 {
-    if (kind == WORLD_EDIT)
+    if (kind == WORLD_EDIT || kind == WORLD_EDIT_POLYGONS)
         return "POST";
     return kind == WORLD_PUT_LOCALE || kind == WORLD_PUT_LAYER ? "PUT" : "DELETE";
 }
@@ -380,6 +414,8 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
 
 static const char *place_of(const struct call *call, const struct world_change *change)
 {
+    if (change->kind == WORLD_EDIT_POLYGONS)
+        return call->json ? "/polygons" : NULL;
     if (change->kind != WORLD_EDIT)
         return NULL;
     if (change->edit.kind == EDIT_BRUSH)
@@ -394,9 +430,7 @@ enum err_code write_submit(struct call *call, struct world_change *change,
 
     if (!write) {
         upload_release(call->api, charge);
-        layer_unref(change->layer);
-        locale_unref(change->prepared);
-        free((void *)change->edit.heights_m);
+        world_drop(change);
         return err_set(err, ERR_NO_MEMORY, "no memory for a write");
     }
     *write = (struct write){

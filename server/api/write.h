@@ -32,8 +32,8 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
 /*
  * Submits a change; its outcome becomes the answer (201 with Location when something new came to
  * be, 200 Locale, 204 after a deletion, 200 with the rect after an edit, or the error), with what
- * became of imported polygons (NULL: nothing to say). Takes change->layer, change->prepared and
- * change->edit.heights_m, and the charge (upload.h), which is released with the outcome. After
+ * became of imported polygons (NULL: nothing to say). Takes what the change brings (world_drop),
+ * and the charge (upload.h), which is released with the outcome. After
  * ERR_OK the request belongs to the writer: touch nothing of it.
  */
 enum err_code write_submit(struct call *call, struct world_change *change,

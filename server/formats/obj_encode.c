@@ -200,7 +200,7 @@ bool obj_encode_polygons(const struct polygon_set *set, const struct obj_sink *s
     for (size_t i = 0; i < set->vertex_count && !w->is_over; i++)
         put_vertex(w, set->vertices[i].x, set->vertices[i].y, set->vertices[i].z);
     for (size_t i = 0; i < set->polygon_count && !w->is_over; i++) {
-        put_char(w, 'f');
+        put_char(w, set->starts[i] < set->starts[i + 1] ? 'f' : '#'); /* a gap keeps its line */
         for (uint32_t k = set->starts[i]; k < set->starts[i + 1]; k++)
             put_index(w, (uint64_t)set->corners[k] + 1);
         put_char(w, '\n');

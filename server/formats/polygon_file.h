@@ -59,8 +59,9 @@ extern const struct polygon_options polygon_options_default; /* Z up, scale 1 */
  * that i is "the polygon's index in the uploaded file": of an OBJ the i-th f line; of the others
  * the i-th polygon when the nodes are walked depth first, children and meshes in the file's order
  * (a mesh that several nodes use counts for each). A node that mirrors turns its polygons' corners
- * around, so that their front stays the front. Points and lines are no polygons; polygons have at
- * least 3 corners, which may coincide. starts[polygon_count + 1], starts[0] is 0. All malloc.
+ * around, so that their front stays the front. Points and lines are no polygons; polygons of a file
+ * have at least 3 corners, which may coincide; a set that was edited also has gaps without corners
+ * (polygon_edit.h). starts[polygon_count + 1], starts[0] is 0. All malloc.
  */
 struct polygon_set {
     struct vec3 *vertices; /* metres, finite; some may belong to no polygon */

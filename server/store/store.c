@@ -278,6 +278,7 @@ void store_close(struct store *store)
     CHECK(sqlite3_close(store->db) == SQLITE_OK);
     mirror_free(&store->mirror);
     free(store->op_row);
+    free(store->old_files);
     if (store->lock >= 0)
         close(store->lock);
     pthread_cond_destroy(&store->checkpointer.wake);
@@ -437,6 +438,8 @@ void store_stats(struct store *store, struct store_stats *out)
 void store_behind(const struct store *store, struct store_behind *out)
 {
     out->tiles = store->mirror.behind_tiles;
-    out->log_bytes = store->mirror.pending_bytes;
-    out->edits = store->mirror.pending_count;
+    out->log_bytes = store->mirror.pending_bytes - store->mirror.polygon_bytes;
+    out->edits = store->mirror.pending_count - store->mirror.polygon_edits;
+    out->polygon_edits = store->mirror.polygon_edits;
+    out->polygon_bytes = store->mirror.polygon_bytes;
 }

@@ -14,7 +14,9 @@
  *
  * A heightfield's edits are logged as their outcome (terrain/edit.h) and are durable by that; its
  * tiles are brought up to date later (store_materialise), which also lets go of the logged samples.
- * The store remembers which tiles are behind.
+ * The store remembers which tiles are behind. Edits of a mesh's polygons are logged alike; its
+ * files are written when the log has much of it (store_put_mesh), else at the end, and a load makes
+ * the edits that are logged.
  *
  * Errors of a write: ERR_DISK_FULL and ERR_READ_ONLY. After either, and after any error at COMMIT,
  * the store is read-only until it is opened again: SQLite's state in memory and what reached the
@@ -25,7 +27,7 @@
 #define KOTA_STORE_STORE_H
 
 #include "base/err.h"
-#include "formats/polygon_file.h"
+#include "formats/polygon_edit.h"
 #include "terrain/edit.h"
 #include "terrain/heightfield.h"
 #include "terrain/mesh.h"
@@ -124,6 +126,8 @@ struct store_edit {
     struct sample_rect rect;
     const float
         *heights_m; /* [rect.rows][rect.cols]: the new samples; NULL: not an edit of samples */
+    const void *polygons; /* an edit of a mesh's polygons, polygon_edit_encode; NULL: it is none */
+    size_t polygons_bytes;
     bool has_bounds;
     struct box3 bounds;
     const void *answer; /* with an op_id: what was answered, as the caller encodes it */
@@ -226,9 +230,10 @@ enum err_code store_find_deleted(struct store *store, const char *locale, uint64
 /* ---- behind the log ----------------------------------------------------------------------------
  */
 
-/* What is logged and not yet in tiles. No cost. */
+/* What is logged and not yet in tiles; edits of polygons by themselves. No cost. */
 struct store_behind {
     uint64_t tiles, log_bytes, edits;
+    uint64_t polygon_edits, polygon_bytes;
 };
 void store_behind(const struct store *store, struct store_behind *out);
 
@@ -241,6 +246,22 @@ typedef const struct heightfield *(*store_field_of)(void *context, const char *l
                                                     const char *layer);
 enum err_code store_materialise(struct store *store, store_field_of field_of, void *context,
                                 struct err *err);
+
+/* Edits of a mesh layer that are in the log and not in its files. O(rows of the log not let go). */
+struct store_mesh_behind {
+    uint64_t edits, bytes;
+};
+void store_mesh_behind(const struct store *store, const char *locale, const char *layer,
+                       struct store_mesh_behind *out);
+
+/*
+ * In one transaction of its own: the files of a mesh layer that is there are those of `mesh` and
+ * `polygons`, which hold its edits up to `revision`; those are let go of the log. Files that nobody
+ * names any more for an hour are removed. Errors as of any write.
+ */
+enum err_code store_put_mesh(struct store *store, const char *locale, const char *layer,
+                             const struct mesh *mesh, const struct polygon_set *polygons,
+                             uint64_t revision, struct err *err);
 
 /*
  * Writes the files of a mesh ahead of the transaction that names them (store_put_layer writes what
@@ -266,8 +287,9 @@ struct store_loaded_layer {
     enum store_layer_kind kind;
     int role;
     struct heightfield *field;
-    struct mesh *mesh; /* over the mapped file */
+    struct mesh *mesh; /* over the mapped file; built anew where the log has edits of it */
     struct polygon_set polygons;
+    bool is_behind; /* it has */
     double gravity[3];
     bool has_pose;
     struct store_pose pose;

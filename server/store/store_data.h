@@ -6,6 +6,7 @@
  *   store_mirror.c      what is kept in memory of the small tables, and how it is written
  *   store_write.c       locales, layers, the log, models
  *   store_materialise.c tiles behind the log
+ *   store_meshes.c      meshes behind the log
  *   store_files.c       meshes/
  *   store_checkpoint.c  the WAL
  *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
@@ -62,11 +63,23 @@ struct mirror_layer {
     uint64_t behind_count;
 };
 
-/* A row of the log whose samples are not in tiles. */
+/* A row of the log whose samples are not in tiles, or whose polygons are not in files. */
 struct mirror_pending {
     uint64_t sequence, revision;
     char locale[STORE_ID_MAX + 1], layer[STORE_ID_MAX + 1];
-    struct sample_rect rect;
+    bool is_of_polygons;
+    uint64_t bytes;          /* of its data */
+    struct sample_rect rect; /* of samples */
+};
+
+/* As the codec of a row's data. */
+enum { LOG_SAMPLES = 0, LOG_POLYGONS = 1 };
+
+/* A file in meshes/ that was named once. */
+struct old_file {
+    uint64_t since_us;
+    uint8_t name[STORE_HASH_BYTES];
+    bool is_image;
 };
 
 struct mirror {
@@ -77,6 +90,8 @@ struct mirror {
     size_t locale_count, locale_room, layer_count, layer_room, pending_count, pending_room;
     uint64_t models;
     uint64_t behind_tiles, pending_bytes;
+    size_t polygon_edits;   /* of the pending rows */
+    uint64_t polygon_bytes; /* of pending_bytes */
 };
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -124,6 +139,8 @@ struct store {
     bool is_loaded;                                  /* by store_load: damage has been told */
     bool is_mirrored, is_in_transaction, has_failed; /* failed: only rollback is allowed */
     char *op_row;                                    /* what store_find_op gave out */
+    struct old_file *old_files;                      /* oldest first */
+    size_t old_file_count, old_file_room;
 
     struct checkpointer checkpointer;
     atomic_uint_least64_t wal_frames; /* in use, as the last commit left it */
@@ -235,6 +252,10 @@ enum err_code store_let_go(struct store *store,
                            bool (*is_gone)(const void *context, const struct mirror_pending *row),
                            const void *context, struct err *err);
 
+/* Writes a layer's row as it is in the mirror. */
+enum err_code store_write_layer_row(struct store *store, const struct mirror_layer *layer,
+                                    struct err *err);
+
 /* Writes one tile of a field, new or in the place of what was there. */
 enum err_code store_write_tile(struct store *store, const struct mirror_layer *layer,
                                const struct heightfield *field, uint64_t revision, uint32_t tx,
@@ -271,6 +292,15 @@ enum err_code poses_load(struct store *store, const char *locale, uint64_t *tran
 /* How many rows belong to no locale that is there; -1: the table cannot be read. */
 long poses_without_locale(struct store *store);
 
+/* Shortens a locale's log to log_rows_max rows and what is not let go. */
+enum err_code store_trim_log(struct store *store, struct mirror_locale *locale, struct err *err);
+
+/* ---- store_meshes.c -------------------------------------------------------------------------- */
+
+/* Makes the edits of a layer that are logged in what its files hold; *is_behind when there were. */
+enum err_code meshes_apply_log(struct store *store, const struct mirror_layer *layer,
+                               struct store_loaded_layer *out, struct err *err);
+
 /* ---- store_files.c --------------------------------------------------------------------------- */
 
 enum err_code files_save_mesh(struct store *store, const struct mesh *mesh,
@@ -282,6 +312,10 @@ enum err_code files_load_polygons(struct store *store, const uint8_t name[32],
                                   struct polygon_set *out, struct err *err);
 /* Removes what no layer of the mirror names. */
 void files_sweep(struct store *store);
+/* The layer named these files until now. */
+void files_note_old(struct store *store, const struct mirror_layer *layer);
+/* Removes those of them that have not been named for an hour. */
+void files_sweep_old(struct store *store);
 /* Renames a file that is synced, durably. An SQLite code. */
 int files_rename(struct store *store, const char *from, const char *to);
 

@@ -452,6 +452,54 @@ static bool is_named(const struct store *store, const char *file)
     return false;
 }
 
+#define OLD_KEPT_US ((uint64_t)3600 * 1000000) /* for a copy of meshes/ that is under way */
+
+static const char *suffix_of(const struct old_file *file)
+{
+    return file->is_image ? ".qota" : ".polygons";
+}
+
+static void note_old(struct store *store, const uint8_t name[STORE_HASH_BYTES], bool is_image)
+{
+    struct old_file file = {.since_us = store_now_us(), .is_image = is_image};
+    size_t room = store->old_file_room ? 2 * store->old_file_room : 16;
+
+    memcpy(file.name, name, sizeof file.name);
+    if (store->old_file_count == store->old_file_room) {
+        struct old_file *grown = realloc(store->old_files, room * sizeof *grown);
+
+        if (!grown) /* the next load removes it */
+            return;
+        store->old_files = grown;
+        store->old_file_room = room;
+    }
+    store->old_files[store->old_file_count++] = file;
+}
+
+void files_note_old(struct store *store, const struct mirror_layer *layer)
+{
+    note_old(store, layer->mesh, true);
+    note_old(store, layer->polygons, false);
+}
+
+void files_sweep_old(struct store *store)
+{
+    uint64_t now_us = store_now_us();
+    size_t done = 0;
+
+    while (done < store->old_file_count &&
+           now_us - store->old_files[done].since_us >= OLD_KEPT_US) {
+        const struct old_file *file = &store->old_files[done++];
+        struct file_name path = file_name(store, file->name, suffix_of(file));
+
+        if (!is_named(store, strrchr(path.text, '/') + 1))
+            unlink(path.text);
+    }
+    store->old_file_count -= done;
+    memmove(store->old_files, store->old_files + done,
+            store->old_file_count * sizeof *store->old_files);
+}
+
 void files_sweep(struct store *store)
 {
     static const char *const ours[] = {".qota", ".polygons", ".part"};

@@ -251,7 +251,8 @@ static enum err_code load_layer(struct load *load, const struct mirror_locale *l
         return out->field ? ERR_OK : err->code;
     }
     if (files_load_mesh(load->store, from->mesh, &out->mesh, &said) ||
-        files_load_polygons(load->store, from->polygons, &out->polygons, &said))
+        files_load_polygons(load->store, from->polygons, &out->polygons, &said) ||
+        meshes_apply_log(load->store, from, out, &said))
         return err_set(err, said.code, "locale %s, layer %s: %.180s", from->locale, from->id,
                        said.msg);
     return ERR_OK;

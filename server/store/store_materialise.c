@@ -42,17 +42,34 @@ static bool is_whole(const void *context, const struct mirror_pending *row)
     struct store *store = (struct store *)(uintptr_t)context; /* to look up only */
     const struct mirror_locale *locale = mirror_locale(&store->mirror, row->locale);
 
-    return !locale || !locale->is_damaged;
+    return !row->is_of_polygons && (!locale || !locale->is_damaged);
 }
 
-static enum err_code trim(struct store *store, struct mirror_locale *locale, struct err *err)
+/* The revision of the first edit of a locale's polygons that is in the log alone, or `otherwise`.
+ */
+static uint64_t first_needed(const struct store *store, const char *locale, uint64_t otherwise)
+{
+    for (size_t i = 0; i < store->mirror.pending_count; i++) {
+        const struct mirror_pending *row = &store->mirror.pending[i];
+
+        if (row->is_of_polygons && strcmp(row->locale, locale) == 0)
+            return row->revision < otherwise ? row->revision : otherwise;
+    }
+    return otherwise;
+}
+
+enum err_code store_trim_log(struct store *store, struct mirror_locale *locale, struct err *err)
 {
     sqlite3_stmt *run;
+    uint64_t first;
 
     if (locale->log_first > locale->log_last ||
         locale->log_last - locale->log_first < store->log_rows_max)
         return ERR_OK;
-    locale->log_first = locale->log_last - store->log_rows_max + 1;
+    first = first_needed(store, locale->row.id, locale->log_last - store->log_rows_max + 1);
+    if (first <= locale->log_first)
+        return ERR_OK;
+    locale->log_first = first;
     run = store_statement(store, "DELETE FROM edit WHERE locale = ?1 AND rev < ?2", err);
     if (!run)
         return err->code;
@@ -93,7 +110,7 @@ static enum err_code write_all(struct store *store, store_field_of field_of, voi
             if (mirror_write_locale(store, locale, err))
                 return err->code;
         }
-        if (trim(store, locale, err))
+        if (store_trim_log(store, locale, err))
             return err->code;
     }
     return ERR_OK;

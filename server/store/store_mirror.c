@@ -206,17 +206,22 @@ enum err_code mirror_add_pending(struct mirror *mirror, const struct mirror_pend
     struct mirror_layer *layer = mirror_layer(mirror, pending->locale, pending->layer);
     void *items = mirror->pending;
 
-    if (!layer || layer->kind != STORE_HEIGHTFIELD || !is_inside(&layer->spec, &pending->rect))
+    if (!layer || (pending->is_of_polygons ? layer->kind != STORE_MESH
+                                           : layer->kind != STORE_HEIGHTFIELD ||
+                                                 !is_inside(&layer->spec, &pending->rect)))
         return err_set(err, ERR_DAMAGED,
-                       "locale %s, revision %llu: the log has samples that its layer %s has not",
-                       pending->locale, (unsigned long long)pending->revision, pending->layer);
+                       "locale %s, revision %llu: the log has %s that its layer %s has not",
+                       pending->locale, (unsigned long long)pending->revision,
+                       pending->is_of_polygons ? "polygons" : "samples", pending->layer);
     if (!reserve(&items, mirror->pending_count, &mirror->pending_room, sizeof *pending))
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
     mirror->pending = items;
-    if (mark_behind(mirror, layer, &pending->rect, err))
+    if (!pending->is_of_polygons && mark_behind(mirror, layer, &pending->rect, err))
         return err->code;
     mirror->pending[mirror->pending_count++] = *pending;
-    mirror->pending_bytes += (uint64_t)pending->rect.cols * pending->rect.rows * sizeof(float);
+    mirror->pending_bytes += pending->bytes;
+    mirror->polygon_edits += pending->is_of_polygons;
+    mirror->polygon_bytes += pending->is_of_polygons ? pending->bytes : 0;
     return ERR_OK;
 }
 
@@ -349,19 +354,21 @@ static bool read_layer(struct reading *r, sqlite3_stmt *row)
 static bool read_pending(struct reading *r, sqlite3_stmt *row)
 {
     struct mirror_pending pending = {.sequence = (uint64_t)sqlite3_column_int64(row, 0),
-                                     .revision = (uint64_t)sqlite3_column_int64(row, 2)};
+                                     .revision = (uint64_t)sqlite3_column_int64(row, 2),
+                                     .is_of_polygons = sqlite3_column_int(row, 5) == LOG_POLYGONS,
+                                     .bytes = (uint64_t)sqlite3_column_int64(row, 6)};
     const struct mirror_locale *locale;
     struct err err;
 
     if (column_text(row, 1, pending.locale, sizeof pending.locale) &&
         column_text(row, 3, pending.layer, sizeof pending.layer) &&
-        column_bytes(row, 4, &pending.rect, sizeof pending.rect) &&
+        (pending.is_of_polygons || column_bytes(row, 4, &pending.rect, sizeof pending.rect)) &&
         (locale = mirror_locale(&r->store->mirror, pending.locale)) != NULL &&
-        pending.revision > locale->applied_rev &&
+        (pending.is_of_polygons || pending.revision > locale->applied_rev) &&
         mirror_add_pending(&r->store->mirror, &pending, &err) == ERR_OK)
         return true;
     return tell(r, mirror_locale(&r->store->mirror, pending.locale) ? pending.locale : "",
-                "the log has samples that no layer is to have");
+                "the log has samples or polygons that no layer is to have");
 }
 
 static bool read_store(struct reading *r, sqlite3_stmt *row)
@@ -451,7 +458,7 @@ enum err_code mirror_load(struct store *store, mirror_damage damage, void *conte
                     read_layer) ||
         !count_layers(&r) ||
         !read_table(&r, "edit",
-                    "SELECT sequence, locale, rev, layer, rect FROM edit "
+                    "SELECT sequence, locale, rev, layer, rect, codec, length(data) FROM edit "
                     "WHERE codec IS NOT NULL ORDER BY sequence",
                     read_pending)) {
         mirror_free(&store->mirror);

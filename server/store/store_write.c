@@ -122,7 +122,9 @@ enum err_code store_let_go(struct store *store,
         sqlite3_bind_int64(run, 1, (int64_t)row.sequence);
         if (store_run(store, run, "cannot let go of logged samples", err))
             return err->code;
-        mirror->pending_bytes -= (uint64_t)row.rect.cols * row.rect.rows * sizeof(float);
+        mirror->pending_bytes -= row.bytes;
+        mirror->polygon_edits -= row.is_of_polygons;
+        mirror->polygon_bytes -= row.is_of_polygons ? row.bytes : 0;
     }
     mirror->pending_count = kept;
     return ERR_OK;
@@ -138,8 +140,8 @@ static enum err_code drop_contents(struct store *store, struct mirror_layer *lay
                                             : ERR_OK;
 }
 
-static enum err_code write_layer_row(struct store *store, const struct mirror_layer *layer,
-                                     struct err *err)
+enum err_code store_write_layer_row(struct store *store, const struct mirror_layer *layer,
+                                    struct err *err)
 {
     const struct heightfield_spec *spec = &layer->spec;
     const double grid[4] = {spec->origin_x_m, spec->origin_y_m, spec->spacing_x_m,
@@ -228,7 +230,7 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *put
             return err->code;
         }
     }
-    if (write_layer_row(store, layer, err))
+    if (store_write_layer_row(store, layer, err))
         return err->code;
     return put->kind == STORE_HEIGHTFIELD
                ? put_tiles(store, layer, put->field, locale->row.revision, err)
@@ -263,7 +265,7 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
         if (strcmp(layer->locale, locale_id) != 0 || layer->position <= position)
             continue;
         layer->position--;
-        if (write_layer_row(store, layer, err))
+        if (store_write_layer_row(store, layer, err))
             return err->code;
     }
     locale->layers--;
@@ -325,20 +327,29 @@ static void bind_edit(sqlite3_stmt *write, const struct store_edit *edit)
         sqlite3_bind_blob(write, 9, &edit->rect, sizeof edit->rect, SQLITE_STATIC);
     if (edit->has_bounds)
         sqlite3_bind_blob(write, 10, &edit->bounds, sizeof edit->bounds, SQLITE_STATIC);
-    sqlite3_bind_int(write, 12, edit->heights_m != NULL);
+    sqlite3_bind_int(write, 12, edit->heights_m || edit->polygons);
+    if (edit->polygons) {
+        sqlite3_bind_int(write, 13, LOG_POLYGONS);
+        sqlite3_bind_blob64(write, 14, edit->polygons, edit->polygons_bytes, SQLITE_STATIC);
+    }
     if (edit->heights_m) {
-        sqlite3_bind_int(write, 13, 0);
+        sqlite3_bind_int(write, 13, LOG_SAMPLES);
         sqlite3_bind_blob64(write, 14, edit->heights_m,
                             (uint64_t)edit->rect.cols * edit->rect.rows * sizeof(float),
                             SQLITE_STATIC);
     }
 }
 
-static enum err_code remember_samples(struct store *store, const struct store_edit *edit,
-                                      struct err *err)
+static enum err_code remember_data(struct store *store, const struct store_edit *edit,
+                                   struct err *err)
 {
     struct mirror_pending pending = {
         .sequence = edit->sequence, .revision = edit->revision, .rect = edit->rect};
+
+    pending.is_of_polygons = edit->polygons != NULL;
+    pending.bytes = pending.is_of_polygons
+                        ? edit->polygons_bytes
+                        : (uint64_t)edit->rect.cols * edit->rect.rows * sizeof(float);
 
     memcpy(pending.locale, edit->locale, sizeof pending.locale);
     memcpy(pending.layer, edit->layer, sizeof pending.layer);
@@ -355,7 +366,7 @@ enum err_code store_log(struct store *store, const struct store_edit *edit, stru
     sqlite3_stmt *write;
 
     expect_transaction(store);
-    CHECK(locale && (!edit->heights_m || edit->has_rect));
+    CHECK(locale && (!edit->heights_m || (edit->has_rect && !edit->polygons)));
     CHECK(edit->revision > locale->log_last && edit->revision >= locale->row.revision);
     if (locale->log_first > locale->log_last) /* the log begins here */
         locale->log_first = edit->revision;
@@ -375,7 +386,7 @@ enum err_code store_log(struct store *store, const struct store_edit *edit, stru
     sqlite3_clear_bindings(write);
     locale->log_last = edit->revision;
     locale->row.revision = edit->revision;
-    if (edit->heights_m && remember_samples(store, edit, err))
+    if ((edit->heights_m || edit->polygons) && remember_data(store, edit, err))
         return err->code;
     return mirror_write_locale(store, locale, err);
 }

@@ -144,8 +144,8 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
     h->bounds = draft->set.bounds;
     h->slack = draft->set.slack;
     h->near = 4 * h->slack;
-    if (quadtree_build(&draft->set, h->max_polygons, h->max_depth, options->cuts, &draft->tree,
-                       err))
+    if (quadtree_build(&draft->set, h->max_polygons, h->max_depth, options->cuts,
+                       QUADTREE_REFS_FREE, &draft->tree, err))
         pieces_free(&draft->set);
     else
         h->depth = draft->tree.depth;

@@ -43,7 +43,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFS_FREE = 1 << 12 };
+/* Leaf lists of an edited mesh have at most so many times the refs of a built one, where each may
+ * be at its bound. */
+enum { REFS_TIMES = 2 };
+
 #define NO_POLYGON UINT32_MAX
 
 /* A leaf that was split: a tree over polygons list[local index]. */
@@ -352,7 +355,7 @@ static enum err_code graft_make(struct editor *e, uint32_t count, const struct b
         code = no_memory(err);
     else
         code = quadtree_build(&set, h->max_polygons, h->max_depth - depth, (enum mesh_cuts)h->cuts,
-                              &graft->tree, err);
+                              0, &graft->tree, err);
     pieces_free(&set);
     if (code || graft->tree.node_count == 1) {
         if (graft)
@@ -511,8 +514,8 @@ static enum err_code tree_edit(struct editor *e, struct err *err)
     uint32_t depth = 0;
     size_t level_end = 1;
 
-    e->refs_max =
-        (uint64_t)QUADTREE_REFS_PER_POLYGON * (e->kept + e->more.polygon_count) + REFS_FREE;
+    e->refs_max = (uint64_t)QUADTREE_REFS_PER_POLYGON * (e->kept + e->more.polygon_count) +
+                  QUADTREE_REFS_FREE;
     if (!root_open(e))
         return no_memory(err);
     for (size_t rank = 0; rank < e->visit_count; rank++) {
@@ -522,7 +525,7 @@ static enum err_code tree_edit(struct editor *e, struct err *err)
         }
         if (node_put(e, rank, depth, err))
             return err->code;
-        if (e->tree.ref_count > e->refs_max || e->pool_count > UINT32_MAX / 2 ||
+        if (e->tree.ref_count > REFS_TIMES * e->refs_max || e->pool_count > UINT32_MAX / 2 ||
             e->visit_count > UINT32_MAX / 2)
             return err_set(err, ERR_CONFLICT, "the leaf lists of the mesh are full");
     }

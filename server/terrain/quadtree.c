@@ -21,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFS_FREE = 1 << 12 }; /* beside those for each polygon */
-
 /* Tests saved times area, in mean areas of a polygon, that pay for a split below max_polygons. */
 #define SPLIT_WORTH 4.0
 /* With chosen cuts: a split that leaves more of the tests than this leads nowhere. */
@@ -240,7 +238,8 @@ static bool levels_build(struct builder *b)
 }
 
 enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons, uint32_t max_depth,
-                             enum mesh_cuts cuts, struct quadtree *out, struct err *err)
+                             enum mesh_cuts cuts, size_t refs_free, struct quadtree *out,
+                             struct err *err)
 {
     const struct box2 *root = &set->root;
     double area = (root->x_max - root->x_min) * (root->y_max - root->y_min);
@@ -251,7 +250,7 @@ enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons,
         .max_depth = max_depth,
         .cuts = cuts,
         .worth_area = SPLIT_WORTH * area / (double)set->polygon_count,
-        .refs_max = QUADTREE_REFS_PER_POLYGON * set->polygon_count + REFS_FREE,
+        .refs_max = QUADTREE_REFS_PER_POLYGON * set->polygon_count + refs_free,
     };
 
     memset(out, 0, sizeof *out);

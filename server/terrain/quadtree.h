@@ -18,18 +18,23 @@ struct quadtree {
 /*
  * Builds the tree. Nodes with more than max_polygons are split until max_depth; chosen cuts also
  * split smaller ones where that is worth its memory. Coincident polygons end at max_depth, and the
- * lists together have at most QUADTREE_REFS_PER_POLYGON refs a polygon and some: then the largest
- * nodes are split and the smaller ones stay leaves.
+ * lists together have at most QUADTREE_REFS_PER_POLYGON refs a polygon and refs_free more: then the
+ * largest nodes are split and the smaller ones stay leaves.
  *
  * ERR_NO_MEMORY, ERR_TOO_LARGE (more nodes than an index holds): *out is empty. Cost
  * O(polygons · depth).
  */
 enum err_code quadtree_build(const struct piece_set *set, uint32_t max_polygons, uint32_t max_depth,
-                             enum mesh_cuts cuts, struct quadtree *out, struct err *err);
+                             enum mesh_cuts cuts, size_t refs_free, struct quadtree *out,
+                             struct err *err);
 
 void quadtree_free(struct quadtree *tree);
 
-enum { QUADTREE_REFS_PER_POLYGON = 32, QUADTREE_CANDIDATES_MAX = 64 };
+enum {
+    QUADTREE_REFS_PER_POLYGON = 32,
+    QUADTREE_REFS_FREE = 1 << 12, /* of a whole mesh */
+    QUADTREE_CANDIDATES_MAX = 64
+};
 
 /* ---- quadtree_cuts.c, for quadtree.c -------------------------------------------------------- */
 

@@ -377,6 +377,50 @@ static enum err_code make_edit(struct draft *draft, struct step *step, struct er
     return ERR_OK;
 }
 
+/* What was made ahead of this very layer, or makes it now. */
+static struct layer *polygons_edited(const struct layer *old, const struct world_change *change,
+                                     struct err *err)
+{
+    if (change->layer && change->base->mesh == old->mesh && change->base->polygons == old->polygons)
+        return layer_moving_as(change->layer, old, err);
+    return layer_edited(old, &change->polygons, err);
+}
+
+static enum err_code make_polygons(struct draft *draft, struct step *step, struct err *err)
+{
+    const struct world_change *change = step->change;
+    const struct layer *old = locale_layer(step->before, change->layer_id);
+    struct layer *layer;
+
+    CHECK((change->layer == NULL) == (change->base == NULL));
+    if (!old)
+        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", change->layer_id,
+                       change->locale_id);
+    if (old->kind != LAYER_MESH)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "layer %s of locale %s is a heightfield: polygons belong to meshes", old->id,
+                       change->locale_id);
+    if (polygon_edit_check(layer_polygon_set(old), &change->polygons, &draft->world->limits.polygon,
+                           err))
+        return err->code;
+    layer = polygons_edited(old, change, err);
+    if (!layer)
+        return err->code;
+    step->after = locale_next(step->before, NULL, layer, NULL, NULL, err);
+    layer_unref(layer);
+    if (!step->after)
+        return err->code;
+    step->layer = locale_layer(step->after, old->id);
+    step->first_polygon = layer_added(old, step->layer, &step->import);
+    if (step->import.kept == 0 && change->polygons.removed_count == 0)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "no polygon is left of %zu: all are degenerate or not simple",
+                       change->polygons.add.polygon_count);
+    memcpy(step->event.layer, old->id, sizeof step->event.layer);
+    step->event.has_bounds = layer_changed_box(old, step->layer, &step->event.bounds);
+    return ERR_OK;
+}
+
 static enum err_code make_model(struct draft *draft, struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
@@ -415,6 +459,8 @@ static enum err_code make(struct draft *draft, struct step *step, struct err *er
         return make_layer(step, err);
     case WORLD_EDIT:
         return make_edit(draft, step, err);
+    case WORLD_EDIT_POLYGONS:
+        return make_polygons(draft, step, err);
     case WORLD_MOVE_LAYER:
         return move_make(draft, step, err);
     case WORLD_PUT_MODEL:
@@ -444,6 +490,8 @@ static const char *source_of(const struct world_change *change)
         return "layer";
     case WORLD_EDIT:
         return change->edit.kind == EDIT_BRUSH ? "brush" : "edit";
+    case WORLD_EDIT_POLYGONS:
+        return "polygons";
     case WORLD_MOVE_LAYER:
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
@@ -454,13 +502,18 @@ static const char *source_of(const struct world_change *change)
     return "";
 }
 
+bool world_is_of_layer(enum world_change_kind kind)
+{
+    return kind == WORLD_PUT_LAYER || kind == WORLD_DELETE_LAYER || kind == WORLD_MOVE_LAYER ||
+           kind == WORLD_EDIT_POLYGONS;
+}
+
 /* Is what the change is about there: the layer, or else the locale? */
 static bool target_is_there(const struct step *step)
 {
     const struct world_change *change = step->change;
 
-    if (change->kind != WORLD_PUT_LAYER && change->kind != WORLD_DELETE_LAYER &&
-        change->kind != WORLD_MOVE_LAYER)
+    if (!world_is_of_layer(change->kind))
         return step->before != NULL;
     return step->before && locale_layer(step->before, change->layer_id) != NULL;
 }
@@ -468,8 +521,7 @@ static bool target_is_there(const struct step *step)
 static enum err_code failed_condition(const struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
-    bool is_layer = change->kind == WORLD_PUT_LAYER || change->kind == WORLD_DELETE_LAYER ||
-                    change->kind == WORLD_MOVE_LAYER;
+    bool is_layer = world_is_of_layer(change->kind);
     bool wants_it = change->condition == WORLD_IF_PRESENT;
 
     err_set(err, ERR_PRECONDITION_FAILED, "%s %s is %sthere", is_layer ? "layer" : "locale",
@@ -570,6 +622,10 @@ struct world_outcome step_outcome(const struct step *step, const struct err *err
         .revision = step->event.revision,
         .is_new = step->is_new,
         .rect = step->outcome.rect,
+        .polygons = step->change->kind == WORLD_EDIT_POLYGONS ? &step->change->polygons : NULL,
+        .layer = step->layer,
+        .first_polygon = step->first_polygon,
+        .import = step->import,
         .answer = step->is_repeat ? step->answer : NULL,
         .answer_bytes = step->is_repeat ? step->answer_bytes : 0,
     };

@@ -19,7 +19,7 @@ struct feed_event {
     uint64_t revision; /* of the locale */
     char locale[WORLD_ID_MAX + 1];
     char layer[WORLD_ID_MAX + 1];     /* "": it concerns all layers, or none */
-    char source[FEED_SOURCE_MAX + 1]; /* edit, brush, layer, manifest, delete */
+    char source[FEED_SOURCE_MAX + 1]; /* edit, brush, polygons, layer, manifest, delete */
     bool has_rect;                    /* samples of a heightfield that may have changed */
     struct sample_rect rect;
     bool has_bounds; /* every point of the surface that has changed lies inside, as it was and is */

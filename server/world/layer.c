@@ -4,7 +4,7 @@
  * a change, and by whoever frees.
  *
  * A mesh is built for one gravity: Q's quadtree looks along it, and what is a wall under one
- * gravity is a floor under another. So the polygons are kept as they were uploaded, counted, beside
+ * gravity is a floor under another. So the polygons are kept as they came, counted, beside
  * the mesh; another gravity builds another mesh of them, and however often that happens, vertices
  * and indices stay those of the file. A layer that was moved shares mesh and polygons with what it
  * was: only its pose is its own. Dropped: turning the image's vertices back, which saves a
@@ -13,12 +13,14 @@
 #include "world/layer.h"
 
 #include "base/check.h"
+#include "terrain/mesh_edit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct layer_polygons {
     struct polygon_set set;
+    uint64_t upload; /* those with the same came of one upload by edits */
     uint64_t bytes;
     uint32_t refs; /* atomic */
 };
@@ -72,8 +74,11 @@ struct layer *layer_create_heightfield(const char *id, struct heightfield *field
 /* ---- polygons ---------------------------------------------------------------------------------
  */
 
-static struct layer_polygons *polygons_create(struct polygon_set *set, struct err *err)
+/* upload 0: a new one. */
+static struct layer_polygons *polygons_create(struct polygon_set *set, uint64_t upload,
+                                              struct err *err)
 {
+    static uint64_t uploads;
     struct layer_polygons *polygons = malloc(sizeof *polygons);
 
     if (!polygons) {
@@ -81,7 +86,9 @@ static struct layer_polygons *polygons_create(struct polygon_set *set, struct er
         err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", set->polygon_count);
         return NULL;
     }
-    *polygons = (struct layer_polygons){.set = *set, .refs = 1};
+    if (upload == 0)
+        upload = __atomic_add_fetch(&uploads, 1, __ATOMIC_RELAXED);
+    *polygons = (struct layer_polygons){.set = *set, .upload = upload, .refs = 1};
     polygons->bytes = sizeof *polygons + set->vertex_count * sizeof *set->vertices +
                       set->starts[set->polygon_count] * sizeof *set->corners +
                       (set->polygon_count + 1) * sizeof *set->starts;
@@ -120,6 +127,7 @@ static struct layer *layer_over_mesh(const char *id, enum layer_role role,
     layer->mesh = mesh;
     layer->space = mesh_space(mesh);
     mesh_stats(mesh, &layer->mesh_stats);
+    layer->built_tests = layer->mesh_stats.average_tests;
     layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
     return layer;
 }
@@ -167,14 +175,14 @@ struct layer *layer_create_mesh_in(const char *id, enum layer_role role,
         err_set(err, ERR_UNPROCESSABLE, "there are no polygons");
         return NULL;
     }
-    counted = polygons_create(polygons, err);
+    counted = polygons_create(polygons, 0, err);
     return counted ? layer_over_polygons(id, role, counted, space, gravity, import, err) : NULL;
 }
 
 struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
                                struct polygon_set *polygons, struct vec3 gravity, struct err *err)
 {
-    struct layer_polygons *counted = polygons_create(polygons, err);
+    struct layer_polygons *counted = polygons_create(polygons, 0, err);
 
     if (!counted) {
         mesh_unref(mesh);
@@ -199,6 +207,8 @@ static struct layer *layer_again(const struct layer *layer, struct err *err)
     again->gravity = layer->gravity;
     again->space = layer->space;
     again->mesh_stats = layer->mesh_stats;
+    again->built_tests = layer->built_tests;
+    again->edited = layer->edited;
     again->is_moved = layer->is_moved;
     again->motion = layer->motion;
     again->transform_seq = layer->transform_seq;
@@ -260,6 +270,227 @@ struct layer *layer_carried(struct layer *layer, const struct layer *from, struc
     carried->motion = motion_at(&from->motion.pose, vec3_opposite(layer->gravity));
     carried->pace = from->pace;
     return carried;
+}
+
+/* ---- edits -------------------------------------------------------------------------------------
+ */
+
+/* A tree is built anew when so many polygons have come or gone, and this share of all: then some of
+ * the image is unused, too; or when a question is expected to look at so many times as many
+ * polygons as when it was built, and some more. */
+enum { EDITED_LEAST = 64, EDITED_SHARE = 4 };
+#define TESTS_TIMES 1.5
+#define TESTS_MORE 2.0
+
+static struct polygon_soup soup_of(const struct polygon_set *set)
+{
+    return (struct polygon_soup){set->vertices, set->vertex_count, set->corners, set->starts,
+                                 set->polygon_count};
+}
+
+/* The mesh of `set`, which an edit made of the layer's; *is_whole: it was built anew. */
+static struct mesh *mesh_after(const struct layer *layer, const struct polygon_set *set,
+                               const struct polygon_edit *edit, bool *is_whole, struct err *err)
+{
+    struct polygon_soup after = soup_of(set), added = soup_of(&edit->add);
+    const struct mesh_change change = {
+        .added = edit->add.polygon_count > 0 ? &added : NULL,
+        .first_number = (uint32_t)layer->polygons->set.polygon_count,
+        .removed = edit->removed,
+        .removed_count = edit->removed_count,
+        .after = &after,
+    };
+    /* room for coordinates to grow, so that the next polygon farther out is taken in place */
+    const struct mesh_options options = {
+        .gravity = layer->gravity, .space = layer->space, .slack_times = 2};
+    struct mesh *mesh = mesh_edit(layer->mesh, &change, err);
+
+    *is_whole = !mesh && err->code == ERR_CONFLICT;
+    return *is_whole ? mesh_create(&after, &options, NULL, err) : mesh;
+}
+
+/* Numbers from `first` on that have corners and no piece become gaps. */
+static enum err_code drop_lost(struct polygon_set *set, const struct mesh *mesh, uint32_t first,
+                               struct err *err)
+{
+    size_t count = set->polygon_count - first;
+    uint32_t *pieces = malloc((count + 1) * sizeof *pieces);
+    struct polygon_edit lost = {.removed = malloc((count + 1) * sizeof *lost.removed)};
+    struct polygon_set without;
+
+    if (!pieces || !lost.removed) {
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", count);
+    } else {
+        mesh_count_pieces(mesh, first, count, pieces);
+        for (uint32_t i = 0; i < count; i++)
+            if (pieces[i] == 0 && set->starts[first + i] < set->starts[first + i + 1])
+                lost.removed[lost.removed_count++] = first + i;
+        if (lost.removed_count > 0 && polygon_set_edited(set, &lost, &without, err) == ERR_OK) {
+            polygon_set_free(set);
+            *set = without;
+        }
+    }
+    free(pieces);
+    free(lost.removed);
+    return err->code;
+}
+
+/* Takes the references. Where and as the layer moves. */
+static struct layer *layer_over(const struct layer *layer, struct layer_polygons *polygons,
+                                struct mesh *mesh, struct err *err)
+{
+    struct layer *next =
+        layer_over_mesh(layer->id, layer->role, polygons, mesh, layer->gravity, err);
+
+    if (!next)
+        return NULL;
+    next->is_moved = layer->is_moved;
+    next->motion = layer->motion;
+    next->transform_seq = layer->transform_seq;
+    next->pace = layer->pace;
+    return next;
+}
+
+struct layer *layer_edited(const struct layer *layer, const struct polygon_edit *edit,
+                           struct err *err)
+{
+    const struct polygon_set *before = &layer->polygons->set;
+    struct layer_polygons *polygons;
+    struct polygon_set set;
+    struct mesh *mesh;
+    struct layer *next;
+    bool is_whole = false;
+
+    CHECK(layer->kind == LAYER_MESH);
+    err->code = ERR_OK;
+    if (polygon_set_edited(before, edit, &set, err))
+        return NULL;
+    mesh = mesh_after(layer, &set, edit, &is_whole, err);
+    if (mesh)
+        err->code = ERR_OK;
+    if (!mesh || drop_lost(&set, mesh, (uint32_t)before->polygon_count, err)) {
+        polygon_set_free(&set);
+        mesh_unref(mesh);
+        return NULL;
+    }
+    polygons = polygons_create(&set, layer->polygons->upload, err);
+    if (!polygons) {
+        mesh_unref(mesh);
+        return NULL;
+    }
+    next = layer_over(layer, polygons, mesh, err);
+    if (next && !is_whole) {
+        next->built_tests = layer->built_tests;
+        next->edited = layer->edited + edit->add.polygon_count + edit->removed_count;
+    }
+    return next;
+}
+
+uint32_t layer_added(const struct layer *before, const struct layer *after,
+                     struct mesh_import *import)
+{
+    uint32_t first = (uint32_t)before->polygons->set.polygon_count, pieces[64];
+    size_t count = after->polygons->set.polygon_count - first;
+
+    *import = (struct mesh_import){0, 0, 0};
+    for (size_t done = 0; done < count; done += 64) {
+        size_t part = count - done < 64 ? count - done : 64;
+
+        mesh_count_pieces(after->mesh, first + (uint32_t)done, part, pieces);
+        for (size_t i = 0; i < part; i++) {
+            import->kept += pieces[i];
+            import->split += pieces[i] > 1;
+            import->dropped += pieces[i] == 0;
+        }
+    }
+    return first;
+}
+
+static void box_take(const struct polygon_set *set, size_t number, struct box3 *box, bool *has_box)
+{
+    for (uint32_t k = set->starts[number]; k < set->starts[number + 1]; k++) {
+        struct vec3 v = set->vertices[set->corners[k]];
+
+        *box = *has_box ? box3_union(*box, (struct box3){v, v}) : (struct box3){v, v};
+        *has_box = true;
+    }
+}
+
+bool layer_changed_box(const struct layer *before, const struct layer *after, struct box3 *out)
+{
+    const struct polygon_set *a = &before->polygons->set, *b = &after->polygons->set;
+    bool has_box = false;
+
+    for (size_t i = 0; i < a->polygon_count; i++)
+        if (b->starts[i] == b->starts[i + 1])
+            box_take(a, i, out, &has_box);
+    for (size_t i = a->polygon_count; i < b->polygon_count; i++)
+        box_take(b, i, out, &has_box);
+    if (has_box && after->is_moved)
+        *out = motion_box_out(&after->motion, out);
+    return has_box;
+}
+
+bool layer_is_unbalanced(const struct layer *layer)
+{
+    const struct mesh_stats *stats = &layer->mesh_stats;
+
+    if (layer->kind != LAYER_MESH || layer->edited == 0)
+        return false;
+    return (layer->edited >= EDITED_LEAST && layer->edited >= stats->polygons / EDITED_SHARE) ||
+           stats->average_tests > TESTS_TIMES * layer->built_tests + TESTS_MORE;
+}
+
+bool layer_is_of_upload(const struct layer *layer, const struct layer *other)
+{
+    return layer->polygons && other->polygons &&
+           layer->polygons->upload == other->polygons->upload && layer->role == other->role &&
+           strcmp(layer->id, other->id) == 0 &&
+           layer_fits(other, TRIANGULATION_ANTI, layer->gravity);
+}
+
+struct layer *layer_moving_as(const struct layer *layer, const struct layer *from, struct err *err)
+{
+    struct layer *moving = layer_again(layer, err);
+
+    if (!moving)
+        return NULL;
+    moving->is_moved = from->is_moved;
+    moving->motion = from->motion;
+    moving->transform_seq = from->transform_seq;
+    moving->pace = from->pace;
+    return moving;
+}
+
+struct layer *layer_with_tree(const struct layer *layer, const struct layer *built, struct err *err)
+{
+    struct polygon_edit since;
+    struct layer *whole, *next;
+
+    if (!layer_is_of_upload(layer, built)) {
+        err_set(err, ERR_CONFLICT, "layer %s is another one by now", layer->id);
+        return NULL;
+    }
+    whole = layer_over(layer, polygons_ref(built->polygons), mesh_ref(built->mesh), err);
+    if (!whole || layer->polygons == built->polygons)
+        return whole;
+    next = NULL;
+    if (polygon_edit_between(&built->polygons->set, &layer->polygons->set, &since, err) == ERR_OK) {
+        next = layer_edited(whole, &since, err);
+        polygon_edit_free(&since);
+    }
+    layer_unref(whole);
+    return next;
+}
+
+struct layer *layer_rebuilt(const struct layer *layer, struct err *err)
+{
+    struct polygon_soup soup = soup_of(&layer->polygons->set);
+    const struct mesh_options options = {
+        .gravity = layer->gravity, .space = layer->space, .slack_times = 2};
+    struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
+
+    return mesh ? layer_over(layer, polygons_ref(layer->polygons), mesh, err) : NULL;
 }
 
 const struct polygon_set *layer_polygon_set(const struct layer *layer)

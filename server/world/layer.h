@@ -5,7 +5,7 @@
 #define KOTA_WORLD_LAYER_H
 
 #include "base/err.h"
-#include "formats/polygon_file.h"
+#include "formats/polygon_edit.h"
 #include "terrain/heightfield.h"
 #include "terrain/mesh.h"
 #include "terrain/motion.h"
@@ -39,6 +39,8 @@ struct layer {
     struct vec3 gravity;             /* that the mesh was built for, if space is cartesian */
     struct mesh_space space;         /* of the mesh; a heightfield is cartesian */
     struct mesh_stats mesh_stats;
+    double built_tests;   /* average_tests when the tree was built as a whole */
+    uint64_t edited;      /* polygons that have come or gone since */
     bool is_moved;        /* LAYER_MESH: it was given a pose since it was put */
     struct motion motion; /* then: own frame (the file's) to the locale's; axis: against gravity */
     uint64_t transform_seq; /* then: the locale's, as of the last pose */
@@ -76,7 +78,7 @@ struct layer *layer_create_mesh_in(const char *id, enum layer_role role,
 struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
                                struct polygon_set *polygons, struct vec3 gravity, struct err *err);
 
-/* The polygons of a mesh layer as they came; NULL for a heightfield. Borrowed. */
+/* The polygons of a mesh layer by their numbers; NULL for a heightfield. Borrowed. */
 const struct polygon_set *layer_polygon_set(const struct layer *layer);
 
 /*
@@ -101,6 +103,43 @@ struct layer *layer_carried(struct layer *layer, const struct layer *from, struc
 
 /* Are both over the same polygons of one upload, under the same name and role? */
 bool layer_is_rebuilt(const struct layer *layer, const struct layer *other);
+
+/*
+ * The mesh layer with polygons added and removed by an edit that was checked (polygon_edit_check),
+ * where and as it moves; a new reference. Added polygons of which nothing is left are gaps in its
+ * set. In place where mesh_edit can, else built anew. NULL and what mesh_edit or mesh_create say.
+ */
+struct layer *layer_edited(const struct layer *layer, const struct polygon_edit *edit,
+                           struct err *err);
+
+/* What became of the polygons that `after` has and `before`, of which it was made, had not yet;
+ * where the first of them is. */
+uint32_t layer_added(const struct layer *before, const struct layer *after,
+                     struct mesh_import *import);
+
+/* The box of what has come or gone between the two, as they stand; false: nothing. */
+bool layer_changed_box(const struct layer *before, const struct layer *after, struct box3 *out);
+
+/* Has a mesh been edited so much that its tree should be built anew? */
+bool layer_is_unbalanced(const struct layer *layer);
+
+/*
+ * The layer with the tree of `built`, an older state of it (or the same) whose tree is new; what
+ * was edited since is edited in that, too. NULL and ERR_CONFLICT: they are not of one upload; or
+ * what layer_edited says. A new reference.
+ */
+struct layer *layer_with_tree(const struct layer *layer, const struct layer *built,
+                              struct err *err);
+
+/* Are they states of one upload, under one name, role and gravity? */
+bool layer_is_of_upload(const struct layer *layer, const struct layer *other);
+
+/* The mesh layer where and as `from` moves; a new reference. NULL and ERR_NO_MEMORY. */
+struct layer *layer_moving_as(const struct layer *layer, const struct layer *from, struct err *err);
+
+/* The mesh layer with its tree built as a whole; a new reference. NULL and what mesh_create says.
+ */
+struct layer *layer_rebuilt(const struct layer *layer, struct err *err);
 
 /*
  * The mesh layer in another pose, as of a transform_seq; a new reference, all but the pose is

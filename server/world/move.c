@@ -94,6 +94,7 @@ void move_announce(struct world *world, const struct step *step)
         return;
     case WORLD_PUT_LOCALE:
     case WORLD_EDIT:
+    case WORLD_EDIT_POLYGONS:
     case WORLD_PUT_MODEL:
     case WORLD_DELETE_MODEL:
     case WORLD_FIND_OP:

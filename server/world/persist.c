@@ -123,7 +123,8 @@ static enum err_code put_values(struct store *store, const struct step *step, st
     case WORLD_DELETE_LAYER:
         return store_drop_layer(store, change->locale_id, change->layer_id, err);
     case WORLD_EDIT:
-        return ERR_OK; /* the log has its samples */
+    case WORLD_EDIT_POLYGONS:
+        return ERR_OK; /* the log has its samples or polygons */
     case WORLD_PUT_MODEL:
         return put_model(store, change->model, err);
     case WORLD_DELETE_MODEL:
@@ -151,6 +152,26 @@ enum err_code persist_pose(struct store *store, const struct locale *locale,
     return store_put_pose(store, locale->id, layer->id, &row, err);
 }
 
+/* What was made of the edit, so that nothing has to be judged again when it is loaded. */
+static enum err_code log_polygons(struct store *store, const struct step *step,
+                                  struct store_edit *row, struct err *err)
+{
+    const struct layer *before = locale_layer(step->before, step->layer->id);
+    struct polygon_edit edit;
+    void *bytes;
+
+    if (polygon_edit_between(layer_polygon_set(before), layer_polygon_set(step->layer), &edit, err))
+        return err->code;
+    bytes = polygon_edit_encode(&edit, &row->polygons_bytes);
+    polygon_edit_free(&edit);
+    if (!bytes)
+        return err_set(err, ERR_NO_MEMORY, "no memory for an edit of polygons");
+    row->polygons = bytes;
+    store_log(store, row, err);
+    free(bytes);
+    return err->code;
+}
+
 enum err_code persist_step(struct store *store, const struct step *step, struct err *err)
 {
     const struct world_change *change = step->change;
@@ -175,6 +196,8 @@ enum err_code persist_step(struct store *store, const struct step *step, struct 
     memcpy(row.request, change->request, sizeof row.request);
     if (put_values(store, step, err) || step->is_of_model)
         return err->code;
+    if (change->kind == WORLD_EDIT_POLYGONS)
+        return log_polygons(store, step, &row, err);
     return store_log(store, &row, err);
 }
 
@@ -308,6 +331,8 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
                 ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,
                                    &loaded->polygons, gravity, err)
                 : layer_create_heightfield(loaded->id, loaded->field, err);
+    if (layer && loaded->is_behind)
+        builder_note_behind(load->world->builder, loaded->locale, loaded->id);
     if (layer && loaded->has_pose)
         layer = posed(load, layer, &loaded->pose, err);
     if (layer)

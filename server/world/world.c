@@ -39,6 +39,7 @@ const struct world_limits world_limits_default = {
     .bytes_max = (uint64_t)8 << 30,
     .queue_max = 1000,
     .edit_samples_max = 16777216,
+    .polygon = {.polygons_max = 2000000, .corners_max = 8000000, .vertices_max = 8000000},
     .retired_max = 64,
 };
 
@@ -264,11 +265,15 @@ void world_publish(struct world *world, struct world_snapshot *next)
 /* ---- from any thread --------------------------------------------------------------------------
  */
 
-void change_finish(const struct world_change *change)
+void world_drop(const struct world_change *change)
 {
     layer_unref(change->layer);
     locale_unref(change->prepared);
     model_unref(change->model);
+    struct polygon_edit polygons = change->polygons;
+
+    layer_unref(change->base);
+    polygon_edit_free(&polygons);
     free((void *)change->edit.heights_m);
     free((void *)(uintptr_t)change->shell.bytes);
 }
@@ -315,7 +320,7 @@ static enum err_code enqueue(struct world *world, struct unit *unit, struct err 
     if (!is_full)
         return ERR_OK;
     for (size_t i = 0; i < unit->count; i++)
-        change_finish(&unit->changes[i]);
+        world_drop(&unit->changes[i]);
     free(unit);
     return err_limit(err, ERR_BUSY, (double)most, (double)most + 1,
                      "%zu changes wait already; try again in a moment", most);
@@ -330,7 +335,7 @@ static struct unit *unit_of(const struct world_change *changes, size_t count, st
         if (unit)
             unit->changes[i] = changes[i];
         else
-            change_finish(&changes[i]);
+            world_drop(&changes[i]);
     }
     if (!unit)
         err_set(err, ERR_NO_MEMORY, "no memory for a change");
@@ -481,6 +486,7 @@ size_t world_revisions(struct world *world, struct world_revision *out)
 
 static void world_free(struct world *world)
 {
+    builder_destroy(world->builder);
     if (atomic_load(&world->published))
         snapshot_destroy(atomic_load(&world->published));
     pthread_mutex_destroy(&world->mutex);
@@ -537,7 +543,8 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     world->feed = feed_create(FEED_EVENTS_MAX, err);
     world->moves = moves_create(err);
     world->ops = store ? NULL : ops_create(OPS_MAX, err);
-    first = world->readers && world->feed && world->moves && (world->ops || store)
+    world->builder = builder_create(world, err);
+    first = world->readers && world->feed && world->moves && world->builder && (world->ops || store)
                 ? snapshot_create(0, reader_count, err)
                 : NULL;
     if (!first) {

@@ -16,11 +16,12 @@
 #include "world/snapshot.h"
 
 struct world_limits {
-    size_t locales_max;        /* 1,000 */
-    size_t models_max;         /* 1,000 */
-    uint64_t bytes_max;        /* of all layers together, 8 GiB */
-    size_t queue_max;          /* changes that wait, 1,000: ERR_BUSY */
-    uint64_t edit_samples_max; /* samples that one edit may change, 16,777,216 */
+    size_t locales_max;            /* 1,000 */
+    size_t models_max;             /* 1,000 */
+    uint64_t bytes_max;            /* of all layers together, 8 GiB */
+    size_t queue_max;              /* changes that wait, 1,000: ERR_BUSY */
+    uint64_t edit_samples_max;     /* samples that one edit may change, 16,777,216 */
+    struct polygon_limits polygon; /* of a mesh that is edited */
     size_t retired_max; /* snapshots that wait to be let go before the writer slows down, 64 */
 };
 
@@ -34,12 +35,16 @@ enum world_change_kind {
     WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
     WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
     WORLD_DELETE_MODEL,
-    WORLD_FIND_OP,    /* changes nothing: op_id and request alone; was it made before? */
-    WORLD_MOVE_LAYER, /* pose: published at once, kept later; no revision, no event, no op_id */
-    WORLD_KEEP_SHELL  /* store_put_shell: as of a model, and nothing is published */
+    WORLD_FIND_OP,      /* changes nothing: op_id and request alone; was it made before? */
+    WORLD_MOVE_LAYER,   /* pose: published at once, kept later; no revision, no event, no op_id */
+    WORLD_KEEP_SHELL,   /* store_put_shell: as of a model, and nothing is published */
+    WORLD_EDIT_POLYGONS /* polygons of a mesh layer: some added, some removed */
 };
 
-/* What must be there before a change: the locale, or for PUT and DELETE of a layer the layer. */
+/* Is a change of that kind one of a layer that its path names? */
+bool world_is_of_layer(enum world_change_kind kind);
+
+/* What must be there before a change: the locale, or for one of a layer the layer. */
 enum world_condition { WORLD_IF_ANY, WORLD_IF_PRESENT, WORLD_IF_ABSENT };
 
 /* What came of a change; everything is borrowed for the time of the callback. */
@@ -51,8 +56,13 @@ struct world_outcome {
     uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
     struct sample_rect rect;     /* WORLD_EDIT */
-    const void *answer;          /* a change with an op_id: what `answer` said, when it was first
-                                    made, if this is a repeat; else NULL */
+    const struct polygon_edit *polygons; /* WORLD_EDIT_POLYGONS, as what follows: as it was asked */
+    const struct layer *layer;           /* as it is then */
+    uint32_t first_polygon;    /* number of the first that was added; those that were dropped are
+                                  gaps in the layer's set */
+    struct mesh_import import; /* of those that were added */
+    const void *answer;        /* a change with an op_id: what `answer` said, when it was first
+                                  made, if this is a repeat; else NULL */
     size_t answer_bytes;
 };
 
@@ -70,13 +80,16 @@ struct world_change {
     char locale_id[WORLD_ID_MAX + 1];
     char layer_id[WORLD_ID_MAX + 1];
     struct locale_manifest manifest;
-    struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change */
+    struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change. With
+                                WORLD_EDIT_POLYGONS what was made of `base` by the edit */
     bool is_whole;           /* WORLD_PUT_LOCALE, without a store: the layers there are go */
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
     char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
     struct model *model;                  /* WORLD_PUT_MODEL; taken */
     struct store_shell shell;             /* WORLD_KEEP_SHELL; shell.bytes is malloc and taken */
     struct edit edit;                     /* WORLD_EDIT; edit.heights_m is malloc and taken */
+    struct polygon_edit polygons;         /* WORLD_EDIT_POLYGONS; its arrays are taken */
+    struct layer *base;                   /* then: `layer` was made of it ahead, or NULL; taken */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
@@ -111,7 +124,8 @@ struct world_stats {
     uint64_t changes, refused; /* without each WORLD_FIND_OP of an op_id that is not known */
     uint64_t repeats;          /* of changes with a known op_id */
     uint64_t edits, edit_samples;
-    uint64_t moves; /* of layers; not among the changes */
+    uint64_t moves;                   /* of layers; not among the changes */
+    uint64_t polygon_edits, rebuilds; /* of meshes; rebuilds are no changes */
     uint64_t locales, layers, memory_bytes;
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
@@ -160,6 +174,9 @@ void world_set_wake(struct world *world, void (*wake)(void *context), void *cont
  * ERR_BUSY when the queue is full, ERR_NO_MEMORY. Any thread.
  */
 enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err);
+
+/* Lets go of what a change brings, when it is not submitted. */
+void world_drop(const struct world_change *change);
 
 /* Queues a change and waits for its outcome. Any thread but the writer's and the readers'. */
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err);

@@ -4,6 +4,7 @@
  *   world.c    readers, epochs, publication, the queue, life
  *   writer.c   what the writer's thread does: batches, commits, callbacks
  *   change.c   one change against a draft of the next snapshot
+ *   builder.c  trees of meshes built anew, and files of meshes, behind the edits
  *   move.c     layers that move: published without a commit, at rest after a while, kept later
  *   persist.c  between the world's values and the store's
  */
@@ -84,6 +85,7 @@ struct world {
     uint64_t sequence;            /* of the last published change */
     struct tombstones tombstones; /* without a store */
     struct ops *ops;              /* as this */
+    struct builder *builder;
     bool is_store_broken;
     bool had_moves; /* the last batch was of moves: now the others */
 
@@ -112,9 +114,6 @@ void world_reclaim(struct world *world);
 /* CLOCK_MONOTONIC. */
 uint64_t world_now_us(void);
 
-/* Lets go of what a change brought. */
-void change_finish(const struct world_change *change);
-
 /* ---- writer.c ---------------------------------------------------------------------------------
  */
 
@@ -138,7 +137,9 @@ struct step {
     struct locale *before, *after; /* references; NULL: none */
     const struct layer *layer;     /* that was put or edited; after's */
     struct edit_outcome outcome;   /* WORLD_EDIT */
-    bool is_of_model;              /* no locale, no event */
+    uint32_t first_polygon;        /* WORLD_EDIT_POLYGONS, as what follows */
+    struct mesh_import import;
+    bool is_of_model; /* no locale, no event */
     struct feed_event event;
     bool is_new;
     bool is_repeat;
@@ -197,6 +198,30 @@ void move_look(struct world *world);
 
 /* Writes what is to be kept, at the end. */
 void move_finish(struct world *world);
+
+/* ---- builder.c --------------------------------------------------------------------------------
+ */
+
+/* The thread that builds trees anew and writes files of meshes. NULL and ERR_NO_MEMORY, or
+ * ERR_INTERNAL. */
+struct builder *builder_create(struct world *world, struct err *err);
+/* Joins the thread and lets go of what it made; NULL is fine. */
+void builder_destroy(struct builder *builder);
+
+/* What a published step means for it. Writer. */
+void builder_note(struct builder *builder, const struct step *step);
+
+/* The log has edits of a layer that its files have not, as a load has found. Writer. */
+void builder_note_behind(struct builder *builder, const char *locale, const char *layer);
+
+/* Takes what was built, and gives the next job. Writer. */
+void builder_look(struct world *world);
+
+/* Seconds until builder_look has something to do; INFINITY: not before it says so itself. */
+double builder_wait_s(const struct world *world);
+
+/* Waits for the job under way and writes the files of all meshes that are behind the log. */
+void builder_finish(struct world *world);
 
 /* ---- persist.c --------------------------------------------------------------------------------
  */

@@ -142,6 +142,7 @@ static void announce(struct world *world, const struct made *made)
         if (step_is_durable(step))
             feed_append(world->feed, &step->event);
         move_announce(world, step);
+        builder_note(world->builder, step);
     }
 }
 
@@ -196,6 +197,7 @@ static void count(struct world *world, const struct made *made, const struct err
         const struct step *step = &made->steps[i];
 
         counted->repeats += step->is_repeat;
+        counted->polygon_edits += !step->is_repeat && step->change->kind == WORLD_EDIT_POLYGONS;
         if (step->is_repeat || step->change->kind != WORLD_EDIT)
             continue;
         counted->edits++;
@@ -222,7 +224,7 @@ static void answer(struct world *world, struct made *made, const struct err *bat
             change->done(change->context, &outcome);
         if (made->steps)
             step_finish(&made->steps[i]);
-        change_finish(change);
+        world_drop(change);
     }
     if (unit->done)
         unit->done(unit->context, err);
@@ -319,6 +321,7 @@ static uint64_t bytes_of(const struct unit *unit)
         bytes += change->shell.length;
         if (change->kind == WORLD_EDIT && change->edit.kind != EDIT_BRUSH)
             bytes += sizeof(float) * change->edit.rect.cols * change->edit.rect.rows;
+        bytes += polygon_edit_bytes(&change->polygons);
     }
     return bytes;
 }
@@ -372,7 +375,7 @@ struct pause {
 /* How long nothing is to be done, in milliseconds; -1: without end. */
 static int pause_ms(const struct world *world, const struct pause *pause)
 {
-    double wait_s = move_wait_s(world);
+    double wait_s = fmin(move_wait_s(world), builder_wait_s(world));
 
     if (has_behind(world))
         wait_s = fmin(wait_s, fmax(0, pause->behind_at_s - move_now_s()));
@@ -447,10 +450,12 @@ void *writer_main(void *argument)
             look_about(world, &pause);
         }
         move_look(world);
+        builder_look(world);
         world_reclaim(world);
     }
     if (has_behind(world))
         materialise(world);
+    builder_finish(world);
     move_finish(world);
     return NULL;
 }

@@ -1,0 +1,192 @@
+/*
+ * Meshes behind the log.
+ *
+ * Problem: an edit of one polygon must be durable at the cost of that polygon, not of the mesh's
+ * image, which may have hundreds of megabytes. Approach: as for samples, the log's row holds what
+ * was added and removed (polygon_edit_encode), and the layer's files are those of an older
+ * revision. When the log has much of a mesh, and at the end, its files are written whole
+ * (store_put_mesh), ahead of a transaction that names them and lets go of the rows. So at each
+ * commit the files and the logged edits together are the layer.
+ *
+ * A load makes the logged edits in the polygons and builds the mesh of the result once, however
+ * many they are: which numbers there are follows from the edits alone, and a mesh that is built
+ * anew has the answers of one that was edited.
+ *
+ * Applying an edit that the files have already would not be right, other than with samples. So the
+ * rows that the files hold are let go in the very transaction that names the files.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_row_of(const struct mirror_pending *row, const char *locale, const char *layer)
+{
+    return row->is_of_polygons && strcmp(row->layer, layer) == 0 &&
+           strcmp(row->locale, locale) == 0;
+}
+
+void store_mesh_behind(const struct store *store, const char *locale, const char *layer,
+                       struct store_mesh_behind *out)
+{
+    const struct mirror *mirror = &store->mirror;
+
+    *out = (struct store_mesh_behind){0, 0};
+    for (size_t i = 0; mirror->polygon_edits > 0 && i < mirror->pending_count; i++) {
+        if (!is_row_of(&mirror->pending[i], locale, layer))
+            continue;
+        out->edits++;
+        out->bytes += mirror->pending[i].bytes;
+    }
+}
+
+/* ---- files ------------------------------------------------------------------------------------
+ */
+
+/* A layer's rows up to a revision. */
+struct held {
+    const char *locale, *layer;
+    uint64_t revision;
+};
+
+static bool is_held(const void *context, const struct mirror_pending *row)
+{
+    const struct held *held = context;
+
+    return is_row_of(row, held->locale, held->layer) && row->revision <= held->revision;
+}
+
+static enum err_code put_mesh(struct store *store, struct mirror_layer *layer,
+                              const struct mesh *mesh, const struct polygon_set *polygons,
+                              const struct held *held, struct err *err)
+{
+    if (files_save_mesh(store, mesh, polygons, layer->mesh, layer->polygons, err)) {
+        store->has_failed = true;
+        if (err->code != ERR_NO_MEMORY)
+            store_poison(store, err);
+        return err->code;
+    }
+    if (store_write_layer_row(store, layer, err))
+        return err->code;
+    if (store_let_go(store, is_held, held, err))
+        return err->code;
+    return store_trim_log(store, mirror_locale(&store->mirror, layer->locale), err);
+}
+
+enum err_code store_put_mesh(struct store *store, const char *locale, const char *layer_id,
+                             const struct mesh *mesh, const struct polygon_set *polygons,
+                             uint64_t revision, struct err *err)
+{
+    const struct held held = {locale, layer_id, revision};
+    struct mirror_layer *layer, before;
+
+    if (store_begin(store, err))
+        return err->code;
+    layer = mirror_layer(&store->mirror, locale, layer_id);
+    CHECK(layer && layer->kind == STORE_MESH);
+    before = *layer;
+    if (put_mesh(store, layer, mesh, polygons, &held, err)) {
+        store_rollback(store);
+        return err->code;
+    }
+    if (store_commit(store, err))
+        return err->code;
+    files_note_old(store, &before);
+    files_sweep_old(store);
+    return ERR_OK;
+}
+
+/* ---- load -------------------------------------------------------------------------------------
+ */
+
+static enum err_code read_row(struct store *store, sqlite3_stmt *read,
+                              const struct mirror_pending *row, struct polygon_edit *out,
+                              struct err *err)
+{
+    int rc;
+
+    sqlite3_reset(read);
+    sqlite3_bind_int64(read, 1, (int64_t)row->sequence);
+    rc = sqlite3_step(read);
+    if (rc == SQLITE_ROW && sqlite3_column_int(read, 0) == 1)
+        return polygon_edit_decode(sqlite3_column_blob(read, 1),
+                                   (size_t)sqlite3_column_bytes(read, 1), out, err);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
+    return err_set(err, ERR_DAMAGED, "the logged polygons of revision %llu are damaged (checksum)",
+                   (unsigned long long)row->revision);
+}
+
+/* All logged edits of a layer, oldest first; *count of them are made, also on an error. */
+static enum err_code read_rows(struct store *store, const struct mirror_layer *layer,
+                               struct polygon_edit *edits, size_t *count, struct err *err)
+{
+    static const char sql[] = "SELECT codec = 1 AND data_crc = row_crc(sequence, codec, data), "
+                              "data FROM edit WHERE sequence = ?1";
+    const struct mirror *mirror = &store->mirror;
+    sqlite3_stmt *read = NULL;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &read, NULL);
+
+    err->code = ERR_OK;
+    if (rc != SQLITE_OK)
+        store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
+    for (size_t i = 0; !err->code && i < mirror->pending_count; i++)
+        if (is_row_of(&mirror->pending[i], layer->locale, layer->id) &&
+            read_row(store, read, &mirror->pending[i], &edits[*count], err) == ERR_OK)
+            ++*count;
+    sqlite3_finalize(read);
+    return err->code;
+}
+
+/* The layer's mesh of its polygons as they are now. */
+static enum err_code build(const struct mirror_layer *layer, struct store_loaded_layer *out,
+                           struct err *err)
+{
+    const struct polygon_set *set = &out->polygons;
+    const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
+                                      set->polygon_count};
+    const struct mesh_options options = {
+        .gravity = {layer->gravity[0], layer->gravity[1], layer->gravity[2]},
+        .space = mesh_space(out->mesh)};
+    struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
+
+    if (!mesh && err->code != ERR_NO_MEMORY) {
+        struct err said = *err;
+
+        err_set(err, ERR_DAMAGED, "its logged polygons: %.200s", said.msg);
+    }
+    if (!mesh)
+        return err->code;
+    mesh_unref(out->mesh);
+    out->mesh = mesh;
+    return ERR_OK;
+}
+
+enum err_code meshes_apply_log(struct store *store, const struct mirror_layer *layer,
+                               struct store_loaded_layer *out, struct err *err)
+{
+    struct store_mesh_behind behind;
+    struct polygon_set after;
+    struct polygon_edit *edits;
+    size_t count = 0;
+
+    store_mesh_behind(store, layer->locale, layer->id, &behind);
+    if (behind.edits == 0)
+        return ERR_OK;
+    edits = calloc(behind.edits, sizeof *edits);
+    if (!edits)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the log");
+    if (read_rows(store, layer, edits, &count, err) == ERR_OK &&
+        polygon_set_edited_all(&out->polygons, edits, count, &after, err) == ERR_OK) {
+        polygon_set_free(&out->polygons);
+        out->polygons = after;
+        out->is_behind = true;
+        build(layer, out, err);
+    }
+    for (size_t i = 0; i < count; i++)
+        polygon_edit_free(&edits[i]);
+    free(edits);
+    return err->code;
+}
