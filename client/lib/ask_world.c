@@ -269,6 +269,31 @@ struct kota_request *kota_put_transform(const char *locale, const char *layer,
     return ask_json(request);
 }
 
+struct kota_request *kota_post_polygons(const char *locale, const char *layer, const double *xyz,
+                                        const size_t *corner_counts, size_t polygon_count,
+                                        const uint32_t *removed, size_t removed_count)
+{
+    struct kota_request *request = ask_write("POST", LAYER "/polygons", locale, layer);
+    struct text *body;
+
+    if (!request)
+        return NULL;
+    body = &request->own_body;
+    text_adds(body, "{\"polygons\":[");
+    for (size_t i = 0; i < polygon_count; i++) {
+        text_adds(body, i > 0 ? "," : "");
+        ask_vectors(request, xyz, corner_counts[i], 3, "corner");
+        xyz += 3 * corner_counts[i];
+    }
+    text_adds(body, "],\"remove\":[");
+    for (size_t i = 0; i < removed_count; i++) {
+        text_adds(body, i > 0 ? "," : "");
+        text_add_uint(body, removed[i]);
+    }
+    text_adds(body, "]}");
+    return ask_json(request);
+}
+
 struct kota_request *kota_get_layer_stats(const char *locale, const char *layer)
 {
     return ask_new("GET", LAYER "/stats", locale, layer);

@@ -356,6 +356,14 @@ struct kota_request *kota_delete_layer(const char *locale, const char *layer);
  */
 struct kota_request *kota_put_transform(const char *locale, const char *layer,
                                         const double translation_m[3], double yaw_deg);
+/*
+ * Polygons of a mesh layer: those with the numbers removed[removed_count] go, and new ones come, in
+ * one revision. Polygon i of the new ones has the next corner_counts[i] corners of xyz. The answer
+ * is the locale; its text has the numbers of the new ones under "added".
+ */
+struct kota_request *kota_post_polygons(const char *locale, const char *layer, const double *xyz,
+                                        const size_t *corner_counts, size_t polygon_count,
+                                        const uint32_t *removed, size_t removed_count);
 struct kota_request *kota_get_layer_stats(const char *locale, const char *layer);
 
 /* Of kota_list_locales: how many; else 1 when the answer is a locale. False and an error: none. */

@@ -34,6 +34,7 @@
  * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
  * @typedef {import("./kota_types.js").Manifest} Manifest
  * @typedef {import("./kota_types.js").Locale} Locale
+ * @typedef {import("./kota_types.js").PolygonsChanged} PolygonsChanged
  * @typedef {import("./kota_types.js").HeightItem} HeightItem
  * @typedef {import("./kota_types.js").Contact} Contact
  * @typedef {import("./kota_types.js").ContactItem} ContactItem
@@ -360,6 +361,18 @@ export class Kota {
   moveLayer(id, layer, pose, options = {}) {
     return this.#write("PUT", `${place(id)}/layers/${encodeURIComponent(layer)}/transform`, options,
       { json: pose });
+  }
+
+  /**
+   * Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
+   * contacts and hits tell; a removed one is not given again.
+   * @param {string} id @param {string} layer
+   * @param {{polygons?: [number, number, number][][], remove?: number[]}} change
+   * @param {WriteOptions} [options] @returns {Promise<PolygonsChanged>}
+   */
+  changePolygons(id, layer, change, options = {}) {
+    return this.#write("POST", `${place(id)}/layers/${encodeURIComponent(layer)}/polygons`, options,
+      { json: change });
   }
 
   /** @param {string} id @param {string} layer @param {ReadOptions} [options] @returns {Promise<any>} */

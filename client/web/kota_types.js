@@ -94,6 +94,12 @@
  */
 
 /**
+ * The locale, and the numbers that polygons have: null where nothing is left of an added one.
+ * @typedef {Locale & {import: {kept: number, split: number, dropped: number}, layer: string,
+ *   added: (number|null)[], removed: number[], polygons: number}} PolygonsChanged
+ */
+
+/**
  * @typedef {object} HeightItem
  * @property {"ok"|"hole"|"outside"} status
  * @property {number|null} height

@@ -433,7 +433,8 @@ def parameter_known(path, method, name):
 
 for path_, method_, operation_, shared_ in operations():
     if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick",
-                                                                        "edits", "patches"):
+                                                                        "edits", "patches",
+                                                                        "polygons"):
         continue
     for parameter_ in shared_ + operation_.get("parameters", []):
         parameter_ = resolve(document, parameter_)

@@ -151,6 +151,8 @@ static void locales_and_layers_are_read(void **state)
     call_away(kota_put_layer("yard", "roof", "model/obj",
                              "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43));
     call_away(kota_put_transform("yard", "roof", (double[3]){1, 2, 3}, 45));
+    call_away(kota_post_polygons("yard", "roof", (double[9]){9, 0, 9, 12, 0, 9, 12, 5, 9},
+                                 (size_t[1]){3}, 1, (uint32_t[1]){0}, 1));
     call_away(kota_delete_layer("yard", "roof"));
     call_away(kota_put_layer_mesh("yard", "roof", "model/obj",
                                   "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43, NULL));

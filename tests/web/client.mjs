@@ -76,6 +76,10 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   const moved = await kota.moveLayer("js", "lift", { translation: [0, 0, 70], yaw_deg: 90 });
   assert.deepEqual(moved.layers.find((one) => one.id === "lift").bounds,
     { min: [-1, 0, 70], max: [0, 1, 70] });
+  const grown = await kota.changePolygons("js", "lift",
+    { polygons: [[[2, 0, 1], [3, 0, 1], [3, 1, 1]]] }, { idempotencyKey: true });
+  assert.deepEqual(grown.added, [1]);
+  assert.deepEqual((await kota.changePolygons("js", "lift", { remove: [0] })).removed, [0]);
   await kota.deleteLayer("js", "lift");
   await kota.putLocale("js-moon", {});
   const triangle = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
