@@ -400,6 +400,26 @@ static void remove_place(const struct place *p)
     assert_int_equal(system(command), 0);
 }
 
+static void say(void *context, const char *message)
+{
+    (void)context;
+    print_message("%s\n", message);
+}
+
+/* As `kotad --check`; how many edits of polygons its files have not. */
+static uint64_t check_place(const struct place *p)
+{
+    const struct store_options options = {.directory = p->directory};
+    struct store *store = store_open(&options, &err);
+    struct store_behind behind;
+
+    assert_non_null(store);
+    assert_int_equal(store_check(store, say, NULL, &err), 0);
+    store_behind(store, &behind);
+    store_close(store);
+    return behind.polygon_edits;
+}
+
 static void expect_roofs(struct place *p, uint32_t last, uint64_t revision)
 {
     struct layer *layer;
@@ -415,12 +435,6 @@ static void expect_roofs(struct place *p, uint32_t last, uint64_t revision)
     assert_int_equal(number, 99 + last);
     assert_true(floor_at(p->world, "m", 7.5, 3.5, &number) == 0);
     assert_int_equal(number, 37);
-}
-
-static void say(void *context, const char *message)
-{
-    (void)context;
-    print_message("%s\n", message);
 }
 
 /* The files as they are when the process is killed after an answer: a copy of them at that time. */
@@ -441,9 +455,9 @@ static void what_was_answered_is_there_after_a_kill(void **state)
         edit(p.world, "m", 3, 3, k, &before, k > 1);
         if (k % 10 == 0) { /* in the log alone, or in part */
             copy_place(&p, &killed);
+            check_place(&killed);
             open_place(&killed);
             expect_roofs(&killed, k, 2 + k);
-            assert_int_equal(store_check(killed.store, say, NULL, &err), 0);
             edit(killed.world, "m", 7, 3, -5, NULL, 0); /* and goes on */
             close_place(&killed);
             open_place(&killed);
@@ -453,12 +467,9 @@ static void what_was_answered_is_there_after_a_kill(void **state)
         }
     }
     close_place(&p);
-    open_place(&p); /* after a clean end the files hold it */
+    assert_int_equal(check_place(&p), 0); /* after a clean end the files hold it */
+    open_place(&p);
     expect_roofs(&p, 30, 32);
-    struct store_behind behind;
-
-    store_behind(p.store, &behind);
-    assert_int_equal(behind.polygon_edits, 0);
     close_place(&p);
     remove_place(&p);
 }
@@ -468,7 +479,6 @@ static void files_in_between_and_the_log_together_are_the_layer(void **state)
 {
     struct place p = {.directory = "/tmp/kota-polygons-XXXXXX"}, killed = {.store = NULL};
     struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
-    struct store_behind behind;
 
     (void)state;
     assert_non_null(mkdtemp(p.directory));
@@ -485,9 +495,8 @@ static void files_in_between_and_the_log_together_are_the_layer(void **state)
     }
     assert_true(rebuilds(p.world) > 0);
     copy_place(&p, &killed);
+    assert_in_range(check_place(&killed), 1, 149);
     open_place(&killed);
-    store_behind(killed.store, &behind);
-    assert_in_range(behind.polygon_edits, 1, 149);
     expect_roofs(&killed, 150, 152);
     close_place(&killed);
     remove_place(&killed);
@@ -499,7 +508,6 @@ static void another_gravity_and_a_new_file_let_go_of_the_log(void **state)
 {
     struct place p = {.directory = "/tmp/kota-polygons-XXXXXX"}, killed = {.store = NULL};
     struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
-    struct store_behind behind;
 
     (void)state;
     assert_non_null(mkdtemp(p.directory));
@@ -521,8 +529,8 @@ static void another_gravity_and_a_new_file_let_go_of_the_log(void **state)
     locale.manifest.gravity = (struct vec3){0, 0, -1};
     apply(p.world, &locale);
     put_squares(p.world, "m", 10);
-    store_behind(p.store, &behind);
     close_place(&p);
+    assert_int_equal(check_place(&p), 0);
     open_place(&p);
     assert_true(floor_at(p.world, "m", 3.5, 3.5, NULL) == 0);
     close_place(&p);
