@@ -13,8 +13,9 @@
 #include <string.h>
 
 #define FILE_BYTES_MAX ((size_t)256 << 20)
-#define REMOVED_BYTES_MAX 65536 /* of --remove; the daemon takes a longer list in no query either  \
-                                 */
+#define REMOVED_BYTES_MAX                                                                          \
+    65536 /* of --remove; the daemon takes a longer list in no query either                        \
+           */
 
 struct polygons_options {
     const char *add, *remove, *up, *scale;

@@ -37,10 +37,6 @@
  * in them needs to be believed. Images that lie about their lines get wrong answers, never a place
  * outside of an array.
  *
- * Edits. Where a few polygons come or go, the cells of the root that they touch are made again,
- * behind the others; the lists and the grid are those of the mesh that was edited. What the old
- * cells held stays unused until it is half of all, or until the tree is built anew.
- *
  * Tried and dropped: a directory of the tree's nodes by cells, and then down the tree; lines of 16
  * bits (176 bytes a block: all that is touched is more than the cache holds); lists of up to 8 or
  * 12 (three times the memory) and of 24 (slower on one storey); the levels asked after a hit even
@@ -512,6 +508,10 @@ size_t mesh_columns_bytes(const struct mesh_columns *columns)
 }
 
 /* ---- edited ------------------------------------------------------------------------------------
+ *
+ * Where a few polygons come or go, the cells of the root that they touch are made again, behind the
+ * others; the lists and the grid are those of the mesh that was edited. What the old cells held
+ * stays unused until it is half of all, or until the tree is built anew.
  */
 
 /* Copies, with other indices where polygons are gone. */
