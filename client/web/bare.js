@@ -35,6 +35,10 @@ export class BareGround {
     return { wanted: new Map(), whole: true, fading: false };
   }
 
+  refine() {
+    return { wanted: new Map(), isWhole: true };
+  }
+
   heightAt() {
     return NaN;
   }

@@ -111,12 +111,14 @@ async function drawWhole(terrain, target, o) {
   return { pixels, triangles };
 }
 
-function drawClipmaps(terrain, target, plain) {
+function drawClipmaps(terrain, target, plain, relief = true) {
   const { gl, ground, clipmap, field, camera } = terrain;
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
     above: terrain.above, plain });
+  clipmap.isFine = relief;
   clipmap.draw(pass.at, camera.eye, pass.planes);
+  clipmap.isFine = false;
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   return pixels;
@@ -190,10 +192,10 @@ async function pictureOf(pixels, width, height) {
 /**
  * @param {object} terrain the 3D view, its levels complete
  * @param {{width?: number, height?: number, samples?: number, whole?: boolean, pictures?: boolean,
- *          allLevels?: boolean, border?: boolean}} o
+ *          allLevels?: boolean, border?: boolean, relief?: boolean}} o
  *   samples: squared, of a pixel; whole: false draws no full resolution (cracks alone);
  *   allLevels: even those that the height of the eye would leave out; border: false leaves out the
- *   triangles that cover gaps of rounding
+ *   triangles that cover gaps of rounding; relief: false draws as in motion
  * @returns {Promise<{mean?: number, p99?: number, cracks: number, background: number,
  *   triangles: number, levels: number, wholeTriangles?: number, pictures?: string[]}>} of grey: the
  *   mean difference and what 99 of 100 pixels are below; pictures as PNG in base64
@@ -207,7 +209,9 @@ export async function compare(terrain, o = {}) {
     clipmap.withBorder = o.border ?? true;
     terrain.whole = false;
     await terrain.ready();
-    const near = small(drawClipmaps(terrain, target, false));
+    for (let fine = clipmap.refine(); !fine.isWhole; fine = clipmap.refine())
+      await Promise.all([...fine.wanted.values()].map((place) => terrain.cache.load(place)));
+    const near = small(drawClipmaps(terrain, target, false, o.relief));
     const plain = drawClipmaps(terrain, target, true);
     const result = { cracks: cracksOf(plain, k * width, k * height), background: countBlack(plain),
       triangles: clipmap.counters.triangles, levels: clipmap.shown.length };

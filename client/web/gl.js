@@ -91,16 +91,18 @@ export function makeTexture(gl, format, width, height, o = {}) {
 /**
  * Uploads a rectangle of a torus: it is cut where it runs over the texture's border.
  * @param {WebGL2RenderingContext} gl the texture is bound
- * @param {number} side of the texture @param {number} x @param {number} y absolute indices
+ * @param {number|number[]} side of the texture, or its width and height @param {number} x @param {number} y absolute indices
  * @param {number} width @param {number} height at most side
  * @param {number} format @param {Float32Array} values @param {number} channels
  */
 export function uploadTorus(gl, side, x, y, width, height, format, values, channels) {
+  const [across, along] = typeof side === "number" ? [side, side] : side;
+  const wrapped = (index, count) => (index % count + count) % count;
   gl.pixelStorei(gl.UNPACK_ROW_LENGTH, width);
   for (let v = 0; v < height;) {
-    const ty = (y + v) & (side - 1), rows = Math.min(height - v, side - ty);
+    const ty = wrapped(y + v, along), rows = Math.min(height - v, along - ty);
     for (let u = 0; u < width;) {
-      const tx = (x + u) & (side - 1), columns = Math.min(width - u, side - tx);
+      const tx = wrapped(x + u, across), columns = Math.min(width - u, across - tx);
       gl.texSubImage2D(gl.TEXTURE_2D, 0, tx, ty, columns, rows, format, gl.FLOAT, values,
         channels * (v * width + u));
       u += columns;

@@ -7,6 +7,13 @@ precision highp sampler2D;
 
 uniform sampler2D u_gradients;        // dz/dx, dz/dy of this level
 uniform sampler2D u_coarse_gradients; // of the coarser one
+uniform sampler2D u_fine;        // heights of the ground, much finer than the level (relief.js)
+uniform sampler2D u_coarse_fine; // of the coarser one
+uniform vec2 u_relief;      // metres around the triangle in which the ground is; the eye's height
+uniform vec4 u_fine_at;     // index · xy + zw: where to read them
+uniform vec4 u_coarse_fine_at;
+uniform vec2 u_taps;        // indices to either side that their slopes are taken over
+uniform vec2 u_step;        // metres from index to index
 uniform sampler2D u_noise;
 uniform vec2 u_noise_at;    // the eye's place, reduced to the noise's period
 uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
@@ -22,6 +29,7 @@ uniform float u_contour;    // metres from one line of height to the next; 0: no
 
 in vec3 v_place;
 in vec4 v_at;
+in vec2 v_index;
 in vec2 v_state;
 out vec4 color;
 
@@ -48,6 +56,52 @@ float contour(float height) {
   return strength * (1.0 - smoothstep(0.5, 1.2, near)) * (1.0 - smoothstep(0.25, 0.5, wide));
 }
 
+float fine(vec2 index) {
+  float z = texture(u_fine, index * u_fine_at.xy + u_fine_at.zw).r;
+  if (v_state.x <= 0.0) return z;
+  vec2 at = index * u_coarse_fine_at.xy + u_coarse_fine_at.zw;
+  return mix(z, texture(u_coarse_fine, at).r, v_state.x);
+}
+
+vec2 slopes(sampler2D heights, vec4 to, vec2 index, float tap) {
+  vec2 a = vec2(tap, 0.0) * to.xy, b = vec2(0.0, tap) * to.xy, at = index * to.xy + to.zw;
+  return vec2(texture(heights, at + a).r - texture(heights, at - a).r,
+    texture(heights, at + b).r - texture(heights, at - b).r) / (2.0 * tap * u_step);
+}
+
+// How far above the ground of the textures the sight line is, at `way` of its lengths beyond the
+// triangle.
+float above(float way) {
+  return (1.0 + way) * v_place.z + u_relief.y - fine(v_index + way * v_place.xy / u_step);
+}
+
+// Where the sight line meets the ground of the textures, as a part of its length beyond the
+// triangle; 0 where that is not found near it.
+float meeting() {
+  const int steps = 12;
+  float most = u_relief.x / length(v_place), each = 2.0 * most / float(steps);
+  float way = -most, high = above(way);
+  for (int i = 0; i < steps; i++) {
+    float next = way + each, low = above(next);
+    if (high >= 0.0 && low < 0.0) {
+      for (int k = 0; k < 3; k++) {
+        float middle = mix(way, next, clamp(high / (high - low), 0.1, 0.9)), z = above(middle);
+        if (z >= 0.0) {
+          way = middle;
+          high = z;
+        } else {
+          next = middle;
+          low = z;
+        }
+      }
+      return mix(way, next, high / (high - low));
+    }
+    way = next;
+    high = low;
+  }
+  return 0.0;
+}
+
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
@@ -60,19 +114,30 @@ void main() {
     color = vec4(1.0);
     return;
   }
-  vec2 gradient = texture(u_gradients, v_at.xy).xy;
-  if (v_state.x > 0.0) gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
+  vec3 place = v_place;
+  vec2 gradient;
+  if (u_relief.x > 0.0) {
+    place *= 1.0 + meeting();
+    vec2 index = v_index + (place.xy - v_place.xy) / u_step;
+    gradient = slopes(u_fine, u_fine_at, index, u_taps.x);
+    if (v_state.x > 0.0) gradient = mix(gradient,
+      slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_state.x);
+  } else {
+    gradient = texture(u_gradients, v_at.xy).xy;
+    if (v_state.x > 0.0)
+      gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
+  }
   vec3 normal = normalize(vec3(-gradient, 1.0));
-  vec2 at = v_place.xy + u_noise_at;
+  vec2 at = place.xy + u_noise_at;
   float noise = texture(u_noise, at * (1.0 / 512.0)).r;
   float grain = u_sand == 1 ? texture(u_noise, at * (1.0 / 4.0)).r : noise;
   vec3 ground = u_sand == 1 ? mix(vec3(0.70, 0.58, 0.36), vec3(0.86, 0.75, 0.52), grain) :
-    material(v_place.z + u_range.z, length(gradient), noise);
+    material(place.z + u_range.z, length(gradient), noise);
   float light = max(dot(normal, u_sun), 0.0);
   vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
     vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
   if (u_contour > 0.0)
-    lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(v_place.z + u_range.z));
+    lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
   float veil = 1.0 - exp(-length(v_place) * u_haze);
   color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), cover);
 }

@@ -11,6 +11,7 @@ uniform sampler2D u_heights;
 uniform mat4 u_view;
 uniform ivec2 u_first;  // index of vertex 0 at this level
 uniform int u_side;     // vertices in a row
+uniform int u_vertices; // those from here on are the same again, hanging below
 uniform int u_mask;     // the height texture's side - 1
 uniform ivec2 u_anchor; // an index near the eye
 uniform vec2 u_offset;  // its place relative to the eye
@@ -25,12 +26,15 @@ uniform vec3 u_coarse;   // the same of the coarser level's
 
 out vec3 v_place;
 out vec4 v_at; // where to read the gradients: this level's and the coarser one's
+out vec2 v_index; // its index relative to u_anchor
 out vec2 v_state; // x: how much of the coarser level; y: > 0 beside a hole
 
 const float HOLE = 1e30;
 
 void main() {
-  ivec2 index = u_first + ivec2(gl_VertexID % u_side, gl_VertexID / u_side);
+  bool hangs = gl_VertexID >= u_vertices;
+  int vertex = hangs ? gl_VertexID - u_vertices : gl_VertexID;
+  ivec2 index = u_first + ivec2(vertex % u_side, vertex / u_side);
   vec2 heights = texelFetch(u_heights, index & u_mask, 0).xy;
   vec2 place = clamp(vec2(index), vec2(0.0), u_end) - vec2(u_anchor);
   vec2 away = (abs(vec2(index - u_anchor) - u_viewer) - u_blend.x) * u_blend.y;
@@ -39,8 +43,10 @@ void main() {
   float z = hole ? heights.y : heights.x;
   if (z >= HOLE) z = u_eye_z;
   if (!hole && heights.y < HOLE) z = mix(heights.x, heights.y, blend);
+  if (hangs) z -= 0.5 * u_step.x;
   v_place = vec3(place * u_step + u_offset, z - u_eye_z);
   v_at = vec4(place * u_gradient.x + u_gradient.yz, place * u_coarse.x + u_coarse.yz);
+  v_index = place;
   v_state = vec2(blend, hole ? 1.0 : 0.0);
   gl_Position = u_view * vec4(v_place, 1.0);
 }

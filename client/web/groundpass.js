@@ -55,7 +55,8 @@ export class Ground {
     gl.disable(gl.BLEND);
     gl.useProgram(program);
     const rise = Math.max(1e-3, field.high - field.low), length = Math.hypot(...SUN);
-    const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise"];
+    const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise", "u_fine",
+      "u_coarse_fine"];
     for (const [unit, name] of samplers.entries())
       if (at[name]) gl.uniform1i(at[name], unit);
     gl.activeTexture(gl.TEXTURE3);

@@ -13,6 +13,7 @@
  *   sand()                         patches that are drawn with the height in their middle, surfaces
  *                                  that came, bodies, mesh layers
  *   ready()                        resolves when nothing is missing and the picture is drawn
+ *   refined()                      resolves when it is drawn as fine as a picture at rest gets
  *   fly({to: [x, y], seconds, height, finish})
  *                                  flies there in that time, at that height above the ground; tells
  *                                  frames, seconds, framesPerSecond, and counters' differences;
@@ -36,6 +37,7 @@ import { tileCache } from "/web/tilecache.js";
 
 const LOOK_AHEAD_S = 0.8;
 const PITCH_TAKEN = -0.6; // at least so far down where the map's place is taken over
+const REST_MS = 250; // without a change, until the picture is drawn as fine as it gets
 const SLOW_MS = 90, QUICK_MS = 30; // a frame, for a coarser and a finer picture
 const SCALES = [1, 0.75, 0.5];
 const CONTOURS = 30; // lines of height over the whole field, about
@@ -59,6 +61,8 @@ class Terrain {
       onPoint: (pixel) => this.#point(pixel) });
     this.field = this.clipmap = this.asked = this.problem = null;
     this.whole = false;
+    this.rest = { key: "", isOn: false, isWhole: false, timer: 0 };
+    this.mustPaint = true;
     this.above = 100;
     this.scale = 0;
     this.frames = { count: 0, ms: 0, perSecond: 0, since: 0, inSecond: 0 };
@@ -198,8 +202,14 @@ class Terrain {
 
   // ---- frames -------------------------------------------------------------------------------
 
-  /** Asks for a frame. */
+  /** Something has changed: asks for a frame. */
   draw() {
+    this.mustPaint = true;
+    if (this.isSoftware) this.rest.isOn = this.rest.isWhole = false; // a fine frame takes it long
+    this.#ask();
+  }
+
+  #ask() {
     if (this.asked || !this.clipmap || this.state.view !== "3d") return;
     this.asked = requestAnimationFrame((now) => this.#frame(now));
   }
@@ -222,13 +232,18 @@ class Terrain {
     const { eye } = this.camera;
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
+    this.whole = came.whole && !came.fading;
+    this.#settle(moving, came);
     this.fetcher.want(came.wanted);
+    if (this.rest.isOn && !this.rest.isWhole && !this.mustPaint) return; // more is to come
+    this.mustPaint = false;
     this.#resize(moving ? SCALES[this.scale] : 1);
+    this.clipmap.isFine = this.rest.isOn;
     this.paint({ width: this.canvas.width, height: this.canvas.height });
+    this.clipmap.isFine = false;
     if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
       new Uint8Array(4));
     this.#count(now, performance.now() - start, moving);
-    this.whole = came.whole && !came.fading;
     if (this.taking && !Object.is(this.clipmap.heightAt(...this.taking.place), this.taking.ground)) {
       this.whole = false;
       this.draw();
@@ -244,6 +259,26 @@ class Terrain {
     this.#line();
   }
 
+  /** Looks whether the view is at rest; then what makes its picture fine is asked for, too. */
+  #settle(moving, came) {
+    const { rest } = this, key = this.#standing;
+    if (moving || key !== rest.key || !this.whole) rest.isOn = rest.isWhole = false;
+    rest.key = key;
+    clearTimeout(rest.timer);
+    if (moving || !this.whole) return;
+    if (!rest.isOn) {
+      rest.timer = setTimeout(() => {
+        rest.isOn = true;
+        this.#ask();
+      }, REST_MS);
+      return;
+    }
+    const fine = this.clipmap.refine();
+    for (const [wanted, place] of fine.wanted) came.wanted.set(wanted, place);
+    if (fine.isWhole && !rest.isWhole) this.mustPaint = true;
+    rest.isWhole = fine.isWhole;
+  }
+
   /** A block came, or did not: that is said once, and taken back when the next comes. */
   #came() {
     const { failed } = this.fetcher;
@@ -251,7 +286,8 @@ class Terrain {
     else if (!failed && this.complained && this.state.message === this.complained)
       this.state.set("message", null);
     this.complained = failed ? this.complained ?? this.state.message : null;
-    this.draw();
+    if (this.rest.isOn) this.#ask();
+    else this.draw();
   }
 
   /** Where the eye is and what is drawn, in a line under the picture. */
@@ -381,7 +417,8 @@ class Terrain {
       blocksInMemory: cache.blocks.size, blockBytes: cache.bytes, blockBytesMax: cache.bytesMax,
       textureBytes: clipmap?.bytes ?? 0, levels: clipmap?.levels.length ?? 0,
       levelsDrawn: clipmap?.shown?.map((level) => level.number) ?? [], whole: this.whole,
-      uploadedBytes: c?.uploadedBytes ?? 0, uploadedSamples: c?.uploadedSamples ?? 0,
+      uploadedBytes: c?.uploadedBytes ?? 0,
+      reliefTexels: clipmap?.relief?.uploadedTexels ?? 0, uploadedSamples: c?.uploadedSamples ?? 0,
       steps: c?.steps ?? 0, blocksDrawn: c?.blocksDrawn ?? 0, blocksCulled: c?.blocksCulled ?? 0,
       triangles: c?.triangles ?? 0 };
   }
@@ -400,6 +437,12 @@ class Terrain {
     this.camera.look(eye, target);
     this.whole = false;
     this.draw();
+  }
+
+  /** Resolves when the picture at rest is as fine as it gets. */
+  async refined() {
+    await this.ready();
+    while (!this.rest.isWhole) await new Promise((done) => { setTimeout(done, 50); });
   }
 
   setGrid(n, o) {
@@ -458,7 +501,8 @@ class Terrain {
   forTests() {
     return { counters: () => this.counters(), camera: () => this.camera.forPick(),
       setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
-      sand: () => this.sand(), ready: () => this.ready(), fly: (o) => this.fly(o),
+      sand: () => this.sand(), ready: () => this.ready(),
+      refined: () => this.refined(), fly: (o) => this.fly(o),
       compare: (o) => compare(this, o),
       hitOf: (pixel) => this.hitOf(pixel) };
   }
@@ -470,6 +514,7 @@ export function start(kota, state) {
   const show = () => { terrain.showing = terrain.show(); };
   for (const name of ["view", "locale", "layer"]) state.on(name, show);
   state.on("layersShown", () => terrain.draw());
+
   state.on("marks", (marks) => {
     terrain.marks?.set(marks, terrain);
     terrain.draw();
