@@ -3,6 +3,7 @@
  * The parts (see state.js) are started here; one that cannot start says why and leaves the others.
  */
 import { Answer, Kota } from "/web/kota.js";
+import { standing, standingsOf } from "/web/poses.js";
 import { state, tell } from "/web/state.js";
 
 const at = (id) => document.getElementById(id);
@@ -99,6 +100,7 @@ export async function openLocale(id) {
   const fields = locale.layers.filter((layer) => layer.kind === "heightfield");
   options(at("layer"), fields.map((layer) => [layer.id, layer.id]));
   state.set("marks", []);
+  state.poses = standingsOf(locale);
   state.set("locale", locale);
   state.set("layer", fields[0] ?? null);
   state.set("revision", locale.revision);
@@ -108,12 +110,15 @@ export async function openLocale(id) {
   follow(locale);
 }
 
+let moves = 0; // of the locale, as far as they are known
+
 function follow(locale) {
-  let timer = 0;
+  let timer = 0, again = 0;
   const reread = () => {
     clearTimeout(timer);
     timer = setTimeout(() => refresh(locale.id), 300);
   };
+  moves = locale.transform_seq ?? 0;
   feed = kota.follow(`/v1/locales/${locale.id}/events`, {
     lastEventId: String(locale.revision),
     onState: (name, why) => state.set("feed", { state: name, why }),
@@ -123,6 +128,14 @@ function follow(locale) {
         state.set("changed", { rect: data.rect, revision: data.revision, layer: data.layer,
           source: data.source });
         if (!data.rect) reread();
+      } else if (name === "transform") {
+        moves = Math.max(moves, data.transform_seq ?? 0);
+        state.poses.set(data.layer, standing(state.locale.gravity, data));
+        state.set("moved", data.layer);
+        again ||= setTimeout(() => { // the bounds have changed, too
+          again = 0;
+          refresh(locale.id);
+        }, 2000);
       } else if (name === "resync") {
         state.set("changed", { rect: null, revision: state.revision });
         reread();
@@ -139,6 +152,10 @@ async function refresh(id) {
     const layer = locale.layers.find((l) => l.id === state.layer?.id) ??
       locale.layers.find((l) => l.kind === "heightfield") ?? null;
     state.locale = locale;
+    if ((locale.transform_seq ?? 0) >= moves) {
+      state.poses = standingsOf(locale);
+      state.set("moved", null);
+    }
     state.set("revision", locale.revision);
     if (JSON.stringify(layer) !== JSON.stringify(state.layer)) state.set("layer", layer);
   } catch (error) {

@@ -6,7 +6,7 @@
 import { Ground } from "/web/ground.js";
 import { listen } from "/web/mapinput.js";
 import { MapView } from "/web/mapview.js";
-import { outline } from "/web/outline.js";
+import { boxOutline, outline, placed } from "/web/outline.js";
 import { drawMarks } from "/web/overlay.js";
 import { niceStep } from "/web/shade.js";
 import { tileCache } from "/web/tilecache.js";
@@ -60,6 +60,7 @@ class MapPart {
     });
     state.on("layer", () => this.open());
     state.on("changed", (changed) => this.changed(changed));
+    state.on("moved", (id) => this.moveOutline(id));
     for (const name of ["marks", "layersShown"]) state.on(name, () => this.again());
     state.on("feed", (feed) => { if (feed.state === "open") this.ground.retry(); });
     state.on("view", (view) => {
@@ -122,6 +123,17 @@ class MapPart {
   changed(changed) {
     if (!changed?.rect && changed?.layer && this.outlines.some((o) => o.id === changed.layer))
       this.loadOutlines();
+    this.again();
+  }
+
+  /** A layer stands elsewhere, which may be out of what could be looked at. */
+  moveOutline(id) {
+    const { locale, layer } = this.state, bounds = reach(locale, layer);
+    if (id === null && bounds) this.view.limit(bounds, this.view.spacing);
+    for (const made of this.outlines.filter((one) => !one.sides && id === null)) {
+      const box = locale.layers.find((one) => one.id === made.id)?.bounds;
+      if (box) Object.assign(made, boxOutline(box));
+    }
     this.again();
   }
 
@@ -213,12 +225,13 @@ class MapPart {
     this.words();
   }
 
-  drawOutline({ path, base, role }) {
+  drawOutline(made) {
+    const { path, base, turn: [c, s] } = placed(made, this.state.poses.get(made.id));
     const { context, view } = this, [x, y] = view.toScreen(base[0], base[1]);
     context.save();
-    context.transform(view.scale, 0, 0, -view.scale, x, y);
+    context.transform(view.scale * c, -view.scale * s, -view.scale * s, -view.scale * c, x, y);
     context.lineWidth = 1.2 / view.scale;
-    if (role === "ceiling") context.setLineDash([5 / view.scale, 4 / view.scale]);
+    if (made.role === "ceiling") context.setLineDash([5 / view.scale, 4 / view.scale]);
     context.strokeStyle = this.style("--accent");
     context.stroke(path);
     context.restore();

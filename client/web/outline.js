@@ -3,6 +3,7 @@
  * once. A layer with too many polygons is shown as its box, and a message says so.
  */
 import { parseObj } from "/web/obj.js";
+import { turned } from "/web/poses.js";
 
 /** Polygons of a layer that is fetched whole; about 10 MB of OBJ. */
 const POLYGONS_MAX = 100000;
@@ -36,26 +37,56 @@ function pathOf(sides, base) {
   return path;
 }
 
-/** A mesh layer's box, when that is all there is to show. */
-function boxPath(layer) {
-  const path = new Path2D(), { min, max } = layer.bounds;
+/** The sides of a layer that stands elsewhere, seen from above. */
+function turnedPath(sides, orientation) {
+  const out = new Float64Array(sides.length);
+  for (let i = 0; i < sides.length; i += 3)
+    out.set(turned(orientation, sides.subarray(i, i + 3)), i);
+  return pathOf(out, [0, 0]);
+}
+
+/** A layer that is shown as the box of where it stands. */
+export function boxOutline({ min, max }) {
+  const path = new Path2D();
   path.rect(0, 0, max[0] - min[0], max[1] - min[1]);
-  return path;
+  return { path, base: min };
 }
 
 /**
  * @param {import("./kota.js").Kota} kota @param {string} locale @param {object} layer of kind mesh
  * @param {AbortSignal} signal
- * @returns {Promise<{id: string, role: string, path: Path2D, base: number[], note: string}>} the
- *   path is in metres from base; note is "" or says what is not shown
+ * @returns {Promise<{id: string, role: string, note: string, sides: Float64Array|null,
+ *   path: Path2D, base: number[]}>} the path is in metres from base, of the layer as its file has
+ *   it; without sides it is the box of where it stands; note is "" or says what is not shown
  */
 export async function outline(kota, locale, layer, signal) {
-  const base = layer.bounds.min, made = { id: layer.id, role: layer.role, base, note: "" };
+  const made = { id: layer.id, role: layer.role, note: "", sides: null };
   if (layer.polygons > POLYGONS_MAX) {
     const note = `${layer.id} has ${layer.polygons} polygons: the map shows its box alone.`;
-    return { ...made, path: boxPath(layer), note };
+    return { ...made, note, ...boxOutline(layer.bounds) };
   }
   const path = `/v1/locales/${locale}/layers/${layer.id}?format=obj`;
   const { sides } = sidesOf((await kota.get(path, { signal, quiet: true })).text);
-  return { ...made, path: pathOf(sides, base) };
+  const base = [...sides.subarray(0, 2)];
+  return { ...made, sides, base, path: pathOf(sides, base) };
+}
+
+/**
+ * How an outline is drawn where its layer stands.
+ * @param {object} made by outline @param {object|undefined} pose (poses.js)
+ * @returns {{path: Path2D, base: number[], turn: number[]}} the path, turned by [cos, sin], begins
+ *   at base
+ */
+export function placed(made, pose) {
+  const { path, base, sides } = made;
+  if (!pose || !sides) return { path, base, turn: [1, 0] };
+  const { position, orientation } = pose, [qx, qy, qz, w] = orientation;
+  if (qx === 0 && qy === 0) {
+    const at = turned(orientation, [...base, 0]).map((v, i) => v + position[i]);
+    return { path, base: at, turn: [w * w - qz * qz, 2 * w * qz] };
+  }
+  const key = orientation.join(); // gravity is not along z: what is seen from above changes
+  if (made.turnedKey !== key) made.turnedPath = turnedPath(sides, orientation);
+  made.turnedKey = key;
+  return { path: made.turnedPath, base: position, turn: [1, 0] };
 }

@@ -39,6 +39,7 @@ function hitRows(hit) {
     const half = isThere(hit.triangle) ? `, triangle ${hit.triangle}` : "";
     rows.push(["cell", `column ${hit.cell[0]}, row ${hit.cell[1]}${half}`]);
   }
+  if (hit.velocity) rows.push(["velocity", `${vector(hit.velocity)} m/s`]);
   if (isThere(hit.polygon)) rows.push(["polygon", String(hit.polygon)]);
   return rows;
 }

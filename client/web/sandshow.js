@@ -2,6 +2,7 @@
  * How the sand is shown: the picture of a patch's states, its bodies over the ground, its ledger in
  * words, and the barrel that the page can make by itself. No calls, no state.
  */
+import { turned } from "/web/poses.js";
 import { makeSvg, shortNumber, shortTime } from "/web/widgets.js";
 
 export const ended = ["written", "discarded", "failed"];
@@ -47,14 +48,6 @@ export function drawStates(svg, history) {
 }
 
 // ---- bodies -------------------------------------------------------------------------------------
-
-/** v turned by the quaternion [x, y, z, w]. */
-export function turned([x, y, z, w], v) {
-  const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
-    a[0] * b[1] - a[1] * b[0]];
-  const t = cross([x, y, z], v).map((value) => 2 * value), u = cross([x, y, z], t);
-  return v.map((value, i) => value + w * t[i] + u[i]);
-}
 
 /** The box around a model, as it lies, in lines; a point where the model is not known. */
 export function bodyMarks(pose, model) {

@@ -7,6 +7,7 @@
  */
 import { makeProgram } from "/web/gl.js";
 import { parseObj } from "/web/obj.js";
+import { turned } from "/web/poses.js";
 import { tell } from "/web/state.js";
 
 const POLYGONS_MAX = 100000; // of a layer that is fetched whole; about 10 MB of OBJ
@@ -83,13 +84,6 @@ export class SolidDrawer {
   }
 }
 
-/** A vector turned by a unit quaternion. */
-function turned([x, y, z, w], [a, b, c]) {
-  const t = [2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)];
-  return [a + w * t[0] + y * t[2] - z * t[1], b + w * t[1] + z * t[0] - x * t[2],
-    c + w * t[2] + x * t[1] - y * t[0]];
-}
-
 /** The mesh layers of the locale that is looked at. */
 export class MeshLayers {
   constructor(drawer, kota, state, onChange) {
@@ -144,7 +138,8 @@ export class MeshLayers {
 
   /** @returns {object[]} as SolidDrawer.draw takes them */
   get solids() {
-    return this.state.layersShown.meshes ?
-      [...this.shown.values()].filter((entry) => entry.mesh) : [];
+    const { layersShown, poses } = this.state;
+    return layersShown.meshes ? [...this.shown].filter(([, entry]) => entry.mesh)
+      .map(([id, entry]) => ({ ...entry, ...poses.get(id) })) : [];
   }
 }

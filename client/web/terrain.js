@@ -11,7 +11,7 @@
  *   camera() / setCamera({eye, target})
  *   setGrid(n)                     63, 127, 255 or 511 vertices a side
  *   sand()                         patches that are drawn with the height in their middle, surfaces
- *                                  that came, bodies, mesh layers
+ *                                  that came, bodies, mesh layers, where moved ones stand
  *   ready()                        resolves when nothing is missing and the picture is drawn
  *   refined()                      resolves when it is drawn as fine as a picture at rest gets
  *   fly({to: [x, y], seconds, height, finish})
@@ -425,7 +425,7 @@ class Terrain {
 
   sand() {
     return { surfaces: this.patches.surfaces, bodies: this.patches.bodies.length,
-      solids: this.meshes.solids.length,
+      solids: this.meshes.solids.length, standing: Object.fromEntries(this.state.poses),
       patches: this.patches.live.filter((p) => this.patches.meshes.has(p.id)).map((p) => {
         const { z, cols, rows, finer } = this.patches.meshes.get(p.id);
         return { id: p.id, state: p.state, cols, rows, finer, middle: z[(z.length - 1) / 2] };
@@ -514,7 +514,10 @@ export function start(kota, state) {
   const show = () => { terrain.showing = terrain.show(); };
   for (const name of ["view", "locale", "layer"]) state.on(name, show);
   state.on("layersShown", () => terrain.draw());
-
+  state.on("moved", () => {
+    if (terrain.field instanceof BareField) show(); // its space is that of the layers
+    terrain.draw();
+  });
   state.on("marks", (marks) => {
     terrain.marks?.set(marks, terrain);
     terrain.draw();

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { chromiumPath, makeCheck, makeWorld, openBrowser, openPage, startDaemon } from
   "./support.mjs";
 
-const parts = ["map", "live", "terrain", "docs"];
+const parts = ["map", "live", "moving", "terrain", "docs"];
 const here = dirname(fileURLToPath(import.meta.url));
 
 function skipAll(why) {
