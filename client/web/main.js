@@ -241,11 +241,16 @@ const layerBoxes = ["hillshade", "contours", "holes", "meshes"].map((name) => {
 });
 function showLayers(view) {
   for (const { name, box, line, key } of layerBoxes) {
-    line.hidden = view === "3d" && (name === "hillshade" || name === "holes");
+    line.hidden = (view === "3d" && (name === "hillshade" || name === "holes")) ||
+      (name !== "meshes" && state.locale !== null && !state.layer);
     box.checked = state.layersShown[key()];
   }
 }
 showLayers(state.view);
+state.on("layer", (layer) => {
+  at("layer").parentElement.hidden = state.locale !== null && !layer;
+  showLayers(state.view);
+});
 
 const themes = ["", "light", "dark"];
 function setTheme(theme) {

@@ -4,12 +4,22 @@
  *
  * A question:
  *   label, hint        for people
- *   points             how many clicks it takes, [least, most]; it is asked from the least on
+ *   points             how many clicks it takes, [least, most]; it is asked from the least on;
+ *                      a function of the values where they say so
  *   flat               true: points are [x, y]
  *   fields             options, see tools.js
- *   request(points, values, clicked)  → {path, body}, path below /v1/locales/{id}
+ *   lifts              for each point the field that says how far it stands above its click
+ *   request(points, values, clicked)  → {path, body}, path below /v1/locales/{id}, or whole
+ *                      (/v1/…) for a question to the world
+ *   values             of the fields, and: locale, layer (chosen, or none), field (a heightfield),
+ *                      size (metres that are well seen)
  *   read(answer, points, values)      → {rows: [[name, text]…], marks, items?} items: of a profile
  */
+
+import { directionToWorld, hitToLocal, toLocal, toWorld, upAt } from "/web/frames.js";
+
+const inWorld = { name: "world", label: "in all locales", type: "check", value: false,
+  title: "asks the whole world instead of this locale alone" };
 
 const lift = (label, value, title) => ({ name: "lift", label, type: "number", value, title });
 
@@ -24,14 +34,18 @@ function vector(values) {
   return values ? values.map(number).join(", ") : "none";
 }
 
-function slope(normal) {
-  return `${(Math.acos(Math.min(1, Math.abs(normal[2]))) * 180 / Math.PI).toFixed(1)}°`;
+/** Between a face and the level that gravity gives it there. */
+function slope(normal, locale, point) {
+  const along = upAt(locale, point).reduce((sum, v, i) => sum + v * normal[i], 0);
+  return `${(Math.acos(Math.min(1, Math.abs(along))) * 180 / Math.PI).toFixed(1)}°`;
 }
 
 /** What a hit, a contact or a result of ray tells. */
-function hitRows(hit) {
-  const rows = [["point", vector(hit.point)], ["normal", vector(hit.normal)],
-    ["slope", hit.slope_deg === undefined ? slope(hit.normal) : `${hit.slope_deg.toFixed(1)}°`]];
+function hitRows(hit, { locale }) {
+  const rows = [["point", vector(hit.point)], ["normal", vector(hit.normal)]];
+  if (hit.slope_deg !== undefined) rows.push(["slope", `${hit.slope_deg.toFixed(1)}°`]);
+  else if (!hit.locale || hit.locale === locale.id)
+    rows.push(["slope", slope(hit.normal, locale, hit.point)]);
   if (hit.t !== undefined) rows.unshift(["t", `${number(hit.t)} m`]);
   if (hit.distance !== undefined) rows.unshift(["distance", `${number(hit.distance)} m`]);
   rows.push(["layer", hit.layer]);
@@ -81,7 +95,7 @@ const pick = {
       marks.push({ kind: "box", ...tile.bounds });
     }
     marks.push(...hitMarks(hit, values.size));
-    return { rows: [...hitRows(hit), ...tileRows(tile)], marks };
+    return { rows: [...hitRows(hit, values), ...tileRows(tile)], marks };
   },
 };
 
@@ -94,14 +108,14 @@ const height = {
     return { path: "/height", body: { points, interp: values.interp,
       fields: ["height", "normal", "cell"], layer: values.field } };
   },
-  read(answer, points) {
+  read(answer, points, { locale }) {
     const [item] = answer.results, [x, y] = points[0];
     const words = { hole: "hole: there is no ground here", outside: "outside the field" };
     if (item.status !== "ok")
       return { rows: [["answer", words[item.status]]],
         marks: [{ kind: "point", at: [x, y, 0], color: "bad" }] };
     const rows = [["height", `${number(item.height)} m`], ["normal", vector(item.normal)]];
-    if (item.normal) rows.push(["slope", slope(item.normal)]);
+    if (item.normal) rows.push(["slope", slope(item.normal, locale, [x, y, item.height])]);
     if (item.cell) rows.push(["cell", `column ${item.cell[0]}, row ${item.cell[1]}`]);
     return { rows, marks: [...(item.cell ? [{ kind: "cell", cell: item.cell }] : []),
       { kind: "point", at: [x, y, item.height], label: `${item.height.toFixed(2)} m` }] };
@@ -112,6 +126,16 @@ function unit(from, to) {
   const along = to.map((v, i) => v - from[i]), length = Math.hypot(...along);
   if (!(length > 0)) throw new Error("The two points are the same: a ray needs a direction.");
   return along.map((v) => v / length);
+}
+
+/** Which locale answered a question to the world. */
+function worldRows(item, locale) {
+  const rows = [];
+  if (item.locale) rows.push(["locale", `${item.locale}, revision ${item.revision}`]);
+  if (item.locale && item.locale !== locale.id)
+    rows.push(["told", `in the frame of ${locale.id}`]);
+  if (item.crossed) rows.push(["passed", item.crossed.map((one) => one.locale).join(", ") || "none"]);
+  return rows;
 }
 
 function traceRows(trace) {
@@ -134,22 +158,29 @@ const ray = {
     { name: "t_max", label: "t max", type: "number", value: "", min: 0,
       title: "metres; empty: unbounded" },
     { name: "mode", label: "mode", type: "select", options: ["closest", "any"] },
-    { name: "trace", label: "boxes and cells visited", type: "check", value: true }],
-  lifts: [true, false],
+    { name: "trace", label: "boxes and cells visited", type: "check", value: true }, inWorld],
+  lifts: ["lift"],
   request(points, values) {
     const asked = { origin: points[0], direction: unit(points[0], points[1]), t_max: values.t_max };
-    const { mode, layer, trace } = values;
+    const { mode, layer, trace, locale } = values;
+    if (values.world) return { path: "/v1/ray", body: { mode, rays: [{ ...asked,
+      origin: toWorld(locale, asked.origin),
+      direction: directionToWorld(locale, asked.direction) }] } };
     return { path: "/ray", body: { rays: [asked], mode, trace: trace || undefined, layer } };
   },
   read(answer, points, values) {
-    const [item] = answer.results, marks = item.trace ? traceMarks(item.trace) : [];
-    const rows = item.trace ? traceRows(item.trace) : [];
+    const { locale, world } = values, marks = [], rows = [];
+    let [item] = answer.results;
+    if (item.trace) marks.push(...traceMarks(item.trace));
+    if (item.trace) rows.push(...traceRows(item.trace));
+    if (world) rows.push(...worldRows(item, locale));
     if (item.status !== "hit") {
       const text = item.status === "miss" ? "miss: it meets nothing" : `invalid: ${item.detail}`;
       return { rows: [["answer", text], ...rows],
         marks: [...marks, { kind: "line", points, color: "bad", dashed: true }] };
     }
-    return { rows: [...hitRows(item), ...rows], marks: [...marks,
+    if (world) item = hitToLocal(locale, item);
+    return { rows: [...hitRows(item, values), ...rows], marks: [...marks,
       { kind: "line", points: [points[0], item.point] }, ...hitMarks(item, values.size)] };
   },
 };
@@ -158,7 +189,7 @@ const los = {
   label: "Sight", points: [2, 2],
   hint: "Click two places: does one see the other?",
   fields: [lift("eyes above ground", 1.7, "metres that both ends stand above the ground")],
-  lifts: [true, true],
+  lifts: ["lift", "lift"],
   request(points, values) {
     const [from, to] = points;
     return { path: "/los", body: { segments: [{ from, to }], layer: values.layer } };
@@ -214,9 +245,9 @@ function runsOf(items) {
   return marks;
 }
 
-function contactRows(name, contact) {
+function contactRows(name, contact, values) {
   if (!contact) return [[name, "none"]];
-  return hitRows(contact).map(([key, text]) => [`${name}: ${key}`, text]);
+  return hitRows(contact, values).map(([key, text]) => [`${name}: ${key}`, text]);
 }
 
 const contact = {
@@ -227,18 +258,23 @@ const contact = {
       title: "metres by which the point is lifted before the floor is looked for" },
     { name: "clearance", label: "clearance", type: "number", value: "",
       title: "metres at which it is placed above the floor; empty: it is not placed" },
-    { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"] }],
-  lifts: [true],
+    { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"] }, inWorld],
+  lifts: ["lift"],
   request(points, values) {
-    const { reach_up, clearance } = values;
+    const { reach_up, clearance, locale } = values;
     const mode = clearance === undefined ? undefined : values.clearance_mode;
+    if (values.world) return { path: "/v1/contact", body: { reach_up, clearance,
+      clearance_mode: mode, points: points.map((point) => toWorld(locale, point)) } };
     return { path: "/contact", body: { points, reach_up, clearance, clearance_mode: mode,
       layer: values.layer } };
   },
-  read(answer, points) {
-    const [item] = answer.results, marks = [];
-    const rows = [["answer", item.status], ...contactRows("floor", item.floor),
-      ...contactRows("ceiling", item.ceiling)];
+  read(answer, points, values) {
+    const item = { ...answer.results[0] }, marks = [], { locale, world } = values;
+    for (const key of ["floor", "ceiling"])
+      if (world && item[key]) item[key] = hitToLocal(locale, item[key]);
+    if (world && item.placed) item.placed = toLocal(locale, item.placed);
+    const rows = [["answer", item.status], ...(world ? worldRows(item, locale) : []),
+      ...contactRows("floor", item.floor, values), ...contactRows("ceiling", item.ceiling, values)];
     for (const [key, color] of [["floor", "good"], ["ceiling", "other"]]) {
       if (!item[key]) continue;
       marks.push({ kind: "line", points: [points[0], item[key].point], color, dashed: true },
@@ -256,7 +292,7 @@ const contains = {
   label: "Contains", points: [1, 1],
   hint: "Is this point inside: a floor below and, unless the sky is open, a ceiling above?",
   fields: [lift("above ground", 2, "metres that a click's point stands above what it meets")],
-  lifts: [true],
+  lifts: ["lift"],
   request(points, values) {
     return { path: "/contains", body: { points, layer: values.layer } };
   },
@@ -285,7 +321,7 @@ const footprint = {
     { name: "width", label: "width", type: "number", value: 2, min: 0.001 },
     { name: "heading", label: "heading °", type: "number", value: 0,
       title: "0 is along x, 90 along y" }],
-  lifts: [true],
+  lifts: ["lift"],
   request(points, values) {
     const footprints = [feet(points[0], values)];
     return { path: "/contact", body: { footprints, layer: values.layer } };
@@ -295,7 +331,8 @@ const footprint = {
     const rows = [["answer", item.status]];
     if (item.plane) {
       const { normal, d } = item.plane;
-      rows.push(["normal", vector(normal)], ["slope", slope(normal)], ["d", number(d)]);
+      rows.push(["normal", vector(normal)], ["slope", slope(normal, values.locale, points[0])],
+        ["d", number(d)]);
     }
     item.points.forEach((point, i) =>
       rows.push([`wheel ${i + 1}`, point ? vector(point) : "no floor"]));
@@ -306,5 +343,45 @@ const footprint = {
   },
 };
 
+/** The way that the sun's light goes; its height and azimuth (0: it stands where x grows) in °. */
+function sunlight({ azimuth, altitude }) {
+  const a = azimuth * Math.PI / 180, h = altitude * Math.PI / 180;
+  return [Math.cos(h) * Math.cos(a), Math.cos(h) * Math.sin(a), Math.sin(h)].map((v) => -v);
+}
+
+const light = {
+  label: "Light", points: ({ light: from }) => from === "lamp" ? [2, 2] : [1, 1],
+  hint: "Is this place lit by the sun, or by a lamp that stands where you click next? What is in " +
+    "the way?",
+  fields: [{ name: "light", label: "light", type: "select", options: ["sun", "lamp"] },
+    { name: "azimuth", label: "sun's azimuth °", type: "number", value: 210,
+      with: ["light", "sun"], title: "where it stands: 0 where x grows, 90 where y grows" },
+    { name: "altitude", label: "height °", type: "number", value: 35, min: -90, max: 90,
+      with: ["light", "sun"], title: "above the plane of x and y" },
+    lift("above ground", 0.05, "metres that a click's point stands above the ground"),
+    { name: "stand", label: "lamp above ground", type: "number", value: 10,
+      with: ["light", "lamp"], title: "metres that the lamp stands above what it was clicked on" }],
+  lifts: ["lift", "stand"],
+  request([point, lamp], values) {
+    const from = values.light === "lamp" ? { position: lamp } : { direction: sunlight(values) };
+    return { path: "/lit", body: { points: [point], light: from, layer: values.layer } };
+  },
+  read(answer, [point, lamp], values) {
+    const [{ lit, occluder }] = answer.results, isLamp = values.light === "lamp";
+    const far = 6 * values.size, way = isLamp ? null : sunlight(values);
+    const source = isLamp ? lamp : point.map((v, i) => v - far * way[i]);
+    const marks = [{ kind: "point", at: point, color: lit ? "good" : "bad",
+      label: lit ? "lit" : "in shadow" }];
+    if (isLamp) marks.push({ kind: "point", at: lamp, label: "lamp" });
+    if (lit) return { rows: [["answer", "lit: the light reaches it"]],
+      marks: [{ kind: "line", points: [point, source] }, ...marks] };
+    return { rows: [["answer", "in shadow"], ...(occluder ? hitRows(occluder, values) : [])
+      .map(([name, text]) => [`in the way: ${name}`, text])],
+    marks: [...(occluder ? [{ kind: "line", points: [point, occluder.point], color: "bad",
+      dashed: true }, { kind: "line", points: [occluder.point, source] },
+    { kind: "point", at: occluder.point, color: "other" }] : []), ...marks] };
+  },
+};
+
 /** By id, in the order in which they are shown. */
-export const questions = { pick, height, ray, los, profile, contact, contains, footprint };
+export const questions = { pick, height, ray, los, light, profile, contact, contains, footprint };

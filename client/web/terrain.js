@@ -79,6 +79,7 @@ class Terrain {
       this.n ??= this.isSoftware ? 127 : 255;
       this.ground = await Ground.make(this.gl);
       this.marks = await MarkDrawer.make(this.gl);
+      this.marks.set(this.state.marks, this);
       this.solids = await SolidDrawer.make(this.gl);
       this.patches = new Patches(this.gl, this.kota, this.state, this.solids, () => this.draw());
       this.meshes = new MeshLayers(this.solids, this.kota, this.state, () => this.draw());
@@ -177,6 +178,13 @@ class Terrain {
   /** From the south-west over the middle. */
   #home() {
     const { field } = this, [x, y] = field.origin, [w, h] = field.extent;
+    if (this.#isBare) {
+      const middle = [x + w / 2, y + h / 2, (field.low + field.high) / 2];
+      const away = 0.5 * Math.hypot(w, h, field.high - field.low) /
+        Math.sin(FOV_Y_DEG * Math.PI / 360);
+      this.camera.look(middle.map((v, i) => v - away * [0.55, 0.55, -0.63][i]), middle);
+      return;
+    }
     const rise = Math.max(field.high, field.low + 0.05 * Math.hypot(w, h));
     this.camera.look([x + 0.2 * w, y + 0.2 * h, rise + 0.03 * Math.hypot(w, h)],
       [x + 0.55 * w, y + 0.55 * h, field.low]);
@@ -296,8 +304,10 @@ class Terrain {
     const rate = f.perSecond && this.wasMoving ? ` · ${f.perSecond.toFixed(0)} frames/s` : "";
     const late = this.fetcher.under.size ? ` · ${this.fetcher.under.size} blocks coming` : "";
     const lines = this.contour ? ` · contours ${this.contour} m` : "";
-    this.line.textContent = `eye ${eye.map((v) => v.toFixed(0)).join(", ")} · ` +
-      `${this.above.toPrecision(3)} m above ground · ${levels} levels${lines}${rate}${late}`;
+    const above = this.above < 100 ? this.above.toPrecision(3) : this.above.toFixed(0);
+    const ground = this.#isBare ? "" : ` · ${above} m above ground · ${levels} levels`;
+    this.line.textContent =
+      `eye ${eye.map((v) => v.toFixed(0)).join(", ")}${ground}${lines}${rate}${late}`;
   }
 
   /** Draws into what is bound. @param {{width: number, height: number, plain?: boolean}} o */

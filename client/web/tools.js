@@ -6,6 +6,7 @@
  * A click gives a pixel. Where a tool needs a place, that pixel is picked first (quietly: the call
  * that is shown is the tool's own), so a place is always on the surface that answers.
  */
+import { upAt } from "/web/frames.js";
 import { setMarks } from "/web/marks.js";
 import { profilePlot } from "/web/plot.js";
 import { questions } from "/web/questions.js";
@@ -22,7 +23,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** The form's control for a field: {name, label, type, value, options, min, step, title}. */
+/** The form's control for a field: {name, label, type, value, options, min, step, title, with}. */
 function control(field) {
   const { name, title = "" } = field;
   if (field.type === "select")
@@ -83,6 +84,7 @@ class ToolsPart {
       event.preventDefault();
       this.ask().catch((error) => this.fail(error));
     });
+    this.form.addEventListener("change", () => this.sift());
     this.result = make("div", { id: "tool-answer" });
     this.result.setAttribute("aria-live", "polite");
     at("panel-tools").replaceChildren(row, this.hint, this.form, this.result);
@@ -91,6 +93,13 @@ class ToolsPart {
 
   get question() {
     return questions[this.own];
+  }
+
+  /** How many points the question takes, with what is chosen now. */
+  get counts() {
+    const { points } = this.question;
+    return typeof points === "function" ? points(Object.fromEntries(this.question.fields.map((f) =>
+      [f.name, this.controls[f.name].value]))) : points;
   }
 
   show(tool) {
@@ -114,16 +123,27 @@ class ToolsPart {
       this.controls[f.name]));
     this.only = make("select", { name: "layer",
       title: "one layer alone, or what the call means without" });
-    this.points = make("textarea", { rows: Math.min(4, question.points[1]), spellcheck: false,
+    this.points = make("textarea", { rows: Math.min(4, this.counts[1]), spellcheck: false,
       placeholder: question.flat ? "x y" : "x y z" });
     const typed = make("label", { className: "points", hidden: own === "pick" },
-      question.points[1] > 1 ? "points, one a line" : "point", this.points);
+      typeof question.points === "function" || question.points[1] > 1 ? "points, one a line" :
+        "point", this.points);
     const clear = make("button", { type: "button", textContent: "Clear" });
     clear.addEventListener("click", () => this.clear());
     this.form.replaceChildren(make("div", { className: "row" }, ...labels,
       make("label", {}, "layer ", this.only)), typed, make("div", { className: "row" },
       make("button", { textContent: "Ask", className: "primary" }), clear));
+    this.labels = labels;
+    this.sift();
     this.layers();
+  }
+
+  /** Hides what has no meaning with what is chosen: a field's `with` names another and its value. */
+  sift() {
+    this.question.fields.forEach((field, i) => {
+      const [name, value] = field.with ?? [];
+      this.labels[i].hidden = Boolean(name) && this.controls[name].value !== value;
+    });
   }
 
   /** The layers to choose from, where there is a choice. */
@@ -153,6 +173,7 @@ class ToolsPart {
       [f.name, valueOf(f, this.controls[f.name])]));
     const { state } = this;
     const fields = state.locale.layers.filter((layer) => layer.kind === "heightfield");
+    values.locale = state.locale;
     values.layer = this.only.value || undefined;
     values.field = values.layer ?? (fields.length > 1 ? state.layer?.id : undefined);
     values.size = (state.look?.width_m ?? 100) / 25;
@@ -175,12 +196,13 @@ class ToolsPart {
 
   /** Adds the clicked place to the points; false when there are too few yet. */
   async takePoint(clicked, signal) {
-    const { question } = this, [least, most] = question.points;
+    const { question } = this, [least, most] = this.counts;
     const place = await this.placeOf(clicked, signal);
     let lines = this.points.value.split("\n").filter((line) => line.trim());
     if (lines.length >= most) lines = [];
-    const lift = question.lifts?.[lines.length] ? this.values().lift ?? 0 : 0;
-    const point = question.flat ? place.slice(0, 2) : [place[0], place[1], place[2] + lift];
+    const lift = this.values()[question.lifts?.[lines.length]] ?? 0;
+    const up = upAt(this.state.locale, place);
+    const point = question.flat ? place.slice(0, 2) : place.map((v, i) => v + lift * up[i]);
     lines.push(point.map((v) => +v.toFixed(3)).join(" "));
     this.points.value = lines.join("\n");
     this.points.rows = Math.max(1, Math.min(6, most, lines.length + 1));
@@ -207,13 +229,15 @@ class ToolsPart {
     if (!state.locale) throw new Error("There is no locale to ask.");
     const points = this.own === "pick" ? [] : pointsOf(this.points.value, question.flat);
     if (this.own === "pick" && !this.clicked) throw new Error("Click on the ground first.");
-    const [least] = question.points, words = least > 1 ? `${least} points` : "a point";
+    const [least, most] = this.counts, words = least > 1 ? `${least} points` : "a point";
     if (this.own !== "pick" && points.length < least)
       throw new Error(`${question.label} needs ${words}: click on the ground, or type.`);
+    points.splice(most);
     const values = this.values(), asked = question.request(points, values, this.clicked);
     this.work.abort();
     this.work = new AbortController();
-    const { signal } = this.work, path = `/v1/locales/${state.locale.id}${asked.path}`;
+    const { signal } = this.work, path = asked.path.startsWith("/v1/") ?
+      asked.path : `/v1/locales/${state.locale.id}${asked.path}`;
     const slow = setTimeout(() => this.say("The daemon takes its time…"), SLOW_MS);
     try {
       const answer = (await this.kota.post(path, asked.body, { signal })).json;
@@ -229,7 +253,8 @@ class ToolsPart {
     const table = make("table", {}, make("tbody", {}, ...rows.map(([name, text]) =>
       make("tr", {}, Object.assign(make("th", { textContent: name }), { scope: "row" }),
         make("td", { textContent: text })))));
-    this.answered = { locale: answer.locale, revision: answer.revision };
+    const { locale, revision } = answer.locale ? answer : answer.results?.[0] ?? {};
+    this.answered = locale ? { locale, revision } : null;
     this.ageLine = make("p", { className: "quiet" });
     this.result.replaceChildren(...(items ? [this.plot(items, marks)] : []), table, this.ageLine);
     this.age();
@@ -251,8 +276,9 @@ class ToolsPart {
   age() {
     if (!this.answered || !this.ageLine) return;
     const { locale, revision } = this.answered, now = this.state.revision;
+    const isOld = locale === this.state.locale?.id && now > revision;
     this.ageLine.textContent = `Answered at revision ${revision} of ${locale}` +
-      `${now > revision ? `; it is at ${now} now, ask again.` : "."}`;
+      `${isOld ? `; it is at ${now} now, ask again.` : "."}`;
   }
 
   say(text, isBad = false) {

@@ -263,10 +263,57 @@ async function toolCases(page, daemon, check) {
   const car = await ask({ tool: "footprint", clicks: [[350, 420]], words: [/wheel 4/, /slope/] });
   check.equal(car.body.footprints[0].length, 4, "footprint: of four wheels");
   await ask({ tool: "contains", clicks: [[350, 420]], words: [/inside/, /floor below\s+yes/] });
+  await lightCases(page, daemon, check, ask);
   await page.click("[data-tool=contact]");
   await page.locator(".points textarea").fill("1 2");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   check(/is not 3 numbers/.test(await text(page, "#tool-answer")), "what is typed wrong is told");
+}
+
+async function lightCases(page, daemon, check, ask) {
+  const seen = [];
+  for (const altitude of ["89", "-70"]) {
+    const { json, body, said } = await ask({ tool: "light", clicks: [[350, 420]],
+      words: [/lit|in shadow/], prepare: () => page.getByLabel("height °").fill(altitude) });
+    seen.push(json.results[0].lit);
+    check(body.light.direction.every((v, i) => i < 2 || Math.sign(v) === -Math.sign(+altitude)),
+      `light: the sun at ${altitude}° shines along its direction`, said);
+  }
+  check.equal(seen, [true, false], "light: by the sun high up, not by one below the ground");
+  const lamp = await ask({ tool: "light", clicks: [[350, 420], [300, 400]], words: [/lit|in shadow/],
+    prepare: async () => {
+      await page.selectOption("select[name=light]", "lamp");
+      await page.getByRole("button", { name: "Clear" }).click();
+    } });
+  const [place, source] = (await page.locator(".points textarea").inputValue()).split("\n")
+    .map((line) => line.split(" ").map(Number));
+  check.equal([lamp.body.points, lamp.body.light.position], [[place], source],
+    "light: of a lamp that stands at the second click");
+  check(await page.getByLabel("sun's azimuth").isHidden(), "light: a lamp has no azimuth");
+}
+
+/** Questions to the whole world, asked from one locale: the answer in its frame. */
+async function worldCases(page, daemon, check) {
+  await openLocale(page, "garden"); // its frame is turned and moved
+  const typed = async (tool, points) => {
+    await page.click(`[data-tool=${tool}]`);
+    await page.getByLabel("in all locales").check();
+    await page.locator(".points textarea").fill(points);
+    const shown = await answerAfter(page,
+      () => page.getByRole("button", { name: "Ask", exact: true }).click());
+    check.equal(shown.json, (await askedAgain(daemon, shown.curl)).json,
+      `${tool} in the world: the page shows the daemon's answer`);
+    return text(page, "#tool-answer");
+  };
+  const ray = await typed("ray", "100 80 20\n130 80 -4");
+  check(/locale\s+(village|garden)/.test(ray) && /passed\s+/.test(ray), "it names the locale", ray);
+  const here = await typed("contact", "60 40 20");
+  await page.getByLabel("in all locales").uncheck();
+  const plain = await answerAfter(page,
+    () => page.getByRole("button", { name: "Ask", exact: true }).click());
+  const numbers = (words) => words.match(/floor: point\s+(.*)/)[1].split(", ").map(Number);
+  check(apart(numbers(here), plain.json.results[0].floor.point) < 1e-4,
+    "and its points lie where the locale's own answer has them", here);
 }
 
 async function profileCases(page, daemon, check) {
@@ -471,6 +518,7 @@ export async function run(page, daemon, check) {
   await editCase(page, daemon, check);
   await oddLocales(page, daemon, check);
   await meshCases(page, daemon, check);
+  await worldCases(page, daemon, check);
   await smallScreen(page, check);
   await troubleCases(page, check);
 }

@@ -1,6 +1,7 @@
 /**
  * Layers that are moved (PUT …/transform): both views draw them where they stand, from the start and
- * while they move, also where gravity runs another way; what a moved floor answers.
+ * while they move, also where gravity runs another way; what a moved floor answers. A planet, where
+ * gravity runs to the middle: it is seen whole, and slopes are told against its own level.
  */
 import { until, visit } from "./support.mjs";
 
@@ -64,8 +65,13 @@ async function onTheMap(page, daemon, check) {
 }
 
 async function inThreeD(page, daemon, check) {
+  await page.click('#panel-tools button:text-is("Contact")');
+  await page.fill("#panel-tools textarea", "10 50 20");
+  await page.click('#panel-tools button:text-is("Ask")');
   await page.click("#view-3d");
   await ask(page, "ready");
+  await page.locator(".labels3d span", { hasText: "floor" }).first().waitFor();
+  check(true, "what was asked on the map is marked in 3D, too");
   await until(async () => (await ask(page, "sand")).solids === 2, "mesh layers");
   await ask(page, "setCamera", { eye: [100, -60, 90], target: [100, 50, 0] });
   await ask(page, "ready");
@@ -98,8 +104,42 @@ async function aside(page, daemon, check) {
     "where gravity is not along Z a layer turns about it");
 }
 
+/** A cube around the origin, 200 m a side. */
+const cube = [[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, 1], [1, -1, 1],
+  [1, 1, 1], [-1, 1, 1]].map((v) => `v ${v.map((x) => 100 * x).join(" ")}`).join("\n") +
+  "\nf 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n";
+
+async function planet(page, daemon, check) {
+  await daemon.kota.call("PUT", "/v1/locales/cube", { json: {} });
+  await daemon.kota.call("PUT", "/v1/locales/cube/layers/ground?frame=spherical",
+    { body: new TextEncoder().encode(cube), type: "model/obj" });
+  await visit(page, `${daemon.url}/#cube`);
+  await page.click("#view-3d");
+  await ask(page, "ready");
+  await until(async () => (await ask(page, "sand")).solids === 1, "the planet");
+  const { eye } = await ask(page, "camera");
+  check(Math.hypot(...eye) > 300, "a planet is looked at from outside, as a whole", eye);
+  const box = await page.locator("#terrain").boundingBox();
+  await page.click('#panel-tools button:text-is("Pick")');
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  await page.waitForSelector('#tool-answer:has-text("slope")');
+  const said = await page.locator("#tool-answer").innerText();
+  const numbers = (name) => said.match(new RegExp(`${name}\\s+(.*)`))[1].split(", ").map(parseFloat);
+  const point = numbers("point"), normal = numbers("normal"), [slope] = numbers("slope");
+  const cosine = point.reduce((sum, v, i) => sum + v * normal[i], 0) / Math.hypot(...point);
+  check.near(slope, Math.acos(Math.abs(cosine)) * 180 / Math.PI, 0.06,
+    "its slopes are told against its own level");
+  await page.click('#panel-tools button:text-is("Contact")');
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  await page.waitForSelector('#tool-answer:has-text("floor: distance")');
+  check(/floor: distance\s+(5|5\.0\d*|4\.99\d*) m/.test(
+    await page.locator("#tool-answer").innerText()), "a point is lifted along its own line of gravity");
+  await check.shot(page, "moving-planet");
+}
+
 export async function run(page, daemon, check) {
   await onTheMap(page, daemon, check);
   await inThreeD(page, daemon, check);
   await aside(page, daemon, check);
+  await planet(page, daemon, check);
 }
