@@ -24,7 +24,7 @@ export function setPlainBlock(gl, at, field, eye, { first, vertices, texels, fin
   gl.uniform2f(at.u_viewer, 0, 0);
   gl.uniform2f(at.u_blend, 0, 0);
   gl.uniform1f(at.u_fade, 0);
-  gl.uniform2f(at.u_relief, 0, 0);
+  if (at.u_relief) gl.uniform2f(at.u_relief, 0, 0);
   for (const uniform of [at.u_gradient, at.u_coarse])
     gl.uniform3f(uniform, 1 / texels, ...index.map((v) => (v % texels + 0.5) / texels));
 }

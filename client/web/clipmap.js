@@ -123,8 +123,6 @@ export class Clipmap {
       new Level(gl, i, n + 1, finer, i >= finer));
     for (const level of this.levels) level.lit = this.levels[Math.max(level.number, finer)];
     this.relief = new Relief(gl, field, n, count);
-    /** Is the ground drawn as fine as its relief has it? */
-    this.isFine = false;
     this.drawn = []; // levels of the last update, coarsest first
     this.#makeIndices();
   }
@@ -408,8 +406,7 @@ export class Clipmap {
     gl.uniform2f(at.u_viewer, ...viewer);
     gl.uniform2f(at.u_blend, (n - 1) / 2 - 1 - width, coarser === level ? 0 : 1 / width);
     gl.uniform1f(at.u_fade, coarser === level ? 0 : level.fade);
-    if (this.isFine) this.relief.set(at, level, coarser, anchor, eye, this.levels);
-    else gl.uniform2f(at.u_relief, 0, 0);
+    if (at.u_relief) this.relief.set(at, level, coarser, anchor, eye, this.levels);
     this.#setGradients(at.u_gradient, level, anchor, number);
     this.#setGradients(at.u_coarse, coarser, anchor, number);
     const slopes = [level.lit.gradients, coarser.lit.gradients];

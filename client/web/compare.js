@@ -115,10 +115,8 @@ function drawClipmaps(terrain, target, plain, relief = true) {
   const { gl, ground, clipmap, field, camera } = terrain;
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
-    above: terrain.above, plain });
-  clipmap.isFine = relief;
+    above: terrain.above, plain, relief });
   clipmap.draw(pass.at, camera.eye, pass.planes);
-  clipmap.isFine = false;
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   return pixels;

@@ -50,10 +50,12 @@ function compile(gl, kind, name, source) {
 /**
  * A program of two shader files and its uniforms by name.
  * @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment file names
+ * @param {string} [define] what both are compiled with
  * @returns {Promise<{program: WebGLProgram, at: Record<string, WebGLUniformLocation>}>}
  */
-export async function makeProgram(gl, vertex, fragment) {
-  const [v, f] = await Promise.all([sourceOf(vertex), sourceOf(fragment)]);
+export async function makeProgram(gl, vertex, fragment, define = "") {
+  const [v, f] = (await Promise.all([sourceOf(vertex), sourceOf(fragment)])).map((source) =>
+    define ? source.replace("\n", `\n#define ${define}\n`) : source);
   const program = gl.createProgram();
   gl.attachShader(program, compile(gl, gl.VERTEX_SHADER, vertex, v));
   gl.attachShader(program, compile(gl, gl.FRAGMENT_SHADER, fragment, f));

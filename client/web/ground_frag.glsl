@@ -1,12 +1,13 @@
 #version 300 es
 // The ground's colour: by height and slope, with a noise that is projected from above (a point's
 // place by the repetition, as text S algorithm 3), lit by a sun, veiled by distance. Holes and the
-// inside of sand patches are left out; a patch's rim fades.
+// inside of sand patches are left out; over a patch's rim ground goes over into sand.
 precision highp float;
 precision highp sampler2D;
 
 uniform sampler2D u_gradients;        // dz/dx, dz/dy of this level
 uniform sampler2D u_coarse_gradients; // of the coarser one
+#ifdef RELIEF
 uniform sampler2D u_fine;        // heights of the ground, much finer than the level (relief.js)
 uniform sampler2D u_coarse_fine; // of the coarser one
 uniform vec2 u_relief;      // metres around the triangle in which the ground is; the eye's height
@@ -14,6 +15,7 @@ uniform vec4 u_fine_at;     // index · xy + zw: where to read them
 uniform vec4 u_coarse_fine_at;
 uniform vec2 u_taps;        // indices to either side that their slopes are taken over
 uniform vec2 u_step;        // metres from index to index
+#endif
 uniform sampler2D u_noise;
 uniform vec2 u_noise_at;    // the eye's place, reduced to the noise's period
 uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
@@ -56,6 +58,7 @@ float contour(float height) {
   return strength * (1.0 - smoothstep(0.5, 1.2, near)) * (1.0 - smoothstep(0.25, 0.5, wide));
 }
 
+#ifdef RELIEF
 float fine(vec2 index) {
   float z = texture(u_fine, index * u_fine_at.xy + u_fine_at.zw).r;
   if (v_state.x <= 0.0) return z;
@@ -101,43 +104,45 @@ float meeting() {
   }
   return 0.0;
 }
+#endif
 
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
   for (int i = 0; i < u_rect_count; i++) {
     float d = inside(u_rects[i]);
-    if (u_sand == 0 && d > u_rim) discard;
-    if (u_sand == 1) cover = clamp(d / u_rim, 0.0, 1.0);
+    if (u_sand == 0 && d > 0.2 * u_rim) discard; // where the two overlap they look the same
+    if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, d);
   }
   if (u_plain == 1) {
     color = vec4(1.0);
     return;
   }
   vec3 place = v_place;
-  vec2 gradient;
+  vec2 gradient = texture(u_gradients, v_at.xy).xy;
+  if (v_state.x > 0.0) gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
+#ifdef RELIEF
   if (u_relief.x > 0.0) {
     place *= 1.0 + meeting();
     vec2 index = v_index + (place.xy - v_place.xy) / u_step;
     gradient = slopes(u_fine, u_fine_at, index, u_taps.x);
     if (v_state.x > 0.0) gradient = mix(gradient,
       slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_state.x);
-  } else {
-    gradient = texture(u_gradients, v_at.xy).xy;
-    if (v_state.x > 0.0)
-      gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
   }
+#endif
   vec3 normal = normalize(vec3(-gradient, 1.0));
   vec2 at = place.xy + u_noise_at;
   float noise = texture(u_noise, at * (1.0 / 512.0)).r;
-  float grain = u_sand == 1 ? texture(u_noise, at * (1.0 / 4.0)).r : noise;
-  vec3 ground = u_sand == 1 ? mix(vec3(0.70, 0.58, 0.36), vec3(0.86, 0.75, 0.52), grain) :
-    material(place.z + u_range.z, length(gradient), noise);
+  vec3 ground = material(place.z + u_range.z, length(gradient), noise);
+  if (u_sand == 1) {
+    float grain = texture(u_noise, at * (1.0 / 4.0)).r;
+    ground = mix(ground, mix(vec3(0.70, 0.58, 0.36), vec3(0.86, 0.75, 0.52), grain), cover);
+  }
   float light = max(dot(normal, u_sun), 0.0);
   vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
     vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
   if (u_contour > 0.0)
     lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
   float veil = 1.0 - exp(-length(v_place) * u_haze);
-  color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), cover);
+  color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), 1.0);
 }

@@ -12,12 +12,14 @@ const SUN = [-0.55, -0.35, 0.76];
 export class Ground {
   /** @param {WebGL2RenderingContext} gl @returns {Promise<Ground>} */
   static async make(gl) {
-    return new Ground(gl, await makeProgram(gl, "ground_vert", "ground_frag"));
+    const names = [gl, "ground_vert", "ground_frag"];
+    return new Ground(gl, await makeProgram(...names), await makeProgram(...names, "RELIEF"));
   }
 
-  constructor(gl, program) {
+  constructor(gl, plain, relief) {
     this.gl = gl;
-    this.program = program;
+    /** Two of the same: where processors draw, branches that are not taken cost, too. */
+    this.programs = { plain, relief };
     this.noise = makeNoise(gl, NOISE_SIDE);
     this.sky = [0.66, 0.75, 0.85];
   }
@@ -34,8 +36,8 @@ export class Ground {
    * Prepares the program and clears.
    * @param {import("./field.js").Field} field @param {import("./camera.js").Camera} camera
    * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean,
-   *   contour?: number}} o above: the eye's height above the ground; rects: of sand patches
-   *   [x0, y0, x1, y1]; contour: metres between lines of height, 0: none
+   *   contour?: number, relief?: boolean}} o above: the eye's height above the ground; rects: of sand patches
+   *   [x0, y0, x1, y1]; contour: metres between lines of height, 0: none; relief: as fine as relief.js has it
    * @returns {{at: object, view: Float32Array, planes: number[][], light: object}}
    */
   begin(field, camera, o) {
@@ -48,7 +50,8 @@ export class Ground {
 
   /** The same over what is drawn already. */
   use(field, camera, o) {
-    const { gl } = this, { at, program } = this.program, eye = camera.eye;
+    const { gl } = this, eye = camera.eye;
+    const { at, program } = o.relief ? this.programs.relief : this.programs.plain;
     const view = camera.matrix(o.width / o.height, ...this.#depths(field, eye, o.above));
     gl.viewport(0, 0, o.width, o.height);
     gl.enable(gl.DEPTH_TEST);
@@ -73,12 +76,12 @@ export class Ground {
     gl.uniform1f(at.u_contour, o.contour ?? 0);
     gl.uniform1i(at.u_plain, o.plain ? 1 : 0);
     gl.uniform1i(at.u_sand, 0);
-    this.#setRects(o.rects ?? [], eye, Math.max(...field.spacing));
+    this.#setRects(at, o.rects ?? [], eye, Math.max(...field.spacing));
     return { at, view, planes: planesOf(view), light };
   }
 
-  #setRects(rects, eye, spacing) {
-    const { gl } = this, { at } = this.program, some = rects.slice(0, 8);
+  #setRects(at, rects, eye, spacing) {
+    const { gl } = this, some = rects.slice(0, 8);
     gl.uniform1i(at.u_rect_count, some.length);
     gl.uniform1f(at.u_rim, 0.75 * spacing);
     if (some.length) gl.uniform4fv(at.u_rects, some.flatMap(([x0, y0, x1, y1]) =>

@@ -1,7 +1,7 @@
 /**
  * Patches of sand in the 3D view (C. Leach 2014, 5.2): while one lives, the ground is left out
- * inside of its rectangle but for a rim, and the patch is drawn there in its own material. Over the
- * rim its heights go over into the ground's and it fades in.
+ * inside of its rectangle, and the patch is drawn there in its own material. Over a rim its heights
+ * and its colour go over into the ground's.
  *
  * The list of patches is asked every two seconds, and as often as it is answered while something
  * moves; with it come the bodies' poses. Then each patch is asked for its surface, which is as fine
@@ -232,13 +232,10 @@ export class Patches {
     if (!some.length) return;
     gl.uniform1i(at.u_sand, 1);
     gl.uniform1i(at.u_rect_count, 1);
-    gl.enable(gl.BLEND);
-    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(-1, -1);
     for (const patch of some) this.#drawOne(at, field, eye, patch);
     gl.disable(gl.POLYGON_OFFSET_FILL);
-    gl.disable(gl.BLEND);
   }
 
   /** Bodies where they are, as SolidDrawer.draw takes them. */

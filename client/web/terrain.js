@@ -193,7 +193,9 @@ class Terrain {
   #say() {
     const text = this.state.view !== "3d" ? "" : this.problem ? this.problem.message :
       !this.state.layer && !this.#isBare ?
-        "This locale has no ground yet, so there is nothing to draw in 3D." : "";
+        "This locale has no ground yet, so there is nothing to draw in 3D." :
+        this.state.layer?.bounds === null ?
+          `${this.state.layer.id} has no heights: all of it is a hole.` : "";
     this.line.hidden = this.state.view !== "3d" || Boolean(text);
     document.getElementById("where").hidden = this.state.view === "3d";
     if (text || this.note.dataset.by === "terrain") this.note.hidden = !text;
@@ -246,9 +248,7 @@ class Terrain {
     if (this.rest.isOn && !this.rest.isWhole && !this.mustPaint) return; // more is to come
     this.mustPaint = false;
     this.#resize(moving ? SCALES[this.scale] : 1);
-    this.clipmap.isFine = this.rest.isOn;
-    this.paint({ width: this.canvas.width, height: this.canvas.height });
-    this.clipmap.isFine = false;
+    this.paint({ width: this.canvas.width, height: this.canvas.height, relief: this.rest.isOn });
     if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
       new Uint8Array(4));
     this.#count(now, performance.now() - start, moving);
@@ -310,7 +310,10 @@ class Terrain {
       `eye ${eye.map((v) => v.toFixed(0)).join(", ")}${ground}${lines}${rate}${late}`;
   }
 
-  /** Draws into what is bound. @param {{width: number, height: number, plain?: boolean}} o */
+  /**
+   * Draws into what is bound.
+   * @param {{width: number, height: number, plain?: boolean, relief?: boolean}} o
+   */
   paint(o) {
     const rects = this.patches.rects(this.field);
     const pass = this.ground.begin(this.field, this.camera,
