@@ -80,6 +80,13 @@ function options(select, items, chosen) {
   if (chosen !== undefined) select.value = chosen;
 }
 
+/** Offers the heightfields of a locale. @returns {object[]} them */
+function showFields(locale, chosen) {
+  const fields = locale.layers.filter((layer) => layer.kind === "heightfield");
+  options(at("layer"), fields.map((layer) => [layer.id, layer.id]), chosen);
+  return fields;
+}
+
 let feed = null;
 
 /** Looks at a locale; what had been asked of another one is forgotten. */
@@ -97,8 +104,7 @@ export async function openLocale(id) {
     if (!error.status) setTimeout(again, 3000);
     return;
   }
-  const fields = locale.layers.filter((layer) => layer.kind === "heightfield");
-  options(at("layer"), fields.map((layer) => [layer.id, layer.id]));
+  const fields = showFields(locale);
   state.set("marks", []);
   state.poses = standingsOf(locale);
   state.set("locale", locale);
@@ -125,9 +131,10 @@ function follow(locale) {
     onEvent: (name, data) => {
       if (name === "edit") {
         state.set("revision", Math.max(state.revision, data.revision));
-        state.set("changed", { rect: data.rect, revision: data.revision, layer: data.layer,
+        const rect = data.source === "layer" ? null : data.rect; // its size may be another
+        state.set("changed", { rect, revision: data.revision, layer: data.layer,
           source: data.source });
-        if (!data.rect) reread();
+        if (!rect) reread();
       } else if (name === "transform") {
         moves = Math.max(moves, data.transform_seq ?? 0);
         state.poses.set(data.layer, standing(state.locale.gravity, data));
@@ -151,13 +158,18 @@ async function refresh(id) {
     const locale = (await kota.get(`/v1/locales/${id}`, { quiet: true })).json;
     const layer = locale.layers.find((l) => l.id === state.layer?.id) ??
       locale.layers.find((l) => l.kind === "heightfield") ?? null;
+    const kinds = ({ layers }) => JSON.stringify(layers.map(({ id: name, kind, role, polygons }) =>
+      [name, kind, role, polygons]));
+    const isOther = kinds(locale) !== kinds(state.locale);
     state.locale = locale;
+    if (isOther) showFields(locale, layer?.id);
     if ((locale.transform_seq ?? 0) >= moves) {
       state.poses = standingsOf(locale);
       state.set("moved", null);
     }
     state.set("revision", locale.revision);
-    if (JSON.stringify(layer) !== JSON.stringify(state.layer)) state.set("layer", layer);
+    if (isOther || JSON.stringify(layer) !== JSON.stringify(state.layer))
+      state.set("layer", layer);
   } catch (error) {
     if (error.status === 404) state.set("message", { text: `${id} was deleted.`, isError: true });
     else tell(error);
@@ -185,10 +197,10 @@ export async function openWorld() {
   const hasField = (l) => l.layers.some((layer) => layer.kind === "heightfield");
   const id = ids.includes(wanted) ? wanted : (state.locales.find(hasField) ?? state.locales[0])?.id;
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
-  if (id === undefined)
-    state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{id} makes one.",
-      isError: false });
-  else await openLocale(id);
+  if (id !== undefined) return openLocale(id);
+  state.set("locale", null);
+  state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{id} makes one.",
+    isError: false });
 }
 
 at("locale").addEventListener("change", () => openLocale(at("locale").value));

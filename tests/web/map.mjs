@@ -489,6 +489,16 @@ async function troubleCases(page, check) {
   }
 }
 
+async function emptyWorld(page, check) {
+  const daemon = await startDaemon([]);
+  const other = await openPage(page.context().browser(), daemon.url, check);
+  check(/holds no locale yet/.test(await text(other, "#message")) &&
+    /nothing to look at/.test(await text(other, "#stage-note")),
+  "a daemon without a locale is no blank page");
+  await other.context().close();
+  await daemon.stop();
+}
+
 async function smallScreen(page, check) {
   const other = await openPage(page.context().browser(), page.url(), check,
     { viewport: { width: 390, height: 780 }, hasTouch: true, colorScheme: "dark" });
@@ -520,5 +530,6 @@ export async function run(page, daemon, check) {
   await meshCases(page, daemon, check);
   await worldCases(page, daemon, check);
   await smallScreen(page, check);
+  await emptyWorld(page, check);
   await troubleCases(page, check);
 }

@@ -92,6 +92,24 @@ async function inThreeD(page, daemon, check) {
     "a contact with a moved floor tells its velocity");
 }
 
+/** Layers that come, and one of another size in the place of an old one, while the page is open. */
+async function others(page, daemon, check) {
+  const put = (side, value) => daemon.kota.call("PUT",
+    `/v1/locales/harbour/layers/sea?cols=${side}&rows=${side}&spacing=1,1&origin=0,-40`,
+    { body: new Float32Array(side * side).fill(value), type: "application/vnd.kota.f32" });
+  const layer = () => page.evaluate(async () => (await import("/web/state.js")).state.layer);
+  await put(33, -5);
+  await until(async () => (await layer())?.cols === 33, "a new layer");
+  check.equal(await page.locator("#layer").inputValue(), "sea", "a new layer is offered");
+  await put(20, -5);
+  await until(async () => (await layer())?.cols === 20, "the layer of another size");
+  check(true, "a layer of another size takes the place of the old one");
+  await daemon.kota.call("PUT", "/v1/locales/harbour/layers/buoy",
+    { body: new TextEncoder().encode(deck), type: "model/obj" });
+  await until(async () => (await ask(page, "sand")).solids === 3, "one more mesh");
+  check(true, "a mesh that comes is drawn");
+}
+
 /** Gravity along -Y: what is seen from above is another side of the layer when it has turned. */
 async function aside(page, daemon, check) {
   await putHarbour(daemon.kota, "wall", [0, -1, 0]);
@@ -140,6 +158,7 @@ async function planet(page, daemon, check) {
 export async function run(page, daemon, check) {
   await onTheMap(page, daemon, check);
   await inThreeD(page, daemon, check);
+  await others(page, daemon, check);
   await aside(page, daemon, check);
   await planet(page, daemon, check);
 }

@@ -345,6 +345,11 @@ async function holes(page, daemon, check) {
   check.equal(await ask(page, "hitOf", [box.width / 2, box.height / 2]), null,
     "a ray into a hole meets no ground");
   await check.shot(page, "terrain-hole");
+  await daemon.kota.call("PUT", "/v1/locales/holed/layers/ground?cols=64&rows=64&spacing=1,1",
+    { body: new Float32Array(64 * 64).fill(NaN), type: "application/vnd.kota.f32" });
+  await page.waitForSelector("#stage-note:not([hidden])");
+  check(/no heights/.test(await page.locator("#stage-note").innerText()),
+    "a field of nothing but holes is said to be that");
 }
 
 // ---- sand, meshes, places ---------------------------------------------------------------------
