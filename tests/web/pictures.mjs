@@ -60,7 +60,7 @@ async function terrainPicture(page) {
   await page.click('#panel-tools button:text-is("Pick")');
   await page.locator("#terrain").click({ position: { x: 470, y: 330 } });
   await page.waitForFunction(() => document.getElementById("curl").textContent.includes("/pick"));
-  await page.evaluate(() => window.kotaTerrain.ready());
+  await page.evaluate(() => window.kotaTerrain.refined());
   const bytes = await draw(page, "inspector-3d");
   await page.click("#view-map");
   return bytes;
