@@ -92,7 +92,7 @@ async function roughViews(page, daemon, check) {
     type: "application/vnd.kota.f32" });
   await show(page, daemon.url, "rough");
   for (const grid of [127, 255]) {
-    for (const [up, aside] of [[0.03, 0.05], [0.1, 0.12], [0.3, 0.02], [0.2, 0.25]]) {
+    for (const [up, aside] of [[0.03, 0.05], [0.3, 0.02], [0.2, 0.25]]) {
       const target = [middle, middle, 0.5 * rise], d = aside * extent;
       await ask(page, "setGrid", grid);
       await ask(page, "setCamera",
