@@ -304,9 +304,9 @@ PLACE_INLINE ints8 least_of(const ints8 *a, const ints8 *b, bool has_avx2)
     return (*a & is_less) | (*b & ~is_less);
 }
 
-PLACE_INLINE floats8 size_of(floats8 v)
+PLACE_INLINE floats8 size_of(const floats8 *v)
 {
-    return (floats8)((ints8)v & 0x7fffffff);
+    return (floats8)((ints8)*v & 0x7fffffff);
 }
 
 /* A point of a cell, in what a block is asked by. */
@@ -329,8 +329,8 @@ PLACE_INLINE bool block_any(const struct light_block *b, int32_t left, const str
     memcpy(&x_unit, b->x_unit, sizeof plane);
     memcpy(&y_unit, b->y_unit, sizeof plane);
     floats8 over = plane + x_unit * (float)at->x + y_unit * (float)at->y - at->z; /* the point */
-    floats8 doubt =
-        (size_of(x_unit) + size_of(y_unit)) * DOUBT_UNITS + size_of(plane) * DOUBT_HEIGHT + doubt_m;
+    floats8 doubt = (size_of(&x_unit) + size_of(&y_unit)) * DOUBT_UNITS +
+                    size_of(&plane) * DOUBT_HEIGHT + doubt_m;
     ints8 is_front = over<-doubt, is_behind = over> doubt;
     ints8 maybe = (inside >= 0) & (number < left);
     ints8 unsure = maybe & ~is_behind;
