@@ -20,7 +20,7 @@
 #include "api/shape.h"
 #include "api/upload.h"
 #include "base/check.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <pthread.h>
 #include <stdio.h>

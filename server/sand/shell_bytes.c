@@ -16,7 +16,7 @@
  */
 #include "sand/shell.h"
 
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <stdlib.h>
 #include <string.h>

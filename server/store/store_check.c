@@ -6,7 +6,7 @@
  */
 #include "store/store_data.h"
 
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
  */
 #include "store/store_data.h"
 
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <dirent.h>
 #include <errno.h>

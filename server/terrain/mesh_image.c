@@ -16,7 +16,7 @@
 #include "terrain/mesh_data.h"
 
 #include "base/check.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 #include "terrain/radial.h"
 
 #include <stdlib.h>

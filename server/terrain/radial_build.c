@@ -31,7 +31,7 @@
 #include "terrain/radial.h"
 
 #include "base/check.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 #include "terrain/pieces.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "world/models.h"
 
 #include "base/check.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <stdlib.h>
 #include <string.h>

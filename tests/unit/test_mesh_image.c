@@ -4,7 +4,7 @@
 #include "terrain/mesh_data.h"
 
 #include "support/mesh_oracle.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "store/store.h"
 
 #include "support/store_fixture.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 #include "support/random.h"
 #include "support/store_fixture.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

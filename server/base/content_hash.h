@@ -1,8 +1,8 @@
 /*
  * BLAKE2b-256: names a block of bytes by its content.
  */
-#ifndef KOTA_TERRAIN_CONTENT_HASH_H
-#define KOTA_TERRAIN_CONTENT_HASH_H
+#ifndef KOTA_BASE_CONTENT_HASH_H
+#define KOTA_BASE_CONTENT_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

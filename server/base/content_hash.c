@@ -7,7 +7,7 @@
  *
  * Words are little-endian, as all machines are that this is built for.
  */
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 
 #include <stdbool.h>
 #include <string.h>
