@@ -20,7 +20,7 @@ PKG_CONFIG ?= pkg-config
 Q := $(if $(V),,@)
 
 # ---- components of the distribution ---------------------------------------------------------
-PACKAGES := libuv libcjson libpng assimp sqlite3 zlib epoxy egl
+PACKAGES := libuv libcjson libpng assimp sqlite3 zlib epoxy egl libpq
 SERVER_PC_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
 SERVER_PC_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 
@@ -69,7 +69,7 @@ ALL_CFLAGS = $(CFLAGS_COMMON) $(CFLAGS_$(config)) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_$(config)) $(LDFLAGS)
 
 # ---- what is built --------------------------------------------------------------------------
-ROOMS := base terrain formats store world sand http api
+ROOMS := base terrain formats store cluster world sand http api
 SERVER_SRC := $(sort $(foreach room,$(ROOMS),$(wildcard server/$(room)/*.c)))
 WORLDGEN_SRC := $(sort $(wildcard server/worldgen/*.c))
 SANDSCENE_SRC := $(sort $(wildcard server/sandscene/*.c))
@@ -308,6 +308,10 @@ $(B)/server/api/web.o: CPPFLAGS += -DKOTA_WEB_ASSETS='"$(B)/web_assets.inc"'
 # The scripts of the database are embedded in server/store/store_schema.c.
 $(B)/server/store/store_schema.o: $(wildcard server/store/schema/*.sql)
 $(B)/server/store/store_schema.o: CPPFLAGS += -DKOTA_STORE_SCHEMA='"server/store/schema"'
+
+# So are those of the shared log, in server/cluster/schema.c.
+$(B)/server/cluster/schema.o: $(wildcard server/cluster/schema/*.sql)
+$(B)/server/cluster/schema.o: CPPFLAGS += -DKOTA_CLUSTER_SCHEMA='"server/cluster/schema"'
 
 # The shaders of the sand are embedded in server/sand/gl_program.c.
 $(B)/server/sand/gl_program.o: $(wildcard server/sand/shaders/*.glsl)

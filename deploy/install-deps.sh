@@ -18,16 +18,16 @@ set -u
 
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
     libsqlite3-dev zlib1g-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
-    libegl-dev libgl-dev libepoxy-dev python3 python3-yaml'
+    libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
-    tmux mandoc zsh fish'
+    tmux mandoc zsh fish postgresql'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
 TORTURE='slowhttptest'
 OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client docker-compose-v2'
 PACKAGE='build-essential debhelper lintian debootstrap'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
-    libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g
+    libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g libpq5
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
 
 say()
@@ -155,8 +155,8 @@ done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "this system has no apt. Install by hand: a C17 compiler, make, pkg-config, libuv," \
-        "llhttp, cJSON, libpng, assimp, libcurl, libepoxy, EGL, python3 with yaml; cmocka for the" \
-        "tests; then run 'make'."
+        "llhttp, cJSON, libpng, assimp, libcurl, libepoxy, EGL, libpq, python3 with yaml; cmocka for" \
+        "the tests; then run 'make'."
 fi
 
 # ---- what is missing -----------------------------------------------------------------------------

@@ -47,7 +47,7 @@ rules()
 {
 # ---- arrows between the rooms -------------------------------------------------------------------
 
-rooms="base terrain formats store world sand http api worldgen sandscene"
+rooms="base terrain formats store cluster world sand http api worldgen sandscene"
 
 # arrows ROOM "ROOMS THAT IT MAY USE"
 arrows()
@@ -66,11 +66,12 @@ arrows base "" | check "base uses no other room"
 arrows terrain "base" | check "terrain uses base alone"
 arrows formats "base terrain" | check "formats uses terrain and base alone"
 arrows store "base terrain formats" | check "store uses nothing to its left"
-arrows world "base terrain formats store" | check "world uses nothing to its left"
-arrows sand "base terrain formats store world" | check "sand uses nothing to its left"
-arrows sandscene "base terrain formats store world sand" | check "sandscene uses sand and nothing to its right"
+arrows cluster "base" | check "cluster uses base alone"
+arrows world "base terrain formats store cluster" | check "world uses nothing to its left"
+arrows sand "base terrain formats store cluster world" | check "sand uses nothing to its left"
+arrows sandscene "base terrain formats store cluster world sand" | check "sandscene uses sand and nothing to its right"
 arrows http "base" | check "http uses base alone"
-arrows api "base terrain formats store world sand http" | check "api uses nothing to its left"
+arrows api "base terrain formats store cluster world sand http" | check "api uses nothing to its left"
 arrows worldgen "base terrain formats" | check "worldgen uses terrain, formats and base alone"
 
 sources server | grep -v '^server/worldgen/' | xargs grep -nE \
@@ -150,7 +151,7 @@ done | check "each .c includes its own header first"
 
 cc=${CC:-cc}
 if command -v "$cc" >/dev/null 2>&1; then
-    flags=$(pkg-config --cflags libuv libcjson libpng libcurl sqlite3 epoxy egl 2>/dev/null)
+    flags=$(pkg-config --cflags libuv libcjson libpng libcurl sqlite3 epoxy egl libpq 2>/dev/null)
     if pkg-config --exists libllhttp 2>/dev/null; then
         flags="$flags $(pkg-config --cflags libllhttp)"
     else

@@ -80,9 +80,9 @@ enum err_code cluster_identity(struct cluster *cluster, char out[33], struct err
  */
 
 struct cluster_entry {
-    char locale[CLUSTER_ID_MAX + 1]; /* or "/models", whose revisions count changes of models */
-    uint64_t revision;               /* one more than the locale's last */
-    char op_id[CLUSTER_OP_ID_MAX + 1];      /* never "": one of a kind in the whole log */
+    char locale[CLUSTER_ID_MAX + 1];   /* or "/models", whose revisions count changes of models */
+    uint64_t revision;                 /* one more than the locale's last */
+    char op_id[CLUSTER_OP_ID_MAX + 1]; /* never "": one of a kind in the whole log */
     uint8_t request[CLUSTER_REQUEST_BYTES]; /* 0 where op_id was made by the node */
     int kind;                               /* as the world numbers them */
     char layer[CLUSTER_ID_MAX + 1];
@@ -248,9 +248,9 @@ struct cluster_stats {
     bool is_away;
     double contact_age_s; /* since the engine last answered; INFINITY: never */
     uint64_t connects, losses;
-    uint64_t appends, entries;    /* transactions, and entries in them, that were acknowledged */
-    uint64_t conflicts, fenced;   /* transactions refused */
-    uint64_t in_doubt, retried;   /* connections lost under an append; appends sent again */
+    uint64_t appends, entries;  /* transactions, and entries in them, that were acknowledged */
+    uint64_t conflicts, fenced; /* transactions refused */
+    uint64_t in_doubt, retried; /* connections lost under an append; appends sent again */
     uint64_t entries_read;
     uint64_t notifications, polls;
     uint64_t snapshots_put, snapshots_read, blobs_put, blobs_read;

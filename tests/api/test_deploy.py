@@ -31,7 +31,7 @@ def write_script(path, text):
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
          "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libcurl4-openssl-dev", "libegl-dev",
-         "libgl-dev", "libepoxy-dev", "python3", "python3-yaml"]
+         "libgl-dev", "libepoxy-dev", "libpq-dev", "python3", "python3-yaml"]
 
 
 class Apt:
@@ -137,7 +137,7 @@ def deps_check():
 @test("install-deps.sh takes a node, npm and chromium that are in PATH, and wants them otherwise")
 def deps_browser():
     others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
-              "mandoc", "zsh", "fish"]
+              "mandoc", "zsh", "fish", "postgresql"]
     with Apt(installed=BUILD + others) as apt:
         status, text = apt.run("--check", "test")
         check(status == 1 and "nodejs" in text and "npm" in text, text)
