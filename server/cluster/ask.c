@@ -1,0 +1,291 @@
+/*
+ * Questions to the engine.
+ *
+ * libpq's pipeline answers in the order of the questions, so they stand in one list and the answer
+ * that comes belongs to its first. Between two synchronisations the engine takes all statements as
+ * one transaction: after a failure it skips the rest, and rolls back at the synchronisation.
+ * The commit is over when the synchronisation is answered; an error at the commit itself comes
+ * before that.
+ *
+ * An ask without an answer at its deadline ends the connection: what the engine still does with it
+ * is not known, and answers behind it would come too late, too. Before that the socket is read once
+ * more: the process may have been stopped itself, or the caller may not have turned the loop.
+ *
+ * Only who waits for an ask turns the loop; signs of life (leases.c) stand in the same list with
+ * nobody waiting.
+ */
+#include "cluster/cluster_data.h"
+
+#include "base/check.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+void ask_statement(struct cluster *cluster, struct ask *ask, enum statement statement,
+                   const struct params *params)
+{
+    static const int binary[PARAMS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    char name[16];
+
+    ask->cluster = cluster;
+    if (cluster->state != LINK_READY || ask->has_failed_to_send)
+        return;
+    snprintf(name, sizeof name, "s%d", (int)statement);
+    if ((params && params->has_failed) ||
+        !PQsendQueryPrepared(cluster->conn, name, params ? params->count : 0,
+                             params ? params->values : NULL, params ? params->lengths : NULL,
+                             binary, 1))
+        ask->has_failed_to_send = true;
+    ask->sent++;
+}
+
+void ask_sql(struct cluster *cluster, struct ask *ask, const char *sql)
+{
+    ask->cluster = cluster;
+    if (cluster->state != LINK_READY || ask->has_failed_to_send)
+        return;
+    if (!PQsendQueryParams(cluster->conn, sql, 0, NULL, NULL, NULL, NULL, 1))
+        ask->has_failed_to_send = true;
+    ask->sent++;
+}
+
+static void finish(struct ask *ask, enum ask_end end)
+{
+    ask->end = end;
+    ask->next = NULL;
+    if (ask->ended)
+        ask->ended(ask);
+}
+
+void ask_send(struct cluster *cluster, struct ask *ask)
+{
+    ask->cluster = cluster;
+    if (cluster->state != LINK_READY) {
+        finish(ask, ASK_LOST);
+        return;
+    }
+    if (ask->has_failed_to_send || !PQpipelineSync(cluster->conn)) {
+        /* half a question is in the pipeline, and cannot be taken back */
+        link_lose(cluster, PQerrorMessage(cluster->conn));
+        finish(ask, ASK_LOST);
+        return;
+    }
+    uv_update_time(&cluster->loop);
+    ask->deadline_ms = uv_now(&cluster->loop) + cluster->wait_ms;
+    if (cluster->last)
+        cluster->last->next = ask;
+    else
+        cluster->first = ask;
+    cluster->last = ask;
+    asks_look_at_clock(cluster);
+    link_flush(cluster);
+}
+
+enum err_code ask_run(struct cluster *cluster, struct ask *ask, struct err *err)
+{
+    ask_send(cluster, ask);
+    while (ask->end == ASK_OPEN)
+        uv_run(&cluster->loop, UV_RUN_ONCE);
+    if (ask->end == ASK_LOST)
+        return err_set(err, ERR_UNAVAILABLE, "the shared log is away: %.200s", cluster->why);
+    if (ask->end == ASK_REFUSED) {
+        if (cluster->is_held)
+            cluster_release(cluster);
+        return err_set(err, ERR_UNAVAILABLE, "the shared log refuses: %.180s (%s)", ask->message,
+                       ask->sqlstate);
+    }
+    return ERR_OK;
+}
+
+enum err_code ask_one(struct cluster *cluster, enum statement statement,
+                      const struct params *params,
+                      void (*take)(struct ask *ask, unsigned index, const PGresult *result),
+                      void *context, struct err *err)
+{
+    struct ask ask = {.take = take, .context = context};
+
+    if (cluster_ready(cluster, err))
+        return err->code;
+    if (params && params->has_failed)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a question to the shared log");
+    ask_statement(cluster, &ask, statement, params);
+    return ask_run(cluster, &ask, err);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void note(char *out, size_t room, const char *text)
+{
+    snprintf(out, room, "%s", text ? text : "");
+}
+
+static void refused(struct ask *ask, const PGresult *result)
+{
+    if (ask->sqlstate[0]) /* the first reason counts */
+        return;
+    note(ask->sqlstate, sizeof ask->sqlstate, PQresultErrorField(result, PG_DIAG_SQLSTATE));
+    note(ask->message, sizeof ask->message, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+    note(ask->detail, sizeof ask->detail, PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL));
+    if (!ask->sqlstate[0]) /* libpq's own: the connection broke */
+        note(ask->sqlstate, sizeof ask->sqlstate, "08006");
+    if (!ask->message[0])
+        note(ask->message, sizeof ask->message, PQresultErrorMessage(result));
+}
+
+/* The engine has ended, or is about to end, this session: what it did is not known. */
+static bool is_the_end(const char *sqlstate)
+{
+    return strncmp(sqlstate, "08", 2) == 0 || strncmp(sqlstate, "57P", 3) == 0 ||
+           strcmp(sqlstate, "25P03") == 0 || strcmp(sqlstate, "25006") == 0;
+}
+
+static void synchronised(struct cluster *cluster)
+{
+    struct ask *ask = cluster->first;
+    bool is_refused = ask->sqlstate[0] != '\0';
+
+    cluster->first = ask->next;
+    if (!cluster->first)
+        cluster->last = NULL;
+    finish(ask, is_refused ? ASK_REFUSED : ASK_DONE);
+}
+
+/* True: the ask keeps it. */
+static bool take_result(struct cluster *cluster, PGresult *result)
+{
+    struct ask *ask = cluster->first;
+    bool is_kept = false;
+
+    switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+    case PGRES_SINGLE_TUPLE:
+    case PGRES_COMMAND_OK:
+        if (ask->take && !ask->sqlstate[0])
+            ask->take(ask, ask->index, result);
+        is_kept = ask->kept == result;
+        break;
+    case PGRES_PIPELINE_ABORTED:
+        break;
+    case PGRES_PIPELINE_SYNC:
+        synchronised(cluster);
+        break;
+    default:
+        refused(ask, result);
+        break;
+    }
+    return is_kept;
+}
+
+/* Returns false when the connection was lost. */
+static bool read_results(struct cluster *cluster)
+{
+    while (cluster->first && !PQisBusy(cluster->conn)) {
+        PGresult *result = PQgetResult(cluster->conn);
+        struct ask *ask = cluster->first;
+
+        if (!result) {
+            if (PQstatus(cluster->conn) == CONNECTION_BAD)
+                return false;
+            ask->index++;
+            /* one NULL a statement, and none behind the synchronisation */
+            if (ask->index > ask->sent)
+                return false;
+            continue;
+        }
+        pthread_mutex_lock(&cluster->mutex);
+        cluster->has_contact = true;
+        cluster->contact_ns = uv_hrtime();
+        pthread_mutex_unlock(&cluster->mutex);
+        if (!take_result(cluster, result))
+            PQclear(result);
+        if (!cluster->conn) /* what followed from it has ended the connection */
+            return true;
+        if (cluster->first == ask && is_the_end(ask->sqlstate)) {
+            snprintf(cluster->why, sizeof cluster->why, "%s", ask->message);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void read_notifications(struct cluster *cluster)
+{
+    PGnotify *notify;
+
+    while ((notify = PQnotifies(cluster->conn)) != NULL) {
+        /* what this node has appended is no news to it */
+        if (notify->be_pid != PQbackendPID(cluster->conn)) {
+            cluster->has_news = true;
+            cluster_count(cluster, &cluster->stats.notifications, 1);
+        }
+        PQfreemem(notify);
+    }
+}
+
+void asks_read(struct cluster *cluster)
+{
+    bool is_there = PQconsumeInput(cluster->conn);
+
+    /* what came before the end counts */
+    cluster->why[0] = '\0';
+    if (!read_results(cluster)) {
+        link_lose(cluster, cluster->why[0] ? cluster->why : PQerrorMessage(cluster->conn));
+        return;
+    }
+    if (!cluster->conn)
+        return;
+    read_notifications(cluster);
+    if (!is_there || PQstatus(cluster->conn) == CONNECTION_BAD) {
+        link_lose(cluster, PQerrorMessage(cluster->conn));
+        return;
+    }
+    asks_look_at_clock(cluster);
+}
+
+void asks_lost(struct cluster *cluster)
+{
+    struct ask *ask = cluster->first;
+
+    cluster->first = cluster->last = NULL;
+    uv_timer_stop(&cluster->ask_timer);
+    while (ask) {
+        struct ask *next = ask->next;
+
+        finish(ask, ASK_LOST);
+        ask = next;
+    }
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct cluster *cluster = timer->data;
+    const struct ask *ask = cluster->first;
+
+    if (!ask || cluster->state != LINK_READY)
+        return;
+    asks_read(cluster);
+    if (cluster->state == LINK_READY && cluster->first == ask &&
+        uv_now(&cluster->loop) >= ask->deadline_ms) {
+        char why[64];
+
+        snprintf(why, sizeof why, "no answer within %u ms", cluster->wait_ms);
+        link_lose(cluster, why);
+    }
+}
+
+void asks_look_at_clock(struct cluster *cluster)
+{
+    uint64_t now = uv_now(&cluster->loop);
+
+    if (!cluster->first) {
+        uv_timer_stop(&cluster->ask_timer);
+        return;
+    }
+    uv_timer_start(&cluster->ask_timer, on_deadline,
+                   cluster->first->deadline_ms > now ? cluster->first->deadline_ms - now : 1, 0);
+}
