@@ -173,6 +173,7 @@ struct cluster {
     bool was_away_once, refused_once; /* in the first round, for cluster_create */
     char why[256];                    /* why it is away */
     char said[256];                   /* the last reason that was logged */
+    char parting[128];                /* the engine's last words in this session */
     int setup_step, setup_version;    /* schema.c */
     bool setup_flags[3];
     char setup_error[256], setup_state[6];

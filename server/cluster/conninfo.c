@@ -58,8 +58,14 @@ static enum err_code cannot_read(const char *text, const char *said, struct err 
         const char *end = *c == '"' ? strchr(c + 1, '"') : NULL;
 
         words[length++] = *c;
-        if (!end || (end == c + 2 && c[1] == '='))
+        if (!end)
             continue;
+        if (end == c + 2 && c[1] == '=') { /* libpq's own word */
+            memcpy(words + length, "=\"", 2);
+            length += 2;
+            c = end;
+            continue;
+        }
         if (end - c - 1 < 128) {
             char quoted[128];
 

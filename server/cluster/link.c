@@ -131,7 +131,10 @@ void link_lose(struct cluster *cluster, const char *why)
     bool was_ready = cluster->state == LINK_READY;
     char reason[sizeof cluster->why], sqlstate[6];
 
-    conninfo_reason(&cluster->info, why, reason, sizeof reason, sqlstate);
+    /* the engine's last words say more than that the socket is closed */
+    conninfo_reason(&cluster->info, cluster->parting[0] ? cluster->parting : why, reason,
+                    sizeof reason, sqlstate);
+    cluster->parting[0] = '\0';
     if (!reason[0])
         snprintf(reason, sizeof reason, "the connection was lost");
     memcpy(cluster->why, reason, sizeof reason);
@@ -202,6 +205,10 @@ static void on_notice(void *context, const PGresult *result)
         return;
     if (cluster->first)
         cluster->first->is_warned = true;
+    if (strncmp(sqlstate, "57P", 3) == 0 || strncmp(sqlstate, "25P", 3) == 0) {
+        snprintf(cluster->parting, sizeof cluster->parting, "%s", message ? message : sqlstate);
+        return; /* link_lose tells it */
+    }
     log_warn("the shared log says: %s (%s)", message ? message : "", sqlstate);
 }
 

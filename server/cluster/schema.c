@@ -130,6 +130,13 @@ static void prepare(struct cluster *cluster)
 
 enum step { STEP_LOOK, STEP_VERSION, STEP_LOCK, STEP_VERSION_AGAIN, STEP_SCRIPTS };
 
+/* By the tables of the catalogue: the caches behind to_regclass remember, over the wait for the
+ * lock, that there was nothing. */
+#define HAS_META                                                                                   \
+    "EXISTS (SELECT FROM pg_class JOIN pg_namespace AS s ON s.oid = relnamespace "                 \
+    "WHERE relname = 'meta' AND nspname = '%s')"
+#define HAS_SCHEMA "EXISTS (SELECT FROM pg_namespace WHERE nspname = '%s')"
+
 static void send_query(struct cluster *cluster, enum step step, const char *sql)
 {
     cluster->setup_step = step;
@@ -160,9 +167,8 @@ void setup_begin(struct cluster *cluster)
              "SET default_transaction_isolation = 'read committed';"
              "SELECT set_config('synchronous_commit', 'on', false) WHERE "
              "current_setting('synchronous_commit') = 'off';"
-             "SELECT to_regclass('%s.meta') IS NOT NULL, "
-             "pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, "
-             "to_regnamespace('%s') IS NOT NULL",
+             "SELECT " HAS_META ", pg_is_in_recovery() OR "
+             "current_setting('transaction_read_only')::bool, " HAS_SCHEMA,
              schema, wait_ms - wait_ms / 4, wait_ms / 2, wait_ms / 2, wait_ms, schema, schema);
     send_query(cluster, STEP_LOOK, sql);
 }
@@ -177,12 +183,11 @@ static void look_at_version(struct cluster *cluster, enum step step)
 
 static void lock_schema(struct cluster *cluster)
 {
-    char sql[400];
+    char sql[640];
 
     snprintf(sql, sizeof sql,
              "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('kota %s', 0));"
-             "SELECT to_regclass('%s.meta') IS NOT NULL, false, "
-             "to_regnamespace('%s') IS NOT NULL",
+             "SELECT " HAS_META ", false, " HAS_SCHEMA,
              cluster->schema, cluster->schema, cluster->schema);
     send_query(cluster, STEP_LOCK, sql);
 }

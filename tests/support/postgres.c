@@ -232,12 +232,20 @@ void postgres_halt(struct postgres *postgres)
     end(postgres, SIGINT);
 }
 
+static void say_nothing(void *context, const char *notice)
+{
+    (void)context, (void)notice;
+}
+
 void postgres_sql(const struct postgres *postgres, const char *sql, char *value, size_t room)
 {
     PGconn *conn = PQconnectdb(postgres->conninfo);
-    PGresult *result = PQexec(conn, sql);
-    ExecStatusType status = PQresultStatus(result);
+    PGresult *result;
+    ExecStatusType status;
 
+    PQsetNoticeProcessor(conn, say_nothing, NULL);
+    result = PQexec(conn, sql);
+    status = PQresultStatus(result);
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
         fprintf(stderr, "# %s: %s%s\n", sql, PQerrorMessage(conn), PQresultErrorMessage(result));
     CHECK(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK);
