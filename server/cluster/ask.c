@@ -97,7 +97,7 @@ enum err_code ask_run(struct cluster *cluster, struct ask *ask, struct err *err)
         return err_set(err, ERR_UNAVAILABLE, "the shared log refuses: %.180s (%s)", ask->message,
                        ask->sqlstate);
     }
-    return ERR_OK;
+    return err->code = ERR_OK;
 }
 
 enum err_code ask_one(struct cluster *cluster, enum statement statement,
@@ -190,8 +190,8 @@ static bool read_results(struct cluster *cluster)
             if (PQstatus(cluster->conn) == CONNECTION_BAD)
                 return false;
             ask->index++;
-            /* one NULL a statement, and none behind the synchronisation */
-            if (ask->index > ask->sent)
+            /* one NULL a statement, and one for an error at the commit */
+            if (ask->index > ask->sent + 1)
                 return false;
             continue;
         }

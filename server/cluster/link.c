@@ -2,7 +2,7 @@
  * The connection: made, watched, lost, and made again.
  *
  * The hosts of the string are tried in turn, each with a clock of its own. When none was of use
- * there is a pause, which grows from 100 ms to 2 s and shrinks again with success: after a failover
+ * there is a pause, which grows from 20 ms to 2 s and shrinks again with success: after a failover
  * the new primary is found soon, and an engine that is away is not flooded.
  *
  * libpq owns the socket, and closes it and opens another under the same number while it goes
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_MS = 100, PAUSE_MS_MAX = 2000 };
+enum { PAUSE_MS = 20, PAUSE_MS_MAX = 2000 };
 
 struct watch {
     uv_poll_t poll;

@@ -1,8 +1,9 @@
 /*
  * PostgreSQL servers of a test's own: in a temporary folder, on loopback, ended with the test.
  *
- * They run as an unprivileged user: root becomes `postgres`, or else `nobody`. The programs are
- * those of $KOTA_PG_BIN, or of the newest /usr/lib/postgresql/NN.
+ * A server ends with the thread that started it. They run as an unprivileged user: root becomes
+ * `postgres`, or else `nobody`. The programs are those of $KOTA_PG_BIN, or of the newest
+ * /usr/lib/postgresql/NN.
  */
 #ifndef KOTA_TESTS_POSTGRES_H
 #define KOTA_TESTS_POSTGRES_H
