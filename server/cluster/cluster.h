@@ -101,8 +101,9 @@ struct cluster_entry {
  * Appends all of the entries or none, in one transaction and one round trip; returns when that is
  * durable in the engine. Entries of one locale stand in the order of their revisions.
  *
- * ERR_CONFLICT             some locale is further than the entry's revision - 1, or an op_id is in
- *                          the log: follow, make the changes anew, append again
+ * ERR_CONFLICT             some locale is not at the entry's revision - 1, an op_id is in the log,
+ *                          or a blob is not: follow, make the changes anew, append again
+ * ERR_TOO_LARGE            more than 256 MiB of data
  * ERR_PRECONDITION_FAILED  a fence is stale: err's message names it, *at is the entry's index
  * ERR_UNAVAILABLE          the engine is away. Nothing was appended, unless *in_doubt: then the
  *                          commit may or may not come to be; following tells.
@@ -190,7 +191,7 @@ enum err_code cluster_get_snapshot(struct cluster *cluster, const char *locale, 
 
 /*
  * A locale that only this node has comes into the log: its row at `revision`, and its snapshot.
- * ERR_CONFLICT: the log has it.
+ * ERR_CONFLICT: the log has it. ERR_NOT_FOUND: one of the blobs is not there.
  */
 enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_t revision,
                             const char *op_id, const void *bytes, size_t length,

@@ -262,7 +262,7 @@ enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_
 {
     uint8_t body[CLUSTER_HASH_BYTES];
     struct params params = {0};
-    bool is_adopted = false;
+    int32_t answer = -1;
 
     CHECK(revision > 0 && revision < INT64_MAX);
     cluster_hash(bytes, length, body);
@@ -270,9 +270,11 @@ enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_
     if (cluster_put_blob(cluster, body, bytes, length, err) ||
         verify_body(cluster, body, bytes, length, err) ||
         verify_blobs(cluster, locale, revision, blobs, blob_count, err) ||
-        ask_one(cluster, STATEMENT_ADOPT, &params, take_bool, &is_adopted, err))
+        ask_one(cluster, STATEMENT_ADOPT, &params, take_int4, &answer, err))
         return err->code;
-    if (!is_adopted)
+    if (answer == 2)
+        return err_set(err, ERR_NOT_FOUND, "a blob of %s is not in the shared log", locale);
+    if (answer != 0)
         return err_set(err, ERR_CONFLICT, "the shared log has %s already", locale);
     cluster_count(cluster, &cluster->stats.snapshots_put, 1);
     return ERR_OK;

@@ -329,23 +329,24 @@ BEGIN
     RETURN went;
 END $$;
 
+-- 0: it is in the log now. 1: it was already. 2: a blob is not there.
 CREATE FUNCTION adopt(node_ text, locale_ text, rev_ int8, op_id_ text, body_ bytea, blobs_ bytea)
-RETURNS boolean LANGUAGE plpgsql AS $$
+RETURNS int4 LANGUAGE plpgsql AS $$
 BEGIN
     IF touch(ARRAY(SELECT hashes(blobs_ || body_))) IS NOT NULL THEN
-        RAISE EXCEPTION 'a blob of it is not there' USING ERRCODE = 'KT003';
+        RETURN 2;
     END IF;
     INSERT INTO locale (id, rev, first, snapshot) VALUES (locale_, rev_, rev_ + 1, rev_)
     ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, first = excluded.first,
         snapshot = excluded.snapshot WHERE locale.rev = 0;
     IF NOT FOUND THEN
-        RETURN false;
+        RETURN 1;
     END IF;
     DELETE FROM snapshot WHERE locale = locale_;
     INSERT INTO snapshot (locale, rev, op_id, node, verified, body, blobs)
     VALUES (locale_, rev_, op_id_, node_, true, body_, blobs_);
     PERFORM pg_notify('kota ' || current_schema, '');
-    RETURN true;
+    RETURN 0;
 END $$;
 
 -- ---- leases and nodes ---------------------------------------------------------------------------

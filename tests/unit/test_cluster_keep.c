@@ -1,0 +1,483 @@
+/*
+ * Blobs, snapshots and trimming on a real PostgreSQL: what is named is there, what is damaged is
+ * found, and no entry goes that a verified snapshot does not stand for.
+ */
+#include "cluster/cluster_data.h"
+
+#include "base/check.h"
+#include "support/cluster_fixture.h"
+#include "support/random.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct err err;
+
+/* Bytes that follow from a number, and their hash. */
+struct made {
+    uint8_t *bytes;
+    size_t length;
+    uint8_t hash[CLUSTER_HASH_BYTES];
+};
+
+static struct made make(uint64_t number, size_t length)
+{
+    struct made made = {.bytes = malloc(length > 0 ? length : 1), .length = length};
+    struct random random = {number};
+
+    CHECK(made.bytes);
+    for (size_t i = 0; i < length; i++)
+        made.bytes[i] = (uint8_t)random_bits(&random);
+    cluster_hash(made.bytes, length, made.hash);
+    return made;
+}
+
+static void put(struct cluster *cluster, const struct made *made)
+{
+    cluster_ok(cluster_put_blob(cluster, made->hash, made->bytes, made->length, &err), &err);
+}
+
+static void must_get(struct cluster *cluster, const struct made *made)
+{
+    void *bytes;
+    size_t length;
+
+    cluster_ok(cluster_get_blob(cluster, made->hash, &bytes, &length, &err), &err);
+    assert_int_equal(length, made->length);
+    if (length > 0)
+        assert_memory_equal(bytes, made->bytes, length);
+    free(bytes);
+}
+
+/* Entries first..last of a locale. */
+static void append_some(struct cluster *cluster, const char *locale, unsigned first, unsigned last)
+{
+    char op_id[64];
+
+    for (unsigned i = first; i <= last; i++) {
+        snprintf(op_id, sizeof op_id, "%s-%u", locale, i);
+        cluster_must_append(cluster, locale, i, op_id);
+    }
+}
+
+static enum err_code snapshot(struct cluster *cluster, const char *locale, uint64_t revision,
+                              const struct made *body, const struct made *blobs, size_t count,
+                              uint64_t keep)
+{
+    uint8_t hashes[8][CLUSTER_HASH_BYTES];
+    char op_id[64];
+
+    CHECK(count <= 8);
+    for (size_t i = 0; i < count; i++)
+        memcpy(hashes[i], blobs[i].hash, CLUSTER_HASH_BYTES);
+    snprintf(op_id, sizeof op_id, "%s-%llu", locale, (unsigned long long)revision);
+    return cluster_put_snapshot(cluster, locale, revision, op_id, body->bytes, body->length,
+                                (const uint8_t(*)[CLUSTER_HASH_BYTES])hashes, count, keep, &err);
+}
+
+static struct cluster_head head_of(struct cluster *cluster, const char *locale)
+{
+    struct cluster_head *heads, head = {{0}, 0, 0, 0};
+    size_t count;
+
+    cluster_ok(cluster_heads(cluster, &heads, &count, &err), &err);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(heads[i].locale, locale) == 0)
+            head = heads[i];
+    free(heads);
+    return head;
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
+
+static void blobs_of_all_sizes_come_back(void **state)
+{
+    static const size_t lengths[] = {0,      1, 32, 264196, (4 << 20) - 1, 4 << 20, (4 << 20) + 1,
+                                     9 << 20};
+    struct cluster *one = cluster_must(NULL, "one"), *two = cluster_must(NULL, "two");
+    uint8_t hashes[9][CLUSTER_HASH_BYTES] = {{0}};
+    struct made made[8], other = make(99, 10);
+    bool have[9];
+    void *bytes;
+    size_t length;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        made[i] = make((uint64_t)i, lengths[i]);
+        memcpy(hashes[i], made[i].hash, CLUSTER_HASH_BYTES);
+        if (i % 2 == 0)
+            put(one, &made[i]);
+    }
+    memcpy(hashes[8], hashes[2], CLUSTER_HASH_BYTES); /* twice in one question */
+    cluster_ok(cluster_have_blobs(two, (const uint8_t(*)[CLUSTER_HASH_BYTES])hashes, 9, have, &err),
+               &err);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(have[i], i % 2 == 0);
+    for (int i = 0; i < 8; i++) {
+        put(two, &made[i]); /* again, or for the first time */
+        must_get(one, &made[i]);
+        free(made[i].bytes);
+    }
+    assert_int_equal(cluster_get_blob(one, other.hash, &bytes, &length, &err), ERR_NOT_FOUND);
+    free(other.bytes);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.blob"), 8);
+    cluster_destroy(one);
+    cluster_destroy(two);
+}
+
+static void a_damaged_blob_is_found_and_put_again(void **state)
+{
+    static const char *const wrongs[] = {
+        "UPDATE kota.blob_part SET data = set_byte(data, 5000, 1 # get_byte(data, 5000))",
+        "UPDATE kota.blob_part SET data = substr(data, 1, 6999)",
+        "UPDATE kota.blob SET length = 6999",
+        "UPDATE kota.blob SET length = 7001",
+        "UPDATE kota.blob SET length = -1",
+        "UPDATE kota.blob_part SET data = ''",
+    };
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made made = make(1, 7000);
+    bool have;
+    void *bytes;
+    size_t length;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        put(one, &made);
+        must_get(one, &made);
+        cluster_sql("%s", wrongs[i]);
+        if (cluster_get_blob(one, made.hash, &bytes, &length, &err) != ERR_DAMAGED)
+            fail_msg("%s: not found", wrongs[i]);
+        cluster_ok(cluster_have_blobs(one, (const uint8_t(*)[CLUSTER_HASH_BYTES])made.hash, 1,
+                                      &have, &err),
+                   &err);
+        assert_false(have);
+    }
+    put(one, &made);
+    must_get(one, &made);
+    free(made.bytes);
+    cluster_destroy(one);
+}
+
+static void an_entry_names_only_blobs_that_are_there(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made made = make(1, 100);
+    uint8_t data[CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entry = cluster_test_entry("a", 1, "a-1", 10, data);
+    bool in_doubt;
+    size_t at;
+
+    (void)state;
+    entry.blobs = (const uint8_t(*)[CLUSTER_HASH_BYTES])made.hash;
+    entry.blob_count = 1;
+    assert_int_equal(cluster_append(one, &entry, 1, &at, &in_doubt, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.msg, "blob"));
+    put(one, &made);
+    cluster_ok(cluster_append(one, &entry, 1, &at, &in_doubt, &err), &err);
+    assert_int_equal(cluster_must_read(one, "a", 0, NULL), 1);
+    free(made.bytes);
+    cluster_destroy(one);
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+static void a_snapshot_stands_for_what_is_trimmed(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made body = make(1, 5 << 20), blobs[2] = {make(2, 1000), make(3, 264196)},
+                second = make(4, 10);
+    char op_id[CLUSTER_OP_ID_MAX + 1];
+    struct cluster_head head;
+    uint64_t revision;
+    void *bytes;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(cluster_get_snapshot(one, "a", &revision, op_id, &bytes, &length, &err),
+                     ERR_NOT_FOUND);
+    append_some(one, "a", 1, 100);
+    put(one, &blobs[0]);
+    put(one, &blobs[1]);
+    cluster_ok(snapshot(one, "a", 80, &body, blobs, 2, 30), &err);
+    head = head_of(one, "a");
+    assert_int_equal(head.revision, 100);
+    assert_int_equal(head.first, 51);
+    assert_int_equal(head.snapshot, 80);
+    cluster_ok(cluster_get_snapshot(one, "a", &revision, op_id, &bytes, &length, &err), &err);
+    assert_int_equal(revision, 80);
+    assert_string_equal(op_id, "a-80");
+    assert_int_equal(length, body.length);
+    assert_memory_equal(bytes, body.bytes, length);
+    free(bytes);
+    /* who is behind it reads from it, and not from before */
+    assert_int_equal(cluster_must_read(one, "a", 80, NULL), 20);
+    assert_int_equal(cluster_must_read(one, "a", 50, NULL), 50);
+    assert_int_equal(cluster_read(one, "a", 49, NULL, NULL, &length, &err), ERR_NOT_FOUND);
+    assert_int_equal(cluster_read(one, "a", 0, NULL, NULL, &length, &err), ERR_NOT_FOUND);
+    /* one of that revision, an older one, one of the future, one of another history */
+    assert_int_equal(snapshot(one, "a", 80, &second, NULL, 0, 30), ERR_CONFLICT);
+    assert_int_equal(snapshot(one, "a", 60, &second, NULL, 0, 30), ERR_CONFLICT);
+    assert_int_equal(snapshot(one, "a", 101, &second, NULL, 0, 30), ERR_CONFLICT);
+    assert_int_equal(
+        cluster_put_snapshot(one, "a", 90, "another op", second.bytes, 10, NULL, 0, 0, &err),
+        ERR_CONFLICT);
+    assert_int_equal(head_of(one, "a").first, 51);
+    /* the newest takes the place of the older; all entries may go */
+    cluster_ok(snapshot(one, "a", 100, &second, NULL, 0, 0), &err);
+    head = head_of(one, "a");
+    assert_int_equal(head.first, 101);
+    assert_int_equal(head.snapshot, 100);
+    assert_int_equal(cluster_read(one, "a", 99, NULL, NULL, &length, &err), ERR_NOT_FOUND);
+    assert_int_equal(cluster_must_read(one, "a", 100, NULL), 0);
+    append_some(one, "a", 101, 103);
+    assert_int_equal(cluster_must_read(one, "a", 100, NULL), 3);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.snapshot"), 1);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.past"), 100);
+    free(body.bytes);
+    free(second.bytes);
+    free(blobs[0].bytes);
+    free(blobs[1].bytes);
+    cluster_destroy(one);
+}
+
+static void nothing_is_trimmed_for_a_snapshot_that_is_not_whole(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made body = make(1, 100), blobs[2] = {make(2, 1000), make(3, 1000)};
+
+    (void)state;
+    append_some(one, "a", 1, 20);
+    put(one, &blobs[0]);
+    /* a blob is missing; then it is there, and wrong */
+    assert_int_equal(snapshot(one, "a", 20, &body, blobs, 2, 0), ERR_CONFLICT);
+    put(one, &blobs[1]);
+    cluster_sql(
+        "UPDATE kota.blob_part SET data = set_byte(data, 0, 1 # get_byte(data, 0)) "
+        "WHERE hash = (SELECT hash FROM kota.blob WHERE length = 1000 ORDER BY hash DESC LIMIT 1)");
+    assert_int_equal(snapshot(one, "a", 20, &body, blobs, 2, 0), ERR_DAMAGED);
+    assert_int_equal(head_of(one, "a").snapshot, 0);
+    assert_int_equal(cluster_must_read(one, "a", 0, NULL), 20);
+    /* even if somebody asks for it */
+    assert_int_equal(cluster_sql("SET search_path = kota; SELECT trim_log('a', 0, 500)"), 0);
+    put(one, &blobs[0]);
+    put(one, &blobs[1]);
+    cluster_ok(snapshot(one, "a", 20, &body, blobs, 2, 5), &err);
+    assert_int_equal(head_of(one, "a").first, 16);
+    free(body.bytes);
+    free(blobs[0].bytes);
+    free(blobs[1].bytes);
+    cluster_destroy(one);
+}
+
+static void one_node_at_a_time_makes_a_snapshot(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one"), *two = cluster_must(NULL, "two");
+    struct made body = make(1, 100);
+
+    (void)state;
+    append_some(one, "a", 1, 20);
+    /* node one has begun, and is still at it */
+    assert_int_equal(
+        cluster_sql("SET search_path = kota; SELECT claim_snapshot('one', 'a', 10, 'a-10', "
+                    "sha256('x'), '')"),
+        0);
+    assert_int_equal(snapshot(two, "a", 20, &body, NULL, 0, 0), ERR_CONFLICT);
+    assert_non_null(strstr(err.msg, "another node"));
+    /* it has died */
+    cluster_sql("UPDATE kota.snapshot SET written = written - interval '2 min'");
+    cluster_ok(snapshot(two, "a", 20, &body, NULL, 0, 0), &err);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.snapshot"), 1);
+    free(body.bytes);
+    cluster_destroy(one);
+    cluster_destroy(two);
+}
+
+struct racer {
+    const char *node;
+    unsigned snapshots, conflicts;
+    uint64_t seed;
+};
+
+/* Appends, makes snapshots with random tails, and reads all that should be there, all the while. */
+static void *append_and_trim(void *context)
+{
+    struct racer *racer = context;
+    struct cluster_options options = {.conninfo = test_postgres.conninfo, .node = racer->node};
+    struct random random = {racer->seed};
+    struct err error = {.code = ERR_OK};
+    struct cluster *cluster = cluster_create(&options, &error);
+
+    CHECK(cluster && !cluster_is_away(cluster));
+    for (unsigned i = 0; i < 300; i++) {
+        uint8_t data[CLUSTER_TEST_BYTES_MAX];
+        struct cluster_head *heads;
+        struct cluster_entry entry;
+        char op_id[CLUSTER_OP_ID_MAX + 1];
+        size_t count, at;
+        bool in_doubt;
+
+        CHECK(cluster_heads(cluster, &heads, &count, &error) == ERR_OK);
+        CHECK(count <= 1);
+        if (count == 1)
+            CHECK(heads[0].first <= heads[0].snapshot + 1 &&
+                  heads[0].snapshot <= heads[0].revision);
+        snprintf(op_id, sizeof op_id, "%s-%u", racer->node, i);
+        entry = cluster_test_entry("a", count ? heads[0].revision + 1 : 1, op_id, 300, data);
+        CHECK(cluster_append(cluster, &entry, 1, &at, &in_doubt, &error) == ERR_OK ||
+              error.code == ERR_CONFLICT);
+        if (error.code == ERR_OK && random_below(&random, 10) == 0) {
+            if (cluster_put_snapshot(cluster, "a", entry.revision, op_id, op_id, strlen(op_id),
+                                     NULL, 0, random_below(&random, 20), &error) == ERR_OK)
+                racer->snapshots++;
+            else
+                CHECK(error.code == ERR_CONFLICT && ++racer->conflicts);
+        }
+        free(heads);
+    }
+    cluster_destroy(cluster);
+    return NULL;
+}
+
+/* The newest snapshot and the entries behind it always make the whole. */
+static void trimming_races_with_appending(void **state)
+{
+    struct racer racers[2] = {{.node = "one", .seed = 1}, {.node = "two", .seed = 2}};
+    struct cluster *reader = cluster_must(NULL, "reader");
+    pthread_t threads[2];
+    struct cluster_head head;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, append_and_trim, &racers[i]) == 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        printf("# seed %llu: %u snapshots, %u conflicts\n", (unsigned long long)racers[i].seed,
+               racers[i].snapshots, racers[i].conflicts);
+    }
+    head = head_of(reader, "a");
+    assert_true(head.snapshot > 0 && head.first <= head.snapshot + 1);
+    assert_int_equal(cluster_must_read(reader, "a", head.first - 1, NULL),
+                     head.revision - head.first + 1);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.edit"), head.revision - head.first + 1);
+    cluster_destroy(reader);
+}
+
+/* ---- adopting and garbage -------------------------------------------------------------------- */
+
+static void a_locale_is_adopted_once(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one"), *two = cluster_must(NULL, "two");
+    struct made body = make(1, 100), tile = make(2, 1000);
+    char op_id[CLUSTER_OP_ID_MAX + 1];
+    struct cluster_head head;
+    uint64_t revision;
+    void *bytes;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(cluster_adopt(one, "old", 41, "~41", body.bytes, 100,
+                                   (const uint8_t(*)[CLUSTER_HASH_BYTES])tile.hash, 1, &err),
+                     ERR_NOT_FOUND);
+    put(one, &tile);
+    cluster_ok(cluster_adopt(one, "old", 41, "~41", body.bytes, 100,
+                             (const uint8_t(*)[CLUSTER_HASH_BYTES])tile.hash, 1, &err),
+               &err);
+    assert_int_equal(cluster_adopt(two, "old", 41, "~41", body.bytes, 100, NULL, 0, &err),
+                     ERR_CONFLICT);
+    head = head_of(two, "old");
+    assert_int_equal(head.revision, 41);
+    assert_int_equal(head.first, 42);
+    assert_int_equal(head.snapshot, 41);
+    cluster_ok(cluster_get_snapshot(two, "old", &revision, op_id, &bytes, &length, &err), &err);
+    assert_int_equal(revision, 41);
+    assert_string_equal(op_id, "~41");
+    free(bytes);
+    assert_int_equal(cluster_read(two, "old", 40, NULL, NULL, &length, &err), ERR_NOT_FOUND);
+    append_some(two, "old", 42, 44);
+    assert_int_equal(cluster_must_read(one, "old", 41, NULL), 3);
+    free(body.bytes);
+    free(tile.bytes);
+    cluster_destroy(one);
+    cluster_destroy(two);
+}
+
+static void garbage_is_what_nothing_names(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made body = make(1, 100), in_snapshot = make(2, 9 << 20), in_entry = make(3, 1000),
+                stray = make(4, 9 << 20);
+    uint8_t data[CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entry = cluster_test_entry("b", 1, "b-1", 10, data);
+    uint64_t went;
+    bool in_doubt;
+    size_t at, length;
+    void *bytes;
+
+    (void)state;
+    append_some(one, "a", 1, 5);
+    put(one, &in_snapshot);
+    put(one, &in_entry);
+    put(one, &stray);
+    entry.blobs = (const uint8_t(*)[CLUSTER_HASH_BYTES])in_entry.hash;
+    entry.blob_count = 1;
+    cluster_ok(cluster_append(one, &entry, 1, &at, &in_doubt, &err), &err);
+    cluster_ok(snapshot(one, "a", 5, &body, &in_snapshot, 1, 0), &err);
+    /* young, then old */
+    cluster_ok(cluster_collect(one, 3600000, 0, &went, &err), &err);
+    assert_int_equal(went, 0);
+    cluster_sql("UPDATE kota.blob SET written = written - interval '2 hours';"
+                "UPDATE kota.blob_part SET written = written - interval '2 hours'");
+    cluster_ok(cluster_collect(one, 3600000, 3600000, &went, &err), &err);
+    assert_int_equal(went, 0); /* somebody has just looked */
+    cluster_ok(cluster_collect(one, 3600000, 0, &went, &err), &err);
+    assert_int_equal(went, 1);
+    must_get(one, &in_snapshot);
+    must_get(one, &in_entry);
+    assert_int_equal(cluster_get_blob(one, stray.hash, &bytes, &length, &err), ERR_NOT_FOUND);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.blob_part"), 1 + 3 + 1);
+    /* one that is asked for is young again */
+    put(one, &stray);
+    cluster_sql("UPDATE kota.blob SET written = written - interval '2 hours'");
+    cluster_ok(cluster_have_blobs(one, (const uint8_t(*)[CLUSTER_HASH_BYTES])stray.hash, 1,
+                                  &in_doubt, &err),
+               &err);
+    assert_true(in_doubt);
+    cluster_ok(cluster_collect(one, 3600000, 0, &went, &err), &err);
+    assert_int_equal(went, 0);
+    must_get(one, &stray);
+    free(body.bytes);
+    free(in_snapshot.bytes);
+    free(in_entry.bytes);
+    free(stray.bytes);
+    cluster_destroy(one);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, cluster_test_begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(blobs_of_all_sizes_come_back),
+        TEST(a_damaged_blob_is_found_and_put_again),
+        TEST(an_entry_names_only_blobs_that_are_there),
+        TEST(a_snapshot_stands_for_what_is_trimmed),
+        TEST(nothing_is_trimmed_for_a_snapshot_that_is_not_whole),
+        TEST(one_node_at_a_time_makes_a_snapshot),
+        TEST(trimming_races_with_appending),
+        TEST(a_locale_is_adopted_once),
+        TEST(garbage_is_what_nothing_names),
+    };
+    const char *why;
+
+    if (!postgres_is_there(&why)) {
+        printf("1..0 # SKIP %s\n", why);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, cluster_tests_begin, cluster_tests_end);
+}
