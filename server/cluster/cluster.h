@@ -62,6 +62,15 @@ struct cluster *cluster_create(const struct cluster_options *options, struct err
 /* Lets go of its leases and of its row among the nodes if the engine is there. NULL is fine. */
 void cluster_destroy(struct cluster *cluster);
 
+/*
+ * Files and directories that a connection may read (certificates, passwords, services, the socket's
+ * directory), for who confines itself before it connects. They need not be there. ERR_BAD_INPUT as
+ * cluster_create: conninfo cannot be read.
+ */
+enum { CLUSTER_FILES_MAX = 16, CLUSTER_PATH_MAX = 512 };
+enum err_code cluster_files(const char *conninfo, char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX],
+                            size_t *count, struct err *err);
+
 /* Makes the cluster_wait that is under way, or else the next, return. Any thread. */
 void cluster_wake(struct cluster *cluster);
 
@@ -141,6 +150,13 @@ enum err_code cluster_heads(struct cluster *cluster, struct cluster_head **heads
  */
 enum err_code cluster_op_at(struct cluster *cluster, const char *locale, uint64_t revision,
                             char op_id[CLUSTER_OP_ID_MAX + 1], struct err *err);
+
+/*
+ * Where the entry with an op_id is, also for an hour after it was trimmed: who is told of a
+ * conflict learns by it whether that was its own change. ERR_NOT_FOUND.
+ */
+enum err_code cluster_find_op(struct cluster *cluster, const char *op_id,
+                              char locale[CLUSTER_ID_MAX + 1], uint64_t *revision, struct err *err);
 
 /*
  * Entries with revision > after, in order, CLUSTER_READ_MAX at most; *count of them. `take`'s entry

@@ -39,6 +39,7 @@ enum {
     X(END_STOPPED)                                                                                 \
     X(HEADS)                                                                                       \
     X(HEAD)                                                                                        \
+    X(FIND_OP)                                                                                     \
     X(OP_AT)                                                                                       \
     X(READ)                                                                                        \
     X(PUT_BLOB)                                                                                    \

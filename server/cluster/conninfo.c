@@ -10,6 +10,8 @@
  */
 #include "cluster/conninfo.h"
 
+#include "cluster/cluster.h"
+
 #include "base/check.h"
 
 #include <ctype.h>
@@ -339,4 +341,56 @@ void conninfo_reason(const struct conninfo *info, const char *said, char *out, s
     cut = strstr(out, "password=");
     if (cut)
         cut[9] = '\0';
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+struct file_list {
+    char (*paths)[CLUSTER_PATH_MAX];
+    size_t count;
+};
+
+static void add_file(struct file_list *list, const char *path)
+{
+    size_t length = path ? strlen(path) : 0;
+
+    if (length == 0 || length >= CLUSTER_PATH_MAX)
+        return;
+    CHECK(list->count < CLUSTER_FILES_MAX);
+    memcpy(list->paths[list->count++], path, length + 1);
+}
+
+static void add_file_at_home(struct file_list *list, const char *name)
+{
+    const char *home = getenv("HOME");
+    char path[CLUSTER_PATH_MAX];
+
+    if (home && snprintf(path, sizeof path, "%s/%s", home, name) < (int)sizeof path)
+        add_file(list, path);
+}
+
+enum err_code cluster_files(const char *conninfo, char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX],
+                            size_t *count, struct err *err)
+{
+    static const char *const names[] = {"passfile", "sslrootcert", "sslcert",
+                                        "sslkey",   "sslcrl",      "sslcrldir"};
+    struct file_list list = {.paths = paths};
+    struct conninfo info;
+
+    *count = 0;
+    if (conninfo_read(&info, conninfo, err))
+        return err->code;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        add_file(&list, value_or_environment(&info, names[i]));
+    for (size_t i = 0; i < info.count && i < 4; i++)
+        if (info.hosts[i].host && info.hosts[i].host[0] == '/')
+            add_file(&list, info.hosts[i].host);
+    add_file(&list, getenv("PGSERVICEFILE"));
+    add_file_at_home(&list, ".pgpass");
+    add_file_at_home(&list, ".postgresql");
+    add_file_at_home(&list, ".pg_service.conf");
+    add_file(&list, "/var/run/postgresql");
+    conninfo_free(&info);
+    *count = list.count;
+    return ERR_OK;
 }

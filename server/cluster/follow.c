@@ -151,6 +151,40 @@ enum err_code cluster_op_at(struct cluster *cluster, const char *locale, uint64_
     return ERR_OK;
 }
 
+struct found_op {
+    char *locale;
+    int64_t revision;
+    bool is_there, is_damaged;
+};
+
+static void take_found_op(struct ask *ask, unsigned index, const PGresult *result)
+{
+    struct found_op *found = ask->context;
+
+    (void)index;
+    found->is_there = PQntuples(result) > 0;
+    if (found->is_there)
+        found->is_damaged = !result_text(result, 0, 0, found->locale, CLUSTER_ID_MAX + 1) ||
+                            !result_int8(result, 0, 1, &found->revision);
+}
+
+enum err_code cluster_find_op(struct cluster *cluster, const char *op_id,
+                              char locale[CLUSTER_ID_MAX + 1], uint64_t *revision, struct err *err)
+{
+    struct found_op found = {.locale = locale};
+    struct params params = {0};
+
+    params_text(&params, op_id);
+    if (ask_one(cluster, STATEMENT_FIND_OP, &params, take_found_op, &found, err))
+        return err->code;
+    if (!found.is_there)
+        return err_set(err, ERR_NOT_FOUND, "the shared log has no change under that op_id");
+    if (found.is_damaged)
+        return err_set(err, ERR_DAMAGED, "the shared log's entry of an op_id cannot be");
+    *revision = (uint64_t)found.revision;
+    return ERR_OK;
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 struct reading {

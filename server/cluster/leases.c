@@ -289,6 +289,7 @@ void beat_goodbye(struct cluster *cluster)
     struct params params = {0};
     struct err ignored;
 
+    beat_stop(cluster); /* none behind the last word */
     for (size_t i = 0; i < cluster->lease_count; i++)
         let_go(cluster, &cluster->leases[i].fence, 1);
     params_text(&params, cluster->node);

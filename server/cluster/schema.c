@@ -49,6 +49,8 @@ static const char *const statements[STATEMENT_COUNT] = {
     [STATEMENT_HEADS] = "SELECT id, rev, first, snapshot FROM locale WHERE rev > 0 ORDER BY id",
     [STATEMENT_HEAD] = "SELECT rev, first FROM locale WHERE id = $1",
     [STATEMENT_OP_AT] = "SELECT op_id FROM edit WHERE locale = $1 AND rev = $2",
+    [STATEMENT_FIND_OP] = "SELECT locale, rev FROM edit WHERE op_id = $1 UNION ALL "
+                          "SELECT locale, rev FROM past WHERE op_id = $1 LIMIT 1",
     /* as many as are below a sum of bytes, one at least; the sums ask no data */
     [STATEMENT_READ] =
         "SELECT e.rev, e.op_id, e.node, e.kind, e.layer, e.source, e.request, e.rect, e.fence, "

@@ -25,6 +25,8 @@ static void an_entry_comes_back_as_it_was(void **state)
     struct cluster *one = cluster_must(NULL, "one"), *two = cluster_must(NULL, "two");
     char(*op_ids)[CLUSTER_OP_ID_MAX + 1];
     char op_id[CLUSTER_OP_ID_MAX + 1], long_id[CLUSTER_OP_ID_MAX + 1];
+    char locale[CLUSTER_ID_MAX + 1];
+    uint64_t revision;
 
     (void)state;
     memset(long_id, 'x', CLUSTER_OP_ID_MAX);
@@ -47,6 +49,10 @@ static void an_entry_comes_back_as_it_was(void **state)
     assert_string_equal(op_id, "~3");
     cluster_ok(cluster_op_at(one, "hill", 4, op_id, &err), &err);
     assert_string_equal(op_id, "");
+    cluster_ok(cluster_find_op(one, "~3", locale, &revision, &err), &err);
+    assert_string_equal(locale, "hill");
+    assert_int_equal(revision, 3);
+    assert_int_equal(cluster_find_op(one, "~9", locale, &revision, &err), ERR_NOT_FOUND);
     cluster_destroy(one);
     cluster_destroy(two);
 }
@@ -425,6 +431,35 @@ static void a_newer_schema_is_refused(void **state)
     must_refuse(test_postgres.conninfo, "version 99, made by a newer kotad");
 }
 
+static bool has_file(char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX], size_t count,
+                     const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(paths[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void the_files_of_a_connection_are_told(void **state)
+{
+    char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX];
+    size_t count;
+
+    (void)state;
+    cluster_ok(cluster_files("host=/srv/pg,b sslrootcert=/srv/ca.pem sslkey=relative", paths,
+                             &count, &err),
+               &err);
+    assert_true(has_file(paths, count, "/srv/pg"));
+    assert_true(has_file(paths, count, "/srv/ca.pem"));
+    assert_true(has_file(paths, count, "relative"));
+    assert_false(has_file(paths, count, "b"));
+    setenv("PGPASSFILE", "/srv/passwords", 1);
+    cluster_ok(cluster_files("postgresql://b/x", paths, &count, &err), &err);
+    unsetenv("PGPASSFILE");
+    assert_true(has_file(paths, count, "/srv/passwords"));
+    assert_int_equal(cluster_files("host", paths, &count, &err), ERR_BAD_INPUT);
+}
+
 static void options_have_limits(void **state)
 {
     char node[CLUSTER_ID_MAX + 2];
@@ -486,6 +521,7 @@ int main(void)
         TEST(a_string_that_cannot_be_read_is_told_without_its_password),
         TEST(a_role_or_database_that_is_not_there_is_refused),
         TEST(a_newer_schema_is_refused),
+        TEST(the_files_of_a_connection_are_told),
         TEST(options_have_limits),
         TEST(schemas_and_hosts),
     };
