@@ -15,7 +15,8 @@
  * wait_ms are over. While it turns, notifications are noted and leases are renewed.
  *
  * A lost connection is made again behind the calls, with a growing pause; until then they fail at
- * once with ERR_UNAVAILABLE ("the shared log is away").
+ * once with ERR_UNAVAILABLE ("the shared log is away"). It is made again to the same log only. The
+ * names of hosts are looked up by the system, for which the owner waits: addresses do not wait.
  *
  * Errors of all calls: ERR_UNAVAILABLE, ERR_NO_MEMORY; ERR_DAMAGED when the engine holds what
  * cannot be (a hash that does not fit, a gap between revisions).

@@ -178,7 +178,7 @@ struct cluster {
     int setup_step, setup_version;    /* schema.c */
     bool setup_flags[3];
     char setup_error[256], setup_state[6];
-    char identity[33];
+    char identity[33], setup_identity[33]; /* of this log; of the one that is looked at */
 
     struct ask *first, *last; /* in the pipeline, in order */
     bool is_held;             /* cluster_hold's transaction is open */

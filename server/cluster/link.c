@@ -128,7 +128,7 @@ static void pause_and_try(struct cluster *cluster)
 
 void link_lose(struct cluster *cluster, const char *why)
 {
-    bool was_ready = cluster->state == LINK_READY;
+    bool was_there = !atomic_exchange(&cluster->is_away, true);
     char reason[sizeof cluster->why], sqlstate[6];
 
     /* the engine's last words say more than that the socket is closed */
@@ -138,9 +138,8 @@ void link_lose(struct cluster *cluster, const char *why)
     if (!reason[0])
         snprintf(reason, sizeof reason, "the connection was lost");
     memcpy(cluster->why, reason, sizeof reason);
-    atomic_store(&cluster->is_away, true);
     drop(cluster);
-    if (was_ready) {
+    if (was_there) {
         log_warn("the shared log is away: %s", reason);
         snprintf(cluster->said, sizeof cluster->said, "%s", reason);
         cluster_count(cluster, &cluster->stats.losses, 1);
@@ -173,6 +172,7 @@ void link_no_use(struct cluster *cluster, enum link_fault fault, const char *why
         memcpy(cluster->said, cluster->why, sizeof cluster->said);
     }
     drop(cluster);
+    asks_lost(cluster); /* the statements that were being prepared */
     cluster->host = (cluster->host + 1) % cluster->info.count;
     if (++cluster->fruitless < cluster->info.count) {
         uv_timer_start(&cluster->link_timer, on_pause_over, 0, 0);

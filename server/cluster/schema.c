@@ -224,7 +224,7 @@ static void run_scripts(struct cluster *cluster)
 
 static void version_known(struct cluster *cluster)
 {
-    char why[160];
+    char why[256];
 
     if (cluster->setup_version > SCHEMA_VERSION) {
         snprintf(why, sizeof why,
@@ -232,7 +232,14 @@ static void version_known(struct cluster *cluster)
                  "%d",
                  cluster->setup_version, (int)SCHEMA_VERSION);
         link_no_use(cluster, LINK_REFUSES, why);
+    } else if (cluster->setup_version == SCHEMA_VERSION && cluster->identity[0] &&
+               strcmp(cluster->identity, cluster->setup_identity) != 0) {
+        /* an append in doubt must not be tried again in another log */
+        snprintf(why, sizeof why, "it is another log (%s) than before (%s)",
+                 cluster->setup_identity, cluster->identity);
+        link_no_use(cluster, LINK_REFUSES, why);
     } else if (cluster->setup_version == SCHEMA_VERSION) {
+        memcpy(cluster->identity, cluster->setup_identity, sizeof cluster->identity);
         prepare(cluster);
     } else {
         lock_schema(cluster);
@@ -287,7 +294,8 @@ static void take_result(struct cluster *cluster, const PGresult *result)
                 cluster->setup_flags[i] = PQgetvalue(result, 0, i)[0] == 't';
         } else if (PQnfields(result) == 2) {
             cluster->setup_version = atoi(PQgetvalue(result, 0, 0));
-            snprintf(cluster->identity, sizeof cluster->identity, "%s", PQgetvalue(result, 0, 1));
+            snprintf(cluster->setup_identity, sizeof cluster->setup_identity, "%s",
+                     PQgetvalue(result, 0, 1));
         }
     } else if (status == PGRES_FATAL_ERROR && !cluster->setup_error[0]) {
         const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);

@@ -361,6 +361,29 @@ static void away_is_told_at_once_and_ends(void **state)
     end(&c);
 }
 
+/* What answers under the old address is another log: nothing is appended to it. */
+static void another_log_in_its_place_is_not_used(void **state)
+{
+    struct cut_case c;
+    struct cluster_head *heads;
+    size_t count;
+
+    (void)state;
+    begin(&c, 2000);
+    append_through(&c, 10);
+    tcp_proxy_set(c.proxy, TCP_PROXY_REFUSE);
+    while (!cluster_is_away(c.cluster))
+        cluster_wait(c.cluster, 10);
+    cluster_sql("UPDATE kota.meta SET identity = md5('other')");
+    tcp_proxy_set(c.proxy, TCP_PROXY_PASS);
+    do
+        cluster_wait(c.cluster, 10);
+    while (cluster_heads(c.cluster, &heads, &count, &err) != ERR_UNAVAILABLE ||
+           !strstr(err.msg, "another log"));
+    assert_true(cluster_is_away(c.cluster));
+    end(&c);
+}
+
 /* It takes the question and says nothing: that is in doubt after wait_ms. */
 static void a_frozen_engine_is_given_up(void **state)
 {
@@ -427,7 +450,8 @@ int main(void)
         TEST(sessions_ended_by_the_engine),         TEST(a_commit_that_fails_is_no_append),
         TEST(a_commit_with_a_warning_is_in_doubt),  TEST(in_doubt_and_trimmed_meanwhile),
         TEST(crashes_of_the_engine_lose_nothing),   TEST(away_is_told_at_once_and_ends),
-        TEST(a_frozen_engine_is_given_up),          TEST(a_start_without_the_engine),
+        TEST(another_log_in_its_place_is_not_used), TEST(a_frozen_engine_is_given_up),
+        TEST(a_start_without_the_engine),
     };
     const char *why;
 

@@ -8,6 +8,7 @@
 #include "support/cluster_fixture.h"
 #include "support/random.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -329,6 +330,34 @@ static void who_holds_and_stops_is_ended(void **state)
     cluster_destroy(two);
 }
 
+/* Somebody of ours sits in a transaction, holds the row, and no timeout ends it. */
+static void who_was_stopped_in_a_transaction_is_ended(void **state)
+{
+    struct cluster_options options = {
+        .conninfo = test_postgres.conninfo, .node = "one", .wait_ms = 1000};
+    struct cluster *one = cluster_must_with(&options);
+    struct contender contender = {.cluster = one};
+    char conninfo[200];
+    PGconn *stopped;
+
+    (void)state;
+    cluster_must_append(one, "a", 1, "a1");
+    snprintf(conninfo, sizeof conninfo, "%s application_name='kota stopped'",
+             test_postgres.conninfo);
+    stopped = PQconnectdb(conninfo);
+    PQclear(PQexec(stopped, "BEGIN; UPDATE kota.locale SET rev = rev"));
+    assert_int_equal(PQtransactionStatus(stopped), PQTRANS_INTRANS);
+    do /* the first ones wait for a while, and say that it is busy */
+        append_meanwhile(&contender);
+    while (contender.code == ERR_UNAVAILABLE);
+    assert_int_equal(contender.code, ERR_OK);
+    PQclear(PQexec(stopped, "COMMIT"));
+    assert_int_equal(PQstatus(stopped), CONNECTION_BAD);
+    PQfinish(stopped);
+    assert_int_equal(cluster_must_read(one, "a", 0, NULL), 2);
+    cluster_destroy(one);
+}
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 static void *create_one(void *context)
@@ -517,6 +546,7 @@ int main(void)
         TEST(what_others_append_is_news_and_own_is_not),
         TEST(who_holds_is_not_overtaken),
         TEST(who_holds_and_stops_is_ended),
+        TEST(who_was_stopped_in_a_transaction_is_ended),
         TEST(daemons_that_start_at_once_make_one_schema),
         TEST(a_string_that_cannot_be_read_is_told_without_its_password),
         TEST(a_role_or_database_that_is_not_there_is_refused),
