@@ -21,11 +21,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION_MIN = 15, START_MS_MAX = 120000, ARGUMENTS_MAX = 64 };
+enum { VERSION_MIN = 15, START_MS_MAX = 120000, ARGUMENTS_MAX = 64, MEMORY_BYTES_MIN = 1 << 30 };
 
 #define PLACE "/usr/lib/postgresql"
 
@@ -198,9 +199,17 @@ void postgres_run(struct postgres *postgres)
     }
 }
 
+static bool has_memory(void)
+{
+    struct statvfs memory;
+
+    return access("/dev/shm", W_OK) == 0 && statvfs("/dev/shm", &memory) == 0 &&
+           (double)memory.f_bavail * (double)memory.f_frsize > MEMORY_BYTES_MIN;
+}
+
 void postgres_start(struct postgres *postgres)
 {
-    const char *why, *place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    const char *why, *place = has_memory() ? "/dev/shm" : "/tmp";
     const struct passwd *user = getpwnam("postgres");
 
     CHECK(postgres_is_there(&why));

@@ -101,7 +101,7 @@ static bool move(struct tcp_proxy *proxy, struct link *link, int way, short read
         to->length = (size_t)got;
         to->sent = 0;
         if (proxy->is_armed[way] && proxy->left[way] < to->length) {
-            ssize_t sent = write(to->fd, to->data, proxy->left[way]);
+            ssize_t sent = send(to->fd, to->data, proxy->left[way], MSG_NOSIGNAL);
 
             (void)sent;
             proxy->is_armed[way] = false;
@@ -113,7 +113,7 @@ static bool move(struct tcp_proxy *proxy, struct link *link, int way, short read
         writable = 1;
     }
     if (writable && to->sent < to->length) {
-        ssize_t sent = write(to->fd, to->data + to->sent, to->length - to->sent);
+        ssize_t sent = send(to->fd, to->data + to->sent, to->length - to->sent, MSG_NOSIGNAL);
 
         if (sent < 0 && errno != EAGAIN)
             return false;
