@@ -381,7 +381,7 @@ static void close_place(struct place *p)
 
 static void copy_place(const struct place *p, struct place *copy)
 {
-    char command[256];
+    char command[512];
 
     strcpy(copy->directory, "/tmp/kota-polygons-XXXXXX");
     assert_non_null(mkdtemp(copy->directory));
