@@ -36,7 +36,7 @@
 #include "terrain/mesh_edit.h"
 
 #include "base/check.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 #include "terrain/quadtree.h"
 #include "terrain/radial.h"
 
