@@ -15,7 +15,7 @@ from tap import Skip, case, check, equal, run
 from pages import BLOCK, commands, demo_world
 
 PAGE = os.path.join(ROOT, "docs", "operating.md")
-PLACES = ("/var/lib/kota-restored", "/var/lib/kota", "/var/backups/kota", "/srv/world")
+PLACES = ("/var/lib/kota-restored", "/var/lib/kota", "/var/backups/kota", "/srv/world", "/etc/kota.tokens")
 OPS, MAIN = "http://127.0.0.1:7421", "http://127.0.0.1:7420"
 folder = tempfile.mkdtemp(prefix="kota-test-")
 daemons = []  # the one that runs, if any
@@ -85,6 +85,7 @@ def finish():
 
 
 os.makedirs(folder + "/srv")
+os.makedirs(folder + "/etc")
 os.symlink(demo_world(), folder + "/srv/world")
 with open(PAGE) as page:
     for number, block_ in enumerate(BLOCK.findall(page.read()), 1):
