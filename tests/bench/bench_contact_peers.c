@@ -206,7 +206,11 @@ static void qota_destroy(void *scene)
 static void qota_create(struct contestant *c, struct terrain *terrain, enum mesh_cuts cuts)
 {
     struct polygon_soup view = soup_view(&terrain->soup);
-    struct mesh_options options = {{0, 0, -1}, 12, 12, cuts, cuts == MESH_CUTS_EQUAL};
+    struct mesh_options options = {.gravity = {0, 0, -1},
+                                   .max_polygons = 12,
+                                   .max_depth = 12,
+                                   .cuts = cuts,
+                                   .keep_axes = cuts == MESH_CUTS_EQUAL};
     struct mesh_import import;
     struct err err;
 
