@@ -444,7 +444,7 @@ proxies: all ## tests of the API through nginx and HAProxy, all that can
 
 .PHONY: torture
 torture: export KOTA_BIN_DIR := $(B)
-torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, two hours (P="http slow flood kill soak faults fuzz")
+torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, hours (P="http slow flood kill soak faults fuzz sanitizers")
 	@python3 tests/torture/run.py $(P)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format

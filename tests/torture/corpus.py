@@ -1,4 +1,7 @@
-"""The malformed and odd HTTP requests of tests/api/http_corpus.py, cut at every byte."""
+"""The malformed and odd HTTP requests of tests/api/http_corpus.py, cut at every byte.
+
+KOTA_SPLITS  some: long cases at some places only, as in `make test` (all)
+"""
 import os
 import re
 import subprocess
@@ -11,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def main():
     done = subprocess.run([sys.executable, os.path.join(HERE, "..", "api", "test_http_corpus.py")],
-                          env={**os.environ, "KOTA_SPLITS": "all"}, capture_output=True, text=True,
+                          env={"KOTA_SPLITS": "all", **os.environ}, capture_output=True, text=True,
                           check=False)
     amount = re.search(r"(\d+) cases, (\d+) connections", done.stdout)
     wrong = re.findall(r"^not ok \d+ - (.*)", done.stdout, re.M)

@@ -8,7 +8,7 @@ the rows are kept; without it they are only printed.
 
 Lengths are set in the environment: KOTA_SLOW_SECONDS, KOTA_SLOW_CONNECTIONS,
 KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS, KOTA_FAULTS_EVERY,
-KOTA_FUZZ_SECONDS.
+KOTA_SPLITS, KOTA_FUZZ_SECONDS, KOTA_SANITIZERS, KOTA_SANITIZER_TESTS, KOTA_SANITIZER_SECONDS.
 """
 import os
 import signal
@@ -29,7 +29,8 @@ PARTS = {
     "kill": ([sys.executable, os.path.join(HERE, "kill.py")], {}, 1800),
     "soak": ([sys.executable, os.path.join(HERE, "soak.py")], {}, 1800),
     "faults": ([sys.executable, os.path.join(HERE, "faults.py")], {}, 3600),
-    "fuzz": ([sys.executable, os.path.join(HERE, "fuzz.py")], {}, 9000),
+    "fuzz": ([sys.executable, os.path.join(HERE, "fuzz.py")], {}, 12000),
+    "sanitizers": ([sys.executable, os.path.join(HERE, "sanitizers.py")], {}, 36000),
 }
 
 
