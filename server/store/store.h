@@ -227,6 +227,52 @@ enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
 enum err_code store_find_deleted(struct store *store, const char *locale, uint64_t *revision,
                                  struct err *err);
 
+/* ---- a log that others share -------------------------------------------------------------------
+ *
+ * A store may hold what stands in a log that several daemons follow (server/cluster/). It remembers
+ * which log, and for each locale the last entry that it holds. Nothing of this is looked at by the
+ * other calls.
+ */
+
+enum { STORE_IDENTITY_MAX = 32 };
+
+struct store_shared_log {
+    char identity[STORE_IDENTITY_MAX + 1]; /* "": none */
+    char node[STORE_ID_MAX + 1];           /* the name that this directory's daemon has; "": none */
+};
+
+struct store_applied {
+    char locale[STORE_ID_MAX + 1]; /* or "/models" */
+    uint64_t revision;
+    char op_id[STORE_OP_ID_MAX + 1]; /* of the entry */
+};
+
+/* Empty when there is none. ERR_DAMAGED. */
+enum err_code store_get_shared_log(struct store *store, struct store_shared_log *out,
+                                   struct err *err);
+
+/* In a transaction, as the next three. */
+enum err_code store_put_shared_log(struct store *store, const struct store_shared_log *log,
+                                   struct err *err);
+/* Of no log any more: its rows and those of all locales in it go. */
+enum err_code store_leave_shared_log(struct store *store, struct err *err);
+enum err_code store_put_applied(struct store *store, const struct store_applied *applied,
+                                struct err *err);
+
+/*
+ * All of a locale goes, damaged or not, its deletion and its log included, as if it had never been
+ * there: to be put anew at any revision. Files of meshes stay until the next load.
+ */
+enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err);
+/* The same of all models, and of their shells. */
+enum err_code store_forget_models(struct store *store, struct err *err);
+
+/* Each row that can be trusted, by locale; false ends the reading with err. */
+enum err_code store_each_applied(struct store *store,
+                                 bool (*take)(void *context, const struct store_applied *applied,
+                                              struct err *err),
+                                 void *context, struct err *err);
+
 /* ---- behind the log ----------------------------------------------------------------------------
  */
 

@@ -12,6 +12,7 @@
  *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
  *   store_shells.c      shells of models
  *   store_poses.c       where layers stand that were moved
+ *   store_applied.c     where the store stands in a log that others share
  *   store_check.c       models, store_check
  */
 #ifndef KOTA_STORE_STORE_DATA_H
@@ -27,7 +28,7 @@
 enum {
     STORE_PAGE_BYTES = 16384,
     STORE_PATH_MAX = 3840, /* bytes of a path of the store's files */
-    STORE_STATEMENTS_MAX = 32
+    STORE_STATEMENTS_MAX = 48
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blobs are little-endian");
@@ -221,6 +222,7 @@ struct mirror_layer *mirror_layer(struct mirror *mirror, const char *locale, con
 struct mirror_locale *mirror_add_locale(struct mirror *mirror, const char *id);
 struct mirror_layer *mirror_add_layer(struct mirror *mirror, const char *locale, const char *id);
 void mirror_remove_layer(struct mirror *mirror, struct mirror_layer *layer);
+void mirror_remove_locale(struct mirror *mirror, struct mirror_locale *locale); /* it has none */
 
 /* Remembers samples as not in tiles. Nothing when their layer is gone. */
 enum err_code mirror_add_pending(struct mirror *mirror, const struct mirror_pending *pending,
@@ -300,6 +302,13 @@ enum err_code store_trim_log(struct store *store, struct mirror_locale *locale, 
 /* Makes the edits of a layer that are logged in what its files hold; *is_behind when there were. */
 enum err_code meshes_apply_log(struct store *store, const struct mirror_layer *layer,
                                struct store_loaded_layer *out, struct err *err);
+
+/* ---- store_applied.c ------------------------------------------------------------------------- */
+
+/* Tells of rows that cannot be trusted. An error: the tables cannot be read. */
+enum err_code applied_check(struct store *store,
+                            void (*tell)(void *context, const char *locale, const char *message),
+                            void *context, struct err *err);
 
 /* ---- store_files.c --------------------------------------------------------------------------- */
 

@@ -366,8 +366,8 @@ void store_load_progress(struct store *store, uint64_t *done, uint64_t *total)
 
 static enum err_code load_all(struct load *load)
 {
-    static const char *const small[] = {"store", "locale", "layer", "edit",
-                                        "model", "shell",  "pose"};
+    static const char *const small[] = {"store", "locale", "layer",      "edit",   "model",
+                                        "shell", "pose",   "shared_log", "applied"};
     struct mirror *mirror = &load->store->mirror;
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
@@ -379,7 +379,8 @@ static enum err_code load_all(struct load *load)
     load->log_next = calloc(mirror->locale_count + 1, sizeof *load->log_next);
     if (!load->log_next)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
-    if (check_log(load) || check_tile_owners(load))
+    if (check_log(load) || check_tile_owners(load) ||
+        applied_check(load->store, tell, load, load->err))
         return load->err->code;
     if (poses_without_locale(load->store) != 0)
         tell(load, "", "table pose: it cannot be read, or a pose belongs to no locale");

@@ -149,6 +149,16 @@ void mirror_remove_layer(struct mirror *mirror, struct mirror_layer *layer)
     memmove(layer, layer + 1, (mirror->layer_count - at) * sizeof *layer);
 }
 
+void mirror_remove_locale(struct mirror *mirror, struct mirror_locale *locale)
+{
+    size_t at = (size_t)(locale - mirror->locales);
+
+    mirror->locale_count--;
+    if (at < mirror->sorted_count)
+        mirror->sorted_count--;
+    memmove(locale, locale + 1, (mirror->locale_count - at) * sizeof *locale);
+}
+
 /* ---- what is behind ------------------------------------------------------------------------- */
 
 struct tile_span tile_span(const struct heightfield_spec *spec, const struct sample_rect *rect)

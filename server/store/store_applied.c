@@ -1,0 +1,252 @@
+/*
+ * Where a store stands in a log that others share.
+ *
+ * Problem: after a crash a daemon must know which entries of the shared log its tables hold, each
+ * exactly once, and whether the log is still the one that it followed. Approach: a row for each
+ * locale, written with the change in one transaction; it holds the op_id of its entry, because a
+ * revision alone says nothing where a log was restored from a copy that had less.
+ *
+ * A row that cannot be trusted is damage of its locale: it can be taken anew from the log. To that
+ * end a locale can be forgotten as a whole (store_forget_locale), rows of its log included.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum err_code store_put_applied(struct store *store, const struct store_applied *applied,
+                                struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store, "INSERT OR REPLACE INTO applied VALUES (?1, ?2, ?3, row_crc(?1, ?2, ?3))", err);
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, applied->locale, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 2, (int64_t)applied->revision);
+    sqlite3_bind_text(write, 3, applied->op_id, -1, SQLITE_STATIC);
+    return store_run(store, write, "cannot write where the shared log is", err);
+}
+
+static bool read_applied(sqlite3_stmt *row, struct store_applied *out)
+{
+    bool is_good = column_text(row, 0, out->locale, sizeof out->locale);
+
+    out->revision = (uint64_t)sqlite3_column_int64(row, 1);
+    return column_text(row, 2, out->op_id, sizeof out->op_id) && is_good &&
+           sqlite3_column_int(row, 3) == 1;
+}
+
+/* All rows; false in is_good: this one cannot be trusted. */
+static enum err_code each_row(struct store *store,
+                              bool (*take)(void *context, const struct store_applied *applied,
+                                           bool is_good, struct err *err),
+                              void *context, struct err *err)
+{
+    static const char sql[] =
+        "SELECT locale, rev, op_id, crc = row_crc(locale, rev, op_id) FROM applied "
+        "ORDER BY locale";
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+
+    *err = (struct err){0};
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        struct store_applied applied = {.revision = 0};
+
+        rc = sqlite3_step(row);
+        if (rc != SQLITE_ROW)
+            break;
+        if (!take(context, &applied, read_applied(row, &applied), err)) {
+            rc = SQLITE_DONE;
+            break;
+        }
+    }
+    sqlite3_finalize(row);
+    if (rc != SQLITE_DONE)
+        return store_sqlite_error(store, store->db, rc, false, "table applied cannot be read", err);
+    return err->code;
+}
+
+struct each {
+    bool (*take)(void *context, const struct store_applied *applied, struct err *err);
+    void *context;
+};
+
+static bool give_good(void *context, const struct store_applied *applied, bool is_good,
+                      struct err *err)
+{
+    const struct each *each = context;
+
+    return !is_good || each->take(each->context, applied, err);
+}
+
+enum err_code store_each_applied(struct store *store,
+                                 bool (*take)(void *context, const struct store_applied *applied,
+                                              struct err *err),
+                                 void *context, struct err *err)
+{
+    return each_row(store, give_good, &(struct each){take, context}, err);
+}
+
+/* ---- which log ------------------------------------------------------------------------------ */
+
+enum err_code store_put_shared_log(struct store *store, const struct store_shared_log *log,
+                                   struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store, "INSERT OR REPLACE INTO shared_log VALUES (1, ?1, ?2, row_crc(1, ?1, ?2))", err);
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, log->identity, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 2, log->node, -1, SQLITE_STATIC);
+    return store_run(store, write, "cannot write which log is shared", err);
+}
+
+enum err_code store_leave_shared_log(struct store *store, struct err *err)
+{
+    sqlite3_stmt *run;
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    run = store_statement(store, "DELETE FROM applied", err);
+    if (!run || store_run(store, run, "cannot leave the shared log", err))
+        return err->code;
+    run = store_statement(store, "DELETE FROM shared_log", err);
+    return run ? store_run(store, run, "cannot leave the shared log", err) : err->code;
+}
+
+enum err_code store_get_shared_log(struct store *store, struct store_shared_log *out,
+                                   struct err *err)
+{
+    static const char sql[] = "SELECT identity, node, crc = row_crc(id, identity, node) "
+                              "FROM shared_log";
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    bool is_good = true;
+
+    *err = (struct err){0};
+    *out = (struct store_shared_log){.identity = ""};
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW) {
+        is_good = column_text(row, 0, out->identity, sizeof out->identity);
+        is_good &= column_text(row, 1, out->node, sizeof out->node);
+        is_good &= sqlite3_column_int(row, 2) == 1;
+    }
+    sqlite3_finalize(row);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return store_sqlite_error(store, store->db, rc, false, "table shared_log cannot be read",
+                                  err);
+    return is_good ? ERR_OK
+                   : err_set(err, ERR_DAMAGED,
+                             "%.160s: the row of the table shared_log is damaged "
+                             "(checksum)",
+                             store->path);
+}
+
+/* ---- damage --------------------------------------------------------------------------------- */
+
+struct telling {
+    void (*tell)(void *context, const char *locale, const char *message);
+    void *context;
+};
+
+static bool tell_bad(void *context, const struct store_applied *applied, bool is_good,
+                     struct err *err)
+{
+    const struct telling *telling = context;
+    char locale[STORE_ID_MAX + 1], message[192];
+
+    (void)err;
+    if (is_good)
+        return true;
+    store_clean(applied->locale[0] != '\0' ? applied->locale : "?", locale, sizeof locale);
+    snprintf(message, sizeof message,
+             "locale %s: where it is in the shared log is damaged "
+             "(checksum)",
+             locale);
+    telling->tell(telling->context, locale, message);
+    return true;
+}
+
+enum err_code applied_check(struct store *store,
+                            void (*tell)(void *context, const char *locale, const char *message),
+                            void *context, struct err *err)
+{
+    struct store_shared_log log;
+
+    if (store_get_shared_log(store, &log, err) == ERR_DAMAGED) {
+        tell(context, "", err->msg);
+        err->code = ERR_OK;
+    }
+    if (err->code || each_row(store, tell_bad, &(struct telling){tell, context}, err))
+        return err->code;
+    return ERR_OK;
+}
+
+/* ---- a locale that is to be taken anew ------------------------------------------------------- */
+
+static enum err_code run_on_locale(struct store *store, const char *sql, const char *locale,
+                                   struct err *err)
+{
+    sqlite3_stmt *run = store_statement(store, sql, err);
+
+    if (!run)
+        return err->code;
+    sqlite3_bind_text(run, 1, locale, -1, SQLITE_STATIC);
+    return store_run(store, run, "cannot remove a locale", err);
+}
+
+/* Samples in rows of the log that are about to go. */
+static void forget_pending(struct mirror *mirror, const char *locale)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < mirror->pending_count; i++) {
+        const struct mirror_pending *row = &mirror->pending[i];
+
+        if (strcmp(row->locale, locale) == 0)
+            mirror->pending_bytes -= (uint64_t)row->rect.cols * row->rect.rows * sizeof(float);
+        else
+            mirror->pending[kept++] = *row;
+    }
+    mirror->pending_count = kept;
+}
+
+enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err)
+{
+    struct mirror *mirror = &store->mirror;
+    struct mirror_locale *row = mirror_locale(mirror, locale);
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    forget_pending(mirror, locale);
+    for (size_t i = mirror->layer_count; i-- > 0;)
+        if (strcmp(mirror->layers[i].locale, locale) == 0)
+            mirror_remove_layer(mirror, &mirror->layers[i]);
+    if (run_on_locale(store, "DELETE FROM tile WHERE locale = ?1", locale, err) ||
+        run_on_locale(store, "DELETE FROM layer WHERE locale = ?1", locale, err) ||
+        run_on_locale(store, "DELETE FROM edit WHERE locale = ?1", locale, err) ||
+        poses_drop_locale(store, locale, err) ||
+        run_on_locale(store, "DELETE FROM applied WHERE locale = ?1", locale, err) ||
+        run_on_locale(store, "DELETE FROM locale WHERE id = ?1", locale, err))
+        return err->code;
+    if (!row)
+        return ERR_OK;
+    mirror_remove_locale(mirror, row);
+    return mirror_write_store(store, err);
+}
+
+enum err_code store_forget_models(struct store *store, struct err *err)
+{
+    sqlite3_stmt *run = store_statement(store, "DELETE FROM model", err);
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    if (!run || store_run(store, run, "cannot remove models", err))
+        return err->code;
+    store->mirror.models = 0;
+    return shells_sweep(store, err) ? err->code : mirror_write_store(store, err);
+}
