@@ -104,7 +104,7 @@ static void *builder_main(void *argument)
         pthread_mutex_unlock(&b->mutex);
         pthread_mutex_lock(&world->mutex); /* the writer looks */
         world->is_poked = true;
-        pthread_cond_signal(&world->changed);
+        world_signal(world);
         pthread_mutex_unlock(&world->mutex);
         pthread_mutex_lock(&b->mutex);
     }

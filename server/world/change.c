@@ -109,6 +109,29 @@ void draft_join(struct draft *draft, struct draft *fork)
     *fork = (struct draft){.world = draft->world};
 }
 
+void draft_publish_begin(struct draft *draft)
+{
+    struct world *world = draft->world;
+
+    CHECK(draft->is_own);
+    draft->is_own = false; /* taken */
+    world_make_room(world);
+    feed_begin(world->feed);
+    world_publish(world, draft->snapshot);
+}
+
+void draft_publish_end(struct draft *draft)
+{
+    struct world *world = draft->world;
+
+    feed_end(world->feed);
+    world_wake(world);
+    world->sequence = draft->sequence;
+    for (size_t i = 0; !world->store && i < draft->buried.count; i++)
+        tombstones_add(&world->tombstones, draft->buried.at[i].locale_id,
+                       draft->buried.at[i].revision);
+}
+
 /* The number after which a locale that is not there goes on counting. */
 static enum err_code revision_before(const struct draft *draft, const char *locale_id,
                                      uint64_t *revision, struct err *err)
@@ -129,6 +152,8 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
     const struct world_limits *limits = &draft->world->limits;
     const struct world_snapshot *now = draft->snapshot;
 
+    if (draft->is_followed)
+        return ERR_OK;
     if (next->locale_count > now->locale_count && next->locale_count > limits->locales_max)
         return err_limit(err, ERR_TOO_LARGE, (double)limits->locales_max,
                          (double)next->locale_count, "the world takes %zu locales, it is full",
@@ -141,9 +166,7 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
     return ERR_OK;
 }
 
-/* The draft becomes `next`, which it takes; on error it stays as it is. */
-static enum err_code draft_advance(struct draft *draft, struct world_snapshot *next,
-                                   struct err *err)
+enum err_code draft_advance(struct draft *draft, struct world_snapshot *next, struct err *err)
 {
     if (!next)
         return err->code;
@@ -353,7 +376,7 @@ static enum err_code make_edit(struct draft *draft, struct step *step, struct er
 {
     const struct world_change *change = step->change;
     const char *wanted = change->layer_id[0] != '\0' ? change->layer_id : NULL;
-    uint64_t samples_max = draft->world->limits.edit_samples_max;
+    uint64_t samples_max = draft->is_followed ? UINT64_MAX : draft->world->limits.edit_samples_max;
     const struct layer *old;
     struct heightfield *field;
     struct layer *layer;
@@ -388,6 +411,7 @@ static struct layer *polygons_edited(const struct layer *old, const struct world
 
 static enum err_code make_polygons(struct draft *draft, struct step *step, struct err *err)
 {
+    static const struct polygon_limits none = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
     const struct world_change *change = step->change;
     const struct layer *old = locale_layer(step->before, change->layer_id);
     struct layer *layer;
@@ -400,8 +424,8 @@ static enum err_code make_polygons(struct draft *draft, struct step *step, struc
         return err_set(err, ERR_UNPROCESSABLE,
                        "layer %s of locale %s is a heightfield: polygons belong to meshes", old->id,
                        change->locale_id);
-    if (polygon_edit_check(layer_polygon_set(old), &change->polygons, &draft->world->limits.polygon,
-                           err))
+    if (polygon_edit_check(layer_polygon_set(old), &change->polygons,
+                           draft->is_followed ? &none : &draft->world->limits.polygon, err))
         return err->code;
     layer = polygons_edited(old, change, err);
     if (!layer)
@@ -433,7 +457,7 @@ static enum err_code make_model(struct draft *draft, struct step *step, struct e
     step->is_new = model_list_find(now, change->model_id) == NULL;
     if (!is_put && step->is_new)
         return err_set(err, ERR_NOT_FOUND, "there is no model %s", change->model_id);
-    if (is_put && step->is_new && now && now->count >= most)
+    if (is_put && step->is_new && now && now->count >= most && !draft->is_followed)
         return err_limit(err, ERR_TOO_LARGE, (double)most, (double)now->count + 1,
                          "the world takes %zu models, it is full", most);
     next = model_list_next(now, change->model, change->model_id, err);
@@ -588,6 +612,16 @@ enum err_code step_make(struct draft *draft, const struct world_change *change, 
         return err->code;
     keep_answer(draft, step);
     return ERR_OK;
+}
+
+void step_announce(struct world *world, const struct step *step)
+{
+    if (step_makes_nothing(step) || step->is_of_model)
+        return;
+    if (step_is_durable(step))
+        feed_append(world->feed, &step->event);
+    move_announce(world, step);
+    builder_note(world->builder, step);
 }
 
 bool step_is_durable(const struct step *step)

@@ -142,7 +142,9 @@ static bool find(struct feed *feed, const char *locale, uint64_t revision, uint6
 
         if (strcmp(event->locale, locale) != 0)
             continue;
-        if (event->revision <= revision)
+        if (event->is_resync && event->revision != revision)
+            return false;
+        if (event->is_resync || event->revision <= revision)
             break;
         next = event;
     }

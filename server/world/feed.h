@@ -14,6 +14,9 @@
 
 enum { FEED_SOURCE_MAX = 32, FEED_EVENTS_MAX = 16384 };
 
+/* The source of an event that leaps over revisions: what was before has to be read anew. */
+#define FEED_RESYNC "snapshot"
+
 struct feed_event {
     uint64_t sequence; /* over all locales, from 1, without gaps */
     uint64_t revision; /* of the locale */
@@ -24,6 +27,7 @@ struct feed_event {
     struct sample_rect rect;
     bool has_bounds; /* every point of the surface that has changed lies inside, as it was and is */
     struct box3 bounds;
+    bool is_resync; /* the locale was replaced as a whole, perhaps by an earlier revision */
 };
 
 struct feed;
@@ -60,8 +64,8 @@ size_t feed_read(struct feed *feed, const char *locale, uint64_t *after, struct 
 
 /*
  * Where to begin for a reader that knows `revision` of a locale, which now is at `current`: the
- * sequence after which all later events of it come. False when they are not all held, or when
- * revision is above current. Any thread.
+ * sequence after which all later events of it come. False when they are not all held, when revision
+ * is above current, or when the locale was replaced since. Any thread.
  */
 bool feed_find(struct feed *feed, const char *locale, uint64_t revision, uint64_t current,
                uint64_t *after);

@@ -6,6 +6,7 @@
  * of which anything is damaged is not in it; what was said about it stays in world->damages, so
  * that calls on it and the readiness probe can tell.
  */
+#include "world/record.h"
 #include "world/world_data.h"
 
 #include "base/check.h"
@@ -98,7 +99,7 @@ static enum err_code bury_locale(struct store *store, const struct step *step, s
     return store_put_locale(store, &row, err);
 }
 
-static enum err_code put_model(struct store *store, const struct model *model, struct err *err)
+enum err_code persist_model(struct store *store, const struct model *model, struct err *err)
 {
     struct store_model row = {
         .media_type = "model/obj", .bytes = model->bytes, .length = model->length};
@@ -126,7 +127,7 @@ static enum err_code put_values(struct store *store, const struct step *step, st
     case WORLD_EDIT_POLYGONS:
         return ERR_OK; /* the log has its samples or polygons */
     case WORLD_PUT_MODEL:
-        return put_model(store, change->model, err);
+        return persist_model(store, change->model, err);
     case WORLD_DELETE_MODEL:
         return store_drop_model(store, change->model_id, err);
     case WORLD_KEEP_SHELL:
@@ -199,6 +200,30 @@ enum err_code persist_step(struct store *store, const struct step *step, struct 
     if (change->kind == WORLD_EDIT_POLYGONS)
         return log_polygons(store, step, &row, err);
     return store_log(store, &row, err);
+}
+
+enum err_code persist_anew(struct store *store, const char *locale_id, const struct locale *locale,
+                           const struct feed_event *event, struct err *err)
+{
+    struct store_locale gone = {.revision = event->revision, .is_deleted = true};
+    struct store_locale row = locale ? locale_row(locale) : gone;
+    struct store_edit log = {
+        .revision = event->revision,
+        .sequence = event->sequence,
+        .kind = (int)WORLD_PUT_LOCALE,
+        .has_bounds = event->has_bounds,
+        .bounds = event->bounds,
+    };
+
+    snprintf(row.id, sizeof row.id, "%s", locale_id);
+    memcpy(log.locale, event->locale, sizeof log.locale);
+    memcpy(log.source, event->source, sizeof log.source);
+    if (store_forget_locale(store, locale_id, err) || store_put_locale(store, &row, err))
+        return err->code;
+    for (size_t i = 0; locale && i < locale->layer_count; i++)
+        if (put_layer(store, locale, locale->layers[i], err))
+            return err->code;
+    return store_log(store, &log, err);
 }
 
 const struct heightfield *persist_field_of(void *context, const char *locale, const char *layer)
@@ -350,6 +375,7 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
         .rect = row->rect,
         .has_bounds = row->has_bounds,
         .bounds = row->bounds,
+        .is_resync = strcmp(row->source, FEED_RESYNC) == 0,
     };
 
     if (!close_locale(load, err))
@@ -368,9 +394,6 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
     load->draft->sequence = event.sequence;
     return true;
 }
-
-/* Stands for a locale's id where damage concerns models; it is none. */
-#define MODELS "/models"
 
 /* What came of a locale before it turned out to be damaged. */
 static void drop_locale(struct load *load)
@@ -450,7 +473,7 @@ enum err_code persist_load(struct world *world, struct draft *draft, struct err 
     if (store_load(world->store, &sink, err) == ERR_OK && close_locale(load, err) &&
         go_on_counting(load, err) == ERR_OK &&
         store_models(world->store, on_model, load, err) == ERR_DAMAGED) {
-        on_damage(load, MODELS, err->msg);
+        on_damage(load, RECORD_MODELS, err->msg);
         err->code = ERR_OK;
     }
     drop_locale(load);

@@ -27,7 +27,7 @@
 
 #include "base/check.h"
 #include "base/timed_wait.h"
-#include "world/world_data.h"
+#include "world/follow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +54,13 @@ static void snapshot_hold(struct world_snapshot *snapshot, size_t reader)
         __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);
 }
 
+void world_signal(struct world *world)
+{
+    pthread_cond_signal(&world->changed);
+    if (world->follow)
+        cluster_wake(world->follow->log);
+}
+
 /* Takes one reference away; the last one hands the snapshot to the writer. */
 static void snapshot_let_go(struct world *world, struct world_snapshot *snapshot)
 {
@@ -62,7 +69,7 @@ static void snapshot_let_go(struct world *world, struct world_snapshot *snapshot
     pthread_mutex_lock(&world->mutex);
     snapshot->next = world->garbage;
     world->garbage = snapshot;
-    pthread_cond_signal(&world->changed);
+    world_signal(world);
     pthread_mutex_unlock(&world->mutex);
 }
 
@@ -314,7 +321,7 @@ static enum err_code enqueue(struct world *world, struct unit *unit, struct err 
         **last = unit;
         *last = &unit->next;
         world->queued_count += unit->count;
-        pthread_cond_signal(&world->changed);
+        world_signal(world);
     }
     pthread_mutex_unlock(&world->mutex);
     if (!is_full)
@@ -495,6 +502,7 @@ static void world_free(struct world *world)
     feed_destroy(world->feed);
     moves_destroy(world->moves);
     ops_destroy(world->ops);
+    follow_free(world->follow);
     free(world->tombstones.at);
     free(world->damages);
     free(world->stored);
@@ -514,13 +522,14 @@ uint64_t world_writer_turns(struct world *world)
 {
     pthread_mutex_lock(&world->mutex);
     world->is_poked = true;
-    pthread_cond_signal(&world->changed);
+    world_signal(world);
     pthread_mutex_unlock(&world->mutex);
     return atomic_load_explicit(&world->writer_turns, memory_order_relaxed);
 }
 
-struct world *world_create(size_t reader_count, const struct world_limits *limits,
-                           struct store *store, struct err *err)
+struct world *world_create_shared(size_t reader_count, const struct world_limits *limits,
+                                  struct store *store, const struct world_sharing *sharing,
+                                  struct err *err)
 {
     struct world *world = calloc(1, sizeof *world);
     size_t bytes = (reader_count + 1) * sizeof(struct reader);
@@ -544,7 +553,9 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     world->moves = moves_create(err);
     world->ops = store ? NULL : ops_create(OPS_MAX, err);
     world->builder = builder_create(world, err);
-    first = world->readers && world->feed && world->moves && world->builder && (world->ops || store)
+    world->follow = sharing ? follow_create(sharing, err) : NULL;
+    first = world->readers && world->feed && world->moves && world->builder &&
+                    (world->ops || store) && (world->follow || !sharing)
                 ? snapshot_create(0, reader_count, err)
                 : NULL;
     if (!first) {
@@ -564,13 +575,19 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
     return world;
 }
 
+struct world *world_create(size_t reader_count, const struct world_limits *limits,
+                           struct store *store, struct err *err)
+{
+    return world_create_shared(reader_count, limits, store, NULL, err);
+}
+
 void world_destroy(struct world *world)
 {
     for (size_t i = 0; i < world->reader_count; i++)
         world_reader_gone(world, i);
     pthread_mutex_lock(&world->mutex);
     world->is_stopping = true;
-    pthread_cond_signal(&world->changed);
+    world_signal(world);
     pthread_mutex_unlock(&world->mutex);
     pthread_join(world->writer, NULL);
     world_reclaim(world);

@@ -9,6 +9,7 @@
 #ifndef KOTA_WORLD_WORLD_H
 #define KOTA_WORLD_WORLD_H
 
+#include "cluster/cluster.h"
 #include "store/store.h"
 #include "terrain/edit.h"
 #include "world/feed.h"
@@ -91,6 +92,7 @@ struct world_change {
     struct polygon_edit polygons;         /* WORLD_EDIT_POLYGONS; its arrays are taken */
     struct layer *base;                   /* then: `layer` was made of it ahead, or NULL; taken */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
+    uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
@@ -111,6 +113,11 @@ struct world_change {
  * ERR_DAMAGED              the locale could not be loaded from the store
  * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot take it; reads go on
  * ERR_BUSY                 the queue is full; a backup keeps the WAL at its limit
+ *
+ * With a shared log, beside these:
+ * ERR_UNAVAILABLE          the log is away; whether the change was made is open where the message
+ *                          says so. Reads, moves and repeats go on
+ * ERR_PRECONDITION_FAILED  the change's fence is stale
  *
  * WORLD_MOVE_LAYER is published without a commit: it goes before other changes that wait, and is
  * written to the store within about a second, all moves of that time together. Reads and moves go
@@ -154,10 +161,66 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
                            struct store *store, struct err *err);
 
 /*
- * Fills a new world from its store, before anything else is asked of it. What is damaged is left
- * out and told by world_damage. ERR_DAMAGED: the store as a whole cannot be read; ERR_NO_MEMORY.
+ * Fills a new world from its store, before anything else is asked of it, and with a shared log from
+ * that, if it is not away. What is damaged is left out and told by world_damage. ERR_DAMAGED: the
+ * store as a whole cannot be read; ERR_NO_MEMORY; ERR_CONFLICT: the store is not of that log.
  */
 enum err_code world_load(struct world *world, struct err *err);
+
+/* ---- a log that several daemons share -----------------------------------------------------------
+ *
+ * With it a change is durable when the log has it; the store is a copy that follows. Each daemon
+ * applies the entries of all in the order of their revisions and publishes them (cluster/cluster.h,
+ * docs/cluster.md).
+ */
+
+struct world_sharing {
+    struct cluster *log;     /* borrowed; from here on the writer's */
+    const char *node;        /* this node's id, kept in the store */
+    const char *locales;     /* patterns with commas between: which are followed; "": all */
+    uint64_t snapshot_every; /* entries behind a snapshot before the next one is made */
+    uint64_t keep_entries;   /* that stay before it */
+};
+
+/* As world_create, over a store. The log outlives the world. */
+struct world *world_create_shared(size_t reader_count, const struct world_limits *limits,
+                                  struct store *store, const struct world_sharing *sharing,
+                                  struct err *err);
+
+/* Does a pattern take a locale? Constant. */
+bool world_pattern_takes(const char *pattern, const char *locale_id);
+
+/* Is the locale followed here (true without a shared log)? Any thread. */
+bool world_serves(const struct world *world, const char *locale_id);
+
+/* Seconds since this world last knew that it had all; 0 while it does, and without a shared log;
+ * INFINITY: never yet. Any thread, no lock. */
+double world_staleness_s(const struct world *world);
+
+/* The revision up to which a locale, there or deleted, has been applied; 0: none, or no shared log.
+ * Any thread. */
+uint64_t world_applied(struct world *world, const char *locale_id);
+
+struct world_shared {
+    char node[WORLD_ID_MAX + 1];
+    char identity[33];        /* of the log; "": not known yet */
+    bool is_joined;           /* the store is known to be of that log */
+    char reason[320];         /* why something cannot be followed, or the log is not this store's */
+    uint64_t followed;        /* locales (models are one) */
+    uint64_t behind;          /* of those, not at the log's revision */
+    uint64_t lag;             /* the greatest distance of one, in revisions */
+    uint64_t entries_applied; /* of others */
+    uint64_t snapshots_taken; /* in the place of a locale */
+    uint64_t snapshots_made;
+    uint64_t divergences; /* the log had lost what was applied */
+    uint64_t races_lost;  /* batches made anew, because another node was faster */
+};
+
+/* False: there is no shared log. Any thread. */
+bool world_shared(struct world *world, struct world_shared *out);
+
+/* NULL: none. What of it is for any thread is any thread's. */
+struct cluster *world_log(const struct world *world);
 
 /* Finishes the queue, materialises, joins the writer, frees everything. All readers must be gone.
  */

@@ -2,11 +2,13 @@
  * The inside of a world, for the files of this room only; everybody else uses world.h.
  *
  *   world.c    readers, epochs, publication, the queue, life
- *   writer.c   what the writer's thread does: batches, commits, callbacks
+ *   writer.c   what the writer's thread does, and when
+ *   batch.c    changes that share a commit: made, committed, published, answered
  *   change.c   one change against a draft of the next snapshot
  *   builder.c  trees of meshes built anew, and files of meshes, behind the edits
  *   move.c     layers that move: published without a commit, at rest after a while, kept later
  *   persist.c  between the world's values and the store's
+ *   follow*.c  a log that other daemons share (follow.h); record.c: its bytes
  */
 #ifndef KOTA_WORLD_WORLD_DATA_H
 #define KOTA_WORLD_WORLD_DATA_H
@@ -58,7 +60,8 @@ struct world {
     size_t reader_count;
     struct world_limits limits; /* the writer's own, but for the start */
     _Atomic uint64_t writer_turns;
-    struct store *store; /* NULL: in memory only */
+    struct store *store;   /* NULL: in memory only */
+    struct follow *follow; /* NULL: no log is shared */
     struct feed *feed;
     struct moves *moves;
     pthread_t writer;
@@ -114,10 +117,25 @@ void world_reclaim(struct world *world);
 /* CLOCK_MONOTONIC. */
 uint64_t world_now_us(void);
 
+/* Something is to be done for the writer. Under the mutex. */
+void world_signal(struct world *world);
+
+/* ---- batch.c ------------------------------------------------------------------------------------
+ */
+
+/* The most units that one batch takes. */
+enum { BATCH_CHANGES_MAX = 256 };
+
+/* Makes the units of a list, commits, publishes, answers; takes them. */
+void batch_run(struct world *world, struct unit *units);
+
 /* ---- writer.c ---------------------------------------------------------------------------------
  */
 
 void *writer_main(void *world);
+
+/* Is there anything to do at once? Under the mutex. */
+bool writer_has_work(const struct world *world);
 
 /* ---- change.c ---------------------------------------------------------------------------------
  */
@@ -129,7 +147,18 @@ struct draft {
     bool is_own;
     uint64_t sequence;
     struct tombstones buried; /* locales that the draft deletes */
+    bool is_followed;         /* others have made these changes: no limit refuses them */
 };
+
+/*
+ * Publishes what the draft has become; between the two the steps that led to it are announced. Not
+ * of a draft that is nobody's own.
+ */
+void draft_publish_begin(struct draft *draft);
+void draft_publish_end(struct draft *draft);
+
+/* The draft becomes `next`, which it takes; on error (next is NULL, or too large) it stays. */
+enum err_code draft_advance(struct draft *draft, struct world_snapshot *next, struct err *err);
 
 /* One change as it stands in a draft. */
 struct step {
@@ -169,6 +198,9 @@ bool step_is_durable(const struct step *step);
 
 /* Has it left the draft as it was: a repeat, or a question? */
 bool step_makes_nothing(const struct step *step);
+
+/* Tells the feed, and who follows moves, of a published step. */
+void step_announce(struct world *world, const struct step *step);
 
 /* What the change's callbacks are told of it. */
 struct world_outcome step_outcome(const struct step *step, const struct err *err);
@@ -233,6 +265,14 @@ enum err_code persist_pose(struct store *store, const struct locale *locale,
 
 /* Writes a step into the store's open transaction. */
 enum err_code persist_step(struct store *store, const struct step *step, struct err *err);
+
+/*
+ * A locale as it is (NULL: deleted at that revision), in the place of what the store had of it,
+ * with its event as the only row of its log.
+ */
+enum err_code persist_anew(struct store *store, const char *locale_id, const struct locale *locale,
+                           const struct feed_event *event, struct err *err);
+enum err_code persist_model(struct store *store, const struct model *model, struct err *err);
 
 /* Fills the world's draft, tombstones, feed and damages. Writer's thread. */
 enum err_code persist_load(struct world *world, struct draft *draft, struct err *err);

@@ -1,0 +1,356 @@
+/*
+ * Which log it is, and whether store and log tell the same story.
+ *
+ * A store remembers the identity of its log. One of another log, or one that has a locale of its
+ * own under an id that the log has, too, is refused for good: two histories of one locale cannot be
+ * made one. Locales that only this store has come into the log (adoption).
+ *
+ * Adoption, and where a kill -9 may fall: first the store writes that it is of this log and, as
+ * `applied`, an op_id that begins with FOLLOW_ADOPTED for each of its locales; then each is put
+ * into the log under that op_id. Whoever finds such an op_id in the store and no such locale in the
+ * log goes on with that. When the log then has another locale of that id, the start is refused; the
+ * log is not touched, and the store goes back to being of no log.
+ *
+ * After each new connection the log is compared: an engine that was replaced by a standby which had
+ * less may have lost what is applied here. The op_id at a revision tells; a locale that differs is
+ * taken anew (follow_snapshot.c), and its revision may go back. What the log had acknowledged under
+ * a synchronous standby is never lost so.
+ */
+#include "world/follow.h"
+
+#include "base/check.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static enum err_code refuse(struct follow *follow, struct err *err)
+{
+    follow->has_refused = true;
+    err->code = ERR_CONFLICT;
+    pthread_mutex_lock(&follow->mutex);
+    snprintf(follow->told.reason, sizeof follow->told.reason, "%s", err->msg);
+    pthread_mutex_unlock(&follow->mutex);
+    return ERR_CONFLICT;
+}
+
+static bool is_adopted(const struct followed *f)
+{
+    return strncmp(f->op_id, FOLLOW_ADOPTED, strlen(FOLLOW_ADOPTED)) == 0;
+}
+
+static const struct world_snapshot *published(struct world *world)
+{
+    return atomic_load(&world->published);
+}
+
+/* ---- what the store knows -----------------------------------------------------------------------
+ */
+
+static bool take_applied(void *context, const struct store_applied *applied, struct err *err)
+{
+    struct followed *f = follow_add(context, applied->locale, err);
+
+    if (!f)
+        return false;
+    follow_set_applied(context, f, applied->revision, applied->op_id);
+    return true;
+}
+
+/* A locale that is here and whose row is not, or tells of another revision, is not to be trusted.
+ */
+static enum err_code check_locales(struct world *world, struct err *err)
+{
+    const struct world_snapshot *snapshot = published(world);
+
+    for (size_t i = 0; i < snapshot->locale_count; i++) {
+        const struct locale *locale = snapshot->locales[i];
+        struct followed *f = follow_add(world->follow, locale->id, err);
+
+        if (!f)
+            return err->code;
+        f->is_doubtful = f->applied != locale->revision;
+    }
+    for (size_t i = 0; i < world->damage_count; i++) {
+        const char *id = world->damages[i].locale_id;
+        struct followed *f = id[0] != '\0' ? follow_add(world->follow, id, err) : NULL;
+
+        if (f)
+            f->is_doubtful = true;
+    }
+    return ERR_OK;
+}
+
+enum err_code follow_read_store(struct world *world, struct err *err)
+{
+    struct follow *follow = world->follow;
+    struct store_shared_log log;
+
+    if (store_get_shared_log(world->store, &log, err) ||
+        store_each_applied(world->store, take_applied, follow, err))
+        return err->code;
+    memcpy(follow->identity, log.identity, sizeof follow->identity);
+    return follow->identity[0] != '\0' ? check_locales(world, err) : ERR_OK;
+}
+
+/* ---- adoption -----------------------------------------------------------------------------------
+ */
+
+static void make_adopted_id(char out[CLUSTER_OP_ID_MAX + 1])
+{
+    uint8_t random[16];
+    int used = snprintf(out, CLUSTER_OP_ID_MAX + 1, "%s", FOLLOW_ADOPTED);
+
+    CHECK(getrandom(random, sizeof random, 0) == (ssize_t)sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        used += snprintf(out + used, 3, "%02x", random[i]);
+}
+
+static enum err_code adopt(struct world *world, struct followed *f, struct err *err)
+{
+    struct follow *follow = world->follow;
+    struct record record;
+
+    if (follow_record(world, f->locale, &record, err))
+        return err->code;
+    if (follow_put_blobs(follow, &record, err) == ERR_OK)
+        cluster_adopt(follow->log, f->locale, f->applied, f->op_id, record.data, record.bytes,
+                      (const uint8_t(*)[CLUSTER_HASH_BYTES])record.hashes, record.blob_count, err);
+    record_finish(&record);
+    if (err->code != ERR_OK)
+        return err->code;
+    f->is_in_log = true;
+    f->head = f->snapshot = f->applied;
+    f->first = f->applied + 1;
+    log_info("%s, revision %llu, has come into the shared log", f->locale,
+             (unsigned long long)f->applied);
+    return ERR_OK;
+}
+
+static enum err_code own_locale(struct world *world, const char *id, uint64_t revision,
+                                struct err *err)
+{
+    struct followed *f = follow_add(world->follow, id, err);
+    char op_id[CLUSTER_OP_ID_MAX + 1];
+
+    if (!f)
+        return err->code;
+    if (f->is_in_log) {
+        err_set(err, ERR_CONFLICT,
+                "the data directory has %s of its own, and the shared log has one, too: start "
+                "with an empty --data, which is filled from the log",
+                strcmp(id, RECORD_MODELS) == 0 ? "models" : id);
+        return refuse(world->follow, err);
+    }
+    make_adopted_id(op_id);
+    follow_set_applied(world->follow, f, revision, op_id);
+    return ERR_OK;
+}
+
+/* All that a store of no log has, deleted locales included: to be adopted. */
+static enum err_code list_own(struct world *world, struct err *err)
+{
+    const struct world_snapshot *snapshot = published(world);
+
+    if (world->damage_count > 0) {
+        err_set(err, ERR_CONFLICT, "a damaged data directory cannot come into a shared log: %.200s",
+                world->damages[0].message);
+        return refuse(world->follow, err);
+    }
+    for (size_t i = 0; i < snapshot->locale_count; i++)
+        if (own_locale(world, snapshot->locales[i]->id, snapshot->locales[i]->revision, err))
+            return err->code;
+    for (size_t i = 0; i < world->stored_count; i++) {
+        uint64_t revision = 0;
+
+        if (store_find_deleted(world->store, world->stored[i], &revision, err) ||
+            (revision > 0 && own_locale(world, world->stored[i], revision, err)))
+            return err->code;
+    }
+    return snapshot->models && snapshot->models->count > 0
+               ? own_locale(world, RECORD_MODELS, 1, err)
+               : ERR_OK;
+}
+
+static enum err_code write_place(struct world *world, const char *identity, struct err *err)
+{
+    struct follow *follow = world->follow;
+    struct store_shared_log log = {.identity = ""};
+
+    snprintf(log.identity, sizeof log.identity, "%s", identity);
+    snprintf(log.node, sizeof log.node, "%s", follow->node);
+    if (store_begin(world->store, err))
+        return err->code;
+    if (identity[0] == '\0')
+        store_leave_shared_log(world->store, err);
+    else
+        store_put_shared_log(world->store, &log, err);
+    for (size_t i = 0; identity[0] != '\0' && err->code == ERR_OK && i < follow->count; i++) {
+        struct store_applied applied = {.revision = follow->at[i].applied};
+
+        memcpy(applied.locale, follow->at[i].locale, sizeof applied.locale);
+        memcpy(applied.op_id, follow->at[i].op_id, sizeof applied.op_id);
+        if (applied.revision > 0)
+            store_put_applied(world->store, &applied, err);
+    }
+    if (err->code != ERR_OK) {
+        store_rollback(world->store);
+        return err->code;
+    }
+    return store_commit(world->store, err);
+}
+
+/* Those whose adoption has not come to its end. */
+static enum err_code adopt_all(struct world *world, struct err *err)
+{
+    struct follow *follow = world->follow;
+
+    for (size_t i = 0; i < follow->count; i++) {
+        struct followed *f = &follow->at[i];
+
+        if (f->is_in_log || f->applied == 0 || !is_adopted(f))
+            continue;
+        if (adopt(world, f, err) == ERR_CONFLICT) {
+            struct err own = {.code = ERR_OK};
+
+            err_set(err, ERR_CONFLICT,
+                    "the data directory has %s of its own, and another node has just brought one "
+                    "into the shared log: start with an empty --data, which is filled from the log",
+                    f->locale);
+            write_place(world, "", &own);
+            return refuse(follow, err);
+        }
+        if (err->code != ERR_OK)
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+/* ---- joining ------------------------------------------------------------------------------------
+ */
+
+/* What the pattern leaves out and the log has goes from here. */
+static enum err_code forget_others(struct world *world, struct err *err)
+{
+    struct follow *follow = world->follow;
+
+    for (size_t i = 0; i < follow->count; i++) {
+        struct followed *f = &follow->at[i];
+
+        if (!f->is_served && f->applied > 0 && f->is_in_log && follow_forget(world, f, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+/* Ids that the start's files must not bring again. Nobody reads the list yet. */
+static enum err_code note_stored(struct world *world, struct err *err)
+{
+    const struct follow *follow = world->follow;
+    char(*stored)[WORLD_ID_MAX + 1] =
+        realloc(world->stored, (world->stored_count + follow->count + 1) * sizeof *stored);
+
+    if (!stored)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the locales of the shared log");
+    world->stored = stored;
+    for (size_t i = 0; i < follow->count; i++)
+        if (follow->at[i].is_in_log && !world_is_stored(world, follow->at[i].locale))
+            memcpy(stored[world->stored_count++], follow->at[i].locale, sizeof *stored);
+    return ERR_OK;
+}
+
+enum err_code follow_join(struct world *world, struct err *err)
+{
+    struct follow *follow = world->follow;
+    char identity[33];
+
+    if (cluster_identity(follow->log, identity, err) || follow_read_heads(follow, err))
+        return err->code;
+    if (follow->identity[0] != '\0' && strcmp(follow->identity, identity) != 0) {
+        err_set(err, ERR_CONFLICT,
+                "the data directory belongs to the shared log %s, and --cluster leads to %s: start "
+                "with the --data of that log, or with an empty one",
+                follow->identity, identity);
+        return refuse(follow, err);
+    }
+    if (follow->identity[0] == '\0') {
+        if (list_own(world, err) || write_place(world, identity, err))
+            return err->code;
+        memcpy(follow->identity, identity, sizeof follow->identity);
+    }
+    if (adopt_all(world, err) || forget_others(world, err) ||
+        (follow->is_starting && note_stored(world, err)))
+        return err->code;
+    pthread_mutex_lock(&follow->mutex);
+    memcpy(follow->told.identity, identity, sizeof follow->told.identity);
+    pthread_mutex_unlock(&follow->mutex);
+    follow->is_joined = true;
+    log_info("node %s follows the shared log %s", follow->node, identity);
+    return ERR_OK;
+}
+
+/* ---- does the log still have it? ----------------------------------------------------------------
+ */
+
+/* Of a locale that is in the log: is what is applied there? */
+static enum err_code compare(struct follow *follow, struct followed *f, bool *is_there,
+                             struct err *err)
+{
+    char op_id[CLUSTER_OP_ID_MAX + 1] = "";
+    uint64_t revision;
+    void *bytes;
+    size_t length;
+
+    *is_there = false;
+    if (f->head < f->applied)
+        return ERR_OK;
+    if (cluster_op_at(follow->log, f->locale, f->applied, op_id, err))
+        return err->code;
+    if (op_id[0] == '\0' && f->snapshot == f->applied) {
+        if (cluster_get_snapshot(follow->log, f->locale, &revision, op_id, &bytes, &length, err))
+            return err->code;
+        free(bytes);
+        if (revision != f->applied)
+            op_id[0] = '\0';
+    }
+    *is_there = strcmp(op_id, f->op_id) == 0;
+    return ERR_OK;
+}
+
+enum err_code follow_compare(struct world *world, struct err *err)
+{
+    struct follow *follow = world->follow;
+
+    err->code = ERR_OK;
+    for (size_t i = 0; i < follow->count; i++) {
+        struct followed *f = &follow->at[i];
+        bool is_there = false;
+
+        if (f->applied == 0 || !f->is_served || f->is_doubtful)
+            continue;
+        if (!f->is_in_log && is_adopted(f)) {
+            if (adopt(world, f, err) && err->code != ERR_CONFLICT)
+                return err->code;
+            err->code = ERR_OK; /* another node has brought one: at the next look */
+            continue;
+        }
+        if (f->is_in_log && compare(follow, f, &is_there, err))
+            return err->code;
+        if (is_there)
+            continue;
+        if (f->is_in_log && is_adopted(f)) {
+            err_set(err, ERR_CONFLICT,
+                    "the data directory has %s of its own, and the shared log has another: start "
+                    "with an empty --data, which is filled from the log",
+                    f->locale);
+            return refuse(follow, err);
+        }
+        if (f->is_in_log && f->first > f->applied && f->head >= f->applied)
+            f->is_doubtful = true; /* trimmed past it: nobody can tell, and a snapshot is there */
+        else
+            follow_doubt(follow, f);
+    }
+    return ERR_OK;
+}

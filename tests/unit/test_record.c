@@ -1,0 +1,513 @@
+/*
+ * Changes and locales as bytes: there and back bit for bit, and whatever bytes come back, an error
+ * or something sound.
+ */
+#include "world/record.h"
+
+#include "base/content_hash.h"
+#include "tests/support/random.h"
+#include "world/world_data.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COLS = 300, ROWS = 260, BLOBS_MAX = 64 };
+
+static const char tetrahedron[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+                                  "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+
+/* What a log would keep of the blobs. */
+struct blobs {
+    uint8_t hash[BLOBS_MAX][CLUSTER_HASH_BYTES];
+    void *bytes[BLOBS_MAX];
+    size_t length[BLOBS_MAX];
+    size_t count;
+    bool lies; /* gives each with its last byte changed */
+};
+
+static enum err_code get_blob(void *context, const uint8_t hash[CLUSTER_HASH_BYTES], void **bytes,
+                              size_t *length, struct err *err)
+{
+    const struct blobs *blobs = context;
+
+    for (size_t i = 0; i < blobs->count; i++)
+        if (memcmp(blobs->hash[i], hash, CLUSTER_HASH_BYTES) == 0) {
+            *length = blobs->length[i];
+            *bytes = malloc(*length);
+            memcpy(*bytes, blobs->bytes[i], *length);
+            if (blobs->lies)
+                ((uint8_t *)*bytes)[*length - 1] ^= 0x40;
+            return ERR_OK;
+        }
+    return err_set(err, ERR_NOT_FOUND, "there is no such part");
+}
+
+static void keep_blobs(struct blobs *blobs, const struct record *record)
+{
+    struct err err;
+
+    for (size_t i = 0; i < record->blob_count; i++) {
+        size_t at = blobs->count++, length;
+        void *made;
+        const void *bytes = record_blob_bytes(&record->blobs[i], &length, &made, &err);
+        uint8_t hash[CLUSTER_HASH_BYTES];
+
+        assert_true(at < BLOBS_MAX && bytes);
+        content_hash(bytes, length, hash);
+        assert_memory_equal(hash, record->hashes[i], sizeof hash);
+        memcpy(blobs->hash[at], hash, sizeof hash);
+        blobs->bytes[at] = malloc(length);
+        memcpy(blobs->bytes[at], bytes, length);
+        blobs->length[at] = length;
+        free(made);
+    }
+}
+
+/* A world that makes changes, one that follows it, and what is between them. */
+struct pair {
+    struct world *worlds[2];
+    struct draft drafts[2];
+    struct blobs blobs;
+    struct record_source source;
+    struct err err;
+    uint64_t models;
+};
+
+static int setup(void **state)
+{
+    struct pair *p = calloc(1, sizeof *p);
+
+    p->source = (struct record_source){get_blob, &p->blobs};
+    for (int i = 0; i < 2; i++) {
+        p->worlds[i] = world_create(1, &world_limits_default, NULL, &p->err);
+        assert_non_null(p->worlds[i]);
+        draft_begin(&p->drafts[i], p->worlds[i]); /* the writers have nothing to do */
+    }
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pair *p = *state;
+
+    for (int i = 0; i < 2; i++) {
+        draft_end(&p->drafts[i]);
+        world_destroy(p->worlds[i]);
+    }
+    for (size_t i = 0; i < p->blobs.count; i++)
+        free(p->blobs.bytes[i]);
+    free(p);
+    return 0;
+}
+
+static void drop(struct world_change *change)
+{
+    free(change->context);
+    world_drop(change);
+}
+
+static void make(struct pair *p, int which, const struct world_change *change, struct step *step)
+{
+    if (step_make(&p->drafts[which], change, step, &p->err))
+        fail_msg("%s", p->err.msg);
+}
+
+static void expect_same_locale(struct pair *p, const char *id)
+{
+    struct record records[2];
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            record_locale(snapshot_locale(p->drafts[i].snapshot, id), &records[i], &p->err),
+            ERR_OK);
+    assert_int_equal(records[0].bytes, records[1].bytes);
+    assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
+    record_finish(&records[0]);
+    record_finish(&records[1]);
+}
+
+/* Each truncated length, in a buffer of exactly that size: an error that says something. */
+static void expect_no_part_is_taken(struct pair *p, const struct cluster_entry *entry)
+{
+    size_t step = entry->bytes > 4096 ? 97 : 1;
+
+    for (size_t length = 0; length < entry->bytes; length += step) {
+        struct cluster_entry cut = *entry;
+        struct world_change change;
+        void *bytes = malloc(length ? length : 1);
+
+        memcpy(bytes, entry->data, length);
+        cut.data = bytes;
+        cut.bytes = length;
+        assert_int_equal(record_change(&cut, &p->source, &change, &p->err), ERR_DAMAGED);
+        assert_non_null(strstr(p->err.msg, "the shared log's entry of"));
+        free(bytes);
+    }
+}
+
+/* Bytes changed at random: an error or something that can be made or refused, never a crash. */
+static void expect_nothing_breaks(struct pair *p, const struct cluster_entry *entry, uint64_t seed)
+{
+    struct random random = {seed};
+    uint8_t *bytes = malloc(entry->bytes);
+    size_t first = entry->bytes < 400 ? entry->bytes : 400;
+
+    for (int i = 0; i < 300; i++) {
+        struct cluster_entry changed = *entry;
+        struct world_change change;
+
+        memcpy(bytes, entry->data, entry->bytes);
+        for (uint32_t k = 0; k <= random_below(&random, 3); k++)
+            bytes[random_below(&random, (uint32_t)first)] ^=
+                (uint8_t)(1u << random_below(&random, 8));
+        changed.data = bytes;
+        if (record_change(&changed, &p->source, &change, &p->err) == ERR_OK) {
+            if (change.layer && !layer_validate(change.layer, &p->err))
+                fail_msg("seed %llu: %s", (unsigned long long)seed, p->err.msg);
+            drop(&change);
+        } else {
+            assert_true(p->err.msg[0] != '\0');
+        }
+    }
+    free(bytes);
+}
+
+/* Makes a change, sends it over as bytes, makes it there. Takes what the change brings. */
+static void send(struct pair *p, struct world_change change)
+{
+    struct world_change got;
+    struct cluster_entry entry;
+    struct record record;
+    struct step steps[2];
+    struct world_outcome outcome;
+
+    make(p, 0, &change, &steps[0]);
+    assert_true(record_takes(&steps[0]));
+    p->models += steps[0].is_of_model;
+    assert_int_equal(record_step(&steps[0], p->models, &record, &entry, &p->err), ERR_OK);
+    keep_blobs(&p->blobs, &record);
+    assert_true(entry.op_id[0] == (change.op_id[0] ? change.op_id[0] : '~'));
+    expect_no_part_is_taken(p, &entry);
+    expect_nothing_breaks(p, &entry, 17);
+    if (record_change(&entry, &p->source, &got, &p->err))
+        fail_msg("%s", p->err.msg);
+    assert_string_equal(got.op_id, change.op_id);
+    make(p, 1, &got, &steps[1]);
+    assert_int_equal(steps[1].event.revision, steps[0].event.revision);
+    assert_string_equal(steps[1].event.source, steps[0].event.source);
+    assert_int_equal(steps[1].event.has_rect, steps[0].event.has_rect);
+    assert_memory_equal(&steps[1].event.bounds, &steps[0].event.bounds, sizeof(struct box3));
+    assert_int_equal(steps[1].answer_bytes, steps[0].answer_bytes);
+    if (steps[0].answer)
+        assert_memory_equal(steps[1].answer, steps[0].answer, steps[0].answer_bytes);
+    outcome = step_outcome(&steps[1], NULL);
+    assert_int_equal(outcome.is_new, steps[0].is_new);
+    expect_same_locale(p, change.locale_id);
+    for (int i = 0; i < 2; i++)
+        step_finish(&steps[i]);
+    drop(&got);
+    world_drop(&change);
+    record_finish(&record);
+}
+
+/* ---- changes ------------------------------------------------------------------------------------
+ */
+
+static struct world_change change_of(enum world_change_kind kind, const char *locale,
+                                     const char *layer)
+{
+    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
+
+    strcpy(change.locale_id, locale);
+    strcpy(change.layer_id, layer);
+    return change;
+}
+
+static struct world_change field_change(const char *locale, const char *layer, uint32_t cols,
+                                        uint32_t rows)
+{
+    struct heightfield_spec spec = {cols, rows, -5.5, 7, 0.1, 3, TRIANGULATION_ANTI, 16};
+    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
+    float *heights = malloc((size_t)cols * rows * sizeof *heights);
+    struct err err;
+
+    for (size_t i = 0; i < (size_t)cols * rows; i++)
+        heights[i] = i % 91 == 3 ? NAN : (float)(i % 1009) * 0.37f - 9;
+    heights[0] = -0.0f;
+    memcpy(&heights[1], &(uint32_t){0x7fc01234}, 4); /* a NaN keeps its bits */
+    change.layer = layer_create_heightfield(layer, heightfield_create(&spec, heights, &err), &err);
+    assert_non_null(change.layer);
+    free(heights);
+    return change;
+}
+
+static struct world_change mesh_change(const char *locale, const char *layer,
+                                       struct mesh_space space)
+{
+    static const uint32_t corners[7] = {0, 1, 2, 0, 2, 3, 4}, starts[3] = {0, 3, 7};
+    static const struct vec3 vertices[6] = {{0, 0, 1},  {10, 0, 1}, {10, 10, 3},
+                                            {0, 10, 3}, {-1, 5, 2}, {7, 7, 7}};
+    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
+    struct polygon_set set;
+    struct err err = {.code = ERR_OK};
+
+    assert_int_equal(polygon_set_allocate(6, 2, 7, &set, &err), ERR_OK);
+    memcpy(set.vertices, vertices, sizeof vertices);
+    memcpy(set.corners, corners, sizeof corners);
+    memcpy(set.starts, starts, sizeof starts);
+    change.layer = layer_create_mesh_in(layer, LAYER_CEILING, &set, space, (struct vec3){0, 0, -1},
+                                        NULL, &err);
+    if (!change.layer)
+        fail_msg("%s", err.msg);
+    return change;
+}
+
+/* A triangle and one that has no area come, the polygon 0 goes. */
+static struct world_change polygons_change(const char *locale, const char *layer)
+{
+    static const struct vec3 vertices[5] = {{20, 0, 1}, {30, 0, 1}, {30, 10, 3}, {1, 1, 1}};
+    static const uint32_t corners[6] = {3, 3, 3, 0, 1, 2}, starts[3] = {0, 3, 6};
+    struct world_change change = change_of(WORLD_EDIT_POLYGONS, locale, layer);
+    struct err err = {.code = ERR_OK};
+
+    assert_int_equal(polygon_set_allocate(5, 2, 6, &change.polygons.add, &err), ERR_OK);
+    memcpy(change.polygons.add.vertices, vertices, sizeof vertices);
+    memcpy(change.polygons.add.corners, corners, sizeof corners);
+    memcpy(change.polygons.add.starts, starts, sizeof starts);
+    change.polygons.removed = calloc(1, sizeof *change.polygons.removed);
+    change.polygons.removed_count = 1;
+    return change;
+}
+
+static void *answer_of(void *context, const struct world_outcome *outcome, size_t *bytes)
+{
+    (void)context;
+    *bytes = 1 + outcome->revision % 5;
+    return calloc(1, *bytes);
+}
+
+static void every_kind_comes_back(void **state)
+{
+    struct pair *p = *state;
+    struct world_change change = change_of(WORLD_PUT_LOCALE, "land", "");
+    float *heights = malloc(6 * sizeof *heights);
+
+    strcpy(change.manifest.title, "Höhe \"1\"");
+    change.manifest.has_geo = true;
+    change.manifest.geo_lat_deg = 59.3;
+    change.manifest.placement.translation = (struct vec3){0.1, -0.0, 1e300};
+    send(p, change);
+    send(p, field_change("land", "ground", COLS, ROWS));
+    send(p, field_change("land", "small", 2, 2));
+    send(p, mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false}));
+    send(p, polygons_change("land", "roof"));
+    send(p, change_of(WORLD_PUT_LOCALE, "drum", ""));
+    send(p, mesh_change("drum", "wall", (struct mesh_space){MESH_CYLINDRICAL, true}));
+    change = change_of(WORLD_EDIT, "land", "ground");
+    for (int i = 0; i < 6; i++)
+        heights[i] = i == 4 ? NAN : (float)i / 3;
+    change.edit = (struct edit){.kind = EDIT_ADD, .rect = {5, 6, 3, 2}, .heights_m = heights};
+    strcpy(change.op_id, "a key");
+    memset(change.request, 7, sizeof change.request);
+    change.answer = answer_of;
+    send(p, change);
+    change = change_of(WORLD_PUT_LOCALE, "land", "");
+    change.manifest.gravity = (struct vec3){0.6, 0, -0.8};
+    change.manifest.triangulation = TRIANGULATION_ALTERNATING;
+    strcpy(change.source, "reload");
+    send(p, change);
+    send(p, change_of(WORLD_DELETE_LAYER, "land", "small"));
+    send(p, change_of(WORLD_DELETE_LOCALE, "land", ""));
+}
+
+static void models_come_back(void **state)
+{
+    struct pair *p = *state;
+    struct world_change change = {.kind = WORLD_PUT_MODEL, .model_id = "rock"};
+    struct record records[2];
+    struct model_list *list;
+
+    change.model =
+        model_create("rock", tetrahedron, strlen(tetrahedron), &polygon_limits_default, &p->err);
+    assert_non_null(change.model);
+    model_ref(change.model);
+    send(p, change);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(record_models(p->drafts[i].snapshot->models, &records[i], &p->err),
+                         ERR_OK);
+    assert_int_equal(records[0].bytes, records[1].bytes);
+    assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
+    assert_int_equal(
+        record_read_models(records[0].data, records[0].bytes, &p->source, &list, &p->err), ERR_OK);
+    assert_int_equal(list->count, 1);
+    assert_string_equal(list->at[0]->id, "rock");
+    model_list_unref(list);
+    for (size_t length = 0; length < records[0].bytes; length++)
+        assert_int_equal(record_read_models(records[0].data, length, &p->source, &list, &p->err),
+                         ERR_DAMAGED);
+    model_unref(change.model);
+    change = (struct world_change){.kind = WORLD_DELETE_MODEL, .model_id = "rock"};
+    send(p, change);
+    record_finish(&records[0]);
+    record_finish(&records[1]);
+}
+
+static void a_whole_locale_comes_back(void **state)
+{
+    struct pair *p = *state;
+    struct recorded_locale recorded;
+    struct record records[2];
+    struct locale *again;
+
+    send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
+    send(p, field_change("land", "ground", COLS, ROWS));
+    send(p, mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false}));
+    assert_int_equal(
+        record_locale(snapshot_locale(p->drafts[0].snapshot, "land"), &records[0], &p->err),
+        ERR_OK);
+    if (record_read_locale(records[0].data, records[0].bytes, &p->source, &recorded, &p->err))
+        fail_msg("%s", p->err.msg);
+    again = locale_assemble("land", 3, &recorded.manifest, recorded.layers, recorded.layer_count,
+                            &p->err);
+    assert_true(locale_validate(again, &p->err));
+    assert_int_equal(record_locale(again, &records[1], &p->err), ERR_OK);
+    assert_int_equal(records[0].bytes, records[1].bytes);
+    assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
+    locale_unref(again);
+    for (size_t length = 0; length < records[0].bytes; length++)
+        assert_int_equal(
+            record_read_locale(records[0].data, length, &p->source, &recorded, &p->err),
+            ERR_DAMAGED);
+    record_finish(&records[0]);
+    record_finish(&records[1]);
+    assert_int_equal(record_locale(NULL, &records[0], &p->err), ERR_OK);
+    assert_int_equal(
+        record_read_locale(records[0].data, records[0].bytes, &p->source, &recorded, &p->err),
+        ERR_OK);
+    assert_true(recorded.is_deleted);
+    record_finish(&records[0]);
+}
+
+/* ---- what is refused ----------------------------------------------------------------------------
+ */
+
+static void expect_refused(struct pair *p, const struct cluster_entry *entry, const char *why)
+{
+    struct world_change change;
+
+    assert_int_equal(record_change(entry, &p->source, &change, &p->err), ERR_DAMAGED);
+    if (!strstr(p->err.msg, why))
+        fail_msg("\"%s\" does not say \"%s\"", p->err.msg, why);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    struct pair *p = *state;
+    uint8_t edit[8 + 8] = {1, RECORD_EDIT};
+    struct cluster_entry good = {.locale = "land",
+                                 .revision = 3,
+                                 .op_id = "~1",
+                                 .kind = RECORD_EDIT,
+                                 .layer = "ground",
+                                 .has_rect = true,
+                                 .rect = {1, 1, 2, 1},
+                                 .data = edit,
+                                 .bytes = sizeof edit},
+                         bad = good;
+    struct world_change change;
+
+    assert_int_equal(record_change(&good, &p->source, &change, &p->err), ERR_OK);
+    drop(&change);
+    bad.rect[2] = 3;
+    expect_refused(p, &bad, "another number of samples");
+    bad.rect[2] = UINT32_MAX;
+    bad.rect[3] = UINT32_MAX;
+    expect_refused(p, &bad, "another number of samples");
+    bad = good;
+    bad.has_rect = false;
+    expect_refused(p, &bad, "another number of samples");
+    bad = good;
+    bad.kind = RECORD_LAYER;
+    expect_refused(p, &bad, "disagree");
+    bad = good;
+    strcpy(bad.locale, RECORD_MODELS);
+    expect_refused(p, &bad, "ids");
+    bad = good;
+    strcpy(bad.locale, "a b");
+    expect_refused(p, &bad, "ids");
+    bad = good;
+    bad.layer[0] = '\0';
+    expect_refused(p, &bad, "ids");
+    edit[0] = 2;
+    expect_refused(p, &good, "version");
+    edit[0] = 1;
+    edit[1] = 99;
+    bad = good;
+    bad.kind = 99;
+    expect_refused(p, &bad, "newer");
+    edit[1] = RECORD_EDIT;
+    edit[4] = 4;
+    expect_refused(p, &good, "an answer to nobody");
+}
+
+static void parts_that_are_gone_or_changed_are_refused(void **state)
+{
+    struct pair *p = *state;
+    struct world_change change;
+    struct cluster_entry entry;
+    struct record record;
+    struct step step;
+
+    send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
+    change = field_change("land", "ground", COLS, ROWS);
+    make(p, 0, &change, &step);
+    assert_int_equal(record_step(&step, 0, &record, &entry, &p->err), ERR_OK);
+    assert_int_equal(record.blob_count, 4);
+    expect_refused(p, &entry, "there is no such part");
+    keep_blobs(&p->blobs, &record);
+    p->blobs.length[1] -= 4;
+    expect_refused(p, &entry, "a tile has another size");
+    p->blobs.length[1] += 4;
+    p->blobs.lies = true; /* tiles then disagree at their seams */
+    expect_refused(p, &entry, "");
+    step_finish(&step);
+    world_drop(&change);
+    record_finish(&record);
+    p->blobs.lies = false;
+    change = mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false});
+    make(p, 0, &change, &step);
+    assert_int_equal(record_step(&step, 0, &record, &entry, &p->err), ERR_OK);
+    keep_blobs(&p->blobs, &record);
+    step_finish(&step);
+    world_drop(&change);
+    for (size_t i = 0; i < record.blob_count; i++)
+        if (record.blobs[i].part == RECORD_IMAGE) /* of another builder: it is built anew */
+            ((uint8_t *)p->blobs.bytes[p->blobs.count - record.blob_count + i])[9] ^= 1;
+    if (record_change(&entry, &p->source, &change, &p->err))
+        fail_msg("%s", p->err.msg);
+    assert_true(layer_validate(change.layer, &p->err));
+    drop(&change);
+    record_finish(&record);
+}
+
+#define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FACT(every_kind_comes_back),
+        FACT(models_come_back),
+        FACT(a_whole_locale_comes_back),
+        FACT(what_does_not_fit_is_refused),
+        FACT(parts_that_are_gone_or_changed_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
