@@ -2,10 +2,11 @@
  * kotad: configuration, signals, start and drain. It only wires what the rooms offer.
  *
  * The order of the start: configuration, tokens, store, world (what the store has, then what the
- * command line names: all of it, or no start), server, readiness, port file. With --ops-listen its
- * server runs from before the world is loaded until the other has drained. The order of the end:
- * readiness off, server drained while patches settle, writer joined, store closed. Damage in the
- * store is no reason not to start: what is whole is served, and readiness tells.
+ * command line names: all of it, or no start; in between what a shared log has), server, readiness,
+ * port file. With --ops-listen its server runs from before the world is loaded until the other has
+ * drained. The order of the end: readiness off, server drained while patches settle, writer joined,
+ * store closed. Damage in the store is no reason not to start: what is whole is served, and
+ * readiness tells.
  *
  * A reload (SIGHUP) reads everything before it changes anything: the configuration, the tokens,
  * then the world, whose change is one publication. Whatever cannot be read leaves all as it was.
@@ -19,6 +20,7 @@
 #include "api/healthcheck.h"
 #include "api/keeper.h"
 #include "api/load.h"
+#include "api/sharing.h"
 #include "base/confine.h"
 #include "base/log.h"
 #include "base/notify.h"
@@ -57,6 +59,7 @@ struct daemon {
     struct keeper *keeper;
     struct auth *auth;
     struct store *store; /* NULL: everything lives in memory */
+    struct sharing sharing;
     struct world *world;
     struct sand *sand;
     struct api api;
@@ -146,6 +149,21 @@ static enum err_code ops_serve(struct daemon *d, struct err *err)
     return ERR_OK;
 }
 
+static struct world *make_world(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+    const struct world_sharing sharing = {
+        .log = d->sharing.log,
+        .node = d->sharing.node,
+        .locales = config->cluster.locales,
+        .snapshot_every = config->cluster.snapshot_every,
+        .keep_entries = config->cluster.keep_entries,
+    };
+
+    return world_create_shared((size_t)config->loops, &config->limits.world, d->store,
+                               d->sharing.log ? &sharing : NULL, err);
+}
+
 static enum err_code daemon_prepare(struct daemon *d, struct err *err)
 {
     const struct config *config = &d->config;
@@ -159,9 +177,12 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     d->auth = auth_create(tokens, config->is_read_only, err);
     if (!d->auth || open_store(d, err))
         return err->code;
-    d->world = world_create((size_t)config->loops, &config->limits.world, d->store, err);
+    if (sharing_open(&d->sharing, config, d->store, err))
+        return err->code;
+    d->world = make_world(d, err);
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
         return err->code;
+    d->api.staleness_s_max = config->cluster.max_staleness_s;
     d->keeper = keeper_create(
         &d->api, &(struct keeper_config){config->port_file, config->ops_port_file}, err);
     if (!d->keeper || ops_serve(d, err) || world_load(d->world, err))
@@ -209,9 +230,10 @@ static bool is_low(uint16_t port)
 
 /* Gives up root and the file system, before any thread is made. The data directory is made first.
  */
-static enum err_code confine(const struct config *config, struct err *err)
+static enum err_code confine(const struct config *config, const struct sharing *sharing,
+                             struct err *err)
 {
-    struct confine_path paths[7 + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
+    struct confine_path paths[7 + CLUSTER_FILES_MAX + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
         {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
         {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
         {config->config_file, CONFINE_READ}, {config->ops_port_file, CONFINE_WRITE},
@@ -236,6 +258,9 @@ static enum err_code confine(const struct config *config, struct err *err)
     }
     for (size_t i = 0; i < config->file_count; i++)
         paths[count++] = (struct confine_path){config->files[i], CONFINE_READ};
+    for (size_t i = 0; i < sharing->file_count; i++)
+        if (access(sharing->files[i], F_OK) == 0) /* what is not there opens no directory */
+            paths[count++] = (struct confine_path){sharing->files[i], CONFINE_READ};
     if (device_uses_driver(&config->limits.sand.device))
         driver_places_find(&drivers);
     for (size_t i = 0; i < drivers.count; i++)
@@ -465,6 +490,7 @@ static void daemon_finish(struct daemon *d, int first_signal)
     if (d->world)
         world_destroy(d->world);
     sand_destroy(d->sand);
+    sharing_close(&d->sharing);
     store_close(d->store);
     if (d->api.routes)
         api_finish(&d->api);
@@ -603,7 +629,8 @@ int main(int argc, char **argv)
     d.argv = argv;
     if (d.config.loops == 0)
         d.config.loops = uv_available_parallelism();
-    if (take_sockets(&d, &err) || confine(&d.config, &err)) {
+    if (take_sockets(&d, &err) || sharing_read(&d.sharing, &d.config, &err) ||
+        confine(&d.config, &d.sharing, &err)) {
         log_error("kotad does not start: %s", err.msg);
         free((void *)d.config.files);
         return EXIT_FAILURE;

@@ -77,6 +77,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     for (size_t i = 0; i < api_route_count; i++)
         routes[i] = api_routes[i].http;
     *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
+    api->is_shared = world_log(world) != NULL;
     api->tiles = tiles;
     api->shells = shells;
     api->lights = lights;

@@ -53,6 +53,8 @@ struct api {
     struct api_limits limits;                      /* of the start; read them by api_limits() */
     _Atomic(const struct api_limits *) limits_now; /* NULL: limits */
     struct api_kept_limits *kept;                  /* every table that there was */
+    bool is_shared;           /* the world follows a log that others append to */
+    uint64_t staleness_s_max; /* then: readiness ends there, 0: never; set while API_LOADING */
     struct auth *auth;
     struct tile_cache *tiles;
     struct shell_cache *shells;

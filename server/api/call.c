@@ -11,6 +11,7 @@
  */
 #include "api/call.h"
 
+#include "api/fleet.h"
 #include "api/json_pieces.h"
 #include "formats/decimal.h"
 
@@ -168,10 +169,12 @@ bool call_is_early(const struct http_request *request, const struct world_snapsh
         !span_copy(http_request_param(request, 0), id, sizeof id))
         return false;
     locale = snapshot_locale(snapshot, id);
-    return locale && locale->revision < least;
+    if (locale)
+        return locale->revision < least;
+    return fleet_is_coming(http_request_app_context(request), id, least);
 }
 
-enum err_code call_unknown_locale(const struct call *call, struct err *err)
+enum err_code call_unknown_locale(struct call *call, struct err *err)
 {
     char id[WORLD_ID_MAX + 1];
 
@@ -180,6 +183,8 @@ enum err_code call_unknown_locale(const struct call *call, struct err *err)
         return err_set(err, ERR_NOT_FOUND,
                        "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
                        WORLD_ID_MAX);
+    if (fleet_check(call, id, err))
+        return err->code;
     return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
 }
 
@@ -194,7 +199,9 @@ enum err_code call_find_locale(struct call *call, struct err *err)
     if (call->locale)
         return call->request ? check_revision(call, err) : ERR_OK;
     damage = world_damage(call->api->world, id);
-    return damage ? err_set(err, ERR_DAMAGED, "%s", damage) : ERR_OK;
+    if (damage)
+        return err_set(err, ERR_DAMAGED, "%s", damage);
+    return call->request && call->api->is_shared ? fleet_check_coming(call, id, err) : ERR_OK;
 }
 
 static enum err_code need_locale(struct call *call, struct err *err)
@@ -229,8 +236,13 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
         return;
     if (err.code == ERR_OK && !is_written)
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
-    if (err.code != ERR_OK)
+    if (err.code != ERR_OK) {
         http_reply_problem(reply, &err);
+        if (err.code == ERR_ELSEWHERE)
+            http_reply_header(reply, "Location", "%s", call.location);
+    }
+    if (call.api && call.api->is_shared)
+        fleet_tell_staleness(call.api->world, reply);
 }
 
 static enum err_code move(struct call *call, struct err *err)

@@ -34,11 +34,12 @@ struct call {
     struct json_batch batch;  /* what options_open_batch has read already; count 0: nothing */
     struct call_block *owned; /* of call_alloc without a connection */
     struct json_writer out;
-    bool is_deferred;    /* another thread will finish: touch nothing any more */
-    bool is_moving;      /* it takes too long for a loop and is begun again on a worker */
-    uint64_t started_ns; /* of what may take long; 0: not told yet */
-    size_t items_held;   /* of api->items_in_flight */
-    size_t next_look;    /* call_pace looks at the clock before this item */
+    const char *location; /* of an ERR_ELSEWHERE */
+    bool is_deferred;     /* another thread will finish: touch nothing any more */
+    bool is_moving;       /* it takes too long for a loop and is begun again on a worker */
+    uint64_t started_ns;  /* of what may take long; 0: not told yet */
+    size_t items_held;    /* of api->items_in_flight */
+    size_t next_look;     /* call_pace looks at the clock before this item */
 };
 
 /* A call sees one table of limits from its beginning to its end, whatever is reloaded meanwhile. */
@@ -68,8 +69,8 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
  * ERR_BAD_INPUT, ERR_BUSY  Kota-Min-Revision
  */
 enum err_code call_find_locale(struct call *call, struct err *err);
-/* ERR_NOT_FOUND for what params[0] names. */
-enum err_code call_unknown_locale(const struct call *call, struct err *err);
+/* ERR_NOT_FOUND for what params[0] names; or where it is (fleet_check). */
+enum err_code call_unknown_locale(struct call *call, struct err *err);
 
 /*
  * Does a read ask, by Kota-Min-Revision, for a later revision of its locale than the snapshot's?

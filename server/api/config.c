@@ -112,6 +112,26 @@ static const struct option options[] = {
      "of an uploaded mesh (2000000); four times as many vertices and corners"},
     {"max-wal", OPTION_COUNT, FIELD(wal_bytes_max), MIB, (uint64_t)1 << 50, "BYTES",
      "of the store's write-ahead log, which a long backup lets grow (1073741824)"},
+    {"cluster", OPTION_TEXT, FIELD(cluster.conninfo), 0, 0, "CONNINFO|@FILE|none",
+     "share the log of edits with other daemons in PostgreSQL, at libpq's connection string, or "
+     "one "
+     "in a file; needs --data; none: leave the log that the data directory is of"},
+    {"node", OPTION_TEXT, FIELD(cluster.node), 0, 0, "NAME",
+     "with --cluster: this daemon's name, one of a kind (the host's with a suffix)"},
+    {"node-url", OPTION_TEXT, FIELD(cluster.url), 0, 0, "URL",
+     "with --cluster: where other daemons send clients to (http:// and --listen)"},
+    {"locales", OPTION_TEXT, FIELD(cluster.locales), 0, 0, "PATTERN[,PATTERN]…",
+     "with --cluster: the locales that are followed and served here, * and ? stand for any (all)"},
+    {"max-staleness", OPTION_COUNT, FIELD(cluster.max_staleness_s), 0, 86400, "SECONDS",
+     "with --cluster: not ready when it has not been known for so long that all is here; 0: ready "
+     "all the same (30)"},
+    {"snapshot-every", OPTION_COUNT, FIELD(cluster.snapshot_every), 1, 1000000000, "N",
+     "with --cluster: entries of a locale's log until the next snapshot of it is made (1000)"},
+    {"keep-entries", OPTION_COUNT, FIELD(cluster.keep_entries), 1, 1000000000, "N",
+     "with --cluster: entries that stay behind a snapshot (1000)"},
+    {"lease-ms", OPTION_COUNT, FIELD(cluster.lease_ms), 1000, 3600000, "N",
+     "with --cluster: how long a lease holds and a daemon counts as alive without a sign of life "
+     "(10000)"},
     {"max-locales", OPTION_COUNT, FIELD(limits.world.locales_max), 1, 1000000, "N",
      "in the world (1000)"},
     {"max-models", OPTION_COUNT, FIELD(limits.world.models_max), 1, 1000000, "N",
@@ -217,6 +237,9 @@ static void config_defaults(struct config *config, bool is_terminal)
 {
     *config =
         (struct config){.port = 7420, .slow_ms = 1000, .drain_ms = 10000, .wal_bytes_max = GIB};
+    config->cluster.max_staleness_s = 30;
+    config->cluster.snapshot_every = config->cluster.keep_entries = 1000;
+    config->cluster.lease_ms = 10000;
     strcpy(config->host, "127.0.0.1");
     strcpy(config->cors_origin, "*");
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;

@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 
 enum { CONFIG_TEXT_MAX = 1024, CONFIG_HOST_MAX = 64 };
 
@@ -27,7 +28,12 @@ struct config {
     uint64_t slow_ms, drain_ms;
     bool saves_patches;     /* at the end; else they are discarded */
     uint64_t wal_bytes_max; /* of the store */
-    struct patch_options {  /* become limits.sand */
+    struct cluster_flags {
+        char conninfo[CONFIG_TEXT_MAX]; /* or @FILE; "": none; may hold a password */
+        char node[CLUSTER_ID_MAX + 1], url[CLUSTER_URL_MAX + 1], locales[CLUSTER_URL_MAX + 1];
+        uint64_t max_staleness_s, snapshot_every, keep_entries, lease_ms;
+    } cluster;
+    struct patch_options { /* become limits.sand */
         char gpu[DEVICE_WORD_MAX], material[16], at_end[16];
         uint64_t slots[SCALE_COUNT], granules, bodies, threads;
         uint64_t active, speed_percent, pause_ms, write_ms, active_max_ms, keep_ms;

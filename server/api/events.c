@@ -142,6 +142,28 @@ static bool send_event(struct http_stream *stream, const struct subscription *s,
            http_stream_write(stream, "\n\n", 2);
 }
 
+/* A locale was replaced as a whole, by a shared log's snapshot: it must be read anew. */
+static bool send_resync(struct http_stream *stream, const struct subscription *s,
+                        const struct feed_event *event)
+{
+    char block[160 + WORLD_ID_MAX];
+    int length;
+
+    if (s->locale[0])
+        length =
+            snprintf(block, sizeof block,
+                     "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu}\n\n",
+                     (unsigned long long)event->revision, event->locale,
+                     (unsigned long long)event->revision);
+    else
+        length = snprintf(block, sizeof block,
+                          "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu,"
+                          "\"sequence\":%llu}\n\n",
+                          (unsigned long long)event->sequence, event->locale,
+                          (unsigned long long)event->revision, (unsigned long long)event->sequence);
+    return http_stream_write(stream, block, (size_t)length);
+}
+
 /* A pose has no id: what a reader has seen are edits, and Last-Event-ID stays theirs. */
 static bool send_move(struct http_stream *stream, const struct move_event *event)
 {
@@ -173,10 +195,12 @@ static bool send_events(struct http_stream *stream, struct subscription *s,
                         const struct feed_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (s->locale[0] && events[i].revision <= s->known)
+        bool is_resync = events[i].is_resync;
+
+        if (s->locale[0] && events[i].revision <= s->known && !is_resync)
             continue;
         s->known = events[i].revision;
-        if (!send_event(stream, s, &events[i]))
+        if (is_resync ? !send_resync(stream, s, &events[i]) : !send_event(stream, s, &events[i]))
             return false;
         if (s->locale[0] && events[i].revision > s->opened_at &&
             strcmp(events[i].source, "delete") == 0) {

@@ -313,6 +313,16 @@ static struct load_source *source_find(const struct api *api, const char *place)
     return at;
 }
 
+/* The source that has made a locale; NULL: none. */
+static struct load_source *source_of(const struct api *api, const char *id)
+{
+    struct load_source *at = api->sources;
+
+    while (at && strcmp(at->id, id) != 0)
+        at = at->next;
+    return at;
+}
+
 static bool source_has_changed(const struct load_source *source)
 {
     for (size_t i = 0; i < source->stamp_count; i++) {
@@ -412,6 +422,17 @@ static void changes_drop(const struct world_change *changes, size_t count)
         layer_unref(changes[i].layer);
 }
 
+/* The locale is there: by another source of ours, or by a node that was faster, which is fine. */
+static void not_absent(const struct import *import, struct err *err)
+{
+    if (!world_log(import->api->world) || source_of(import->api, import->id)) {
+        err_set(err, ERR_CONFLICT, "two sources make the locale %s", import->id);
+        return;
+    }
+    err->code = ERR_OK;
+    log_info("%s: another node has made the locale %s", import->source->place, import->id);
+}
+
 /* Makes what was read, or leaves it to the reload; with an error before drops it. */
 static enum err_code import_end(struct import *import, struct err *err)
 {
@@ -424,7 +445,7 @@ static enum err_code import_end(struct import *import, struct err *err)
         changes_drop(import->changes, import->count);
     else if (!import->gathering && world_apply_all(import->api->world, import->changes,
                                                    import->count, err) == ERR_PRECONDITION_FAILED)
-        err_set(err, ERR_CONFLICT, "two sources make the locale %s", import->id);
+        not_absent(import, err);
     if (err->code != ERR_OK) {
         source_free(import->source);
         return err->code;
@@ -434,9 +455,13 @@ static enum err_code import_end(struct import *import, struct err *err)
     return ERR_OK;
 }
 
-/* What the store has is not read again: it may have been changed since. */
+/* What the store has is not read again: it may have been changed since; nor what others serve. */
 static bool is_stored(struct api *api, const char *id, const char *source)
 {
+    if (!world_serves(api->world, id)) {
+        log_info("%s: locale %s is for other nodes (--locales)", source, id);
+        return true;
+    }
     if (!world_is_stored(api->world, id))
         return false;
     log_info("%s: locale %s is in the data directory already, which is what counts", source, id);

@@ -7,12 +7,21 @@
  */
 #include "api/calls.h"
 
+#include "api/fleet.h"
 #include "api/manifest.h"
 #include "api/options.h"
 #include "api/precondition.h"
 #include "api/shape.h"
 #include "api/upload.h"
 #include "api/write.h"
+
+/* With staleness_s, where there is a shared log. */
+static void put_locale(struct call *call, const struct locale *locale)
+{
+    shape_locale_open(&call->out, locale, NULL);
+    fleet_staleness_member(&call->out, call->api->world);
+    json_end_object(&call->out);
+}
 
 enum err_code locales_get_answer(struct call *call, struct err *err)
 {
@@ -24,7 +33,7 @@ enum err_code locales_get_answer(struct call *call, struct err *err)
     json_key(w, "locales");
     json_begin_array(w);
     for (size_t i = 0; i < call->snapshot->locale_count; i++)
-        shape_locale(w, call->snapshot->locales[i], NULL);
+        put_locale(call, call->snapshot->locales[i]);
     json_end_array(w);
     json_end_object(w);
     return ERR_OK;
@@ -43,7 +52,7 @@ enum err_code locale_get_answer(struct call *call, struct err *err)
     if (precondition_is_unchanged(call))
         call_status(call, 304);
     else
-        shape_locale(&call->out, call->locale, NULL);
+        put_locale(call, call->locale);
     return ERR_OK;
 }
 API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)

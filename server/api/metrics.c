@@ -415,6 +415,83 @@ static void put_store(struct call *call, const struct store_stats *store)
     put_histogram(call, &histogram);
 }
 
+static void put_append(struct call *call, const struct cluster_stats *log)
+{
+    const struct histogram histogram = {
+        .name = "kota_cluster_append_duration_seconds",
+        .help = "Time until the shared log had acknowledged an append, or refused it.",
+        .counts = log->append_count,
+        .buckets = CLUSTER_APPEND_BUCKETS,
+        .first_s = 64e-6,
+        .factor = 2,
+        .labels = "",
+        .us_sum = log->append_us_sum,
+    };
+
+    put_histogram(call, &histogram);
+}
+
+/* With --cluster. */
+static void put_cluster(struct call *call, const struct numbers *n)
+{
+    const struct cluster_stats *log = &n->log;
+    const struct metric metrics[] = {
+        {"kota_cluster_away", "gauge", "1 while the shared log cannot be reached.", log->is_away},
+        {"kota_cluster_staleness_seconds", "gauge",
+         "Time since it was last known that all of the shared log is here; +Inf: never yet.",
+         n->staleness_s},
+        {"kota_cluster_lag_revisions", "gauge",
+         "The greatest distance of a locale behind the shared log, as of the last look.",
+         (double)n->shared.lag},
+        {"kota_cluster_locales", "gauge", "Locales that are followed, models as one.",
+         (double)n->shared.followed},
+        {"kota_cluster_locales_behind", "gauge", "Those that are behind the shared log.",
+         (double)n->shared.behind},
+        {"kota_cluster_stuck", "gauge",
+         "1 when something cannot be followed, or the log is not that of the data directory.",
+         n->shared.reason[0] != '\0'},
+        {"kota_cluster_entries_applied_total", "counter", "Entries of other nodes applied here.",
+         (double)n->shared.entries_applied},
+        {"kota_cluster_appends_total", "counter", "Transactions that the shared log has taken.",
+         (double)log->appends},
+        {"kota_cluster_entries_total", "counter", "Entries in those transactions.",
+         (double)log->entries},
+        {"kota_cluster_conflicts_total", "counter",
+         "Transactions refused because another node was faster.", (double)log->conflicts},
+        {"kota_cluster_races_lost_total", "counter", "Batches of changes made anew for that.",
+         (double)n->shared.races_lost},
+        {"kota_cluster_fenced_total", "counter", "Transactions refused for a stale fence.",
+         (double)log->fenced},
+        {"kota_cluster_in_doubt_total", "counter", "Connections lost under an append.",
+         (double)log->in_doubt},
+        {"kota_cluster_in_doubt_retries_total", "counter", "Appends sent again after that.",
+         (double)log->retried},
+        {"kota_cluster_connects_total", "counter", "Connections made to the engine.",
+         (double)log->connects},
+        {"kota_cluster_losses_total", "counter", "Connections lost.", (double)log->losses},
+        {"kota_cluster_notifications_total", "counter", "Notifications of others' appends.",
+         (double)log->notifications},
+        {"kota_cluster_snapshots_made_total", "counter", "Snapshots that this node has made.",
+         (double)n->shared.snapshots_made},
+        {"kota_cluster_snapshots_taken_total", "counter",
+         "Snapshots that have taken the place of a locale here.",
+         (double)n->shared.snapshots_taken},
+        {"kota_cluster_divergences_total", "counter",
+         "Locales of which the log had lost what was applied here.", (double)n->shared.divergences},
+        {"kota_cluster_leases_held", "gauge", "Leases that this node holds.",
+         (double)log->leases_held},
+        {"kota_cluster_leases_taken_total", "counter", "Leases that it was given.",
+         (double)log->leases_taken},
+        {"kota_cluster_leases_refused_total", "counter", "Leases that another node held.",
+         (double)log->leases_refused},
+        {"kota_cluster_leases_lost_total", "counter", "Leases that ran out under it.",
+         (double)log->leases_lost},
+    };
+
+    put_plain(call, metrics, sizeof metrics / sizeof *metrics);
+    put_append(call, log);
+}
+
 static void put_routes(struct call *call, struct http_server *server)
 {
     put_head(call, "kota_http_requests_total", "counter",
@@ -480,6 +557,8 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     put_changes(call, &numbers.world);
     if (numbers.has_store)
         put_store(call, &numbers.store);
+    if (numbers.is_shared)
+        put_cluster(call, &numbers);
     put_tiles(call, &numbers.tiles);
     put_lights(call, &numbers.lights);
     put_sand(call, &numbers);

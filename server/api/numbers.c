@@ -3,6 +3,8 @@
  */
 #include "api/numbers.h"
 
+#include "api/fleet.h"
+
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -61,6 +63,10 @@ void numbers_read(struct api *api, struct numbers *out)
     out->has_store = store != NULL;
     if (store)
         store_stats(store, &out->store);
+    out->is_shared = world_shared(api->world, &out->shared);
+    if (out->is_shared)
+        cluster_stats(world_log(api->world), &out->log);
+    out->staleness_s = world_staleness_s(api->world);
     tile_cache_stats(api->tiles, &out->tiles);
     shell_cache_stats(api->shells, &out->shells);
     light_cache_stats(api->lights, &out->lights);
@@ -113,7 +119,7 @@ enum err_code api_readiness(const struct api *api, struct err *err)
         return ERR_OK;
     store_stats(store, &stats);
     if (!stats.is_read_only)
-        return ERR_OK;
+        return fleet_readiness(api, err);
     return err_set(err, ERR_READ_ONLY, "the store is read-only until a restart: %s", stats.reason);
 }
 

@@ -23,6 +23,10 @@ struct numbers {
     struct http_counters http; /* zero without a server */
     bool has_store;
     struct store_stats store; /* zero without a store */
+    bool is_shared;           /* by a log, as what follows */
+    struct world_shared shared;
+    struct cluster_stats log;
+    double staleness_s;
 };
 
 void numbers_read(struct api *api, struct numbers *out);
@@ -30,7 +34,7 @@ void numbers_read(struct api *api, struct numbers *out);
 /*
  * May traffic come? ERR_OK, or why not: ERR_BUSY while the world is loaded and while the daemon
  * drains, ERR_DAMAGED when a locale could not be loaded, ERR_READ_ONLY when the store takes no
- * write. Any thread.
+ * write, ERR_UNAVAILABLE when a shared log is not followed. Any thread.
  */
 enum err_code api_readiness(const struct api *api, struct err *err);
 

@@ -6,6 +6,7 @@
  */
 #include "api/calls.h"
 
+#include "api/fleet.h"
 #include "api/json_check.h"
 #include "api/numbers.h"
 #include "api/options.h"
@@ -344,6 +345,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
         json_key(w, "store");
         json_null(w);
     }
+    fleet_stats(w, call->api, &numbers);
     put(w, "items_in_flight", numbers.items_in_flight);
     stats_of_tiles(w, &numbers.tiles);
     stats_of_lights(w, &numbers.lights);

@@ -15,6 +15,7 @@
  */
 #include "api/write.h"
 
+#include "api/fleet.h"
 #include "api/kept_answer.h"
 #include "api/precondition.h"
 #include "api/shape.h"
@@ -290,6 +291,10 @@ static enum err_code decode_key(const struct call *call, struct world_change *ch
         return ERR_OK;
     for (size_t i = 0; i < key.length; i++)
         is_good &= key.at[i] > 0x20 && key.at[i] < 0x7f;
+    if (is_good && key.at[0] == '~' && call->api->is_shared) {
+        err_set(err, ERR_BAD_INPUT, "an Idempotency-Key must not begin with ~ here");
+        return err_at(err, "Idempotency-Key");
+    }
     if (!is_good) {
         err_set(err, ERR_BAD_INPUT,
                 "an Idempotency-Key has 1 to %d visible ASCII characters, this has %zu bytes",
@@ -303,14 +308,13 @@ static enum err_code decode_key(const struct call *call, struct world_change *ch
     return ERR_OK;
 }
 
-static enum err_code locale_id(const struct call *call, struct world_change *change,
-                               struct err *err)
+static enum err_code locale_id(struct call *call, struct world_change *change, struct err *err)
 {
     struct span id = call->params[0];
 
     if (world_id_is_valid(id.at, id.length) &&
         span_copy(id, change->locale_id, sizeof change->locale_id))
-        return ERR_OK;
+        return fleet_check(call, change->locale_id, err);
     if (change->kind == WORLD_PUT_LOCALE)
         return err_set(err, ERR_BAD_INPUT,
                        "\"%.*s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",

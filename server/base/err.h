@@ -12,6 +12,7 @@
 
 #define ERR_LIST(X)                                                                                \
     X(OK, 200, "OK")                                                                               \
+    X(ELSEWHERE, 307, "Served elsewhere")                                                          \
     X(BAD_INPUT, 400, "Bad input")                                                                 \
     X(UNAUTHORIZED, 401, "Unauthorized")                                                           \
     X(FORBIDDEN, 403, "Forbidden")                                                                 \
@@ -26,6 +27,7 @@
     X(TARGET_TOO_LONG, 414, "Target too long")                                                     \
     X(UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported media type")                                       \
     X(EXPECTATION_FAILED, 417, "Expectation failed")                                               \
+    X(MISDIRECTED, 421, "Misdirected request")                                                     \
     X(UNPROCESSABLE, 422, "Unprocessable")                                                         \
     X(TOO_MANY, 429, "Too many requests")                                                          \
     X(HEADERS_TOO_LARGE, 431, "Headers too large")                                                 \

@@ -203,6 +203,8 @@ struct span http_request_body(const struct http_request *request);
 struct span http_request_media_type(const struct http_request *request);
 /* The row of app.routes; not NULL once the request is begun. */
 const struct http_route *http_request_route(const struct http_request *request);
+/* Path and query as they came; memory of the request. at is NULL without memory. */
+struct span http_request_target(struct http_request *request);
 /* The n-th {name} of the route's pattern, percent-decoded. */
 struct span http_request_param(const struct http_request *request, size_t n);
 /* Headers by lower-case name; combined with ", " never: the first one. */

@@ -262,6 +262,22 @@ const struct http_route *http_request_route(const struct http_request *request)
     return request->route;
 }
 
+struct span http_request_target(struct http_request *request)
+{
+    const struct http_target *target = &request->target;
+    size_t query = target->query.at ? target->query.length + 1 : 0;
+    char *text = http_request_alloc(request, target->path.length + query + 1);
+
+    if (!text)
+        return (struct span){NULL, 0};
+    memcpy(text, target->path.at, target->path.length);
+    if (query > 0) {
+        text[target->path.length] = '?';
+        memcpy(text + target->path.length + 1, target->query.at, target->query.length);
+    }
+    return (struct span){text, target->path.length + query};
+}
+
 struct span http_request_param(const struct http_request *request, size_t n)
 {
     CHECK(n < request->match.param_count);

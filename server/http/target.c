@@ -195,7 +195,7 @@ enum err_code http_target_parse(struct http_target *target, struct span text,
                                                      memchr(text.at, '+', text.length))};
 
     target->is_asterisk = false;
-    target->path = (struct span){NULL, 0};
+    target->path = target->query = (struct span){NULL, 0};
     target->segment_count = target->item_count = 0;
     target->items = NULL;
     if (text.length == 1 && text.at[0] == '*') {
@@ -210,5 +210,8 @@ enum err_code http_target_parse(struct http_target *target, struct span text,
         target->path = (struct span){"/", 1};
     if (parse_path(target, &decoder, err))
         return err->code;
-    return has_query ? parse_query(target, rest, &decoder, err) : ERR_OK;
+    if (!has_query)
+        return ERR_OK;
+    target->query = rest;
+    return parse_query(target, rest, &decoder, err);
 }

@@ -18,6 +18,7 @@ struct http_query_item {
 struct http_target {
     bool is_asterisk;                        /* "*": the server itself */
     struct span path;                        /* raw, begins with '/' */
+    struct span query;                       /* raw, without its '?'; at is NULL: none */
     struct span segments[HTTP_SEGMENTS_MAX]; /* decoded; "/" has one empty segment */
     size_t segment_count;                    /* HTTP_SEGMENTS_MAX + 1: more than any route has */
     struct http_query_item *items;

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+from background import free_port
 from daemon import F32, ROOT, Daemon
 from events import Stream
 from fields import Terrain
@@ -23,6 +24,7 @@ LAYER = f"/v1/locales/land/layers/ground?{FIELD.query()}"
 GROUPS = (  # the first that fits
     ("The process", r"build_info|state|uptime|start_time|ready|cpu|resident|open_files"),
     ("The store, with `--data`", r"store_"),
+    ("The log that daemons share, with `--cluster`", r"cluster_"),
     ("Patches of sand", r"patches|sand_|shell_"),
     ("The world and its writer", r"locale|layers|world_|uploads_|mesh_|revisions|change|edit|"
                                  r"idempotent|snapshots"),
@@ -52,9 +54,21 @@ data = tempfile.mkdtemp(prefix="kota-test-")
 daemon = Daemon("--data", os.path.join(data, "d"), "--loops", "2")
 
 
+# of a log that is away; the other metrics are left out
+away = Daemon("--data", os.path.join(data, "away"), "--cluster",
+              f"host=127.0.0.1 port={free_port()} dbname=kota", "--max-staleness", "0")
+
+
+def all_families():
+    shared = {name: family for name, family in scrape(away).items()
+              if name.startswith("kota_cluster_")}
+    return {**scrape(daemon), **shared}
+
+
 def finish():
     try:
         daemon.stop()
+        away.stop()
     finally:
         shutil.rmtree(data, ignore_errors=True)
 
@@ -78,7 +92,7 @@ def documented():
         page = file.read()
     _, mark, rest = page.partition(MARK)
     check(mark, "the page has lost its mark")
-    got, want = rest.splitlines(), table(scrape(daemon)).splitlines()
+    got, want = rest.splitlines(), table(all_families()).splitlines()
     for line in want:
         check(line in got, f"docs/metrics.md lacks {line!r} (--write)")
     for line in got:
@@ -217,7 +231,7 @@ if sys.argv[1:] == ["--write"]:
     with open(PAGE) as page_file:
         kept = page_file.read().partition(MARK)[0]
     with open(PAGE, "w") as page_file:
-        page_file.write(kept + MARK + table(scrape(daemon)))
+        page_file.write(kept + MARK + table(all_families()))
     finish()
 else:
     run(finish)

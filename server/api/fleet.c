@@ -1,0 +1,250 @@
+/*
+ * Of the fleet that one log makes of several daemons, as one of them tells it.
+ *
+ * A call on a locale that is not followed here is led to a daemon whose pattern takes it: 307 keeps
+ * method and body. Which of several is chosen by the locale's id, so that all daemons send its
+ * clients to the same one and its caches are warm. The list of daemons is that of the last sign of
+ * life, read without asking the engine.
+ *
+ * Staleness is a lower bound on the time for which answers may lack what others have written: this
+ * daemon looks at the log every few seconds (docs/cluster.md).
+ */
+#include "api/fleet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- elsewhere ----------------------------------------------------------------------------------
+ */
+
+static uint64_t mix(const char *a, const char *b)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *a; a++)
+        hash = (hash ^ (unsigned char)*a) * 0x100000001b3;
+    for (; *b; b++)
+        hash = (hash ^ (unsigned char)*b) * 0x100000001b3;
+    return hash ^ hash >> 29;
+}
+
+/* The daemon of the greatest mix of both names among those that follow the locale (Thaler, 1996).
+ */
+static const struct cluster_node *choose(const struct cluster_node *nodes, size_t count,
+                                         const char *locale_id)
+{
+    const struct cluster_node *best = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = &nodes[i];
+
+        if (node->url[0] == '\0' || !world_pattern_takes(node->locales, locale_id))
+            continue;
+        if (!best || mix(locale_id, node->id) > mix(locale_id, best->id))
+            best = node;
+    }
+    return best;
+}
+
+static enum err_code lead_to(struct call *call, const struct cluster_node *node,
+                             const char *locale_id, struct err *err)
+{
+    struct span target = http_request_target(call->request);
+    size_t room = strlen(node->url) + target.length + 1;
+    char *location = http_request_alloc(call->request, room);
+
+    if (!location)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a location");
+    snprintf(location, room, "%s%.*s", node->url, (int)target.length, target.at);
+    call->location = location;
+    return err_set(err, ERR_ELSEWHERE, "locale %s is served by node %s", locale_id, node->id);
+}
+
+enum err_code fleet_check(struct call *call, const char *locale_id, struct err *err)
+{
+    struct cluster_node *nodes = NULL;
+    const struct cluster_node *node = NULL;
+    size_t count = 0;
+
+    if (world_serves(call->api->world, locale_id))
+        return ERR_OK;
+    if (call->request && cluster_nodes(world_log(call->api->world), &nodes, &count, err) == ERR_OK)
+        node = choose(nodes, count, locale_id);
+    if (node)
+        lead_to(call, node, locale_id, err);
+    else
+        err_set(err, ERR_MISDIRECTED,
+                "locale %s is not among those of this node (--locales), and no other that is alive "
+                "has it",
+                locale_id);
+    free(nodes);
+    return err->code;
+}
+
+/* ---- not here yet -------------------------------------------------------------------------------
+ */
+
+bool fleet_is_coming(struct api *api, const char *locale_id, uint64_t least)
+{
+    return api->is_shared && world_serves(api->world, locale_id) &&
+           world_applied(api->world, locale_id) < least;
+}
+
+enum err_code fleet_check_coming(const struct call *call, const char *locale_id, struct err *err)
+{
+    struct span header = http_request_header(call->request, "kota-min-revision");
+    uint64_t least;
+
+    if (!header.at || !span_count(header, &least) || !fleet_is_coming(call->api, locale_id, least))
+        return ERR_OK;
+    return err_limit(err, ERR_BUSY, (double)world_applied(call->api->world, locale_id),
+                     (double)least, "locale %s is not here yet, not at revision %llu", locale_id,
+                     (unsigned long long)least);
+}
+
+/* ---- staleness ----------------------------------------------------------------------------------
+ */
+
+void fleet_tell_staleness(struct world *world, struct http_reply *reply)
+{
+    double staleness_s = world_staleness_s(world);
+
+    if (staleness_s <= 0)
+        return;
+    if (isinf(staleness_s))
+        http_reply_header(reply, "Kota-Staleness", "unknown");
+    else
+        http_reply_header(reply, "Kota-Staleness", "%.3f", staleness_s);
+}
+
+static void put_staleness(struct json_writer *w, double staleness_s)
+{
+    json_key(w, "staleness_s");
+    if (isinf(staleness_s))
+        json_null(w);
+    else
+        json_number(w, staleness_s);
+}
+
+void fleet_staleness_member(struct json_writer *w, struct world *world)
+{
+    if (world_log(world))
+        put_staleness(w, world_staleness_s(world));
+}
+
+enum err_code fleet_readiness(const struct api *api, struct err *err)
+{
+    struct world_shared shared;
+    double staleness_s, most_s = (double)api->staleness_s_max;
+
+    if (!world_shared(api->world, &shared))
+        return ERR_OK;
+    if (shared.reason[0] != '\0')
+        return err_set(err, ERR_UNAVAILABLE, "%s", shared.reason);
+    staleness_s = world_staleness_s(api->world);
+    if (most_s == 0 || staleness_s <= most_s)
+        return ERR_OK;
+    if (isinf(staleness_s))
+        return err_set(err, ERR_UNAVAILABLE, "the shared log has not been seen yet");
+    return err_limit(err, ERR_UNAVAILABLE, most_s, staleness_s,
+                     "for %.0f s it has not been known that all of the shared log is here; the "
+                     "most is %.0f s",
+                     staleness_s, most_s);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
+
+static void put(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_integer(w, value);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    if (text[0] != '\0')
+        json_string(w, text);
+    else
+        json_null(w);
+}
+
+static void put_nodes(struct json_writer *w, struct world *world)
+{
+    struct cluster_node *nodes = NULL;
+    struct err err = {.code = ERR_OK};
+    size_t count = 0;
+
+    if (cluster_nodes(world_log(world), &nodes, &count, &err) != ERR_OK)
+        count = 0;
+    json_key(w, "nodes");
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(w);
+        json_key(w, "id");
+        json_string(w, nodes[i].id);
+        put_text(w, "url", nodes[i].url);
+        put_text(w, "locales", nodes[i].locales);
+        put(w, "patch_slots", nodes[i].patch_slots);
+        put(w, "patches", nodes[i].patches);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    free(nodes);
+}
+
+static void put_log(struct json_writer *w, const struct cluster_stats *log)
+{
+    put(w, "connects", log->connects);
+    put(w, "losses", log->losses);
+    put(w, "appends", log->appends);
+    put(w, "entries", log->entries);
+    put(w, "conflicts", log->conflicts);
+    put(w, "fenced", log->fenced);
+    put(w, "in_doubt", log->in_doubt);
+    put(w, "retried", log->retried);
+    put(w, "entries_read", log->entries_read);
+    put(w, "notifications", log->notifications);
+    put(w, "polls", log->polls);
+    put(w, "snapshots_put", log->snapshots_put);
+    put(w, "snapshots_read", log->snapshots_read);
+    put(w, "blobs_put", log->blobs_put);
+    put(w, "blobs_read", log->blobs_read);
+    put(w, "leases_held", log->leases_held);
+    put(w, "leases_taken", log->leases_taken);
+    put(w, "leases_refused", log->leases_refused);
+    put(w, "leases_lost", log->leases_lost);
+}
+
+void fleet_stats(struct json_writer *w, struct api *api, const struct numbers *numbers)
+{
+    const struct world_shared *shared = &numbers->shared;
+
+    json_key(w, "cluster");
+    if (!numbers->is_shared) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    put_text(w, "identity", shared->identity);
+    json_key(w, "node");
+    json_string(w, shared->node);
+    json_key(w, "away");
+    json_boolean(w, numbers->log.is_away);
+    put_staleness(w, numbers->staleness_s);
+    put_text(w, "reason", shared->reason);
+    put(w, "locales", shared->followed);
+    put(w, "behind", shared->behind);
+    put(w, "lag", shared->lag);
+    put(w, "entries_applied", shared->entries_applied);
+    put(w, "races_lost", shared->races_lost);
+    put(w, "snapshots_taken", shared->snapshots_taken);
+    put(w, "snapshots_made", shared->snapshots_made);
+    put(w, "divergences", shared->divergences);
+    put_log(w, &numbers->log);
+    put_nodes(w, api->world);
+    json_end_object(w);
+}
