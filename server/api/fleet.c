@@ -83,6 +83,63 @@ enum err_code fleet_check(struct call *call, const char *locale_id, struct err *
     return err->code;
 }
 
+/* The daemon with most room for patches; of equals the one with the least of them in use. */
+static const struct cluster_node *choose_device(const struct cluster_node *nodes, size_t count,
+                                                const char *own_id, const char *locale_id)
+{
+    const struct cluster_node *best = NULL;
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = &nodes[i];
+        uint32_t room = node->patch_slots > node->patches ? node->patch_slots - node->patches : 0;
+
+        if (room == 0 || node->url[0] == '\0' || strcmp(node->id, own_id) == 0 ||
+            !world_pattern_takes(node->locales, locale_id))
+            continue;
+        if (room > most || (room == most && node->patches < best->patches)) {
+            best = node;
+            most = room;
+        }
+    }
+    return best;
+}
+
+enum err_code fleet_place_patch(struct call *call, const char *locale_id, struct err *err)
+{
+    struct cluster_node *nodes = NULL;
+    const struct cluster_node *node = NULL;
+    struct world_shared shared;
+    struct err ignored;
+    size_t count = 0;
+
+    if (!call->request || !world_shared(call->api->world, &shared))
+        return err->code;
+    if (cluster_nodes(world_log(call->api->world), &nodes, &count, &ignored) == ERR_OK)
+        node = choose_device(nodes, count, shared.node, locale_id);
+    if (node && lead_to(call, node, locale_id, err) == ERR_ELSEWHERE)
+        err_set(err, ERR_ELSEWHERE, "node %s has room for a patch", node->id);
+    free(nodes);
+    return err->code;
+}
+
+void fleet_own_url(struct world *world, char out[static CLUSTER_URL_MAX + 1])
+{
+    struct cluster_node *nodes = NULL;
+    struct world_shared shared;
+    struct err ignored;
+    size_t count = 0;
+
+    out[0] = '\0';
+    if (!world_shared(world, &shared) ||
+        cluster_nodes(world_log(world), &nodes, &count, &ignored) != ERR_OK)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(nodes[i].id, shared.node) == 0)
+            strcpy(out, nodes[i].url);
+    free(nodes);
+}
+
 /* ---- not here yet -------------------------------------------------------------------------------
  */
 

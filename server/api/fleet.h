@@ -23,6 +23,19 @@ enum err_code fleet_check_coming(const struct call *call, const char *locale_id,
 /* The same before the handler runs: is it worth waiting? */
 bool fleet_is_coming(struct api *api, const char *locale_id, uint64_t least);
 
+/*
+ * After *err said that no patch can be made here (ERR_NO_DEVICE, or ERR_BUSY: all are in use): is
+ * there a daemon that has room for one? Then ERR_ELSEWHERE, and call->location leads there; else
+ * *err stays.
+ */
+enum err_code fleet_place_patch(struct call *call, const char *locale_id, struct err *err);
+
+/*
+ * The address of this daemon, for a Location that has to lead here from wherever the request came:
+ * "" without a shared log, or without an address. Any thread.
+ */
+void fleet_own_url(struct world *world, char out[static CLUSTER_URL_MAX + 1]);
+
 /* Kota-Staleness, while it is not known that all is here. */
 void fleet_tell_staleness(struct world *world, struct http_reply *reply);
 

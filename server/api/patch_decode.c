@@ -13,6 +13,7 @@
 
 #include "api/options.h"
 #include "sand/shell_cache.h"
+#include "world/lease.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -350,7 +351,41 @@ static enum err_code decode_ground(struct call *call, struct asked *asked,
     return ERR_OK;
 }
 
-static enum err_code decode_start(struct call *call, struct patch_start *start, struct err *err)
+/*
+ * Leases the place, and looks at the ground again: it may be newer by what came before the lease.
+ * The locale goes with the lease.
+ */
+static enum err_code lease_ground(struct call *call, struct asked *asked, struct patch_start *start,
+                                  struct sand_engine_config *config, struct locale **leased,
+                                  struct err *err)
+{
+    const struct convert_place place = start->place;
+    struct vec2 high = {place.low.x + place.size_m[0], place.low.y + place.size_m[1]};
+    struct world_lease lease;
+    bool is_own;
+
+    if (world_lease(call->api->world, start->locale, place.low, high, &lease, &is_own, err)) {
+        if (!is_own)
+            return err->code;
+        snprintf(start->refusal, sizeof start->refusal, "%s", err->msg);
+        return err->code = ERR_OK; /* it may be a repeat */
+    }
+    if (!lease.locale)
+        return ERR_OK;
+    call->locale = *leased = lease.locale;
+    start->fence = lease.fence;
+    heightfield_unref(start->field);
+    start->field = NULL;
+    if (find_ground(call, start, err) || decode_ground(call, asked, start, config, err))
+        return err->code;
+    if (memcmp(&place.low, &start->place.low, sizeof place.low) != 0 ||
+        memcmp(place.size_m, start->place.size_m, sizeof place.size_m) != 0)
+        return err_set(err, ERR_BUSY, "layer %s has just been replaced; try again", start->layer);
+    return ERR_OK;
+}
+
+static enum err_code decode_start(struct call *call, struct patch_start *start,
+                                  struct locale **leased, struct err *err)
 {
     struct sand_engine_config config;
     struct asked asked = {.scale = 0};
@@ -358,6 +393,7 @@ static enum err_code decode_start(struct call *call, struct patch_start *start, 
 
     if (decode_numbers(call, &asked, start, err) || find_ground(call, start, err) ||
         decode_ground(call, &asked, start, &config, err) ||
+        lease_ground(call, &asked, start, &config, leased, err) ||
         decode_bodies(call, start, &config, err))
         return err->code;
     memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
@@ -377,15 +413,21 @@ enum err_code patch_decode(struct call *call, struct patch_start *out, struct er
                                         "seed",   "fill", "mode",  "material", NULL};
     static const char *const options[] = {"layer", NULL};
     struct patch_start start = {.field = NULL};
+    const struct locale *pinned = call->locale;
+    struct locale *leased = NULL;
 
     if (options_open_json(call, items, options, err))
         return err->code;
-    if (decode_start(call, &start, err)) {
-        patch_start_free(&start);
-        return err->code;
+    decode_start(call, &start, &leased, err);
+    call->locale = pinned;
+    locale_unref(leased);
+    if (err->code == ERR_OK) {
+        *out = start;
+        return ERR_OK;
     }
-    *out = start;
-    return ERR_OK;
+    world_unlease(call->api->world, start.fence);
+    patch_start_free(&start);
+    return err->code;
 }
 
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,

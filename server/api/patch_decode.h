@@ -11,6 +11,9 @@
 /*
  * The body of POST …/patches, on a call whose locale is there.
  * ERR_BAD_INPUT, ERR_UNPROCESSABLE, ERR_TOO_LARGE, ERR_UNSUPPORTED_MEDIA_TYPE with pointers;
+ * Where daemons share a log the ground is leased first (world/lease.h), and taken as it is then:
+ * ERR_CONFLICT: somebody has a lease of it. A patch without one is refused by the sand thread,
+ * unless it repeats what was ordered before under its key.
  * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or the device is being opened.
  * *out is to be given away or freed after ERR_OK.
  */

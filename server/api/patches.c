@@ -12,10 +12,14 @@
  * An Idempotency-Key is known to the sand thread (sand.h), not to the store: what a patch does
  * before it is written is not durable either. If-Match speaks of the locale's revision at the time
  * of the request.
+ *
+ * Where daemons share a log, a patch is made by one that has room for it (fleet.h): others answer
+ * with its address. The Location of a patch is then whole, since no other daemon knows of it.
  */
 #include "api/patches.h"
 
 #include "api/calls.h"
+#include "api/fleet.h"
 #include "api/options.h"
 #include "api/patch_decode.h"
 #include "api/patch_shape.h"
@@ -30,6 +34,7 @@
 struct patch_order {
     struct http_request *request;
     struct http_reply *reply;
+    struct world *world;
     enum sand_order_kind kind;
     uint64_t revision; /* of the locale when it was asked; 0: the locale is gone */
 };
@@ -53,6 +58,7 @@ static void order_done(void *context, enum err_code code, const struct err *err,
 {
     struct patch_order *order = context;
     struct http_reply *reply = order->reply;
+    char url[CLUSTER_URL_MAX + 1] = "";
     struct json_writer w;
 
     if (code != ERR_OK) {
@@ -70,13 +76,15 @@ static void order_done(void *context, enum err_code code, const struct err *err,
                                  report->has_revision ? report->revision : order->revision);
     if (is_repeat)
         http_reply_header(reply, "Idempotency-Replayed", "true");
-    if (order->kind == SAND_ADD || order->kind == SAND_BODY)
+    if (order->kind == SAND_ADD || order->kind == SAND_BODY) {
         http_reply_status(reply, 201);
+        fleet_own_url(order->world, url);
+    }
     if (order->kind == SAND_ADD)
-        http_reply_header(reply, "Location", "/v1/locales/%s/patches/%llu", report->locale,
+        http_reply_header(reply, "Location", "%s/v1/locales/%s/patches/%llu", url, report->locale,
                           (unsigned long long)report->number);
     if (order->kind == SAND_BODY && report->body_count > 0)
-        http_reply_header(reply, "Location", "/v1/locales/%s/patches/%llu/bodies/%u",
+        http_reply_header(reply, "Location", "%s/v1/locales/%s/patches/%llu/bodies/%u", url,
                           report->locale, (unsigned long long)report->number,
                           report->body_count - 1);
     http_request_finish(order->request);
@@ -93,7 +101,7 @@ static enum err_code submit(struct call *call, struct sand_order *sand_order, st
         sand_order_drop(sand_order);
         return err_set(err, ERR_NO_MEMORY, "no memory for an order");
     }
-    *order = (struct patch_order){call->request, call->reply, sand_order->kind,
+    *order = (struct patch_order){call->request, call->reply, call->api->world, sand_order->kind,
                                   call->locale ? call->locale->revision : 0};
     sand_order->done = order_done;
     sand_order->context = order;
@@ -183,8 +191,11 @@ enum err_code patches_post_answer(struct call *call, struct err *err)
         return err->code;
     if (!call->locale)
         return call_unknown_locale(call, err);
-    if (patch_decode(call, &order.start, err))
-        return err->code;
+    if (patch_decode(call, &order.start, err)) {
+        bool is_full = err->code == ERR_BUSY || err->code == ERR_NO_DEVICE;
+
+        return is_full ? fleet_place_patch(call, call->locale->id, err) : err->code;
+    }
     return submit(call, &order, err);
 }
 API_HANDLER(patches_post, 1, CALL_NEEDS_NOTHING)

@@ -471,6 +471,8 @@ void manager_written(struct manager *manager, uint64_t number, enum err_code cod
         manager_finish(manager, patch, PATCH_DISCARDED, now_s, "its ground is gone: %s", why);
     } else if (code == ERR_PRECONDITION_FAILED) {
         patch->write_at_s = now_s; /* the ground has moved on; again at its new revision */
+    } else if (code == ERR_UNAVAILABLE) {
+        patch->write_at_s = now_s + WRITE_AGAIN_S; /* until the lease of the ground is lost */
     } else if ((code == ERR_BUSY || code == ERR_NO_MEMORY) && ++patch->write_tries < WRITE_TRIES) {
         patch->write_at_s = now_s + WRITE_AGAIN_S;
     } else {

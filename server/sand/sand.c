@@ -11,6 +11,10 @@
  * writes a patch back carries that revision as its precondition, so that it cannot fall on ground
  * that was put in the place of the patch's own between the last look and the commit.
  *
+ * Where daemons share a log, the ground of a patch is leased (world/lease.h): the edit carries the
+ * lease's fence, the lease goes when the patch has ended, and a patch whose lease is lost has
+ * failed.
+ *
  * The thread is nicer than others: on a machine without a GPU it would take the loops' time.
  * Invariants: each order is done exactly once; a submitted edit comes back before the thread ends.
  */
@@ -20,6 +24,7 @@
 #include "base/log.h"
 #include "base/timed_wait.h"
 #include "sand/board.h"
+#include "world/lease.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,6 +85,12 @@ struct waiter {
     void *context;
 };
 
+/* The lease of an open patch's ground. */
+struct lease_of {
+    struct lease_of *next;
+    uint64_t number, fence;
+};
+
 /* An order that was taken under a key. */
 struct known_key {
     char key[PATCH_KEY_MAX + 1];
@@ -112,10 +123,12 @@ struct sand {
     struct waiter *waiters;
     struct known_key *keys; /* [SAND_KEYS_MAX], a ring */
     size_t key_count;       /* that there ever were */
-    size_t writes;          /* that are with the writer */
+    struct lease_of *leases;
+    size_t writes; /* that are with the writer */
     bool is_lost;
     double rebuild_at_s;
     uint64_t ticks, orders;
+    uint32_t told_slots, told_used; /* to other nodes */
 };
 
 static double now_s(void)
@@ -135,6 +148,14 @@ void sand_order_drop(struct sand_order *order)
         patch_start_free(&order->start);
     if (order->kind == SAND_BODY)
         patch_body_free(&order->body);
+}
+
+/* What it brings goes, and the lease with it. */
+static void order_refused(struct sand *sand, struct sand_order *order)
+{
+    if (order->kind == SAND_ADD)
+        world_unlease(sand->world, order->start.fence);
+    sand_order_drop(order);
 }
 
 /* The mutex is held. */
@@ -167,7 +188,7 @@ enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct er
     pthread_mutex_unlock(&sand->mutex);
     if (err->code != ERR_OK) {
         free(node);
-        sand_order_drop(order);
+        order_refused(sand, order);
     }
     return err->code;
 }
@@ -205,6 +226,20 @@ static void answer_waiters(struct sand *sand, struct patch_report *report)
     }
 }
 
+/* The ground of a patch that has ended is anybody's. */
+static void let_go(struct sand *sand, uint64_t number)
+{
+    for (struct lease_of **at = &sand->leases; *at; at = &(*at)->next)
+        if ((*at)->number == number) {
+            struct lease_of *lease = *at;
+
+            *at = lease->next;
+            world_unlease(sand->world, lease->fence);
+            free(lease);
+            return;
+        }
+}
+
 static void say_end(const struct patch_report *report)
 {
     if (report->state == PATCH_FAILED)
@@ -213,6 +248,24 @@ static void say_end(const struct patch_report *report)
     else
         log_info("patch %llu of %s is %s%s%s", (unsigned long long)report->number, report->locale,
                  patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
+}
+
+/* What other nodes may count on (cluster_nodes). */
+static void tell_fleet(struct sand *sand, const struct sand_stats *stats)
+{
+    struct cluster *log = world_log(sand->world);
+    uint32_t slots = 0, used = 0;
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        slots += stats->device.engine[0] != '\0' ? stats->patches.slots[scale] : 0;
+        used += stats->patches.used[scale];
+    }
+    if (log && slots != sand->told_slots)
+        cluster_set_patch_slots(log, slots);
+    if (log && used != sand->told_used)
+        cluster_set_patches(log, used);
+    sand->told_slots = slots;
+    sand->told_used = used;
 }
 
 static void tell_stats(struct sand *sand)
@@ -224,6 +277,7 @@ static void tell_stats(struct sand *sand)
     pthread_mutex_lock(&sand->mutex);
     sand->stats = stats;
     pthread_mutex_unlock(&sand->mutex);
+    tell_fleet(sand, &stats);
 }
 
 static void on_report(void *context, struct patch_report *report, bool is_state)
@@ -241,6 +295,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
     }
     if (is_state && is_end) {
         say_end(report);
+        let_go(sand, report->number);
         tell_stats(sand); /* whoever is answered finds its place free */
         answer_waiters(sand, report);
     }
@@ -281,6 +336,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         .kind = WORLD_EDIT,
         .edit = {.kind = EDIT_ADD, .rect = *rect, .heights_m = heights_m},
         .if_revision = revision,
+        .fence = start->fence,
         .source = "patch",
         .done = write_done,
         .context = written,
@@ -362,6 +418,16 @@ static void look_at_feed(void *context, uint64_t number, struct patch_start *sta
     }
 }
 
+/* Somebody else may hold the ground now. */
+static void look_at_lease(void *context, uint64_t number, struct patch_start *start)
+{
+    struct sand *sand = context;
+
+    if (world_lease_is_lost(sand->world, start->fence))
+        manager_end(sand->manager, number, PATCH_FAILED, "the lease of its ground was lost",
+                    now_s());
+}
+
 /* ---- orders -----------------------------------------------------------------------------------
  */
 
@@ -383,7 +449,7 @@ static bool is_repeat_of(struct sand *sand, struct sand_order *order)
             manager_report_of(sand->manager, known->number, now_s(), &report, &err);
         order->done(order->context, err.code, &err, report, true);
         patch_report_unref(report);
-        sand_order_drop(order);
+        order_refused(sand, order);
         return true;
     }
     return false;
@@ -422,6 +488,31 @@ static void do_close(struct sand *sand, struct sand_order *order)
     patch_report_unref(report);
 }
 
+/* A new patch; its lease is the sand thread's from here on. */
+static void do_add(struct sand *sand, struct sand_order *order, struct patch_report **report,
+                   struct err *err)
+{
+    uint64_t fence = order->start.fence;
+    struct lease_of *lease = calloc(1, sizeof *lease);
+
+    if (!lease)
+        err_set(err, ERR_NO_MEMORY, "no memory for a patch");
+    else if (order->start.refusal[0] != '\0')
+        err_set(err, ERR_CONFLICT, "%s", order->start.refusal);
+    if (err->code != ERR_OK) {
+        free(lease);
+        order_refused(sand, order);
+        return;
+    }
+    if (manager_add(sand->manager, &order->start, now_s(), report, err) || fence == 0) {
+        world_unlease(sand->world, fence);
+        free(lease);
+        return;
+    }
+    *lease = (struct lease_of){sand->leases, (*report)->number, fence};
+    sand->leases = lease;
+}
+
 static void do_order(struct sand *sand, struct sand_order *order)
 {
     struct patch_report *report = NULL;
@@ -435,7 +526,7 @@ static void do_order(struct sand *sand, struct sand_order *order)
         return;
     }
     if (order->kind == SAND_ADD)
-        manager_add(sand->manager, &order->start, now_s(), &report, &err);
+        do_add(sand, order, &report, &err);
     else if (order->kind == SAND_BODY)
         manager_body_add(sand->manager, order->number, &order->body, now_s(), &report, &err);
     else
@@ -476,7 +567,7 @@ static void refuse_all(struct sand *sand)
         next = node->next;
         CHECK(!node->written);
         node->order.done(node->order.context, err.code, &err, NULL, false);
-        sand_order_drop(&node->order);
+        order_refused(sand, &node->order);
         free(node);
     }
     while (sand->waiters) {
@@ -647,6 +738,7 @@ static double turn(struct sand *sand)
 
     do_all(sand);
     manager_each(sand->manager, look_at_feed, sand);
+    manager_each(sand->manager, look_at_lease, sand);
     next_s = manager_tick(sand->manager, now_s());
     rebuild(sand);
     is_asked = serve_spheres(sand);

@@ -7,6 +7,7 @@
  *   change.c   one change against a draft of the next snapshot
  *   builder.c  trees of meshes built anew, and files of meshes, behind the edits
  *   move.c     layers that move: published without a commit, at rest after a while, kept later
+ *   lease.c    rights to ground, for those who ask the writer for them
  *   persist.c  between the world's values and the store's
  *   follow*.c  a log that other daemons share (follow.h); record.c: its bytes
  */
@@ -71,6 +72,7 @@ struct world {
     struct unit *first, **last;
     struct unit *first_move, **last_move; /* moves alone, which wait for no commit */
     size_t queued_count;
+    struct lease_order *leases; /* that wait, in order */
     struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
     bool is_stopping, is_poked;
     struct world_limits wanted; /* the writer's limits from its next turn on */
@@ -254,6 +256,12 @@ double builder_wait_s(const struct world *world);
 
 /* Waits for the job under way and writes the files of all meshes that are behind the log. */
 void builder_finish(struct world *world);
+
+/* ---- lease.c ----------------------------------------------------------------------------------
+ */
+
+/* Does what waits; is_over: refuses who asks for a lease. With a shared log. */
+void lease_look(struct world *world, bool is_over);
 
 /* ---- persist.c --------------------------------------------------------------------------------
  */

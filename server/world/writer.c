@@ -177,8 +177,8 @@ static int pause_ms(const struct world *world, const struct pause *pause)
 
 bool writer_has_work(const struct world *world)
 {
-    return world->first || world->first_move || world->garbage || world->is_stopping ||
-           world->is_poked;
+    return world->first || world->first_move || world->leases || world->garbage ||
+           world->is_stopping || world->is_poked;
 }
 
 static struct unit *next_units(struct world *world, const struct pause *pause, bool *is_over)
@@ -243,6 +243,8 @@ void *writer_main(void *argument)
         }
         if (world->follow && !is_over)
             follow_look(world);
+        if (world->follow)
+            lease_look(world, is_over);
         move_look(world);
         builder_look(world);
         world_reclaim(world);

@@ -1,0 +1,39 @@
+/*
+ * The right to change an area later, among daemons that share a log (cluster/cluster.h, leases).
+ *
+ * Who simulates ground holds a lease of it until what came of it is written; no other node gets one
+ * meanwhile that shares a cell. It keeps nobody from editing: an edit is a change like any other,
+ * and revisions tell of it. Without a shared log there is nothing to lease, and all succeeds.
+ */
+#ifndef KOTA_WORLD_LEASE_H
+#define KOTA_WORLD_LEASE_H
+
+#include "world/world.h"
+
+/* Cells are squares of the locale's x and y, the first from 0. */
+#define WORLD_LEASE_CELL_M 8.0
+
+struct world_lease {
+    uint64_t fence;        /* for world_change.fence; 0: no log is shared */
+    struct locale *locale; /* a reference, as published when the lease was had and everything was
+                              applied that the log had then; NULL without a shared log */
+};
+
+/*
+ * Leases the cells that a box touches. Waits for the writer and the engine: workers only.
+ *
+ * ERR_CONFLICT     a cell is leased; *is_own: by this node, for something else
+ * ERR_TOO_LARGE    more cells than a lease takes
+ * ERR_NOT_FOUND    the locale is gone
+ * ERR_UNAVAILABLE, ERR_BUSY (the daemon stops), ERR_NO_MEMORY
+ */
+enum err_code world_lease(struct world *world, const char *locale_id, struct vec2 low,
+                          struct vec2 high, struct world_lease *out, bool *is_own, struct err *err);
+
+/* Lets go; 0 is fine. Any thread, does not wait. */
+void world_unlease(struct world *world, uint64_t fence);
+
+/* Has it been lost: what carries it can no longer be committed? Any thread; 0: no. */
+bool world_lease_is_lost(struct world *world, uint64_t fence);
+
+#endif
