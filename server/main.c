@@ -319,6 +319,7 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     if (!d->server)
         return err->code;
     atomic_store(&d->api.server, d->server);
+    sharing_listens(&d->sharing, config, http_server_port(d->server));
     world_set_wake(d->world, server_wake, d->server);
     sand_set_wake(d->sand, server_wake, d->server);
     atomic_store(&d->api.state, API_READY);

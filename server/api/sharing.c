@@ -84,17 +84,27 @@ static enum err_code check_flags(const struct config *config, struct err *err)
     return ERR_OK;
 }
 
-/* Without a slash at its end, so that a target can follow. */
-static void make_url(struct sharing *sharing, const struct config *config)
+/*
+ * Without a slash at its end, so that a target can follow. Who listens at all addresses is found by
+ * the host's name.
+ */
+static void make_url(struct sharing *sharing, const struct config *config, uint16_t port)
 {
-    bool is_v6 = strchr(config->host, ':') != NULL;
+    char host[sizeof config->host];
+    bool is_v6;
     size_t length;
 
+    snprintf(host, sizeof host, "%s", config->host);
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) {
+        gethostname(host, sizeof host);
+        host[sizeof host - 1] = '\0';
+    }
+    is_v6 = strchr(host, ':') != NULL;
     if (config->cluster.url[0] != '\0')
         snprintf(sharing->url, sizeof sharing->url, "%s", config->cluster.url);
-    else if (config->port != 0)
-        snprintf(sharing->url, sizeof sharing->url, "http://%s%s%s:%u", is_v6 ? "[" : "",
-                 config->host, is_v6 ? "]" : "", config->port);
+    else if (port != 0)
+        snprintf(sharing->url, sizeof sharing->url, "http://%s%.200s%s:%u", is_v6 ? "[" : "", host,
+                 is_v6 ? "]" : "", port);
     length = strlen(sharing->url);
     while (length > 0 && sharing->url[length - 1] == '/')
         sharing->url[--length] = '\0';
@@ -110,7 +120,7 @@ enum err_code sharing_read(struct sharing *sharing, const struct config *config,
         return ERR_OK;
     if (check_flags(config, err))
         return err->code;
-    make_url(sharing, config);
+    make_url(sharing, config, config->port);
     if (conninfo[0] == '@') {
         if (read_file(conninfo + 1, &sharing->conninfo, err))
             return err->code;
@@ -203,6 +213,14 @@ enum err_code sharing_open(struct sharing *sharing, const struct config *config,
     }
     sharing->log = cluster_create(&options, err);
     return sharing->log ? ERR_OK : err->code;
+}
+
+void sharing_listens(struct sharing *sharing, const struct config *config, uint16_t port)
+{
+    if (!sharing->log || sharing->url[0] != '\0')
+        return;
+    make_url(sharing, config, port);
+    cluster_set_url(sharing->log, sharing->url);
 }
 
 void sharing_close(struct sharing *sharing)

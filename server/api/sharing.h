@@ -27,6 +27,9 @@ enum err_code sharing_read(struct sharing *sharing, const struct config *config,
 enum err_code sharing_open(struct sharing *sharing, const struct config *config,
                            struct store *store, struct err *err);
 
+/* The port that this node listens at is known: its address is told to the others, unless it was. */
+void sharing_listens(struct sharing *sharing, const struct config *config, uint16_t port);
+
 /* After the world has ended. */
 void sharing_close(struct sharing *sharing);
 

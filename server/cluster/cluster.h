@@ -249,6 +249,9 @@ struct cluster_node {
 /* How many patches this node has now; told to others with its next sign of life. Any thread. */
 void cluster_set_patches(struct cluster *cluster, uint32_t patches);
 void cluster_set_patch_slots(struct cluster *cluster, uint32_t slots);
+/* As that, where the address is known only once this node listens; longer than CLUSTER_URL_MAX it
+ * is cut off. Any thread. */
+void cluster_set_url(struct cluster *cluster, const char *url);
 
 /*
  * The nodes that have shown signs of life within lease_ms, this one too, as of the last look, which

@@ -437,6 +437,13 @@ void cluster_set_patch_slots(struct cluster *cluster, uint32_t slots)
     pthread_mutex_unlock(&cluster->mutex);
 }
 
+void cluster_set_url(struct cluster *cluster, const char *url)
+{
+    pthread_mutex_lock(&cluster->mutex);
+    snprintf(cluster->url, sizeof cluster->url, "%s", url);
+    pthread_mutex_unlock(&cluster->mutex);
+}
+
 enum err_code cluster_nodes(struct cluster *cluster, struct cluster_node **nodes, size_t *count,
                             struct err *err)
 {

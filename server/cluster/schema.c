@@ -141,7 +141,7 @@ enum step { STEP_LOOK, STEP_VERSION, STEP_LOCK, STEP_VERSION_AGAIN, STEP_SCRIPTS
 
 static void send_query(struct cluster *cluster, enum step step, const char *sql)
 {
-    cluster->setup_step = step;
+    cluster->setup_step = (int)step;
     cluster->setup_error[0] = cluster->setup_state[0] = '\0';
     if (!PQsendQuery(cluster->conn, sql))
         link_no_use(cluster, LINK_AWAY, PQerrorMessage(cluster->conn));

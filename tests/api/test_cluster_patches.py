@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Patches of sand where daemons share a log: one of them has the ground at a time, what it makes of it
+is everybody's, and who has no room for a patch leads to one that has. By the C solver.
+"""
+import http.client
+import json
+import os
+import struct
+import sys
+import threading
+import time
+import urllib.parse
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "cluster"))
+from daemon import F32, SLOW, check, equal, problem
+from nodes import LEASE_MS, Node, wait_until
+from postgres import Server
+from tap import run, test
+
+SIDE = 120  # samples, half a metre apart: seven cells of a lease and a half
+ENDS = ("written", "discarded", "failed")
+SAND = ("--patch-speed", "0", "--patch-pause-ms", "500", "--patch-write-ms", "300", "--patch-granules",
+        "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
+BOX = """v -0.4 -0.4 -0.4
+v 0.4 -0.4 -0.4
+v 0.4 0.4 -0.4
+v -0.4 0.4 -0.4
+v -0.4 -0.4 0.4
+v 0.4 -0.4 0.4
+v 0.4 0.4 0.4
+v -0.4 0.4 0.4
+f 1 3 2
+f 1 4 3
+f 5 6 7
+f 5 7 8
+f 1 2 6
+f 1 6 5
+f 2 3 7
+f 2 7 6
+f 3 4 8
+f 3 8 7
+f 4 1 5
+f 4 5 8
+"""
+
+engine = Server().__enter__()
+a, b = (Node(engine.conninfo(), name, "--gpu", "reference", *SAND).start() for name in "ab")
+c = Node(engine.conninfo(), "c", "--gpu", "off").start()
+PATCHES = "/v1/locales/land/patches"
+
+
+def patch(center, **more):
+    return {"center": center, "size": [4, 4], "scale": "coarse", "depth": 1.8, **more}
+
+
+def post(node, center, status=201, key=None, **more):
+    headers = {"Idempotency-Key": key} if key else None
+    answer = node.daemon.post(PATCHES, patch(center, **more), headers=headers)
+    check(answer.status == status, f"{node.name}: expected {status}, got {answer}")
+    return answer
+
+
+def ask(url, method="GET", body=None):
+    """Status, Location and JSON from wherever an address leads."""
+    to = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(to.hostname, to.port, timeout=60)
+    connection.request(method, to.path + ("?" + to.query if to.query else ""),
+                       body=json.dumps(body) if body else None,
+                       headers={"Content-Type": "application/json"} if body else {})
+    answer = connection.getresponse()
+    got = answer.status, answer.headers.get("Location"), json.loads(answer.read())
+    connection.close()
+    return got
+
+
+def wait(url, *states, seconds=120):
+    found = {}
+
+    def is_there():
+        found.update(ask(url)[2])
+        check(found["state"] in states or found["state"] not in ENDS, f"ended: {found}")
+        return found["state"] in states
+    wait_until(is_there, f"{url} {states}", seconds)
+    return found
+
+
+def discard(url):
+    equal(ask(url + "?discard=true", "DELETE")[0], 200, f"DELETE {url}")
+
+
+def revision(node):
+    return node.daemon.ok("GET", "/v1/locales/land")["revision"]
+
+
+
+@test("the world of the patches is on all nodes")
+def _():
+    a.daemon.ok("PUT", "/v1/locales/land", {}, status=201)
+    heights = [0.02 * col + 0.01 * row for row in range(SIDE) for col in range(SIDE)]
+    a.daemon.ok("PUT", f"/v1/locales/land/layers/ground?cols={SIDE}&rows={SIDE}&spacing=0.5,0.5",
+                struct.pack(f"<{SIDE * SIDE}f", *heights), status=201, media=F32)
+    a.daemon.ok("PUT", "/v1/models/box", BOX, status=201, media="model/obj")
+    for node in (b, c):
+        wait_until(lambda: revision(node) == 2 and node.daemon.get("/v1/models/box").status == 200,
+                   f"{node.name} has it")
+    wait_until(lambda: {n["id"]: n["patch_slots"] for n in c.stats()["nodes"]} ==
+               {"a": 2, "b": 2, "c": 0}, "c knows who has room", 20)
+
+
+@test("a patch has its ground alone: another node is refused, and told by whom; a key is repeated")
+def _():
+    url = post(a, [20, 20], key="one").headers["location"]
+    check(url.startswith(f"http://127.0.0.1:{a.port}{PATCHES}/"), f"Location: {url}")
+    problem(post(b, [21, 21], status=409), 409, "a")
+    problem(post(a, [21, 21], status=409), 409)
+    again = post(a, [20, 20], key="one")
+    equal(again.headers.get("idempotency-replayed"), "true", "the repeat")
+    equal(again.headers["location"], url, "the repeat's patch")
+    other = post(b, [50, 50]).headers["location"]
+    check(f":{b.port}/" in other, f"Location: {other}")
+    discard(url)
+    wait_until(lambda: b.daemon.post(PATCHES, patch([20, 20])).status == 201, "b after a let go")
+    for number in (1, 2):
+        discard(f"http://127.0.0.1:{b.port}{PATCHES}/{number}")
+    wait_until(lambda: a.stats()["leases_held"] == b.stats()["leases_held"] == 0, "all are let go")
+
+
+@test("what a patch made is on all nodes, once")
+def _():
+    before = revision(a)
+    url = post(a, [30, 30], bodies=[{"model": "box", "position": [30, 30, 4], "density": 3000}],
+               seed=3).headers["location"]
+    made = wait(url, "written")
+    equal(made["revision"], before + 1, "revision")
+    tiles = []
+    for node in (a, b, c):
+        wait_until(lambda: revision(node) == made["revision"], f"{node.name} follows")
+        tiles.append(node.daemon.get("/v1/locales/land/tiles/0/0/0?format=f32").headers["etag"])
+    equal(len(set(tiles)), 1, f"tiles: {tiles}")
+    wait_until(lambda: a.stats()["leases_held"] == 0, "the lease is let go")
+
+
+@test("a node without a device leads to one that has room, and so does one that is full")
+def _():
+    answer = post(c, [10, 10], status=307)
+    target = answer.headers["location"]
+    check(target in [f"http://127.0.0.1:{node.port}{PATCHES}" for node in (a, b)], f"to {target}")
+    status, first, _ = ask(target, "POST", patch([10, 10]))
+    equal(status, 201, f"POST {target}")
+    discard(first)
+    urls = [post(a, center).headers["location"] for center in ([10, 50], [50, 10])]
+    wait_until(lambda: post_elsewhere(a), "a knows that it is full and b is not", 20)
+    for url in urls:
+        discard(url)
+
+
+def post_elsewhere(node):
+    answer = node.daemon.post(PATCHES, patch([30, 10]))
+    if answer.status == 201:
+        discard(answer.headers["location"])
+    return answer.status == 307 and answer.headers["location"] == f"http://127.0.0.1:{b.port}{PATCHES}"
+
+
+@test("of two nodes that want the same ground at once one has it")
+def _():
+    wait_until(lambda: a.stats()["leases_held"] == b.stats()["leases_held"] == 0, "all are let go")
+    for number in range(8):
+        answers = []
+        threads = [threading.Thread(target=lambda node=node: answers.append(
+            node.daemon.post(PATCHES, patch([40, 20 + number])))) for node in (a, b)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(sorted(answer.status for answer in answers), [201, 409], f"round {number}: {answers}")
+        for answer in answers:
+            if answer.status == 201:
+                discard(answer.headers["location"])
+        wait_until(lambda: a.stats()["leases_held"] == b.stats()["leases_held"] == 0, "let go")
+
+
+@test("who was stopped for longer than its lease has lost its ground, and writes nothing on it")
+def _():
+    before = revision(b)
+    url = post(a, [20, 40], bodies=[{"model": "box", "position": [20, 40, 4], "density": 3000}],
+               seed=5).headers["location"]
+    a.pause()
+    try:
+        taken = {}
+
+        def b_has_it():
+            answer = b.daemon.post(PATCHES, patch([20, 40]))
+            taken["answer"] = answer
+            return answer.status == 201
+        took = wait_until(b_has_it, "b has the ground of a that is stopped", 30)
+        check(took * 1000 > LEASE_MS / 3, f"b had it after {took:.2f} s, while the lease held")
+    finally:
+        a.resume()
+    lost = wait(url, "failed")
+    check("lease" in lost["reason"], f"reason: {lost}")
+    discard(taken["answer"].headers["location"])
+    time.sleep(0.5)
+    equal(revision(b), before, "nobody wrote")
+    wait_until(lambda: a.stats()["leases_lost"] >= 1, "the loss is counted")
+
+
+@test("the engine away: a patch goes on, and is written when it is back in time")
+def _():
+    before = revision(a)
+    url = post(a, [20, 20], bodies=[{"model": "box", "position": [20, 20, 4], "density": 3000}],
+               seed=7).headers["location"]
+    engine.stop()
+    equal(post(b, [50, 50], status=503).status, 503, "no lease while the engine is away")
+    engine.start()
+    made = wait(url, "written", "failed")
+    if made["state"] == "failed":  # it took longer than the lease, which a slow machine may
+        check("lease" in made["reason"], f"reason: {made}")
+        equal(revision(a), before, "nothing was written")
+    else:
+        equal(made["revision"], before + 1, "revision")
+
+
+@test("all stop")
+def _():
+    for node in (a, b, c):
+        node.stop()
+    engine.stop()
+
+
+run()
