@@ -251,10 +251,14 @@ $(FIELD_PEERS): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/tests/bench/bench_map.o 
 	$(Q)$(if $(BULLET),$(CXX),$(CC)) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) \
 		$(PEER_LIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
-# The bound of bench_serve.py: a program by itself.
+# The bounds of bench_serve.py and bench_cluster.py: programs by themselves.
 $(B)/bench/peer_epoll: $(B)/tests/bench/peer_epoll.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+$(B)/bench/peer_postgres: $(B)/tests/bench/peer_postgres.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs libpq)
 
 $(B)/tests/bench/peer_%.o: tests/bench/peer_%.cc Makefile
 	@mkdir -p $(@D)
@@ -444,7 +448,7 @@ proxies: all ## tests of the API through nginx and HAProxy, all that can
 
 .PHONY: torture
 torture: export KOTA_BIN_DIR := $(B)
-torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, hours (P="http slow flood kill soak faults fuzz sanitizers")
+torture: all $(DEMO).made $(FAULTS) ## attacks and faults at full length, hours (P="http slow flood kill soak faults fuzz sanitizers cluster")
 	@python3 tests/torture/run.py $(P)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format
@@ -453,7 +457,7 @@ tidy: ## the shape of the source: arrows between rooms, lengths, format
 # A program whose peer is missing costs its rows only; one that fails ends the benchmark.
 bench: export KOTA_BENCH_ROWS := $(abspath $(B)/bench/rows.tsv)
 bench: export KOTA_BIN_DIR := $(B)
-bench: $(BENCHES) $(B)/bench/peer_epoll $(B)/kotad $(B)/kota ## speed as ratios of one run, and docs/performance.md's table
+bench: $(BENCHES) $(B)/bench/peer_epoll $(B)/bench/peer_postgres $(B)/kotad $(B)/kota ## speed as ratios of one run, and docs/performance.md's table
 	@rm -f $(KOTA_BENCH_ROWS)
 	$(Q)set -e; for bench in $(filter-out %/bench_sand,$(BENCHES)); do $$bench; done
 	$(Q)set -e; for bench in $(sort $(wildcard tests/bench/bench_*.py)); do python3 $$bench; done

@@ -8,7 +8,9 @@ the rows are kept; without it they are only printed.
 
 Lengths are set in the environment: KOTA_SLOW_SECONDS, KOTA_SLOW_CONNECTIONS,
 KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS, KOTA_FAULTS_EVERY,
-KOTA_SPLITS, KOTA_FUZZ_SECONDS, KOTA_SANITIZERS, KOTA_SANITIZER_TESTS, KOTA_SANITIZER_SECONDS.
+KOTA_SPLITS, KOTA_FUZZ_SECONDS, KOTA_SANITIZERS, KOTA_SANITIZER_TESTS, KOTA_SANITIZER_SECONDS,
+and for the cluster KOTA_CLUSTER_EDITS, KOTA_CLUSTER_ROUNDS, KOTA_CLUSTER_CUTS,
+KOTA_CLUSTER_AWAY_ROUNDS, KOTA_CLUSTER_AWAY_SECONDS, KOTA_CLUSTER_BEHIND.
 """
 import os
 import signal
@@ -18,7 +20,6 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-API = os.path.join(HERE, "..", "api")
 HEADS = ("attack or fault", "amount", "must hold", "measured", "")
 
 # name -> (command, more environment, limit in seconds)
@@ -31,6 +32,7 @@ PARTS = {
     "faults": ([sys.executable, os.path.join(HERE, "faults.py")], {}, 3600),
     "fuzz": ([sys.executable, os.path.join(HERE, "fuzz.py")], {}, 12000),
     "sanitizers": ([sys.executable, os.path.join(HERE, "sanitizers.py")], {}, 36000),
+    "cluster": ([sys.executable, os.path.join(HERE, "cluster.py")], {}, 5400),
 }
 
 
