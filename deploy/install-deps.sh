@@ -22,7 +22,8 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
     tmux mandoc zsh fish postgresql'
 FUZZ='clang libclang-rt'
-BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind'
+BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
+    postgresql'
 TORTURE='slowhttptest'
 OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client docker-compose-v2'
 PACKAGE='build-essential debhelper lintian debootstrap'
