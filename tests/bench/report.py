@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
-PACKAGES = ("libembree3-3", "libbullet3.24", "gdal-bin", "nginx-light", "wrk", "libuv1", "gcc")
+PACKAGES = ("libembree3-3", "libbullet3.24", "gdal-bin", "nginx-light", "wrk", "libuv1", "gcc",
+            "postgresql-15", "haproxy")
 
 
 def read_rows(path):
