@@ -35,6 +35,8 @@ case("random edits on two daemons and random reads: one order, and the same grou
      part, "mix", KOTA_CLUSTER_EDITS=300)
 case("kill -9 of a daemon, one that stands still, the primary killed and its standby promoted: nothing "
      "acknowledged is lost, nothing is there twice", part, "kills", KOTA_CLUSTER_ROUNDS=1)
+case("a patch whose daemon stands still beyond its lease loses its ground and writes nothing", part, "fence",
+     KOTA_CLUSTER_ROUNDS=2)
 case("connections to the engine are cut at random bytes: each edit is made once", part, "cuts",
      KOTA_CLUSTER_CUTS=20)
 case("the engine is away: reads go on, writes are refused, then all is equal", part, "away",

@@ -1,13 +1,13 @@
 """Daemons of one shared log under faults: the programs of tests/cluster, one after another.
 
-usage: cluster.py [mix] [kills] [cuts] [away] [behind] [lost]     all without one
+usage: cluster.py [mix] [kills] [fence] [race] [cuts] [away] [behind] [lost]     all without one
 """
 import os
 import subprocess
 import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster")
-PARTS = ("mix", "kills", "cuts", "away", "behind", "lost")
+PARTS = ("mix", "kills", "fence", "race", "cuts", "away", "behind", "lost")
 
 
 def main():
