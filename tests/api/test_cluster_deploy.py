@@ -19,7 +19,7 @@ import yaml
 
 from background import Background, free_port
 from daemon import KOTAD, ROOT, Answer, Daemon, clean_environment, connection_to
-from tap import Skip, check, equal, rng, run, test
+from tap import check, equal, rng, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "cluster"))
 from balancer import Balancer  # noqa: E402
@@ -106,18 +106,6 @@ def _():
     check(f"check port {image['ops-listen']} " in text, "health is not asked at --ops-listen")
     published = compose()["services"]["haproxy"]["ports"]
     equal([port.rsplit(":", 1)[1] for port in published], re.findall(r"(?m)^    bind :(\d+)$", text), "ports")
-
-
-@test("docker compose takes compose.cluster.yaml")
-def _():
-    if not shutil.which("docker") or subprocess.run(
-            ["docker", "compose", "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            check=False).returncode != 0:
-        raise Skip("no docker compose")
-    said = subprocess.run(["docker", "compose", "-f", os.path.join(ROOT, "deploy/compose.cluster.yaml"),
-                           "config", "-q"], stderr=subprocess.PIPE, check=False,
-                          env={**os.environ, "KOTA_TOKENS": "/dev/null", "KOTA_DB_PASSWORD": "x"})
-    equal(said.returncode, 0, said.stderr.decode())
 
 
 # ---- PostgreSQL's containers --------------------------------------------------------------------------

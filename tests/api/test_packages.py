@@ -266,7 +266,7 @@ def kustomized(folder):
     return list(yaml.safe_load_all(done.stdout))
 
 
-@test("kubectl puts both folders together, the one with a GPU from the other")
+@test("kubectl puts all folders together, those with a GPU and of a cluster from the first")
 def _():
     plain, gpu = kustomized("kubernetes"), kustomized("kubernetes-gpu")
     equal([(one["kind"], one["metadata"]["name"]) for one in gpu],
@@ -276,6 +276,10 @@ def _():
     limits = differing[0][1]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
     equal(str(limits.pop("nvidia.com/gpu")), "1", "GPUs")
     equal(differing[0][1], differing[0][0], "all else")
+    cluster = kustomized("kubernetes-cluster")
+    equal([one["kind"] for one in cluster], [one["kind"] for one in plain], "objects of a cluster")
+    equal([a["kind"] for a, b in zip(plain, cluster) if a != b], ["StatefulSet", "NetworkPolicy"],
+          "what a cluster changes")
 
 
 def fits(value, kind, where, models):
@@ -312,7 +316,10 @@ def _():
         from kubernetes.client import models
     except ImportError as error:
         raise Skip(f"{error} (deploy/install-deps.sh ops)") from None
-    for (kind, name), document in objects().items():
+    documents = [*objects().values(), *(kustomized("kubernetes-cluster") if shutil.which("kubectl") else ()),
+                 yaml.safe_load(text_of("deploy/kubernetes-cluster/secret.example.yaml"))]
+    for document in documents:
+        kind, name = document["kind"], document["metadata"]["name"]
         if kind != "ServiceMonitor":  # the Prometheus operator's
             fits(document, f"V1{kind}", f"{kind} {name}", models)
     wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
@@ -498,13 +505,14 @@ def compose_program():
     raise Skip("no docker compose of version 2 (KOTA_COMPOSE)")
 
 
-@test("docker compose takes compose.yaml")
+@test("docker compose takes the files that are meant for it")
 def _():
     program = compose_program()
-    for files in [["compose.yaml"], ["compose.yaml", "compose.gpu.yaml"]]:
+    for files in [["compose.yaml"], ["compose.yaml", "compose.gpu.yaml"], ["compose.cluster.yaml"]]:
         words = [word for name in files for word in ("-f", os.path.join(ROOT, "deploy", name))]
         said = subprocess.run([*program, *words, "config", "-q"],
-                              stderr=subprocess.PIPE, check=False)
+                              stderr=subprocess.PIPE, check=False, env={
+                                  **os.environ, "KOTA_TOKENS": "/dev/null", "KOTA_DB_PASSWORD": "x"})
         equal(said.returncode, 0, said.stderr.decode())
 
 
