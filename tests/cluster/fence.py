@@ -74,7 +74,7 @@ def one_round(nodes, random, number):
     answer = start_patch(first, at, number)
     check(answer.status == 201, f"a patch: {answer}")
     path = path_of(answer)
-    time.sleep(random.uniform(0, 1.0))
+    time.sleep(random.uniform(0, 5))
     first.pause()
     stopped = time.monotonic()
     try:
