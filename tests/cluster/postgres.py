@@ -22,16 +22,17 @@ import ctypes
 import glob
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
-from background import free_port  # noqa: E402
 from daemon import SLOW  # noqa: E402
 from tap import Failure, Skip, check  # noqa: E402
 
@@ -92,6 +93,18 @@ def end_with_parent():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT, 0, 0, 0)
 
 
+def steady_port():
+    """A port that stays free while its server is stopped: below those that bind() to port 0 takes."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        low = int(file.read().split()[0])
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(min(10000, low // 2), low)
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", port))
+            return port
+    raise Failure(f"no free port below {low}")
+
+
 def place(on_disk):
     """Where data lies: in memory if there is a gigabyte."""
     if not on_disk and os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 1 << 30:
@@ -116,7 +129,7 @@ class Server:
     def __init__(self, name="one", standby_of=None, port=None, settings=None, on_disk=False):
         self.bin, self.account = programs(), account()
         self.name, self.process = name, None
-        self.port = port or free_port()
+        self.port = port or steady_port()
         self.folder = tempfile.mkdtemp(prefix="kota-pg-", dir=place(on_disk))
         os.chmod(self.folder, 0o755)  # its socket is for whoever runs the test
         self.data = os.path.join(self.folder, "data")
@@ -277,7 +290,7 @@ class Pair:
     def __init__(self, on_disk=False):
         self.on_disk = on_disk
         self.primary = Server("east", on_disk=on_disk)
-        self.ports = [self.primary.port, free_port()]
+        self.ports = [self.primary.port, steady_port()]
         self.standby = None
         try:
             self.add_standby()
