@@ -17,7 +17,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, row, setting  # noqa: E402
+from table import IS_SHORT, finish, row, setting  # noqa: E402
 from nodes import (COLS, LOCALE, ROWS, Sender, catch_up, end_all, first_ground,  # noqa: E402
                    fleet, same_order, settle)
 from postgres import Server  # noqa: E402
@@ -57,7 +57,7 @@ class Seen:
 class Reader(threading.Thread):
     """Random tiles of one node, until it is told to stop."""
 
-    def __init__(self, node, seen, seed, pause_s=0.01):
+    def __init__(self, node, seen, seed, pause_s=0.004):
         super().__init__(daemon=True)
         self.node, self.port, self.seen, self.pause_s = node.name, node.port, seen, pause_s
         self.random, self.is_over, self.error = random_module.Random(seed), threading.Event(), None
@@ -191,7 +191,7 @@ def main():
     row("two daemons, random edits on both, random reads", amount, must,
         f"{edits} edits ({edits / took:.0f}/s) and {BRUSHES} brushes, {reads} tiles read, all as replayed; "
         f"{common} revisions read on both nodes; {lost} lost races made anew; {COLS}x{ROWS} samples",
-        common > EDITS // 100)
+        common > (0 if IS_SHORT else EDITS // 100))
 
 
 if __name__ == "__main__":
