@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "http/reply.h"
 #include "sand/shell.h"
-#include "terrain/content_hash.h"
+#include "base/content_hash.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

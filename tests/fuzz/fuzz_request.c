@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     which = bytes[0] % (sizeof calls / sizeof *calls);
     media = (bytes[1] >> 2 & 7) % (sizeof media_types / sizeof *media_types);
-    place = (bytes[1] & 3) | (bytes[1] >> 5 & 1) << 2;
+    place = (size_t)((bytes[1] & 3) | (bytes[1] >> 5 & 1) << 2);
     end = memchr(bytes + 2, '\0', size - 2);
     if (!end)
         return 0;
