@@ -42,6 +42,7 @@
 
 #include "base/check.h"
 #include "terrain/mesh_contact.h"
+#include "terrain/mesh_lamp.h"
 #include "terrain/mesh_light_blocks.h"
 #include "terrain/pieces.h"
 
@@ -67,6 +68,7 @@ struct mesh_light {
     uint32_t *piece_of;         /* [pieces of the mesh] the tree's polygon, or UNSURE */
     uint8_t *is_loose;          /* [polygons of the tree] */
     struct light_blocks blocks; /* of the tree's columns */
+    struct mesh_lamp lamp;      /* of a light at a place, and nothing of the others then */
     size_t bytes;
 };
 
@@ -234,6 +236,28 @@ struct mesh_light *mesh_light_create(const struct mesh *mesh, struct vec3 toward
     return light;
 }
 
+struct mesh_light *mesh_light_create_at(const struct mesh *mesh, struct vec3 place, struct err *err)
+{
+    struct mesh_light *light = calloc(1, sizeof *light);
+
+    err->code = ERR_OK;
+    if (!light) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a light");
+        return NULL;
+    }
+    atomic_init(&light->refs, 1);
+    if (mesh->radial)
+        err_set(err, ERR_UNPROCESSABLE, "the mesh is radial");
+    else
+        mesh_lamp_make(mesh, place, &light->lamp, err);
+    if (err->code) {
+        mesh_light_unref(light);
+        return NULL;
+    }
+    light->bytes = sizeof *light + mesh_lamp_bytes(&light->lamp);
+    return light;
+}
+
 struct mesh_light *mesh_light_ref(struct mesh_light *light)
 {
     atomic_fetch_add_explicit(&light->refs, 1, memory_order_relaxed);
@@ -244,7 +268,9 @@ void mesh_light_unref(struct mesh_light *light)
 {
     if (!light || atomic_fetch_sub_explicit(&light->refs, 1, memory_order_acq_rel) != 1)
         return;
-    mesh_unref(light->tree);
+    if (light->tree)
+        mesh_unref(light->tree);
+    mesh_lamp_free(&light->lamp);
     free(light->piece_of);
     free(light->is_loose);
     light_blocks_free(&light->blocks);
@@ -346,6 +372,28 @@ void mesh_light_any(const struct mesh_light *light, const struct mesh *mesh,
                 is_hit[first + i] = any_at(light, mesh, some[i]);
         }
     }
+}
+
+void mesh_light_any_to(const struct mesh_light *light, const struct mesh *mesh,
+                       const struct ray *rays, size_t count, uint8_t *is_hit)
+{
+    struct mesh_hit hit;
+
+    for (size_t i = 0; i < count; i++) {
+        enum lamp_answer answer = mesh_ray_lamp(mesh, &light->lamp, &rays[i]);
+
+        is_hit[i] = answer == LAMP_UNSURE ? mesh_ray(mesh, &rays[i], RAY_ANY, &hit)
+                                          : answer == LAMP_BLOCKED;
+    }
+}
+
+void mesh_light_hits_to(const struct mesh_light *light, const struct mesh *mesh,
+                        const struct ray *rays, size_t count, struct mesh_hit *hits)
+{
+    for (size_t i = 0; i < count; i++)
+        if (mesh_ray_lamp(mesh, &light->lamp, &rays[i]) == LAMP_CLEAR ||
+            !mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hits[i]))
+            hits[i].t = INFINITY;
 }
 
 /* The pieces that are hit from z_least on, nearer to the origin. */

@@ -19,6 +19,7 @@
  * Far origins: the ray is first moved to where it enters the mesh's box.
  */
 #include "terrain/mesh_contact.h"
+#include "terrain/mesh_lamp.h"
 #include "terrain/pieces.h"
 #include "terrain/radial.h"
 
@@ -258,16 +259,22 @@ struct among {
     size_t count;
 };
 
-static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
+/* To where it enters the mesh's box. */
+static void slanted_begin(struct walk *w, struct span t)
 {
-    double t_max = w->t_end;
-
     for (int i = 0; i < 3; i++)
         w->o[i] += w->d[i] * t.t0;
     w->pad = 2 * w->mesh->header->slack;
     /* within rounding the ray may begin and end on the surface */
     w->t_min = -w->pad;
     w->t_end = t.t1 - t.t0 + w->pad;
+}
+
+static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
+{
+    double t_max = w->t_end;
+
+    slanted_begin(w, t);
     if (among.at == NULL)
         walk_run(w, (struct span){w->t_min, w->t_end});
     for (size_t i = 0; i < among.count; i++)
@@ -286,30 +293,47 @@ static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
         mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
 }
 
+/*
+ * A ray in the mesh's frame. Its t is scaled by a power of two so that the longest component is
+ * near 1: exact both ways.
+ */
+static struct walk walk_of(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+                           int *exponent)
+{
+    const struct mesh_header *h = mesh->header;
+    struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
+
+    frexp(fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z))), exponent);
+    struct walk w = {
+        .mesh = mesh,
+        .o = {o.x, o.y, o.z},
+        .d = {ldexp(d.x, -*exponent), ldexp(d.y, -*exponent), ldexp(d.z, -*exponent)},
+        .t_end = ldexp(ray->t_max, *exponent),
+        .is_any = mode == RAY_ANY,
+    };
+    for (int i = 0; i < 3; i++)
+        w.d[i] = fabs(w.d[i]) < DBL_MIN ? 0 : w.d[i];
+    axes_set(&w);
+    return w;
+}
+
+static bool runs_along_gravity(const struct walk *w)
+{
+    const struct mesh *m = w->mesh;
+    double height = (double)m->nodes[0].z_max - (double)m->nodes[0].z_min;
+
+    return hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
+}
+
 static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
                     struct among among, struct mesh_hit *hit)
 {
     if (mesh->radial)
         return radial_ray(mesh->radial, ray, mode, hit);
-    const struct mesh_header *h = mesh->header;
-    struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
-    double height = (double)mesh->nodes[0].z_max - (double)mesh->nodes[0].z_min, z = 0, t;
+    double z = 0, t;
     int exponent;
-
-    /* t is scaled by a power of two so that the longest component is near 1: exact both ways */
-    frexp(fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z))), &exponent);
-    struct walk w = {
-        .mesh = mesh,
-        .o = {o.x, o.y, o.z},
-        .d = {ldexp(d.x, -exponent), ldexp(d.y, -exponent), ldexp(d.z, -exponent)},
-        .t_end = ldexp(ray->t_max, exponent),
-        .is_any = mode == RAY_ANY,
-    };
-    for (int i = 0; i < 3; i++)
-        w.d[i] = fabs(w.d[i]) < DBL_MIN ? 0 : w.d[i];
-    bool is_vertical = hypot(w.d[0], w.d[1]) * height <= h->slack * fabs(w.d[2]);
-
-    axes_set(&w);
+    struct walk w = walk_of(mesh, ray, mode, &exponent);
+    bool is_vertical = runs_along_gravity(&w);
     struct span inside = enter_box(&w);
 
     if (!(inside.t0 <= inside.t1) ||
@@ -340,4 +364,104 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
                     size_t count, struct mesh_hit *hit)
 {
     return ray_ask(mesh, ray, RAY_CLOSEST, (struct among){polygons, count}, hit);
+}
+
+/* ---- towards a lamp (mesh_lamp.c) ----------------------------------------------------------- */
+
+#define CERTAIN_PADS 4.0  /* so far inside of all edges */
+#define CERTAIN_END 1e6   /* pads from both ends of the ray */
+#define CERTAIN_SINE 1e-3 /* between ray and plane */
+#define CLEAR_PADS 64.0   /* what begins so far behind the origin is not met */
+#define FLAT_ASKED (1.2 * LAMP_FLAT_SINE)
+
+static enum lamp_answer polygon_judge(struct walk *w, uint32_t index)
+{
+    const struct mesh_polygon *p = &w->mesh->polygons[index];
+    double pad = w->pad, t_end = w->t_end, margin = CERTAIN_END * pad, t;
+    struct vec3 d = {w->d[0], w->d[1], w->d[2]};
+    struct span span;
+    bool is_certain;
+
+    if (!is_through(w, p, &span))
+        return LAMP_CLEAR;
+    polygon_test(w, index);
+    if (!w->is_hit)
+        return LAMP_CLEAR;
+    t = w->t_end;
+    w->is_hit = false;
+    w->t_end = t_end;
+    w->pad = -CERTAIN_PADS * pad;
+    is_certain =
+        t >= w->t_min + margin && t <= t_end - margin && is_through(w, p, &span) &&
+        fabs(vec3_dot(w->normal, d)) >= CERTAIN_SINE * vec3_length(w->normal) * vec3_length(d);
+    w->pad = pad;
+    return is_certain ? LAMP_BLOCKED : LAMP_UNSURE;
+}
+
+/* Is the origin so near that its rounding is that of the mesh, and does the ray run along no plane
+ * that all but holds the lamp? */
+static bool lamp_knows(const struct walk *w, const struct mesh_lamp *lamp)
+{
+    struct vec3 d = {w->d[0], w->d[1], w->d[2]};
+    double asked = FLAT_ASKED * FLAT_ASKED * vec3_dot(d, d), most = lamp->reach_m;
+
+    for (uint32_t i = 0; i < lamp->flat_count; i++) {
+        double across = vec3_dot(lamp->flat[i], d);
+
+        if (across * across <= asked)
+            return false;
+    }
+    return fabs(w->o[0]) <= most && fabs(w->o[1]) <= most && fabs(w->o[2]) <= most;
+}
+
+/* One that was begun, among the pieces that every ray is put to and those of its cell; `sign`:
+ * depths are in the direction against the ray. */
+static enum lamp_answer cell_judge(struct walk *w, const struct mesh_lamp *lamp,
+                                   const struct lamp_cell *cell, double sign)
+{
+    const double at[3] = {lamp->at.x, lamp->at.y, lamp->at.z};
+    double depth = sign * (w->o[w->kz] - at[w->kz]), margin = CERTAIN_END * w->pad;
+    double end = depth - w->t_end * fabs(w->d[w->kz]), last = depth + CLEAR_PADS * w->pad;
+    enum lamp_answer answer = LAMP_CLEAR;
+
+    if (cell && depth - margin >= (double)cell->cover_far &&
+        end + margin <= (double)cell->cover_near)
+        return LAMP_BLOCKED;
+    for (uint32_t i = 0; i < lamp->always_count; i++)
+        if (polygon_judge(w, lamp->always[i]) != LAMP_CLEAR)
+            answer = LAMP_UNSURE;
+    for (uint32_t i = cell ? cell[0].first : 0; cell && i < cell[1].first; i++) {
+        enum lamp_answer one;
+
+        if ((double)lamp->items[i].near > last)
+            break;
+        one = polygon_judge(w, lamp->items[i].piece);
+        if (one == LAMP_BLOCKED)
+            return one;
+        answer = one == LAMP_UNSURE ? one : answer;
+    }
+    return answer;
+}
+
+enum lamp_answer mesh_ray_lamp(const struct mesh *mesh, const struct mesh_lamp *lamp,
+                               const struct ray *ray)
+{
+    int exponent;
+    struct walk w = walk_of(mesh, ray, RAY_ANY, &exponent);
+    bool is_up = w.d[w.kz] < 0; /* seen from the lamp */
+    double sign = is_up ? 1 : -1;
+
+    if (runs_along_gravity(&w) || !lamp_knows(&w, lamp))
+        return LAMP_UNSURE;
+    const struct lamp_cell *cell =
+        lamp_cell_at(lamp, lamp_face_of(w.kz, is_up), sign * w.shear_x, sign * w.shear_y);
+
+    if (lamp->always_count == 0 && (!cell || cell[0].first == cell[1].first))
+        return LAMP_CLEAR;
+    struct span inside = enter_box(&w);
+
+    if (!(inside.t0 <= inside.t1))
+        return LAMP_CLEAR;
+    slanted_begin(&w, inside);
+    return cell_judge(&w, lamp, cell, sign);
 }

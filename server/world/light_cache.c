@@ -26,7 +26,8 @@ enum { BUCKETS = 2048, NONE = UINT16_MAX };
 /* No padding: compared and hashed as bytes. */
 struct light_key {
     uint8_t content[32];
-    struct vec3 toward;
+    uint64_t is_place;
+    struct vec3 at; /* the place, or the direction */
 };
 
 enum slot_state { SLOT_RAYS, SLOT_BUILDING, SLOT_TREE, SLOT_REFUSED };
@@ -49,7 +50,7 @@ struct light_cache {
     struct light_cache_stats stats;
 };
 
-_Static_assert(sizeof(struct light_key) == 56, "a key has no padding");
+_Static_assert(sizeof(struct light_key) == 64, "a key has no padding");
 
 struct light_cache *light_cache_create(uint64_t bytes_max, struct err *err)
 {
@@ -84,21 +85,23 @@ void light_cache_destroy(struct light_cache *cache)
 /* ---- slots: under the lock --------------------------------------------------------------------
  */
 
-static struct light_key key_of(const struct mesh *mesh, struct vec3 toward)
+static struct light_key key_of(const struct mesh *mesh, const struct light *light)
 {
+    struct vec3 at = light->is_place ? light->place : light->toward;
     struct light_key key;
 
     memcpy(key.content, mesh_content(mesh), sizeof key.content);
-    key.toward = (struct vec3){toward.x + 0, toward.y + 0, toward.z + 0}; /* -0 is 0 */
+    key.is_place = light->is_place;
+    key.at = (struct vec3){at.x + 0, at.y + 0, at.z + 0}; /* -0 is 0 */
     return key;
 }
 
 static uint16_t *bucket_of(struct light_cache *cache, const struct light_key *key)
 {
-    uint64_t word[7], hash = 0;
+    uint64_t word[8], hash = 0;
 
     memcpy(word, key, sizeof word);
-    for (size_t i = 0; i < 7; i++)
+    for (size_t i = 0; i < 8; i++)
         hash = (hash ^ word[i] ^ hash >> 29) * 0x9e3779b97f4a7c15u;
     return &cache->buckets[(hash >> 40) % BUCKETS];
 }
@@ -182,15 +185,16 @@ static bool has_paid(const struct light_cache *cache, const struct slot *slot,
 {
     uint64_t price = mesh->polygons < LIGHT_POINTS_LEAST ? LIGHT_POINTS_LEAST : mesh->polygons;
 
+    price *= slot->key.is_place ? LIGHT_PLACE_TIMES : 1;
     return slot->state == SLOT_RAYS && mesh->bytes <= cache->stats.bytes_max &&
            slot->points + points >= price;
 }
 
 enum light_answer light_cache_ask(struct light_cache *cache, const struct mesh *mesh,
-                                  const struct mesh_stats *size, struct vec3 toward, size_t points,
-                                  struct mesh_light **tree)
+                                  const struct mesh_stats *size, const struct light *light,
+                                  size_t points, struct mesh_light **tree)
 {
-    struct light_key key = key_of(mesh, toward);
+    struct light_key key = key_of(mesh, light);
     enum light_answer answer = LIGHT_BY_RAYS;
     struct mesh_light *old = NULL;
     struct slot *slot;
@@ -248,9 +252,10 @@ static void tree_keep(struct light_cache *cache, const struct light_key *key,
     mesh_light_unref(tree);
 }
 
-void light_cache_build(struct light_cache *cache, const struct mesh *mesh, struct vec3 toward)
+void light_cache_build(struct light_cache *cache, const struct mesh *mesh,
+                       const struct light *light)
 {
-    struct light_key key = key_of(mesh, toward);
+    struct light_key key = key_of(mesh, light);
     bool is_mine;
     struct slot *slot;
     struct err err;
@@ -262,7 +267,9 @@ void light_cache_build(struct light_cache *cache, const struct mesh *mesh, struc
         slot->state = SLOT_BUILDING;
     pthread_mutex_unlock(&cache->lock);
     if (is_mine)
-        tree_keep(cache, &key, mesh_light_create(mesh, toward, &err));
+        tree_keep(cache, &key,
+                  light->is_place ? mesh_light_create_at(mesh, light->place, &err)
+                                  : mesh_light_create(mesh, light->toward, &err));
 }
 
 void light_cache_stats(struct light_cache *cache, struct light_cache_stats *out)

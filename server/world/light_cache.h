@@ -2,10 +2,11 @@
  * Trees of meshes under lights (terrain/mesh_light.h), kept within a bound of bytes.
  *
  * A tree is made only when it pays: when a light has been asked about a mesh for as many points as
- * the mesh has polygons, in one batch or in many, rays have cost about what the tree will. So ten
- * thousand lights that are asked about once cost their rays and nothing else. What is kept is named
- * by the mesh's content and the light's direction, so it never goes stale; the least recently asked
- * goes first. Any thread; a lock is held for a look-up, never while a tree is made.
+ * the mesh has polygons, or four times as many of a light at a place, in one batch or in many, rays
+ * have cost about what the tree will. So ten thousand lights that are asked about once cost their
+ * rays and nothing else. What is kept is named by the mesh's content and the light's direction or
+ * place, so it never goes stale; the least recently asked goes first. Any thread; a lock is held
+ * for a look-up, never while a tree is made.
  */
 #ifndef KOTA_WORLD_LIGHT_CACHE_H
 #define KOTA_WORLD_LIGHT_CACHE_H
@@ -14,7 +15,14 @@
 
 enum {
     LIGHTS_REMEMBERED_MAX = 1024, /* lights of meshes, with a tree or without */
-    LIGHT_POINTS_LEAST = 256      /* points before a tree is made, however small the mesh */
+    LIGHT_POINTS_LEAST = 256,     /* points before a tree is made, however small the mesh */
+    LIGHT_PLACE_TIMES = 4         /* a light at a place needs so many times the points */
+};
+
+struct light {
+    bool is_place;
+    struct vec3 toward; /* unit, against the way the light travels */
+    struct vec3 place;
 };
 
 struct light_cache;
@@ -35,14 +43,15 @@ enum light_answer {
  * nothing, and whoever does not build may come again.
  */
 enum light_answer light_cache_ask(struct light_cache *cache, const struct mesh *mesh,
-                                  const struct mesh_stats *size, struct vec3 toward, size_t points,
-                                  struct mesh_light **tree);
+                                  const struct mesh_stats *size, const struct light *light,
+                                  size_t points, struct mesh_light **tree);
 
 /*
  * Makes the tree and keeps it, if it has one and it fits; a light without one is not tried again as
  * long as it is remembered. Others that ask meanwhile are told to use rays. Takes long.
  */
-void light_cache_build(struct light_cache *cache, const struct mesh *mesh, struct vec3 toward);
+void light_cache_build(struct light_cache *cache, const struct mesh *mesh,
+                       const struct light *light);
 
 struct light_cache_stats {
     uint64_t builds;    /* trees that were made */

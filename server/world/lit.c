@@ -55,7 +55,7 @@ bool lighting_open(struct lighting *lighting, const struct layer_choice *choice,
                    bool may_build)
 {
     *lighting = (struct lighting){.choice = choice, .light = *light};
-    if (!cache || light->is_place)
+    if (!cache)
         return true;
     for (size_t i = 0; i < choice->count; i++) {
         const struct mesh *mesh = choice->layers[i]->mesh;
@@ -65,15 +65,16 @@ bool lighting_open(struct lighting *lighting, const struct layer_choice *choice,
         /* no gravity like that of a globe's; and to a layer that was moved the light comes from
            elsewhere with each turn: rays */
         if (!mesh || choice->layers[i]->space.frame != MESH_CARTESIAN ||
-            choice->layers[i]->is_moved || mesh_light_is_vertical(mesh, light->toward) ||
-            light_cache_ask(cache, mesh, size, light->toward, points, tree) != LIGHT_BUILD)
+            choice->layers[i]->is_moved ||
+            (!light->is_place && mesh_light_is_vertical(mesh, light->toward)) ||
+            light_cache_ask(cache, mesh, size, light, points, tree) != LIGHT_BUILD)
             continue;
         if (!may_build) {
             lighting_close(lighting);
             return false;
         }
-        light_cache_build(cache, mesh, light->toward);
-        (void)light_cache_ask(cache, mesh, size, light->toward, points, tree);
+        light_cache_build(cache, mesh, light);
+        (void)light_cache_ask(cache, mesh, size, light, points, tree);
     }
     return true;
 }
@@ -132,8 +133,12 @@ static void layer_hits(const struct lighting *lighting, size_t layer, const stru
         locale_rays(&choice, beams->rays, beams->count, RAY_CLOSEST, out);
         return;
     }
-    origins_of(beams, origins);
-    mesh_light_hits(lighting->trees[layer], asked->mesh, origins, beams->count, hits);
+    if (lighting->light.is_place) {
+        mesh_light_hits_to(lighting->trees[layer], asked->mesh, beams->rays, beams->count, hits);
+    } else {
+        origins_of(beams, origins);
+        mesh_light_hits(lighting->trees[layer], asked->mesh, origins, beams->count, hits);
+    }
     for (size_t i = 0; i < beams->count; i++)
         if (hits[i].t < INFINITY)
             out[i] = locale_hit_on_mesh(asked, &hits[i]);
@@ -172,6 +177,11 @@ static void layer_any(const struct lighting *lighting, size_t layer, const struc
     struct vec3 origins[LIT_TOGETHER_MAX];
     struct locale_hit hits[LIT_TOGETHER_MAX];
 
+    if (lighting->trees[layer] && lighting->light.is_place) {
+        mesh_light_any_to(lighting->trees[layer], choice.layers[0]->mesh, beams->rays, beams->count,
+                          is_hit);
+        return;
+    }
     if (lighting->trees[layer]) {
         origins_of(beams, origins);
         mesh_light_any(lighting->trees[layer], choice.layers[0]->mesh, origins, beams->count,
@@ -199,13 +209,16 @@ static void beams_keep(struct beams *beams, const uint8_t *is_hit, uint8_t *is_l
     beams->count = kept;
 }
 
-/* Where every layer has a tree there is no need of rays: the same origins, put to all. */
+/* Far away, and where every layer has a tree, there is no need of rays: the same origins, put to
+ * all. */
 static bool lit_by_trees(const struct lighting *lighting, const struct vec3 *points, size_t count,
                          uint8_t *is_lit)
 {
     struct vec3 origins[LIT_TOGETHER_MAX], toward = lighting->light.toward;
     uint8_t is_hit[LIT_TOGETHER_MAX];
 
+    if (lighting->light.is_place)
+        return false;
     for (size_t layer = 0; layer < lighting->choice->count; layer++)
         if (!lighting->trees[layer])
             return false;

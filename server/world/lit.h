@@ -2,7 +2,7 @@
  * Light and shadow: does a light reach a point of a locale, and what stands in between?
  *
  * A light is far away, with a direction, or a point. The question is a ray from the point towards
- * the light, and its answers are those of locale_ray to the bit: trees for lights far away
+ * the light, and its answers are those of locale_ray to the bit: trees of lights
  * (world/light_cache.h) only save time.
  */
 #ifndef KOTA_WORLD_LIT_H
@@ -19,12 +19,6 @@
 #define LIT_NEAR_RELATIVE 1e-6
 
 #define LIGHT_PLACE_MAX_M 1e12 /* a coordinate of a light at a place, as of a vertex */
-
-struct light {
-    bool is_place;
-    struct vec3 toward; /* unit, against the way the light travels */
-    struct vec3 place;
-};
 
 /* A light that travels along `direction`, which need not be unit. False: it is zero. */
 bool light_from_direction(struct vec3 direction, struct light *out);

@@ -283,6 +283,14 @@ def _():
         stats = lights(little)
         equal((stats["builds"], stats["lights"]), (31, 31), f"{stats}")
         check(stats["evicted"] > 10 and stats["trees"] == 31 - stats["evicted"], f"{stats}")
+        for i in range(4):  # lights at places, which pay at four times as many points
+            light = {"position": [3 + 8 * i, 16, 2 + 3 * i]}
+            want = ask(none, light)
+            for _ in range(12):
+                equal(ask(little, light), want, "a lamp, with a cache and without")
+            check(lights(little)["bytes"] <= 400000, f"bytes: {lights(little)}")
+        stats = lights(little)
+        equal((stats["builds"], stats["lights"], stats["refused"]), (35, 35, 0), f"{stats}")
         equal((lights(none)["builds"], lights(none)["trees"], lights(none)["bytes"]), (0, 0, 0), "0")
         metrics = little.get("/metrics").body.decode()
         for name in ("hits_total", "misses_total", "builds_total", "refused_total",
@@ -299,7 +307,8 @@ def _():
         before = some.memory_kib()
         body = struct.pack("<3d", 10, 10, 0)
         for i in range(10000):
-            answer = some.post(f"{at('a')}/lit?direction={i + 1},1,-3", body, media=F64)
+            where = f"position={i % 32},{i / 320},6" if i % 2 else f"direction={i + 1},1,-3"
+            answer = some.post(f"{at('a')}/lit?{where}", body, media=F64)
             equal((answer.status, len(answer.body)), (200, 1), f"light {i}")
         stats = lights(some)
         equal((stats["builds"], stats["trees"], stats["lights"], stats["misses"]),

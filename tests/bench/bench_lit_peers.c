@@ -4,7 +4,8 @@
  *
  * Points stand on the ground, uniformly seen from above, and begin a centimetre over it, in random
  * order. The sun stands high, at 50 degrees, or low, at 12. Ours is the whole question to a locale
- * of one layer (lighting_lit), with its tree built; and again by rays, as it is before.
+ * of one layer (lighting_lit), with its tree built; and again by rays, as it is before. Lights at
+ * places are raced with and without their trees, which have to agree on every point.
  *
  * Every answer of Embree is compared with ours. It works with 24 bits: near edges they may differ,
  * and how often is told; more than 1 of 200 ends the program. And every 64th point is put to brute
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 1 << 15, ROUNDS = 9, SUNS = 2, JUDGED = 64 };
+enum { POINTS = 1 << 15, ROUNDS = 9, SUNS = 2, LAMPS = 2, JUDGED = 64 };
 enum { OWN_TREE, OWN_RAYS, EMBREE, WAYS };
 
 #define LIFT_M 0.01
@@ -254,6 +255,69 @@ static void race(struct scene *scene, int sun)
     lighting_close(&lighting[OWN_RAYS]);
 }
 
+/* ---- a light at a place ----------------------------------------------------------------------
+ */
+
+/* Hangs over the middle of the ground, some metres high or half as high as the mesh is wide. */
+static struct light lamp_of(const struct scene *scene, int lamp)
+{
+    const struct mesh *mesh = scene->locale->layers[0]->mesh;
+    struct box3 b = mesh_bounds(mesh);
+    struct vec3 at = vec3_scale(vec3_add(b.min, b.max), 0.5);
+    struct mesh_contact floor;
+
+    at.z = b.max.z + (lamp == 0 ? 0 : fmax(b.max.x - b.min.x, b.max.y - b.min.y) / 2);
+    if (lamp == 0 && mesh_floor(mesh, at, 0, &floor))
+        at.z = floor.point.z + 3;
+    return light_at_place(at);
+}
+
+static void race_lamp(struct scene *scene, int lamp)
+{
+    static const char *const names[LAMPS] = {"lamp over the ground", "lamp high above"};
+    static uint8_t is_lit[2][POINTS];
+    struct light light = lamp_of(scene, lamp);
+    double times[2][ROUNDS], ns[2], start = bench_thread_s(), build_us;
+    struct light_cache_stats before, after;
+    struct lighting lighting[2];
+    unsigned shadows = 0;
+    char work[96], note[96];
+
+    light_cache_stats(scene->cache, &before);
+    if (!lighting_open(&lighting[OWN_TREE], &scene->choice, &light, 1 << 20, scene->cache, true) ||
+        !lighting_open(&lighting[OWN_RAYS], &scene->choice, &light, POINTS, NULL, true) ||
+        lighting[OWN_TREE].trees[0] == NULL)
+        fail("there is no tree for the lamp");
+    build_us = 1e6 * (bench_thread_s() - start) / (double)scene->soup.polygon_count;
+    light_cache_stats(scene->cache, &after);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int turn = 0; turn < 2; turn++) {
+            int way = (round + turn) % 2;
+
+            start = bench_thread_s();
+            ask_own(&lighting[way], scene->points, is_lit[way]);
+            times[way][round] = (bench_thread_s() - start) / POINTS;
+        }
+    for (int way = 0; way < 2; way++)
+        ns[way] = 1e9 * bench_median(times[way], ROUNDS);
+    if (memcmp(is_lit[OWN_TREE], is_lit[OWN_RAYS], POINTS) != 0)
+        fail("the lamp's tree and rays differ");
+    judge(scene, &light, is_lit[OWN_TREE]);
+    for (size_t i = 0; i < POINTS; i++)
+        shadows += !is_lit[OWN_TREE][i];
+    printf("  %-12s %-20s %4.1f %% in shadow;  tree %.0f ns  rays %.0f ns;  made in %.2f us and "
+           "%.0f bytes a polygon\n",
+           scene->name, names[lamp], 100.0 * shadows / POINTS, ns[OWN_TREE], ns[OWN_RAYS], build_us,
+           (double)(after.bytes - before.bytes) / (double)scene->soup.polygon_count);
+    fflush(stdout);
+    snprintf(work, sizeof work, "lit, %s, %s", scene->name, names[lamp]);
+    snprintf(note, sizeof note, "%.0f and %.0f ns, %.0f %% in shadow", ns[OWN_TREE], ns[OWN_RAYS],
+             100.0 * shadows / POINTS);
+    bench_row("light", work, "its own rays", ns[OWN_RAYS] / ns[OWN_TREE], 0, note);
+    lighting_close(&lighting[OWN_TREE]);
+    lighting_close(&lighting[OWN_RAYS]);
+}
+
 int main(void)
 {
     static const struct {
@@ -273,6 +337,8 @@ int main(void)
         }
         for (int sun = 0; sun < SUNS; sun++)
             race(&scene, sun);
+        for (int lamp = 0; lamp < LAMPS; lamp++)
+            race_lamp(&scene, lamp);
         scene_free(&scene);
     }
     return 0;

@@ -139,15 +139,16 @@ static void trees_do_not_change_answers(void **state)
 
         if (i == 5) /* along gravity */
             assert_true(light_from_direction(down, &light));
-        assert_true(lighting_open(&lighting, &choice, &light, POINTS, cache, true));
-        assert_int_equal(lighting.trees[0] != NULL, i % 4 != 0 && i != 5);
+        assert_true(
+            lighting_open(&lighting, &choice, &light, LIGHT_PLACE_TIMES * POINTS, cache, true));
+        assert_int_equal(lighting.trees[0] != NULL, i != 5);
         shadows += check_points(&lighting, points, POINTS);
         lighting_close(&lighting);
         expect_valid(cache);
     }
     light_cache_stats(cache, &stats);
-    assert_int_equal(stats.builds, 2 * 17);
-    assert_int_equal(stats.trees, 2 * 17);
+    assert_int_equal(stats.builds, 2 * 23);
+    assert_int_equal(stats.trees, 2 * 23);
     assert_true(shadows > 5000);
     light_cache_destroy(cache);
     locale_unref(locale);
@@ -201,6 +202,54 @@ static void a_tree_is_made_when_rays_have_cost_as_much(void **state)
     locale_unref(locale);
 }
 
+/* Lamps at ten thousand places cost their rays; those that are asked about much, their trees. */
+static void ten_thousand_lamps_are_bounded(void **state)
+{
+    static struct vec3 points[POINTS];
+    struct locale *locale = locale_make(7);
+    struct layer_choice choice = all(locale);
+    struct random random = {12};
+    struct err err;
+    struct light_cache *cache = light_cache_create(4 * locale->layers[0]->mesh_stats.bytes, &err);
+    struct light_cache_stats stats;
+    struct lighting lighting;
+
+    (void)state;
+    points_fill(points, 8);
+    for (uint64_t i = 0; i < 10000; i++) {
+        struct light light = light_at_place((struct vec3){
+            random_in(&random, -30, 30), random_in(&random, -30, 30), random_in(&random, -9, 30)});
+
+        assert_true(lighting_open(&lighting, &choice, &light, 1, cache, false));
+        if (i % 64 == 0)
+            check_points(&lighting, points + i % POINTS / 64 * 64, 8);
+        lighting_close(&lighting);
+    }
+    light_cache_stats(cache, &stats);
+    assert_int_equal(stats.builds, 0);
+    assert_int_equal(stats.lights, LIGHTS_REMEMBERED_MAX);
+    assert_int_equal(stats.misses, 2 * 10000);
+    for (uint64_t i = 0; i < 200; i++) {
+        struct light light = light_at_place(points[i]);
+
+        /* the price is more than that of a light far away */
+        assert_true(lighting_open(&lighting, &choice, &light, LIGHT_POINTS_LEAST, cache, false));
+        assert_null(lighting.trees[0]);
+        lighting_close(&lighting);
+        assert_true(
+            lighting_open(&lighting, &choice, &light, LIGHT_PLACE_TIMES * POINTS, cache, true));
+        check_points(&lighting, points, 64);
+        lighting_close(&lighting);
+        expect_valid(cache);
+    }
+    light_cache_stats(cache, &stats);
+    assert_true(stats.builds > 300 && stats.evicted > 100 && stats.trees > 2);
+    assert_int_equal(stats.builds + stats.refused, 400);
+    assert_true(stats.hits >= stats.builds && stats.bytes <= stats.bytes_max);
+    light_cache_destroy(cache);
+    locale_unref(locale);
+}
+
 static void zero_and_places_at_the_light(void **state)
 {
     struct light light;
@@ -235,10 +284,10 @@ static void *ask_all(void *context)
     struct crowd *crowd = context;
 
     for (uint64_t i = 0; i < 60; i++) {
-        struct light light = light_number(i % 12);
+        struct light light = i % 3 ? light_number(i % 12) : light_at_place(crowd->points[i % 12]);
         struct lighting lighting;
 
-        assert_true(lighting_open(&lighting, &crowd->choice, &light, 200, crowd->cache, true));
+        assert_true(lighting_open(&lighting, &crowd->choice, &light, 600, crowd->cache, true));
         check_points(&lighting, crowd->points + i * 16, 64);
         lighting_close(&lighting);
         expect_valid(crowd->cache);
@@ -275,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trees_do_not_change_answers),
         cmocka_unit_test(a_tree_is_made_when_rays_have_cost_as_much),
+        cmocka_unit_test(ten_thousand_lamps_are_bounded),
         cmocka_unit_test(zero_and_places_at_the_light),
         cmocka_unit_test(many_threads_stay_within_the_bound),
     };

@@ -23,22 +23,24 @@ struct tally {
 };
 
 /* One answer of the tree against mesh_ray: every bit of it. */
-static void expect_same(const struct mesh *mesh, struct vec3 origin, struct vec3 toward,
-                        const struct mesh_hit *hit, bool is_hit, uint64_t seed)
+static void expect_same(const struct mesh *mesh, const struct ray *ray, const struct mesh_hit *hit,
+                        bool is_hit, uint64_t seed)
 {
-    struct ray ray = {origin, toward, INFINITY};
-    struct mesh_hit want;
-    bool has = mesh_ray(mesh, &ray, RAY_CLOSEST, &want);
+    struct vec3 origin = ray->origin, toward = ray->direction;
+    struct mesh_hit want, any;
+    bool has = mesh_ray(mesh, ray, RAY_CLOSEST, &want);
     bool same = has ? hit->t == want.t && hit->polygon == want.polygon &&
                           memcmp(&hit->point, &want.point, sizeof want.point) == 0 &&
                           memcmp(&hit->normal, &want.normal, sizeof want.normal) == 0
                     : isinf(hit->t);
 
+    assert_int_equal(mesh_ray(mesh, ray, RAY_ANY, &any), has);
     if (!same || is_hit != has)
         fail_msg("seed %llu: from (%.17g %.17g %.17g) towards (%.17g %.17g %.17g): t is %.17g "
-                 "(polygon %u; any %d), by a ray %.17g (polygon %u)",
+                 "(polygon %u; any %d), by a ray of %.17g m %.17g (polygon %u)",
                  (unsigned long long)seed, origin.x, origin.y, origin.z, toward.x, toward.y,
-                 toward.z, hit->t, hit->polygon, is_hit, has ? want.t : INFINITY, want.polygon);
+                 toward.z, hit->t, hit->polygon, is_hit, ray->t_max, has ? want.t : INFINITY,
+                 want.polygon);
 }
 
 /* Puts origins to a tree all together, and to rays one by one. */
@@ -59,7 +61,9 @@ static void compare(const struct mesh *mesh, struct vec3 toward, const struct ve
     mesh_light_hits(light, mesh, origins, count, hits);
     mesh_light_any(light, mesh, origins, count, any);
     for (size_t i = 0; i < count; i++) {
-        expect_same(mesh, origins[i], toward, &hits[i], any[i], seed);
+        struct ray ray = {origins[i], toward, INFINITY};
+
+        expect_same(mesh, &ray, &hits[i], any[i], seed);
         tally->hits += any[i];
     }
     tally->questions += (unsigned)count;
@@ -146,10 +150,26 @@ static void the_tree_gives_the_bits_of_a_ray(void **state)
                 tally.hits < tally.questions * 9 / 10);
 }
 
+enum { SIDE = 40 };
+
 /* Ground of shared vertices with a roof over a part: what nearly all lights are asked about. */
+static void ground_make(struct soup *soup, double height)
+{
+    for (int r = 0; r <= SIDE; r++)
+        for (int c = 0; c <= SIDE; c++)
+            soup_vertex(soup, (struct vec3){c, r, height * sin(0.3 * c) * cos(0.2 * r)});
+    for (uint32_t r = 0; r < SIDE; r++)
+        for (uint32_t c = 0; c < SIDE; c++) {
+            uint32_t v = r * (SIDE + 1) + c;
+
+            soup_polygon(soup, (uint32_t[]){v, v + 1, v + SIDE + 1}, 3);
+            soup_polygon(soup, (uint32_t[]){v + 1, v + SIDE + 2, v + SIDE + 1}, 3);
+        }
+    soup_add(soup, (struct vec3[]){{5, 5, 6}, {20, 5, 6}, {20, 15, 6}, {5, 15, 6}}, 4);
+}
+
 static void ground_has_a_tree_under_every_sun(void **state)
 {
-    enum { SIDE = 40 };
     static struct vec3 origins[ORIGINS];
     struct random random = {77};
     struct mesh_options options = {.gravity = down};
@@ -157,17 +177,7 @@ static void ground_has_a_tree_under_every_sun(void **state)
     struct tally tally = {0};
 
     (void)state;
-    for (int r = 0; r <= SIDE; r++)
-        for (int c = 0; c <= SIDE; c++)
-            soup_vertex(&soup, (struct vec3){c, r, 3 * sin(0.3 * c) * cos(0.2 * r)});
-    for (uint32_t r = 0; r < SIDE; r++)
-        for (uint32_t c = 0; c < SIDE; c++) {
-            uint32_t v = r * (SIDE + 1) + c;
-
-            soup_polygon(&soup, (uint32_t[]){v, v + 1, v + SIDE + 1}, 3);
-            soup_polygon(&soup, (uint32_t[]){v + 1, v + SIDE + 2, v + SIDE + 1}, 3);
-        }
-    soup_add(&soup, (struct vec3[]){{5, 5, 6}, {20, 5, 6}, {20, 15, 6}, {5, 15, 6}}, 4);
+    ground_make(&soup, 3);
     struct mesh *mesh = soup_mesh(&soup, &options, NULL);
     struct polygon_soup view = soup_view(&soup);
 
@@ -182,6 +192,260 @@ static void ground_has_a_tree_under_every_sun(void **state)
         compare(mesh, toward, origins, ORIGINS, (uint64_t)i, &tally);
     }
     assert_int_equal(tally.refused, 0);
+    mesh_unref(mesh);
+    soup_free(&soup);
+}
+
+/* Where lamps hang: anywhere, at a vertex, on an edge or a polygon, in a polygon's plane, and a
+ * hair from there. */
+static struct vec3 lamp_of(struct random *random, const struct polygon_soup *soup, double size)
+{
+    struct vec3 at = origin_of(random, soup, size, oracle_direction(random));
+    uint32_t polygon = random_below(random, (uint32_t)soup->polygon_count);
+    const uint32_t *corners = soup->corners + soup->starts[polygon];
+    struct vec3 a = soup->vertices[corners[0]], b = soup->vertices[corners[1]];
+
+    if (random_below(random, 4) == 0) /* on the line of an edge */
+        return vec3_add(a, vec3_scale(vec3_sub(b, a), random_in(random, -3, 3)));
+    return at;
+}
+
+struct lamp_tally {
+    unsigned lamps, refused, questions, shadows;
+};
+
+/* From a point, or a hair before it, to a lamp, or a hair before it. */
+static struct ray ray_to(struct random *random, struct vec3 from, struct vec3 place, double size)
+{
+    struct vec3 way = vec3_sub(place, from), d = vec3_unit(way);
+    double start = random_below(random, 2) ? 1e-6 * size : 0;
+
+    if (!(vec3_length(d) > 0))
+        d = (struct vec3){1, 0, 0};
+    return (struct ray){vec3_add(from, vec3_scale(d, start)), d,
+                        fmax(vec3_length(way) - 2 * start, 0)};
+}
+
+/* rays[ORIGINS] to a lamp, each against mesh_ray. */
+static void ask_lamp(const struct mesh *mesh, struct vec3 place, const struct ray *rays,
+                     struct lamp_tally *tally)
+{
+    static struct mesh_hit hits[ORIGINS];
+    static uint8_t any[ORIGINS];
+    uint64_t seed = tally->lamps++;
+    struct err err;
+    struct mesh_light *light = mesh_light_create_at(mesh, place, &err);
+
+    if (!light) {
+        assert_int_equal(err.code, ERR_UNPROCESSABLE);
+        tally->refused++;
+        return;
+    }
+    mesh_light_any_to(light, mesh, rays, ORIGINS, any);
+    mesh_light_hits_to(light, mesh, rays, ORIGINS, hits);
+    for (size_t i = 0; i < ORIGINS; i++) {
+        expect_same(mesh, &rays[i], &hits[i], any[i], seed);
+        tally->shadows += any[i];
+    }
+    tally->questions += ORIGINS;
+    mesh_light_unref(light);
+}
+
+/* Rays from all over to a lamp. */
+static void compare_lamp(const struct mesh *mesh, const struct polygon_soup *soup, double size,
+                         struct vec3 place, struct random *random, struct lamp_tally *tally)
+{
+    static struct ray rays[ORIGINS];
+
+    for (size_t i = 0; i < ORIGINS; i++)
+        rays[i] =
+            ray_to(random, origin_of(random, soup, size, oracle_direction(random)), place, size);
+    ask_lamp(mesh, place, rays, tally);
+}
+
+/* KOTA_LONG=1 asks thirty times as many. */
+static void a_lamp_is_answered_as_by_rays(void **state)
+{
+    struct lamp_tally tally = {0};
+    uint64_t soups = getenv("KOTA_LONG") ? 30 * SOUPS : SOUPS;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= soups; seed++) {
+        struct random random = {seed + 5000};
+        struct vec3 up = seed % 3 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
+        double size = exp(random_in(&random, 0, 9));
+        struct mesh_options options = {.gravity = vec3_scale(up, -1)};
+        struct soup soup = {0};
+
+        oracle_soup(&random, up, size, &soup);
+        if (seed % 7 == 0) /* far from the origin */
+            for (size_t i = 0; i < soup.vertex_count; i++)
+                soup.vertices[i].x += 1000 * size;
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+        struct polygon_soup view = soup_view(&soup);
+
+        for (int i = 0; i < 6; i++)
+            compare_lamp(mesh, &view, size, lamp_of(&random, &view, size), &random, &tally);
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+    print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
+                  tally.refused, tally.questions, tally.shadows);
+    assert_true(tally.refused < tally.lamps / 2);
+    assert_true(tally.questions > 100000 && tally.shadows > tally.questions / 10 &&
+                tally.shadows < tally.questions * 9 / 10);
+}
+
+/*
+ * A lamp all but in the plane of a polygon, and rays that pass its corners by a hair: the test of a
+ * ray forgives most there.
+ */
+static void graze(const struct mesh *mesh, const struct polygon_soup *soup, double size,
+                  struct random *random, struct lamp_tally *tally)
+{
+    static struct ray rays[ORIGINS];
+    uint32_t polygon = random_below(random, (uint32_t)soup->polygon_count);
+    const uint32_t *corners = soup->corners + soup->starts[polygon];
+    uint32_t count = soup->starts[polygon + 1] - soup->starts[polygon];
+    struct vec3 a = soup->vertices[corners[0]], x = vec3_sub(soup->vertices[corners[1]], a);
+    struct vec3 y = vec3_sub(soup->vertices[corners[2]], a), n = vec3_unit(vec3_cross(x, y));
+    struct vec3 place =
+        vec3_add(vec3_scale(x, random_in(random, -3, 3)), vec3_scale(y, random_in(random, -3, 3)));
+
+    place = vec3_add(vec3_add(a, place), vec3_scale(n, size * exp(random_in(random, -26, -2))));
+    for (size_t i = 0; i < ORIGINS; i++) {
+        struct vec3 corner = soup->vertices[corners[random_below(random, count)]];
+        double hair = size * exp(random_in(random, -32, -8));
+        struct vec3 by = vec3_add(vec3_scale(vec3_unit(x), random_in(random, -hair, hair)),
+                                  vec3_scale(vec3_unit(y), random_in(random, -hair, hair)));
+        struct vec3 way = vec3_sub(vec3_add(corner, by), place);
+        struct vec3 from = vec3_add(place, vec3_scale(way, random_in(random, 1, 1.5)));
+
+        rays[i] = ray_to(random, from, place, size);
+    }
+    ask_lamp(mesh, place, rays, tally);
+}
+
+/* KOTA_LONG=1 asks thirty times as many. */
+static void corners_are_passed_as_by_rays(void **state)
+{
+    struct lamp_tally tally = {0};
+    uint64_t soups = getenv("KOTA_LONG") ? 30 * SOUPS : SOUPS;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= soups; seed++) {
+        struct random random = {seed + 9000};
+        struct vec3 up = seed % 3 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
+        double size = exp(random_in(&random, 0, 9));
+        struct mesh_options options = {.gravity = vec3_scale(up, -1)};
+        struct soup soup = {0};
+
+        oracle_soup(&random, up, size, &soup);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+        struct polygon_soup view = soup_view(&soup);
+
+        for (int i = 0; i < 6; i++)
+            graze(mesh, &view, size, &random, &tally);
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+    print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
+                  tally.refused, tally.questions, tally.shadows);
+    assert_true(tally.refused < tally.lamps / 2 && tally.shadows > tally.questions / 10);
+}
+
+/* Hills, and a floor whose polygons are all in one plane, which the lamp may be in. */
+static void ground_is_seen_from_every_lamp(void **state)
+{
+    struct mesh_options options = {.gravity = down};
+
+    (void)state;
+    for (int is_flat = 0; is_flat < 2; is_flat++) {
+        struct random random = {78};
+        struct lamp_tally tally = {0};
+        struct soup soup = {0};
+
+        ground_make(&soup, is_flat ? 0 : 3);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+        struct polygon_soup view = soup_view(&soup);
+
+        for (int i = 0; i < 60; i++) {
+            struct vec3 place = lamp_of(&random, &view, SIDE);
+
+            if (i % 3 == 0) /* over the ground, now and then far */
+                place = (struct vec3){random_in(&random, 0, SIDE), random_in(&random, 0, SIDE),
+                                      exp(random_in(&random, 0, 7))};
+            if (i % 6 == 1) /* in the plane of the roof, or of the flat floor */
+                place.z = i % 12 == 1 ? 6 : 0;
+            compare_lamp(mesh, &view, SIDE, place, &random, &tally);
+        }
+        print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
+                      tally.refused, tally.questions, tally.shadows);
+        assert_true(tally.refused <= 4);
+        assert_true(tally.shadows > tally.questions / 20);
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
+/* Sheets over sheets, each seen all over: lists would be as long as there are sheets. */
+static void many_sheets_stay_within_their_bytes(void **state)
+{
+    enum { SHEETS = 1000 };
+    struct mesh_options options = {.gravity = down};
+    struct lamp_tally tally = {0};
+    struct random random = {79};
+    struct soup soup = {0};
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < SHEETS; i++) {
+        double z = 0.01 * i;
+
+        soup_add(&soup, (struct vec3[]){{-20, -20, z}, {20, -20, z}, {20, 20, z}, {-20, 20, z}}, 4);
+    }
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+    struct polygon_soup view = soup_view(&soup);
+    struct mesh_light *light = mesh_light_create_at(mesh, (struct vec3){1, 2, 30}, &err);
+
+    assert_non_null(light);
+    assert_true(mesh_light_bytes(light) < 400 * SHEETS);
+    mesh_light_unref(light);
+    compare_lamp(mesh, &view, 20, (struct vec3){1, 2, 30}, &random, &tally);
+    compare_lamp(mesh, &view, 20, (struct vec3){1, 2, 4.995}, &random, &tally); /* between two */
+    compare_lamp(mesh, &view, 20, (struct vec3){1, 2, 5}, &random, &tally);
+    assert_int_equal(tally.refused, 0);
+    assert_true(tally.shadows > 1000);
+    mesh_unref(mesh);
+    soup_free(&soup);
+}
+
+/* Far away, or on the line that the planes of fifty polygons meet in. */
+static void what_no_lamp_sees_says_so(void **state)
+{
+    struct mesh_options options = {.gravity = down};
+    struct soup soup = {0};
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        double c = cos(0.03 * i), s = sin(0.03 * i);
+
+        soup_add(&soup, (struct vec3[]){{2 * c, 2 * s, 0}, {5 * c, 5 * s, 0}, {5 * c, 5 * s, 3}},
+                 3);
+    }
+    struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+    struct mesh_light *light = mesh_light_create_at(mesh, (struct vec3){4, -3, 2}, &err);
+
+    assert_non_null(light);
+    assert_true(mesh_light_bytes(light) > 1000);
+    mesh_light_unref(light);
+    assert_null(mesh_light_create_at(mesh, (struct vec3){0, 0, 2}, &err));
+    assert_int_equal(err.code, ERR_UNPROCESSABLE);
+    assert_non_null(strstr(err.msg, "planes of over 32"));
+    assert_null(mesh_light_create_at(mesh, (struct vec3){0, 1e12, 2}, &err));
+    assert_int_equal(err.code, ERR_UNPROCESSABLE);
+    assert_non_null(strstr(err.msg, "64 times"));
     mesh_unref(mesh);
     soup_free(&soup);
 }
@@ -221,6 +485,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_gives_the_bits_of_a_ray),
         cmocka_unit_test(ground_has_a_tree_under_every_sun),
+        cmocka_unit_test(a_lamp_is_answered_as_by_rays),
+        cmocka_unit_test(corners_are_passed_as_by_rays),
+        cmocka_unit_test(ground_is_seen_from_every_lamp),
+        cmocka_unit_test(many_sheets_stay_within_their_bytes),
+        cmocka_unit_test(what_no_lamp_sees_says_so),
         cmocka_unit_test(what_has_no_tree_says_so),
     };
 
