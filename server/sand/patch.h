@@ -88,12 +88,12 @@ void patch_pose_out(const struct patch_shape *shape, const struct convert_place 
 struct patch_start {
     char locale[WORLD_ID_MAX + 1];
     char layer[WORLD_ID_MAX + 1];
-    uint64_t revision;         /* of the locale, that the ground was cut at */
-    uint64_t feed_after;       /* the feed's place then */
-    uint64_t fence;            /* of the ground's lease (world/lease.h), which the sand thread lets
-                                  go; 0: none is needed */
-    char refusal[PATCH_REASON_BYTES];         /* why there is no lease: only a repeat is taken; "" else */
-    struct heightfield *field; /* a reference */
+    uint64_t revision;   /* of the locale, that the ground was cut at */
+    uint64_t feed_after; /* the feed's place then */
+    uint64_t fence;      /* of the ground's lease (world/lease.h), which the sand thread lets
+                            go; 0: none is needed */
+    char refusal[PATCH_REASON_BYTES]; /* why there is no lease: only a repeat is taken; or "" */
+    struct heightfield *field;        /* a reference */
     struct convert_place place;
     struct convert_grid grid;
     struct convert_ground ground;

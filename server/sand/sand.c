@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/timed_wait.h"
 #include "sand/board.h"
+#include "sand/leases.h"
 #include "world/lease.h"
 
 #include <errno.h>
@@ -85,12 +86,6 @@ struct waiter {
     void *context;
 };
 
-/* The lease of an open patch's ground. */
-struct lease_of {
-    struct lease_of *next;
-    uint64_t number, fence;
-};
-
 /* An order that was taken under a key. */
 struct known_key {
     char key[PATCH_KEY_MAX + 1];
@@ -123,12 +118,11 @@ struct sand {
     struct waiter *waiters;
     struct known_key *keys; /* [SAND_KEYS_MAX], a ring */
     size_t key_count;       /* that there ever were */
-    struct lease_of *leases;
+    struct patch_leases leases;
     size_t writes; /* that are with the writer */
     bool is_lost;
     double rebuild_at_s;
     uint64_t ticks, orders;
-    uint32_t told_slots, told_used; /* to other nodes */
 };
 
 static double now_s(void)
@@ -226,20 +220,6 @@ static void answer_waiters(struct sand *sand, struct patch_report *report)
     }
 }
 
-/* The ground of a patch that has ended is anybody's. */
-static void let_go(struct sand *sand, uint64_t number)
-{
-    for (struct lease_of **at = &sand->leases; *at; at = &(*at)->next)
-        if ((*at)->number == number) {
-            struct lease_of *lease = *at;
-
-            *at = lease->next;
-            world_unlease(sand->world, lease->fence);
-            free(lease);
-            return;
-        }
-}
-
 static void say_end(const struct patch_report *report)
 {
     if (report->state == PATCH_FAILED)
@@ -248,24 +228,6 @@ static void say_end(const struct patch_report *report)
     else
         log_info("patch %llu of %s is %s%s%s", (unsigned long long)report->number, report->locale,
                  patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
-}
-
-/* What other nodes may count on (cluster_nodes). */
-static void tell_fleet(struct sand *sand, const struct sand_stats *stats)
-{
-    struct cluster *log = world_log(sand->world);
-    uint32_t slots = 0, used = 0;
-
-    for (int scale = 0; scale < SCALE_COUNT; scale++) {
-        slots += stats->device.engine[0] != '\0' ? stats->patches.slots[scale] : 0;
-        used += stats->patches.used[scale];
-    }
-    if (log && slots != sand->told_slots)
-        cluster_set_patch_slots(log, slots);
-    if (log && used != sand->told_used)
-        cluster_set_patches(log, used);
-    sand->told_slots = slots;
-    sand->told_used = used;
 }
 
 static void tell_stats(struct sand *sand)
@@ -277,7 +239,7 @@ static void tell_stats(struct sand *sand)
     pthread_mutex_lock(&sand->mutex);
     sand->stats = stats;
     pthread_mutex_unlock(&sand->mutex);
-    tell_fleet(sand, &stats);
+    leases_tell_room(&sand->leases, &stats.device, &stats.patches);
 }
 
 static void on_report(void *context, struct patch_report *report, bool is_state)
@@ -295,7 +257,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
     }
     if (is_state && is_end) {
         say_end(report);
-        let_go(sand, report->number);
+        leases_let_go(&sand->leases, report->number);
         tell_stats(sand); /* whoever is answered finds its place free */
         answer_waiters(sand, report);
     }
@@ -488,31 +450,6 @@ static void do_close(struct sand *sand, struct sand_order *order)
     patch_report_unref(report);
 }
 
-/* A new patch; its lease is the sand thread's from here on. */
-static void do_add(struct sand *sand, struct sand_order *order, struct patch_report **report,
-                   struct err *err)
-{
-    uint64_t fence = order->start.fence;
-    struct lease_of *lease = calloc(1, sizeof *lease);
-
-    if (!lease)
-        err_set(err, ERR_NO_MEMORY, "no memory for a patch");
-    else if (order->start.refusal[0] != '\0')
-        err_set(err, ERR_CONFLICT, "%s", order->start.refusal);
-    if (err->code != ERR_OK) {
-        free(lease);
-        order_refused(sand, order);
-        return;
-    }
-    if (manager_add(sand->manager, &order->start, now_s(), report, err) || fence == 0) {
-        world_unlease(sand->world, fence);
-        free(lease);
-        return;
-    }
-    *lease = (struct lease_of){sand->leases, (*report)->number, fence};
-    sand->leases = lease;
-}
-
 static void do_order(struct sand *sand, struct sand_order *order)
 {
     struct patch_report *report = NULL;
@@ -526,7 +463,7 @@ static void do_order(struct sand *sand, struct sand_order *order)
         return;
     }
     if (order->kind == SAND_ADD)
-        do_add(sand, order, &report, &err);
+        leases_add(&sand->leases, sand->manager, &order->start, now_s(), &report, &err);
     else if (order->kind == SAND_BODY)
         manager_body_add(sand->manager, order->number, &order->body, now_s(), &report, &err);
     else
@@ -881,7 +818,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
         return NULL;
     }
-    sand->world = world;
+    sand->world = sand->leases.world = world;
     sand->config = *config;
     sand->stats.device.config = config->device;
     sand->stats.device.is_coming = true;

@@ -72,7 +72,7 @@ struct world {
     struct unit *first, **last;
     struct unit *first_move, **last_move; /* moves alone, which wait for no commit */
     size_t queued_count;
-    struct lease_order *leases; /* that wait, in order */
+    struct lease_order *leases;     /* that wait, in order */
     struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
     bool is_stopping, is_poked;
     struct world_limits wanted; /* the writer's limits from its next turn on */

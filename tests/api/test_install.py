@@ -180,7 +180,8 @@ def _():
     said = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, check=True,
                           env=clean_environment()).stdout.decode()
     options = {name: line for line, name in re.findall(r"(?m)^(  --([a-z-]+) .*)$", said)}
-    machine = {"user", "port-file", "ops-port-file", "simd", "no-sandbox", "read-only"}
+    machine = {"user", "port-file", "ops-port-file", "simd", "no-sandbox", "read-only",
+               "cluster"}
     free = {"ops-listen", "data", "world", "token-file", "cors-origin", "access-log", "log-format",
             "loops"} | machine
     settings = example_settings()
