@@ -93,6 +93,9 @@ struct cluster_entry {
     char locale[CLUSTER_ID_MAX + 1];   /* or "/models", whose revisions count changes of models */
     uint64_t revision;                 /* one more than the locale's last */
     char op_id[CLUSTER_OP_ID_MAX + 1]; /* never "": one of a kind in the whole log */
+    /* In a call's first entry of a locale: the op_id that the appender has at revision - 1. Where
+     * the log has another one there, the append is in conflict. "": not compared. */
+    char before[CLUSTER_OP_ID_MAX + 1];
     uint8_t request[CLUSTER_REQUEST_BYTES]; /* 0 where op_id was made by the node */
     int kind;                               /* as the world numbers them */
     char layer[CLUSTER_ID_MAX + 1];
