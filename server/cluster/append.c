@@ -34,6 +34,7 @@ enum column {
     LOCALES,
     REVISIONS,
     OP_IDS,
+    BEFORES,
     KINDS,
     LAYERS,
     SOURCES,
@@ -59,7 +60,7 @@ static void columns_free(struct columns *columns)
 static void columns_begin(struct columns *columns, size_t count)
 {
     static const enum array_of kinds[COLUMNS] = {
-        ARRAY_TEXT,  ARRAY_INT8, ARRAY_TEXT, ARRAY_INT4,  ARRAY_TEXT,  ARRAY_TEXT,
+        ARRAY_TEXT,  ARRAY_INT8, ARRAY_TEXT, ARRAY_TEXT,  ARRAY_INT4,  ARRAY_TEXT,  ARRAY_TEXT,
         ARRAY_BYTES, ARRAY_INT8, ARRAY_INT8, ARRAY_BYTES, ARRAY_BYTES, ARRAY_BYTES,
     };
 
@@ -77,6 +78,7 @@ static void columns_add(struct columns *columns, const char *node,
     array_text(&of[LOCALES], entry->locale);
     array_int8(&of[REVISIONS], (int64_t)entry->revision);
     array_text(&of[OP_IDS], entry->op_id);
+    array_text(&of[BEFORES], entry->before);
     array_int4(&of[KINDS], entry->kind);
     array_text(&of[LAYERS], entry->layer);
     array_text(&of[SOURCES], entry->source);

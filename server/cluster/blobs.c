@@ -55,6 +55,7 @@ enum err_code cluster_put_blob(struct cluster *cluster, const uint8_t hash[CLUST
         params_bool(&params, part + 1 == parts);
         params_bytes(&params, (const uint8_t *)bytes + at,
                      length - at < CLUSTER_PART_BYTES ? length - at : CLUSTER_PART_BYTES);
+        params_bool(&params, cluster->is_held);
         if (ask_one(cluster, STATEMENT_PUT_BLOB, &params, NULL, NULL, err))
             return err->code;
     }

@@ -114,8 +114,10 @@ struct cluster_entry {
  * Appends all of the entries or none, in one transaction and one round trip; returns when that is
  * durable in the engine. Entries of one locale stand in the order of their revisions.
  *
- * ERR_CONFLICT             some locale is not at the entry's revision - 1, an op_id is in the log,
- *                          or a blob is not: follow, make the changes anew, append again
+ * ERR_CONFLICT             some locale is not at the entry's revision - 1, or has another entry
+ *                          there than `before` says, an op_id is in the log (or was until at most
+ *                          an hour ago: older ones that were trimmed are not known any more), or a
+ *                          blob is not: follow, make the changes anew, append again
  * ERR_TOO_LARGE            more than 256 MiB of data
  * ERR_PRECONDITION_FAILED  a fence is stale: err's message names it, *at is the entry's index
  * ERR_UNAVAILABLE          the engine is away. Nothing was appended, unless *in_doubt: then the

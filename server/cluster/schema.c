@@ -43,7 +43,7 @@ enum { SCHEMA_VERSION = sizeof scripts / sizeof *scripts, ENGINE_MIN = 150000 };
 
 static const char *const statements[STATEMENT_COUNT] = {
     [STATEMENT_APPEND] =
-        "SELECT append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        "SELECT append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     [STATEMENT_HOLD] = "SELECT hold($1)",
     [STATEMENT_END_STOPPED] = "SELECT end_stopped($1::int8 * interval '1 ms')",
     [STATEMENT_HEADS] = "SELECT id, rev, first, snapshot FROM locale WHERE rev > 0 ORDER BY id",
@@ -59,7 +59,7 @@ static const char *const statements[STATEMENT_COUNT] = {
         "octet_length(data) AS bytes FROM edit WHERE locale = $1 AND rev > $2 ORDER BY rev "
         "LIMIT $3::int8) AS page) AS sums ON e.rev = sums.rev WHERE e.locale = $1 AND "
         "coalesce(sums.before, 0) < $4::int8 ORDER BY e.rev",
-    [STATEMENT_PUT_BLOB] = "SELECT put_blob($1, $2, $3, $4, $5)",
+    [STATEMENT_PUT_BLOB] = "SELECT put_blob($1, $2, $3, $4, $5, $6)",
     [STATEMENT_TOUCH_BLOBS] = "SELECT touch($1)",
     [STATEMENT_HAVE_BLOBS] = "SELECT hash FROM blob WHERE hash = ANY ($1) AND NOT damaged",
     [STATEMENT_GET_BLOB] =

@@ -281,6 +281,20 @@ static bool fake_has_op(const char *op_id)
     return false;
 }
 
+/* Does the log stand on another entry than the appender does? */
+static bool fake_stands_elsewhere(const struct cluster_entry *entry)
+{
+    const struct fake_entry *before = fake_entry_at(entry->locale, entry->revision - 1);
+    const struct fake_locale *locale = fake_locale(entry->locale);
+
+    if (!entry->before[0])
+        return false;
+    if (before)
+        return strcmp(before->entry.op_id, entry->before) != 0;
+    return locale && locale->snapshot > 0 && locale->snapshot == entry->revision - 1 &&
+           strcmp(locale->snapshot_op, entry->before) != 0;
+}
+
 static enum err_code fake_append(struct cluster *cluster, const struct cluster_entry *entries,
                                  size_t count, size_t *at, bool *in_doubt, struct err *err)
 {
@@ -306,7 +320,8 @@ static enum err_code fake_append(struct cluster *cluster, const struct cluster_e
             return err_set(err, ERR_PRECONDITION_FAILED, "fence %llu is stale",
                            (unsigned long long)entries[i].fence);
         }
-        if (entries[i].revision != before + 1 || fake_has_op(entries[i].op_id)) {
+        if (entries[i].revision != before + 1 || fake_has_op(entries[i].op_id) ||
+            fake_stands_elsewhere(&entries[i])) {
             fake.conflicts++;
             return err_set(err, ERR_CONFLICT, "somebody was faster");
         }

@@ -251,8 +251,8 @@ static void in_doubt_and_trimmed_meanwhile(void **state)
                 "$$BEGIN RAISE WARNING 'canceling wait'; "
                 "INSERT INTO kota.past VALUES (NEW.op_id, NEW.locale, NEW.rev); "
                 "DELETE FROM kota.edit WHERE op_id = NEW.op_id; RETURN NULL; END$$;"
-                "CREATE TRIGGER warn AFTER INSERT ON kota.edit FOR EACH ROW "
-                "EXECUTE FUNCTION kota.warn()");
+                "CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON kota.edit DEFERRABLE INITIALLY "
+                "DEFERRED FOR EACH ROW EXECUTE FUNCTION kota.warn()");
     cluster_must_append(one, "a", 2, "a2");
     assert_int_equal(cluster_must_head(one, "a"), 2);
     assert_int_equal(cluster_sql("SELECT count(*) FROM kota.edit"), 1);

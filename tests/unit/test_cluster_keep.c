@@ -185,6 +185,44 @@ static void an_entry_names_only_blobs_that_are_there(void **state)
     cluster_destroy(one);
 }
 
+/* A blob on its own is not waited for on the disk; an append is, whatever was put within its
+ * transaction, and whatever else that did. */
+static void a_held_append_is_durable_like_any_other(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made made[3] = {make(1, 100), make(2, 5 << 20), make(3, 100)};
+    char ids[1][CLUSTER_ID_MAX + 1] = {"a"};
+    struct ask ask = {0};
+
+    (void)state;
+    cluster_sql("CREATE TABLE kota.seen (what text, value text);"
+                "CREATE FUNCTION kota.see() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                "INSERT INTO kota.seen VALUES (TG_TABLE_NAME, "
+                "current_setting('synchronous_commit')); RETURN NULL; END$$;"
+                "CREATE CONSTRAINT TRIGGER see AFTER INSERT ON kota.edit DEFERRABLE INITIALLY "
+                "DEFERRED FOR EACH ROW EXECUTE FUNCTION kota.see();"
+                "CREATE CONSTRAINT TRIGGER see AFTER INSERT ON kota.blob DEFERRABLE INITIALLY "
+                "DEFERRED FOR EACH ROW EXECUTE FUNCTION kota.see()");
+    put(one, &made[2]);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.seen WHERE value = 'off'"), 1);
+    cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
+    put(one, &made[0]);
+    put(one, &made[1]);
+    put(one, &made[2]); /* is there */
+    cluster_must_append(one, "a", 1, "a-1");
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.seen WHERE value = 'on'"), 3);
+    cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
+    ask_sql(one, &ask, "SET LOCAL synchronous_commit = off");
+    cluster_ok(ask_run(one, &ask, &err), &err);
+    cluster_must_append(one, "a", 2, "a-2");
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.seen "
+                                 "WHERE what = 'edit' AND value = 'on'"),
+                     2);
+    for (int i = 0; i < 3; i++)
+        free(made[i].bytes);
+    cluster_destroy(one);
+}
+
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 static void a_snapshot_stands_for_what_is_trimmed(void **state)
@@ -243,6 +281,43 @@ static void a_snapshot_stands_for_what_is_trimmed(void **state)
     free(second.bytes);
     free(blobs[0].bytes);
     free(blobs[1].bytes);
+    cluster_destroy(one);
+}
+
+/* A key whose edit was trimmed is no new one, in no locale and under a hold neither. */
+static void an_op_id_is_known_when_its_edit_was_trimmed(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made body = make(1, 100);
+    uint8_t data[2][CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entries[2] = {cluster_test_entry("b", 1, "b-1", 10, data[0]),
+                                       cluster_test_entry("a", 21, "a-7", 10, data[1])};
+    char ids[1][CLUSTER_ID_MAX + 1] = {"a"};
+    char locale[CLUSTER_ID_MAX + 1];
+    uint64_t revision;
+    bool in_doubt;
+    size_t at;
+
+    (void)state;
+    append_some(one, "a", 1, 20);
+    cluster_ok(snapshot(one, "a", 20, &body, NULL, 0, 5), &err);
+    assert_int_equal(head_of(one, "a").first, 16);
+    assert_int_equal(cluster_append(one, entries, 2, &at, &in_doubt, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.msg, "op_id"));
+    assert_false(in_doubt);
+    entries[1] = cluster_test_entry("c", 1, "a-7", 10, data[1]);
+    assert_int_equal(cluster_append(one, entries, 2, &at, &in_doubt, &err), ERR_CONFLICT);
+    entries[1] = cluster_test_entry("a", 21, "a-20", 10, data[1]); /* is there yet */
+    assert_int_equal(cluster_append(one, entries, 2, &at, &in_doubt, &err), ERR_CONFLICT);
+    entries[1] = cluster_test_entry("a", 21, "a-1", 10, data[1]);
+    cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
+    assert_int_equal(cluster_append(one, entries, 2, &at, &in_doubt, &err), ERR_CONFLICT);
+    cluster_ok(cluster_find_op(one, "a-1", locale, &revision, &err), &err);
+    assert_int_equal(revision, 1);
+    assert_int_equal(cluster_must_head(one, "a"), 20);
+    assert_int_equal(cluster_must_head(one, "b"), 0);
+    cluster_must_append(one, "a", 21, "a-21");
+    free(body.bytes);
     cluster_destroy(one);
 }
 
@@ -407,6 +482,34 @@ static void a_locale_is_adopted_once(void **state)
     cluster_destroy(two);
 }
 
+/* Where the entry was trimmed, or never was, the snapshot says what the log stands on. */
+static void an_append_on_a_snapshot_that_is_another_is_refused(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    struct made body = make(1, 100);
+    uint8_t data[CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entry = cluster_test_entry("a", 21, "mine", 10, data);
+    bool in_doubt;
+    size_t at;
+
+    (void)state;
+    append_some(one, "a", 1, 20);
+    cluster_ok(snapshot(one, "a", 20, &body, NULL, 0, 0), &err);
+    assert_int_equal(head_of(one, "a").first, 21);
+    strcpy(entry.before, "lost-20");
+    assert_int_equal(cluster_append(one, &entry, 1, &at, &in_doubt, &err), ERR_CONFLICT);
+    strcpy(entry.before, "a-20");
+    cluster_ok(cluster_append(one, &entry, 1, &at, &in_doubt, &err), &err);
+    cluster_ok(cluster_adopt(one, "old", 41, "~41", body.bytes, 100, NULL, 0, &err), &err);
+    entry = cluster_test_entry("old", 42, "o-42", 10, data);
+    strcpy(entry.before, "~other-41");
+    assert_int_equal(cluster_append(one, &entry, 1, &at, &in_doubt, &err), ERR_CONFLICT);
+    strcpy(entry.before, "~41");
+    cluster_ok(cluster_append(one, &entry, 1, &at, &in_doubt, &err), &err);
+    free(body.bytes);
+    cluster_destroy(one);
+}
+
 static void garbage_is_what_nothing_names(void **state)
 {
     struct cluster *one = cluster_must(NULL, "one");
@@ -466,7 +569,10 @@ int main(void)
         TEST(blobs_of_all_sizes_come_back),
         TEST(a_damaged_blob_is_found_and_put_again),
         TEST(an_entry_names_only_blobs_that_are_there),
+        TEST(a_held_append_is_durable_like_any_other),
         TEST(a_snapshot_stands_for_what_is_trimmed),
+        TEST(an_op_id_is_known_when_its_edit_was_trimmed),
+        TEST(an_append_on_a_snapshot_that_is_another_is_refused),
         TEST(nothing_is_trimmed_for_a_snapshot_that_is_not_whole),
         TEST(one_node_at_a_time_makes_a_snapshot),
         TEST(trimming_races_with_appending),

@@ -94,6 +94,75 @@ static void a_batch_is_appended_whole_or_not_at_all(void **state)
     cluster_destroy(one);
 }
 
+/* After a failover the log may have another edit under a number that a node has applied. */
+static void an_append_stands_on_what_it_says(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    uint8_t data[3][CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entries[3];
+    bool in_doubt;
+    size_t at;
+
+    (void)state;
+    for (unsigned i = 1; i <= 5; i++) {
+        char op_id[8];
+
+        snprintf(op_id, sizeof op_id, "a%u", i);
+        cluster_must_append(one, "a", i, op_id);
+    }
+    cluster_must_append(one, "b", 1, "b1");
+    entries[0] = cluster_test_entry("b", 2, "b2", 10, data[0]);
+    entries[1] = cluster_test_entry("a", 6, "a6", 10, data[1]);
+    entries[2] = cluster_test_entry("a", 7, "a7", 10, data[2]);
+    strcpy(entries[0].before, "b1");
+    strcpy(entries[1].before, "a5 that was lost");
+    strcpy(entries[2].before, "not looked at: it is the second");
+    assert_int_equal(cluster_append(one, entries, 3, &at, &in_doubt, &err), ERR_CONFLICT);
+    assert_false(in_doubt);
+    assert_non_null(strstr(err.msg, "locale a has another edit at revision 5"));
+    assert_int_equal(cluster_must_head(one, "a"), 5);
+    assert_int_equal(cluster_must_head(one, "b"), 1);
+    /* the order of the entries of different locales is free */
+    strcpy(entries[1].before, "a5");
+    cluster_ok(cluster_append(one, entries, 3, &at, &in_doubt, &err), &err);
+    /* "": not compared; and there is nothing before the first */
+    entries[0] = cluster_test_entry("a", 8, "a8", 10, data[0]);
+    entries[1] = cluster_test_entry("c", 1, "c1", 10, data[1]);
+    strcpy(entries[1].before, "nothing");
+    cluster_ok(cluster_append(one, entries, 2, &at, &in_doubt, &err), &err);
+    cluster_destroy(one);
+}
+
+/* The row of an edit is replaced between the try whose answer is lost and the next one. */
+static void a_retry_stands_on_what_it_says(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    uint8_t data[CLUSTER_TEST_BYTES_MAX];
+    struct cluster_entry entry = cluster_test_entry("a", 3, "a3", 10, data);
+    struct cluster_stats stats;
+    bool in_doubt;
+    size_t at;
+
+    (void)state;
+    cluster_must_append(one, "a", 1, "a1");
+    cluster_must_append(one, "a", 2, "a2");
+    strcpy(entry.before, "a2");
+    /* the first try commits with a warning; then the log is one that never had it, nor a2 */
+    cluster_sql("CREATE FUNCTION kota.lose() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                "IF NEW.rev = 3 AND (SELECT op_id FROM kota.edit WHERE rev = 2) = 'a2' THEN "
+                "RAISE WARNING 'canceling wait'; DELETE FROM kota.edit WHERE rev = 3; "
+                "UPDATE kota.edit SET op_id = 'other' WHERE rev = 2; "
+                "UPDATE kota.locale SET rev = 2; END IF; RETURN NULL; END$$;"
+                "CREATE TRIGGER lose AFTER INSERT ON kota.edit FOR EACH ROW "
+                "EXECUTE FUNCTION kota.lose()");
+    assert_int_equal(cluster_append(one, &entry, 1, &at, &in_doubt, &err), ERR_CONFLICT);
+    assert_false(in_doubt);
+    cluster_stats(one, &stats);
+    assert_int_equal(stats.in_doubt, 1);
+    assert_int_equal(cluster_must_head(one, "a"), 2);
+    cluster_destroy(one);
+}
+
 struct stopping {
     unsigned left, seen;
 };
@@ -539,6 +608,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_entry_comes_back_as_it_was),
         TEST(a_batch_is_appended_whole_or_not_at_all),
+        TEST(an_append_stands_on_what_it_says),
+        TEST(a_retry_stands_on_what_it_says),
         TEST(reading_goes_in_pages_and_stops_when_told),
         TEST(a_page_is_bounded_in_bytes),
         TEST(too_much_at_once_is_refused),

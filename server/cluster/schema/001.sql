@@ -40,8 +40,8 @@ CREATE TABLE edit (
 ALTER TABLE edit ALTER data SET STORAGE EXTERNAL, ALTER blobs SET STORAGE EXTERNAL;
 CREATE INDEX edit_with_blobs ON edit (locale) WHERE octet_length(blobs) > 0;
 
--- The op_ids of edits that were trimmed a short while ago: who asks whether a commit in doubt came
--- to be must find them still.
+-- The op_ids of edits that were trimmed a short while ago (an hour): who asks whether a commit in
+-- doubt came to be must find them still, and a key that was used is not taken for a new one.
 CREATE TABLE past (
     op_id text PRIMARY KEY,
     locale text NOT NULL,
@@ -136,18 +136,25 @@ BEGIN
     END LOOP;
 END $$;
 
--- KT001: a locale is further. KT002: a fence is stale (DETAIL: the entry's index). KT003: a blob is
--- missing. True: they were there already (only with again_).
+-- KT001: a locale is further, or stands on another edit than befores says ('': nothing). KT002: a
+-- fence is stale (DETAIL: the entry's index). KT003: a blob is missing. True: they were there already
+-- (only with again_).
 CREATE FUNCTION append(node_ text, again_ boolean, locales text[], revs int8[], op_ids text[],
-                       kinds int4[], layers text[], sources text[], requests bytea[], rects int8[],
-                       fences int8[], blobs_ bytea[], digests bytea[], datas bytea[])
+                       befores text[], kinds int4[], layers text[], sources text[],
+                       requests bytea[], rects int8[], fences int8[], blobs_ bytea[],
+                       digests bytea[], datas bytea[])
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     each record;
     now_ int8;
     cells_ record;
     missing bytea;
+    known text;
 BEGIN
+    -- what is acknowledged is durable, whatever this transaction did before
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF again_ THEN
         -- who committed it, or is about to, holds these rows
         PERFORM hold(locales);
@@ -161,8 +168,10 @@ BEGIN
         END IF;
     END IF;
 
-    FOR each IN SELECT e.id, min(e.rev) AS low, max(e.rev) AS high, count(*) AS entries
-                FROM unnest(locales, revs) AS e(id, rev) GROUP BY e.id ORDER BY e.id LOOP
+    FOR each IN SELECT e.id, min(e.rev) AS low, max(e.rev) AS high, count(*) AS entries,
+                       (array_agg(e.before ORDER BY e.rev))[1] AS before
+                FROM unnest(locales, revs, befores) AS e(id, rev, before)
+                GROUP BY e.id ORDER BY e.id LOOP
         IF each.low = 1 THEN
             INSERT INTO locale (id) VALUES (each.id) ON CONFLICT DO NOTHING;
         END IF;
@@ -170,6 +179,18 @@ BEGIN
         IF now_ IS DISTINCT FROM each.high OR each.low <> each.high - each.entries + 1 THEN
             RAISE EXCEPTION 'locale % is at revision %, and not at %', each.id,
                 coalesce(now_ - each.entries, 0), each.low - 1 USING ERRCODE = 'KT001';
+        END IF;
+        IF each.before <> '' THEN
+            -- an edit that was trimmed is the newest snapshot's, since it is the locale's last
+            SELECT o.op_id INTO known FROM (
+                SELECT op_id FROM edit WHERE locale = each.id AND rev = each.low - 1
+                UNION ALL
+                SELECT op_id FROM snapshot WHERE locale = each.id AND rev = each.low - 1
+                    AND verified) AS o LIMIT 1;
+            IF known <> each.before THEN
+                RAISE EXCEPTION 'locale % has another edit at revision %', each.id, each.low - 1
+                    USING ERRCODE = 'KT001';
+            END IF;
         END IF;
     END LOOP;
 
@@ -200,6 +221,10 @@ BEGIN
     FROM unnest(locales, revs, op_ids, kinds, layers, sources, requests, fences, blobs_, digests,
                 datas) WITH ORDINALITY
         AS e(locale, rev, op_id, kind, layer, source, request, fence, blobs, digest, data, i);
+    -- behind the insert: that has waited for whoever trims an edit of one of these op_ids just now
+    IF EXISTS (SELECT FROM past WHERE past.op_id = ANY (op_ids)) THEN
+        RAISE EXCEPTION 'an op_id was in the log' USING ERRCODE = 'unique_violation';
+    END IF;
     PERFORM pg_notify('kota ' || current_schema, '');
     RETURN false;
 END $$;
@@ -217,11 +242,15 @@ $$;
 -- ---- blobs and snapshots ------------------------------------------------------------------------
 
 -- A part of a blob, or all of it: is_last makes it count. Not waited for on the disk: an append or a
--- snapshot that names it is durable only after it, and finds out if it is gone.
-CREATE FUNCTION put_blob(hash_ bytea, length_ int8, part_ int4, is_last boolean, data_ bytea)
+-- snapshot that names it is durable only after it, and finds out if it is gone. But within a
+-- transaction that an append ends (is_held) it goes with that.
+CREATE FUNCTION put_blob(hash_ bytea, length_ int8, part_ int4, is_last boolean, data_ bytea,
+                         is_held boolean)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
+    IF NOT is_held THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
     UPDATE blob SET written = clock_timestamp() WHERE hash = hash_ AND NOT damaged;
     IF FOUND THEN
         RETURN;
