@@ -246,7 +246,7 @@ bool cluster_is_lost(struct cluster *cluster, uint64_t fence);
 
 struct cluster_node {
     char id[CLUSTER_ID_MAX + 1];
-    char url[CLUSTER_URL_MAX + 1];
+    char url[CLUSTER_URL_MAX + 1];     /* printable ASCII without blanks; "": none */
     char locales[CLUSTER_URL_MAX + 1]; /* its pattern */
     uint32_t patch_slots, patches;     /* that it can take; that it has now */
 };

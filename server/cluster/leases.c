@@ -103,6 +103,23 @@ static void take_renewed(struct beat *beat, const PGresult *result)
     }
 }
 
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((uint8_t)*text < ' ' || *text == 0x7f)
+            return true;
+    return false;
+}
+
+/* It goes into the Location of an answer: what has a byte that no address has is none. */
+static bool is_address(const char *url)
+{
+    for (; *url; url++)
+        if (*url <= ' ' || *url >= 0x7f)
+            return false;
+    return true;
+}
+
 static void take_nodes(struct beat *beat, const PGresult *result)
 {
     int rows = PQntuples(result);
@@ -116,8 +133,11 @@ static void take_nodes(struct beat *beat, const PGresult *result)
             !result_text(result, row, 1, node->url, sizeof node->url) ||
             !result_text(result, row, 2, node->locales, sizeof node->locales) ||
             !result_int8(result, row, 3, &slots) || !result_int8(result, row, 4, &patches) ||
-            slots < 0 || slots > UINT32_MAX || patches < 0 || patches > UINT32_MAX)
+            slots < 0 || slots > UINT32_MAX || patches < 0 || patches > UINT32_MAX ||
+            has_control(node->id) || has_control(node->locales))
             continue;
+        if (!is_address(node->url))
+            node->url[0] = '\0';
         node->patch_slots = (uint32_t)slots;
         node->patches = (uint32_t)patches;
         beat->node_count++;

@@ -131,6 +131,23 @@ static void areas_have_a_limit(void **state)
     cluster_destroy(one);
 }
 
+/* A row that is in the way, and that no lease of ours can have left: it is held all the same. */
+static void a_cell_without_a_fence_is_held(void **state)
+{
+    struct cluster *one = node_with(NULL, "one", 60000);
+    struct cluster_area ground = area("a", 0, 0, 1, 1);
+    uint64_t fence;
+
+    (void)state;
+    cluster_sql("INSERT INTO kota.lease VALUES ('a', 1, 1, 'by hand', 0, 1, "
+                "clock_timestamp() + interval '1 hour')");
+    must_refuse(one, ground, "by hand");
+    cluster_sql("UPDATE kota.lease SET holder = 'one'");
+    assert_int_equal(cluster_lease(one, &ground, &fence, holder, &err), ERR_CONFLICT);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.lease"), 1);
+    cluster_destroy(one);
+}
+
 /* ---- fences ---------------------------------------------------------------------------------- */
 
 static void an_append_is_bound_to_its_fence(void **state)
@@ -386,6 +403,45 @@ static void what_a_dead_process_held_is_let_go(void **state)
     cluster_destroy(dead);
 }
 
+/* An address goes into a header of an answer: what is no word of it is not there. */
+static void an_address_that_cannot_be_is_none(void **state)
+{
+    static const char *const wrongs[] = {
+        "http://a\\r\\nSet-Cookie: b=c",
+        "http://a/\\n",
+        "\\t",
+        "http://a b",
+        "http://\\x7f",
+        "http://\\u00e4",
+    };
+    struct cluster *one = node_with(NULL, "one", 600);
+    struct cluster_node node;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++)
+        cluster_sql("INSERT INTO kota.node VALUES ('wrong%u', E'%s', '', 1, 0, 'x', "
+                    "clock_timestamp() + interval '1 hour')",
+                    i, wrongs[i]);
+    cluster_sql("INSERT INTO kota.node VALUES (E'bad\\nid', 'http://a', '', 1, 0, 'x', "
+                "clock_timestamp() + interval '1 hour'), ('bad list', 'http://a', E'a\\r*', 1, 0, "
+                "'x', clock_timestamp() + interval '1 hour'), ('right', "
+                "'http://[::1]:7420/a?b=c&d=%%20', '', 1, 0, 'x', "
+                "clock_timestamp() + interval '1 hour')");
+    turn_until_nodes(one, NULL, "right", 1);
+    assert_int_equal(count_nodes(one, "right", &node), 1);
+    assert_string_equal(node.url, "http://[::1]:7420/a?b=c&d=%20");
+    for (unsigned i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "wrong%u", i);
+        assert_int_equal(count_nodes(one, id, &node), 1);
+        assert_string_equal(node.url, "");
+    }
+    assert_int_equal(count_nodes(one, "bad\nid", &node), 0);
+    assert_int_equal(count_nodes(one, "bad list", &node), 0);
+    cluster_destroy(one);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, cluster_test_begin)
 
 int main(void)
@@ -393,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_cell_has_one_holder),
         TEST(areas_have_a_limit),
+        TEST(a_cell_without_a_fence_is_held),
         TEST(an_append_is_bound_to_its_fence),
         TEST(a_lease_is_renewed_while_the_loop_turns),
         TEST(who_cannot_reach_the_engine_knows_that_it_has_lost),
@@ -400,6 +457,7 @@ int main(void)
         TEST(even_if_nobody_has_taken_its_cells),
         TEST(nodes_see_each_other_while_they_live),
         TEST(what_a_dead_process_held_is_let_go),
+        TEST(an_address_that_cannot_be_is_none),
     };
     const char *why;
 

@@ -400,10 +400,11 @@ BEGIN
     IF got < wanted THEN
         SELECT holder, greatest(0, ceil(1000 * extract(epoch FROM expires - clock_timestamp())))::int8
             AS ms_left INTO other FROM lease
-        WHERE locale = locale_ AND x BETWEEN x0 AND x1 AND y BETWEEN y0 AND y1 AND fence <> 0
+        WHERE locale = locale_ AND x BETWEEN x0 AND x1 AND y BETWEEN y0 AND y1
+            AND (fence <> 0 OR holder <> node_)
         ORDER BY expires DESC LIMIT 1;
         RAISE EXCEPTION 'a cell is held' USING ERRCODE = 'KT004',
-            DETAIL = other.ms_left || ' ' || other.holder;
+            DETAIL = coalesce(other.ms_left, 0) || ' ' || coalesce(other.holder, 'somebody');
     END IF;
     drawn := nextval('fence');
     UPDATE lease SET fence = drawn, expires = clock_timestamp() + ms * interval '1 ms'
