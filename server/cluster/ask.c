@@ -11,6 +11,10 @@
  * is not known, and answers behind it would come too late, too. Before that the socket is read once
  * more: the process may have been stopped itself, or the caller may not have turned the loop.
  *
+ * The deadline is wait_ms behind the last byte that went or came, so that 64 MiB may pass a slow
+ * line, and an engine that has stopped is given up all the same. Since a trickle must not keep the
+ * owner for ever, there is an end at ASK_WAITS times wait_ms.
+ *
  * Only who waits for an ask turns the loop; signs of life (leases.c) stand in the same list with
  * nobody waiting.
  */
@@ -19,8 +23,11 @@
 #include "base/check.h"
 #include "base/log.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { ASK_WAITS = 6 };
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -261,6 +268,16 @@ void asks_lost(struct cluster *cluster)
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
+static uint64_t deadline_of(const struct cluster *cluster, const struct ask *ask)
+{
+    uint64_t wait_ms = cluster->wait_ms, moved = cluster->moved_ms + wait_ms;
+    uint64_t last = ask->deadline_ms + (ASK_WAITS - 1) * wait_ms;
+
+    if (moved <= ask->deadline_ms)
+        return ask->deadline_ms;
+    return moved < last ? moved : last;
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
     struct cluster *cluster = timer->data;
@@ -270,22 +287,23 @@ static void on_deadline(uv_timer_t *timer)
         return;
     asks_read(cluster);
     if (cluster->state == LINK_READY && cluster->first == ask &&
-        uv_now(&cluster->loop) >= ask->deadline_ms) {
+        uv_now(&cluster->loop) >= deadline_of(cluster, ask)) {
         char why[64];
 
-        snprintf(why, sizeof why, "no answer within %u ms", cluster->wait_ms);
+        snprintf(why, sizeof why, "no answer within %" PRIu64 " ms",
+                 uv_now(&cluster->loop) - (ask->deadline_ms - cluster->wait_ms));
         link_lose(cluster, why);
     }
 }
 
 void asks_look_at_clock(struct cluster *cluster)
 {
-    uint64_t now = uv_now(&cluster->loop);
+    uint64_t now = uv_now(&cluster->loop), deadline;
 
     if (!cluster->first) {
         uv_timer_stop(&cluster->ask_timer);
         return;
     }
-    uv_timer_start(&cluster->ask_timer, on_deadline,
-                   cluster->first->deadline_ms > now ? cluster->first->deadline_ms - now : 1, 0);
+    deadline = deadline_of(cluster, cluster->first);
+    uv_timer_start(&cluster->ask_timer, on_deadline, deadline > now ? deadline - now : 1, 0);
 }

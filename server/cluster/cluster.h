@@ -12,7 +12,8 @@
  * One thread owns a cluster, the world's writer: every call is its, but where it says "any thread".
  * There is one connection, in pipeline mode, on a libuv loop of the owner's; no thread is made.
  * A call that asks the engine turns that loop until the answer is there, the connection is lost, or
- * wait_ms are over. While it turns, notifications are noted and leases are renewed.
+ * no byte has gone or come for wait_ms (a line so slow that one question takes 6 wait_ms is given
+ * up, too). While it turns, notifications are noted and leases are renewed.
  *
  * A lost connection is made again behind the calls, with a growing pause; until then they fail at
  * once with ERR_UNAVAILABLE ("the shared log is away"). It is made again to the same log only. The
@@ -47,7 +48,7 @@ struct cluster_options {
     const char *url;      /* where others send clients to; "": nowhere */
     uint32_t patch_slots; /* patches of sand that it can take; 0: no device */
     const char *locales;  /* the pattern it serves, for the table of nodes; "": all */
-    uint32_t wait_ms;     /* for one answer of the engine; 0: 10,000 */
+    uint32_t wait_ms;     /* for one answer of the engine, from the last byte; 0: 10,000 */
     uint32_t poll_ms;     /* between looks without a notification; 0: 3,000 */
     uint32_t lease_ms;    /* 0: 10,000; renewed after a third of it */
 };

@@ -88,7 +88,7 @@ struct ask {
     enum ask_end end;
     bool is_warned; /* the engine gave a warning with it */
     bool has_failed_to_send;
-    uint64_t deadline_ms; /* of the loop's clock */
+    uint64_t deadline_ms; /* of the loop's clock; later when bytes flow (cluster.moved_ms) */
     char sqlstate[6], message[200], detail[160];
     PGresult *kept; /* set by take: the result that is not freed behind it */
     /* Rows of statement `index`: borrowed. NULL: they are of no interest. */
@@ -181,6 +181,7 @@ struct cluster {
     char identity[33], setup_identity[33]; /* of this log; of the one that is looked at */
 
     struct ask *first, *last; /* in the pipeline, in order */
+    uint64_t moved_ms;        /* when bytes last went or came, of the loop's clock */
     bool is_held;             /* cluster_hold's transaction is open */
     bool has_news, is_beating, has_let_go_old;
     bool has_timed_out; /* cluster_wait's timer */

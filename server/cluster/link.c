@@ -52,7 +52,8 @@ static void on_socket(uv_poll_t *poll, int status, int events)
     struct cluster *cluster = poll->loop->data;
 
     (void)status; /* an error of the socket is one that libpq will find */
-    (void)events;
+    if (events & (UV_READABLE | UV_WRITABLE))
+        cluster->moved_ms = uv_now(&cluster->loop);
     if (cluster->state == LINK_CONNECTING)
         connect_step(cluster);
     else if (cluster->state == LINK_SETTING_UP)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 64, BUFFER = 65536 };
@@ -39,7 +40,7 @@ struct tcp_proxy {
     /* under the mutex */
     enum tcp_proxy_mode mode;
     bool is_armed[2], is_over;
-    size_t left[2], passed[2];
+    size_t left[2], passed[2], slow;
     unsigned cuts;
 };
 
@@ -92,7 +93,7 @@ static bool move(struct tcp_proxy *proxy, struct link *link, int way, short read
     struct side *to = &link->sides[way], *from = &link->sides[!way];
 
     if (readable && to->length == 0) {
-        ssize_t got = read(from->fd, to->data, BUFFER);
+        ssize_t got = read(from->fd, to->data, proxy->slow ? proxy->slow : BUFFER);
 
         if (got == 0 || (got < 0 && errno != EAGAIN))
             return false;
@@ -176,6 +177,7 @@ static void *run(void *context)
     struct pollfd polls[2 + 2 * LINKS_MAX];
 
     for (;;) {
+        bool is_slow;
         size_t count;
 
         pthread_mutex_lock(&proxy->mutex);
@@ -186,7 +188,10 @@ static void *run(void *context)
         poll(polls, count, -1);
         pthread_mutex_lock(&proxy->mutex);
         serve(proxy, polls);
+        is_slow = proxy->slow > 0;
         pthread_mutex_unlock(&proxy->mutex);
+        if (is_slow)
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     for (int i = 0; i < LINKS_MAX; i++)
         if (proxy->links[i].is_used)
@@ -243,6 +248,20 @@ void tcp_proxy_set(struct tcp_proxy *proxy, enum tcp_proxy_mode mode)
 {
     pthread_mutex_lock(&proxy->mutex);
     proxy->mode = mode;
+    pthread_mutex_unlock(&proxy->mutex);
+    wake(proxy);
+}
+
+void tcp_proxy_slow(struct tcp_proxy *proxy, size_t bytes)
+{
+    int room = 16384;
+
+    CHECK(bytes <= BUFFER);
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->slow = bytes;
+    for (int i = 0; i < LINKS_MAX && bytes > 0; i++)
+        for (int way = 0; way < 2 && proxy->links[i].is_used; way++)
+            setsockopt(proxy->links[i].sides[way].fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);
 }

@@ -5,7 +5,7 @@
  *
  * KOTA_LONG=1: ten times as many cuts and crashes.
  */
-#include "cluster/cluster.h"
+#include "cluster/cluster_data.h"
 
 #include "base/check.h"
 #include "support/cluster_fixture.h"
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <cmocka.h>
 
@@ -405,6 +406,73 @@ static void a_frozen_engine_is_given_up(void **state)
     end(&c);
 }
 
+/* An append that takes longer than wait_ms on its way is none that is not answered. */
+static void a_slow_line_is_waited_for(void **state)
+{
+    enum { BYTES = 1 << 20, WAIT_MS = 1500, BYTES_IN_10_MS = 2600 }; /* 4 s */
+    struct cut_case c;
+    uint8_t none[CLUSTER_TEST_BYTES_MAX], *data = calloc(1, BYTES);
+    struct cluster_entry entry = cluster_test_entry("a", 1, "slow", 0, none);
+    struct cluster_stats stats;
+    bool in_doubt;
+    size_t at;
+    int room = 16384;
+
+    (void)state;
+    CHECK(data);
+    begin(&c, WAIT_MS);
+    entry.data = data;
+    entry.bytes = BYTES;
+    /* what lies in the kernel's buffers is on its way, and cannot be seen to be */
+    CHECK(setsockopt(PQsocket(c.cluster->conn), SOL_SOCKET, SO_SNDBUF, &room, sizeof room) == 0);
+    tcp_proxy_slow(c.proxy, BYTES_IN_10_MS);
+    cluster_ok(cluster_append(c.cluster, &entry, 1, &at, &in_doubt, &err), &err);
+    cluster_stats(c.cluster, &stats);
+    assert_int_equal(stats.losses, 0);
+    assert_int_equal(stats.in_doubt, 0);
+    tcp_proxy_slow(c.proxy, 0);
+    assert_int_equal(cluster_must_head(c.cluster, "a"), 1);
+    free(data);
+    end(&c);
+}
+
+static bool see_it(void *context, const struct cluster_entry *entry, struct err *error)
+{
+    (void)entry, (void)error;
+    ++*(unsigned *)context;
+    return true;
+}
+
+/* Bytes that come one by one for a minute are no answer. */
+static void a_trickle_is_given_up(void **state)
+{
+    enum { BYTES = 100000, WAIT_MS = 400, BYTES_IN_10_MS = 16 };
+    struct cut_case c;
+    uint8_t none[CLUSTER_TEST_BYTES_MAX], *data = calloc(1, BYTES);
+    struct cluster_entry entry = cluster_test_entry("a", 1, "wide", 0, none);
+    unsigned seen = 0;
+    bool in_doubt;
+    size_t at, count;
+
+    (void)state;
+    CHECK(data);
+    begin(&c, WAIT_MS);
+    entry.data = data;
+    entry.bytes = BYTES;
+    cluster_ok(cluster_append(c.cluster, &entry, 1, &at, &in_doubt, &err), &err);
+    tcp_proxy_slow(c.proxy, BYTES_IN_10_MS);
+    assert_int_equal(cluster_read(c.cluster, "a", 0, see_it, &seen, &count, &err), ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "no answer within"));
+    assert_int_equal(seen, 0);
+    tcp_proxy_slow(c.proxy, 0);
+    while (cluster_is_away(c.cluster))
+        cluster_wait(c.cluster, 100);
+    cluster_ok(cluster_read(c.cluster, "a", 0, see_it, &seen, &count, &err), &err);
+    assert_int_equal(seen, 1);
+    free(data);
+    end(&c);
+}
+
 /* A daemon that starts while it is away finds it later, and a host that swallows packets costs
  * its own time only. */
 static void a_start_without_the_engine(void **state)
@@ -446,11 +514,18 @@ static void a_start_without_the_engine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_append_cut_anywhere_is_there_once), TEST(cuts_while_it_connects_again),
-        TEST(sessions_ended_by_the_engine),         TEST(a_commit_that_fails_is_no_append),
-        TEST(a_commit_with_a_warning_is_in_doubt),  TEST(in_doubt_and_trimmed_meanwhile),
-        TEST(crashes_of_the_engine_lose_nothing),   TEST(away_is_told_at_once_and_ends),
-        TEST(another_log_in_its_place_is_not_used), TEST(a_frozen_engine_is_given_up),
+        TEST(an_append_cut_anywhere_is_there_once),
+        TEST(cuts_while_it_connects_again),
+        TEST(sessions_ended_by_the_engine),
+        TEST(a_commit_that_fails_is_no_append),
+        TEST(a_commit_with_a_warning_is_in_doubt),
+        TEST(in_doubt_and_trimmed_meanwhile),
+        TEST(crashes_of_the_engine_lose_nothing),
+        TEST(away_is_told_at_once_and_ends),
+        TEST(another_log_in_its_place_is_not_used),
+        TEST(a_frozen_engine_is_given_up),
+        TEST(a_slow_line_is_waited_for),
+        TEST(a_trickle_is_given_up),
         TEST(a_start_without_the_engine),
     };
     const char *why;
