@@ -94,6 +94,11 @@ void ask_send(struct cluster *cluster, struct ask *ask)
 enum err_code ask_run(struct cluster *cluster, struct ask *ask, struct err *err)
 {
     ask_send(cluster, ask);
+    return ask_wait(cluster, ask, err);
+}
+
+enum err_code ask_wait(struct cluster *cluster, struct ask *ask, struct err *err)
+{
     while (ask->end == ASK_OPEN)
         uv_run(&cluster->loop, UV_RUN_ONCE);
     if (ask->end == ASK_LOST)

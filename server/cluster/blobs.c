@@ -1,9 +1,10 @@
 /*
  * Blobs: bytes under their hash, in parts of some MiB, so that no message, and no row, is larger.
  *
- * The row of `blob` counts; it is written with the last part. Who puts the same blob at the same
- * time writes the same bytes. Times of writing keep the garbage collector away for an hour, which
- * is longer than any change takes from putting its blobs to naming them.
+ * The row of `blob` counts; it is written with the last part. Many go in groups, two on the way at
+ * a time: a transaction and a round trip each would be most of the cost of a tile. Who puts the
+ * same blob at the same time writes the same bytes. Times of writing keep the garbage collector
+ * away for an hour, which is longer than any change takes from putting its blobs to naming them.
  *
  * Whoever gets a blob checks its hash. One that does not fit is marked: it counts as missing
  * from then on, and the next cluster_put_blob writes it anew.
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HAVE_BATCH = 16384 };
+enum { HAVE_BATCH = 16384, PUT_BYTES = 2 << 20, PUT_FLIGHTS = 64 };
 
 void hash_text(const uint8_t hash[CLUSTER_HASH_BYTES], char out[2 * CLUSTER_HASH_BYTES + 1])
 {
@@ -26,45 +27,7 @@ void hash_text(const uint8_t hash[CLUSTER_HASH_BYTES], char out[2 * CLUSTER_HASH
         snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
-/* ---- putting --------------------------------------------------------------------------------- */
-
-/* Is it there, for certain? Renews its time. */
-static enum err_code has_blob(struct cluster *cluster, const uint8_t *hash, bool *is_there,
-                              struct err *err)
-{
-    return cluster_have_blobs(cluster, (const uint8_t(*)[CLUSTER_HASH_BYTES])hash, 1, is_there,
-                              err);
-}
-
-enum err_code cluster_put_blob(struct cluster *cluster, const uint8_t hash[CLUSTER_HASH_BYTES],
-                               const void *bytes, size_t length, struct err *err)
-{
-    size_t parts = length > 0 ? (length + CLUSTER_PART_BYTES - 1) / CLUSTER_PART_BYTES : 1;
-    bool is_there = false;
-
-    CHECK(parts < INT32_MAX);
-    if (parts > 1 && has_blob(cluster, hash, &is_there, err))
-        return err->code;
-    for (size_t part = 0; part < parts && !is_there; part++) {
-        struct params params = {0};
-        size_t at = part * CLUSTER_PART_BYTES;
-
-        params_bytes(&params, hash, CLUSTER_HASH_BYTES);
-        params_int8(&params, (int64_t)length);
-        params_int4(&params, (int32_t)part);
-        params_bool(&params, part + 1 == parts);
-        params_bytes(&params, (const uint8_t *)bytes + at,
-                     length - at < CLUSTER_PART_BYTES ? length - at : CLUSTER_PART_BYTES);
-        params_bool(&params, cluster->is_held);
-        if (ask_one(cluster, STATEMENT_PUT_BLOB, &params, NULL, NULL, err))
-            return err->code;
-    }
-    if (!is_there)
-        cluster_count(cluster, &cluster->stats.blobs_put, 1);
-    return ERR_OK;
-}
-
-/* ---- which are there ------------------------------------------------------------------------- */
+/* ---- hashes ---------------------------------------------------------------------------------- */
 
 struct named {
     uint8_t hash[CLUSTER_HASH_BYTES];
@@ -75,6 +38,28 @@ static int compare_named(const void *a, const void *b)
 {
     return memcmp(a, b, CLUSTER_HASH_BYTES);
 }
+
+static struct named name_of(const uint8_t hash[CLUSTER_HASH_BYTES], size_t index)
+{
+    struct named name = {.index = index};
+
+    memcpy(name.hash, hash, sizeof name.hash);
+    return name;
+}
+
+/* By hash, each once; how many. */
+static size_t sort_named(struct named *names, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(names, count, sizeof *names, compare_named);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || compare_named(&names[i], &names[kept - 1]) != 0)
+            names[kept++] = names[i];
+    return kept;
+}
+
+/* ---- which are there ------------------------------------------------------------------------- */
 
 struct have {
     const struct named *sorted;
@@ -125,10 +110,8 @@ static enum err_code have_some(struct cluster *cluster, const uint8_t (*hashes)[
     } else if (cluster_ready(cluster, err)) {
         code = err->code;
     } else {
-        for (size_t i = 0; i < count; i++) {
-            memcpy(sorted[i].hash, hashes[i], CLUSTER_HASH_BYTES);
-            sorted[i].index = i;
-        }
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = name_of(hashes[i], i);
         qsort(sorted, count, sizeof *sorted, compare_named);
         memset(out, 0, count * sizeof *out);
         /* renewed first: what the second finds will be there */
@@ -150,6 +133,167 @@ enum err_code cluster_have_blobs(struct cluster *cluster,
                       err))
             return err->code;
     return ERR_OK;
+}
+
+/* ---- putting --------------------------------------------------------------------------------- */
+
+/*
+ * Blobs on their way: part behind part goes out, each a transaction of its own, while the answers
+ * come in. A transaction of several would be no faster, and who is stopped in its middle would keep
+ * the rows of blobs that others put, too.
+ */
+struct putting {
+    struct cluster *cluster;
+    struct named *missing;
+    size_t count;
+    const void *(*source)(void *, size_t, size_t *, void **, struct err *);
+    void *context;
+    size_t blob, part; /* the next one */
+    const void *bytes; /* of that blob; NULL: not asked for yet */
+    void *made;
+    size_t length;
+    struct flight {
+        struct ask ask;
+        size_t bytes;
+    } flights[PUT_FLIGHTS];
+    size_t sent, ended, bytes_on_way;
+};
+
+static void close_blob(struct putting *putting)
+{
+    free(putting->made);
+    putting->made = NULL;
+    putting->bytes = NULL;
+}
+
+static enum err_code send_part(struct putting *putting, struct err *err)
+{
+    struct flight *flight = &putting->flights[putting->sent % PUT_FLIGHTS];
+    const struct named *name = &putting->missing[putting->blob];
+    struct params params = {0};
+    size_t at, left;
+
+    if (!putting->bytes)
+        putting->bytes =
+            putting->source(putting->context, name->index, &putting->length, &putting->made, err);
+    if (!putting->bytes)
+        return err->code;
+    CHECK(putting->part < INT32_MAX);
+    at = putting->part * CLUSTER_PART_BYTES;
+    left = putting->length - at;
+    *flight = (struct flight){.bytes = left < CLUSTER_PART_BYTES ? left : CLUSTER_PART_BYTES};
+    params_bytes(&params, name->hash, CLUSTER_HASH_BYTES);
+    params_int8(&params, (int64_t)putting->length);
+    params_int4(&params, (int32_t)putting->part);
+    params_bool(&params, flight->bytes == left);
+    params_bytes(&params, (const uint8_t *)putting->bytes + at, flight->bytes);
+    params_bool(&params, putting->cluster->is_held);
+    ask_statement(putting->cluster, &flight->ask, STATEMENT_PUT_BLOB, &params);
+    ask_send(putting->cluster, &flight->ask);
+    putting->sent++;
+    putting->bytes_on_way += flight->bytes;
+    putting->part++;
+    if (flight->bytes == left) {
+        close_blob(putting);
+        putting->blob++;
+        putting->part = 0;
+    }
+    return err->code;
+}
+
+/* Until all are there, or one was refused, or lost, or cannot be had: then nothing more is sent,
+ * and what is on its way is waited for. */
+static enum err_code put_missing(struct putting *putting, struct err *err)
+{
+    struct cluster *cluster = putting->cluster;
+
+    err->code = ERR_OK;
+    do {
+        struct flight *flight = &putting->flights[putting->ended % PUT_FLIGHTS];
+        struct err other = {.code = ERR_OK};
+
+        while (err->code == ERR_OK && putting->blob < putting->count &&
+               putting->sent - putting->ended < PUT_FLIGHTS && putting->bytes_on_way < PUT_BYTES)
+            send_part(putting, err);
+        if (putting->ended == putting->sent)
+            break;
+        ask_wait(cluster, &flight->ask, &other);
+        putting->ended++;
+        putting->bytes_on_way -= flight->bytes;
+        if (err->code == ERR_OK)
+            *err = other;
+    } while (putting->ended < putting->sent || putting->blob < putting->count);
+    close_blob(putting);
+    if (err->code == ERR_OK)
+        cluster_count(cluster, &cluster->stats.blobs_put, putting->count);
+    return err->code;
+}
+
+enum err_code cluster_put_blobs(struct cluster *cluster,
+                                const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,
+                                const void *(*bytes)(void *context, size_t index, size_t *length,
+                                                     void **made, struct err *err),
+                                void *context, struct err *err)
+{
+    struct putting *putting = calloc(1, sizeof *putting);
+    bool *is_there = calloc(count + 1, sizeof *is_there);
+
+    err->code = ERR_OK;
+    if (putting)
+        *putting = (struct putting){.cluster = cluster, .source = bytes, .context = context};
+    if (putting)
+        putting->missing = calloc(count + 1, sizeof *putting->missing);
+    if (!is_there || !putting || !putting->missing)
+        err_set(err, ERR_NO_MEMORY, "no memory for a list of blobs");
+    else if (count > 0)
+        cluster_have_blobs(cluster, hashes, count, is_there, err);
+    for (size_t i = 0; i < count && err->code == ERR_OK; i++)
+        if (!is_there[i])
+            putting->missing[putting->count++] = name_of(hashes[i], i);
+    if (err->code == ERR_OK && putting->count > 0) {
+        putting->count = sort_named(putting->missing, putting->count);
+        put_missing(putting, err);
+    }
+    if (putting)
+        free(putting->missing);
+    free(putting);
+    free(is_there);
+    return err->code;
+}
+
+struct one_blob {
+    const void *bytes;
+    size_t length;
+};
+
+static const void *one_blob_bytes(void *context, size_t index, size_t *length, void **made,
+                                  struct err *err)
+{
+    const struct one_blob *blob = context;
+
+    (void)index, (void)made, (void)err;
+    *length = blob->length;
+    return blob->bytes ? blob->bytes : "";
+}
+
+enum err_code cluster_put_blob(struct cluster *cluster, const uint8_t hash[CLUSTER_HASH_BYTES],
+                               const void *bytes, size_t length, struct err *err)
+{
+    struct one_blob blob = {bytes, length};
+    struct named name = name_of(hash, 0);
+    struct putting putting = {.cluster = cluster,
+                              .missing = &name,
+                              .count = 1,
+                              .source = one_blob_bytes,
+                              .context = &blob};
+
+    /* a short one goes at once: the engine looks, too */
+    if (length > CLUSTER_PART_BYTES)
+        return cluster_put_blobs(cluster, (const uint8_t(*)[CLUSTER_HASH_BYTES])hash, 1,
+                                 one_blob_bytes, &blob, err);
+    if (cluster_ready(cluster, err))
+        return err->code;
+    return put_missing(&putting, err);
 }
 
 /* ---- getting --------------------------------------------------------------------------------- */

@@ -185,6 +185,18 @@ void cluster_hash(const void *bytes, size_t length, uint8_t out[CLUSTER_HASH_BYT
 enum err_code cluster_put_blob(struct cluster *cluster, const uint8_t hash[CLUSTER_HASH_BYTES],
                                const void *bytes, size_t length, struct err *err);
 
+/*
+ * Those that are not there yet: one question which, then some MiB on the way at a time, without
+ * waiting for each. `bytes` gives those of hashes[index], or NULL and an error, which ends it. It
+ * is asked for what is missing only, once, in no order; it must ask nothing of the
+ * cluster. *made, NULL before, is freed when they are sent.
+ */
+enum err_code cluster_put_blobs(struct cluster *cluster,
+                                const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,
+                                const void *(*bytes)(void *context, size_t index, size_t *length,
+                                                     void **made, struct err *err),
+                                void *context, struct err *err);
+
 /* Which of them are there: out[count]. One question. Those that are have their time renewed. */
 enum err_code cluster_have_blobs(struct cluster *cluster,
                                  const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,

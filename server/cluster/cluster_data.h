@@ -46,6 +46,7 @@ enum {
     X(TOUCH_BLOBS)                                                                                 \
     X(HAVE_BLOBS)                                                                                  \
     X(GET_BLOB)                                                                                    \
+    X(GET_BLOBS)                                                                                   \
     X(BLOB_DAMAGED)                                                                                \
     X(BLOBS_UNVERIFIED)                                                                            \
     X(BLOBS_VERIFIED)                                                                              \
@@ -104,7 +105,9 @@ void ask_statement(struct cluster *cluster, struct ask *ask, enum statement stat
 void ask_sql(struct cluster *cluster, struct ask *ask, const char *sql);
 /* Sends what was added; the ask must live until it has ended. */
 void ask_send(struct cluster *cluster, struct ask *ask);
-/* The same, and turns the loop until it has ended. ERR_OK or ERR_UNAVAILABLE with a message. */
+/* Turns the loop until it has ended. ERR_OK or ERR_UNAVAILABLE with a message. */
+enum err_code ask_wait(struct cluster *cluster, struct ask *ask, struct err *err);
+/* Sends and waits. */
 enum err_code ask_run(struct cluster *cluster, struct ask *ask, struct err *err);
 /* The most frequent kind: one statement. */
 enum err_code ask_one(struct cluster *cluster, enum statement statement,

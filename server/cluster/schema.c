@@ -65,8 +65,13 @@ static const char *const statements[STATEMENT_COUNT] = {
     [STATEMENT_GET_BLOB] =
         "SELECT b.length, p.data FROM blob AS b JOIN blob_part AS p USING (hash) "
         "WHERE hash = $1 AND part = $2",
+    /* those of one part */
+    [STATEMENT_GET_BLOBS] =
+        "SELECT b.hash, p.data FROM blob AS b JOIN blob_part AS p USING (hash) "
+        "WHERE hash = ANY ($1) AND part = 0 AND b.length = octet_length(p.data)",
     [STATEMENT_BLOB_DAMAGED] = "UPDATE blob SET damaged = true, verified = false WHERE hash = $1",
-    [STATEMENT_BLOBS_UNVERIFIED] = "SELECT hash FROM blob WHERE hash = ANY ($1) AND NOT verified",
+    [STATEMENT_BLOBS_UNVERIFIED] =
+        "SELECT hash, length FROM blob WHERE hash = ANY ($1) AND NOT verified",
     [STATEMENT_BLOBS_VERIFIED] =
         "UPDATE blob SET verified = true WHERE hash = ANY ($1) AND NOT damaged AND NOT verified",
     [STATEMENT_CLAIM_SNAPSHOT] = "SELECT claim_snapshot($1, $2, $3, $4, $5, $6)",

@@ -53,6 +53,7 @@ static void take_bool(struct ask *ask, unsigned index, const PGresult *result)
 
 struct unverified {
     uint8_t (*hashes)[CLUSTER_HASH_BYTES];
+    int64_t *lengths;
     size_t count;
     bool has_failed;
 };
@@ -64,12 +65,14 @@ static void take_unverified(struct ask *ask, unsigned index, const PGresult *res
 
     (void)index;
     list->hashes = calloc(rows > 0 ? (size_t)rows : 1, sizeof *list->hashes);
-    list->has_failed = !list->hashes;
-    for (int row = 0; row < rows && list->hashes; row++) {
+    list->lengths = calloc(rows > 0 ? (size_t)rows : 1, sizeof *list->lengths);
+    list->has_failed = !list->hashes || !list->lengths;
+    for (int row = 0; row < rows && !list->has_failed; row++) {
         const uint8_t *hash;
         size_t length;
 
-        if (result_bytes(result, row, 0, &hash, &length) && length == CLUSTER_HASH_BYTES)
+        if (result_bytes(result, row, 0, &hash, &length) && length == CLUSTER_HASH_BYTES &&
+            result_int8(result, row, 1, &list->lengths[list->count]))
             memcpy(list->hashes[list->count++], hash, CLUSTER_HASH_BYTES);
     }
 }
@@ -91,6 +94,70 @@ static enum err_code ask_with_hashes(struct cluster *cluster, enum statement sta
     return err->code;
 }
 
+/* Some that are read in one question. */
+struct reading {
+    const uint8_t (*hashes)[CLUSTER_HASH_BYTES];
+    size_t count;
+    bool is_right[VERIFY_BATCH];
+};
+
+static void take_blobs(struct ask *ask, unsigned index, const PGresult *result)
+{
+    struct reading *reading = ask->context;
+
+    (void)index;
+    for (int row = 0; row < PQntuples(result); row++) {
+        const uint8_t *hash, *data;
+        uint8_t is[CLUSTER_HASH_BYTES];
+        size_t length, bytes;
+
+        if (!result_bytes(result, row, 0, &hash, &length) || length != CLUSTER_HASH_BYTES ||
+            !result_bytes(result, row, 1, &data, &bytes))
+            continue;
+        cluster_hash(data, bytes, is);
+        for (size_t i = 0; i < reading->count && memcmp(is, hash, sizeof is) == 0; i++)
+            if (memcmp(reading->hashes[i], is, sizeof is) == 0)
+                reading->is_right[i] = true;
+    }
+}
+
+/* How many of the list, from `first` on, one question brings: few MiB, and one at least. */
+static size_t group_of(const struct unverified *list, size_t first)
+{
+    int64_t bytes = 0;
+    size_t count = 0;
+
+    while (first + count < list->count && count < VERIFY_BATCH) {
+        int64_t length = list->lengths[first + count];
+
+        if (length < 0 || length > CLUSTER_PART_BYTES || bytes + length > CLUSTER_PART_BYTES)
+            break;
+        bytes += length;
+        count++;
+    }
+    return count > 0 ? count : 1;
+}
+
+static enum err_code read_group(struct cluster *cluster,
+                                const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,
+                                struct err *err)
+{
+    struct reading reading = {.hashes = hashes, .count = count};
+    void *bytes;
+    size_t length;
+
+    err->code = ERR_OK;
+    if (count > 1)
+        ask_with_hashes(cluster, STATEMENT_GET_BLOBS, hashes, count, take_blobs, &reading, err);
+    for (size_t i = 0; i < count && err->code == ERR_OK; i++) {
+        if (reading.is_right[i])
+            cluster_count(cluster, &cluster->stats.blobs_read, 1);
+        else if (cluster_get_blob(cluster, hashes[i], &bytes, &length, err) == ERR_OK)
+            free(bytes); /* of several parts; or else this has said, and noted, what is wrong */
+    }
+    return err->code;
+}
+
 /* Reads those that nobody has read yet; between them the claim of `locale` is renewed. */
 static enum err_code verify_blobs(struct cluster *cluster, const char *locale, uint64_t revision,
                                   const uint8_t (*blobs)[CLUSTER_HASH_BYTES], size_t count,
@@ -98,31 +165,26 @@ static enum err_code verify_blobs(struct cluster *cluster, const char *locale, u
 {
     struct unverified list = {0};
     struct params claim = {0};
-    void *bytes;
-    size_t length;
 
     err->code = ERR_OK;
-    if (ask_with_hashes(cluster, STATEMENT_BLOBS_UNVERIFIED, blobs, count, take_unverified, &list,
-                        err))
-        return err->code;
+    ask_with_hashes(cluster, STATEMENT_BLOBS_UNVERIFIED, blobs, count, take_unverified, &list, err);
     params_text(&claim, cluster->node);
     params_text(&claim, locale);
     params_int8(&claim, (int64_t)revision);
     if (list.has_failed)
         err_set(err, ERR_NO_MEMORY, "no memory for the list of blobs to verify");
-    for (size_t i = 0; i < list.count && err->code == ERR_OK; i++) {
-        bool is_last = i + 1 == list.count || i % VERIFY_BATCH == VERIFY_BATCH - 1;
-        size_t first = i - i % VERIFY_BATCH;
+    for (size_t i = 0; i < list.count && err->code == ERR_OK;) {
+        const uint8_t(*group)[CLUSTER_HASH_BYTES] =
+            (const uint8_t(*)[CLUSTER_HASH_BYTES])list.hashes + i;
+        size_t length = group_of(&list, i);
 
-        if (cluster_get_blob(cluster, list.hashes[i], &bytes, &length, err))
-            break;
-        free(bytes);
-        if (is_last && !ask_with_hashes(cluster, STATEMENT_BLOBS_VERIFIED,
-                                        (const uint8_t(*)[CLUSTER_HASH_BYTES])list.hashes + first,
-                                        i + 1 - first, NULL, NULL, err))
+        if (!read_group(cluster, group, length, err) &&
+            !ask_with_hashes(cluster, STATEMENT_BLOBS_VERIFIED, group, length, NULL, NULL, err))
             ask_one(cluster, STATEMENT_RENEW_CLAIM, &claim, NULL, NULL, err);
+        i += length;
     }
     free(list.hashes);
+    free(list.lengths);
     return err->code;
 }
 

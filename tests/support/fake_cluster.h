@@ -490,6 +490,34 @@ enum err_code cluster_put_blob(struct cluster *cluster, const uint8_t hash[CLUST
     return fake_away(err);
 }
 
+enum err_code cluster_put_blobs(struct cluster *cluster,
+                                const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,
+                                const void *(*bytes)(void *context, size_t index, size_t *length,
+                                                     void **made, struct err *err),
+                                void *context, struct err *err)
+{
+    err->code = ERR_OK;
+    if (fake_away(err))
+        return err->code;
+    for (size_t i = 0; i < count && err->code == ERR_OK; i++) {
+        const void *is;
+        void *made = NULL;
+        size_t length;
+        bool is_there;
+
+        pthread_mutex_lock(&fake.mutex);
+        is_there = fake_blob(hashes[i]) != NULL;
+        pthread_mutex_unlock(&fake.mutex);
+        if (is_there)
+            continue;
+        is = bytes(context, i, &length, &made, err);
+        if (is)
+            cluster_put_blob(cluster, hashes[i], is, length, err);
+        free(made);
+    }
+    return err->code;
+}
+
 enum err_code cluster_have_blobs(struct cluster *cluster,
                                  const uint8_t (*hashes)[CLUSTER_HASH_BYTES], size_t count,
                                  bool *out, struct err *err)

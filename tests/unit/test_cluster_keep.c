@@ -130,6 +130,170 @@ static void blobs_of_all_sizes_come_back(void **state)
     cluster_destroy(two);
 }
 
+enum { MANY = 100 };
+
+struct many {
+    struct made made[MANY];
+    uint8_t hashes[MANY][CLUSTER_HASH_BYTES];
+    unsigned asked[MANY];
+    size_t fails; /* at this index; MANY: never */
+    const struct cluster *cluster;
+    size_t on_way; /* the most questions that were in the pipeline when bytes were asked for */
+};
+
+static const void *many_bytes(void *context, size_t index, size_t *length, void **made,
+                              struct err *error)
+{
+    struct many *many = context;
+    size_t on_way = 0;
+
+    for (const struct ask *ask = many->cluster->first; ask; ask = ask->next)
+        on_way++;
+    many->on_way = on_way > many->on_way ? on_way : many->on_way;
+    assert_null(*made);
+    many->asked[index]++;
+    *length = many->made[index].length;
+    if (index == many->fails) {
+        err_set(error, ERR_NO_MEMORY, "none for %zu", index);
+        return NULL;
+    }
+    *made = malloc(*length + 1);
+    CHECK(*made);
+    memcpy(*made, many->made[index].bytes, *length);
+    return *made;
+}
+
+static enum err_code put_many(struct cluster *cluster, struct many *many)
+{
+    memset(many->asked, 0, sizeof many->asked);
+    many->cluster = cluster;
+    return cluster_put_blobs(cluster, (const uint8_t(*)[CLUSTER_HASH_BYTES])many->hashes, MANY,
+                             many_bytes, many, &err);
+}
+
+/* 100 blobs, some there, some twice, some of several parts. */
+static void many_blobs_are_on_the_way_at_a_time(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one"), *two = cluster_must(NULL, "two");
+    struct many many = {.fails = MANY};
+    struct cluster_stats stats;
+
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++) {
+        size_t length = i % 40 == 3 ? (4 << 20) * (i / 40 + 1) + i : i % 10 == 5 ? 0 : 60000 + i;
+
+        many.made[i] = make(i % 10 == 9 ? i - 1 : i, i % 10 == 9 ? 60000 + i - 1 : length);
+        memcpy(many.hashes[i], many.made[i].hash, CLUSTER_HASH_BYTES);
+        if (i % 5 == 0)
+            put(two, &many.made[i]);
+    }
+    /* what cannot be had ends it, and the pipeline stays whole */
+    many.fails = 57;
+    assert_int_equal(put_many(one, &many), ERR_NO_MEMORY);
+    assert_string_equal(err.msg, "none for 57");
+    many.fails = MANY;
+    cluster_ok(put_many(one, &many), &err);
+    /* 10 are there twice, and nothing ten times */
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.blob"), MANY - 10 - 9);
+    assert_in_range(many.on_way, 16, 64);
+    cluster_ok(put_many(one, &many), &err);
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(many.asked[i], 0);
+        must_get(two, &many.made[i]);
+        free(many.made[i].bytes);
+    }
+    cluster_stats(one, &stats);
+    assert_int_equal(stats.losses, 0);
+    cluster_destroy(one);
+    cluster_destroy(two);
+}
+
+struct putter {
+    const char *node;
+    struct many many;
+};
+
+static void *put_often(void *context)
+{
+    struct putter *putter = context;
+    struct cluster_options options = {.conninfo = test_postgres.conninfo, .node = putter->node};
+    struct err error = {.code = ERR_OK};
+    struct cluster *cluster = cluster_create(&options, &error);
+
+    CHECK(cluster && !cluster_is_away(cluster));
+    putter->many.cluster = cluster;
+    CHECK(cluster_put_blobs(cluster, (const uint8_t(*)[CLUSTER_HASH_BYTES])putter->many.hashes,
+                            MANY, many_bytes, &putter->many, &error) == ERR_OK);
+    cluster_destroy(cluster);
+    return NULL;
+}
+
+/* Two nodes put the same ones at once. */
+static void who_puts_the_same_blobs_does_not_fail(void **state)
+{
+    static struct putter putters[2] = {{.node = "one"}, {.node = "two"}};
+    struct cluster *reader = cluster_must(NULL, "reader");
+    pthread_t threads[2];
+
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++)
+        for (unsigned k = 0; k < 2; k++) {
+            unsigned at = k == 0 ? i : MANY - 1 - i;
+
+            putters[k].many.made[at] = make(i, 50000);
+            memcpy(putters[k].many.hashes[at], putters[k].many.made[at].hash, CLUSTER_HASH_BYTES);
+            putters[k].many.fails = MANY;
+        }
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, put_often, &putters[i]) == 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.blob"), MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        must_get(reader, &putters[0].many.made[i]);
+        free(putters[0].many.made[i].bytes);
+        free(putters[1].many.made[i].bytes);
+    }
+    cluster_destroy(reader);
+}
+
+/* One that is refused ends it, and a held transaction with it; what is on its way is waited for. */
+static void a_blob_that_is_refused_ends_the_putting(void **state)
+{
+    struct cluster *one = cluster_must(NULL, "one");
+    char ids[1][CLUSTER_ID_MAX + 1] = {"a"};
+    struct many many = {.fails = MANY};
+
+    (void)state;
+    cluster_sql("CREATE SEQUENCE kota.times; CREATE FUNCTION kota.refuse() RETURNS trigger "
+                "LANGUAGE plpgsql AS $$BEGIN IF nextval('kota.times') IN (50, 52) THEN "
+                "RAISE EXCEPTION 'not this one' USING ERRCODE = '53100'; END IF; RETURN NULL; "
+                "END$$; CREATE TRIGGER refuse AFTER INSERT ON kota.blob FOR EACH ROW "
+                "EXECUTE FUNCTION kota.refuse()");
+    for (unsigned i = 0; i < MANY; i++) {
+        many.made[i] = make(i, i == 50 ? 9 << 20 : 100000);
+        memcpy(many.hashes[i], many.made[i].hash, CLUSTER_HASH_BYTES);
+    }
+    assert_int_equal(put_many(one, &many), ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "not this one"));
+    cluster_ok(put_many(one, &many), &err);
+    cluster_sql("SELECT setval('kota.times', 30); TRUNCATE kota.blob, kota.blob_part");
+    cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
+    assert_int_equal(put_many(one, &many), ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "not this one"));
+    cluster_must_append(one, "a", 1, "a-1");
+    cluster_sql("SELECT setval('kota.times', 200)");
+    cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
+    cluster_ok(put_many(one, &many), &err);
+    cluster_must_append(one, "a", 2, "a-2");
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.blob"), MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        must_get(one, &many.made[i]);
+        free(many.made[i].bytes);
+    }
+    cluster_destroy(one);
+}
+
 static void a_damaged_blob_is_found_and_put_again(void **state)
 {
     static const char *const wrongs[] = {
@@ -567,6 +731,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(blobs_of_all_sizes_come_back),
+        TEST(many_blobs_are_on_the_way_at_a_time),
+        TEST(who_puts_the_same_blobs_does_not_fail),
+        TEST(a_blob_that_is_refused_ends_the_putting),
         TEST(a_damaged_blob_is_found_and_put_again),
         TEST(an_entry_names_only_blobs_that_are_there),
         TEST(a_held_append_is_durable_like_any_other),
