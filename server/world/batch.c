@@ -52,9 +52,10 @@ struct batch {
     struct draft draft;
     struct made made[BATCH_CHANGES_MAX];
     size_t count;
-    bool is_begun;  /* the store's transaction */
-    bool is_shared; /* rows are written after the append */
-    struct err err; /* of the whole batch */
+    bool is_begun;   /* the store's transaction */
+    bool is_shared;  /* rows are written after the append */
+    bool has_looked; /* at the log, because units were refused */
+    struct err err;  /* of the whole batch */
 };
 
 /* ---- one unit -----------------------------------------------------------------------------------
@@ -117,6 +118,18 @@ static void batch_add(struct batch *batch, struct unit *unit)
 /* ---- commit and publish -------------------------------------------------------------------------
  */
 
+/* The log has it, this store has not: following brings it, here and on the other nodes. */
+static void say_appended(struct batch *batch)
+{
+    struct err why = batch->err;
+
+    batch->world->follow->has_news = true;
+    err_set(&batch->err, ERR_UNAVAILABLE,
+            "the change is in the shared log, and this node cannot write it down now (%.160s): ask "
+            "again under the same Idempotency-Key",
+            why.msg);
+}
+
 static void batch_commit(struct batch *batch)
 {
     struct world *world = batch->world;
@@ -130,15 +143,29 @@ static void batch_commit(struct batch *batch)
             log_error("the store takes no more changes: %s", batch->err.msg);
         world->is_store_broken = true;
     }
+    if (batch->err.code != ERR_OK && world->follow && world->follow->sent_count > 0)
+        say_appended(batch);
+}
+
+/* How far it is in the log now. */
+static void batch_settle(struct batch *batch)
+{
+    if (batch->is_shared && batch->is_begun && batch->err.code == ERR_OK)
+        follow_applied(batch->world);
+    else if (batch->is_shared)
+        follow_dropped(batch->world);
 }
 
 static void batch_publish(struct batch *batch)
 {
     struct draft *draft = &batch->draft;
 
-    if (batch->err.code != ERR_OK || !draft->is_own)
+    if (batch->err.code != ERR_OK || !draft->is_own) {
+        batch_settle(batch);
         return;
+    }
     draft_publish_begin(draft);
+    batch_settle(batch);
     for (size_t i = 0; i < batch->count; i++)
         for (size_t k = 0; batch->made[i].err.code == ERR_OK && k < batch->made[i].unit->count; k++)
             step_announce(batch->world, &batch->made[i].steps[k]);
@@ -307,6 +334,36 @@ static void end_unused(struct batch *batch)
     batch->is_begun = false;
 }
 
+static bool is_of_old_ground(const struct made *made)
+{
+    enum err_code code = made->err.code;
+
+    return !made->is_refused &&
+           (code == ERR_NOT_FOUND || code == ERR_CONFLICT || code == ERR_PRECONDITION_FAILED);
+}
+
+/*
+ * Of what a unit was refused for another node may have made the opposite, and acknowledged it: all
+ * that the log has is applied before such an answer is given, and the batch is made anew, once.
+ */
+static bool looks_again(struct batch *batch)
+{
+    struct world *world = batch->world;
+    struct err err = {.code = ERR_OK};
+    bool is_wanted = false;
+
+    for (size_t i = 0; i < batch->count; i++)
+        is_wanted |= is_of_old_ground(&batch->made[i]);
+    if (!is_wanted || batch->has_looked || cluster_is_away(world->follow->log))
+        return false;
+    batch->has_looked = true;
+    batch_reset(batch);
+    draft_end(&batch->draft); /* of the ground before; nothing is made on it any more */
+    follow_all(world, &err);  /* where that fails the answer is of what is here */
+    draft_begin(&batch->draft, world);
+    return true;
+}
+
 /*
  * One round: makes all, appends, writes. False: another round may do better, because the log was
  * further, or because it refused one unit.
@@ -320,6 +377,8 @@ static bool share_once(struct batch *batch)
     enum err_code code = ERR_OK;
 
     make_all(batch);
+    if (batch->err.code == ERR_OK && looks_again(batch))
+        make_all(batch);
     if (!has_rows(batch))
         return true;
     steps = steps_for_log(batch, &units, &count);
@@ -452,7 +511,7 @@ static bool batch_share(struct batch *batch)
     }
     if (is_held)
         cluster_release(world->follow->log);
-    return batch->err.code != ERR_TOO_LARGE || batch->count == 1;
+    return batch->err.code != ERR_TOO_LARGE || batch->count == 1 || world->follow->sent_count > 0;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------
@@ -461,10 +520,6 @@ static bool batch_share(struct batch *batch)
 static void batch_finish(struct batch *batch)
 {
     batch_commit(batch);
-    if (batch->is_shared && batch->is_begun && batch->err.code == ERR_OK)
-        follow_applied(batch->world);
-    else if (batch->is_shared)
-        follow_dropped(batch->world);
     batch_publish(batch);
     draft_end(&batch->draft);
     for (size_t i = 0; i < batch->count; i++)

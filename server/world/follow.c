@@ -33,6 +33,7 @@
 #include <string.h>
 
 enum {
+    POLL_MS = 3000,     /* of a log that says nothing else */
     LOOK_READS_MAX = 16 /* of a look that clients wait for, each of CLUSTER_READ_MAX entries */
 };
 #define READ_BYTES_MAX ((uint64_t)64 << 20) /* that entries of one transaction bring */
@@ -139,6 +140,27 @@ void follow_set_applied(struct follow *follow, struct followed *followed, uint64
     pthread_mutex_unlock(&follow->mutex);
 }
 
+void follow_say_coming(struct follow *follow, struct followed *followed)
+{
+    pthread_mutex_lock(&follow->mutex);
+    followed->coming = followed->head;
+    pthread_mutex_unlock(&follow->mutex);
+}
+
+bool world_is_coming(struct world *world, const char *locale_id)
+{
+    const struct followed *followed;
+    bool is_coming;
+
+    if (!world->follow)
+        return false;
+    pthread_mutex_lock(&world->follow->mutex);
+    followed = follow_find(world->follow, locale_id);
+    is_coming = followed && followed->applied < followed->coming;
+    pthread_mutex_unlock(&world->follow->mutex);
+    return is_coming;
+}
+
 uint64_t world_applied(struct world *world, const char *locale_id)
 {
     const struct followed *followed;
@@ -168,6 +190,7 @@ struct follow *follow_create(const struct world_sharing *sharing, struct err *er
     snprintf(follow->told.node, sizeof follow->told.node, "%s", sharing->node);
     follow->snapshot_every = sharing->snapshot_every;
     follow->keep_entries = sharing->keep_entries;
+    follow->quiet_us = UINT64_C(2000) * (sharing->poll_ms ? sharing->poll_ms : POLL_MS);
     atomic_store(&follow->is_stale, true);
     pthread_mutex_init(&follow->mutex, NULL);
     return follow;
@@ -197,10 +220,12 @@ struct record_source follow_source(struct follow *follow)
     return (struct record_source){get_blob, follow->log};
 }
 
-enum err_code follow_put_blobs(struct follow *follow, const struct record *record, struct err *err)
+enum err_code follow_put_blobs(struct follow *follow, const struct record *record, size_t most,
+                               bool *is_all, struct err *err)
 {
     bool *is_there;
 
+    *is_all = true;
     if (record->blob_count == 0)
         return ERR_OK;
     is_there = calloc(record->blob_count, sizeof *is_there);
@@ -216,6 +241,9 @@ enum err_code follow_put_blobs(struct follow *follow, const struct record *recor
 
         if (is_there[i])
             continue;
+        *is_all = most-- > 0;
+        if (!*is_all)
+            break;
         bytes = record_blob_bytes(&record->blobs[i], &length, &made, err);
         if (bytes)
             cluster_put_blob(follow->log, record->blobs[i].hash, bytes, length, err);
@@ -251,7 +279,8 @@ static void tell(struct follow *follow, const struct err *err)
     pthread_mutex_lock(&follow->mutex);
     told->is_joined = follow->is_joined;
     told->followed = told->behind = told->lag = 0;
-    told->reason[0] = '\0';
+    if (!follow->has_refused)
+        told->reason[0] = '\0';
     if (err->code != ERR_OK && err->code != ERR_UNAVAILABLE)
         snprintf(told->reason, sizeof told->reason, "%s", err->msg);
     for (size_t i = 0; i < follow->count; i++) {
@@ -271,12 +300,20 @@ static void tell(struct follow *follow, const struct err *err)
 
 double world_staleness_s(const struct world *world)
 {
-    uint64_t then;
+    const struct follow *follow = world->follow;
+    uint64_t then, age_us;
 
-    if (!world->follow || !atomic_load_explicit(&world->follow->is_stale, memory_order_relaxed))
+    if (!follow)
         return 0;
-    then = atomic_load_explicit(&world->follow->in_step_us, memory_order_relaxed);
-    return then == 0 ? INFINITY : (double)(world_now_us() - then) * 1e-6;
+    then = atomic_load_explicit(&follow->in_step_us, memory_order_relaxed);
+    if (then == 0)
+        return INFINITY;
+    age_us = world_now_us() - then;
+    /* A writer that waits for an engine which hangs cannot say so. */
+    if (!atomic_load_explicit(&follow->is_stale, memory_order_relaxed) &&
+        age_us <= follow->quiet_us)
+        return 0;
+    return (double)age_us * 1e-6;
 }
 
 bool world_shared(struct world *world, struct world_shared *out)
@@ -440,8 +477,9 @@ static enum err_code publish_reading(struct reading *r, size_t made, struct err 
         note_broken_store(world, err);
         return err->code;
     }
-    follow_set_applied(world->follow, f, r->revision, r->op_id);
     draft_publish_begin(&r->draft);
+    follow_set_applied(world->follow, f, r->revision, r->op_id);
+    f->is_adopting = false;
     for (size_t i = 0; i < made; i++)
         step_announce(world, &r->steps[i]);
     draft_publish_end(&r->draft);
@@ -496,11 +534,21 @@ static enum err_code follow_once(struct world *world, struct followed *f, struct
         return follow_take_anew(world, f, err);
     if (read_some(world, f, err) == ERR_OK || is_of_all(err))
         return err->code;
-    if (err->code != ERR_NOT_FOUND)
+    if (err->code != ERR_NOT_FOUND && strcmp(f->reason, err->msg) != 0) /* else it was said */
         log_error("%s cannot be followed: %s", f->locale, err->msg);
     if (err->code != ERR_NOT_FOUND && f->snapshot <= f->applied)
         return err->code;
     return follow_take_anew(world, f, err);
+}
+
+static bool is_stopping(struct world *world)
+{
+    bool is_stopping;
+
+    pthread_mutex_lock(&world->mutex);
+    is_stopping = world->is_stopping;
+    pthread_mutex_unlock(&world->mutex);
+    return is_stopping;
 }
 
 /* At most `reads` times; ERR_OK also when there is more. */
@@ -512,6 +560,8 @@ static enum err_code follow_locale(struct world *world, struct followed *f, int 
         uint64_t before = f->applied;
         bool was_doubtful = f->is_doubtful;
 
+        if (is_stopping(world))
+            return err_set(err, ERR_BUSY, "the daemon stops");
         if (follow_once(world, f, err)) {
             if (!is_of_all(err))
                 snprintf(f->reason, sizeof f->reason, "%s", err->msg);
@@ -557,6 +607,8 @@ enum err_code follow_read_heads(struct follow *follow, struct err *err)
         f->head = heads[i].revision;
         f->first = heads[i].first;
         f->snapshot = heads[i].snapshot;
+        if (f->applied == 0 && f->is_served)
+            follow_say_coming(follow, f);
         if (f->head < f->applied)
             follow_doubt(follow, f);
     }
@@ -595,9 +647,10 @@ static enum err_code look(struct world *world, int reads, bool *is_done, struct 
     err->code = ERR_OK;
     if (world->is_store_broken)
         return err_set(err, ERR_READ_ONLY, "the store takes no more changes");
-    if (follow->has_refused || (!follow->is_joined && follow_join(world, err)))
-        return follow->has_refused ? err_set(err, ERR_CONFLICT, "%s", follow->told.reason)
-                                   : err->code;
+    if (follow->has_refused) /* who asks now may ask another node */
+        return err_set(err, ERR_BUSY, "%s", follow->told.reason);
+    if (!follow->is_joined && follow_join(world, err))
+        return err->code;
     if (follow_read_heads(follow, err))
         return err->code;
     cluster_stats(follow->log, &stats);
@@ -607,6 +660,19 @@ static enum err_code look(struct world *world, int reads, bool *is_done, struct 
         follow->connects = stats.connects;
     }
     return follow_each(world, reads, is_done, err);
+}
+
+/* Is there more to read than one look took? What cannot be followed is tried again with news. */
+static bool has_more(const struct follow *follow)
+{
+    for (size_t i = 0; i < follow->count; i++) {
+        const struct followed *f = &follow->at[i];
+
+        if (f->is_served && f->reason[0] == '\0' &&
+            (f->is_doubtful || (f->is_in_log && f->applied < f->head)))
+            return true;
+    }
+    return false;
 }
 
 void follow_look(struct world *world)
@@ -629,7 +695,7 @@ void follow_look(struct world *world)
     follow->has_news = false;
     look(world, LOOK_READS_MAX, &is_done, &err);
     if (err.code == ERR_OK && !is_done)
-        follow->has_news = !world->is_store_broken;
+        follow->has_news = !world->is_store_broken && has_more(follow);
     if (err.code == ERR_OK && is_done && !follow->is_in_step)
         log_info("all that the shared log has is applied");
     set_in_step(follow, err.code == ERR_OK && is_done);
@@ -694,10 +760,10 @@ static enum err_code append_records(struct follow *follow, struct cluster_entry 
                                     struct record *records, size_t count, size_t *at,
                                     struct err *err)
 {
-    bool in_doubt = false;
+    bool in_doubt = false, is_all;
 
     for (size_t i = 0; i < count; i++)
-        if (follow_put_blobs(follow, &records[i], err))
+        if (follow_put_blobs(follow, &records[i], SIZE_MAX, &is_all, err))
             return err->code;
     if (cluster_append(follow->log, entries, count, at, &in_doubt, err) == ERR_UNAVAILABLE &&
         in_doubt)
@@ -705,6 +771,34 @@ static enum err_code append_records(struct follow *follow, struct cluster_entry 
                 "the shared log went away during the commit: whether the change was made is open; "
                 "ask again under the same Idempotency-Key");
     return err->code;
+}
+
+/*
+ * May these be appended to what is applied? ERR_CONFLICT: not before the log was compared, or a
+ * locale taken anew. Else each entry says what it stands on.
+ */
+static enum err_code stand_on(struct follow *follow, struct cluster_entry *entries, size_t count,
+                              struct err *err)
+{
+    struct cluster_stats stats;
+
+    cluster_stats(follow->log, &stats);
+    if (stats.connects != follow->connects)
+        return err_set(err, ERR_CONFLICT, "the shared log was away, and is to be compared");
+    for (size_t i = 0; i < count; i++) {
+        const struct followed *f = follow_find(follow, entries[i].locale);
+
+        if (!f)
+            continue;
+        if (f->is_doubtful && f->reason[0] != '\0')
+            return err_set(err, ERR_UNAVAILABLE, "%s cannot be followed: %.200s", f->locale,
+                           f->reason);
+        if (f->is_doubtful)
+            return err_set(err, ERR_CONFLICT, "%s is to be taken anew", f->locale);
+        if (f->applied > 0 && entries[i].revision == f->applied + 1)
+            memcpy(entries[i].before, f->op_id, sizeof entries[i].before);
+    }
+    return ERR_OK;
 }
 
 enum err_code follow_append(struct world *world, const struct step *const *steps, size_t count,
@@ -729,7 +823,7 @@ enum err_code follow_append(struct world *world, const struct step *const *steps
         record_step(steps[made], models_revision, &records[made], &entries[made], err);
         entries[made].fence = steps[made]->change->fence;
     }
-    if (err->code == ERR_OK)
+    if (err->code == ERR_OK && stand_on(follow, entries, count, err) == ERR_OK)
         append_records(follow, entries, records, count, at, err);
     for (size_t i = 0; i < made; i++)
         record_finish(&records[i]);
@@ -784,6 +878,7 @@ void follow_applied(struct world *world)
             continue;
         }
         follow_set_applied(follow, f, follow->sent[i].revision, follow->sent[i].op_id);
+        f->is_adopting = false;
         f->head = f->head > f->applied ? f->head : f->applied;
         f->is_in_log = f->is_ours = true;
     }

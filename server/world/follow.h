@@ -15,8 +15,12 @@
 #include "world/record.h"
 #include "world/world_data.h"
 
-/* Begins the op_id under which a locale comes into the log that one daemon alone had. */
+/*
+ * Begins the op_id under which a locale comes into the log that one daemon alone had. Until the log
+ * is known to have it, the store keeps FOLLOW_ADOPTING in the place of this beginning.
+ */
 #define FOLLOW_ADOPTED "~adopt-"
+#define FOLLOW_ADOPTING "~adopt+" /* as long */
 
 /* A locale as the log and the store have it; or the models. */
 struct followed {
@@ -27,7 +31,9 @@ struct followed {
     bool is_in_log;
     uint64_t head, first, snapshot; /* in the log, as of the last look */
     bool is_ours;                   /* the last entry that was applied was appended here */
+    bool is_adopting;               /* applied by an adoption that the log may not have */
     bool is_doubtful; /* the log may have lost what is applied: to be compared, then taken anew */
+    uint64_t coming;  /* under the mutex: it is on its way, up to that revision */
     char reason[320]; /* why it cannot be followed; "": it can */
 };
 
@@ -35,7 +41,7 @@ struct follow {
     struct cluster *log;
     char node[WORLD_ID_MAX + 1];
     char locales[CLUSTER_URL_MAX + 1]; /* pattern */
-    uint64_t snapshot_every, keep_entries;
+    uint64_t snapshot_every, keep_entries, quiet_us;
 
     /* the writer's; what it changes of these three it changes under the mutex */
     struct followed *at; /* by locale */
@@ -65,11 +71,14 @@ struct follow {
 struct follow *follow_create(const struct world_sharing *sharing, struct err *err);
 
 struct followed *follow_find(struct follow *follow, const char *locale);
-/* Sets what is applied; before it is published, so that who waits for it finds it. */
+/* Sets what is applied: when it is published, and before readers are woken. */
 void follow_set_applied(struct follow *follow, struct followed *followed, uint64_t revision,
                         const char *op_id);
 /* The one of that id, made if need be. NULL and ERR_NO_MEMORY. */
 struct followed *follow_add(struct follow *follow, const char *locale, struct err *err);
+
+/* It is on its way to where the log has it: who asks for it is not told that there is none. */
+void follow_say_coming(struct follow *follow, struct followed *followed);
 
 /* The log has lost what is applied of it. */
 void follow_doubt(struct follow *follow, struct followed *followed);
@@ -80,8 +89,9 @@ enum err_code follow_read_heads(struct follow *follow, struct err *err);
 /* Blobs of the log, for record.h. */
 struct record_source follow_source(struct follow *follow);
 
-/* Puts those blobs that the log does not have. */
-enum err_code follow_put_blobs(struct follow *follow, const struct record *record, struct err *err);
+/* Puts those blobs that the log does not have, `most` of them; *is_all: no more are to be put. */
+enum err_code follow_put_blobs(struct follow *follow, const struct record *record, size_t most,
+                               bool *is_all, struct err *err);
 
 /* After the load: the first look, and all that there is to follow. ERR_CONFLICT as follow_join. */
 enum err_code follow_start(struct world *world, struct err *err);
@@ -89,7 +99,10 @@ enum err_code follow_start(struct world *world, struct err *err);
 /* One look at the log: joins, follows for a bounded while, makes snapshots. */
 void follow_look(struct world *world);
 
-/* Until everything is applied that the log has, or an error: ERR_UNAVAILABLE, …. */
+/*
+ * Until everything is applied that the log has, or an error: ERR_UNAVAILABLE, ERR_BUSY (the daemon
+ * stops), …. A locale that cannot be followed is left where it is, which is no error.
+ */
 enum err_code follow_all(struct world *world, struct err *err);
 
 /*
@@ -136,7 +149,7 @@ bool follow_make_snapshot(struct world *world);
 enum err_code follow_record(struct world *world, const char *locale, struct record *out,
                             struct err *err);
 
-/* A locale that is not to be here goes, store and all. */
+/* A locale that is not to be here goes, store and all. Says on its way that it was not deleted. */
 enum err_code follow_forget(struct world *world, struct followed *followed, struct err *err);
 
 #endif

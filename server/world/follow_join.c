@@ -6,10 +6,11 @@
  * made one. Locales that only this store has come into the log (adoption).
  *
  * Adoption, and where a kill -9 may fall: first the store writes that it is of this log and, as
- * `applied`, an op_id that begins with FOLLOW_ADOPTED for each of its locales; then each is put
- * into the log under that op_id. Whoever finds such an op_id in the store and no such locale in the
- * log goes on with that. When the log then has another locale of that id, the start is refused; the
- * log is not touched, and the store goes back to being of no log.
+ * `applied`, an op_id that begins with FOLLOW_ADOPTING for each of its locales; then each is put
+ * into the log under that op_id, and the store writes that the log has it. Whoever finds such an
+ * op_id in the store and no such locale in the log goes on with that. When the log then has another
+ * locale of that id, the start is refused; the log is not touched, and the store goes back to being
+ * of no log. A locale that has come into the log is one like any other, whoever brought it.
  *
  * After each new connection the log is compared: an engine that was replaced by a standby which had
  * less may have lost what is applied here. The op_id at a revision tells; a locale that differs is
@@ -36,6 +37,25 @@ static enum err_code refuse(struct follow *follow, struct err *err)
     return ERR_CONFLICT;
 }
 
+/* The store's word for an op_id: one that begins with FOLLOW_ADOPTING is not known to the log. */
+static void write_op_id(const struct followed *f, char out[CLUSTER_OP_ID_MAX + 1])
+{
+    memcpy(out, f->op_id, sizeof f->op_id);
+    if (f->is_adopting)
+        memcpy(out, FOLLOW_ADOPTING, strlen(FOLLOW_ADOPTING));
+}
+
+static bool read_op_id(const char *stored, char out[CLUSTER_OP_ID_MAX + 1])
+{
+    size_t length = strlen(FOLLOW_ADOPTING);
+    bool is_adopting = strncmp(stored, FOLLOW_ADOPTING, length) == 0;
+
+    memcpy(out, stored, CLUSTER_OP_ID_MAX + 1);
+    if (is_adopting)
+        memcpy(out, FOLLOW_ADOPTED, length);
+    return is_adopting;
+}
+
 static bool is_adopted(const struct followed *f)
 {
     return strncmp(f->op_id, FOLLOW_ADOPTED, strlen(FOLLOW_ADOPTED)) == 0;
@@ -52,10 +72,14 @@ static const struct world_snapshot *published(struct world *world)
 static bool take_applied(void *context, const struct store_applied *applied, struct err *err)
 {
     struct followed *f = follow_add(context, applied->locale, err);
+    char op_id[CLUSTER_OP_ID_MAX + 1];
+    bool is_adopting;
 
     if (!f)
         return false;
-    follow_set_applied(context, f, applied->revision, applied->op_id);
+    is_adopting = read_op_id(applied->op_id, op_id);
+    follow_set_applied(context, f, applied->revision, op_id);
+    f->is_adopting = is_adopting;
     return true;
 }
 
@@ -108,14 +132,36 @@ static void make_adopted_id(char out[CLUSTER_OP_ID_MAX + 1])
         used += snprintf(out + used, 3, "%02x", random[i]);
 }
 
+/* The log has it: from here on it is a locale like any other. */
+static enum err_code confirm(struct world *world, struct followed *f, struct err *err)
+{
+    struct store_applied applied = {.revision = f->applied};
+
+    if (!f->is_adopting)
+        return ERR_OK;
+    memcpy(applied.locale, f->locale, sizeof applied.locale);
+    memcpy(applied.op_id, f->op_id, sizeof applied.op_id);
+    if (store_begin(world->store, err))
+        return err->code;
+    if (store_put_applied(world->store, &applied, err)) {
+        store_rollback(world->store);
+        return err->code;
+    }
+    if (store_commit(world->store, err))
+        return err->code;
+    f->is_adopting = false;
+    return ERR_OK;
+}
+
 static enum err_code adopt(struct world *world, struct followed *f, struct err *err)
 {
     struct follow *follow = world->follow;
     struct record record;
+    bool is_all;
 
     if (follow_record(world, f->locale, &record, err))
         return err->code;
-    if (follow_put_blobs(follow, &record, err) == ERR_OK)
+    if (follow_put_blobs(follow, &record, SIZE_MAX, &is_all, err) == ERR_OK)
         cluster_adopt(follow->log, f->locale, f->applied, f->op_id, record.data, record.bytes,
                       (const uint8_t(*)[CLUSTER_HASH_BYTES])record.hashes, record.blob_count, err);
     record_finish(&record);
@@ -126,7 +172,7 @@ static enum err_code adopt(struct world *world, struct followed *f, struct err *
     f->first = f->applied + 1;
     log_info("%s, revision %llu, has come into the shared log", f->locale,
              (unsigned long long)f->applied);
-    return ERR_OK;
+    return confirm(world, f, err);
 }
 
 static enum err_code own_locale(struct world *world, const char *id, uint64_t revision,
@@ -146,6 +192,7 @@ static enum err_code own_locale(struct world *world, const char *id, uint64_t re
     }
     make_adopted_id(op_id);
     follow_set_applied(world->follow, f, revision, op_id);
+    f->is_adopting = true;
     return ERR_OK;
 }
 
@@ -191,7 +238,7 @@ static enum err_code write_place(struct world *world, const char *identity, stru
         struct store_applied applied = {.revision = follow->at[i].applied};
 
         memcpy(applied.locale, follow->at[i].locale, sizeof applied.locale);
-        memcpy(applied.op_id, follow->at[i].op_id, sizeof applied.op_id);
+        write_op_id(&follow->at[i], applied.op_id);
         if (applied.revision > 0)
             store_put_applied(world->store, &applied, err);
     }
@@ -200,6 +247,37 @@ static enum err_code write_place(struct world *world, const char *identity, stru
         return err->code;
     }
     return store_commit(world->store, err);
+}
+
+/* Names of own locales: those that have come into the log, or those that have not. */
+static void name_own(const struct follow *follow, bool is_in_log, char *out, size_t room)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < follow->count && used < room; i++)
+        if (is_adopted(&follow->at[i]) && follow->at[i].is_in_log == is_in_log)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", used > 0 ? ", " : "",
+                                     follow->at[i].locale);
+    if (used == 0 || used >= room)
+        snprintf(out, room, "%s", used == 0 ? "none" : "more than fit here");
+}
+
+/* Between two that come at once the log has decided: the other's stays. */
+static enum err_code refuse_adoption(struct world *world, const struct followed *f, struct err *err)
+{
+    struct err own = {.code = ERR_OK};
+    char there[96], here[96];
+
+    name_own(world->follow, true, there, sizeof there);
+    name_own(world->follow, false, here, sizeof here);
+    err_set(err, ERR_CONFLICT,
+            "another node has just brought a %s of its own into the shared log; in the log from "
+            "this data directory: %s; only here: %s: keep a copy of it, then start with an empty "
+            "--data",
+            f->locale, there, here);
+    write_place(world, "", &own);
+    return refuse(world->follow, err);
 }
 
 /* Those whose adoption has not come to its end. */
@@ -212,18 +290,11 @@ static enum err_code adopt_all(struct world *world, struct err *err)
 
         if (f->is_in_log || f->applied == 0 || !is_adopted(f))
             continue;
-        if (adopt(world, f, err) == ERR_CONFLICT) {
-            struct err own = {.code = ERR_OK};
-
-            err_set(err, ERR_CONFLICT,
-                    "the data directory has %s of its own, and another node has just brought one "
-                    "into the shared log: start with an empty --data, which is filled from the log",
-                    f->locale);
-            write_place(world, "", &own);
-            return refuse(follow, err);
-        }
-        if (err->code != ERR_OK)
+        if (adopt(world, f, err) == ERR_CONFLICT && f->is_adopting)
+            return refuse_adoption(world, f, err);
+        if (err->code != ERR_OK && err->code != ERR_CONFLICT)
             return err->code;
+        err->code = ERR_OK; /* of an adopted one another copy may have come back: it is compared */
     }
     return ERR_OK;
 }
@@ -319,11 +390,41 @@ static enum err_code compare(struct follow *follow, struct followed *f, bool *is
     return ERR_OK;
 }
 
+/*
+ * Has the log lost every locale that was followed here? Then somebody has emptied it, or restored
+ * it from before they came; to go along would empty each node.
+ */
+static bool has_lost_all(const struct follow *follow, size_t *lost)
+{
+    *lost = 0;
+    for (size_t i = 0; i < follow->count; i++) {
+        const struct followed *f = &follow->at[i];
+
+        if (!f->is_served || f->applied == 0 || is_adopted(f))
+            continue;
+        if (f->is_in_log)
+            return false;
+        ++*lost;
+    }
+    return *lost > 0;
+}
+
 enum err_code follow_compare(struct world *world, struct err *err)
 {
     struct follow *follow = world->follow;
+    size_t lost;
 
     err->code = ERR_OK;
+    if (has_lost_all(follow, &lost)) {
+        err_set(err, ERR_BUSY,
+                "the shared log has none of the %zu locales that this node has followed in it: "
+                "restore the log; or, if it is to be as it is now, keep a copy of --data and start "
+                "with an empty one",
+                lost);
+        if (strcmp(follow->told.reason, err->msg) != 0)
+            log_error("%s", err->msg);
+        return err->code;
+    }
     for (size_t i = 0; i < follow->count; i++) {
         struct followed *f = &follow->at[i];
         bool is_there = false;
@@ -338,9 +439,11 @@ enum err_code follow_compare(struct world *world, struct err *err)
         }
         if (f->is_in_log && compare(follow, f, &is_there, err))
             return err->code;
+        if (is_there && confirm(world, f, err))
+            return err->code;
         if (is_there)
             continue;
-        if (f->is_in_log && is_adopted(f)) {
+        if (f->is_in_log && f->is_adopting) {
             err_set(err, ERR_CONFLICT,
                     "the data directory has %s of its own, and the shared log has another: start "
                     "with an empty --data, which is filled from the log",

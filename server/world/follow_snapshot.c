@@ -8,7 +8,8 @@
  *
  * A snapshot is made by the node that appended last, when the log behind the newest one is long,
  * and by any node when it is longer still, so that usually one does it; the log refuses the second.
- * Tiles are named by their content, so few are written each time.
+ * Tiles are named by their content, so few are written each time; many are written in steps, with
+ * a turn of the writer between two, and what has changed meanwhile is hashed anew.
  *
  * Moments of a kill -9: taking is one transaction, as following; making is one transaction of the
  * log, and blobs that nothing names go with a later trim.
@@ -22,6 +23,7 @@
 #include <string.h>
 
 #define PAUSE_US UINT64_C(30000000)
+enum { BLOBS_AT_ONCE = 32 }; /* that one step towards a snapshot puts, of some 260 KB each */
 
 static bool is_of_models(const char *locale)
 {
@@ -120,6 +122,7 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
         write_locale(world, f, locale, is_kept ? &event : NULL, revision, op_id, err) == ERR_OK) {
         draft.sequence++;
         draft_publish_begin(&draft);
+        follow_set_applied(world->follow, f, revision, op_id);
         feed_append(world->feed, &event);
         moves_forget(world->moves, f->locale, NULL);
         draft_publish_end(&draft);
@@ -172,8 +175,9 @@ static enum err_code write_models(struct world *world, const struct model_list *
 }
 
 /* Takes the list. */
-static enum err_code replace_models(struct world *world, struct model_list *models,
-                                    uint64_t revision, const char *op_id, struct err *err)
+static enum err_code replace_models(struct world *world, struct followed *f,
+                                    struct model_list *models, uint64_t revision, const char *op_id,
+                                    struct err *err)
 {
     struct store_applied applied = {.locale = RECORD_MODELS, .revision = revision};
     struct draft draft;
@@ -185,6 +189,7 @@ static enum err_code replace_models(struct world *world, struct model_list *mode
     if (draft_advance(&draft, snapshot_with_models(draft.snapshot, models, err), err) == ERR_OK &&
         write_models(world, models, &applied, err) == ERR_OK) {
         draft_publish_begin(&draft);
+        follow_set_applied(world->follow, f, revision, op_id);
         draft_publish_end(&draft);
     }
     draft_end(&draft);
@@ -192,15 +197,16 @@ static enum err_code replace_models(struct world *world, struct model_list *mode
     return err->code;
 }
 
-static enum err_code take_models(struct world *world, const void *bytes, size_t length,
-                                 uint64_t revision, const char *op_id, struct err *err)
+static enum err_code take_models(struct world *world, struct followed *f, const void *bytes,
+                                 size_t length, uint64_t revision, const char *op_id,
+                                 struct err *err)
 {
     struct record_source source = follow_source(world->follow);
     struct model_list *models;
 
     if (record_read_models(bytes, length, &source, &models, err))
         return err->code;
-    return replace_models(world, models, revision, op_id, err);
+    return replace_models(world, f, models, revision, op_id, err);
 }
 
 /* ---- anew ---------------------------------------------------------------------------------------
@@ -209,11 +215,12 @@ static enum err_code take_models(struct world *world, const void *bytes, size_t 
 enum err_code follow_forget(struct world *world, struct followed *f, struct err *err)
 {
     err->code = ERR_OK;
-    if (is_of_models(f->locale) ? replace_models(world, NULL, 0, "", err)
+    if (f->is_in_log && f->is_served)
+        follow_say_coming(world->follow, f);
+    if (is_of_models(f->locale) ? replace_models(world, f, NULL, 0, "", err)
                                 : replace_locale(world, f, NULL, 0, "", err))
         return err->code;
-    follow_set_applied(world->follow, f, 0, "");
-    f->is_doubtful = false;
+    f->is_doubtful = f->is_adopting = false;
     clear_damage(world, f->locale);
     return ERR_OK;
 }
@@ -221,7 +228,7 @@ enum err_code follow_forget(struct world *world, struct followed *f, struct err 
 enum err_code follow_take_anew(struct world *world, struct followed *f, struct err *err)
 {
     char op_id[CLUSTER_OP_ID_MAX + 1];
-    uint64_t revision = 0;
+    uint64_t revision = 0, before = f->applied;
     void *bytes = NULL;
     size_t length;
 
@@ -235,16 +242,15 @@ enum err_code follow_take_anew(struct world *world, struct followed *f, struct e
     if (err->code != ERR_OK)
         return err->code;
     if (is_of_models(f->locale))
-        take_models(world, bytes, length, revision, op_id, err);
+        take_models(world, f, bytes, length, revision, op_id, err);
     else
         take_locale(world, f, bytes, length, revision, op_id, err);
     free(bytes);
     if (err->code != ERR_OK)
         return err->code;
     log_info("%s was taken from the shared log's snapshot of revision %llu (it was at %llu)",
-             f->locale, (unsigned long long)revision, (unsigned long long)f->applied);
-    follow_set_applied(world->follow, f, revision, op_id);
-    f->is_doubtful = false;
+             f->locale, (unsigned long long)revision, (unsigned long long)before);
+    f->is_doubtful = f->is_adopting = false;
     clear_damage(world, f->locale);
     count_taken(world);
     return ERR_OK;
@@ -281,14 +287,17 @@ static bool is_due(const struct follow *follow, const struct followed *f)
            !f->is_doubtful && tail >= (f->is_ours ? every : every + every / 2);
 }
 
-static enum err_code make_one(struct world *world, struct followed *f, struct err *err)
+/* One step towards a snapshot. *is_whole: it was made; else more blobs are to be put. */
+static enum err_code make_one(struct world *world, struct followed *f, bool *is_whole,
+                              struct err *err)
 {
     struct follow *follow = world->follow;
     struct record record;
 
+    *is_whole = false;
     if (follow_record(world, f->locale, &record, err))
         return err->code;
-    if (follow_put_blobs(follow, &record, err) == ERR_OK)
+    if (follow_put_blobs(follow, &record, BLOBS_AT_ONCE, is_whole, err) == ERR_OK && *is_whole)
         cluster_put_snapshot(follow->log, f->locale, f->applied, f->op_id, record.data,
                              record.bytes, (const uint8_t(*)[CLUSTER_HASH_BYTES])record.hashes,
                              record.blob_count, follow->keep_entries, err);
@@ -305,16 +314,29 @@ bool follow_make_snapshot(struct world *world)
         return false;
     for (size_t i = 0; i < follow->count; i++) {
         struct followed *f = &follow->at[i];
+        bool is_whole;
 
         if (!is_due(follow, f))
             continue;
-        if (make_one(world, f, &err) == ERR_OK) {
+        if (make_one(world, f, &is_whole, &err) == ERR_OK) {
+            if (!is_whole)
+                return true; /* clients have their turn before the next step */
             pthread_mutex_lock(&follow->mutex);
             follow->told.snapshots_made++;
             pthread_mutex_unlock(&follow->mutex);
             log_info("the shared log has a snapshot of %s, revision %llu", f->locale,
                      (unsigned long long)f->applied);
-        } else if (err.code != ERR_CONFLICT) {
+        } else if (err.code == ERR_CONFLICT) {
+            char op_id[CLUSTER_OP_ID_MAX + 1];
+            struct err said = {.code = ERR_OK};
+
+            /* Perhaps because the log has another entry at this revision. */
+            if (cluster_op_at(follow->log, f->locale, f->applied, op_id, &said) == ERR_OK &&
+                op_id[0] != '\0' && strcmp(op_id, f->op_id) != 0) {
+                follow_doubt(follow, f);
+                return true;
+            }
+        } else {
             log_warn("no snapshot of %s: %s", f->locale, err.msg);
             follow->snapshot_after_us = world_now_us() + PAUSE_US;
             return false;

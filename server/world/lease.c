@@ -5,6 +5,9 @@
  * applied that the log held when the cells were taken: what comes later was appended by somebody
  * who could see the lease. When that fails the cells are let go again.
  *
+ * Who refuses something because of what is not here asks in the same way for a look at the log
+ * (world_locale_now).
+ *
  * An order stands on the stack of the thread that waits for it. One that lets go is waited for by
  * nobody; without memory for it the lease stays until the node ends, and that is logged.
  */
@@ -20,6 +23,7 @@
 struct lease_order {
     struct lease_order *next;
     bool lets_go; /* of fence; the order is malloc and the writer's */
+    bool looks;   /* only: no lease */
     uint64_t fence;
     struct cluster_area area;
     struct locale *locale;
@@ -66,6 +70,35 @@ static enum err_code area_of(const char *locale_id, struct vec2 low, struct vec2
                    low.y);
 }
 
+static void wait_for(struct world *world, struct lease_order *order)
+{
+    pthread_cond_init(&order->done, NULL);
+    pthread_mutex_lock(&world->mutex);
+    if (!queue(world, order)) {
+        err_set(&order->err, ERR_BUSY, "the daemon stops");
+        order->is_done = true;
+    }
+    while (!order->is_done)
+        pthread_cond_wait(&order->done, &world->mutex);
+    pthread_mutex_unlock(&world->mutex);
+    pthread_cond_destroy(&order->done);
+}
+
+enum err_code world_locale_now(struct world *world, const char *locale_id, struct locale **out,
+                               struct err *err)
+{
+    struct lease_order order = {.looks = true, .err = {.code = ERR_OK}};
+
+    *out = NULL;
+    if (!world->follow)
+        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", locale_id);
+    memcpy(order.area.locale, locale_id, strlen(locale_id) + 1);
+    wait_for(world, &order);
+    *err = order.err;
+    *out = order.locale;
+    return err->code;
+}
+
 enum err_code world_lease(struct world *world, const char *locale_id, struct vec2 low,
                           struct vec2 high, struct world_lease *out, bool *is_own, struct err *err)
 {
@@ -78,16 +111,7 @@ enum err_code world_lease(struct world *world, const char *locale_id, struct vec
         return ERR_OK;
     if (area_of(locale_id, low, high, &order.area, err))
         return err->code;
-    pthread_cond_init(&order.done, NULL);
-    pthread_mutex_lock(&world->mutex);
-    if (!queue(world, &order)) {
-        err_set(&order.err, ERR_BUSY, "the daemon stops");
-        order.is_done = true;
-    }
-    while (!order.is_done)
-        pthread_cond_wait(&order.done, &world->mutex);
-    pthread_mutex_unlock(&world->mutex);
-    pthread_cond_destroy(&order.done);
+    wait_for(world, &order);
     *is_own = order.is_own;
     *err = order.err;
     if (err->code == ERR_OK)
@@ -122,6 +146,26 @@ bool world_lease_is_lost(struct world *world, uint64_t fence)
 /* ---- the writer's thread ------------------------------------------------------------------------
  */
 
+/* The locale with all that the log has of it. */
+static enum err_code find_now(struct world *world, struct lease_order *order)
+{
+    const char *id = order->area.locale;
+    struct err *err = &order->err;
+    const struct followed *f;
+
+    if (follow_all(world, err))
+        return err->code;
+    f = follow_find(world->follow, id);
+    if (f && (f->is_doubtful || f->applied < f->head))
+        return err_set(err, ERR_UNAVAILABLE, "%s is not here as the shared log has it: %.200s", id,
+                       f->reason[0] != '\0' ? f->reason : "it is being followed");
+    order->locale = snapshot_locale(atomic_load(&world->published), id);
+    if (!order->locale)
+        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+    locale_ref(order->locale);
+    return ERR_OK;
+}
+
 static enum err_code take(struct world *world, struct lease_order *order)
 {
     struct follow *follow = world->follow;
@@ -132,14 +176,7 @@ static enum err_code take(struct world *world, struct lease_order *order)
         order->is_own = err->code == ERR_CONFLICT && strcmp(holder, follow->node) == 0;
         return err->code;
     }
-    if (follow_all(world, err) == ERR_OK) {
-        order->locale = snapshot_locale(atomic_load(&world->published), order->area.locale);
-        if (order->locale)
-            locale_ref(order->locale);
-        else
-            err_set(err, ERR_NOT_FOUND, "there is no locale %s", order->area.locale);
-    }
-    if (err->code != ERR_OK)
+    if (find_now(world, order))
         cluster_unlease(follow->log, order->fence);
     return err->code;
 }
@@ -174,8 +211,16 @@ void lease_look(struct world *world, bool is_over)
         }
         if (is_over)
             err_set(&order->err, ERR_BUSY, "the daemon stops");
+        else if (order->looks)
+            find_now(world, order);
         else
             take(world, order);
         answer(world, order);
     }
+}
+
+void lease_finish(struct world *world)
+{
+    for (struct lease_order *order; (order = first_order(world));)
+        free(order);
 }

@@ -25,10 +25,19 @@ struct world_lease {
  * ERR_CONFLICT     a cell is leased; *is_own: by this node, for something else
  * ERR_TOO_LARGE    more cells than a lease takes
  * ERR_NOT_FOUND    the locale is gone
- * ERR_UNAVAILABLE, ERR_BUSY (the daemon stops), ERR_NO_MEMORY
+ * ERR_UNAVAILABLE  the log is away, or the locale cannot be followed
+ * ERR_BUSY (the daemon stops), ERR_NO_MEMORY
  */
 enum err_code world_lease(struct world *world, const char *locale_id, struct vec2 low,
                           struct vec2 high, struct world_lease *out, bool *is_own, struct err *err);
+
+/*
+ * The locale with all that the log has of it now, a reference, for who would refuse something
+ * because of what is not here. Waits for the writer and the engine: workers only. Errors of
+ * world_lease; ERR_NOT_FOUND without a shared log.
+ */
+enum err_code world_locale_now(struct world *world, const char *locale_id, struct locale **out,
+                               struct err *err);
 
 /* Lets go; 0 is fine. Any thread, does not wait. */
 void world_unlease(struct world *world, uint64_t fence);

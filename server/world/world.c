@@ -494,6 +494,7 @@ size_t world_revisions(struct world *world, struct world_revision *out)
 static void world_free(struct world *world)
 {
     builder_destroy(world->builder);
+    lease_finish(world);
     if (atomic_load(&world->published))
         snapshot_destroy(atomic_load(&world->published));
     pthread_mutex_destroy(&world->mutex);

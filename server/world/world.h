@@ -180,6 +180,7 @@ struct world_sharing {
     const char *locales;     /* patterns with commas between: which are followed; "": all */
     uint64_t snapshot_every; /* entries behind a snapshot before the next one is made */
     uint64_t keep_entries;   /* that stay before it */
+    uint32_t poll_ms;        /* of the log; silence for twice as long counts as stale; 0: 3,000 */
 };
 
 /* As world_create, over a store. The log outlives the world. */
@@ -200,6 +201,9 @@ double world_staleness_s(const struct world *world);
 /* The revision up to which a locale, there or deleted, has been applied; 0: none, or no shared log.
  * Any thread. */
 uint64_t world_applied(struct world *world, const char *locale_id);
+
+/* Has the log a locale that is on its way here, for the first time or anew? Any thread. */
+bool world_is_coming(struct world *world, const char *locale_id);
 
 struct world_shared {
     char node[WORLD_ID_MAX + 1];

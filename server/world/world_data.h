@@ -263,6 +263,9 @@ void builder_finish(struct world *world);
 /* Does what waits; is_over: refuses who asks for a lease. With a shared log. */
 void lease_look(struct world *world, bool is_over);
 
+/* Frees what came after the writer had ended: leases let go, which end with the log's node. */
+void lease_finish(struct world *world);
+
 /* ---- persist.c --------------------------------------------------------------------------------
  */
 

@@ -56,6 +56,11 @@ static struct fake_engine {
     struct cluster *nodes[FAKE_NODES_MAX];
     size_t appends, conflicts, holds, snapshots_put, snapshots_read, adoptions;
     struct cluster *holder; /* of all locales */
+    struct cluster *deaf;   /* this node hears of no news */
+    _Atomic bool hangs;     /* questions for heads are not answered */
+    const char *rival;      /* a locale that another node has always just adopted */
+    /* Called before entries are read, without the mutex; NULL: nothing. */
+    void (*before_read)(struct cluster *node, const char *locale);
     /* Called before an append is looked at, without the mutex; NULL: nothing. */
     void (*before_append)(struct cluster *node);
 } fake = {.mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -167,6 +172,10 @@ static void fake_reset(void)
     fake.is_away_for_adoption = fake.is_away = fake.loses_answer = fake.loses_request = false;
     fake.stale_fence = 0;
     fake.before_append = NULL;
+    fake.before_read = NULL;
+    fake.deaf = NULL;
+    fake.hangs = false;
+    fake.rival = NULL;
     fake.identity[0] = fake.identity[0] == 'f' ? '0' : 'f';
     fake.connects++;
 }
@@ -218,9 +227,9 @@ void cluster_wake(struct cluster *cluster)
 bool cluster_wait(struct cluster *cluster, int timeout_ms)
 {
     struct timespec until;
-    bool news;
+    bool news, is_poll = timeout_ms < 0 || timeout_ms > 50;
 
-    if (timeout_ms < 0 || timeout_ms > 50)
+    if (is_poll)
         timeout_ms = 50; /* and then there is news: as the poll of the real one */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += timeout_ms * 1000000L;
@@ -230,7 +239,7 @@ bool cluster_wait(struct cluster *cluster, int timeout_ms)
     while (!cluster->is_woken && !cluster->has_news && timeout_ms > 0)
         if (pthread_cond_timedwait(&cluster->cond, &cluster->mutex, &until) != 0)
             timeout_ms = 0;
-    news = cluster->has_news;
+    news = (cluster->has_news || (is_poll && timeout_ms == 0)) && fake.deaf != cluster;
     cluster->is_woken = cluster->has_news = false;
     pthread_mutex_unlock(&cluster->mutex);
     return news;
@@ -387,6 +396,8 @@ enum err_code cluster_heads(struct cluster *cluster, struct cluster_head **heads
                             struct err *err)
 {
     (void)cluster;
+    while (fake.hangs)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     pthread_mutex_lock(&fake.mutex);
     if (fake_away(err)) {
         pthread_mutex_unlock(&fake.mutex);
@@ -440,7 +451,8 @@ enum err_code cluster_read(struct cluster *cluster, const char *locale, uint64_t
                                         struct err *err),
                            void *context, size_t *count, struct err *err)
 {
-    (void)cluster;
+    if (fake.before_read)
+        fake.before_read(cluster, locale);
     *count = 0;
     err->code = ERR_OK;
     if (fake_away(err))
@@ -615,7 +627,7 @@ enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_
     if (fake.is_away_for_adoption)
         return err_set(err, ERR_UNAVAILABLE, "the shared log is away");
     pthread_mutex_lock(&fake.mutex);
-    if (fake_locale(locale)) {
+    if (fake_locale(locale) || (fake.rival && strcmp(fake.rival, locale) == 0)) {
         err_set(err, ERR_CONFLICT, "the log has it");
     } else {
         at = fake_locale_add(locale);
