@@ -185,6 +185,8 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
                        WORLD_ID_MAX);
     if (fleet_check(call, id, err))
         return err->code;
+    if (world_is_coming(call->api->world, id))
+        return err_set(err, ERR_BUSY, "locale %s is being taken from the shared log", id);
     return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
 }
 
@@ -374,6 +376,8 @@ void call_close(struct call *call)
     call->items_held = 0;
     cJSON_Delete(call->json);
     call->json = NULL;
+    locale_unref(call->newer);
+    call->newer = NULL;
     while (call->owned) {
         struct call_block *block = call->owned;
 

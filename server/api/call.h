@@ -24,6 +24,7 @@ struct call {
     struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
     const struct world_snapshot *snapshot;
     const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
+    struct locale *newer; /* a reference: of fleet_catch_up, in the place of the snapshot's */
     struct span params[CALL_PARAMS_MAX];
     struct span body, media_type;
     struct call_query query[CALL_QUERY_MAX];

@@ -11,6 +11,8 @@
  */
 #include "api/fleet.h"
 
+#include "world/lease.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,15 +51,20 @@ static const struct cluster_node *choose(const struct cluster_node *nodes, size_
 }
 
 static enum err_code lead_to(struct call *call, const struct cluster_node *node,
-                             const char *locale_id, struct err *err)
+                             const char *locale_id, const char *mark, struct err *err)
 {
     struct span target = http_request_target(call->request);
-    size_t room = strlen(node->url) + target.length + 1;
+    bool has_query = target.length > 0 && memchr(target.at, '?', target.length);
+    size_t room = strlen(node->url) + target.length + strlen(mark) + 2;
     char *location = http_request_alloc(call->request, room);
 
     if (!location)
         return err_set(err, ERR_NO_MEMORY, "no memory for a location");
-    snprintf(location, room, "%s%.*s", node->url, (int)target.length, target.at);
+    snprintf(location, room, "%s%.*s%s%s", node->url, (int)target.length, target.at,
+             mark[0] == '\0' ? ""
+             : has_query     ? "&"
+                             : "?",
+             mark);
     call->location = location;
     return err_set(err, ERR_ELSEWHERE, "locale %s is served by node %s", locale_id, node->id);
 }
@@ -73,7 +80,7 @@ enum err_code fleet_check(struct call *call, const char *locale_id, struct err *
     if (call->request && cluster_nodes(world_log(call->api->world), &nodes, &count, err) == ERR_OK)
         node = choose(nodes, count, locale_id);
     if (node)
-        lead_to(call, node, locale_id, err);
+        lead_to(call, node, locale_id, "", err);
     else
         err_set(err, ERR_MISDIRECTED,
                 "locale %s is not among those of this node (--locales), and no other that is alive "
@@ -117,7 +124,7 @@ enum err_code fleet_place_patch(struct call *call, const char *locale_id, struct
         return err->code;
     if (cluster_nodes(world_log(call->api->world), &nodes, &count, &ignored) == ERR_OK)
         node = choose_device(nodes, count, shared.node, locale_id);
-    if (node && lead_to(call, node, locale_id, err) == ERR_ELSEWHERE)
+    if (node && lead_to(call, node, locale_id, FLEET_PLACED "=true", err) == ERR_ELSEWHERE)
         err_set(err, ERR_ELSEWHERE, "node %s has room for a patch", node->id);
     free(nodes);
     return err->code;
@@ -147,6 +154,17 @@ bool fleet_is_coming(struct api *api, const char *locale_id, uint64_t least)
 {
     return api->is_shared && world_serves(api->world, locale_id) &&
            world_applied(api->world, locale_id) < least;
+}
+
+void fleet_catch_up(struct call *call, const char *locale_id)
+{
+    struct locale *newer = NULL;
+    struct err err = {.code = ERR_OK};
+
+    if (!call->api->is_shared || world_locale_now(call->api->world, locale_id, &newer, &err))
+        return;
+    locale_unref(call->newer);
+    call->locale = call->newer = newer;
 }
 
 enum err_code fleet_check_coming(const struct call *call, const char *locale_id, struct err *err)

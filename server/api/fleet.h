@@ -24,6 +24,15 @@ enum err_code fleet_check_coming(const struct call *call, const char *locale_id,
 bool fleet_is_coming(struct api *api, const char *locale_id, uint64_t least);
 
 /*
+ * Another daemon may have made what is missed here: call->locale becomes what the shared log has of
+ * it now. Where the log cannot be asked, or there is none, it stays. Waits: on a worker alone.
+ */
+void fleet_catch_up(struct call *call, const char *locale_id);
+
+/* The query's parameter that says: another daemon led here, so lead nowhere else. */
+#define FLEET_PLACED "placed"
+
+/*
  * After *err said that no patch can be made here (ERR_NO_DEVICE, or ERR_BUSY: all are in use): is
  * there a daemon that has room for one? Then ERR_ELSEWHERE, and call->location leads there; else
  * *err stays.

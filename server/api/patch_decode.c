@@ -11,6 +11,7 @@
  */
 #include "api/patch_decode.h"
 
+#include "api/fleet.h"
 #include "api/options.h"
 #include "sand/shell_cache.h"
 #include "world/lease.h"
@@ -411,7 +412,7 @@ enum err_code patch_decode(struct call *call, struct patch_start *out, struct er
 {
     static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
                                         "seed",   "fill", "mode",  "material", NULL};
-    static const char *const options[] = {"layer", NULL};
+    static const char *const options[] = {"layer", FLEET_PLACED, NULL};
     struct patch_start start = {.field = NULL};
     const struct locale *pinned = call->locale;
     struct locale *leased = NULL;

@@ -142,10 +142,17 @@ struct patch_report *patch_find(struct call *call, struct err *err)
     return NULL;
 }
 
-/* No writer looks at it later, so a revision that is yet to come does not match either. */
-static enum err_code check_match(const struct call *call, const struct world_change *change,
-                                 struct err *err)
+/*
+ * No writer looks at it later, so a revision that is yet to come does not match either; who may
+ * wait asks the shared log first.
+ */
+static enum err_code check_match(struct call *call, const struct world_change *change,
+                                 bool may_wait, struct err *err)
 {
+    bool is_missed = !call->locale || change->if_revision > call->locale->revision;
+
+    if (may_wait && is_missed && change->if_revision != UINT64_MAX)
+        fleet_catch_up(call, change->locale_id);
     if (!call->locale)
         return ERR_OK;
     if (change->if_revision > call->locale->revision) {
@@ -162,6 +169,7 @@ static enum err_code open_write(struct call *call, const char *method, const cha
                                 struct sand_order *order, struct err *err)
 {
     struct world_change change = {.kind = WORLD_EDIT};
+    bool is_on_worker = order->kind == SAND_ADD || order->kind == SAND_BODY; /* routes.c */
     char place[2 * WORLD_ID_MAX + 128];
 
     if (need_sand(call, err))
@@ -169,7 +177,7 @@ static enum err_code open_write(struct call *call, const char *method, const cha
     if (call->request) {
         if (write_open(call, &change, err))
             return err->code;
-        if (check_match(call, &change, err))
+        if (check_match(call, &change, is_on_worker, err))
             return err->code;
         memcpy(order->key, change.op_id, sizeof order->key);
     }
@@ -186,15 +194,17 @@ static enum err_code open_write(struct call *call, const char *method, const cha
 enum err_code patches_post_answer(struct call *call, struct err *err)
 {
     struct sand_order order = {.kind = SAND_ADD};
+    bool is_placed = false; /* another daemon led here: it is answered here, full or not */
 
-    if (open_write(call, "POST", "patches", &order, err))
+    if (open_write(call, "POST", "patches", &order, err) ||
+        option_boolean(call, FLEET_PLACED, &is_placed, err))
         return err->code;
     if (!call->locale)
         return call_unknown_locale(call, err);
     if (patch_decode(call, &order.start, err)) {
-        bool is_full = err->code == ERR_BUSY || err->code == ERR_NO_DEVICE;
+        bool is_full = err->code == ERR_NO_DEVICE || (err->code == ERR_BUSY && err->has_limit);
 
-        return is_full ? fleet_place_patch(call, call->locale->id, err) : err->code;
+        return is_full && !is_placed ? fleet_place_patch(call, call->locale->id, err) : err->code;
     }
     return submit(call, &order, err);
 }

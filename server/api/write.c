@@ -323,13 +323,31 @@ static enum err_code locale_id(struct call *call, struct world_change *change, s
     return call_unknown_locale(call, err);
 }
 
-/* What is left to the writer where a key may be known. */
-static enum err_code check_now(struct call *call, const struct world_change *change,
-                               struct err *err)
+static enum err_code judge(struct call *call, const struct world_change *change, struct err *err)
 {
     if (!call->locale && change->kind != WORLD_PUT_LOCALE)
         return call_unknown_locale(call, err);
     return precondition_check(call, change, err);
+}
+
+/*
+ * What is left to the writer where a key may be known. Where a log is shared, another daemon may
+ * have made what is missed here, so that only a revision that has passed is refused at once: the
+ * writer looks at the log before it refuses, and so does who needs the locale to decode.
+ */
+static enum err_code check_now(struct call *call, const struct world_change *change,
+                               struct err *err)
+{
+    bool needs_locale = change->kind == WORLD_PUT_LAYER || change->kind == WORLD_EDIT_POLYGONS;
+
+    if (judge(call, change, err) == ERR_OK || !call->api->is_shared ||
+        (call->locale && change->if_revision != 0))
+        return err->code;
+    err->code = ERR_OK;
+    if (!needs_locale)
+        return ERR_OK;
+    fleet_catch_up(call, change->locale_id);
+    return judge(call, change, err);
 }
 
 /* Of two keys or conditions no one knows which was meant. */

@@ -245,6 +245,22 @@ def conditions():
     equal((right.status, right.json["revision"]), (200, revision + 1), "the right one")
 
 
+@test("what a node has acknowledged another does not refuse, though it has not heard of it yet")
+def fresh():
+    heights = array.array("f", [1] * 16).tobytes()
+    for i in range(20):
+        a.ok("PUT", f"/v1/locales/new-{i}", {}, status=201)
+        b.ok("PUT", f"/v1/locales/new-{i}/layers/g?cols=4&rows=4&spacing=1,1", heights, status=201,
+             media=F32)
+        revision = b.edit(1, 1, 3, f"new-{i}").json["revision"]
+        made = a.edit(1, 1, 4, f"new-{i}", {"If-Match": f'"{revision}"'})
+        equal((made.status, made.json["revision"]), (200, 4), f"new-{i} after {revision}")
+        equal(a.ask("DELETE", f"/v1/locales/new-{i}").status, 204, f"DELETE new-{i}")
+        b.ok("PUT", f"/v1/locales/new-{i}", {}, status=201, headers={"If-None-Match": "*"})
+        equal(b.ask("DELETE", f"/v1/locales/new-{i}").status, 204, f"DELETE new-{i} again")
+    equal(b.edit(1, 1, 3, "nowhere").status, 404, "one that nobody has")
+
+
 @test("a daemon that ends and comes back has what was written meanwhile, before it serves")
 def restart():
     b.stop()

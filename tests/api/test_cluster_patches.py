@@ -145,7 +145,10 @@ def _():
 def _():
     answer = post(c, [10, 10], status=307)
     target = answer.headers["location"]
-    check(target in [f"http://127.0.0.1:{node.port}{PATCHES}" for node in (a, b)], f"to {target}")
+    check(target in [f"http://127.0.0.1:{node.port}{PATCHES}?placed=true" for node in (a, b)],
+          f"to {target}")
+    _, own, problem_of_c = ask(f"http://127.0.0.1:{c.port}{PATCHES}?placed=true", "POST", patch([10, 10]))
+    equal((own, problem_of_c["status"]), (None, 503), "who was led here is led nowhere else")
     status, first, _ = ask(target, "POST", patch([10, 10]))
     equal(status, 201, f"POST {target}")
     discard(first)
@@ -159,7 +162,8 @@ def post_elsewhere(node):
     answer = node.daemon.post(PATCHES, patch([30, 10]))
     if answer.status == 201:
         discard(answer.headers["location"])
-    return answer.status == 307 and answer.headers["location"] == f"http://127.0.0.1:{b.port}{PATCHES}"
+    return (answer.status == 307 and
+            answer.headers["location"] == f"http://127.0.0.1:{b.port}{PATCHES}?placed=true")
 
 
 @test("of two nodes that want the same ground at once one has it")
