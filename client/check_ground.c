@@ -35,6 +35,7 @@ struct locale {
     double min[3], max[3];
     double revision;
     char triangulation[16];
+    char frame[16]; /* of its radial layers, "" when gravity has one direction */
     cJSON *document;
 };
 
@@ -101,6 +102,21 @@ static bool read_corner(const cJSON *bounds, const char *name, double out[3])
     return true;
 }
 
+/* One gravity a locale, so the first of its layers that is radial tells. */
+static void read_frame(struct locale *out)
+{
+    const cJSON *layer;
+
+    out->frame[0] = '\0';
+    cJSON_ArrayForEach(layer, member(out->document, "layers"))
+    {
+        const char *frame = cJSON_GetStringValue(member(layer, "frame"));
+
+        if (frame && strcmp(frame, "cartesian") != 0 && out->frame[0] == '\0')
+            snprintf(out->frame, sizeof(out->frame), "%s", frame);
+    }
+}
+
 /* Fetches the locale; false when it has no terrain. */
 static enum err_code locale_get(const struct check_ground *check, const char *id,
                                 struct locale *out, bool *has_ground, struct err *err)
@@ -115,6 +131,7 @@ static enum err_code locale_get(const struct check_ground *check, const char *id
         return err->code;
     split = cJSON_GetStringValue(member(out->document, "triangulation"));
     snprintf(out->triangulation, sizeof(out->triangulation), "%s", split ? split : "");
+    read_frame(out);
     out->revision = number_of(member(out->document, "revision"));
     if (!(out->revision >= 1))
         return err_set(err, ERR_INTERNAL, "locale %.64s has no revision", id);
@@ -190,8 +207,21 @@ static cJSON *json_body(const struct form *form, const double *values, size_t co
     return body;
 }
 
+/* What stands for a point in the binary form: z, or how far it is from the origin or the axis. */
+static double flat_point(const struct locale *locale, const cJSON *point)
+{
+    double x = number_of(cJSON_GetArrayItem(point, 0)), y = number_of(cJSON_GetArrayItem(point, 1)),
+           z = number_of(cJSON_GetArrayItem(point, 2));
+    double m = fmax(fabs(x), fmax(fabs(y), fabs(z))); /* as the daemon does it, to the bit */
+
+    if (strcmp(locale->frame, "spherical") == 0)
+        return m > 0 ? m * sqrt(x / m * (x / m) + y / m * (y / m) + z / m * (z / m)) : m;
+    return strcmp(locale->frame, "cylindrical") == 0 ? hypot(x, y) : z;
+}
+
 /* What a JSON result would be in the binary form. out [5]; returns how many. */
-static size_t flat_result(const struct form *form, const cJSON *result, double out[5])
+static size_t flat_result(const struct form *form, const struct locale *locale, const cJSON *result,
+                          double out[5])
 {
     const cJSON *floor = member(result, "floor"), *ceiling = member(result, "ceiling");
 
@@ -214,10 +244,10 @@ static size_t flat_result(const struct form *form, const cJSON *result, double o
             out[1 + i] = number_of(cJSON_GetArrayItem(member(result, "normal"), i));
         return 4;
     }
-    out[0] = number_of(cJSON_GetArrayItem(member(floor, "point"), 2));
+    out[0] = flat_point(locale, member(floor, "point"));
     for (int i = 0; i < 3; i++)
         out[1 + i] = number_of(cJSON_GetArrayItem(member(floor, "normal"), i));
-    out[4] = number_of(cJSON_GetArrayItem(member(ceiling, "point"), 2));
+    out[4] = flat_point(locale, member(ceiling, "point"));
     return 5;
 }
 
@@ -237,7 +267,8 @@ static bool has_bits(const struct form *form, const char *bytes, size_t i, const
 
 /* The binary batch against the results of the JSON one; a word about the first that differs. */
 static enum err_code compare_binary(const struct check_ground *check, const struct form *form,
-                                    const char *path, const double *values, const cJSON *results,
+                                    const struct locale *locale, const char *path,
+                                    const double *values, const cJSON *results,
                                     char detail[DETAIL_BYTES], struct err *err)
 {
     size_t width = form->out ? form->out * sizeof(double) : 1, i = 0;
@@ -254,7 +285,7 @@ static enum err_code compare_binary(const struct check_ground *check, const stru
     {
         double want[5];
 
-        flat_result(form, result, want);
+        flat_result(form, locale, result, want);
         if (!*detail && !has_bits(form, got.bytes, i, want))
             snprintf(detail, DETAIL_BYTES, "item %zu differs between JSON and float64", i);
         i++;
@@ -265,7 +296,8 @@ static enum err_code compare_binary(const struct check_ground *check, const stru
 
 /* Some of the items one by one. */
 static enum err_code compare_singles(const struct check_ground *check, const struct form *form,
-                                     const char *path, const double *values, const cJSON *results,
+                                     const struct locale *locale, const char *path,
+                                     const double *values, const cJSON *results,
                                      char detail[DETAIL_BYTES], struct err *err)
 {
     for (size_t i = 0; i < check->singles && i < check->points && !*detail; i++) {
@@ -280,8 +312,8 @@ static enum err_code compare_singles(const struct check_ground *check, const str
         cJSON_Delete(body);
         if (err->code)
             return err->code;
-        count = flat_result(form, cJSON_GetArrayItem(member(answer, "results"), 0), one);
-        flat_result(form, cJSON_GetArrayItem(results, (int)at), many);
+        count = flat_result(form, locale, cJSON_GetArrayItem(member(answer, "results"), 0), one);
+        flat_result(form, locale, cJSON_GetArrayItem(results, (int)at), many);
         for (size_t k = 0; k < count; k++)
             if (!is_same(one[k], many[k]))
                 snprintf(detail, DETAIL_BYTES, "item %zu alone differs from the batch", at);
@@ -314,8 +346,8 @@ static enum err_code compare_form(const struct check_ground *check, const struct
     if ((size_t)cJSON_GetArraySize(results) != check->points)
         snprintf(detail, DETAIL_BYTES, "%d results for %zu points", cJSON_GetArraySize(results),
                  check->points);
-    else if (!compare_binary(check, form, path, values, results, detail, err))
-        compare_singles(check, form, path, values, results, detail, err);
+    else if (!compare_binary(check, form, locale, path, values, results, detail, err))
+        compare_singles(check, form, locale, path, values, results, detail, err);
     cJSON_Delete(answer);
     return err->code;
 }
@@ -527,8 +559,9 @@ static enum err_code run_forms(const struct check_ground *check, struct locale *
 
             fields += read_field(locale, layer, &field);
         }
-        if (forms[i].in == 2 && fields > 1)
-            continue; /* height needs a layer then; each is compared by hand below */
+        /* height needs a layer then, and each is compared by hand below; or there is none */
+        if (forms[i].in == 2 && (fields > 1 || locale->frame[0] != '\0'))
+            continue;
         goes_on = settled(check, forms[i].call, locale, &forms[i], 0, values, err);
         err->code = ERR_OK;
     }

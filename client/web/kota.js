@@ -27,6 +27,7 @@
  * @typedef {import("./kota_types.js").CallOptions} CallOptions
  * @typedef {import("./kota_types.js").ReadOptions} ReadOptions
  * @typedef {import("./kota_types.js").WriteOptions} WriteOptions
+ * @typedef {import("./kota_types.js").LayerOptions} LayerOptions
  * @typedef {import("./kota_types.js").Floats} Floats
  * @typedef {import("./kota_types.js").Interp} Interp
  * @typedef {import("./kota_types.js").Reach} Reach

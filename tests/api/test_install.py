@@ -181,7 +181,7 @@ def _():
                           env=clean_environment()).stdout.decode()
     options = {name: line for line, name in re.findall(r"(?m)^(  --([a-z-]+) .*)$", said)}
     machine = {"user", "port-file", "ops-port-file", "simd", "no-sandbox", "read-only",
-               "cluster"}
+               "cluster", "node", "node-url", "locales"}
     free = {"ops-listen", "data", "world", "token-file", "cors-origin", "access-log", "log-format",
             "loops"} | machine
     settings = example_settings()

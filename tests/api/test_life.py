@@ -913,7 +913,7 @@ def _():
     with Daemon("--config", path) as daemon:
         defaults = daemon.ok("GET", "/v1/limits")
     places = {"data", "world", "token-file", "user", "port-file", "ops-port-file", "ops-listen",
-              "listen", "simd", "read-only", "gpu"}  # what is not the machine's, or no default
+              "listen", "simd", "read-only", "gpu", "cluster"}  # what is not the machine's, or no default
     write(path, "".join(f"{name} = {value}\n" for name, value in lines if name not in places))
     with Daemon("--config", path) as daemon:
         got = daemon.ok("GET", "/v1/limits")
