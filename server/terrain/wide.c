@@ -58,10 +58,10 @@ bool wide_child_holds(const struct wide_node *node, uint32_t i, struct bounds bo
     /* the rounding of all.max - all.min and of what is decoded */
     double slack = 0x1p-23 * (fabs((double)bounds.min) + fabs((double)bounds.max) + fabs(base));
 
+    if (isinf(step)) /* never asked, and says nothing of who is without data */
+        return true;
     if (!(bounds.min <= bounds.max))
         return node->min[i] == 255 && node->max[i] == 0;
-    if (isinf(step))
-        return true;
     return low <= (double)bounds.min + slack && high >= (double)bounds.max - slack &&
            low >= (double)bounds.min - 2 * step - slack &&
            high <= (double)bounds.max + 3 * step + slack;
