@@ -22,6 +22,18 @@ export class BareField {
   }
 }
 
+/**
+ * The box of what stands on the ground or is it; of a locale of ceilings alone, of those.
+ * @param {object} locale with bounds
+ * @returns {{min: number[], max: number[]}}
+ */
+export function groundBounds(locale) {
+  const boxes = locale.layers.filter((l) => l.role !== "ceiling" && l.bounds).map((l) => l.bounds);
+  if (!boxes.length) return locale.bounds;
+  return { min: [0, 1, 2].map((i) => Math.min(...boxes.map((box) => box.min[i]))),
+    max: [0, 1, 2].map((i) => Math.max(...boxes.map((box) => box.max[i]))) };
+}
+
 /** No ground at all. */
 export class BareGround {
   constructor() {

@@ -11,16 +11,28 @@ function unit(v) {
 }
 
 /**
- * The unit vector against gravity: of the locale's gravity, or away from (for `gravity=out`
- * towards) the origin of a sphere or the axis of a drum.
+ * Against gravity at a point p of the locale's frame is `everywhere + byPoint · p`, number by
+ * number: of the locale's gravity, or away from (for `gravity=out` towards) the origin of a sphere
+ * or the axis of a drum.
+ * @param {object} locale
+ * @returns {{everywhere: number[], byPoint: number[]}}
+ */
+export function upField(locale) {
+  const radial = locale.layers.find((layer) => layer.frame && layer.frame !== "cartesian");
+  if (!radial)
+    return { everywhere: unit((locale.gravity ?? [0, 0, -1]).map((v) => -v)), byPoint: [0, 0, 0] };
+  const out = radial.gravity === "out" ? -1 : 1;
+  return { everywhere: [0, 0, 0], byPoint: [out, out, radial.frame === "cylindrical" ? 0 : out] };
+}
+
+/**
+ * The unit vector against gravity.
  * @param {object} locale @param {number[]} point in its frame
  * @returns {number[]}
  */
-export function upAt(locale, [x, y, z]) {
-  const radial = locale.layers.find((layer) => layer.frame && layer.frame !== "cartesian");
-  if (!radial) return unit((locale.gravity ?? [0, 0, -1]).map((v) => -v));
-  const out = unit(radial.frame === "cylindrical" ? [x, y, 0] : [x, y, z]);
-  return radial.gravity === "out" ? out.map((v) => -v) : out;
+export function upAt(locale, point) {
+  const { everywhere, byPoint } = upField(locale);
+  return unit(point.map((v, i) => everywhere[i] + byPoint[i] * v));
 }
 
 const still = { translation: [0, 0, 0], rotation: [0, 0, 0, 1] };

@@ -2,9 +2,11 @@
  * Meshes in the 3D view: polygon layers of the locale, and bodies on sand by their models.
  *
  * A mesh is uploaded once, relative to a corner of its own, so that large coordinates lose nothing;
- * where it lies and how it is turned are uniforms. Faces are flat and have two sides. Layers of too
- * many polygons are left out, and a message says so.
+ * where it lies and how it is turned are uniforms. Faces are flat and have two sides, but a ceiling's
+ * are seen from below alone: it would hide a hall, or a planet under its sky. Layers of too many
+ * polygons are left out, and a message says so.
  */
+import { upField } from "/web/frames.js";
 import { makeProgram } from "/web/gl.js";
 import { parseObj } from "/web/obj.js";
 import { turned } from "/web/poses.js";
@@ -14,6 +16,7 @@ const POLYGONS_MAX = 100000; // of a layer that is fetched whole; about 10 MB of
 const COLORS = { ground: [0.62, 0.58, 0.54], ceiling: [0.50, 0.54, 0.62],
   body: [0.72, 0.40, 0.22] };
 const STILL = [0, 0, 0, 1];
+const NO_SIDE = { everywhere: [0, 0, 0], byPoint: [0, 0, 0] };
 
 /** Polygons as triangles around their first corner: they are convex. */
 function triangles(faces) {
@@ -62,7 +65,8 @@ export class SolidDrawer {
   /**
    * @param {{view: Float32Array, light: object}} pass as the ground was drawn with
    * @param {number[]} eye
-   * @param {{mesh: object, kind: string, position?: number[], orientation?: number[]}[]} solids
+   * @param {{mesh: object, kind: string, up?: object, position?: number[],
+   *   orientation?: number[]}[]} solids up: where gravity comes from, which hides what faces it
    */
   draw(pass, eye, solids) {
     if (!solids.length) return;
@@ -72,11 +76,13 @@ export class SolidDrawer {
     gl.uniform3f(at.u_sun, ...light.sun);
     gl.uniform3f(at.u_sky, ...light.sky);
     gl.uniform1f(at.u_haze, light.haze);
-    for (const { mesh, kind, position = [0, 0, 0], orientation = STILL } of solids) {
+    gl.uniform3f(at.u_origin, ...eye.map((v) => -v));
+    for (const { mesh, kind, up = NO_SIDE, position = [0, 0, 0], orientation = STILL } of solids) {
       const base = turned(orientation, mesh.base);
       gl.uniform3f(at.u_at, ...position.map((v, i) => v - eye[i] + base[i]));
       gl.uniform4f(at.u_turn, ...orientation);
       gl.uniform3f(at.u_color, ...COLORS[kind]);
+      gl.uniform3fv(at.u_up, [...up.everywhere, ...up.byPoint]);
       gl.bindVertexArray(mesh.array);
       gl.drawElements(gl.TRIANGLES, mesh.count, gl.UNSIGNED_INT, 0);
     }
@@ -138,8 +144,9 @@ export class MeshLayers {
 
   /** @returns {object[]} as SolidDrawer.draw takes them */
   get solids() {
-    const { layersShown, poses } = this.state;
-    return layersShown.meshes ? [...this.shown].filter(([, entry]) => entry.mesh)
-      .map(([id, entry]) => ({ ...entry, ...poses.get(id) })) : [];
+    const { layersShown, locale, poses } = this.state;
+    if (!layersShown.meshes) return [];
+    return [...this.shown].filter(([, entry]) => entry.mesh).map(([id, entry]) => ({ ...entry,
+      up: entry.kind === "ceiling" ? upField(locale) : undefined, ...poses.get(id) }));
   }
 }

@@ -20,7 +20,7 @@
  *                                  finish: waits for the last pixel of each frame
  *   compare({width, height, ...})  the same view by clipmaps and at full resolution: see compare.js
  */
-import { BareField, BareGround } from "/web/bare.js";
+import { BareField, BareGround, groundBounds } from "/web/bare.js";
 import { Camera, FOV_Y_DEG } from "/web/camera.js";
 import { Clipmap, Fetcher } from "/web/clipmap.js";
 import { compare } from "/web/compare.js";
@@ -179,8 +179,9 @@ class Terrain {
   #home() {
     const { field } = this, [x, y] = field.origin, [w, h] = field.extent;
     if (this.#isBare) {
-      const middle = [x + w / 2, y + h / 2, (field.low + field.high) / 2];
-      const away = 0.5 * Math.hypot(w, h, field.high - field.low) /
+      const { min, max } = groundBounds(this.state.locale);
+      const middle = min.map((v, i) => (v + max[i]) / 2);
+      const away = 0.5 * Math.hypot(...max.map((v, i) => v - min[i])) /
         Math.sin(FOV_Y_DEG * Math.PI / 360);
       this.camera.look(middle.map((v, i) => v - away * [0.55, 0.55, -0.63][i]), middle);
       return;

@@ -133,7 +133,7 @@ static struct vec3 stand_place(const struct stand *s, double a, double b, double
     return at_radius(at, 1);
 }
 
-/* Sides of a pillar of four corners that tapers from half the width `low` to `high`. */
+/* Sides of a pillar of four corners that tapers from half the width `low` to `high`, 0 a tip. */
 static void add_pillar(struct polygons *out, const struct stand *s, double low, double from,
                        double high, double to)
 {
@@ -147,7 +147,8 @@ static void add_pillar(struct polygons *out, const struct stand *s, double low, 
         struct vec3 d = stand_place(s, high * p[0], high * p[1], to);
 
         polygons_add(out, (struct vec3[]){a, b, c}, 3);
-        polygons_add(out, (struct vec3[]){a, c, d}, 3);
+        if (high > 0)
+            polygons_add(out, (struct vec3[]){a, c, d}, 3);
     }
 }
 

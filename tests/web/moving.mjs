@@ -122,15 +122,16 @@ async function aside(page, daemon, check) {
     "where gravity is not along Z a layer turns about it");
 }
 
-/** A cube around the origin, 200 m a side. */
-const cube = [[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, 1], [1, -1, 1],
-  [1, 1, 1], [-1, 1, 1]].map((v) => `v ${v.map((x) => 100 * x).join(" ")}`).join("\n") +
+/** A cube around the origin, of half a side in metres. */
+const cube = (half) => [[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, 1],
+  [1, -1, 1], [1, 1, 1], [-1, 1, 1]].map((v) => `v ${v.map((x) => half * x).join(" ")}`).join("\n") +
   "\nf 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n";
 
 async function planet(page, daemon, check) {
+  const put = (layer, half) => daemon.kota.call("PUT", `/v1/locales/cube/layers/${layer}`,
+    { body: new TextEncoder().encode(cube(half)), type: "model/obj" });
   await daemon.kota.call("PUT", "/v1/locales/cube", { json: {} });
-  await daemon.kota.call("PUT", "/v1/locales/cube/layers/ground?frame=spherical",
-    { body: new TextEncoder().encode(cube), type: "model/obj" });
+  await put("ground?frame=spherical", 100);
   await visit(page, `${daemon.url}/#cube`);
   await page.click("#view-3d");
   await ask(page, "ready");
@@ -153,6 +154,31 @@ async function planet(page, daemon, check) {
   check(/floor: distance\s+(5|5\.0\d*|4\.99\d*) m/.test(
     await page.locator("#tool-answer").innerText()), "a point is lifted along its own line of gravity");
   await check.shot(page, "moving-planet");
+
+  await throughTheSky(page, { box, put }, check);
+}
+
+/** A ceiling would hide a whole planet: from above it is not drawn, from below it is. */
+async function throughTheSky(page, { box, put }, check) {
+  const { eye, target } = await ask(page, "camera");
+  const clip = { x: box.x + box.width / 2 - 20, y: box.y + box.height / 2 - 60, width: 40,
+    height: 40 };
+  const seen = async (camera) => {
+    await ask(page, "setCamera", camera);
+    await ask(page, "ready");
+    return page.screenshot({ clip });
+  };
+  const outside = { eye, target }, below = { eye: [0, 0, 110], target: [30, 0, 140] };
+  const bare = [await seen(outside), await seen(below)];
+  await put("sky?frame=spherical&role=ceiling", 140);
+  await until(async () => (await ask(page, "sand")).solids === 2, "the sky");
+  check((await seen(outside)).equals(bare[0]), "a planet is seen through its sky from outside");
+  check(!(await seen(below)).equals(bare[1]), "its sky is seen from below");
+  await visit(page, page.url());
+  await page.click("#view-3d");
+  await ask(page, "ready");
+  check.equal((await ask(page, "camera")).eye.map(Math.round), eye.map(Math.round),
+    "and it is the planet that is looked at, not its sky");
 }
 
 export async function run(page, daemon, check) {
