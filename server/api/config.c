@@ -113,9 +113,8 @@ static const struct option options[] = {
     {"max-wal", OPTION_COUNT, FIELD(wal_bytes_max), MIB, (uint64_t)1 << 50, "BYTES",
      "of the store's write-ahead log, which a long backup lets grow (1073741824)"},
     {"cluster", OPTION_TEXT, FIELD(cluster.conninfo), 0, 0, "CONNINFO|@FILE|none",
-     "share the log of edits with other daemons in PostgreSQL, at libpq's connection string, or "
-     "one "
-     "in a file; needs --data; none: leave the log that the data directory is of"},
+     "share the log of edits in PostgreSQL with other daemons: libpq's connection string, or the "
+     "file that it stands in; needs --data; none: leave the log that the data directory is of"},
     {"node", OPTION_TEXT, FIELD(cluster.node), 0, 0, "NAME",
      "with --cluster: this daemon's name, one of a kind (the host's with a suffix)"},
     {"node-url", OPTION_TEXT, FIELD(cluster.url), 0, 0, "URL",

@@ -13,7 +13,8 @@ import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "cluster"))
-from daemon import F32, SLOW, check, equal, problem
+from daemon import F32, check, equal, problem
+from models import BOX
 from nodes import LEASE_MS, Node, wait_until
 from postgres import Server
 from tap import run, test
@@ -22,27 +23,6 @@ SIDE = 120  # samples, half a metre apart: seven cells of a lease and a half
 ENDS = ("written", "discarded", "failed")
 SAND = ("--patch-speed", "0", "--patch-pause-ms", "500", "--patch-write-ms", "300", "--patch-granules",
         "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
-BOX = """v -0.4 -0.4 -0.4
-v 0.4 -0.4 -0.4
-v 0.4 0.4 -0.4
-v -0.4 0.4 -0.4
-v -0.4 -0.4 0.4
-v 0.4 -0.4 0.4
-v 0.4 0.4 0.4
-v -0.4 0.4 0.4
-f 1 3 2
-f 1 4 3
-f 5 6 7
-f 5 7 8
-f 1 2 6
-f 1 6 5
-f 2 3 7
-f 2 7 6
-f 3 4 8
-f 3 8 7
-f 4 1 5
-f 4 5 8
-"""
 
 engine = Server().__enter__()
 a, b = (Node(engine.conninfo(), name, "--gpu", "reference", *SAND).start() for name in "ab")

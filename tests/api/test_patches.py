@@ -8,29 +8,9 @@ import time
 
 from daemon import F32, SLOW, Daemon, check, equal, problem
 from events import Stream
+from models import BOX
 from tap import near, run, test
 
-BOX = """v -0.4 -0.4 -0.4
-v 0.4 -0.4 -0.4
-v 0.4 0.4 -0.4
-v -0.4 0.4 -0.4
-v -0.4 -0.4 0.4
-v 0.4 -0.4 0.4
-v 0.4 0.4 0.4
-v -0.4 0.4 0.4
-f 1 3 2
-f 1 4 3
-f 5 6 7
-f 5 7 8
-f 1 2 6
-f 1 6 5
-f 2 3 7
-f 2 7 6
-f 3 4 8
-f 3 8 7
-f 4 1 5
-f 4 5 8
-"""
 SIDE = 24
 ENDS = ("written", "discarded", "failed")
 WAIT_S = 120 * SLOW

@@ -12,6 +12,7 @@
 #endif
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <xmmintrin.h>
 
@@ -72,106 +73,105 @@ static void *embree_create(const struct peer_triangles *t)
     return e;
 }
 
-static void embree_floors(const void *self, const float *points, size_t count, float *heights)
-{
-    RTCScene scene = ((const struct embree *)self)->scene;
-    unsigned mode = _mm_getcsr();
-
-    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
+/* What asking needs, and the state that Embree recommends for it: flush to zero, denormals are
+ * zero. */
+struct asking {
+    RTCScene scene;
+    unsigned mode; /* to be set back */
 #if RTC_VERSION_MAJOR < 4
     struct RTCIntersectContext context;
-
-    rtcInitIntersectContext(&context);
 #endif
-    for (size_t i = 0; i < count; i++) {
-        const float *p = &points[3 * i];
-        struct RTCRayHit query = {
-            .ray = {.org_x = p[0],
-                    .org_y = p[1],
-                    .org_z = p[2],
-                    .dir_z = -1,
-                    .tfar = INFINITY,
-                    .mask = UINT32_MAX},
-            .hit = {.geomID = RTC_INVALID_GEOMETRY_ID, .instID = {RTC_INVALID_GEOMETRY_ID}},
-        };
+};
+
+static inline void asking_begin(struct asking *asking, const void *self)
+{
+    asking->scene = ((const struct embree *)self)->scene;
+    asking->mode = _mm_getcsr();
+    _mm_setcsr(asking->mode | 0x8040);
+#if RTC_VERSION_MAJOR < 4
+    rtcInitIntersectContext(&asking->context);
+#endif
+}
+
+static inline void asking_end(const struct asking *asking)
+{
+    _mm_setcsr(asking->mode);
+}
+
+static inline struct RTCRay ray_of(const float *p, const float *d)
+{
+    return (struct RTCRay){.org_x = p[0],
+                           .org_y = p[1],
+                           .org_z = p[2],
+                           .dir_x = d[0],
+                           .dir_y = d[1],
+                           .dir_z = d[2],
+                           .tfar = INFINITY,
+                           .mask = UINT32_MAX};
+}
+
+/* How far the nearest hit is; INFINITY: there is none. */
+static inline float nearest(struct asking *asking, const float *p, const float *d)
+{
+    struct RTCRayHit query = {
+        .ray = ray_of(p, d),
+        .hit = {.geomID = RTC_INVALID_GEOMETRY_ID, .instID = {RTC_INVALID_GEOMETRY_ID}},
+    };
 
 #if RTC_VERSION_MAJOR < 4
-        rtcIntersect1(scene, &context, &query);
+    rtcIntersect1(asking->scene, &asking->context, &query);
 #else
-        rtcIntersect1(scene, &query, NULL);
+    rtcIntersect1(asking->scene, &query, NULL);
 #endif
-        heights[i] = query.hit.geomID != RTC_INVALID_GEOMETRY_ID ? p[2] - query.ray.tfar : NAN;
+    return query.hit.geomID != RTC_INVALID_GEOMETRY_ID ? query.ray.tfar : INFINITY;
+}
+
+static inline bool is_blocked(struct asking *asking, const float *p, const float *d)
+{
+    struct RTCRay ray = ray_of(p, d);
+
+#if RTC_VERSION_MAJOR < 4
+    rtcOccluded1(asking->scene, &asking->context, &ray);
+#else
+    rtcOccluded1(asking->scene, &ray, NULL);
+#endif
+    return ray.tfar < 0;
+}
+
+static void embree_floors(const void *self, const float *points, size_t count, float *heights)
+{
+    static const float down[3] = {0, 0, -1};
+    struct asking asking;
+
+    asking_begin(&asking, self);
+    for (size_t i = 0; i < count; i++) {
+        float t = nearest(&asking, &points[3 * i], down);
+
+        heights[i] = t < INFINITY ? points[3 * i + 2] - t : NAN;
     }
-    _mm_setcsr(mode);
+    asking_end(&asking);
 }
 
 static void embree_shadows(const void *self, const float *origins, size_t count,
                            const float *direction, uint8_t *is_hit)
 {
-    RTCScene scene = ((const struct embree *)self)->scene;
-    unsigned mode = _mm_getcsr();
+    struct asking asking;
 
-    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
-#if RTC_VERSION_MAJOR < 4
-    struct RTCIntersectContext context;
-
-    rtcInitIntersectContext(&context);
-#endif
-    for (size_t i = 0; i < count; i++) {
-        const float *p = &origins[3 * i];
-        struct RTCRay ray = {.org_x = p[0],
-                             .org_y = p[1],
-                             .org_z = p[2],
-                             .dir_x = direction[0],
-                             .dir_y = direction[1],
-                             .dir_z = direction[2],
-                             .tfar = INFINITY,
-                             .mask = UINT32_MAX};
-
-#if RTC_VERSION_MAJOR < 4
-        rtcOccluded1(scene, &context, &ray);
-#else
-        rtcOccluded1(scene, &ray, NULL);
-#endif
-        is_hit[i] = ray.tfar < 0;
-    }
-    _mm_setcsr(mode);
+    asking_begin(&asking, self);
+    for (size_t i = 0; i < count; i++)
+        is_hit[i] = is_blocked(&asking, &origins[3 * i], direction);
+    asking_end(&asking);
 }
 
 static void embree_rays(const void *self, const float *origins, const float *directions,
                         size_t count, float *ts)
 {
-    RTCScene scene = ((const struct embree *)self)->scene;
-    unsigned mode = _mm_getcsr();
+    struct asking asking;
 
-    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
-#if RTC_VERSION_MAJOR < 4
-    struct RTCIntersectContext context;
-
-    rtcInitIntersectContext(&context);
-#endif
-    for (size_t i = 0; i < count; i++) {
-        const float *p = &origins[3 * i], *d = &directions[3 * i];
-        struct RTCRayHit query = {
-            .ray = {.org_x = p[0],
-                    .org_y = p[1],
-                    .org_z = p[2],
-                    .dir_x = d[0],
-                    .dir_y = d[1],
-                    .dir_z = d[2],
-                    .tfar = INFINITY,
-                    .mask = UINT32_MAX},
-            .hit = {.geomID = RTC_INVALID_GEOMETRY_ID, .instID = {RTC_INVALID_GEOMETRY_ID}},
-        };
-
-#if RTC_VERSION_MAJOR < 4
-        rtcIntersect1(scene, &context, &query);
-#else
-        rtcIntersect1(scene, &query, NULL);
-#endif
-        ts[i] = query.hit.geomID != RTC_INVALID_GEOMETRY_ID ? query.ray.tfar : INFINITY;
-    }
-    _mm_setcsr(mode);
+    asking_begin(&asking, self);
+    for (size_t i = 0; i < count; i++)
+        ts[i] = nearest(&asking, &origins[3 * i], &directions[3 * i]);
+    asking_end(&asking);
 }
 
 const struct peer peer_embree = {embree_name,    embree_create, embree_floors,

@@ -18,14 +18,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, percentile, row, setting  # noqa: E402
+from table import attempt, finish, percentile, setting  # noqa: E402
 from nodes import (CATCH_UP_S, LOCALE, Request, Sender, catch_up, end_all, first_ground, fleet,  # noqa: E402
                    settle, wait_until)
 from postgres import Server  # noqa: E402
 
 from daemon import SLOW  # noqa: E402
 from ground import Client, random_edit  # noqa: E402
-from tap import Failure, Skip, check, equal, near, rng  # noqa: E402
+from tap import check, equal, near, rng  # noqa: E402
 
 ROUNDS = setting("KOTA_CLUSTER_AWAY_ROUNDS", 5)
 SECONDS = setting("KOTA_CLUSTER_AWAY_SECONDS", 60.0)
@@ -134,7 +134,7 @@ def one_round(server, nodes, ground, known, random, number):
 def main():
     what, amount = "engine away (killed, standing still, stopped)", f"{ROUNDS} times {SECONDS:g} s"
     must = "reads never fail; writes 503; then equal again"
-    try:
+    with attempt(what, amount, must) as tell:
         random = rng("cluster away")
         with Server() as server, fleet(server.conninfo(), args=(
                 "--max-staleness", str(MAX_STALENESS_S))) as nodes:
@@ -144,16 +144,10 @@ def main():
             for number in range(ROUNDS):
                 known, *figures = one_round(server, nodes, ground, known, random, number)
                 told.append(figures)
-    except Skip as reason:
-        row(what, amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row(what, amount, must, str(failure)[:400], False)
-        return
-    reads, refusals, times, ages = zip(*told)
-    row(what, amount, must, f"{sum(reads)} reads, none failed, {max(ages):.0f} s old at most; writes "
-        f"refused within {max(refusals):.1f} s; equal {percentile(times, 0.5):.1f} s (median), {max(times):.1f} s "
-        "(longest) after its return", max(times) <= CATCH_UP_S * SLOW)
+        reads, refusals, times, ages = zip(*told)
+        tell(f"{sum(reads)} reads, none failed, {max(ages):.0f} s old at most; writes "
+             f"refused within {max(refusals):.1f} s; equal {percentile(times, 0.5):.1f} s (median), {max(times):.1f} s "
+             "(longest) after its return", max(times) <= CATCH_UP_S * SLOW)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,13 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, row, setting  # noqa: E402
+from table import attempt, finish, setting  # noqa: E402
 from nodes import LOCALE, Node, Sender, catch_up, end_all, first_ground, settle, wait_until  # noqa: E402
 from postgres import Server  # noqa: E402
 
 from daemon import ask_once  # noqa: E402
 from ground import CUT, settle as until_it_listens  # noqa: E402
-from tap import Failure, Skip, check, rng  # noqa: E402
+from tap import check, rng  # noqa: E402
 
 EDITS = setting("KOTA_CLUSTER_BEHIND", 10000)
 EVERY, KEEP = max(50, EDITS // 20), max(20, EDITS // 50)
@@ -119,22 +119,16 @@ def main():
     what, amount = "a node that was away, log trimmed past it", f"{EDITS} edits"
     must = "catches up by snapshot and tail; serves only when equal"
     args = ("--snapshot-every", str(EVERY), "--keep-entries", str(KEEP))
-    try:
+    with attempt(what, amount, must) as tell:
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(Server())
             nodes = [stack.enter_context(Node(server.conninfo(), name, *args)) for name in "abc"]
             for node in nodes[:2]:
                 node.start()
             edits, trimmed, found = session(server, nodes, EDITS)
-    except Skip as reason:
-        row(what, amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row(what, amount, must, str(failure)[:400], False)
-        return
-    (took, entries), (took_new, entries_new) = found
-    row(what, amount, must, f"{edits} edits, {trimmed} revisions trimmed; ready after {took:.1f} s with "
-        f"a snapshot and {entries} entries, a new node after {took_new:.1f} s with {entries_new}", True)
+        (took, entries), (took_new, entries_new) = found
+        tell(f"{edits} edits, {trimmed} revisions trimmed; ready after {took:.1f} s with "
+             f"a snapshot and {entries} entries, a new node after {took_new:.1f} s with {entries_new}", True)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, row, setting  # noqa: E402
+from table import attempt, finish, setting  # noqa: E402
 from nodes import (Node, Sender, catch_up, end_all, first_ground, same_order, settle,  # noqa: E402
                    wait_until)
 from postgres import Server  # noqa: E402
 
 
-from tap import Failure, Skip, equal, rng  # noqa: E402
+from tap import equal, rng  # noqa: E402
 
 CUTS = setting("KOTA_CLUSTER_CUTS", 300)
 EARLY, LATE = 200, 30000  # bytes of a direction, counted from when the relay may cut
@@ -147,7 +147,7 @@ def main():
     what, amount = "connections to the engine cut at random bytes", f"{CUTS} cuts"
     must = "no acknowledged edit lost, none twice"
     relays, nodes = [], []
-    try:
+    with attempt(what, amount, must) as tell:
         with Server() as server:
             try:
                 for name in "ab":
@@ -164,15 +164,9 @@ def main():
                     node.remove()
                 for relay in relays:
                     relay.stop()
-    except Skip as reason:
-        row(what, amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row(what, amount, must, str(failure)[:400], False)
-        return
-    in_doubt, retried = (sum(one[name] for one in stats) for name in ("in_doubt", "retried"))
-    row(what, amount, must, f"{edits} edits, {refused} answers 503; {in_doubt} commits in doubt, "
-        f"{retried} sent again; each edit once", in_doubt > 0)
+        in_doubt, retried = (sum(one[name] for one in stats) for name in ("in_doubt", "retried"))
+        tell(f"{edits} edits, {refused} answers 503; {in_doubt} commits in doubt, "
+             f"{retried} sent again; each edit once", in_doubt > 0)
 
 
 if __name__ == "__main__":

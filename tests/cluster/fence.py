@@ -15,13 +15,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, row, setting  # noqa: E402
+from table import attempt, finish, setting  # noqa: E402
 from nodes import LEASE_MS, catch_up, fleet, wait_until  # noqa: E402
 from postgres import Server  # noqa: E402
 
 from daemon import F32  # noqa: E402
 from ground import floats, to_bytes  # noqa: E402
-from tap import Failure, Skip, check, equal, rng  # noqa: E402
+from models import BOX  # noqa: E402
+from tap import check, equal, rng  # noqa: E402
 
 ROUNDS = setting("KOTA_CLUSTER_ROUNDS", 30)
 SIDE = 97
@@ -30,11 +31,6 @@ PATCHES = f"/v1/locales/{LOCALE}/patches"
 ENDS = ("written", "discarded", "failed")
 FLAGS = ("--gpu", "reference", "--patch-speed", "1", "--patch-pause-ms", "500", "--patch-write-ms", "300",
          "--patch-granules", "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
-CORNERS = [(x, y, z) for z in (-.4, .4) for x, y in ((-.4, -.4), (.4, -.4), (.4, .4), (-.4, .4))]
-FACES = ((1, 3, 2), (1, 4, 3), (5, 6, 7), (5, 7, 8), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6),
-         (3, 4, 8), (3, 8, 7), (4, 1, 5), (4, 5, 8))
-BOX = ("".join("v %r %r %r\n" % corner for corner in CORNERS)
-       + "".join("f %d %d %d\n" % face for face in FACES)).encode()
 
 
 def prepare(node):
@@ -43,7 +39,7 @@ def prepare(node):
         for target, body, media in (
                 (f"/v1/locales/{LOCALE}", b"{}", "application/json"),
                 (f"/v1/locales/{LOCALE}/layers/ground?cols={SIDE}&rows={SIDE}&spacing=.5,.5",
-                 to_bytes(ground), F32), ("/v1/models/box", BOX, "model/obj")):
+                 to_bytes(ground), F32), ("/v1/models/box", BOX.encode(), "model/obj")):
             answer = client.ask("PUT", target, body, media=media)
             check(answer.status == 201, f"PUT {target}: {answer}")
 
@@ -110,8 +106,8 @@ def one_round(nodes, random, number):
 
 def main():
     what, amount = "SIGSTOP of a daemon beyond the lease of a patch", f"{ROUNDS} rounds"
-    must = "another gets the ground; a stale fence is refused"
-    try:
+    must = "another gets the ground; nothing is written under a lost lease"
+    with attempt(what, amount, must) as tell:
         random = rng("cluster fence")
         with Server() as server, fleet(server.conninfo(), args=FLAGS) as nodes:
             prepare(nodes[0])
@@ -119,15 +115,9 @@ def main():
             wait_until(lambda: b'"box"' in nodes[1].get("/v1/models").body, "the model on the other node")
             cut = sum(one_round(nodes, random, number) for number in range(ROUNDS))
             stats = [node.stats() for node in nodes]
-    except Skip as reason:
-        row(what, amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row(what, amount, must, str(failure)[:400], False)
-        return
-    lost, fenced = (sum(one[name] for one in stats) for name in ("leases_lost", "fenced"))
-    row(what, amount, must, f"{cut} patches lost their ground and wrote nothing, {ROUNDS - cut} were written "
-        f"before; {lost} leases lost, {fenced} appends refused by their fence", cut > 0)
+        lost, fenced = (sum(one[name] for one in stats) for name in ("leases_lost", "fenced"))
+        tell(f"{cut} patches lost their ground and wrote nothing, {ROUNDS - cut} were written "
+             f"before; {lost} leases lost, {fenced} appends refused by their fence", cut > 0)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import finish, row, setting  # noqa: E402
+from table import attempt, finish, setting  # noqa: E402
 from nodes import LOCALE, Sender, catch_up, end_all, first_ground, fleet, settle, wait_until  # noqa: E402
 from postgres import Pair  # noqa: E402
 
 from ground import Stream, read_ground  # noqa: E402
-from tap import Failure, Skip, check, equal, rng  # noqa: E402
+from tap import check, equal, rng  # noqa: E402
 
 ROUNDS = setting("KOTA_CLUSTER_LOST", 10)
 EDITS = 40
@@ -90,7 +90,7 @@ def one_round(pair, nodes, ground, known, random, number):
 def main():
     what, amount = "failover to a standby that did not have everything", f"{ROUNDS} rounds"
     must = "all nodes agree with the log, tell resync, go on"
-    try:
+    with attempt(what, amount, must) as tell:
         random, lost = rng("cluster lost"), 0
         with Pair() as pair, fleet(pair.conninfo()) as nodes:
             ground, known = first_ground(nodes[0], random)
@@ -100,14 +100,8 @@ def main():
                 known, count = one_round(pair, nodes, ground, known, random, number)
                 lost += count
             took = time.monotonic() - start
-    except Skip as reason:
-        row(what, amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row(what, amount, must, str(failure)[:400], False)
-        return
-    row(what, amount, must, f"{lost} acknowledged edits lost with the old primary, none served afterwards; "
-        f"{took / ROUNDS:.0f} s a round", lost > 0)
+        tell(f"{lost} acknowledged edits lost with the old primary, none served afterwards; "
+             f"{took / ROUNDS:.0f} s a round", lost > 0)
 
 
 if __name__ == "__main__":

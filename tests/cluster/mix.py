@@ -17,13 +17,13 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "torture")]
-from table import IS_SHORT, finish, row, setting  # noqa: E402
+from table import IS_SHORT, attempt, finish, setting  # noqa: E402
 from nodes import (COLS, LOCALE, ROWS, Sender, catch_up, end_all, first_ground,  # noqa: E402
                    fleet, same_order, settle)
 from postgres import Server  # noqa: E402
 
 from ground import CUT, SIDE, Client, random_edit, read_ground, to_bytes  # noqa: E402
-from tap import Failure, Skip, check, equal, rng  # noqa: E402
+from tap import Failure, check, equal, rng  # noqa: E402
 
 EDITS = setting("KOTA_CLUSTER_EDITS", 5000)
 BRUSHES = max(20, EDITS // 20)
@@ -177,21 +177,15 @@ def compare_dunes(nodes, dunes, last):
 
 
 def main():
-    amount, must = f"{EDITS} edits", "identical tile hashes at each common revision; one order"
-    try:
+    what, amount = "two daemons, random edits on both, random reads", f"{EDITS} edits"
+    must = "identical tile hashes at each common revision; one order"
+    with attempt(what, amount, must) as tell:
         with Server() as server, fleet(server.conninfo()) as nodes:
             edits, reads, common, took = session(nodes, EDITS)
             lost = sum(node.stats()["conflicts"] for node in nodes)
-    except Skip as reason:
-        row("two daemons, random edits on both, random reads", amount, must, str(reason), None)
-        return
-    except Failure as failure:
-        row("two daemons, random edits on both, random reads", amount, must, str(failure)[:300], False)
-        return
-    row("two daemons, random edits on both, random reads", amount, must,
-        f"{edits} edits ({edits / took:.0f}/s) and {BRUSHES} brushes, {reads} tiles read, all as replayed; "
-        f"{common} revisions read on both nodes; {lost} lost races made anew; {COLS}x{ROWS} samples",
-        common > (0 if IS_SHORT else EDITS // 100))
+        tell(f"{edits} edits ({edits / took:.0f}/s) and {BRUSHES} brushes, {reads} tiles read, all as replayed; "
+             f"{common} revisions read on both nodes; {lost} lost races made anew; {COLS}x{ROWS} samples",
+             common > (0 if IS_SHORT else EDITS // 100))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 A part is a program: it attacks a daemon of its own, calls row() for each thing that must hold, and
 ends with finish(). Rows go to $KOTA_TORTURE_ROWS for the table at the end, and are said at once.
 """
+import contextlib
 import math
 import os
 import resource
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+from tap import Failure, Skip  # noqa: E402
 
 # In `make test`: no row that a slow machine could fail.
 IS_SHORT = bool(os.environ.get("KOTA_TORTURE_SHORT"))
@@ -32,6 +34,18 @@ def row(attack, amount, must, measured, is_held):
                  for cell in (attack, amount, must, measured, word)]
         with open(path, "a", encoding="utf-8") as file:
             file.write("\t".join(cells) + "\n")
+
+
+@contextlib.contextmanager
+def attempt(attack, amount, must):
+    """An attack of one row: what the block raises is its row, else the block calls what it is given,
+    with what was measured and whether it held."""
+    try:
+        yield lambda measured, is_held: row(attack, amount, must, measured, is_held)
+    except Skip as reason:
+        row(attack, amount, must, str(reason), None)
+    except Failure as failure:
+        row(attack, amount, must, str(failure)[:400], False)
 
 
 def finish():

@@ -263,15 +263,23 @@ static void compare_lamp(const struct mesh *mesh, const struct polygon_soup *sou
     ask_lamp(mesh, place, rays, tally);
 }
 
-/* KOTA_LONG=1 asks thirty times as many. */
-static void a_lamp_is_answered_as_by_rays(void **state)
+typedef void (*lamp_question)(const struct mesh *mesh, const struct polygon_soup *soup, double size,
+                              struct random *random, struct lamp_tally *tally);
+
+static void tally_say(const struct lamp_tally *tally)
 {
-    struct lamp_tally tally = {0};
+    print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally->lamps,
+                  tally->refused, tally->questions, tally->shadows);
+}
+
+/* Asks six times of each random soup, some of them far away; KOTA_LONG=1: of thirty times as many.
+ */
+static void ask_of_soups(uint64_t first_seed, lamp_question ask, struct lamp_tally *tally)
+{
     uint64_t soups = getenv("KOTA_LONG") ? 30 * SOUPS : SOUPS;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= soups; seed++) {
-        struct random random = {seed + 5000};
+        struct random random = {seed + first_seed};
         struct vec3 up = seed % 3 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
         double size = exp(random_in(&random, 0, 9));
         struct mesh_options options = {.gravity = vec3_scale(up, -1)};
@@ -285,12 +293,25 @@ static void a_lamp_is_answered_as_by_rays(void **state)
         struct polygon_soup view = soup_view(&soup);
 
         for (int i = 0; i < 6; i++)
-            compare_lamp(mesh, &view, size, lamp_of(&random, &view, size), &random, &tally);
+            ask(mesh, &view, size, &random, tally);
         mesh_unref(mesh);
         soup_free(&soup);
     }
-    print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
-                  tally.refused, tally.questions, tally.shadows);
+    tally_say(tally);
+}
+
+static void anywhere(const struct mesh *mesh, const struct polygon_soup *soup, double size,
+                     struct random *random, struct lamp_tally *tally)
+{
+    compare_lamp(mesh, soup, size, lamp_of(random, soup, size), random, tally);
+}
+
+static void a_lamp_is_answered_as_by_rays(void **state)
+{
+    struct lamp_tally tally = {0};
+
+    (void)state;
+    ask_of_soups(5000, anywhere, &tally);
     assert_true(tally.refused < tally.lamps / 2);
     assert_true(tally.questions > 100000 && tally.shadows > tally.questions / 10 &&
                 tally.shadows < tally.questions * 9 / 10);
@@ -326,31 +347,12 @@ static void graze(const struct mesh *mesh, const struct polygon_soup *soup, doub
     ask_lamp(mesh, place, rays, tally);
 }
 
-/* KOTA_LONG=1 asks thirty times as many. */
 static void corners_are_passed_as_by_rays(void **state)
 {
     struct lamp_tally tally = {0};
-    uint64_t soups = getenv("KOTA_LONG") ? 30 * SOUPS : SOUPS;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= soups; seed++) {
-        struct random random = {seed + 9000};
-        struct vec3 up = seed % 3 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
-        double size = exp(random_in(&random, 0, 9));
-        struct mesh_options options = {.gravity = vec3_scale(up, -1)};
-        struct soup soup = {0};
-
-        oracle_soup(&random, up, size, &soup);
-        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
-        struct polygon_soup view = soup_view(&soup);
-
-        for (int i = 0; i < 6; i++)
-            graze(mesh, &view, size, &random, &tally);
-        mesh_unref(mesh);
-        soup_free(&soup);
-    }
-    print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
-                  tally.refused, tally.questions, tally.shadows);
+    ask_of_soups(9000, graze, &tally);
     assert_true(tally.refused < tally.lamps / 2 && tally.shadows > tally.questions / 10);
 }
 
@@ -379,8 +381,7 @@ static void ground_is_seen_from_every_lamp(void **state)
                 place.z = i % 12 == 1 ? 6 : 0;
             compare_lamp(mesh, &view, SIDE, place, &random, &tally);
         }
-        print_message("%u lamps (%u without a tree), %u questions, %u shadows\n", tally.lamps,
-                      tally.refused, tally.questions, tally.shadows);
+        tally_say(&tally);
         assert_true(tally.refused <= 4);
         assert_true(tally.shadows > tally.questions / 20);
         mesh_unref(mesh);
