@@ -220,35 +220,61 @@ struct record_source follow_source(struct follow *follow)
     return (struct record_source){get_blob, follow->log};
 }
 
-enum err_code follow_put_blobs(struct follow *follow, const struct record *record, size_t most,
-                               bool *is_all, struct err *err)
-{
-    bool *is_there;
+/* Some blobs of a record, by their indexes; NULL: all of them. */
+struct put_part {
+    const struct record *record;
+    const size_t *chosen;
+};
 
-    *is_all = true;
+static const void *put_bytes(void *context, size_t index, size_t *length, void **made,
+                             struct err *err)
+{
+    const struct put_part *part = context;
+    size_t blob = part->chosen ? part->chosen[index] : index;
+
+    return record_blob_bytes(&part->record->blobs[blob], length, made, err);
+}
+
+enum err_code follow_put_blobs(struct follow *follow, const struct record *record, struct err *err)
+{
+    struct put_part all = {.record = record};
+
+    err->code = ERR_OK;
     if (record->blob_count == 0)
         return ERR_OK;
-    is_there = calloc(record->blob_count, sizeof *is_there);
-    if (!is_there)
-        return err_set(err, ERR_NO_MEMORY, "no memory for parts of the shared log");
-    err->code = ERR_OK;
-    cluster_have_blobs(follow->log, (const uint8_t(*)[CLUSTER_HASH_BYTES])record->hashes,
-                       record->blob_count, is_there, err);
-    for (size_t i = 0; err->code == ERR_OK && i < record->blob_count; i++) {
-        size_t length;
-        void *made;
-        const void *bytes;
+    return cluster_put_blobs(follow->log, (const uint8_t(*)[CLUSTER_HASH_BYTES])record->hashes,
+                             record->blob_count, put_bytes, &all, err);
+}
 
+enum err_code follow_put_some(struct follow *follow, const struct record *record, size_t most,
+                              bool *is_all, struct err *err)
+{
+    bool *is_there = calloc(record->blob_count + 1, sizeof *is_there);
+    size_t *chosen = calloc(most, sizeof *chosen), count = 0;
+    uint8_t(*hashes)[CLUSTER_HASH_BYTES] = calloc(most, sizeof *hashes);
+    struct put_part some = {record, chosen};
+
+    *is_all = true;
+    err->code = ERR_OK;
+    if (!is_there || !chosen || !hashes)
+        err_set(err, ERR_NO_MEMORY, "no memory for parts of the shared log");
+    else if (record->blob_count > 0)
+        cluster_have_blobs(follow->log, (const uint8_t(*)[CLUSTER_HASH_BYTES])record->hashes,
+                           record->blob_count, is_there, err);
+    for (size_t i = 0; i < record->blob_count && err->code == ERR_OK; i++) {
         if (is_there[i])
             continue;
-        *is_all = most-- > 0;
+        *is_all = count < most;
         if (!*is_all)
             break;
-        bytes = record_blob_bytes(&record->blobs[i], &length, &made, err);
-        if (bytes)
-            cluster_put_blob(follow->log, record->blobs[i].hash, bytes, length, err);
-        free(made);
+        memcpy(hashes[count], record->hashes[i], sizeof hashes[count]);
+        chosen[count++] = i;
     }
+    if (err->code == ERR_OK && count > 0)
+        cluster_put_blobs(follow->log, (const uint8_t(*)[CLUSTER_HASH_BYTES])hashes, count,
+                          put_bytes, &some, err);
+    free(hashes);
+    free(chosen);
     free(is_there);
     return err->code;
 }
@@ -760,10 +786,10 @@ static enum err_code append_records(struct follow *follow, struct cluster_entry 
                                     struct record *records, size_t count, size_t *at,
                                     struct err *err)
 {
-    bool in_doubt = false, is_all;
+    bool in_doubt = false;
 
     for (size_t i = 0; i < count; i++)
-        if (follow_put_blobs(follow, &records[i], SIZE_MAX, &is_all, err))
+        if (follow_put_blobs(follow, &records[i], err))
             return err->code;
     if (cluster_append(follow->log, entries, count, at, &in_doubt, err) == ERR_UNAVAILABLE &&
         in_doubt)

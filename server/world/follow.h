@@ -89,9 +89,11 @@ enum err_code follow_read_heads(struct follow *follow, struct err *err);
 /* Blobs of the log, for record.h. */
 struct record_source follow_source(struct follow *follow);
 
-/* Puts those blobs that the log does not have, `most` of them; *is_all: no more are to be put. */
-enum err_code follow_put_blobs(struct follow *follow, const struct record *record, size_t most,
-                               bool *is_all, struct err *err);
+/* Puts those blobs that the log does not have: all of them, or `most`; *is_all: no more are to be
+ * put. */
+enum err_code follow_put_blobs(struct follow *follow, const struct record *record, struct err *err);
+enum err_code follow_put_some(struct follow *follow, const struct record *record, size_t most,
+                              bool *is_all, struct err *err);
 
 /* After the load: the first look, and all that there is to follow. ERR_CONFLICT as follow_join. */
 enum err_code follow_start(struct world *world, struct err *err);

@@ -157,11 +157,10 @@ static enum err_code adopt(struct world *world, struct followed *f, struct err *
 {
     struct follow *follow = world->follow;
     struct record record;
-    bool is_all;
 
     if (follow_record(world, f->locale, &record, err))
         return err->code;
-    if (follow_put_blobs(follow, &record, SIZE_MAX, &is_all, err) == ERR_OK)
+    if (follow_put_blobs(follow, &record, err) == ERR_OK)
         cluster_adopt(follow->log, f->locale, f->applied, f->op_id, record.data, record.bytes,
                       (const uint8_t(*)[CLUSTER_HASH_BYTES])record.hashes, record.blob_count, err);
     record_finish(&record);

@@ -297,7 +297,7 @@ static enum err_code make_one(struct world *world, struct followed *f, bool *is_
     *is_whole = false;
     if (follow_record(world, f->locale, &record, err))
         return err->code;
-    if (follow_put_blobs(follow, &record, BLOBS_AT_ONCE, is_whole, err) == ERR_OK && *is_whole)
+    if (follow_put_some(follow, &record, BLOBS_AT_ONCE, is_whole, err) == ERR_OK && *is_whole)
         cluster_put_snapshot(follow->log, f->locale, f->applied, f->op_id, record.data,
                              record.bytes, (const uint8_t(*)[CLUSTER_HASH_BYTES])record.hashes,
                              record.blob_count, follow->keep_entries, err);
