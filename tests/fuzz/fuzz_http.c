@@ -7,6 +7,7 @@
  * them well. Limits are small, so that they are reached.
  */
 #include "base/check.h"
+#include "base/log.h"
 #include "http/connection.h"
 #include "http/exchange.h"
 #include "http/head_memo.h"
@@ -65,6 +66,7 @@ static void start_once(void)
 
     if (server.app.routes)
         return;
+    log_init(LOG_WARN, LOG_TEXT); /* a line a request would be most of the time */
     server.app.routes = routes;
     server.app.route_count = ROUTES;
     settings.limits = http_limits_default;

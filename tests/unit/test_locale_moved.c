@@ -98,7 +98,7 @@ static void build(struct random *random, uint64_t seed, struct world_of *out)
     for (int i = 0; i < LAYERS; i++) {
         struct pose pose = {{0, 0, 0}, 0};
         struct soup soup = {0};
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "l%d", i);
         oracle_soup(random, out->up, out->size, &soup);
