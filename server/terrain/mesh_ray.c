@@ -345,7 +345,12 @@ static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mod
     hit->t = t;
     hit->polygon = mesh->polygons[w.polygon].source;
     if (is_vertical) {
-        hit->point = mesh_column_point(mesh, ray->origin, z);
+        struct vec3 from = ray->origin;
+
+        /* through a mesh of hardly any height it may run far aside */
+        if (hypot(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
+            from = vec3_add(from, vec3_scale(ray->direction, t));
+        hit->point = mesh_column_point(mesh, from, z);
         hit->normal = mesh_floor_normal(mesh, w.polygon);
     } else {
         hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));

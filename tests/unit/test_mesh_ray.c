@@ -175,6 +175,46 @@ static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
     }
 }
 
+/* Decks, lifts, pads: nothing but floors of one height, so that no ray runs far inside their box.
+ */
+static void rays_at_flat_floors_agree_with_brute_force(void **state)
+{
+    enum { SOUPS = 60, RAYS = 300 };
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SOUPS; seed++) {
+        struct random random = {seed};
+        struct soup soup = {0};
+        struct vec3 up = seed % 3 == 0 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
+        double size = exp(random_in(&random, 0, 5));
+        double height = seed % 2 ? 0 : random_in(&random, -size, size);
+        struct vec3 a = vec3_unit(vec3_cross(up, (struct vec3){up.y, up.z, up.x + 1}));
+        struct vec3 b = vec3_cross(up, a);
+        struct mesh_options options = {.gravity = vec3_scale(up, -1)};
+
+        for (uint32_t i = 1 + random_below(&random, 8); i > 0; i--) {
+            struct vec3 floor[4], middle = vec3_scale(up, height);
+            double x = random_in(&random, -size, size), y = random_in(&random, -size, size);
+            double w = random_in(&random, 0.1, 0.6) * size, h = random_in(&random, 0.1, 0.6) * size;
+
+            for (int k = 0; k < 4; k++)
+                floor[k] = vec3_add(middle, vec3_add(vec3_scale(a, x + (k % 3 ? w : -w)),
+                                                     vec3_scale(b, y + (k > 1 ? h : -h))));
+            soup_add(&soup, floor, 4);
+        }
+        struct polygon_soup view = soup_view(&soup);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+
+        for (int i = 0; i < RAYS; i++) {
+            struct ray ray = random_ray(&random, up, size);
+
+            expect_agreement(mesh, &view, &ray, seed);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
 /* ---- watertight ----------------------------------------------------------------------------- */
 
 /* A closed ball of triangles around the origin, its vertices moved at random. */
@@ -279,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_cases_by_hand),
         cmocka_unit_test(a_hundred_thousand_random_rays_agree_with_brute_force),
+        cmocka_unit_test(rays_at_flat_floors_agree_with_brute_force),
         cmocka_unit_test(rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak),
         cmocka_unit_test(a_ray_along_gravity_gives_the_floor_to_the_bit),
     };
