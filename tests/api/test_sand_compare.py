@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from daemon import BIN_DIR
+from daemon import BIN_DIR, SLOW
 from tap import Skip, case, check, equal, run
 
 SAND = os.path.join(BIN_DIR, "kota-sand")
@@ -19,7 +19,7 @@ SMALL = ("--size", "5.4", "--depth", "1.8", "--cells", "12")  # six diameters of
 def compare(what, *args):
     """The rows of the table, as lists of numbers where they are numbers."""
     made = subprocess.run([SAND, "compare", what, *args], capture_output=True, text=True,
-                          timeout=3000 if LONG else 600)
+                          timeout=(3000 if LONG else 600) * SLOW)
     if "--gpu" in args and re.match(r"kota-sand: no OpenGL", made.stderr):
         raise Skip(made.stderr)
     equal(made.returncode, 0, f"kota-sand compare {what}: {made.stderr}")
