@@ -8,10 +8,16 @@
  * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
  * read, since reading stops there.
  *
- * Writing: answers made in one turn are gathered and sent at its end, those of all connections one
- * after the other, by send(2), which costs the kernel less than write(2); the rest waits until the
- * socket is writable. While more than OUTPUT_STOP_BYTES wait, no further request is taken: a client
- * that does not read its answers holds only its own memory.
+ * A turn is three stretches: what has come is read from all connections, then answered, then sent.
+ * One connection after the other would drive the code of each stretch out of the nearest caches. So
+ * between reading and answering a connection has bytes in the loop's buffer that nobody sees (due).
+ * Only other connections are read meanwhile; who else acts on connections has those answered before
+ * (on_async), and timers run when all are.
+ *
+ * Writing: answers made in one turn are gathered, and sent by send(2), which costs the kernel less
+ * than write(2); the rest waits until the socket is writable. While more than OUTPUT_STOP_BYTES
+ * wait, no further request is taken: a client that does not read its answers holds only its own
+ * memory.
  *
  * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
@@ -42,6 +48,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -67,6 +74,33 @@ bool http_connection_takes_input(const struct http_connection *connection)
     return connection->state <= HTTP_CONNECTION_DISCARD && !connection->close_after &&
            connection->output.bytes < OUTPUT_STOP_BYTES;
 }
+
+/*
+ * recv(2) and send(2) past the C library, where they are points at which a thread may be cancelled:
+ * with several threads that takes two locked instructions a call. Nobody cancels a thread here.
+ * Sanitizers watch the library's calls.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+static ssize_t receive_bytes(int fd, void *out, size_t room)
+{
+    return recv(fd, out, room, MSG_DONTWAIT);
+}
+
+static ssize_t send_bytes(int fd, const void *at, size_t length)
+{
+    return send(fd, at, length, SEND_FLAGS);
+}
+#else
+static ssize_t receive_bytes(int fd, void *out, size_t room)
+{
+    return syscall(SYS_recvfrom, fd, out, room, MSG_DONTWAIT, NULL, NULL);
+}
+
+static ssize_t send_bytes(int fd, const void *at, size_t length)
+{
+    return syscall(SYS_sendto, fd, at, length, SEND_FLAGS, NULL, 0);
+}
+#endif
 
 /* ---- closing ----------------------------------------------------------------------------------
  */
@@ -177,7 +211,7 @@ static ssize_t try_write(struct http_connection *connection, const uv_buf_t *buf
     ssize_t written;
 
     do
-        written = count == 1 ? send(connection->fd, buffers[0].base, buffers[0].len, SEND_FLAGS)
+        written = count == 1 ? send_bytes(connection->fd, buffers[0].base, buffers[0].len)
                              : sendmsg(connection->fd, &message, SEND_FLAGS);
     while (written < 0 && errno == EINTR);
     return written < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : written;
@@ -306,68 +340,111 @@ static void read_ended(struct http_connection *connection)
     settle(connection);
 }
 
-/* One read of what has come, to be settled; false when there was nothing. */
-static bool read_some(struct http_connection *connection)
+/* What one read brought. */
+static void take_read(struct http_connection *connection, const char *at, size_t length)
 {
-    struct http_loop *loop = connection->loop;
-    ssize_t length = recv(connection->fd, loop->read_buffer, HTTP_READ_BYTES, MSG_DONTWAIT);
-
-    if (length > 0) {
-        http_count(&loop->counters.bytes_in, (uint64_t)length);
-        take_bytes(connection, loop->read_buffer, (size_t)length);
-        return true;
-    }
-    if (length == 0)
-        read_ended(connection);
-    else if (errno != EAGAIN && errno != EINTR)
-        http_connection_close(connection);
-    return false;
-}
-
-/*
- * What was read is settled at the end of the turn, or when there is much of it: so a turn is two
- * stretches of the same code, read and answer, then send, and not one after the other for each
- * connection, each of which drives the other's code out of the nearest caches.
- */
-static void settle_later(struct http_connection *connection)
-{
-    struct http_loop *loop = connection->loop;
-
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
-    if (loop->due_count == 0)
-        loop->due_ns = loop->clock_ns;
-    loop->due[loop->due_count++] = connection;
-    if (loop->due_count == HTTP_DUE_MAX || loop->clock_ns - loop->due_ns > DUE_NS_MAX)
-        http_connection_settle_due(loop);
+    http_count(&connection->loop->counters.bytes_in, length);
+    take_bytes(connection, at, length);
+}
+
+/* The end of input, an error, or nothing: what a read tells that brings no bytes. */
+static void take_no_read(struct http_connection *connection, ssize_t length, int error)
+{
+    http_connection_answer_due(connection->loop);
+    if (connection->state == HTTP_CONNECTION_CLOSED)
+        return;
+    if (length == 0)
+        read_ended(connection);
+    else if (error != EAGAIN && error != EINTR)
+        http_connection_close(connection);
+}
+
+/* The socket is broken: what came before that is still served. */
+static void read_rest(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+
+    http_connection_answer_due(loop);
+    while (connection->state != HTTP_CONNECTION_CLOSED && connection->is_reading) {
+        ssize_t length = receive_bytes(connection->fd, loop->read_buffer, HTTP_READ_BYTES);
+
+        if (length <= 0) {
+            take_no_read(connection, length, errno);
+            return;
+        }
+        take_read(connection, loop->read_buffer, (size_t)length);
+        settle(connection);
+    }
+}
+
+/* Reads what has come, to be answered at the end of the turn, or when there is much of it. */
+static void read_some(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+    char *at = loop->read_buffer + loop->read_bytes;
+    ssize_t length = receive_bytes(connection->fd, at, HTTP_READ_BYTES - loop->read_bytes);
+
+    if (length <= 0) {
+        take_no_read(connection, length, errno);
+        return;
+    }
+    if (loop->due_count == 0) {
+        loop->clock_ns = uv_hrtime();
+        loop->is_clock_fresh = true;
+        if (loop->turn_ns == 0)
+            loop->turn_ns = loop->clock_ns;
+    }
+    loop->due[loop->due_count++] = (struct http_due){connection, at, (size_t)length};
+    loop->read_bytes += (size_t)length;
+    if (loop->due_count == HTTP_DUE_MAX || loop->read_bytes > HTTP_READ_BYTES / 2)
+        http_connection_answer_due(loop);
+}
+
+static void settle_answered(struct http_loop *loop)
+{
+    loop->is_clock_fresh = false;
+    for (; loop->due_settled < loop->due_answered; loop->due_settled++)
+        settle(loop->due[loop->due_settled].connection);
 }
 
 /* A connection that was closed meanwhile is freed after this. */
-void http_connection_settle_due(struct http_loop *loop)
+void http_connection_answer_due(struct http_loop *loop)
 {
-    size_t count = loop->due_count;
+    uint64_t since_ns = 0;
 
-    loop->due_count = 0;
-    for (size_t i = 0; i < count; i++)
-        settle(loop->due[i]);
-    CHECK(loop->due_count == 0);
+    while (loop->due_answered < loop->due_count) {
+        const struct http_due *due = &loop->due[loop->due_answered];
+
+        take_read(due->connection, due->at, due->length);
+        loop->due_answered++;
+        if (since_ns == 0)
+            since_ns = loop->clock_ns;
+        if (loop->clock_ns - since_ns > DUE_NS_MAX) {
+            settle_answered(loop);
+            since_ns = 0;
+        }
+    }
+    settle_answered(loop);
+    loop->due_count = loop->due_answered = loop->due_settled = 0;
+    loop->read_bytes = 0;
 }
 
-void http_connection_send_due(struct http_loop *loop, const struct http_connection *but)
+void http_connection_send_due(struct http_loop *loop)
 {
-    for (size_t i = 0; i < loop->due_count; i++)
-        if (loop->due[i] != but && loop->due[i]->state != HTTP_CONNECTION_CLOSED)
-            flush(loop->due[i]);
+    for (size_t i = loop->due_settled; i < loop->due_answered; i++)
+        if (loop->due[i].connection->state != HTTP_CONNECTION_CLOSED)
+            flush(loop->due[i].connection);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct http_connection *connection = poll->data;
 
-    if (status < 0) { /* broken, and polled no more; what came before that is still served */
+    if (status < 0) { /* and polled no more */
         connection->polled = 0;
-        while (connection->is_reading && read_some(connection))
-            settle(connection);
+        read_rest(connection);
         http_connection_close(connection);
         return;
     }
@@ -378,8 +455,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
             connection->stream->is_due = true;
         http_connection_continue(connection);
     }
-    if (events & UV_READABLE && connection->is_reading && read_some(connection))
-        settle_later(connection);
+    if (events & UV_READABLE && connection->is_reading)
+        read_some(connection);
 }
 
 /* Has the loop wait for what is_reading and is_writing say. */

@@ -72,10 +72,10 @@ void http_connection_accept(struct http_loop *loop);
 void http_connection_retry_accept(struct http_loop *loop);
 /* After something changed outside of a read: takes what waits, sends, sets deadlines. */
 void http_connection_continue(struct http_connection *connection);
-/* The end of a turn: sends and decides for all connections that were read in it. */
-void http_connection_settle_due(struct http_loop *loop);
-/* Before something that takes long: sends at least what is ready, but for one connection. */
-void http_connection_send_due(struct http_loop *loop, const struct http_connection *but);
+/* The end of a turn: answers, sends and decides for all connections that were read in it. */
+void http_connection_answer_due(struct http_loop *loop);
+/* Before something that takes long: sends at least what is answered. */
+void http_connection_send_due(struct http_loop *loop);
 /* May the next bytes be looked at now? */
 bool http_connection_takes_input(const struct http_connection *connection);
 /* Sets and returns why a connection beyond the limits is not served, and counts that. */

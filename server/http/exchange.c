@@ -199,6 +199,7 @@ static void complete(struct http_request *request)
     size_t bytes = 0;
 
     loop->clock_ns = uv_hrtime();
+    loop->is_clock_fresh = true;
     us = (loop->clock_ns - request->started_ns) / 1000;
     if (connection)
         bytes = answer(connection, request);
@@ -359,7 +360,7 @@ static void handle(struct http_request *request)
         place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
     }
     if (request->body_length > SHORT_BODY_BYTES && place == HTTP_ON_LOOP)
-        http_connection_send_due(loop, request->connection);
+        http_connection_send_due(loop);
     if (place == HTTP_ON_LOOP && !request->is_parking)
         request->route->handler(request, &request->reply);
     request->is_on_loop = false;
@@ -818,7 +819,9 @@ size_t http_exchange_feed(struct http_connection *connection, const char *at, si
     struct http_loop *loop = connection->loop;
     size_t used = 0;
 
-    loop->clock_ns = uv_hrtime();
+    if (!loop->is_clock_fresh)
+        loop->clock_ns = uv_hrtime();
+    loop->is_clock_fresh = false;
     if (loop->turn_ns == 0)
         loop->turn_ns = loop->clock_ns;
     while (used < length && http_connection_takes_input(connection)) {

@@ -115,6 +115,7 @@ static void on_prepare(uv_prepare_t *prepare)
     const struct http_app *app = &loop->server->app;
 
     count_turn(loop);
+    loop->is_clock_fresh = false;
     http_count(&loop->counters.turns, 1);
     if (app->loop_quiet)
         app->loop_quiet(app->context, loop->index);
@@ -122,7 +123,7 @@ static void on_prepare(uv_prepare_t *prepare)
 
 static void on_check(uv_check_t *check)
 {
-    http_connection_settle_due(check->data);
+    http_connection_answer_due(check->data);
 }
 
 static void on_connection(uv_poll_t *listener, int status, int events)
@@ -288,6 +289,7 @@ static void on_async(uv_async_t *async)
 {
     struct http_loop *loop = async->data;
 
+    http_connection_answer_due(loop); /* else a drain would take them for idle */
     answer_arrived(loop, HTTP_RETURNED);
     answer_arrived(loop, HTTP_FINISHED);
     if (atomic_exchange_explicit(&loop->is_woken, false, memory_order_acquire)) {

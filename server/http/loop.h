@@ -52,6 +52,13 @@ struct http_loop_route_counters {
     _Atomic uint64_t latency_us_sum, latency_count[HTTP_ROUTE_LATENCY_BUCKETS];
 };
 
+/* What one read brought. */
+struct http_due {
+    struct http_connection *connection;
+    const char *at; /* in read_buffer */
+    size_t length;
+};
+
 struct http_loop {
     uv_loop_t uv;
     uv_poll_t listener;
@@ -76,13 +83,12 @@ struct http_loop {
     size_t free_request_count;
     struct http_connection *connections; /* a list */
     size_t connection_count;
-    size_t rejected_count;                     /* of them, turned away and lingering */
-    size_t reserve_count;                      /* of them, for probes beyond the limits */
-    size_t requests_begun;                     /* and not ended */
-    struct http_connection *due[HTTP_DUE_MAX]; /* read in this turn and not settled yet */
-    size_t due_count;
-    uint64_t due_ns;                           /* clock_ns when the first of them was read */
-    struct http_stream *streams, *last_stream; /* a list */
+    size_t rejected_count;                       /* of them, turned away and lingering */
+    size_t reserve_count;                        /* of them, for probes beyond the limits */
+    size_t requests_begun;                       /* and not ended */
+    struct http_due due[HTTP_DUE_MAX];           /* read in this turn and not settled yet */
+    size_t due_count, due_answered, due_settled; /* each at most the one before */
+    struct http_stream *streams, *last_stream;   /* a list */
     size_t stream_count;
     size_t streams_due;                        /* from the list's front, since the last wake-up */
     struct http_request *parked, *last_parked; /* a list */
@@ -95,7 +101,9 @@ struct http_loop {
     time_t date_second;
     char date[40]; /* "Date: …\r\n" */
     size_t date_length;
-    char *read_buffer; /* [HTTP_READ_BYTES] */
+    bool is_clock_fresh; /* clock_ns is from when this input was read, or the answer before it */
+    char *read_buffer;   /* [HTTP_READ_BYTES] */
+    size_t read_bytes;   /* of it, due */
     struct http_head_memo *memo;
     struct http_path_memo path_memo;
 
