@@ -159,8 +159,8 @@ static void request_begin(void *context, struct http_request *request)
     const struct world_snapshot *snapshot = world_pin(api->world, http_request_loop(request));
 
     http_request_set_user(request, (void *)snapshot);
-    if (is_read_of_locale(api, request) && call_is_early(request, snapshot) &&
-        !http_request_is_last_try(request))
+    if (http_request_header(request, "kota-min-revision").at && is_read_of_locale(api, request) &&
+        call_is_early(request, snapshot) && !http_request_is_last_try(request))
         http_request_park(request);
 }
 

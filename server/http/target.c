@@ -16,6 +16,7 @@
 
 #include "http/authority.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -89,15 +90,34 @@ static inline enum err_code decode(struct span *out, struct span text, bool plus
 }
 
 /*
- * Cuts text at the first separator: what is before it is returned, text becomes the rest. The
- * pieces are a few bytes long, so that a call of memchr() would cost more than it finds.
+ * How many bytes are before the first `byte`, eight at a time: of those that became zero the lowest
+ * has its highest bit set. The pieces are a few bytes long, so that a call of memchr() would cost
+ * more than it finds.
  */
+static inline size_t length_before(struct span text, char byte)
+{
+    const uint64_t each = ~(uint64_t)0 / 255;
+    size_t used = 0;
+
+    for (; text.length - used >= 8; used += 8) {
+        uint64_t x;
+
+        memcpy(&x, text.at + used, 8);
+        x ^= each * (unsigned char)byte;
+        x = (x - each) & ~x & each << 7;
+        if (x)
+            return used + (size_t)__builtin_ctzll(x) / 8;
+    }
+    while (used < text.length && text.at[used] != byte)
+        used++;
+    return used;
+}
+
+/* Cuts text at the first separator: what is before it is returned, text becomes the rest. */
 static inline struct span cut(struct span *text, char separator, bool *found)
 {
-    struct span head = {text->at, 0};
+    struct span head = {text->at, length_before(*text, separator)};
 
-    while (head.length < text->length && head.at[head.length] != separator)
-        head.length++;
     *found = head.length < text->length;
     text->at += head.length + *found;
     text->length -= head.length + *found;
