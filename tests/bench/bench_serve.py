@@ -10,24 +10,32 @@ kotad runs as it is installed: all limits and time-outs, the log of slow and fai
 logs no requests either. Heights are asked at 4096 points in turn, over a heightfield of 1024 x 1024
 samples; before and after, answers are compared with those of a batch.
 
+Where it is allowed (root, or RLIMIT_RTPRIO) servers and generator run before all other work
+(SCHED_FIFO), all alike, because figures are else what the scheduler and the caches make of that
+work.
+
 The open loop asks 100000 times a second, and half as often as the slowest of the three answers in a
 closed loop of the same run: near what the machine can do at all, a time is the shortage of
-processors and not the server ("half load"). Where it is allowed (root, or RLIMIT_RTPRIO) servers and
-generator run before all other work in those rows (SCHED_FIFO), because a p99 is else what the
-scheduler makes of that work; the rows say whether they did, and for what share of the time the
-servers were ready and had no processor. A rate that not all of them answer without a backlog has no
-row.
+processors and not the server ("half load"). The generator polls without sleeping, and while a server
+sleeps a loop of a lower priority keeps its processor awake and other work off it (Awake): to wake a
+virtual processor, or one that is within the kernel for somebody else, takes longer than an answer.
+Rounds are short, since what stops this machine for milliseconds then spoils few of them; each
+ratio is the median of the rounds' ratios. The rows say whether the servers ran before other work,
+and for what share of the time they were ready and had no processor. A rate that not all of them
+answer without a backlog has no row.
 
 Called by `make bench`; rows named on the command line (get pipelined open post loops) run alone.
 Skipped where there is no nginx (deploy/install-deps.sh bench) or only one processor.
 """
 import array
+import contextlib
 import http.client
 import json
 import math
 import os
 import random
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -43,7 +51,9 @@ from rows import row, row_most  # noqa: E402
 
 SECTION = "Serving"
 SIDE, POINTS = 1024, 4096
-RATE, SHARE, OPEN_ROUNDS, OPEN_SECONDS, OPEN_WARM_UP = 100000, 0.5, 21, 0.25, 0.05
+RATE, SHARE, OPEN_ROUNDS, OPEN_SECONDS, OPEN_WARM_UP = 100000, 0.5, 61, 0.05, 0.05
+CLOSED_SECONDS = 0.25  # of the rounds that tell what half load is
+AWAKE, MEASURED = 1, 2  # priorities
 REQUESTS_LEAST = 1000
 ROUNDS, SECONDS, WARM_UP = 7, 0.6, 0.15
 KOTA = os.path.join(BIN_DIR, "kota")
@@ -83,7 +93,31 @@ def pin(pid, cores):
 
 
 def before_others():
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(MEASURED))
+
+
+class Awake:
+    """A loop on the servers' processor that runs when they do not, before all other work."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                        preexec_fn=self.prepare)
+        self.process.send_signal(signal.SIGSTOP)
+
+    @staticmethod
+    def prepare():
+        os.sched_setaffinity(0, CORES[:1])
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(AWAKE))
+
+    def __enter__(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Before:
@@ -99,7 +133,7 @@ class Before:
 
     def __enter__(self):
         try:
-            self.set(os.SCHED_FIFO, 1)
+            self.set(os.SCHED_FIFO, MEASURED)
         except PermissionError:
             self.prepare = None
         return self.prepare
@@ -290,8 +324,14 @@ def answer_of(port, target):
     return whole, text[len(head) + 4:].decode()
 
 
+def closed(servers, run):
+    """run(server, prepare) in turns, before other work."""
+    with Before(servers) as prepare:
+        return interleave(servers, lambda s: run(s, prepare))
+
+
 def get(work, kotad, nginx, bare):
-    results = interleave((kotad, nginx, bare), lambda s: bench(s, work.get))
+    results = closed((kotad, nginx, bare), lambda s, prepare: bench(s, work.get, prepare=prepare))
     note = "k/s of CPU: " + rates(results, cost, 1e3)
     row(SECTION, "GET height, 64 connections", nginx.name,
         ratio(results[kotad], results[nginx], cost), 1.15, note)
@@ -300,7 +340,8 @@ def get(work, kotad, nginx, bare):
 
 
 def pipelined(work, kotad, nginx, bare):
-    results = interleave((kotad, nginx, bare), lambda s: bench(s, work.get, "--depth", "16"))
+    results = closed((kotad, nginx, bare),
+                     lambda s, prepare: bench(s, work.get, "--depth", "16", prepare=prepare))
     note = "k/s of CPU: " + rates(results, cost, 1e3)
     row(SECTION, "GET height, pipelined 16 deep", nginx.name,
         ratio(results[kotad], results[nginx], cost), 5, note)
@@ -309,27 +350,27 @@ def pipelined(work, kotad, nginx, bare):
 
 
 def post(work, kotad, nginx, bare):
-    def run(server):
-        return bench(server, work.post if server is kotad else work.get)
-    results = interleave((kotad, nginx), run)
+    def run(server, prepare):
+        return bench(server, work.post if server is kotad else work.get, prepare=prepare)
+    results = closed((kotad, nginx), run)
     row(SECTION, "POST of one point", "nginx's constant GET",
         ratio(results[kotad], results[nginx], cost), 1.0, "k/s of CPU: " + rates(results, cost, 1e3))
 
 
-def open_row(work, servers, rate, what, prepare):
+def open_row(work, servers, rate, what, prepare, awake):
     """Two rows: p99 at one rate, beside each of the peers."""
     kotad, nginx, bare = servers
-    args = ["--rate", str(rate)] + ([] if prepare else ["--busy"])
     waited = []
 
     def run(server):
         before, began = unserved_s(server.pid), time.monotonic()
-        document = bench(server, work.get, *args, least_s=OPEN_SECONDS, warm_up_s=OPEN_WARM_UP,
-                         prepare=prepare)
+        with awake or contextlib.nullcontext():
+            document = bench(server, work.get, "--busy", "--rate", str(rate), least_s=OPEN_SECONDS,
+                             warm_up_s=OPEN_WARM_UP, prepare=prepare)
         waited.append((unserved_s(server.pid) - before) / (time.monotonic() - began))
         return document
 
-    if any(run(s)["latency_us"]["p50"] > 1000 for s in servers):
+    if any(statistics.median(run(s)["latency_us"]["p50"] for _ in range(5)) > 1000 for s in servers):
         print(f"  p99 in an open loop, {what}: no row, {rate}/s are not answered without a backlog")
         return
     results = interleave(servers, run, OPEN_ROUNDS)
@@ -345,14 +386,19 @@ def open_row(work, servers, rate, what, prepare):
 def open_loop(work, kotad, nginx, bare):
     servers = (kotad, nginx, bare)
     with Before(servers) as prepare:
-        closed = interleave(servers, lambda s: bench(s, work.get, least_s=OPEN_SECONDS,
-                                                     prepare=prepare), 3)
+        full = interleave(servers, lambda s: bench(s, work.get, least_s=CLOSED_SECONDS,
+                                                   prepare=prepare), 3)
         sustained = min(median_of(documents, lambda d: d["requests_per_s"])
-                        for documents in closed.values())
+                        for documents in full.values())
         half = int(sustained * SHARE) // 1000 * 1000
-        if half > 0:
-            open_row(work, servers, half, "half load", prepare)
-        open_row(work, servers, RATE, "100,000/s", prepare)
+        awake = Awake() if prepare else None
+        try:
+            if half > 0:
+                open_row(work, servers, half, "half load", prepare, awake)
+            open_row(work, servers, RATE, "100,000/s", prepare, awake)
+        finally:
+            if awake:
+                awake.stop()
 
 
 def loops(work, *_):
