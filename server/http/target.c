@@ -89,6 +89,8 @@ static inline enum err_code decode(struct span *out, struct span text, bool plus
     return decoder->is_needed ? decode_part(out, text, plus_is_space, decoder, err) : ERR_OK;
 }
 
+#define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
 /*
  * How many bytes are before the first `byte`, eight at a time: of those that became zero the lowest
  * has its highest bit set. The pieces are a few bytes long, so that a call of memchr() would cost
@@ -99,7 +101,7 @@ static inline size_t length_before(struct span text, char byte)
     const uint64_t each = ~(uint64_t)0 / 255;
     size_t used = 0;
 
-    for (; text.length - used >= 8; used += 8) {
+    for (; IS_LITTLE && text.length - used >= 8; used += 8) {
         uint64_t x;
 
         memcpy(&x, text.at + used, 8);
