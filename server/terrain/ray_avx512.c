@@ -15,8 +15,9 @@
  * left goes through the walk's own arithmetic in float64, with the walk's own entry and exit
  * (cell_alone_hit). So the answer has the bits of ray.c's.
  *
- * Many rays take turns, a node each, and each asks for the memory of its next node before the
- * others' turns. With AVX-512 that is for few rays, and for fields that ray_lanes.h does not take.
+ * One ray goes by ray_alone.h with AVX-512, by ray_descent.h with AVX2. Few rays, and those in
+ * fields that ray_lanes.h does not take, take turns, a node each, and each asks for the memory of
+ * its next node before the others' turns.
  *
  * Invariants: a lane that the ray's ground line passes and whose heights it meets is in the mask; a
  * cell off the line is refused by its crossings. Rays along a grid line, which walk on both its
@@ -160,11 +161,12 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
     *max = _mm512_permutexvar_ps(lanes, _mm512_mask_blend_ps(missing, high, nan));
 }
 
+#include "terrain/ray_alone.h"
 #include "terrain/ray_lanes.h"
 
 bool ray_alone_avx512(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit)
 {
-    return descent_alone(field, ray, hit);
+    return alone_hit(field, ray, hit);
 }
 
 void rays_avx512(const struct heightfield *field, const struct ray *rays, size_t count,

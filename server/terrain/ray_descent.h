@@ -18,6 +18,7 @@
 
 #ifdef KOTA_RAY_VECTORS
 
+#include "terrain/ray_begin.h"
 #include "terrain/ray_ends.h"
 #include "terrain/wide.h"
 
@@ -64,8 +65,8 @@ struct descent {
 };
 
 /* Side of the children of a leaf, [0], and of a node of level L, [L + 1], in cells. */
-static const float side_of[DESCENT_LEVELS + 1] = {1,       0x1p2f,  0x1p4f,  0x1p6f,  0x1p8f,
-                                                  0x1p10f, 0x1p12f, 0x1p14f, 0x1p16f, 0x1p18f};
+static const _Alignas(64) float side_of[WIDE_CHILDREN] = {
+    1, 0x1p2f, 0x1p4f, 0x1p6f, 0x1p8f, 0x1p10f, 0x1p12f, 0x1p14f, 0x1p16f, 0x1p18f};
 
 static inline float span_of(double d, double inv_d)
 {
@@ -273,7 +274,7 @@ __attribute__((flatten)) static inline bool descent_alone(const struct heightfie
                                                           struct ray_hit *hit)
 {
     struct descent d;
-    enum ray_begin begin = ray_begin(&d.w, field, ray, NULL);
+    enum ray_begin begin = ray_begin_axes(&d.w, field, ray);
 
     if (begin == RAY_BEGIN_MISS)
         return false;
@@ -299,7 +300,7 @@ static inline bool descent_next(struct descent *d, const struct heightfield *fie
     for (; *next < count; ++*next) {
         const struct ray *ray = &rays[*next];
         struct ray_hit *hit = &hits[*next];
-        enum ray_begin begin = ray_begin(&d->w, field, ray, NULL);
+        enum ray_begin begin = ray_begin_axes(&d->w, field, ray);
 
         if (begin == RAY_BEGIN_WALK && d->w.is_wide) {
             d->ray = ray;

@@ -77,6 +77,16 @@ static inline __attribute__((always_inline)) void eight_members(const struct eig
     }
 }
 
+/* cell_is_main of eight cells. */
+static inline __mmask8 eight_main(const struct heightfield *field, __m256i column, __m256i row)
+{
+    enum triangulation triangulation = field->spec.triangulation;
+    __mmask8 odd = _mm256_test_epi32_mask(_mm256_add_epi32(column, row), _mm256_set1_epi32(1));
+    __mmask8 all = triangulation == TRIANGULATION_MAIN ? 0xff : 0;
+
+    return triangulation == TRIANGULATION_ALTERNATING ? odd : all;
+}
+
 static inline void eight_load_cells(struct eight *e, const struct eight_cell *cell)
 {
     float h[4][EIGHT];
@@ -99,17 +109,7 @@ static inline void eight_load_cells(struct eight *e, const struct eight_cell *ce
 
     e->column = _mm512_cvtepi32_pd(column);
     e->row = _mm512_cvtepi32_pd(row);
-    e->is_main = 0;
-    switch (cell[0].w->field->spec.triangulation) {
-    case TRIANGULATION_MAIN:
-        e->is_main = 0xff;
-        break;
-    case TRIANGULATION_ALTERNATING:
-        e->is_main = _mm256_test_epi32_mask(_mm256_add_epi32(column, row), _mm256_set1_epi32(1));
-        break;
-    case TRIANGULATION_ANTI:
-        break;
-    }
+    e->is_main = eight_main(cell[0].w->field, column, row);
 }
 
 static inline void eight_load(struct eight *e, const struct eight_cell *cell)
@@ -135,6 +135,47 @@ static inline void eight_load(struct eight *e, const struct eight_cell *cell)
     e->down_u = _mm512_cmp_pd_mask(e->du, zero, _CMP_LT_OQ);
     e->down_v = _mm512_cmp_pd_mask(e->dv, zero, _CMP_LT_OQ);
     eight_load_cells(e, cell);
+}
+
+/* A square of 4×4 cells, a lane each, row by row: corners (column, row), samples from `at` on. */
+struct eight_square {
+    const float *at;
+    __m512 h00, h10, h01, h11;
+    int32_t column, row;
+};
+
+/* Up to eight cells of a square for one ray: lane i is cell ids[i]. */
+static inline void eight_load_square(struct eight *e, const struct walk *w,
+                                     const struct eight_square *s, __m512i ids)
+{
+    const __m512d zero = _mm512_setzero_pd();
+    __m256i id = _mm512_castsi512_si256(ids);
+    __m256i column =
+        _mm256_add_epi32(_mm256_and_si256(id, _mm256_set1_epi32(3)), _mm256_set1_epi32(s->column));
+    __m256i row = _mm256_add_epi32(_mm256_srli_epi32(id, 2), _mm256_set1_epi32(s->row));
+
+    e->u0 = _mm512_set1_pd(w->u0);
+    e->v0 = _mm512_set1_pd(w->v0);
+    e->z0 = _mm512_set1_pd(w->z0);
+    e->du = _mm512_set1_pd(w->du);
+    e->dv = _mm512_set1_pd(w->dv);
+    e->dz = _mm512_set1_pd(w->dz);
+    e->inv_du = _mm512_set1_pd(w->inv_du);
+    e->inv_dv = _mm512_set1_pd(w->inv_dv);
+    e->t_begin = _mm512_set1_pd(w->t_begin);
+    e->t_end = _mm512_set1_pd(w->t_end);
+    e->pad = _mm512_set1_pd(w->pad_m);
+    e->first_column = _mm512_set1_pd((double)w->first_column);
+    e->first_row = _mm512_set1_pd((double)w->first_row);
+    e->down_u = _mm512_cmp_pd_mask(e->du, zero, _CMP_LT_OQ);
+    e->down_v = _mm512_cmp_pd_mask(e->dv, zero, _CMP_LT_OQ);
+    e->column = _mm512_cvtepi32_pd(column);
+    e->row = _mm512_cvtepi32_pd(row);
+    e->h00 = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(ids, s->h00)));
+    e->h10 = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(ids, s->h10)));
+    e->h01 = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(ids, s->h01)));
+    e->h11 = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(ids, s->h11)));
+    e->is_main = eight_main(w->field, column, row);
 }
 
 static inline __m512d eight_clamp_unit(__m512d x)
@@ -318,6 +359,63 @@ static inline uint32_t eight_cells_hit(const struct eight_cell *cell)
         hits |= (uint32_t)eight_cell_hit(&cell[i]) << i;
     }
     return hits;
+}
+
+/* Cells that lie before the ray's first one; those of lanes never do. */
+static inline __mmask8 eight_behind(const struct eight *e)
+{
+    const __m512d zero = _mm512_setzero_pd();
+    __m512d u = _mm512_mul_pd(_mm512_sub_pd(e->column, e->first_column), e->inv_du);
+    __m512d v = _mm512_mul_pd(_mm512_sub_pd(e->row, e->first_row), e->inv_dv);
+
+    return _mm512_cmp_pd_mask(_mm512_min_pd(u, v), zero, _CMP_LT_OQ);
+}
+
+/* Without the first eight of the bits. */
+static inline uint32_t eight_rest(uint32_t lanes)
+{
+    return lanes & ~_pdep_u32(0xff, lanes);
+}
+
+/*
+ * The first cell of a square that a ray hits: of `count` in the ray's order, ids[i], the first
+ * eight. The walk holds how.
+ */
+static inline bool eight_square_hit(struct walk *w, const struct eight_square *s, __m512i ids,
+                                    uint32_t count)
+{
+    struct eight e;
+    __m512d hit_t;
+    __mmask8 triangle;
+
+    eight_load_square(&e, w, s, ids);
+    struct eight_pass p = eight_pass(&e, w->field);
+    uint32_t hits = eight_pieces(&e, &p, &hit_t, &triangle) & p.is_met;
+
+    if (w->du == 0 || w->dv == 0) /* it crosses no line of one sort */
+        p.is_rare = 0xff;
+    hits &= ~(uint32_t)p.is_rare;
+    uint32_t left = (hits | p.is_rare) & _bzhi_u32(0xff, count) & ~(uint32_t)eight_behind(&e);
+
+    for (; left != 0; left &= left - 1) {
+        uint32_t bit = left & (0u - left);
+        __m512i first = _mm512_maskz_compress_epi32((__mmask16)bit, ids);
+        uint32_t id = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(first));
+        uint32_t column = id & 3, row = id >> 2;
+
+        if ((hits & bit) == 0) {
+            if (cell_alone_hit(w, s->column + (int)column, s->row + (int)row,
+                               s->at + (size_t)row * TILE_SAMPLES + column))
+                return true;
+            continue;
+        }
+        w->column = s->column + (int)column;
+        w->row = s->row + (int)row;
+        w->hit_triangle = (triangle & bit) != 0;
+        w->hit_t = _mm512_cvtsd_f64(_mm512_maskz_compress_pd((__mmask8)bit, hit_t));
+        return true;
+    }
+    return false;
 }
 
 #endif

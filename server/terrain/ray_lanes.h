@@ -163,7 +163,7 @@ static inline bool lanes_next(struct lanes *l, const struct lanes_field *lf, int
     while (*next < count) {
         const struct ray *ray = &rays[*next];
         struct ray_hit *hit = &hits[*next];
-        enum ray_begin begin = ray_begin(w, lf->field, ray, NULL);
+        enum ray_begin begin = ray_begin_axes(w, lf->field, ray);
 
         ++*next;
         if (begin == RAY_BEGIN_WALK && lanes_suit(w)) {
