@@ -130,22 +130,21 @@ static int to_integer(double x, int most)
 }
 
 /* a, b and c in units of a, b <= 1, with x and y from -0.5 to 0.5 in the cell. */
-static void edge_set(struct column_block *block, unsigned edge, unsigned lane, double a, double b,
-                     double c)
+static void edge_set(const struct column_lane *lane, unsigned edge, double a, double b, double c)
 {
     const double unit = (double)COLUMN_SCALE * COLUMN_UNIT / (1 << COLUMN_SHIFT);
 
-    block->ab[edge][lane][0] = (int8_t)to_integer(a * COLUMN_SCALE, COLUMN_SCALE);
-    block->ab[edge][lane][1] = (int8_t)to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
-    block->c[edge][lane] = (int16_t)to_integer(c * unit, INT16_MAX);
+    lane->ab[edge * lane->step] = (int8_t)to_integer(a * COLUMN_SCALE, COLUMN_SCALE);
+    lane->ab[edge * lane->step + 1] = (int8_t)to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
+    lane->c[edge * lane->step / 2] = (int16_t)to_integer(c * unit, INT16_MAX);
 }
 
 /*
  * The lane of one polygon in a cell. The larger of |a| and |b| is 1, so that it is exact; an edge
  * that cuts the cell has |c| <= 1.
  */
-static void lane_set(struct column_block *block, unsigned lane, const struct mesh *mesh,
-                     uint32_t polygon, const struct box2 *box)
+static void lane_set(const struct column_lane *lane, const struct mesh *mesh, uint32_t polygon,
+                     const struct box2 *box)
 {
     const double doubt = COLUMN_DOUBT / ((double)COLUMN_SCALE * COLUMN_UNIT);
     const struct mesh_polygon *p = &mesh->polygons[polygon];
@@ -154,11 +153,10 @@ static void lane_set(struct column_block *block, unsigned lane, const struct mes
     double x = box->x_min + w / 2, y = box->y_min + h / 2;
     unsigned edges = 0;
 
-    block->polygon[lane] = polygon |
-                           column_level(&mesh->columns, (double)p->z_max) << COLUMN_HIGH_SHIFT |
-                           column_level(&mesh->columns, (double)p->z_min) << COLUMN_LOW_SHIFT;
+    *lane->polygon = polygon | column_level(&mesh->columns, (double)p->z_max) << COLUMN_HIGH_SHIFT |
+                     column_level(&mesh->columns, (double)p->z_min) << COLUMN_LOW_SHIFT;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
-        edge_set(block, k, lane, 0, 0, 2);
+        edge_set(lane, k, 0, 0, 2);
     for (uint32_t i = 0; i < p->count; i++) {
         double a = lines[i].a * w, b = lines[i].b * h, along = fabs(a), across = fabs(b);
         double unit = 1 / (along > across ? along : across);
@@ -167,12 +165,11 @@ static void lane_set(struct column_block *block, unsigned lane, const struct mes
         if (c - 0.5 * unit * (along + across) >= 4 * doubt) /* cuts nothing off */
             continue;
         if (edges == COLUMN_EDGES || !(c >= -1.001 && along * unit <= 1.001)) {
-            edge_set(block, COLUMN_EDGES - 1, lane, 0, 0, doubt);
+            edge_set(lane, COLUMN_EDGES - 1, 0, 0, doubt);
             break;
         }
         /* a place is the middle of its unit */
-        edge_set(block, edges++, lane, a * unit, b * unit,
-                 c + 0.5 * unit * (a + b) / COLUMN_UNIT + doubt);
+        edge_set(lane, edges++, a * unit, b * unit, c + 0.5 * unit * (a + b) / COLUMN_UNIT + doubt);
     }
 }
 
@@ -180,11 +177,16 @@ static void blocks_set(struct column_block *block, const struct mesh *mesh, cons
                        uint32_t count, const struct box2 *box)
 {
     memset(block, 0, (count + COLUMN_LANES - 1) / COLUMN_LANES * sizeof *block);
-    for (uint32_t i = 0; i < count; i++)
-        lane_set(&block[i / COLUMN_LANES], i % COLUMN_LANES, mesh, list[i], box);
+    for (uint32_t i = 0; i < count; i++) {
+        struct column_lane lane = column_lane(block, count, i);
+
+        lane_set(&lane, mesh, list[i], box);
+    }
     for (uint32_t i = count; i % COLUMN_LANES != 0; i++) { /* nothing is in these */
-        edge_set(&block[i / COLUMN_LANES], 0, i % COLUMN_LANES, 0, 0, -2);
-        block[i / COLUMN_LANES].polygon[i % COLUMN_LANES] = COLUMN_NONE;
+        struct column_lane lane = column_lane(block, count, i);
+
+        edge_set(&lane, 0, 0, 0, -2);
+        *lane.polygon = COLUMN_NONE;
     }
 }
 
@@ -439,18 +441,18 @@ static void root_make(struct maker *m, uint32_t *list)
     grid_try(m, &root, side < 2 ? 2 : side < SIDE_MAX ? (uint32_t)side : SIDE_MAX);
 }
 
-/* Where each block is two cache lines, and no more memory than that; one where there are none, so
- * that cells without blocks need not be told apart. */
+/* Where each block is two cache lines, and no more memory than that and one block: vectors read
+ * sixteen lanes where there are eight, and cells without blocks need not be told apart. */
 static bool blocks_align(struct mesh_columns *out)
 {
     size_t bytes = out->block_count * sizeof *out->blocks;
-    struct column_block *aligned =
-        aligned_alloc(sizeof *aligned, bytes > 0 ? bytes : sizeof *aligned);
+    struct column_block *aligned = aligned_alloc(sizeof *aligned, bytes + sizeof *aligned);
 
     if (aligned == NULL)
         return false;
     if (bytes > 0)
         memcpy(aligned, out->blocks, bytes);
+    memset(&aligned[out->block_count], 0, sizeof *aligned);
     free(out->blocks);
     out->blocks = aligned;
     return true;
@@ -529,13 +531,17 @@ static bool columns_copy(struct mesh_columns *out, const struct mesh_columns *ol
         return false;
     memcpy(out->cells, old->cells, old->cell_count * sizeof *out->cells);
     memcpy(out->blocks, old->blocks, old->block_count * sizeof *out->blocks);
-    for (size_t i = 0; map && i < old->block_count; i++)
-        for (unsigned lane = 0; lane < COLUMN_LANES; lane++) {
-            uint32_t *id = &out->blocks[i].polygon[lane], was = *id & COLUMN_POLYGON;
+    for (size_t i = 0; map && i < old->cell_count; i++) {
+        const struct column_cell *cell = &out->cells[i];
+
+        for (uint32_t k = 0; !(cell->count & COLUMN_INNER) && k < cell->count; k++) {
+            uint32_t *id = column_lane(&out->blocks[cell->first], cell->count, k).polygon;
+            uint32_t was = *id & COLUMN_POLYGON;
 
             if (was != COLUMN_NONE)
                 *id = (*id & ~COLUMN_POLYGON) | (map[was] & COLUMN_POLYGON);
         }
+    }
     return true;
 }
 
@@ -563,7 +569,7 @@ static bool gather(const struct mesh_columns *c, size_t at, struct gathered *out
     if (!reserve((void **)&out->list, &out->capacity, out->count + cell->count, sizeof *out->list))
         return false;
     for (uint32_t i = 0; i < cell->count; i++) {
-        uint32_t id = c->blocks[cell->first + i / COLUMN_LANES].polygon[i % COLUMN_LANES];
+        uint32_t id = *column_lane(&c->blocks[cell->first], cell->count, i).polygon;
 
         out->list[out->count] = id & COLUMN_POLYGON;
         out->count += (id & COLUMN_POLYGON) != COLUMN_NONE;

@@ -26,26 +26,26 @@ enum {
 };
 
 /*
- * Up to eight polygons of a cell, two cache lines. Edge k of lane i at the place (x, y), from the
- * middle of the cell:
+ * Up to eight polygons of a cell, two cache lines. A list's blocks go in pairs, whose sixteen lanes
+ * stand together; the last has eight if their number is odd. Seven parts follow one another: (a, b)
+ * of each edge, two bytes a lane, c of each edge, two bytes a lane, and the polygons, four bytes a
+ * lane. Edge k of a lane at the place (x, y), from the middle of the cell:
  *
- *     e = ab[k][i][0] x + ab[k][i][1] y + (c[k][i] << COLUMN_SHIFT)      COLUMN_DOUBT added
+ *     e = a x + b y + (c << COLUMN_SHIFT)      COLUMN_DOUBT added
  *
  * e < 0: the place is outside of the edge. e >= 2 COLUMN_DOUBT: inside. Between: ask the lines.
  *
- * polygon is the index, over it the levels of its highest and, topmost, of its lowest point.
+ * A polygon is its index, over it the levels of its highest and, topmost, of its lowest point.
  */
 struct column_block {
-    _Alignas(16) int8_t ab[COLUMN_EDGES][COLUMN_LANES][2];
-    int16_t c[COLUMN_EDGES][COLUMN_LANES];
-    uint32_t polygon[COLUMN_LANES];
+    _Alignas(16) unsigned char bytes[128];
 };
 
 #define COLUMN_POLYGON 0x00ffffffu
 #define COLUMN_HIGH_SHIFT 24 /* 4 bits */
 #define COLUMN_LOW_SHIFT 28
 
-_Static_assert(sizeof(struct column_block) == 128, "a block is two cache lines");
+_Static_assert(sizeof(struct column_block) == 16 * COLUMN_LANES, "seven parts, the last twice");
 
 #define COLUMN_INNER 0x80000000u
 
@@ -54,10 +54,38 @@ struct column_cell {
     uint32_t count; /* leaf: polygons; inner: COLUMN_INNER | side of its grid */
 };
 
+/* Bytes from one part of a block, or of a pair, to the next; the last is twice as long. */
+static inline size_t column_step(bool is_pair)
+{
+    return (size_t)2 * COLUMN_LANES << is_pair;
+}
+
+/* Polygon i of a list of `count`: edge k has ab[k * step], ab[k * step + 1] and c[k * step / 2]. */
+struct column_lane {
+    int8_t *ab;
+    int16_t *c;
+    uint32_t *polygon;
+    size_t step;
+};
+
+static inline struct column_lane column_lane(struct column_block *list, uint32_t count, uint32_t i)
+{
+    uint32_t pair = i / (2 * COLUMN_LANES), lane = i % (2 * COLUMN_LANES);
+    size_t step = column_step(count - pair * 2 * COLUMN_LANES > COLUMN_LANES);
+    unsigned char *bytes = list[2 * pair].bytes;
+
+    return (struct column_lane){
+        (int8_t *)bytes + (size_t)2 * lane,
+        (int16_t *)(void *)(bytes + COLUMN_EDGES * step) + lane,
+        (uint32_t *)(void *)(bytes + (size_t)2 * COLUMN_EDGES * step) + lane,
+        step,
+    };
+}
+
 struct mesh_columns {
     /* [side][side] of the root first, row 0 at the root's y_min; they are inner or empty */
     struct column_cell *cells;
-    struct column_block *blocks;
+    struct column_block *blocks; /* and one more, which vectors may read */
     size_t cell_count, block_count;
     uint64_t refs;
     uint32_t side;                         /* 0: there are no columns, ask the tree */

@@ -60,16 +60,31 @@ ALWAYS_INLINE bool is_inside(const struct column *c, const struct mesh_polygon *
     return inside;
 }
 
+/* The height of the polygon's plane, between its lowest and its highest corner. */
+ALWAYS_INLINE double floor_z(const struct mesh_polygon *p, double x, double y)
+{
+#ifdef __SSE2__
+    /* by pairs, and in the same order: the same bits */
+    __m128d from = _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const void *)&p->x_min)));
+    __m128d range = _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const void *)&p->z_min)));
+    __m128d rise = _mm_mul_pd(_mm_loadu_pd(&p->slope_x), _mm_sub_pd(_mm_set_pd(y, x), from));
+    __m128d z = _mm_add_sd(_mm_add_sd(_mm_load_sd(&p->height), rise), _mm_unpackhi_pd(rise, rise));
+
+    return _mm_cvtsd_f64(_mm_min_sd(_mm_unpackhi_pd(range, range), _mm_max_sd(range, z)));
+#else
+    double low = (double)p->z_min, high = (double)p->z_max;
+    double z =
+        p->height + p->slope_x * (x - (double)p->x_min) + p->slope_y * (y - (double)p->y_min);
+
+    z = z < low ? low : z;
+    return z > high ? high : z;
+#endif
+}
+
 /* Without a branch: which of the floors over one another is the best, nobody can foretell. */
 ALWAYS_INLINE void floor_take(struct column *c, uint32_t polygon)
 {
-    const struct mesh_polygon *p = &c->mesh->polygons[polygon];
-    double low = (double)p->z_min, high = (double)p->z_max;
-    double z =
-        p->height + p->slope_x * (c->x - (double)p->x_min) + p->slope_y * (c->y - (double)p->y_min);
-
-    z = z < low ? low : z;
-    z = (z > high ? high : z) * c->sign;
+    double z = floor_z(&c->mesh->polygons[polygon], c->x, c->y) * c->sign;
     /* where two meet, the first: as in any other order of asking */
     bool is_best = (z <= c->limit) & ((z > c->best) | ((z == c->best) & (polygon < c->polygon)));
 
@@ -152,12 +167,26 @@ struct lanes {
     unsigned maybe, doubt;
 };
 
-#ifdef __SSE2__
-ALWAYS_INLINE __m128i edge_values(const struct column_block *b, unsigned edge, unsigned half,
-                                  __m128i place)
+/* Part k of a block or of a pair. */
+ALWAYS_INLINE const unsigned char *block_part(const struct column_block *b, bool is_pair,
+                                              unsigned k)
 {
-    __m128i ab = _mm_loadl_epi64((const __m128i *)(const void *)b->ab[edge][4 * half]);
-    __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)&b->c[edge][4 * half]);
+    return b->bytes + k * column_step(is_pair);
+}
+
+/* The bytes from the first eight lanes to the second in a part, or to the first again. */
+ALWAYS_INLINE size_t second_of(bool is_pair)
+{
+    return is_pair ? 2 * COLUMN_LANES : 0;
+}
+
+#ifdef __SSE2__
+/* Four lanes. */
+ALWAYS_INLINE __m128i edge_values(const struct column_block *b, bool is_pair, unsigned edge,
+                                  size_t from, __m128i place)
+{
+    __m128i ab = _mm_loadl_epi64((const void *)(block_part(b, is_pair, edge) + from));
+    __m128i c = _mm_loadl_epi64((const void *)(block_part(b, is_pair, COLUMN_EDGES + edge) + from));
 
     ab = _mm_srai_epi16(_mm_unpacklo_epi8(ab, ab), 8);
     c = _mm_srai_epi32(_mm_unpacklo_epi16(c, c), 16);
@@ -169,15 +198,18 @@ ALWAYS_INLINE unsigned sign_bits(__m128i v)
     return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(v));
 }
 
-ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int32_t y)
+/* Eight lanes, from these bytes of each part on. */
+ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, bool is_pair, size_t from,
+                                    int32_t x, int32_t y)
 {
     const __m128i sure = _mm_set1_epi32(2 * COLUMN_DOUBT);
     __m128i place = _mm_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
     unsigned out = 0, doubt = 0;
 
     for (unsigned half = 0; half < 2; half++) {
-        __m128i e0 = edge_values(b, 0, half, place), e1 = edge_values(b, 1, half, place),
-                e2 = edge_values(b, 2, half, place);
+        __m128i e0 = edge_values(b, is_pair, 0, from + 8 * half, place),
+                e1 = edge_values(b, is_pair, 1, from + 8 * half, place),
+                e2 = edge_values(b, is_pair, 2, from + 8 * half, place);
         __m128i any = _mm_or_si128(_mm_or_si128(e0, e1), e2);
 
         e0 = _mm_sub_epi32(e0, sure);
@@ -189,7 +221,8 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int
     return (struct lanes){~out & 0xff, doubt};
 }
 #else
-ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int32_t y)
+ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, bool is_pair, size_t from,
+                                    int32_t x, int32_t y)
 {
     struct lanes lanes = {0, 0};
 
@@ -197,7 +230,9 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int
         int32_t least = INT32_MAX;
 
         for (unsigned k = 0; k < COLUMN_EDGES; k++) {
-            int32_t e = b->ab[k][i][0] * x + b->ab[k][i][1] * y + b->c[k][i] * (1 << COLUMN_SHIFT);
+            const int8_t *ab = (const void *)(block_part(b, is_pair, k) + from);
+            const int16_t *c = (const void *)(block_part(b, is_pair, COLUMN_EDGES + k) + from);
+            int32_t e = ab[2 * i] * x + ab[2 * i + 1] * y + c[i] * (1 << COLUMN_SHIFT);
 
             least = e < least ? e : least;
         }
@@ -208,14 +243,20 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, int32_t x, int
 }
 #endif
 
+/* The polygons of a block or of a pair, with their levels. */
+ALWAYS_INLINE const uint32_t *block_polygons(const struct column_block *b, bool is_pair)
+{
+    return (const void *)block_part(b, is_pair, 2 * COLUMN_EDGES);
+}
+
 /* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
-ALWAYS_INLINE unsigned levels(const struct column_block *b, uint32_t level, bool is_low)
+ALWAYS_INLINE unsigned levels(const uint32_t *polygons, uint32_t level, bool is_low)
 {
     unsigned out = 0;
 
     for (unsigned i = 0; i < COLUMN_LANES; i++) {
-        uint32_t low = b->polygon[i] >> COLUMN_LOW_SHIFT;
-        uint32_t high = b->polygon[i] >> COLUMN_HIGH_SHIFT & (COLUMN_LEVELS - 1);
+        uint32_t low = polygons[i] >> COLUMN_LOW_SHIFT;
+        uint32_t high = polygons[i] >> COLUMN_HIGH_SHIFT & (COLUMN_LEVELS - 1);
 
         out |= (unsigned)(is_low ? low <= level : high >= level) << i;
     }
@@ -225,23 +266,24 @@ ALWAYS_INLINE unsigned levels(const struct column_block *b, uint32_t level, bool
 #ifdef HAS_VECTORS
 #define FOR_AVX2 __attribute__((target("avx2")))
 
-FOR_AVX2 static inline __m256i edge_values_avx2(const struct column_block *b, unsigned edge,
-                                                __m256i place)
+FOR_AVX2 static inline __m256i edge_values_avx2(const struct column_block *b, bool is_pair,
+                                                unsigned edge, size_t from, __m256i place)
 {
-    __m128i ab = _mm_load_si128((const __m128i *)(const void *)b->ab[edge]);
-    __m128i c = _mm_load_si128((const __m128i *)(const void *)b->c[edge]);
+    const unsigned char *at = block_part(b, is_pair, edge) + from;
+    __m128i ab = _mm_load_si128((const void *)at);
+    __m128i c = _mm_load_si128((const void *)(at + COLUMN_EDGES * column_step(is_pair)));
 
     return _mm256_add_epi32(_mm256_madd_epi16(_mm256_cvtepi8_epi16(ab), place),
                             _mm256_slli_epi32(_mm256_cvtepi16_epi32(c), COLUMN_SHIFT));
 }
 
-FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, int32_t x,
-                                                  int32_t y)
+FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, bool is_pair,
+                                                  size_t from, int32_t x, int32_t y)
 {
     __m256i place = _mm256_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
-    __m256i least = _mm256_min_epi32(
-        _mm256_min_epi32(edge_values_avx2(b, 0, place), edge_values_avx2(b, 1, place)),
-        edge_values_avx2(b, 2, place));
+    __m256i least = _mm256_min_epi32(_mm256_min_epi32(edge_values_avx2(b, is_pair, 0, from, place),
+                                                      edge_values_avx2(b, is_pair, 1, from, place)),
+                                     edge_values_avx2(b, is_pair, 2, from, place));
     __m256i sure = _mm256_sub_epi32(least, _mm256_set1_epi32(2 * COLUMN_DOUBT));
 
     return (struct lanes){
@@ -251,10 +293,9 @@ FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, 
 }
 
 /* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
-FOR_AVX2 static inline unsigned levels_avx2(const struct column_block *b, uint32_t level,
-                                            bool is_low)
+FOR_AVX2 static inline unsigned levels_avx2(const uint32_t *polygons, uint32_t level, bool is_low)
 {
-    __m256i ids = _mm256_loadu_si256((const __m256i *)(const void *)b->polygon);
+    __m256i ids = _mm256_loadu_si256((const void *)polygons);
     __m256i from = _mm256_set1_epi32((int32_t)level), out;
 
     if (is_low)
@@ -267,47 +308,38 @@ FOR_AVX2 static inline unsigned levels_avx2(const struct column_block *b, uint32
 
 #define FOR_AVX512 __attribute__((target("avx2,bmi2,avx512f,avx512bw,avx512dq,avx512vl")))
 
-/* The same edge of both blocks. */
-FOR_AVX512 static inline __m512i edge_values_avx512(const struct column_block *first,
-                                                    const struct column_block *second,
+/* Sixteen lanes; those that are not there are of what follows. */
+FOR_AVX512 static inline __m512i edge_values_avx512(const struct column_block *b, bool is_pair,
                                                     unsigned edge, __m512i place)
 {
-    const __m128i *ab[2] = {(const void *)first->ab[edge], (const void *)second->ab[edge]};
-    const __m128i *c[2] = {(const void *)first->c[edge], (const void *)second->c[edge]};
-    __m256i both_ab = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(ab[0])),
-                                              _mm_load_si128(ab[1]), 1);
-    __m256i both_c = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(c[0])),
-                                             _mm_load_si128(c[1]), 1);
+    const unsigned char *at = block_part(b, is_pair, edge);
+    __m256i ab = _mm256_loadu_si256((const void *)at);
+    __m256i c = _mm256_loadu_si256((const void *)(at + COLUMN_EDGES * column_step(is_pair)));
 
-    return _mm512_add_epi32(_mm512_madd_epi16(_mm512_cvtepi8_epi16(both_ab), place),
-                            _mm512_slli_epi32(_mm512_cvtepi16_epi32(both_c), COLUMN_SHIFT));
+    return _mm512_add_epi32(_mm512_madd_epi16(_mm512_cvtepi8_epi16(ab), place),
+                            _mm512_slli_epi32(_mm512_cvtepi16_epi32(c), COLUMN_SHIFT));
 }
 
 /* Sixteen lanes at once. */
-FOR_AVX512 static inline struct lanes pair_at_avx512(const struct column_block *first,
-                                                     const struct column_block *second, bool is_two,
+FOR_AVX512 static inline struct lanes pair_at_avx512(const struct column_block *b, bool is_pair,
                                                      int32_t x, int32_t y)
 {
     __m512i place = _mm512_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
-    __m512i least = _mm512_min_epi32(_mm512_min_epi32(edge_values_avx512(first, second, 0, place),
-                                                      edge_values_avx512(first, second, 1, place)),
-                                     edge_values_avx512(first, second, 2, place));
-    __mmask16 all = (__mmask16)(0xffu | -(unsigned)is_two);
+    __m512i least = _mm512_min_epi32(_mm512_min_epi32(edge_values_avx512(b, is_pair, 0, place),
+                                                      edge_values_avx512(b, is_pair, 1, place)),
+                                     edge_values_avx512(b, is_pair, 2, place));
 
     return (struct lanes){
-        _mm512_mask_cmpge_epi32_mask(all, least, _mm512_setzero_si512()),
+        _mm512_cmpge_epi32_mask(least, _mm512_setzero_si512()) & (0xffu | -(unsigned)is_pair),
         _mm512_cmplt_epi32_mask(least, _mm512_set1_epi32(2 * COLUMN_DOUBT)),
     };
 }
 
-/* As levels_avx2, of both blocks. */
-FOR_AVX512 static inline unsigned pair_levels_avx512(const struct column_block *first,
-                                                     const struct column_block *second,
-                                                     uint32_t level, bool is_low)
+/* As levels_avx2, of sixteen. */
+FOR_AVX512 static inline unsigned pair_levels_avx512(const uint32_t *polygons, uint32_t level,
+                                                     bool is_low)
 {
-    __m512i ids = _mm512_inserti64x4(
-        _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)first->polygon)),
-        _mm256_loadu_si256((const __m256i *)(const void *)second->polygon), 1);
+    __m512i ids = _mm512_loadu_si512(polygons);
     __m512i from = _mm512_set1_epi32((int32_t)level);
 
     if (is_low)
@@ -319,36 +351,43 @@ FOR_AVX512 static inline unsigned pair_levels_avx512(const struct column_block *
 #define lanes_at_avx2 lanes_at
 #endif
 
-/* Two blocks that follow one another; the second counts as empty when it is not there. */
-ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, bool is_two, int32_t x, int32_t y,
+/* A block or a pair. Without a branch: both halves are asked even where there is one. */
+ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, bool is_pair, int32_t x, int32_t y,
                                    enum simd_level simd)
 {
-    const struct column_block *second = b + is_two; /* the first again: no other line is touched */
+    size_t second = second_of(is_pair); /* the first again: no other line is touched */
     struct lanes low, high;
 
 #ifdef HAS_VECTORS
     if (simd == SIMD_AVX512)
-        return pair_at_avx512(b, second, is_two, x, y);
+        return pair_at_avx512(b, is_pair, x, y);
 #endif
-    low = simd == SIMD_AVX2 ? lanes_at_avx2(b, x, y) : lanes_at(b, x, y);
-    high = simd == SIMD_AVX2 ? lanes_at_avx2(second, x, y) : lanes_at(second, x, y);
-
-    return (struct lanes){low.maybe | (high.maybe & -(unsigned)is_two) << COLUMN_LANES,
+    if (simd == SIMD_AVX2) {
+        low = lanes_at_avx2(b, is_pair, 0, x, y);
+        high = lanes_at_avx2(b, is_pair, second, x, y);
+    } else {
+        low = lanes_at(b, is_pair, 0, x, y);
+        high = lanes_at(b, is_pair, second, x, y);
+    }
+    return (struct lanes){low.maybe | (high.maybe & -(unsigned)is_pair) << COLUMN_LANES,
                           low.doubt | high.doubt << COLUMN_LANES};
 }
 
-/* The lanes whose lowest point is not above a level, or whose highest point is not below it. */
-ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, bool is_two, uint32_t level,
+/* As levels_avx2, of a block or of a pair; of lanes that are not there anything. */
+ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, bool is_pair, uint32_t level,
                                    bool is_low, enum simd_level simd)
 {
+    const uint32_t *polygons = block_polygons(b, is_pair);
+    const uint32_t *second = polygons + (is_pair ? COLUMN_LANES : 0);
+
 #ifdef HAS_VECTORS
     if (simd == SIMD_AVX512)
-        return pair_levels_avx512(b, b + is_two, level, is_low);
+        return pair_levels_avx512(polygons, level, is_low);
     if (simd == SIMD_AVX2)
-        return levels_avx2(b, level, is_low) | levels_avx2(b + is_two, level, is_low)
-                                                   << COLUMN_LANES;
+        return levels_avx2(polygons, level, is_low) | levels_avx2(second, level, is_low)
+                                                          << COLUMN_LANES;
 #endif
-    return levels(b, level, is_low) | levels(b + is_two, level, is_low) << COLUMN_LANES;
+    return levels(polygons, level, is_low) | levels(second, level, is_low) << COLUMN_LANES;
 }
 
 /* The polygons of two blocks that are there. */
@@ -359,7 +398,7 @@ ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, boo
 
     while (lanes.maybe != 0) {
         unsigned i = (unsigned)__builtin_ctz(lanes.maybe);
-        uint32_t polygon = b[i / COLUMN_LANES].polygon[i % COLUMN_LANES] & COLUMN_POLYGON;
+        uint32_t polygon = block_polygons(b, is_two)[i] & COLUMN_POLYGON;
 
         lanes.maybe &= lanes.maybe - 1;
         if (lanes.doubt >> i & 1 && !is_inside(c, &c->mesh->polygons[polygon]))
@@ -378,14 +417,22 @@ ALWAYS_INLINE bool place_is_clear(const struct place *place)
     return x - 1 < COLUMN_UNIT - 2 && y - 1 < COLUMN_UNIT - 2;
 }
 
+/* Which of two blocks' polygons are above the place or below it. */
+ALWAYS_INLINE struct lanes place_lanes(const struct place *place, const struct column_block *b,
+                                       bool is_two, enum simd_level simd)
+{
+    int32_t x = (int32_t)(place->x >> UNIT_SHIFT) - COLUMN_UNIT / 2;
+    int32_t y = (int32_t)(place->y >> UNIT_SHIFT) - COLUMN_UNIT / 2;
+
+    return pair_at(b, is_two, x, y, simd);
+}
+
 /* The polygons of two blocks that are above the place or below it. */
 ALWAYS_INLINE void pair_scan(struct column *c, const struct place *place,
                              const struct column_block *b, bool is_two, enum simd_level simd)
 {
     const struct mesh_columns *columns = &c->mesh->columns;
-    int32_t x = (int32_t)(place->x >> UNIT_SHIFT) - COLUMN_UNIT / 2;
-    int32_t y = (int32_t)(place->y >> UNIT_SHIFT) - COLUMN_UNIT / 2;
-    struct lanes lanes = pair_at(b, is_two, x, y, simd);
+    struct lanes lanes = place_lanes(place, b, is_two, simd);
 
     if (c->sign > 0 && columns->is_stacked)
         lanes.maybe &= pair_levels(b, is_two, column_level(columns, c->limit), true, simd);
@@ -568,53 +615,146 @@ __attribute__((noinline)) static bool floor_height_long(const struct mesh *mesh,
     return true;
 }
 
-/* Two blocks at most. Several questions are under way at once, so each instruction counts. */
-ALWAYS_INLINE bool floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                                struct mesh_height *out, enum simd_level simd)
+/* What floor_height_more is asked for: the polygons that are left of two blocks. */
+struct rest {
+    const struct column_block *blocks;
+    struct lanes lanes;
+    bool is_two;
+};
+
+/* One after the other. */
+ALWAYS_INLINE bool rest_take(const struct mesh *mesh, double x, double y, double limit,
+                             struct rest rest, struct mesh_height *out, enum simd_level simd)
 {
-    struct vec3 at = column_place(mesh, point);
     struct column c = {.mesh = mesh,
-                       .x = at.x,
-                       .y = at.y,
+                       .x = x,
+                       .y = y,
                        .sign = 1,
-                       .limit = at.z + reach_up_m + mesh->header->slack,
+                       .limit = limit,
                        .best = -INFINITY,
                        .polygon = NO_POLYGON};
-    struct place place;
 
-    if (!place_begin(mesh, at.x, at.y, &place))
-        return floor_height_long(mesh, at.x, at.y, c.limit, out);
-    place_descend(mesh, &place);
-    if (place.cell->count == 0)
-        return false;
-    if (place.cell->count > 2 * COLUMN_LANES || !place_is_clear(&place))
-        return floor_height_long(mesh, at.x, at.y, c.limit, out);
-    pair_scan(&c, &place, mesh->columns.blocks + place.cell->first,
-              place.cell->count > COLUMN_LANES, simd);
+    pair_take(&c, rest.blocks, rest.is_two, rest.lanes, simd);
     if (c.polygon == NO_POLYGON)
         return false;
     *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
     return true;
 }
 
-/* Not inlined: what it saves on the stack would be saved before the other is called, too. */
-__attribute__((noinline)) static bool floor_height_plain(const struct mesh *mesh, struct vec3 point,
-                                                         double reach_up_m, struct mesh_height *out)
+/* Not inlined, so that what they save on the stack is not saved for a single floor. */
+__attribute__((noinline)) static bool rest_take_plain(const struct mesh *mesh, double x, double y,
+                                                      double limit, struct rest rest,
+                                                      struct mesh_height *out)
 {
-    return floor_height(mesh, point, reach_up_m, out, SIMD_SCALAR);
+    return rest_take(mesh, x, y, limit, rest, out, SIMD_SCALAR);
 }
 
 #ifdef HAS_VECTORS
-FOR_AVX2 static bool floor_height_avx2(const struct mesh *mesh, struct vec3 point,
-                                       double reach_up_m, struct mesh_height *out)
+FOR_AVX2 __attribute__((noinline)) static bool rest_take_avx2(const struct mesh *mesh, double x,
+                                                              double y, double limit,
+                                                              struct rest rest,
+                                                              struct mesh_height *out)
 {
-    return floor_height(mesh, point, reach_up_m, out, SIMD_AVX2);
+    return rest_take(mesh, x, y, limit, rest, out, SIMD_AVX2);
 }
 
-FOR_AVX512 static bool floor_height_avx512(const struct mesh *mesh, struct vec3 point,
+FOR_AVX512 __attribute__((noinline)) static bool rest_take_avx512(const struct mesh *mesh, double x,
+                                                                  double y, double limit,
+                                                                  struct rest rest,
+                                                                  struct mesh_height *out)
+{
+    return rest_take(mesh, x, y, limit, rest, out, SIMD_AVX512);
+}
+#endif
+
+ALWAYS_INLINE bool rest_take_by(const struct mesh *mesh, double x, double y, double limit,
+                                struct rest rest, struct mesh_height *out, enum simd_level simd)
+{
+#ifdef HAS_VECTORS
+    if (simd == SIMD_AVX512)
+        return rest_take_avx512(mesh, x, y, limit, rest, out);
+    if (simd == SIMD_AVX2)
+        return rest_take_avx2(mesh, x, y, limit, rest, out);
+#endif
+    return rest_take_plain(mesh, x, y, limit, rest, out);
+}
+
+/*
+ * The highest of the polygons of two blocks. Mostly there is one, and the first is it: all else is
+ * a call at the end.
+ */
+ALWAYS_INLINE bool floor_of_blocks(const struct mesh *mesh, double x, double y, double limit,
+                                   struct rest rest, struct mesh_height *out, enum simd_level simd)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+    const struct column_block *b = rest.blocks;
+
+    if (columns->is_stacked)
+        rest.lanes.maybe &= pair_levels(b, rest.is_two, column_level(columns, limit), true, simd);
+    if (rest.lanes.maybe == 0)
+        return false;
+    unsigned i = (unsigned)__builtin_ctz(rest.lanes.maybe);
+    unsigned others = rest.lanes.maybe & (rest.lanes.maybe - 1);
+    uint32_t polygon = block_polygons(b, rest.is_two)[i] & COLUMN_POLYGON;
+    const struct mesh_polygon *p = &mesh->polygons[polygon];
+    double z = floor_z(p, x, y);
+
+    if (columns->is_stacked && z <= limit)
+        others &= pair_levels(b, rest.is_two, column_level(columns, z), false, simd);
+    if (others != 0 || (rest.lanes.doubt >> i & 1))
+        return rest_take_by(mesh, x, y, limit, rest, out, simd);
+    if (!(z <= limit))
+        return false;
+    *out = (struct mesh_height){z + mesh->lift, p->source};
+    return true;
+}
+
+/* Two blocks at most. Several questions are under way at once, so each instruction counts. */
+ALWAYS_INLINE bool floor_height(const struct mesh *mesh, double point_x, double point_y,
+                                double point_z, double reach_up_m, struct mesh_height *out,
+                                enum simd_level simd)
+{
+    struct vec3 at = column_place(mesh, (struct vec3){point_x, point_y, point_z});
+    double limit = at.z + reach_up_m + mesh->header->slack;
+    struct place place;
+
+    if (!place_begin(mesh, at.x, at.y, &place))
+        return floor_height_long(mesh, at.x, at.y, limit, out);
+    place_descend(mesh, &place);
+    if (place.cell->count == 0)
+        return false;
+    if (place.cell->count > 2 * COLUMN_LANES || !place_is_clear(&place))
+        return floor_height_long(mesh, at.x, at.y, limit, out);
+    struct rest rest = {.blocks = mesh->columns.blocks + place.cell->first,
+                        .is_two = place.cell->count > COLUMN_LANES};
+
+    rest.lanes = place_lanes(&place, rest.blocks, rest.is_two, simd);
+    return floor_of_blocks(mesh, at.x, at.y, limit, rest, out, simd);
+}
+
+/*
+ * Not inlined: what it saves on the stack would be saved before the others are called, too. The
+ * coordinates go in registers: for a struct on the stack gcc 12 makes a frame where there are large
+ * vectors.
+ */
+__attribute__((noinline)) static bool floor_height_plain(const struct mesh *mesh, double x,
+                                                         double y, double z, double reach_up_m,
+                                                         struct mesh_height *out)
+{
+    return floor_height(mesh, x, y, z, reach_up_m, out, SIMD_SCALAR);
+}
+
+#ifdef HAS_VECTORS
+FOR_AVX2 static bool floor_height_avx2(const struct mesh *mesh, double x, double y, double z,
+                                       double reach_up_m, struct mesh_height *out)
+{
+    return floor_height(mesh, x, y, z, reach_up_m, out, SIMD_AVX2);
+}
+
+FOR_AVX512 static bool floor_height_avx512(const struct mesh *mesh, double x, double y, double z,
                                            double reach_up_m, struct mesh_height *out)
 {
-    return floor_height(mesh, point, reach_up_m, out, SIMD_AVX512);
+    return floor_height(mesh, x, y, z, reach_up_m, out, SIMD_AVX512);
 }
 #endif
 
@@ -623,11 +763,11 @@ bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_
 {
 #ifdef HAS_VECTORS
     if (mesh->simd == SIMD_AVX512)
-        return floor_height_avx512(mesh, point, reach_up_m, out);
+        return floor_height_avx512(mesh, point.x, point.y, point.z, reach_up_m, out);
     if (mesh->simd == SIMD_AVX2)
-        return floor_height_avx2(mesh, point, reach_up_m, out);
+        return floor_height_avx2(mesh, point.x, point.y, point.z, reach_up_m, out);
 #endif
-    return floor_height_plain(mesh, point, reach_up_m, out);
+    return floor_height_plain(mesh, point.x, point.y, point.z, reach_up_m, out);
 }
 
 /* ---- many points ---------------------------------------------------------------------------- */
@@ -658,11 +798,11 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
         place_descend(mesh, &place[i]);
         const struct column_block *block = mesh->columns.blocks + place[i].cell->first;
 
-        __builtin_prefetch(block->ab);
-        __builtin_prefetch(block->polygon);
+        __builtin_prefetch(block->bytes);
+        __builtin_prefetch(block->bytes + 64);
         block += place[i].cell->count > COLUMN_LANES; /* or the same again */
-        __builtin_prefetch(block->ab);
-        __builtin_prefetch(block->polygon);
+        __builtin_prefetch(block->bytes);
+        __builtin_prefetch(block->bytes + 64);
     }
     for (size_t i = 0; i < count; i++) {
         struct column c = {.mesh = mesh,

@@ -60,7 +60,7 @@ enum { MARGIN = 64, TOGETHER = 32 };
 
 /* A polygon in a cell. */
 struct entry {
-    uint32_t block, lane; /* of the columns */
+    uint32_t at; /* in the columns' list */
     float z, x_unit, y_unit, least;
 };
 
@@ -76,10 +76,10 @@ static float float_under(double value)
     return nextafterf((float)value, -INFINITY);
 }
 
-static struct entry entry_of(const struct maker *m, const struct column_block *block, unsigned lane,
+static struct entry entry_of(const struct maker *m, const struct column_lane *lane, uint32_t at,
                              const struct box2 *box, double *most)
 {
-    uint32_t polygon = block->polygon[lane] & COLUMN_POLYGON;
+    uint32_t polygon = *lane->polygon & COLUMN_POLYGON;
     const struct mesh_polygon *p = &m->tree->polygons[polygon];
     double x = (box->x_min + box->x_max) / 2, y = (box->y_min + box->y_max) / 2;
     double z =
@@ -94,17 +94,17 @@ static struct entry entry_of(const struct maker *m, const struct column_block *b
     *most = z + reach + doubt;
     if (m->is_loose[polygon]) {
         *most = INFINITY;
-        return (struct entry){0, lane, NAN, NAN, NAN, -INFINITY};
+        return (struct entry){at, NAN, NAN, NAN, -INFINITY};
     }
-    return (struct entry){0, lane, (float)z, (float)dx, (float)dy, float_under(least - doubt)};
+    return (struct entry){at, (float)z, (float)dx, (float)dy, float_under(least - doubt)};
 }
 
 /* Do the integers say that the polygon covers the cell? Edges that do not cut it are left out. */
-static bool is_cover(const struct column_block *block, unsigned lane)
+static bool is_cover(const struct column_lane *lane)
 {
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
-        if (block->ab[k][lane][0] != 0 || block->ab[k][lane][1] != 0 ||
-            block->c[k][lane] * (1 << COLUMN_SHIFT) < 2 * COLUMN_DOUBT + MARGIN)
+        if (lane->ab[k * lane->step] != 0 || lane->ab[k * lane->step + 1] != 0 ||
+            lane->c[k * lane->step / 2] * (1 << COLUMN_SHIFT) < 2 * COLUMN_DOUBT + MARGIN)
             return false;
     return true;
 }
@@ -115,15 +115,15 @@ static int entry_compare(const void *a, const void *b)
 
     if (p->least != q->least)
         return p->least < q->least ? -1 : 1;
-    return p->block != q->block ? (p->block < q->block ? -1 : 1) : (p->lane < q->lane ? -1 : 1);
+    return p->at < q->at ? -1 : 1;
 }
 
-static void lane_fill(const struct column_block *from, const struct entry *entry,
+static void lane_fill(const struct column_lane *from, const struct entry *entry,
                       struct light_block *to, unsigned lane)
 {
     for (unsigned k = 0; k < COLUMN_EDGES; k++) {
-        memcpy(to->ab[k][lane], from->ab[k][entry->lane], sizeof to->ab[k][lane]);
-        to->c[k][lane] = from->c[k][entry->lane];
+        memcpy(to->ab[k][lane], &from->ab[k * from->step], sizeof to->ab[k][lane]);
+        to->c[k][lane] = from->c[k * from->step / 2];
     }
     to->z[lane] = entry->z;
     to->x_unit[lane] = entry->x_unit;
@@ -133,24 +133,23 @@ static void lane_fill(const struct column_block *from, const struct entry *entry
 static void list_fill(const struct maker *m, const struct column_cell *cell,
                       struct light_cell *limits, const struct box2 *box)
 {
-    const struct column_block *blocks = m->tree->columns.blocks;
+    struct column_block *blocks = &m->tree->columns.blocks[cell->first];
     double blocked_from = INFINITY;
 
     for (uint32_t i = 0; i < cell->count; i++) {
-        const struct column_block *block = &blocks[cell->first + i / COLUMN_LANES];
+        struct column_lane lane = column_lane(blocks, cell->count, i);
         double most;
 
-        m->entries[i] = entry_of(m, block, i % COLUMN_LANES, box, &most);
-        m->entries[i].block = cell->first + i / COLUMN_LANES;
-        if (is_cover(block, i % COLUMN_LANES))
+        m->entries[i] = entry_of(m, &lane, i, box, &most);
+        if (is_cover(&lane))
             blocked_from = fmin(blocked_from, most);
     }
     qsort(m->entries, cell->count, sizeof *m->entries, entry_compare);
     for (uint32_t i = 0; i < cell->count; i++) {
+        struct column_lane lane = column_lane(blocks, cell->count, m->entries[i].at);
         size_t to = cell->first + i / COLUMN_LANES;
 
-        lane_fill(&blocks[m->entries[i].block], &m->entries[i], &m->out->blocks[to],
-                  i % COLUMN_LANES);
+        lane_fill(&lane, &m->entries[i], &m->out->blocks[to], i % COLUMN_LANES);
         if (i % COLUMN_LANES == 0)
             m->out->least[to] = m->entries[i].least;
     }

@@ -288,9 +288,9 @@ static void a_wrong_cell_or_block_is_noticed(void **state)
         d->cells[i].first ^= 1;
     }
     for (size_t i = 0; i < d->block_count; i += 17) {
-        d->blocks[i].c[0][i % COLUMN_LANES] ^= 1;
+        d->blocks[i].bytes[i % sizeof d->blocks[i].bytes] ^= 1;
         assert_false(mesh_validate(mesh, &err));
-        d->blocks[i].c[0][i % COLUMN_LANES] ^= 1;
+        d->blocks[i].bytes[i % sizeof d->blocks[i].bytes] ^= 1;
     }
     assert_true(mesh_validate(mesh, &err));
     mesh_unref(mesh);
