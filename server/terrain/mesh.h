@@ -155,8 +155,15 @@ struct mesh_height {
     uint32_t polygon;
 };
 
-bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                       struct mesh_height *out);
+/* The same with the point's coordinates in registers: in memory they cost a tenth of the time. */
+bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
+                          struct mesh_height *out);
+
+static inline bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                                     struct mesh_height *out)
+{
+    return mesh_floor_height_at(mesh, point.x, point.y, point.z, reach_up_m, out);
+}
 
 /* The same for each of points[count], faster: where there is none, NaN and MESH_NO_POLYGON. */
 void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,

@@ -693,7 +693,7 @@ ALWAYS_INLINE bool floor_of_blocks(const struct mesh *mesh, double x, double y, 
         rest.lanes.maybe &= pair_levels(b, rest.is_two, column_level(columns, limit), true, simd);
     if (rest.lanes.maybe == 0)
         return false;
-    unsigned i = (unsigned)__builtin_ctz(rest.lanes.maybe);
+    size_t i = (size_t)__builtin_ctz(rest.lanes.maybe);
     unsigned others = rest.lanes.maybe & (rest.lanes.maybe - 1);
     uint32_t polygon = block_polygons(b, rest.is_two)[i] & COLUMN_POLYGON;
     const struct mesh_polygon *p = &mesh->polygons[polygon];
@@ -758,16 +758,16 @@ FOR_AVX512 static bool floor_height_avx512(const struct mesh *mesh, double x, do
 }
 #endif
 
-bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                       struct mesh_height *out)
+bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
+                          struct mesh_height *out)
 {
 #ifdef HAS_VECTORS
     if (mesh->simd == SIMD_AVX512)
-        return floor_height_avx512(mesh, point.x, point.y, point.z, reach_up_m, out);
+        return floor_height_avx512(mesh, x, y, z, reach_up_m, out);
     if (mesh->simd == SIMD_AVX2)
-        return floor_height_avx2(mesh, point.x, point.y, point.z, reach_up_m, out);
+        return floor_height_avx2(mesh, x, y, z, reach_up_m, out);
 #endif
-    return floor_height_plain(mesh, point.x, point.y, point.z, reach_up_m, out);
+    return floor_height_plain(mesh, x, y, z, reach_up_m, out);
 }
 
 /* ---- many points ---------------------------------------------------------------------------- */
