@@ -67,9 +67,10 @@ ALWAYS_INLINE double place_height(const struct place *place)
     size_t k = (unsigned)_mm_movemask_pd(side); /* 0 or 1: the upper half is 1 */
 
     samples = _mm_loadh_pi(samples, (const __m64 *)(const void *)(place->at + TILE_SAMPLES));
-    __m256d chosen = _mm256_cvtps_pd(_mm_permutevar_ps(
-        samples, _mm_loadu_si128((const __m128i *)(const void *)readings[k].order)));
-    __m128d ends = _mm256_castpd256_pd128(chosen), base = _mm256_extractf128_pd(chosen, 1);
+    __m128 chosen = _mm_permutevar_ps(
+        samples, _mm_loadu_si128((const __m128i *)(const void *)readings[k].order));
+    /* by halves: with 32 bytes the upper ones would have to be cleared at the end */
+    __m128d ends = _mm_cvtps_pd(chosen), base = _mm_cvtps_pd(_mm_movehl_ps(chosen, chosen));
 
     f = _mm_add_pd(_mm_xor_pd(f, _mm_loadu_pd(readings[k].sign)), _mm_loadu_pd(readings[k].start));
     __m128d part = _mm_mul_pd(f, _mm_sub_pd(ends, base));
