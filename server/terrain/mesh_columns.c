@@ -12,8 +12,9 @@
  * is always asked by its lines.
  *
  * Exactness. The small lines only sort out. Of a and b the larger is exact, the other is off by
- * half a unit times half a cell; with half a unit of the place and of c, and the slack, which is
- * less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A place nearer
+ * half a unit times half a cell, 8192: c is rounded at the cell's middle and moved to its corner,
+ * which is a whole number. With half a unit of the place and of c, 127 and 128, and the slack,
+ * which is less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A place nearer
  * to an edge than that (a few in a hundred) is asked by the polygon's own lines in double
  * precision, and heights always come from its plane. So the answer is that of the tree, bit for
  * bit.
@@ -134,14 +135,18 @@ static void edge_set(const struct column_lane *lane, unsigned edge, double a, do
 {
     const double unit = (double)COLUMN_SCALE * COLUMN_UNIT / (1 << COLUMN_SHIFT);
 
-    lane->ab[edge * lane->step] = (int8_t)to_integer(a * COLUMN_SCALE, COLUMN_SCALE);
-    lane->ab[edge * lane->step + 1] = (int8_t)to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
-    lane->c[edge * lane->step / 2] = (int16_t)to_integer(c * unit, INT16_MAX);
+    int x = to_integer(a * COLUMN_SCALE, COLUMN_SCALE),
+        y = to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
+
+    lane->ab[edge * lane->step] = (int8_t)x;
+    lane->ab[edge * lane->step + 1] = (int8_t)y;
+    lane->c[edge * lane->step / 2] =
+        (int16_t)(to_integer(c * unit, INT16_MAX) - COLUMN_MIDDLE * (x + y));
 }
 
 /*
  * The lane of one polygon in a cell. The larger of |a| and |b| is 1, so that it is exact; an edge
- * that cuts the cell has |c| <= 1.
+ * that cuts the cell has |c| <= 1, so that c fits from the cell's corner, too.
  */
 static void lane_set(const struct column_lane *lane, const struct mesh *mesh, uint32_t polygon,
                      const struct box2 *box)

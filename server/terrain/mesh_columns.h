@@ -17,19 +17,20 @@
 enum {
     COLUMN_LANES = 8,      /* polygons of a block */
     COLUMN_EDGES = 3,      /* edges of a polygon that a block has room for */
-    COLUMN_UNIT = 1 << 15, /* of a place in a cell: -COLUMN_UNIT / 2 up to COLUMN_UNIT / 2 */
+    COLUMN_UNIT = 1 << 15, /* of a place in a cell: 0 up to COLUMN_UNIT */
     COLUMN_SCALE = 127,    /* the larger of an edge's a and b */
-    COLUMN_SHIFT = 7,      /* of its c */
-    COLUMN_DOUBT = 8500,   /* what all roundings of an edge's value are less than */
-    COLUMN_PLACE = 50,     /* bits of a place behind the point, in cells of the root */
-    COLUMN_LEVELS = 16     /* of height, in the mesh's whole */
+    COLUMN_SHIFT = 8,      /* of its c */
+    COLUMN_MIDDLE = COLUMN_UNIT / 2 / (1 << COLUMN_SHIFT), /* what a and b add to c there */
+    COLUMN_DOUBT = 8500, /* what all roundings of an edge's value are less than */
+    COLUMN_PLACE = 50,   /* bits of a place behind the point, in cells of the root */
+    COLUMN_LEVELS = 16   /* of height, in the mesh's whole */
 };
 
 /*
  * Up to eight polygons of a cell, two cache lines. A list's blocks go in pairs, whose sixteen lanes
  * stand together; the last has eight if their number is odd. Seven parts follow one another: (a, b)
  * of each edge, two bytes a lane, c of each edge, two bytes a lane, and the polygons, four bytes a
- * lane. Edge k of a lane at the place (x, y), from the middle of the cell:
+ * lane. Edge k of a lane at the place (x, y) in the cell:
  *
  *     e = a x + b y + (c << COLUMN_SHIFT)      COLUMN_DOUBT added
  *

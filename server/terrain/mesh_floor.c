@@ -203,7 +203,7 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, bool is_pair, 
                                     int32_t x, int32_t y)
 {
     const __m128i sure = _mm_set1_epi32(2 * COLUMN_DOUBT);
-    __m128i place = _mm_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
+    __m128i place = _mm_set1_epi32(x | y << 16);
     unsigned out = 0, doubt = 0;
 
     for (unsigned half = 0; half < 2; half++) {
@@ -280,7 +280,7 @@ FOR_AVX2 static inline __m256i edge_values_avx2(const struct column_block *b, bo
 FOR_AVX2 static inline struct lanes lanes_at_avx2(const struct column_block *b, bool is_pair,
                                                   size_t from, int32_t x, int32_t y)
 {
-    __m256i place = _mm256_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
+    __m256i place = _mm256_set1_epi32(x | y << 16);
     __m256i least = _mm256_min_epi32(_mm256_min_epi32(edge_values_avx2(b, is_pair, 0, from, place),
                                                       edge_values_avx2(b, is_pair, 1, from, place)),
                                      edge_values_avx2(b, is_pair, 2, from, place));
@@ -324,7 +324,7 @@ FOR_AVX512 static inline __m512i edge_values_avx512(const struct column_block *b
 FOR_AVX512 static inline struct lanes pair_at_avx512(const struct column_block *b, bool is_pair,
                                                      int32_t x, int32_t y)
 {
-    __m512i place = _mm512_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
+    __m512i place = _mm512_set1_epi32(x | y << 16);
     __m512i least = _mm512_min_epi32(_mm512_min_epi32(edge_values_avx512(b, is_pair, 0, place),
                                                       edge_values_avx512(b, is_pair, 1, place)),
                                      edge_values_avx512(b, is_pair, 2, place));
@@ -421,8 +421,7 @@ ALWAYS_INLINE bool place_is_clear(const struct place *place)
 ALWAYS_INLINE struct lanes place_lanes(const struct place *place, const struct column_block *b,
                                        bool is_two, enum simd_level simd)
 {
-    int32_t x = (int32_t)(place->x >> UNIT_SHIFT) - COLUMN_UNIT / 2;
-    int32_t y = (int32_t)(place->y >> UNIT_SHIFT) - COLUMN_UNIT / 2;
+    int32_t x = (int32_t)(place->x >> UNIT_SHIFT), y = (int32_t)(place->y >> UNIT_SHIFT);
 
     return pair_at(b, is_two, x, y, simd);
 }
@@ -701,7 +700,7 @@ ALWAYS_INLINE bool floor_of_blocks(const struct mesh *mesh, double x, double y, 
 
     if (columns->is_stacked && z <= limit)
         others &= pair_levels(b, rest.is_two, column_level(columns, z), false, simd);
-    if (others != 0 || (rest.lanes.doubt >> i & 1))
+    if ((others | (rest.lanes.maybe & rest.lanes.doubt)) != 0)
         return rest_take_by(mesh, x, y, limit, rest, out, simd);
     if (!(z <= limit))
         return false;

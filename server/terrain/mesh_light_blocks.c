@@ -123,7 +123,9 @@ static void lane_fill(const struct column_lane *from, const struct entry *entry,
 {
     for (unsigned k = 0; k < COLUMN_EDGES; k++) {
         memcpy(to->ab[k][lane], &from->ab[k * from->step], sizeof to->ab[k][lane]);
-        to->c[k][lane] = from->c[k * from->step / 2];
+        /* here from the middle of the cell, where heights are told from */
+        to->c[k][lane] = (int16_t)(from->c[k * from->step / 2] +
+                                   COLUMN_MIDDLE * (to->ab[k][lane][0] + to->ab[k][lane][1]));
     }
     to->z[lane] = entry->z;
     to->x_unit[lane] = entry->x_unit;
