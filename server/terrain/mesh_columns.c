@@ -14,10 +14,10 @@
  * Exactness. The small lines only sort out. Of a and b the larger is exact, the other is off by
  * half a unit times half a cell, 8192: c is rounded at the cell's middle and moved to its corner,
  * which is a whole number. With half a unit of the place and of c, 127 and 128, and the slack,
- * which is less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A place nearer
- * to an edge than that (a few in a hundred) is asked by the polygon's own lines in double
- * precision, and heights always come from its plane. So the answer is that of the tree, bit for
- * bit.
+ * which is less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A
+ * place nearer to an edge than that (a few in a hundred) is asked by the polygon's own lines in
+ * double precision, and heights always come from its plane. So the answer is that of the tree, bit
+ * for bit.
  *
  * Guesses cost more than work. A cell's two blocks are tested together, and a cell of the root is a
  * grid or empty, if need be a grid of one: so neither the number of blocks nor the depth, mostly,
