@@ -220,7 +220,7 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 # What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
 # the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
 CONTACT_PEERS := $(B)/bench/bench_contact_peers $(B)/bench/bench_lit_peers \
-	$(B)/bench/bench_frames_peers
+	$(B)/bench/bench_frames_peers $(B)/bench/bench_mesh_ray_peers
 FIELD_PEERS := $(filter $(B)/bench/bench_ray_peers $(B)/bench/bench_height_peers,$(BENCHES))
 ifneq ($(filter bench $(CONTACT_PEERS) $(FIELD_PEERS),$(MAKECMDGOALS)),)
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
@@ -286,11 +286,15 @@ $(B)/pic/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 
 # One level of vector instructions a file; which of them runs is chosen at run time (simd.h).
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
-$(B)/server/terrain/ray_avx2.o $(B)/server/terrain/height_avx2.o: \
+$(addprefix $(B)/server/terrain/,ray_avx2.o height_avx2.o ray_tree_avx2.o): \
 	CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
-$(B)/server/terrain/ray_avx512.o $(B)/server/terrain/height_avx512.o: \
+$(addprefix $(B)/server/terrain/,ray_avx512.o height_avx512.o ray_tree_avx512.o): \
 	CFLAGS += -mavx2 -mfma -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -fno-tree-slp-vectorize
 endif
+
+# A ray stores its numbers one by one and reads them right away: as pairs they would have to wait.
+$(addprefix $(B)/server/terrain/,mesh_ray.o radial_line.o ray_tree.o): CFLAGS += \
+	-fno-tree-slp-vectorize
 
 # The contract is written in YAML and served as JSON, embedded in server/api/pages.c.
 $(B)/openapi.json: proto/openapi.yaml Makefile

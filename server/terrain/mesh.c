@@ -14,6 +14,7 @@
 #include "terrain/mesh.h"
 
 #include "base/check.h"
+#include "terrain/mesh_contact.h"
 #include "terrain/quadtree.h"
 #include "terrain/radial.h"
 
@@ -184,7 +185,7 @@ static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *
     return ERR_OK;
 }
 
-static struct mesh *draft_image(struct draft *draft, struct err *err)
+static struct mesh *draft_image(struct draft *draft, bool has_rays, struct err *err)
 {
     struct mesh_header *h = &draft->header;
     const void *section[MESH_SECTIONS] = {draft->tree.nodes, draft->set.polygons,
@@ -224,7 +225,7 @@ static struct mesh *draft_image(struct draft *draft, struct err *err)
         free(image);
         return NULL;
     }
-    if (mesh_columns_make(mesh, err)) {
+    if (mesh_columns_make(mesh, err) || (has_rays && mesh_rays_make(mesh, err))) {
         mesh_unref(mesh);
         return NULL;
     }
@@ -271,7 +272,7 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
     if (draft_make(&draft, soup, options, err))
         return NULL;
     if (options->keep_axes || draft_turn(&draft, soup, options, err) == ERR_OK)
-        mesh = draft_image(&draft, err);
+        mesh = draft_image(&draft, !options->without_rays, err);
     VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
     if (mesh != NULL && import != NULL)
         *import = draft.import;
@@ -296,6 +297,7 @@ void mesh_unref(struct mesh *mesh)
     if (mesh->release != NULL)
         mesh->release(mesh->context);
     mesh_columns_free(&mesh->columns);
+    mesh_rays_free(&mesh->rays);
     radial_free(mesh->radial);
     free(mesh->own);
     free(mesh);
@@ -362,7 +364,8 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     out->nodes = h->count[MESH_NODES];
     out->leaves = (3 * out->nodes + 1) / 4;
     out->polygons = h->count[MESH_POLYGONS];
-    out->bytes = h->bytes + sizeof *mesh + mesh_columns_bytes(&mesh->columns);
+    out->bytes =
+        h->bytes + sizeof *mesh + mesh_columns_bytes(&mesh->columns) + mesh_rays_bytes(&mesh->rays);
     out->depth = h->depth;
     out->average_tests =
         area > 0 ? tests_below(mesh, mesh->nodes, &h->root) / area : mesh->nodes[0].count;

@@ -54,6 +54,7 @@ struct mesh_options {
     enum mesh_cuts cuts;
     bool keep_axes;     /* do not turn X-Y to the terrain's own direction */
     double slack_times; /* edges reach so many times as far as rounding asks for; 0: 1 */
+    bool without_rays;  /* for nobody who asks rays: they would take ten times as long */
     struct mesh_space space;
 };
 

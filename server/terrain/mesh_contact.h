@@ -27,4 +27,21 @@ struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon);
 bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32_t *polygons,
                     size_t count, struct mesh_hit *hit);
 
+/* Makes the tree that rays walk. ERR_NO_MEMORY. About 0.4 µs a triangle. */
+enum err_code mesh_rays_make(struct mesh *mesh, struct err *err);
+
+/*
+ * The trees of a mesh that `old` became by an edit. map: the number that each of its polygons has
+ * now, UINT32_MAX: gone; NULL: all as they were. Those behind them are new. ERR_NO_MEMORY. About
+ * 60 bytes a triangle as a copy, and 0.4 µs for each that was added since the first was made.
+ */
+enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
+                             struct err *err);
+void mesh_rays_free(struct mesh_rays *rays);
+size_t mesh_rays_bytes(const struct mesh_rays *rays);
+bool mesh_rays_validate(const struct mesh *mesh, struct err *err);
+
+/* What the trees are made of, the first `count` of them. */
+struct ray_tree_polygons mesh_ray_polygons(const struct mesh *mesh, size_t count);
+
 #endif

@@ -25,6 +25,7 @@
 
 #include "terrain/mesh.h"
 #include "terrain/mesh_columns.h"
+#include "terrain/ray_tree.h"
 #include "terrain/simd.h"
 
 #include <stdatomic.h>
@@ -102,6 +103,13 @@ struct mesh_header {
 
 enum mesh_seal_state { MESH_SEALED, MESH_UNSEALED, MESH_SEALING };
 
+struct mesh_rays {
+    struct ray_tree first; /* without nodes: rays walk the quadtree */
+    struct ray_tree more;  /* of polygons that edits added, or without nodes */
+    uint32_t split;        /* the first polygon of `more`; those before it are in `first` */
+    bool is_whole;         /* no edit since `first` was made: its box is the mesh's */
+};
+
 struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
@@ -112,6 +120,7 @@ struct mesh {
     const uint32_t *leaf_refs;
     const struct vec3 *vertices;
     struct mesh_columns columns; /* not of the image: mesh_columns.h */
+    struct mesh_rays rays;       /* nor is this: mesh_rays.c */
     struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
     uint8_t content[32];   /* names what the mesh holds; of an edited one not the image's own */
     atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */

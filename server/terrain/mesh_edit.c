@@ -15,7 +15,7 @@
  * 3. Polygons, lines, corners and vertices: copied without the pieces that are removed, the new
  * ones behind. Order among those that stay is kept, so of two polygons at one place the same one is
  *    told as by a mesh that is built anew. Vertices of removed polygons stay, unused.
- * 4. Columns (mesh_columns_edit): the cells that were touched.
+ * 4. Columns (mesh_columns_edit): the cells that were touched. Trees of rays: mesh_rays.c.
  *
  * A polygon beyond the root's box makes the box larger: nodes store cuts and no boxes, so the
  * leaves at the border grow with it, and nothing else is changed. One beyond the greatest
@@ -37,6 +37,7 @@
 
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "terrain/mesh_contact.h"
 #include "terrain/quadtree.h"
 #include "terrain/radial.h"
 
@@ -733,7 +734,8 @@ static struct mesh *mesh_of(struct editor *e, struct err *err)
     }
     atomic_store(&mesh->seal, MESH_UNSEALED);
     name_set(mesh, e);
-    if (mesh_columns_edit(mesh, e->old, &columns, err)) {
+    if (mesh_columns_edit(mesh, e->old, &columns, err) ||
+        mesh_rays_edit(mesh, e->old, e->map, err)) {
         mesh_unref(mesh);
         return NULL;
     }

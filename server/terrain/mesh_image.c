@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "terrain/mesh_contact.h"
 #include "terrain/radial.h"
 
 #include <stdlib.h>
@@ -316,7 +317,8 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     }
     if (is_borrowed)
         mesh->own = NULL;
-    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_columns_make(mesh, err)) {
+    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_columns_make(mesh, err) ||
+        mesh_rays_make(mesh, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }

@@ -169,8 +169,10 @@ static bool polygons_sort(struct mesh_light *light, const struct mesh *mesh)
 static enum err_code tree_make(struct mesh_light *light, const struct mesh *mesh, struct err *err)
 {
     const struct mesh_header *h = mesh->header;
-    struct mesh_options options = {
-        .gravity = light->toward, .keep_axes = true, .slack_times = SLACK_TIMES};
+    struct mesh_options options = {.without_rays = true,
+                                   .gravity = light->toward,
+                                   .keep_axes = true,
+                                   .slack_times = SLACK_TIMES};
     struct pieces_soup arrays = {NULL, NULL};
     struct mesh_import import;
 

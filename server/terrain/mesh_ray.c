@@ -1,10 +1,11 @@
 /*
  * Rays against a mesh, walls and all.
  *
- * The quadtree is a tree of boxes for rays, too: each node knows the lowest and highest z below it.
- * Children are opened in the order in which the ray enters them, and left alone when it passes
- * above or below or when a hit is nearer already. Boxes are taken larger by `near`, so that a ray
- * along a cut sees both sides and rounding loses nothing.
+ * A tree of the mesh's own for rays (mesh_rays.c) tells which polygons a ray may meet; what follows
+ * decides. Meshes without it have the quadtree, which is a tree of boxes for rays, too: each node
+ * knows the lowest and highest z below it. Children are opened in the order in which the ray enters
+ * them, and left alone when it passes above or below or when a hit is nearer already. Boxes are
+ * taken larger by `near`, so that a ray along a cut sees both sides and rounding loses nothing.
  *
  * A polygon is tested in the ray's own space (Woop, Benthin, Wald: Watertight Ray/Triangle
  * Intersection, 2013): vertices are moved by the origin, sheared so that the ray is an axis, and
@@ -21,11 +22,13 @@
 #include "terrain/mesh_contact.h"
 #include "terrain/mesh_lamp.h"
 #include "terrain/pieces.h"
+#include "terrain/power.h"
 #include "terrain/radial.h"
 
 #include <float.h>
 
 #define SIDEWAYS 1e-14 /* cosine between ray and normal: seen from its side */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct walk {
     const struct mesh *mesh;
@@ -60,14 +63,14 @@ static inline struct place place_of(const struct walk *w, struct vec3 vertex)
 }
 
 /* True when the ray is inside all edges; low and high: t of the corners. */
-static bool is_through(const struct walk *w, const struct mesh_polygon *p, struct span *t)
+ALWAYS_INLINE bool is_through(const struct walk *w, const uint32_t *corners, uint32_t count,
+                              struct span *t)
 {
-    const uint32_t *corners = w->mesh->corners + p->first;
-    struct place a = place_of(w, w->mesh->vertices[corners[p->count - 1]]);
+    struct place a = place_of(w, w->mesh->vertices[corners[count - 1]]);
     bool can_left = true, can_right = true;
 
     *t = (struct span){a.t, a.t};
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct place b = place_of(w, w->mesh->vertices[corners[i]]);
         double turn = a.x * b.y - a.y * b.x;
         double slack = w->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
@@ -83,29 +86,38 @@ static bool is_through(const struct walk *w, const struct mesh_polygon *p, struc
     return t->t0 <= w->t_end && t->t1 >= w->t_min;
 }
 
-static void polygon_test(struct walk *w, uint32_t index)
+/* Is it hit, and the best so far? */
+ALWAYS_INLINE bool ring_test(struct walk *w, uint32_t index, const uint32_t *corners,
+                             uint32_t count)
 {
-    const struct mesh *m = w->mesh;
-    const struct mesh_polygon *p = &m->polygons[index];
+    const struct vec3 *vertices = w->mesh->vertices;
     struct span span;
 
-    if (!is_through(w, p, &span))
-        return;
-    struct vec3 n = piece_normal(m->vertices, m->corners + p->first, p->count);
-    struct vec3 v = m->vertices[m->corners[p->first]];
+    if (!is_through(w, corners, count, &span))
+        return false;
+    struct vec3 n = piece_normal(vertices, corners, count);
+    struct vec3 v = vertices[corners[0]];
     double across = n.x * w->d[0] + n.y * w->d[1] + n.z * w->d[2];
     double t = (n.x * (v.x - w->o[0]) + n.y * (v.y - w->o[1]) + n.z * (v.z - w->o[2])) / across;
 
-    if (!(fabs(across) > SIDEWAYS * vec3_length(n)))
-        return;
+    if (!is_across(across, SIDEWAYS, n))
+        return false;
     t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
     /* of two at one place the first of the mesh, in whatever order they are asked */
     if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end && index >= w->polygon))
-        return;
+        return false;
     w->is_hit = true;
     w->t_end = t;
     w->polygon = index;
     w->normal = n;
+    return true;
+}
+
+static bool polygon_test(struct walk *w, uint32_t index)
+{
+    const struct mesh_polygon *p = &w->mesh->polygons[index];
+
+    return ring_test(w, index, w->mesh->corners + p->first, p->count);
 }
 
 /* ---- boxes ---------------------------------------------------------------------------------- */
@@ -186,6 +198,42 @@ static uint32_t children_push(const struct walk *w, const struct visit *v, struc
     return depth;
 }
 
+static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
+{
+    struct walk *w = asker;
+    uint32_t polygon = block->polygon[lane];
+    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
+                                 block->vertex[2][lane]};
+
+    if (!(polygon & RAY_TREE_PART ? polygon_test(w, polygon & ~RAY_TREE_PART)
+                                  : ring_test(w, polygon, corners, 3)))
+        return false;
+    __builtin_prefetch(&w->mesh->polygons[w->polygon].source); /* told in the end */
+    *end = w->t_end;
+    return true;
+}
+
+static void tree_run(struct walk *w, struct span t)
+{
+    const struct mesh_rays *rays = &w->mesh->rays;
+    struct ray_tree_line line = {
+        .o = {w->o[0], w->o[1], w->o[2]},
+        .d = {w->d[0], w->d[1], w->d[2]},
+        .low = t.t0,
+        .high = t.t1,
+        .is_any = w->is_any,
+        .is_clipped = rays->is_whole, /* slanted_begin */
+        .test = tree_test,
+        .asker = w,
+    };
+
+    ray_tree_ask(&rays->first, &line);
+    if (rays->more.node_count == 0 || (w->is_hit && w->is_any))
+        return;
+    line.high = w->t_end;
+    ray_tree_ask(&rays->more, &line);
+}
+
 static void walk_run(struct walk *w, struct span t)
 {
     struct visit stack[3 * MESH_DEPTH_MAX + 4];
@@ -222,7 +270,7 @@ static struct span enter_box(const struct walk *w)
         return w->o[2] >= z_min && w->o[2] <= z_max ? t : (struct span){1, 0};
     double a = (z_min - w->o[2]) / w->d[2], b = (z_max - w->o[2]) / w->d[2];
 
-    return span_cut(t, (struct span){fmin(a, b), fmax(a, b)});
+    return span_cut(t, a < b ? (struct span){a, b} : (struct span){b, a});
 }
 
 static void axes_set(struct walk *w)
@@ -275,11 +323,14 @@ static bool slanted_ray(struct walk *w, struct span t, struct among among, doubl
     double t_max = w->t_end;
 
     slanted_begin(w, t);
-    if (among.at == NULL)
+    if (among.at == NULL && w->mesh->rays.first.node_count > 0)
+        tree_run(w, (struct span){w->t_min, w->t_end});
+    else if (among.at == NULL)
         walk_run(w, (struct span){w->t_min, w->t_end});
     for (size_t i = 0; i < among.count; i++)
         polygon_test(w, among.at[i]);
-    *t_hit = fmin(fmax(t.t0 + w->t_end, 0), t_max);
+    *t_hit = t.t0 + w->t_end > 0 ? t.t0 + w->t_end : 0;
+    *t_hit = *t_hit < t_max ? *t_hit : t_max;
     return w->is_hit;
 }
 
@@ -295,26 +346,29 @@ static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
 
 /*
  * A ray in the mesh's frame. Its t is scaled by a power of two so that the longest component is
- * near 1: exact both ways.
+ * near 1: exact both ways. The exponent. Numbers are stored one by one: a struct that is cleared
+ * and copied takes longer than all of the arithmetic.
  */
-static struct walk walk_of(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
-                           int *exponent)
+static inline int walk_set(struct walk *w, const struct mesh *mesh, const struct ray *ray,
+                           enum ray_mode mode)
 {
     const struct mesh_header *h = mesh->header;
     struct vec3 o = mesh_to_frame(h, ray->origin), d = mesh_turn(h, ray->direction);
+    int exponent = exponent_of(d);
 
-    frexp(fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z))), exponent);
-    struct walk w = {
-        .mesh = mesh,
-        .o = {o.x, o.y, o.z},
-        .d = {ldexp(d.x, -*exponent), ldexp(d.y, -*exponent), ldexp(d.z, -*exponent)},
-        .t_end = ldexp(ray->t_max, *exponent),
-        .is_any = mode == RAY_ANY,
-    };
-    for (int i = 0; i < 3; i++)
-        w.d[i] = fabs(w.d[i]) < DBL_MIN ? 0 : w.d[i];
-    axes_set(&w);
-    return w;
+    d = vec3_scaled(d, -exponent);
+    w->mesh = mesh;
+    w->o[0] = o.x, w->o[1] = o.y, w->o[2] = o.z;
+    w->d[0] = fabs(d.x) < DBL_MIN ? 0 : d.x;
+    w->d[1] = fabs(d.y) < DBL_MIN ? 0 : d.y;
+    w->d[2] = fabs(d.z) < DBL_MIN ? 0 : d.z;
+    w->t_min = w->pad = 0;
+    w->t_end = scaled(ray->t_max, exponent);
+    w->is_any = mode == RAY_ANY;
+    w->is_hit = false;
+    w->polygon = 0;
+    axes_set(w);
+    return exponent;
 }
 
 static bool runs_along_gravity(const struct walk *w)
@@ -322,7 +376,10 @@ static bool runs_along_gravity(const struct walk *w)
     const struct mesh *m = w->mesh;
     double height = (double)m->nodes[0].z_max - (double)m->nodes[0].z_min;
 
-    return hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
+    /* most do not, and hypot is no less than the larger */
+    return fabs(w->d[0]) * height <= m->header->slack * fabs(w->d[2]) &&
+           fabs(w->d[1]) * height <= m->header->slack * fabs(w->d[2]) &&
+           hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
 }
 
 static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
@@ -331,15 +388,16 @@ static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mod
     if (mesh->radial)
         return radial_ray(mesh->radial, ray, mode, hit);
     double z = 0, t;
-    int exponent;
-    struct walk w = walk_of(mesh, ray, mode, &exponent);
+    struct walk w;
+    int exponent = walk_set(&w, mesh, ray, mode);
     bool is_vertical = runs_along_gravity(&w);
     struct span inside = enter_box(&w);
 
     if (!(inside.t0 <= inside.t1) ||
         !(is_vertical ? column_ray(&w, inside, &t, &z) : slanted_ray(&w, inside, among, &t)))
         return false;
-    t = fmin(ldexp(t, -exponent), ray->t_max);
+    t = scaled(t, -exponent);
+    t = t < ray->t_max ? t : ray->t_max;
     if (!isfinite(t))
         return false;
     hit->t = t;
@@ -382,12 +440,13 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
 static enum lamp_answer polygon_judge(struct walk *w, uint32_t index)
 {
     const struct mesh_polygon *p = &w->mesh->polygons[index];
+    const uint32_t *corners = w->mesh->corners + p->first;
     double pad = w->pad, t_end = w->t_end, margin = CERTAIN_END * pad, t;
     struct vec3 d = {w->d[0], w->d[1], w->d[2]};
     struct span span;
     bool is_certain;
 
-    if (!is_through(w, p, &span))
+    if (!is_through(w, corners, p->count, &span))
         return LAMP_CLEAR;
     polygon_test(w, index);
     if (!w->is_hit)
@@ -397,7 +456,7 @@ static enum lamp_answer polygon_judge(struct walk *w, uint32_t index)
     w->t_end = t_end;
     w->pad = -CERTAIN_PADS * pad;
     is_certain =
-        t >= w->t_min + margin && t <= t_end - margin && is_through(w, p, &span) &&
+        t >= w->t_min + margin && t <= t_end - margin && is_through(w, corners, p->count, &span) &&
         fabs(vec3_dot(w->normal, d)) >= CERTAIN_SINE * vec3_length(w->normal) * vec3_length(d);
     w->pad = pad;
     return is_certain ? LAMP_BLOCKED : LAMP_UNSURE;
@@ -451,8 +510,8 @@ static enum lamp_answer cell_judge(struct walk *w, const struct mesh_lamp *lamp,
 enum lamp_answer mesh_ray_lamp(const struct mesh *mesh, const struct mesh_lamp *lamp,
                                const struct ray *ray)
 {
-    int exponent;
-    struct walk w = walk_of(mesh, ray, RAY_ANY, &exponent);
+    struct walk w;
+    (void)walk_set(&w, mesh, ray, RAY_ANY);
     bool is_up = w.d[w.kz] < 0; /* seen from the lamp */
     double sign = is_up ? 1 : -1;
 

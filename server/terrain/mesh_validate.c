@@ -7,7 +7,7 @@
  * it, in rising order, floors first. Then each polygon walks down from the root to every leaf that
  * it reaches, and the number of those visits must be that of all refs.
  */
-#include "terrain/mesh_data.h"
+#include "terrain/mesh_contact.h"
 #include "terrain/pieces.h"
 #include "terrain/radial.h"
 
@@ -229,5 +229,5 @@ bool mesh_validate(const struct mesh *mesh, struct err *err)
     if (is_good && (leaves != count[MESH_REFS] || t.refs_met != count[MESH_REFS]))
         is_good = wrong(err, "the number of refs", count[MESH_REFS]);
     free(t.boxes);
-    return is_good && mesh_columns_validate(mesh, err);
+    return is_good && mesh_columns_validate(mesh, err) && mesh_rays_validate(mesh, err);
 }

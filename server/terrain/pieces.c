@@ -81,20 +81,6 @@ enum err_code soup_check(const struct polygon_soup *soup, struct err *err)
 
 /* ---- measures ------------------------------------------------------------------------------- */
 
-struct vec3 piece_normal(const struct vec3 *vertices, const uint32_t *corners, uint32_t count)
-{
-    struct vec3 origin = vertices[corners[0]], sum = {0, 0, 0};
-    struct vec3 a = vec3_sub(vertices[corners[1]], origin);
-
-    for (uint32_t i = 2; i < count; i++) {
-        struct vec3 b = vec3_sub(vertices[corners[i]], origin);
-
-        sum = vec3_add(sum, vec3_cross(a, b));
-        a = b;
-    }
-    return sum;
-}
-
 struct box2 piece_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count)
 {
     struct box2 b = {INFINITY, INFINITY, -INFINITY, -INFINITY};

@@ -72,6 +72,19 @@ static inline float float_up(double x)
 }
 
 /* Twice the area along the normal, right-handed (Newell). */
-struct vec3 piece_normal(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
+static inline struct vec3 piece_normal(const struct vec3 *vertices, const uint32_t *corners,
+                                       uint32_t count)
+{
+    struct vec3 origin = vertices[corners[0]], sum = {0, 0, 0};
+    struct vec3 a = vec3_sub(vertices[corners[1]], origin);
+
+    for (uint32_t i = 2; i < count; i++) {
+        struct vec3 b = vec3_sub(vertices[corners[i]], origin);
+
+        sum = vec3_add(sum, vec3_cross(a, b));
+        a = b;
+    }
+    return sum;
+}
 
 #endif

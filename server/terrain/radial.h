@@ -9,7 +9,6 @@
 #ifndef KOTA_TERRAIN_RADIAL_H
 #define KOTA_TERRAIN_RADIAL_H
 
-#include "terrain/box_tree.h"
 #include "terrain/mesh_data.h"
 
 enum { RADIAL_VERSION = 1 };
@@ -45,7 +44,7 @@ struct radial {
     const struct radial_polygon *polygons;
     const uint32_t *corners;
     const struct vec3 *vertices;
-    struct box_tree tree; /* boxes of polygons, grown by 4 slack */
+    struct ray_tree tree;
 };
 
 /* A soup that was checked. */

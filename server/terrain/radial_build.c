@@ -6,7 +6,7 @@
  * polygon's edges are straight in space and bent in θ and φ: the patch between its turned corners
  * is another surface, on large polygons by as much as a fifth of r, it is torn where θ goes from
  * 180° to -180°, and has no place at the poles. So nothing is turned here. Polygons stay as they
- * are, boxes around them in space stand in a tree (box_tree.c), and the line of gravity through a
+ * are, boxes around them in space stand in a tree (ray_tree.h), and the line of gravity through a
  * point is a line like any other, tested against the straight edges (radial_line.c). There is no
  * seam because there are no angles.
  *
@@ -205,29 +205,24 @@ static struct box_bounds bounds_of(const struct vec3 *vertices, const uint32_t *
         {float_up(high.x + by), float_up(high.y + by), float_up(high.z + by)}};
 }
 
-/* The boxes of all polygons, malloc; NULL: no memory. */
-static struct box_bounds *boxes_make(const struct radial *r)
+static struct ray_tree_polygons polygons_of(const struct radial *r)
 {
-    size_t count = r->header->count[RADIAL_POLYGONS];
-    struct box_bounds *boxes = malloc(count * sizeof *boxes);
-
-    for (size_t i = 0; boxes && i < count; i++)
-        boxes[i] = bounds_of(r->vertices, r->corners + r->polygons[i].first, r->polygons[i].count,
-                             4 * r->header->slack);
-    return boxes;
+    return (struct ray_tree_polygons){
+        .vertices = r->vertices,
+        .corners = r->corners,
+        .polygons = r->polygons,
+        .stride = sizeof *r->polygons,
+        .offset = offsetof(struct radial_polygon, first),
+        .count = r->header->count[RADIAL_POLYGONS],
+        .slack = r->header->slack,
+    };
 }
 
 static enum err_code tree_make(struct radial *r, struct err *err)
 {
-    struct box_bounds *boxes = boxes_make(r);
-    size_t count = r->header->count[RADIAL_POLYGONS];
+    struct ray_tree_polygons polygons = polygons_of(r);
 
-    if (!boxes)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the boxes of %zu polygons", count);
-    enum err_code code = box_tree_build(boxes, count, &r->tree, err);
-
-    free(boxes);
-    return code;
+    return ray_tree_build(&polygons, 0, &r->tree, err);
 }
 
 /* A mesh over an image, without a tree; takes nothing. */
@@ -447,7 +442,7 @@ void radial_free(struct radial *radial)
 {
     if (!radial)
         return;
-    box_tree_free(&radial->tree);
+    ray_tree_free(&radial->tree);
     free(radial);
 }
 
@@ -559,14 +554,10 @@ struct mesh *radial_open(const void *image, size_t length, void (*release)(void 
 
 bool radial_validate(const struct radial *r, struct err *err)
 {
-    struct box_bounds *boxes = boxes_make(r);
+    struct ray_tree_polygons polygons = polygons_of(r);
     const struct box3 *all = &r->header->bounds;
     bool is_right = true;
 
-    if (!boxes) {
-        err_set(err, ERR_NO_MEMORY, "no memory to look at a mesh");
-        return false;
-    }
     for (uint64_t i = 0; i < r->header->count[RADIAL_CORNERS] && is_right; i++) {
         struct vec3 v = r->vertices[r->corners[i]];
 
@@ -575,18 +566,16 @@ bool radial_validate(const struct radial *r, struct err *err)
         if (!is_right)
             err_set(err, ERR_INTERNAL, "corner %llu is out of bounds", (unsigned long long)i);
     }
-    is_right = is_right && arrays_check(r, err) == ERR_OK &&
-               box_tree_validate(&r->tree, boxes, r->header->count[RADIAL_POLYGONS], err);
-    free(boxes);
-    return is_right;
+    return is_right && arrays_check(r, err) == ERR_OK &&
+           ray_tree_validate(&r->tree, &polygons, 0, err);
 }
 
 void radial_stats(const struct radial *r, struct mesh_stats *out)
 {
     out->nodes = r->tree.node_count;
-    out->leaves = (r->tree.node_count + 1) / 2;
+    out->leaves = r->tree.block_count;
     out->polygons = r->header->count[RADIAL_POLYGONS];
     out->depth = r->tree.depth;
-    out->bytes = r->header->bytes + sizeof(struct mesh) + sizeof *r + box_tree_bytes(&r->tree);
-    out->average_tests = box_tree_tests(&r->tree);
+    out->bytes = r->header->bytes + sizeof(struct mesh) + sizeof *r + ray_tree_bytes(&r->tree);
+    out->average_tests = r->tree.tests;
 }

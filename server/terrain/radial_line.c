@@ -21,10 +21,12 @@
 #include "terrain/radial.h"
 
 #include "terrain/pieces.h"
+#include "terrain/power.h"
 
 #include <float.h>
 
 #define SIDEWAYS 1e-14 /* cosine between line and normal: seen from its side */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct line {
     const struct radial *mesh;
@@ -54,6 +56,19 @@ static void line_set(struct line *l)
         l->inv[i] = fabs(l->d[i]) > 1e-300 ? 1 / l->d[i] : 1e300;
 }
 
+/* Field by field: a struct that is cleared first takes longer than the arithmetic. */
+static inline void line_begin(struct line *l, const struct radial *mesh, struct vec3 o,
+                              struct vec3 d)
+{
+    l->mesh = mesh;
+    l->o[0] = o.x, l->o[1] = o.y, l->o[2] = o.z;
+    l->d[0] = d.x, l->d[1] = d.y, l->d[2] = d.z;
+    l->is_farthest = l->is_hit = false;
+    l->polygon = 0;
+    l->pad = 2 * mesh->header->slack;
+    line_set(l);
+}
+
 /* ---- one polygon ---------------------------------------------------------------------------- */
 
 struct place {
@@ -69,8 +84,8 @@ static inline struct place place_of(const struct line *l, struct vec3 vertex)
 }
 
 /* t0 and t1: of the nearest and the farthest corner. */
-static bool is_through(const struct line *l, const struct vec3 *vertices, const uint32_t *corners,
-                       uint32_t count, double *t0, double *t1)
+ALWAYS_INLINE bool is_through(const struct line *l, const struct vec3 *vertices,
+                              const uint32_t *corners, uint32_t count, double *t0, double *t1)
 {
     struct place a = place_of(l, vertices[corners[count - 1]]);
     bool can_left = true, can_right = true;
@@ -113,87 +128,70 @@ static bool is_better(const struct line *l, double t, uint32_t index)
     return l->mesh->polygons[index].source < l->mesh->polygons[l->polygon].source;
 }
 
-static void polygon_test(struct line *l, uint32_t index)
+/* Is it met, and the best so far? */
+ALWAYS_INLINE bool ring_test(struct line *l, uint32_t index, const uint32_t *corners,
+                             uint32_t count)
 {
     const struct radial *m = l->mesh;
-    const struct radial_polygon *p = &m->polygons[index];
-    const uint32_t *corners = m->corners + p->first;
     double t0, t1;
 
-    if ((p->is_wall && l->without_walls) ||
-        !is_through(l, m->vertices, corners, p->count, &t0, &t1) || t0 > l->high || t1 < l->low)
-        return;
-    struct vec3 n = piece_normal(m->vertices, corners, p->count), v = m->vertices[corners[0]];
+    if (!is_through(l, m->vertices, corners, count, &t0, &t1) || t0 > l->high || t1 < l->low ||
+        (l->without_walls && m->polygons[index].is_wall))
+        return false;
+    struct vec3 n = piece_normal(m->vertices, corners, count), v = m->vertices[corners[0]];
     double across = n.x * l->d[0] + n.y * l->d[1] + n.z * l->d[2];
     double t = (n.x * (v.x - l->o[0]) + n.y * (v.y - l->o[1]) + n.z * (v.z - l->o[2])) / across;
 
-    if (!(fabs(across) > SIDEWAYS * vec3_length(n)))
-        return;
+    if (!is_across(across, SIDEWAYS, n))
+        return false;
     t = t < t0 ? t0 : t > t1 ? t1 : t;
     if (!is_better(l, t, index))
-        return;
+        return false;
     *(l->is_farthest ? &l->low : &l->high) = t;
     l->is_hit = true;
     l->polygon = index;
     l->normal = n;
+    return true;
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-struct span {
-    double t0, t1;
-};
-
-/* Where the line is in a box; t0 > t1 when nowhere. */
-static inline struct span span_of(const struct line *l, const struct box_bounds *box)
+static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
 {
-    struct span s = {-INFINITY, INFINITY};
+    struct line *l = asker;
+    uint32_t index = block->polygon[lane] & ~RAY_TREE_PART;
+    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
+                                 block->vertex[2][lane]};
 
-    for (int i = 0; i < 3; i++) {
-        double a = ((double)box->min[i] - l->o[i]) * l->inv[i];
-        double b = ((double)box->max[i] - l->o[i]) * l->inv[i];
-        double enter = a < b ? a : b, leave = a < b ? b : a;
+    if (block->polygon[lane] & RAY_TREE_PART) {
+        const struct radial_polygon *p = &l->mesh->polygons[index];
 
-        s.t0 = enter > s.t0 ? enter : s.t0;
-        s.t1 = leave < s.t1 ? leave : s.t1;
+        if (!ring_test(l, index, l->mesh->corners + p->first, p->count))
+            return false;
+    } else if (!ring_test(l, index, corners, 3)) {
+        return false;
     }
-    return s;
+    __builtin_prefetch(&l->mesh->polygons[l->polygon]); /* told in the end */
+    *end = l->is_farthest ? l->low : l->high;
+    return true;
 }
 
-static inline bool is_open(const struct line *l, struct span s)
+/* is_clipped: as of a ray_tree_line */
+static void tree_walk(struct line *l, bool is_clipped)
 {
-    return s.t0 <= s.t1 && s.t0 <= l->high && s.t1 >= l->low;
-}
+    struct ray_tree_line line = {
+        .o = {l->o[0], l->o[1], l->o[2]},
+        .d = {l->d[0], l->d[1], l->d[2]},
+        .low = l->low,
+        .high = l->high,
+        .is_backward = l->is_farthest,
+        .is_any = l->is_any,
+        .is_clipped = is_clipped,
+        .test = tree_test,
+        .asker = l,
+    };
 
-struct visit {
-    uint32_t node;
-    struct span span;
-};
-
-static void tree_walk(struct line *l)
-{
-    const struct box_tree *tree = &l->mesh->tree;
-    struct visit stack[BOX_TREE_DEPTH + 2];
-    uint32_t waiting = 0;
-
-    stack[waiting++] = (struct visit){0, span_of(l, &tree->nodes[0].box)};
-    while (waiting > 0 && !(l->is_hit && l->is_any)) {
-        struct visit v = stack[--waiting];
-        const struct box_node *node = &tree->nodes[v.node];
-
-        if (!is_open(l, v.span))
-            continue;
-        for (uint32_t i = 0; i < node->count && !(l->is_hit && l->is_any); i++)
-            polygon_test(l, tree->items[node->first + i]);
-        if (node->count > 0)
-            continue;
-        struct visit a = {node->first, span_of(l, &tree->nodes[node->first].box)};
-        struct visit b = {node->first + 1, span_of(l, &tree->nodes[node->first + 1].box)};
-        bool a_first = l->is_farthest ? a.span.t1 >= b.span.t1 : a.span.t0 <= b.span.t0;
-
-        stack[waiting++] = a_first ? b : a;
-        stack[waiting++] = a_first ? a : b;
-    }
+    ray_tree_ask(&l->mesh->tree, &line);
 }
 
 /* ---- contact -------------------------------------------------------------------------------- */
@@ -208,14 +206,9 @@ static bool gravity_line(const struct radial *mesh, struct vec3 point, struct li
     *r = vec3_length(out);
     if (!(*r > 0))
         return false;
-    *l = (struct line){
-        .mesh = mesh,
-        .o = {0, 0, is_sphere ? 0 : point.z},
-        .d = {d.x, d.y, d.z},
-        .without_walls = true,
-        .pad = 2 * mesh->header->slack,
-    };
-    line_set(l);
+    line_begin(l, mesh, (struct vec3){0, 0, is_sphere ? 0 : point.z}, d);
+    l->is_any = false;
+    l->without_walls = true;
     return true;
 }
 
@@ -229,7 +222,7 @@ static bool gravity_walk(struct line *l, double r, double low, double high, bool
     l->low = fmax(low, 0);
     l->high = high;
     l->is_farthest = is_farthest;
-    tree_walk(l);
+    tree_walk(l, false);
     if (!l->is_hit)
         return false;
     at = is_farthest ? l->low : l->high;
@@ -274,6 +267,27 @@ bool radial_ceiling(const struct radial *mesh, struct vec3 point, double above_m
 
 /* ---- rays ----------------------------------------------------------------------------------- */
 
+struct span {
+    double t0, t1;
+};
+
+/* Where the line is in the box of all; t0 > t1 when nowhere. */
+static struct span span_of(const struct line *l)
+{
+    const struct ray_tree *tree = &l->mesh->tree;
+    struct span s = {-INFINITY, INFINITY};
+
+    for (int i = 0; i < 3; i++) {
+        double a = (tree->low[i] - l->o[i]) * l->inv[i];
+        double b = (tree->high[i] - l->o[i]) * l->inv[i];
+        double enter = a < b ? a : b, leave = a < b ? b : a;
+
+        s.t0 = enter > s.t0 ? enter : s.t0;
+        s.t1 = leave < s.t1 ? leave : s.t1;
+    }
+    return s;
+}
+
 /* Against gravity at a place, not unit. */
 static struct vec3 up_at(const struct radial_header *h, struct vec3 p)
 {
@@ -295,25 +309,19 @@ static struct vec3 ray_normal(const struct line *l, struct vec3 point)
 bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode mode,
                 struct mesh_hit *hit)
 {
-    struct vec3 d = ray->direction;
-    int exponent;
-
     /* t is scaled by a power of two so that the longest component is near 1: exact both ways */
-    frexp(fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z))), &exponent);
-    struct line l = {
-        .mesh = mesh,
-        .o = {ray->origin.x, ray->origin.y, ray->origin.z},
-        .d = {ldexp(d.x, -exponent), ldexp(d.y, -exponent), ldexp(d.z, -exponent)},
-        .is_any = mode == RAY_ANY,
-        .pad = 2 * mesh->header->slack,
-    };
-    double t_max = ldexp(ray->t_max, exponent), t;
+    int exponent = exponent_of(ray->direction);
+    struct vec3 d = vec3_scaled(ray->direction, -exponent);
+    struct line l;
+    double t_max = scaled(ray->t_max, exponent), t;
 
-    line_set(&l);
-    struct span inside = span_of(&l, &mesh->tree.nodes[0].box);
+    line_begin(&l, mesh, ray->origin, d);
+    l.is_any = mode == RAY_ANY;
+    l.without_walls = false;
+    struct span inside = span_of(&l);
 
-    inside.t0 = fmax(inside.t0, 0);
-    inside.t1 = fmin(inside.t1, t_max);
+    inside.t0 = inside.t0 > 0 ? inside.t0 : 0;
+    inside.t1 = inside.t1 < t_max ? inside.t1 : t_max;
     if (!(inside.t0 <= inside.t1))
         return false;
     for (int i = 0; i < 3; i++) /* from far away: to where it enters the mesh's box */
@@ -321,9 +329,13 @@ bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode 
     /* within rounding the ray may begin and end on the surface */
     l.low = -l.pad;
     l.high = inside.t1 - inside.t0 + l.pad;
-    tree_walk(&l);
-    t = fmin(ldexp(fmin(fmax(inside.t0 + l.high, 0), t_max), -exponent), ray->t_max);
-    if (!l.is_hit || !isfinite(t))
+    tree_walk(&l, true);
+    if (!l.is_hit)
+        return false;
+    t = inside.t0 + l.high > 0 ? inside.t0 + l.high : 0;
+    t = scaled(t < t_max ? t : t_max, -exponent);
+    t = t < ray->t_max ? t : ray->t_max;
+    if (!isfinite(t))
         return false;
     hit->t = t;
     hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
