@@ -82,5 +82,5 @@ void bullet_destroy(void *self)
 
 } // namespace
 
-const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors,
+const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors, nullptr,
                                  nullptr,     nullptr,       bullet_destroy};

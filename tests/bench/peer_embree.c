@@ -174,5 +174,38 @@ static void embree_rays(const void *self, const float *origins, const float *dir
     asking_end(&asking);
 }
 
-const struct peer peer_embree = {embree_name,    embree_create, embree_floors,
-                                 embree_shadows, embree_rays,   embree_destroy};
+static void embree_any(const void *self, const float *origins, const float *directions,
+                       const float *t_max, size_t count, float *ts)
+{
+    RTCScene scene = ((const struct embree *)self)->scene;
+    unsigned mode = _mm_getcsr();
+
+    _mm_setcsr(mode | 0x8040); /* flush to zero, denormals are zero */
+#if RTC_VERSION_MAJOR < 4
+    struct RTCIntersectContext context;
+
+    rtcInitIntersectContext(&context);
+#endif
+    for (size_t i = 0; i < count; i++) {
+        const float *p = &origins[3 * i], *d = &directions[3 * i];
+        struct RTCRay ray = {.org_x = p[0],
+                             .org_y = p[1],
+                             .org_z = p[2],
+                             .dir_x = d[0],
+                             .dir_y = d[1],
+                             .dir_z = d[2],
+                             .tfar = t_max[i],
+                             .mask = UINT32_MAX};
+
+#if RTC_VERSION_MAJOR < 4
+        rtcOccluded1(scene, &context, &ray);
+#else
+        rtcOccluded1(scene, &ray, NULL);
+#endif
+        ts[i] = ray.tfar < 0 ? 0 : INFINITY;
+    }
+    _mm_setcsr(mode);
+}
+
+const struct peer peer_embree = {embree_name, embree_create, embree_floors, embree_shadows,
+                                 embree_rays, embree_any,    embree_destroy};

@@ -43,6 +43,9 @@ struct peer {
      */
     void (*rays)(const void *scene, const float *origins, const float *directions, size_t count,
                  float *ts);
+    /* The same for any triangle before t_max[count]: 0, INFINITY without one. */
+    void (*any)(const void *scene, const float *origins, const float *directions,
+                const float *t_max, size_t count, float *ts);
     void (*destroy)(void *scene);
 };
 
