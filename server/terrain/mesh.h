@@ -188,8 +188,9 @@ struct mesh_hit {
 
 /*
  * The first polygon along a ray, vertical ones included; surfaces have two sides; watertight over
- * shared edges. A polygon seen exactly from its side is not hit. RAY_ANY: any hit within t_max.
- * A ray along gravity gives what mesh_floor or mesh_ceiling give. *hit is untouched on a miss.
+ * shared edges. A ray that runs in a polygon's plane, or along its edge, hits where the polygon
+ * begins, unless it is light. RAY_ANY: any hit within t_max. A ray along gravity gives what
+ * mesh_floor or mesh_ceiling give. *hit is untouched on a miss.
  */
 bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
               struct mesh_hit *hit);

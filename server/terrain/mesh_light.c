@@ -335,7 +335,7 @@ static bool any_by_ray(const struct mesh_light *light, const struct mesh *mesh, 
     struct ray ray = {origin, light->toward, INFINITY};
     struct mesh_hit hit;
 
-    return mesh_ray(mesh, &ray, RAY_ANY, &hit);
+    return mesh_ray(mesh, &ray, RAY_LIGHT_ANY, &hit);
 }
 
 /* Of a point that the blocks were not sure of. */
@@ -384,7 +384,7 @@ void mesh_light_any_to(const struct mesh_light *light, const struct mesh *mesh,
     for (size_t i = 0; i < count; i++) {
         enum lamp_answer answer = mesh_ray_lamp(mesh, &light->lamp, &rays[i]);
 
-        is_hit[i] = answer == LAMP_UNSURE ? mesh_ray(mesh, &rays[i], RAY_ANY, &hit)
+        is_hit[i] = answer == LAMP_UNSURE ? mesh_ray(mesh, &rays[i], RAY_LIGHT_ANY, &hit)
                                           : answer == LAMP_BLOCKED;
     }
 }
@@ -394,7 +394,7 @@ void mesh_light_hits_to(const struct mesh_light *light, const struct mesh *mesh,
 {
     for (size_t i = 0; i < count; i++)
         if (mesh_ray_lamp(mesh, &light->lamp, &rays[i]) == LAMP_CLEAR ||
-            !mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hits[i]))
+            !mesh_ray(mesh, &rays[i], RAY_LIGHT, &hits[i]))
             hits[i].t = INFINITY;
 }
 
@@ -463,7 +463,7 @@ static void hit_by_ray(const struct mesh_light *light, const struct mesh *mesh, 
 {
     struct ray ray = {origin, light->toward, INFINITY};
 
-    if (!mesh_ray(mesh, &ray, RAY_CLOSEST, hit))
+    if (!mesh_ray(mesh, &ray, RAY_LIGHT, hit))
         hit->t = INFINITY;
 }
 

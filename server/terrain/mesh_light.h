@@ -56,7 +56,7 @@ void mesh_light_any(const struct mesh_light *light, const struct mesh *mesh,
 
 /*
  * Of a light at a place: rays[count] that all run to it (to some roundings) and end at it or before
- * it. The bits of mesh_ray, RAY_ANY; is_hit[count], 1 or 0. Any thread.
+ * it. The bits of mesh_ray, RAY_LIGHT_ANY; is_hit[count], 1 or 0. Any thread.
  */
 void mesh_light_any_to(const struct mesh_light *light, const struct mesh *mesh,
                        const struct ray *rays, size_t count, uint8_t *is_hit);

@@ -7,13 +7,9 @@
  * them, and left alone when it passes above or below or when a hit is nearer already. Boxes are
  * taken larger by `near`, so that a ray along a cut sees both sides and rounding loses nothing.
  *
- * A polygon is tested in the ray's own space (Woop, Benthin, Wald: Watertight Ray/Triangle
- * Intersection, 2013): vertices are moved by the origin, sheared so that the ray is an axis, and
- * then the ray is inside when all edges turn the same way around the axis. A corner's place there
- * depends on the corner alone, and cross(p, q) is exactly -cross(q, p), so two polygons at an edge
- * cannot both miss. Edges are inclusive by the rounding of those places, which closes T-junctions.
- * Nothing in it needs the polygon to be a floor: walls and slopes are tested alike. A polygon seen
- * exactly from its side is a line, and not hit.
+ * A polygon is tested in the ray's own space (ring.h). Nothing in it needs the polygon to be a
+ * floor: walls and slopes are tested alike. A polygon seen exactly from its side is a line; the ray
+ * that runs along it hits where it begins to. It stops no light (RAY_LIGHT).
  *
  * Rays along gravity take the column of mesh_floor.c, so that they agree with contact to the bit.
  *
@@ -24,6 +20,7 @@
 #include "terrain/pieces.h"
 #include "terrain/power.h"
 #include "terrain/radial.h"
+#include "terrain/ring.h"
 
 #include <float.h>
 
@@ -32,13 +29,11 @@
 
 struct walk {
     const struct mesh *mesh;
-    double o[3], d[3]; /* in the mesh's frame; d scaled to about 1 */
+    struct ring_sight s; /* in the mesh's frame */
+    double d[3];         /* scaled to about 1 */
     double inv[2];
     double t_min, t_end; /* t_end shrinks to the nearest hit */
-    double pad;          /* rounding of a place in the ray's space */
-    int kx, ky, kz;      /* d[kz] is the largest */
-    double shear_x, shear_y, inv_z;
-    bool is_any;
+    bool is_any, is_light;
     bool is_hit;
     uint32_t polygon;
     struct vec3 normal; /* of the hit, not unit, in the mesh's frame */
@@ -50,40 +45,12 @@ struct span {
 
 /* ---- one polygon ---------------------------------------------------------------------------- */
 
-struct place {
-    double x, y, t;
-};
-
-static inline struct place place_of(const struct walk *w, struct vec3 vertex)
-{
-    double v[3] = {vertex.x - w->o[0], vertex.y - w->o[1], vertex.z - w->o[2]};
-
-    return (struct place){v[w->kx] - w->shear_x * v[w->kz], v[w->ky] - w->shear_y * v[w->kz],
-                          v[w->kz] * w->inv_z};
-}
-
-/* True when the ray is inside all edges; low and high: t of the corners. */
+/* True when the ray is inside all edges, and not beyond them; t of the corners. */
 ALWAYS_INLINE bool is_through(const struct walk *w, const uint32_t *corners, uint32_t count,
                               struct span *t)
 {
-    struct place a = place_of(w, w->mesh->vertices[corners[count - 1]]);
-    bool can_left = true, can_right = true;
-
-    *t = (struct span){a.t, a.t};
-    for (uint32_t i = 0; i < count; i++) {
-        struct place b = place_of(w, w->mesh->vertices[corners[i]]);
-        double turn = a.x * b.y - a.y * b.x;
-        double slack = w->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
-
-        can_left &= turn >= -slack;
-        can_right &= turn <= slack;
-        if (!can_left && !can_right)
-            return false;
-        t->t0 = b.t < t->t0 ? b.t : t->t0;
-        t->t1 = b.t > t->t1 ? b.t : t->t1;
-        a = b;
-    }
-    return t->t0 <= w->t_end && t->t1 >= w->t_min;
+    return ring_is_through(&w->s, w->mesh->vertices, corners, count, &t->t0, &t->t1) &&
+           t->t0 <= w->t_end && t->t1 >= w->t_min;
 }
 
 /* Is it hit, and the best so far? */
@@ -98,10 +65,14 @@ ALWAYS_INLINE bool ring_test(struct walk *w, uint32_t index, const uint32_t *cor
     struct vec3 n = piece_normal(vertices, corners, count);
     struct vec3 v = vertices[corners[0]];
     double across = n.x * w->d[0] + n.y * w->d[1] + n.z * w->d[2];
-    double t = (n.x * (v.x - w->o[0]) + n.y * (v.y - w->o[1]) + n.z * (v.z - w->o[2])) / across;
+    double t =
+        (n.x * (v.x - w->s.o[0]) + n.y * (v.y - w->s.o[1]) + n.z * (v.z - w->s.o[2])) / across;
 
-    if (!is_across(across, SIDEWAYS, n))
-        return false;
+    if (__builtin_expect(!is_across(across, SIDEWAYS, n), 0)) {
+        if (w->is_light || !ring_edge_on(&w->s, vertices, corners, count, &span.t0, &span.t1))
+            return false;
+        t = w->t_min > span.t0 ? w->t_min : span.t0;
+    }
     t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
     /* of two at one place the first of the mesh, in whatever order they are asked */
     if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end && index >= w->polygon))
@@ -126,9 +97,9 @@ static bool polygon_test(struct walk *w, uint32_t index)
 static inline struct span slab(const struct walk *w, int axis, double low, double high)
 {
     if (w->d[axis] == 0)
-        return w->o[axis] >= low && w->o[axis] <= high ? (struct span){-INFINITY, INFINITY}
-                                                       : (struct span){INFINITY, -INFINITY};
-    double t0 = (low - w->o[axis]) * w->inv[axis], t1 = (high - w->o[axis]) * w->inv[axis];
+        return w->s.o[axis] >= low && w->s.o[axis] <= high ? (struct span){-INFINITY, INFINITY}
+                                                           : (struct span){INFINITY, -INFINITY};
+    double t0 = (low - w->s.o[axis]) * w->inv[axis], t1 = (high - w->s.o[axis]) * w->inv[axis];
 
     return t0 <= t1 ? (struct span){t0, t1} : (struct span){t1, t0};
 }
@@ -141,18 +112,18 @@ static inline struct span span_cut(struct span a, struct span b)
 /* The ray's z over a span misses these bounds. */
 static inline bool passes(const struct walk *w, struct span t, double z_min, double z_max)
 {
-    double a = w->o[2] + w->d[2] * t.t0, b = w->o[2] + w->d[2] * t.t1;
+    double a = w->s.o[2] + w->d[2] * t.t0, b = w->s.o[2] + w->d[2] * t.t1;
 
-    return (a < b ? b : a) < z_min - w->pad || (a < b ? a : b) > z_max + w->pad;
+    return (a < b ? b : a) < z_min - w->s.pad || (a < b ? a : b) > z_max + w->s.pad;
 }
 
 static void leaf_test(struct walk *w, const struct mesh_node *leaf, struct span t)
 {
     const uint32_t *refs = w->mesh->leaf_refs + leaf->first;
-    double xa = w->o[0] + w->d[0] * t.t0, xb = w->o[0] + w->d[0] * t.t1;
-    double ya = w->o[1] + w->d[1] * t.t0, yb = w->o[1] + w->d[1] * t.t1;
-    double x_min = fmin(xa, xb) - w->pad, x_max = fmax(xa, xb) + w->pad;
-    double y_min = fmin(ya, yb) - w->pad, y_max = fmax(ya, yb) + w->pad;
+    double xa = w->s.o[0] + w->d[0] * t.t0, xb = w->s.o[0] + w->d[0] * t.t1;
+    double ya = w->s.o[1] + w->d[1] * t.t0, yb = w->s.o[1] + w->d[1] * t.t1;
+    double x_min = fmin(xa, xb) - w->s.pad, x_max = fmax(xa, xb) + w->s.pad;
+    double y_min = fmin(ya, yb) - w->s.pad, y_max = fmax(ya, yb) + w->s.pad;
 
     for (uint32_t i = 0; i < leaf->count && !(w->is_hit && w->is_any); i++) {
         const struct mesh_polygon *p = &w->mesh->polygons[refs[i]];
@@ -217,7 +188,7 @@ static void tree_run(struct walk *w, struct span t)
 {
     const struct mesh_rays *rays = &w->mesh->rays;
     struct ray_tree_line line = {
-        .o = {w->o[0], w->o[1], w->o[2]},
+        .o = {w->s.o[0], w->s.o[1], w->s.o[2]},
         .d = {w->d[0], w->d[1], w->d[2]},
         .low = t.t0,
         .high = t.t1,
@@ -267,22 +238,15 @@ static struct span enter_box(const struct walk *w)
     t = span_cut(t, slab(w, 0, h->root.x_min - near, h->root.x_max + near));
     t = span_cut(t, slab(w, 1, h->root.y_min - near, h->root.y_max + near));
     if (w->d[2] == 0)
-        return w->o[2] >= z_min && w->o[2] <= z_max ? t : (struct span){1, 0};
-    double a = (z_min - w->o[2]) / w->d[2], b = (z_max - w->o[2]) / w->d[2];
+        return w->s.o[2] >= z_min && w->s.o[2] <= z_max ? t : (struct span){1, 0};
+    double a = (z_min - w->s.o[2]) / w->d[2], b = (z_max - w->s.o[2]) / w->d[2];
 
     return span_cut(t, a < b ? (struct span){a, b} : (struct span){b, a});
 }
 
 static void axes_set(struct walk *w)
 {
-    double x = fabs(w->d[0]), y = fabs(w->d[1]), z = fabs(w->d[2]);
-
-    w->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
-    w->kx = (w->kz + 1) % 3;
-    w->ky = (w->kz + 2) % 3;
-    w->shear_x = w->d[w->kx] / w->d[w->kz];
-    w->shear_y = w->d[w->ky] / w->d[w->kz];
-    w->inv_z = 1 / w->d[w->kz];
+    ring_sight_along(&w->s, w->d);
     for (int i = 0; i < 2; i++)
         w->inv[i] = w->d[i] != 0 ? 1 / w->d[i] : 0;
 }
@@ -291,13 +255,13 @@ static void axes_set(struct walk *w)
 static bool column_ray(struct walk *w, struct span t, double *t_hit, double *z)
 {
     double slack = w->mesh->header->slack, dz = w->d[2];
-    double x = w->o[0] + w->d[0] * t.t0, y = w->o[1] + w->d[1] * t.t0;
+    double x = w->s.o[0] + w->d[0] * t.t0, y = w->s.o[1] + w->d[1] * t.t0;
     bool is_up = dz > 0;
 
-    if (!mesh_column(w->mesh, x, y, is_up, is_up ? w->o[2] - slack : w->o[2] + slack, z,
+    if (!mesh_column(w->mesh, x, y, is_up, is_up ? w->s.o[2] - slack : w->s.o[2] + slack, z,
                      &w->polygon))
         return false;
-    *t_hit = fmax((*z - w->o[2]) / dz, 0);
+    *t_hit = fmax((*z - w->s.o[2]) / dz, 0);
     return *t_hit <= w->t_end;
 }
 
@@ -311,11 +275,11 @@ struct among {
 static void slanted_begin(struct walk *w, struct span t)
 {
     for (int i = 0; i < 3; i++)
-        w->o[i] += w->d[i] * t.t0;
-    w->pad = 2 * w->mesh->header->slack;
+        w->s.o[i] += w->d[i] * t.t0;
+    w->s.pad = 2 * w->mesh->header->slack;
     /* within rounding the ray may begin and end on the surface */
-    w->t_min = -w->pad;
-    w->t_end = t.t1 - t.t0 + w->pad;
+    w->t_min = -w->s.pad;
+    w->t_end = t.t1 - t.t0 + w->s.pad;
 }
 
 static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
@@ -358,13 +322,14 @@ static inline int walk_set(struct walk *w, const struct mesh *mesh, const struct
 
     d = vec3_scaled(d, -exponent);
     w->mesh = mesh;
-    w->o[0] = o.x, w->o[1] = o.y, w->o[2] = o.z;
+    w->s.o[0] = o.x, w->s.o[1] = o.y, w->s.o[2] = o.z;
     w->d[0] = fabs(d.x) < DBL_MIN ? 0 : d.x;
     w->d[1] = fabs(d.y) < DBL_MIN ? 0 : d.y;
     w->d[2] = fabs(d.z) < DBL_MIN ? 0 : d.z;
-    w->t_min = w->pad = 0;
+    w->t_min = w->s.pad = 0;
     w->t_end = scaled(ray->t_max, exponent);
-    w->is_any = mode == RAY_ANY;
+    w->is_any = ray_takes_any(mode);
+    w->is_light = ray_is_light(mode);
     w->is_hit = false;
     w->polygon = 0;
     axes_set(w);
@@ -377,7 +342,7 @@ static bool runs_along_gravity(const struct walk *w)
     double height = (double)m->nodes[0].z_max - (double)m->nodes[0].z_min;
 
     /* most do not, and hypot is no less than the larger */
-    return fabs(w->d[0]) * height <= m->header->slack * fabs(w->d[2]) &&
+    return w->s.kz == 2 && fabs(w->d[0]) * height <= m->header->slack * fabs(w->d[2]) &&
            fabs(w->d[1]) * height <= m->header->slack * fabs(w->d[2]) &&
            hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
 }
@@ -441,7 +406,7 @@ static enum lamp_answer polygon_judge(struct walk *w, uint32_t index)
 {
     const struct mesh_polygon *p = &w->mesh->polygons[index];
     const uint32_t *corners = w->mesh->corners + p->first;
-    double pad = w->pad, t_end = w->t_end, margin = CERTAIN_END * pad, t;
+    double pad = w->s.pad, t_end = w->t_end, margin = CERTAIN_END * pad, t;
     struct vec3 d = {w->d[0], w->d[1], w->d[2]};
     struct span span;
     bool is_certain;
@@ -454,11 +419,11 @@ static enum lamp_answer polygon_judge(struct walk *w, uint32_t index)
     t = w->t_end;
     w->is_hit = false;
     w->t_end = t_end;
-    w->pad = -CERTAIN_PADS * pad;
+    w->s.pad = -CERTAIN_PADS * pad;
     is_certain =
         t >= w->t_min + margin && t <= t_end - margin && is_through(w, corners, p->count, &span) &&
         fabs(vec3_dot(w->normal, d)) >= CERTAIN_SINE * vec3_length(w->normal) * vec3_length(d);
-    w->pad = pad;
+    w->s.pad = pad;
     return is_certain ? LAMP_BLOCKED : LAMP_UNSURE;
 }
 
@@ -475,7 +440,7 @@ static bool lamp_knows(const struct walk *w, const struct mesh_lamp *lamp)
         if (across * across <= asked)
             return false;
     }
-    return fabs(w->o[0]) <= most && fabs(w->o[1]) <= most && fabs(w->o[2]) <= most;
+    return fabs(w->s.o[0]) <= most && fabs(w->s.o[1]) <= most && fabs(w->s.o[2]) <= most;
 }
 
 /* One that was begun, among the pieces that every ray is put to and those of its cell; `sign`:
@@ -484,8 +449,8 @@ static enum lamp_answer cell_judge(struct walk *w, const struct mesh_lamp *lamp,
                                    const struct lamp_cell *cell, double sign)
 {
     const double at[3] = {lamp->at.x, lamp->at.y, lamp->at.z};
-    double depth = sign * (w->o[w->kz] - at[w->kz]), margin = CERTAIN_END * w->pad;
-    double end = depth - w->t_end * fabs(w->d[w->kz]), last = depth + CLEAR_PADS * w->pad;
+    double depth = sign * (w->s.o[w->s.kz] - at[w->s.kz]), margin = CERTAIN_END * w->s.pad;
+    double end = depth - w->t_end * fabs(w->d[w->s.kz]), last = depth + CLEAR_PADS * w->s.pad;
     enum lamp_answer answer = LAMP_CLEAR;
 
     if (cell && depth - margin >= (double)cell->cover_far &&
@@ -511,14 +476,14 @@ enum lamp_answer mesh_ray_lamp(const struct mesh *mesh, const struct mesh_lamp *
                                const struct ray *ray)
 {
     struct walk w;
-    (void)walk_set(&w, mesh, ray, RAY_ANY);
-    bool is_up = w.d[w.kz] < 0; /* seen from the lamp */
+    (void)walk_set(&w, mesh, ray, RAY_LIGHT_ANY);
+    bool is_up = w.d[w.s.kz] < 0; /* seen from the lamp */
     double sign = is_up ? 1 : -1;
 
     if (runs_along_gravity(&w) || !lamp_knows(&w, lamp))
         return LAMP_UNSURE;
     const struct lamp_cell *cell =
-        lamp_cell_at(lamp, lamp_face_of(w.kz, is_up), sign * w.shear_x, sign * w.shear_y);
+        lamp_cell_at(lamp, lamp_face_of(w.s.kz, is_up), sign * w.s.shear_x, sign * w.s.shear_y);
 
     if (lamp->always_count == 0 && (!cell || cell[0].first == cell[1].first))
         return LAMP_CLEAR;

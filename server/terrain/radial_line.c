@@ -22,6 +22,7 @@
 
 #include "terrain/pieces.h"
 #include "terrain/power.h"
+#include "terrain/ring.h"
 
 #include <float.h>
 
@@ -30,13 +31,11 @@
 
 struct line {
     const struct radial *mesh;
-    double o[3], d[3], inv[3];
+    struct ring_sight s;
+    double d[3], inv[3];
     double low, high; /* of t, what may still be the best */
     bool is_farthest; /* the greatest t is the best, else the least */
-    bool is_any, without_walls;
-    double pad;     /* rounding of a place across the line */
-    int kx, ky, kz; /* d[kz] is the largest */
-    double shear_x, shear_y, inv_z;
+    bool is_any, is_light, without_walls;
     bool is_hit;
     uint32_t polygon;
     struct vec3 normal; /* of the hit, not unit */
@@ -44,14 +43,7 @@ struct line {
 
 static void line_set(struct line *l)
 {
-    double x = fabs(l->d[0]), y = fabs(l->d[1]), z = fabs(l->d[2]);
-
-    l->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
-    l->kx = (l->kz + 1) % 3;
-    l->ky = (l->kz + 2) % 3;
-    l->shear_x = l->d[l->kx] / l->d[l->kz];
-    l->shear_y = l->d[l->ky] / l->d[l->kz];
-    l->inv_z = 1 / l->d[l->kz];
+    ring_sight_along(&l->s, l->d);
     for (int i = 0; i < 3; i++) /* finite, so that 0 times it is no NaN */
         l->inv[i] = fabs(l->d[i]) > 1e-300 ? 1 / l->d[i] : 1e300;
 }
@@ -61,60 +53,24 @@ static inline void line_begin(struct line *l, const struct radial *mesh, struct 
                               struct vec3 d)
 {
     l->mesh = mesh;
-    l->o[0] = o.x, l->o[1] = o.y, l->o[2] = o.z;
+    l->s.o[0] = o.x, l->s.o[1] = o.y, l->s.o[2] = o.z;
     l->d[0] = d.x, l->d[1] = d.y, l->d[2] = d.z;
     l->is_farthest = l->is_hit = false;
     l->polygon = 0;
-    l->pad = 2 * mesh->header->slack;
+    l->s.pad = 2 * mesh->header->slack;
     line_set(l);
 }
 
 /* ---- one polygon ---------------------------------------------------------------------------- */
 
-struct place {
-    double x, y, t;
-};
-
-static inline struct place place_of(const struct line *l, struct vec3 vertex)
-{
-    double v[3] = {vertex.x - l->o[0], vertex.y - l->o[1], vertex.z - l->o[2]};
-
-    return (struct place){v[l->kx] - l->shear_x * v[l->kz], v[l->ky] - l->shear_y * v[l->kz],
-                          v[l->kz] * l->inv_z};
-}
-
-/* t0 and t1: of the nearest and the farthest corner. */
-ALWAYS_INLINE bool is_through(const struct line *l, const struct vec3 *vertices,
-                              const uint32_t *corners, uint32_t count, double *t0, double *t1)
-{
-    struct place a = place_of(l, vertices[corners[count - 1]]);
-    bool can_left = true, can_right = true;
-
-    *t0 = *t1 = a.t;
-    for (uint32_t i = 0; i < count; i++) {
-        struct place b = place_of(l, vertices[corners[i]]);
-        double turn = a.x * b.y - a.y * b.x;
-        double slack = l->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
-
-        can_left &= turn >= -slack;
-        can_right &= turn <= slack;
-        if (!can_left && !can_right)
-            return false;
-        *t0 = b.t < *t0 ? b.t : *t0;
-        *t1 = b.t > *t1 ? b.t : *t1;
-        a = b;
-    }
-    return true;
-}
-
 bool radial_line_is_inside(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
                            struct vec3 from, struct vec3 d, double least)
 {
-    struct line l = {.o = {from.x, from.y, from.z}, .d = {d.x, d.y, d.z}, .pad = -least};
+    struct line l = {.s = {.o = {from.x, from.y, from.z}, .pad = -least}, .d = {d.x, d.y, d.z}};
     double t0, t1;
 
     line_set(&l);
-    return is_through(&l, vertices, corners, count, &t0, &t1);
+    return ring_is_through(&l.s, vertices, corners, count, &t0, &t1);
 }
 
 /* Is t better than the best so far; of two that are equal, the polygon that is first in the file?
@@ -135,15 +91,20 @@ ALWAYS_INLINE bool ring_test(struct line *l, uint32_t index, const uint32_t *cor
     const struct radial *m = l->mesh;
     double t0, t1;
 
-    if (!is_through(l, m->vertices, corners, count, &t0, &t1) || t0 > l->high || t1 < l->low ||
-        (l->without_walls && m->polygons[index].is_wall))
+    if (!ring_is_through(&l->s, m->vertices, corners, count, &t0, &t1) || t0 > l->high ||
+        t1 < l->low || (l->without_walls && m->polygons[index].is_wall))
         return false;
     struct vec3 n = piece_normal(m->vertices, corners, count), v = m->vertices[corners[0]];
     double across = n.x * l->d[0] + n.y * l->d[1] + n.z * l->d[2];
-    double t = (n.x * (v.x - l->o[0]) + n.y * (v.y - l->o[1]) + n.z * (v.z - l->o[2])) / across;
+    double t =
+        (n.x * (v.x - l->s.o[0]) + n.y * (v.y - l->s.o[1]) + n.z * (v.z - l->s.o[2])) / across;
 
-    if (!is_across(across, SIDEWAYS, n))
-        return false;
+    if (__builtin_expect(!is_across(across, SIDEWAYS, n), 0)) {
+        if (l->is_light || l->without_walls ||
+            !ring_edge_on(&l->s, m->vertices, corners, count, &t0, &t1))
+            return false;
+        t = l->low > t0 ? l->low : t0;
+    }
     t = t < t0 ? t0 : t > t1 ? t1 : t;
     if (!is_better(l, t, index))
         return false;
@@ -180,7 +141,7 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
 static void tree_walk(struct line *l, bool is_clipped)
 {
     struct ray_tree_line line = {
-        .o = {l->o[0], l->o[1], l->o[2]},
+        .o = {l->s.o[0], l->s.o[1], l->s.o[2]},
         .d = {l->d[0], l->d[1], l->d[2]},
         .low = l->low,
         .high = l->high,
@@ -208,6 +169,7 @@ static bool gravity_line(const struct radial *mesh, struct vec3 point, struct li
         return false;
     line_begin(l, mesh, (struct vec3){0, 0, is_sphere ? 0 : point.z}, d);
     l->is_any = false;
+    l->is_light = false;
     l->without_walls = true;
     return true;
 }
@@ -227,7 +189,7 @@ static bool gravity_walk(struct line *l, double r, double low, double high, bool
         return false;
     at = is_farthest ? l->low : l->high;
     out->point =
-        (struct vec3){l->o[0] + l->d[0] * at, l->o[1] + l->d[1] * at, l->o[2] + l->d[2] * at};
+        (struct vec3){l->s.o[0] + l->d[0] * at, l->s.o[1] + l->d[1] * at, l->s.o[2] + l->d[2] * at};
     struct vec3 n = vec3_unit(l->normal);
     double along = n.x * l->d[0] + n.y * l->d[1] + n.z * l->d[2];
 
@@ -278,8 +240,8 @@ static struct span span_of(const struct line *l)
     struct span s = {-INFINITY, INFINITY};
 
     for (int i = 0; i < 3; i++) {
-        double a = (tree->low[i] - l->o[i]) * l->inv[i];
-        double b = (tree->high[i] - l->o[i]) * l->inv[i];
+        double a = (tree->low[i] - l->s.o[i]) * l->inv[i];
+        double b = (tree->high[i] - l->s.o[i]) * l->inv[i];
         double enter = a < b ? a : b, leave = a < b ? b : a;
 
         s.t0 = enter > s.t0 ? enter : s.t0;
@@ -316,7 +278,8 @@ bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode 
     double t_max = scaled(ray->t_max, exponent), t;
 
     line_begin(&l, mesh, ray->origin, d);
-    l.is_any = mode == RAY_ANY;
+    l.is_any = ray_takes_any(mode);
+    l.is_light = ray_is_light(mode);
     l.without_walls = false;
     struct span inside = span_of(&l);
 
@@ -325,10 +288,10 @@ bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode 
     if (!(inside.t0 <= inside.t1))
         return false;
     for (int i = 0; i < 3; i++) /* from far away: to where it enters the mesh's box */
-        l.o[i] += l.d[i] * inside.t0;
+        l.s.o[i] += l.d[i] * inside.t0;
     /* within rounding the ray may begin and end on the surface */
-    l.low = -l.pad;
-    l.high = inside.t1 - inside.t0 + l.pad;
+    l.low = -l.s.pad;
+    l.high = inside.t1 - inside.t0 + l.s.pad;
     tree_walk(&l, true);
     if (!l.is_hit)
         return false;

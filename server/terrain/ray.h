@@ -13,7 +13,21 @@ struct ray {
     double t_max;          /* >= 0; INFINITY for a ray without end */
 };
 
-enum ray_mode { RAY_CLOSEST, RAY_ANY };
+/*
+ * RAY_LIGHT: as light is stopped. A polygon that is seen exactly from its side stops none; a ray
+ * along it meets it.
+ */
+enum ray_mode { RAY_CLOSEST, RAY_ANY, RAY_LIGHT, RAY_LIGHT_ANY };
+
+static inline bool ray_takes_any(enum ray_mode mode)
+{
+    return mode == RAY_ANY || mode == RAY_LIGHT_ANY;
+}
+
+static inline bool ray_is_light(enum ray_mode mode)
+{
+    return mode == RAY_LIGHT || mode == RAY_LIGHT_ANY;
+}
 
 struct ray_hit {
     double t;
@@ -42,7 +56,7 @@ struct ray_trace {
 /*
  * The first point of the surface along a ray; surfaces have two sides.
  *
- * mode   RAY_ANY may return any hit within t_max
+ * mode   RAY_ANY and RAY_LIGHT_ANY may return any hit within t_max
  * hit    out, untouched on a miss
  * trace  filled when not NULL
  *

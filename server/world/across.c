@@ -123,7 +123,7 @@ void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world
         struct ray ray;
         struct locale_hit hit;
 
-        if (out->locale && (mode == RAY_ANY || crossings[i].t_enter > out->hit.at.t))
+        if (out->locale && (ray_takes_any(mode) || crossings[i].t_enter > out->hit.at.t))
             break;
         ray = to_locale(&locale->manifest.placement, world);
         if (!locale_ray(&all, &ray, mode, &hit, NULL) || !is_nearer(out, locale, hit.at.t))

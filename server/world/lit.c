@@ -130,7 +130,7 @@ static void layer_hits(const struct lighting *lighting, size_t layer, const stru
     struct mesh_hit hits[LIT_TOGETHER_MAX];
 
     if (!lighting->trees[layer]) {
-        locale_rays(&choice, beams->rays, beams->count, RAY_CLOSEST, out);
+        locale_rays(&choice, beams->rays, beams->count, RAY_LIGHT, out);
         return;
     }
     if (lighting->light.is_place) {
@@ -188,7 +188,7 @@ static void layer_any(const struct lighting *lighting, size_t layer, const struc
                        is_hit);
         return;
     }
-    locale_rays(&choice, beams->rays, beams->count, RAY_ANY, hits);
+    locale_rays(&choice, beams->rays, beams->count, RAY_LIGHT_ANY, hits);
     for (size_t i = 0; i < beams->count; i++)
         is_hit[i] = hits[i].at.t < INFINITY;
 }

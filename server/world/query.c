@@ -311,7 +311,7 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
             continue;
         is_hit = true;
         *out = hit;
-        if (mode == RAY_ANY)
+        if (ray_takes_any(mode))
             break;
     }
     return is_hit;
@@ -348,7 +348,7 @@ static void rays_together(const struct layer_choice *choice, const struct ray *r
         layer_rays(choice->layers[k], choice->locale->manifest.gravity, rays, count, mode,
                    k == 0 ? out : hits);
         for (size_t i = 0; k > 0 && i < count; i++)
-            if (mode == RAY_ANY ? out[i].at.t == INFINITY : hits[i].at.t < out[i].at.t)
+            if (ray_takes_any(mode) ? out[i].at.t == INFINITY : hits[i].at.t < out[i].at.t)
                 out[i] = hits[i];
     }
 }

@@ -95,7 +95,7 @@ static unsigned check_points(const struct lighting *lighting, const struct vec3 
             struct ray ray;
             double start_m;
             bool is_hit = light_ray(&lighting->light, points[first + i], &ray, &start_m) &&
-                          locale_ray(lighting->choice, &ray, RAY_CLOSEST, &want, NULL);
+                          locale_ray(lighting->choice, &ray, RAY_LIGHT, &want, NULL);
 
             assert_int_equal(is_lit[i], !is_hit);
             assert_int_equal(isinf(hits[i].at.t), !is_hit);

@@ -28,13 +28,13 @@ static void expect_same(const struct mesh *mesh, const struct ray *ray, const st
 {
     struct vec3 origin = ray->origin, toward = ray->direction;
     struct mesh_hit want, any;
-    bool has = mesh_ray(mesh, ray, RAY_CLOSEST, &want);
+    bool has = mesh_ray(mesh, ray, RAY_LIGHT, &want);
     bool same = has ? hit->t == want.t && hit->polygon == want.polygon &&
                           memcmp(&hit->point, &want.point, sizeof want.point) == 0 &&
                           memcmp(&hit->normal, &want.normal, sizeof want.normal) == 0
                     : isinf(hit->t);
 
-    assert_int_equal(mesh_ray(mesh, ray, RAY_ANY, &any), has);
+    assert_int_equal(mesh_ray(mesh, ray, RAY_LIGHT_ANY, &any), has);
     if (!same || is_hit != has)
         fail_msg("seed %llu: from (%.17g %.17g %.17g) towards (%.17g %.17g %.17g): t is %.17g "
                  "(polygon %u; any %d), by a ray of %.17g m %.17g (polygon %u)",

@@ -284,6 +284,153 @@ static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state
     assert_int_equal(leaked, 0);
 }
 
+/* ---- along edges and in planes, in whole numbers ----------------------------------------------
+ */
+
+struct whole {
+    int64_t x, y, z;
+};
+
+static struct whole whole_sub(struct whole a, struct whole b)
+{
+    return (struct whole){a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+static struct whole whole_cross(struct whole a, struct whole b)
+{
+    return (struct whole){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+static int64_t whole_dot(struct whole a, struct whole b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+static struct vec3 whole_vec3(struct whole a)
+{
+    return (struct vec3){(double)a.x, (double)a.y, (double)a.z};
+}
+
+/* Where o + t d, t >= 0, meets a triangle first, borders included; INFINITY: nowhere. */
+static double whole_ray(const struct whole *corner, struct whole o, struct whole d)
+{
+    struct whole n = whole_cross(whole_sub(corner[1], corner[0]), whole_sub(corner[2], corner[0]));
+    int64_t across = whole_dot(n, d), above = whole_dot(n, whole_sub(corner[0], o));
+    double low = INFINITY, high = -INFINITY;
+    int left = 0, right = 0;
+
+    if (across != 0) {
+        for (int i = 0; i < 3; i++) {
+            struct whole a = whole_sub(corner[i], o), b = whole_sub(corner[(i + 1) % 3], o);
+            int64_t turn = whole_dot(whole_cross(a, b), d);
+
+            left += turn >= 0;
+            right += turn <= 0;
+        }
+        return (left == 3 || right == 3) && (above == 0 || (above < 0) == (across < 0))
+                   ? (double)above / (double)across
+                   : INFINITY;
+    }
+    if (above != 0)
+        return INFINITY;
+    struct whole aside = whole_cross(n, d); /* in the plane, across the ray */
+
+    for (int i = 0; i < 3; i++) {
+        struct whole a = whole_sub(corner[i], o), b = whole_sub(corner[(i + 1) % 3], o);
+        int64_t from = whole_dot(aside, a), to = whole_dot(aside, b);
+        double t_a = (double)whole_dot(a, d) / (double)whole_dot(d, d);
+        double t_b = (double)whole_dot(b, d) / (double)whole_dot(d, d), t = t_a;
+
+        if (from != 0 && (to == 0 || (from < 0) == (to < 0)))
+            continue;
+        if (from != 0)
+            t += (t_b - t_a) * (double)from / (double)(from - to);
+        low = fmin(low, t);
+        high = fmax(high, t);
+    }
+    return high >= 0 ? fmax(low, 0) : INFINITY;
+}
+
+static struct whole whole_random(struct random *random, int64_t most)
+{
+    return (struct whole){(int64_t)random_below(random, 2 * (uint32_t)most + 1) - most,
+                          (int64_t)random_below(random, 2 * (uint32_t)most + 1) - most,
+                          (int64_t)random_below(random, 2 * (uint32_t)most + 1) - most};
+}
+
+static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **state)
+{
+    enum { SOUPS = 300, RAYS = 400, MOST = 12 };
+    size_t hits = 0, in_planes = 0;
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= SOUPS; seed++) {
+        struct random random = {seed};
+        struct whole corners[MOST][3];
+        struct mesh_options options = {.gravity = down, .cuts = (enum mesh_cuts)(seed % 2)};
+        struct soup soup = {0};
+        uint32_t count = 0, wanted = 1 + random_below(&random, MOST);
+
+        while (count < wanted) {
+            struct whole *c = corners[count], n;
+            struct vec3 ring[3];
+
+            for (int i = 0; i < 3; i++) {
+                c[i] = whole_random(&random, 4);
+                c[i].z = seed % 3 ? c[i].z : c[i].z / 3;
+                ring[i] = whole_vec3(c[i]);
+            }
+            n = whole_cross(whole_sub(c[1], c[0]), whole_sub(c[2], c[0]));
+            if (whole_dot(n, n) == 0)
+                continue;
+            soup_add(&soup, ring, 3);
+            count++;
+        }
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+
+        for (int i = 0; i < RAYS; i++) {
+            const struct whole *c = corners[random_below(&random, count)];
+            struct whole a = c[random_below(&random, 3)], b = c[random_below(&random, 3)];
+            struct whole o = whole_random(&random, 8), d = whole_random(&random, 4);
+            int64_t back = (int64_t)random_below(&random, 4);
+            struct mesh_hit hit = {.t = INFINITY};
+            double want = INFINITY;
+
+            if (i % 2)
+                d = whole_sub(b, a);
+            if (i % 4 == 1) /* along the edge */
+                o = (struct whole){a.x - back * d.x, a.y - back * d.y, a.z - back * d.z};
+            if (i % 4 == 3) /* beside the edge, in the plane */
+                o = (struct whole){c[2].x - back * d.x, c[2].y - back * d.y, c[2].z - back * d.z};
+            if (d.x == 0 && d.y == 0)
+                continue;
+            for (uint32_t k = 0; k < count; k++) {
+                double t = whole_ray(corners[k], o, d);
+
+                want = fmin(want, t);
+                in_planes +=
+                    isfinite(t) && whole_dot(whole_cross(whole_sub(corners[k][1], corners[k][0]),
+                                                         whole_sub(corners[k][2], corners[k][0])),
+                                             d) == 0;
+            }
+            struct ray ray = {whole_vec3(o), whole_vec3(d), INFINITY};
+
+            mesh_ray(mesh, &ray, RAY_CLOSEST, &hit);
+            hits += isfinite(hit.t);
+            if (isfinite(want) != isfinite(hit.t) ||
+                (isfinite(want) && !(fabs(want - hit.t) <= 1e-9)))
+                fail_msg("seed %llu: from (%g %g %g) along (%g %g %g): t is %.17g, exactly %.17g",
+                         (unsigned long long)seed, ray.origin.x, ray.origin.y, ray.origin.z,
+                         ray.direction.x, ray.direction.y, ray.direction.z, hit.t, want);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+    assert_true(hits > 10000 && in_planes > 10000);
+}
+
+/* ---- along gravity -------------------------------------------------------------------------- */
+
 static void a_ray_along_gravity_gives_the_floor_to_the_bit(void **state)
 {
     struct random random = {3};
@@ -321,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_hundred_thousand_random_rays_agree_with_brute_force),
         cmocka_unit_test(rays_at_flat_floors_agree_with_brute_force),
         cmocka_unit_test(rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak),
+        cmocka_unit_test(rays_along_edges_and_in_planes_hit_where_the_polygon_begins),
         cmocka_unit_test(a_ray_along_gravity_gives_the_floor_to_the_bit),
     };
 

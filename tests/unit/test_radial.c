@@ -437,6 +437,16 @@ static void a_cube_by_hand(void **state)
     assert_near(hit.t, 2.5, 0);
     assert_near(hit.normal.z, -1, 0);
     assert_false(mesh_ray(mesh, &(struct ray){{0, 0, 0}, {0, 0, -4}, 2.4}, RAY_CLOSEST, &hit));
+    /* along an edge, and in the plane of a side, from without and from within */
+    assert_true(
+        mesh_ray(mesh, &(struct ray){{-30, 10, 10}, {2, 0, 0}, INFINITY}, RAY_CLOSEST, &hit));
+    assert_near(hit.t, 10, 0);
+    assert_true(
+        mesh_ray(mesh, &(struct ray){{-30, -35, 10}, {4, 5, 0}, INFINITY}, RAY_CLOSEST, &hit));
+    assert_near(hit.t, 5, 1e-12);
+    assert_true(mesh_ray(mesh, &(struct ray){{0, 3, 10}, {0, 1, 0}, INFINITY}, RAY_CLOSEST, &hit));
+    assert_near(hit.t, 0, 0);
+    assert_near(hit.normal.z, 1, 0);
     mesh_unref(mesh);
 
     /* the same as a drum: top and bottom are walls */

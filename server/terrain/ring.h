@@ -1,0 +1,89 @@
+/*
+ * A polygon as a line sees it.
+ *
+ * In the line's own space (Woop, Benthin, Wald: Watertight Ray/Triangle Intersection, 2013) corners
+ * are moved by the origin and sheared so that the line is an axis; the line is inside when all
+ * edges turn the same way around the axis. A corner's place there depends on the corner alone, and
+ * cross(p, q) is exactly -cross(q, p), so two polygons at an edge cannot both be missed.
+ */
+#ifndef KOTA_TERRAIN_RING_H
+#define KOTA_TERRAIN_RING_H
+
+#include "terrain/vec.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ring_sight {
+    double o[3];
+    double pad;     /* rounding of a place across the line */
+    int kx, ky, kz; /* d[kz] is the largest */
+    double shear_x, shear_y, inv_z;
+};
+
+/* Where a corner is: across the line, and along it. */
+struct ring_place {
+    double x, y, t;
+};
+
+/* All but origin and pad, for the direction d, which is not 0. */
+static inline void ring_sight_along(struct ring_sight *s, const double d[3])
+{
+    double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
+
+    s->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
+    s->kx = (s->kz + 1) % 3;
+    s->ky = (s->kz + 2) % 3;
+    s->shear_x = d[s->kx] / d[s->kz];
+    s->shear_y = d[s->ky] / d[s->kz];
+    s->inv_z = 1 / d[s->kz];
+}
+
+static inline struct ring_place ring_place_of(const struct ring_sight *s, struct vec3 vertex)
+{
+    double v[3] = {vertex.x - s->o[0], vertex.y - s->o[1], vertex.z - s->o[2]};
+
+    return (struct ring_place){v[s->kx] - s->shear_x * v[s->kz], v[s->ky] - s->shear_y * v[s->kz],
+                               v[s->kz] * s->inv_z};
+}
+
+/*
+ * True when the line is inside all edges, or on one within pad, which closes T-junctions; t0 and
+ * t1: of the nearest and the farthest corner. A polygon that is seen from its side is a line
+ * through the axis, or past it: true for both (ring_edge_on).
+ */
+static inline __attribute__((always_inline)) bool ring_is_through(const struct ring_sight *s,
+                                                                  const struct vec3 *vertices,
+                                                                  const uint32_t *corners,
+                                                                  uint32_t count, double *t0,
+                                                                  double *t1)
+{
+    struct ring_place a = ring_place_of(s, vertices[corners[count - 1]]);
+    bool can_left = true, can_right = true;
+
+    *t0 = *t1 = a.t;
+    for (uint32_t i = 0; i < count; i++) {
+        struct ring_place b = ring_place_of(s, vertices[corners[i]]);
+        double turn = a.x * b.y - a.y * b.x;
+        double slack = s->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
+
+        can_left &= turn >= -slack;
+        can_right &= turn <= slack;
+        if (!can_left && !can_right)
+            return false;
+        *t0 = b.t < *t0 ? b.t : *t0;
+        *t1 = b.t > *t1 ? b.t : *t1;
+        a = b;
+    }
+    return true;
+}
+
+/*
+ * Of a polygon that is seen from its side, and that ring_is_through is true of: where the line runs
+ * along it, from t0 to t1. False where it passes. O(corners).
+ */
+bool ring_edge_on(const struct ring_sight *s, const struct vec3 *vertices, const uint32_t *corners,
+                  uint32_t count, double *t0, double *t1);
+
+#endif
