@@ -28,9 +28,12 @@
  * its writing shares everything with other answers. In one turn it is asked twice at most, the
  * second time what it writes waits for the next turn, so that an endless one holds no loop.
  *
- * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer. So
- * after an error the connection is shut down for writing first and what comes is dropped, for a
- * bounded time and number of bytes (RFC 9112 section 9.6).
+ * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer, or
+ * reach a client that still sends and looks for an answer only afterwards. So after an error the
+ * connection is shut down for writing first and what comes is dropped, unseen and not copied, until
+ * the peer has ended (RFC 9112 section 9.6). That is bounded by time, not by bytes: by silence, by
+ * a rate as low as a body's, and in all; nobody who is ended by them was about to be done. The
+ * connection counts as open meanwhile. One that was turned away does not, and has a shorter time.
  *
  * Invariant: after http_connection_close nothing here touches the connection but its callback.
  */
@@ -55,9 +58,11 @@
 #define PENDING_STOP_BYTES ((size_t)16 * 1024)
 #define OUTPUT_STOP_BYTES ((size_t)256 * 1024)
 #define BODY_BYTES_PER_MS 16
-#define LINGER_MS 5000
+#define LINGER_SILENCE_MS 5000
+#define LINGER_MS_MAX 30000 /* and body_ms at most */
+#define LINGER_REJECTED_MS 5000
 #define LINGER_DRAINING_MS 500
-#define LINGER_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define DROPS_A_TURN 8
 #define WRITE_BUFFERS 16
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
@@ -68,6 +73,7 @@
 
 static void settle(struct http_connection *connection);
 static void watch(struct http_connection *connection);
+static void set_deadlines(struct http_connection *connection);
 
 bool http_connection_takes_input(const struct http_connection *connection)
 {
@@ -162,17 +168,29 @@ void http_connection_close(struct http_connection *connection)
     close(connection->fd);
 }
 
-/* All is sent: gives the peer time to read it. */
+static uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* All is sent: gives the peer time to end, and to read it. */
 static void linger(struct http_connection *connection)
 {
-    uint64_t linger_ms = connection->loop->is_draining ? LINGER_DRAINING_MS : LINGER_MS;
+    struct http_loop *loop = connection->loop;
+    uint64_t now_ms = uv_now(&loop->uv);
+    uint64_t most_ms = connection->is_counted ? LINGER_MS_MAX : LINGER_REJECTED_MS;
 
     if (connection->peer_ended || shutdown(connection->fd, SHUT_WR) != 0) {
         http_connection_close(connection);
         return;
     }
+    most_ms = earlier(most_ms, http_limits_now(loop->server)->body_ms);
+    if (loop->is_draining)
+        most_ms = earlier(most_ms, LINGER_DRAINING_MS);
     connection->state = HTTP_CONNECTION_LINGER;
-    connection->read_deadline_ms = uv_now(&connection->loop->uv) + linger_ms;
+    connection->linger_since_ms = connection->lingered_ms = now_ms;
+    connection->linger_until_ms = now_ms + most_ms;
+    connection->lingered_bytes = 0;
     free(connection->pending);
     connection->pending = NULL;
     connection->pending_length = connection->pending_capacity = 0;
@@ -299,12 +317,8 @@ static void take_bytes(struct http_connection *connection, const char *at, size_
 {
     size_t used = 0;
 
-    if (connection->state == HTTP_CONNECTION_LINGER) {
-        connection->lingered_bytes += length;
-        if (connection->lingered_bytes > LINGER_BYTES_MAX)
-            http_connection_close(connection);
+    if (connection->state == HTTP_CONNECTION_LINGER)
         return;
-    }
     if (connection->stream) {
         connection->lingered_bytes += length;
         if (connection->lingered_bytes > HTTP_STREAM_INPUT_BYTES_MAX)
@@ -438,6 +452,31 @@ void http_connection_send_due(struct http_loop *loop)
             flush(loop->due[i].connection);
 }
 
+/* While it lingers: has the kernel forget what has come. What others have sent is still due. */
+static void drop_some(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+    char *at = loop->read_buffer + loop->read_bytes;
+    size_t room = HTTP_READ_BYTES - loop->read_bytes;
+
+    for (int i = 0; i < DROPS_A_TURN; i++) {
+        ssize_t length = recv(connection->fd, at, room, MSG_DONTWAIT | MSG_TRUNC);
+
+        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (length <= 0) {
+            http_connection_close(connection);
+            return;
+        }
+        http_count(&loop->counters.bytes_in, (uint64_t)length);
+        connection->lingered_bytes += (size_t)length;
+        connection->lingered_ms = uv_now(&loop->uv);
+        if ((size_t)length < room)
+            break;
+    }
+    set_deadlines(connection);
+}
+
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct http_connection *connection = poll->data;
@@ -455,7 +494,9 @@ static void on_ready(uv_poll_t *poll, int status, int events)
             connection->stream->is_due = true;
         http_connection_continue(connection);
     }
-    if (events & UV_READABLE && connection->is_reading)
+    if (events & UV_READABLE && connection->state == HTTP_CONNECTION_LINGER)
+        drop_some(connection);
+    else if (events & UV_READABLE && connection->is_reading)
         read_some(connection);
 }
 
@@ -507,6 +548,7 @@ static void hurry(struct http_connection *connection)
 {
     uint64_t latest_ms = uv_now(&connection->loop->uv) + LINGER_DRAINING_MS;
 
+    connection->linger_until_ms = earlier(connection->linger_until_ms, latest_ms);
     if (connection->read_deadline_ms == 0 || connection->read_deadline_ms > latest_ms)
         connection->read_deadline_ms = latest_ms;
     http_wheel_set(&connection->loop->wheel, &connection->timer, connection->read_deadline_ms);
@@ -547,6 +589,16 @@ void http_connection_drain(struct http_connection *connection)
     }
 }
 
+/* Silence, a trickle, or too long in all. */
+static uint64_t linger_deadline(const struct http_connection *connection)
+{
+    uint64_t silence_ms = connection->lingered_ms + LINGER_SILENCE_MS;
+    uint64_t trickle_ms = connection->linger_since_ms + LINGER_SILENCE_MS +
+                          connection->lingered_bytes / BODY_BYTES_PER_MS;
+
+    return earlier(connection->linger_until_ms, earlier(silence_ms, trickle_ms));
+}
+
 static void set_deadlines(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
@@ -555,7 +607,7 @@ static void set_deadlines(struct http_connection *connection)
     uint64_t earliest_ms;
 
     if (connection->state == HTTP_CONNECTION_LINGER) {
-        /* set once */
+        connection->read_deadline_ms = linger_deadline(connection);
     } else if (connection->stream) {
         connection->read_deadline_ms = connection->stream->sent_ms + limits->stream_silence_ms;
     } else if (connection->request && connection->request->is_parked) {

@@ -56,12 +56,14 @@ struct http_connection {
     uint64_t discard_bytes;                       /* length of the body that is dropped */
     uint64_t reserve_until_ms;                    /* 0: not set yet */
     uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
+    uint64_t linger_since_ms, linger_until_ms;    /* of the state LINGER */
+    uint64_t lingered_ms;                         /* when something came last in it */
 
     char *pending; /* read but not taken yet; begins with the head that head describes */
     size_t pending_length, pending_capacity;
 
     struct http_output output;
-    size_t lingered_bytes;
+    size_t lingered_bytes; /* dropped while it lingers, or is a stream */
 };
 
 /*
