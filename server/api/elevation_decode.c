@@ -4,7 +4,8 @@
  * Clients of two services ask here, so their texts are taken as they come: a number may be a text,
  * an empty text or null is no answer to the question, and parameters that only say who is asking
  * (key, sensor, …) are read over. Names that neither service knows are refused as everywhere. Open
- * Topo Data sends forms; they are read into the query, so that one reader sees both.
+ * Topo Data sends forms; they are read into the query, so that one reader sees both. A POST may ask
+ * by its query, its body or both; a name that is in both is refused, as everywhere.
  *
  * Samples of a path are spaced evenly along its great circles, both ends included. Where a sample
  * falls on a corner it is that corner to the bit. Two corners on opposite sides of the Earth have
@@ -72,7 +73,7 @@ static enum err_code open_form(struct call *call, struct err *err)
 
 static enum err_code open(struct call *call, bool is_post, struct err *err)
 {
-    if (!is_post)
+    if (!is_post || call->body.length == 0)
         return options_open_query(call, names, err);
     if (span_equals(call->media_type, "application/x-www-form-urlencoded"))
         return open_form(call, err);
@@ -98,9 +99,13 @@ static enum err_code text_of(struct call *call, const char *name, struct span *o
         return err_set(err, ERR_BAD_INPUT, "%s must be a text or a number, not %s", name,
                        json_kind(member));
     }
-    for (size_t i = 0; !member && i < call->query_count; i++)
-        if (span_equals(call->query[i].name, name))
-            *out = call->query[i].value;
+    for (size_t i = 0; i < call->query_count; i++) {
+        if (!span_equals(call->query[i].name, name))
+            continue;
+        if (member)
+            return err_set(err, ERR_BAD_INPUT, "%s is given in the query and in the body", name);
+        *out = call->query[i].value;
+    }
     if (out->length == 0)
         out->at = NULL;
     return ERR_OK;

@@ -7,7 +7,7 @@ import json
 import math
 import urllib.parse
 
-from daemon import Daemon, problem
+from daemon import JSON, Daemon, problem
 from fields import put_layer, put_locale
 from mesh_oracle import put_mesh, rectangle
 from oracle import Terrain
@@ -282,6 +282,28 @@ def _():
     equal((got.status, got.json), (200, want), "JSON of texts and null")
     got = daemon.post(f"{BASE}/alps", {"locations": places})
     equal((got.status, len(got.json["results"])), (200, 2), "a dataset")
+
+
+@test("a POST asks by its query, its body or both; what is in both is refused")
+def _():
+    places = text([(47.2692, 11.4041), (47.27, 11.405)])
+    want = ask(locations=places, interpolation="nearest")
+    asked = urllib.parse.urlencode({"locations": places, "interpolation": "nearest"})
+    for media in (None, JSON, FORM, "text/plain"):  # of a body that is empty
+        for body in (None, b""):
+            got = daemon.post(f"{BASE}?{asked}", body, media=media)
+            equal((got.status, got.json), (200, want), f"{media}")
+    for half in ({"locations": places}, {"interpolation": "nearest"}):
+        other = urllib.parse.urlencode({"locations": places, "interpolation": "nearest",
+                                        **{name: "" for name in half}})
+        for body, media in ((half, JSON), (urllib.parse.urlencode(half), FORM)):
+            query = "&".join(pair for pair in other.split("&") if not pair.endswith("="))
+            got = daemon.post(f"{BASE}?{query}", body, media=media)
+            equal((got.status, got.json), (200, want), f"{query} and {body}")
+            invalid(daemon.post(f"{BASE}?{asked}", body, media=media), next(iter(half)))
+    equal(daemon.post(f"{BASE}/alps?locations={places}", None).status, 200, "a dataset")
+    invalid(daemon.post(BASE, None), "no locations")
+    invalid(daemon.post(f"{BASE}?points=1,1", None), "points")
 
 
 @test("what Google's clients send along is read over; a bar at the end, blanks, raw bars too")

@@ -419,7 +419,7 @@ def parameter_known(path, method, name):
     elif path.endswith("/diff") and name != "since":
         query += "&since=2"
     body = media = None
-    if method == "post":
+    if method == "post" and "/compat/" not in path:
         media = F32
         body = bytes({"height": 8, "contact": 12, "contains": 12, "ray": 28,
                       "lit": 12}[path.split("/")[-1]])
