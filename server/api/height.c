@@ -4,7 +4,9 @@
  * POST …/height  binary: x y  ->  height (NaN: none)
  *
  * One point is asked by one function in all three forms, so a batch gives what its items would
- * give. A locale of meshes alone answers with its topmost ground; cell is null there.
+ * give. A locale of meshes alone answers with its topmost ground; cell is null there. Where there
+ * is no height there is no normal either: between samples, one of them a hole, there may be a
+ * triangle.
  */
 #include "api/calls.h"
 
@@ -67,7 +69,8 @@ static char *encode(char *at, const struct height_options *options,
     at = encode_height(at, (struct ground_height){ground->height_m, ground->status});
     if (options->fields & FIELD_NORMAL) {
         at = PIECE(at, ",\"normal\":");
-        at = ground->triangle >= 0 ? piece_vec3(at, ground->normal) : PIECE(at, "null");
+        at = ground->status == GROUND_OK && ground->triangle >= 0 ? piece_vec3(at, ground->normal)
+                                                                  : PIECE(at, "null");
     }
     if (options->fields & FIELD_CELL) {
         at = PIECE(at, ",\"cell\":");

@@ -37,9 +37,10 @@ def heights_agree(name, interp):
         equal(item.get("status"), status, f"status, {what}")
         check(set(item) >= {"height", "normal", "cell"}, f"members, {what}: {item}")
         near(item["height"], height, f"height, {what}", 1e-7)
+        if status != "ok":
+            equal(item["normal"], None, f"normal, {what}")
         if status == "outside":
             equal(item["cell"], None, f"cell, {what}")
-            equal(item["normal"], None, f"normal, {what}")
             continue
         u, v = terrain.locate(*point)
         on_line = min(abs(u - round(u)), abs(v - round(v))) < 1e-6
@@ -48,7 +49,7 @@ def heights_agree(name, interp):
         faces = terrain.triangles_at(*point)
         if not faces and not on_line:
             equal(item["normal"], None, f"normal, {what}")
-        elif len(faces) == 1:
+        elif len(faces) == 1 and status == "ok":
             near_all(item["normal"], list(terrain.normal(*faces[0][0], faces[0][1])),
                      f"normal, {what}", 1e-9)
     check(judged > QUESTIONS / 2, f"only {judged} questions could be judged")
@@ -129,6 +130,20 @@ def _():
         equal([item["status"] for item in got],
               ["hole", middle, "outside", "ok" if triangulation == ANTI else "hole"],
               triangulation)
+
+
+@test("without a height there is no normal, though a triangle is there; GET says the same")
+def _():
+    put_terrain(daemon, "beside", Terrain(2, 2, [[NAN, 2], [3, 8]], triangulation=ANTI))
+    for interp, status in (("nearest", "ok"), ("bilinear", "hole"), ("triangle", "ok")):
+        asked = {"interp": interp, "fields": ["normal"]}
+        single = f"interp={interp}&fields=normal"
+        for x, y, want in ((0.75, 0.75, status), (0.25, 0.25, "hole")):
+            item = results(daemon, at("beside") + "/height", {"points": [[x, y]], **asked}, 1)[0]
+            got = daemon.ok("GET", f"{at('beside')}/height?x={x}&y={y}&{single}")
+            equal(item["status"], want, f"{interp} at {x},{y}")
+            equal(item["normal"] is None, want != "ok", f"{interp} at {x},{y}: no normal")
+            equal({name: got[name] for name in item}, item, f"{interp} at {x},{y}: GET")
 
 
 @test("a locale's triangulation can be changed by its manifest, and answers follow")
