@@ -133,7 +133,7 @@ static enum err_code open_json(struct call *call, struct span *heights, struct e
     char *cut;
 
     *heights = (struct span){NULL, 0};
-    if (body.at && body.length <= call_limits(call)->json_bytes_max) {
+    if (body.length > 0 && body.length <= call_limits(call)->json_bytes_max) {
         if (json_check(body.at, body.length, &call_limits(call)->json, err))
             return err->code;
         *heights = json_find_array(body, "heights");

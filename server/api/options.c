@@ -67,7 +67,11 @@ static enum err_code open_body(struct call *call, const char *const *names, stru
         return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)call->body.length,
                          "a JSON body has at most %zu bytes, this has %zu", limit,
                          call->body.length);
-    return options_open_query(call, names, err);
+    if (options_open_query(call, names, err))
+        return err->code;
+    return call->body.length > 0
+               ? ERR_OK
+               : err_set(err, ERR_BAD_INPUT, "a body is needed: JSON, and there is none");
 }
 
 static enum err_code only_members(const struct call *call, const char *const *items,
@@ -88,8 +92,7 @@ enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err)
 {
     if (open_body(call, names, err) ||
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call_limits(call)->json,
-                   &call->json, err))
+        json_parse(call->body.at, call->body.length, &call_limits(call)->json, &call->json, err))
         return err->code;
     return only_members(call, items, names, err);
 }
@@ -170,8 +173,7 @@ enum err_code options_open_batch(struct call *call, const struct json_shape *sha
     if (open_body(call, names, err))
         return err->code;
     if (!read_batch(call, shape) &&
-        json_parse(call->body.at ? call->body.at : "", call->body.length, &call_limits(call)->json,
-                   &call->json, err))
+        json_parse(call->body.at, call->body.length, &call_limits(call)->json, &call->json, err))
         return err->code;
     return call->json ? only_members(call, items, names, err) : ERR_OK;
 }

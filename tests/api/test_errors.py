@@ -67,7 +67,7 @@ GOOD = {
 MISSING = {"lit": "light", "pick": "viewport", "profile": "samples"}  # what is missed first
 # (what, text, a word of the detail)
 BROKEN = [
-    ("no bytes at all", "", None), ("a cut object", '{"points":[[1,1]]', "byte"),
+    ("no bytes at all", "", "a body is needed"), ("a blank", " ", "byte"), ("a cut object", '{"points":[[1,1]]', "byte"),
     ("a cut string", '{"points', "byte"), ("trailing bytes", '{"points":[[1,1]]}x', "byte"),
     ("a second value", '{"points":[[1,1]]} {}', "byte"),
     ("single quotes", "{'points':[[1,1]]}", "byte"), ("a trailing comma", '{"points":[[1,1],]}',
@@ -94,6 +94,16 @@ for call_, good_ in GOOD.items():
         case(f"{call_}: {what_} is 400", refuse, 400, "POST", f"{LAND}/{call_}",
              text_.replace("points", member_), (word_,) if word_ else ())
 
+
+
+@test("what needs a JSON body says so when there is none")
+def _():
+    for method, target in (("PUT", LAND), ("POST", f"{LAND}/edits"), ("POST", "/v1/locate"),
+                           ("POST", "/v1/ray"), ("POST", "/v1/contact"),
+                           ("PUT", f"{LAND}/layers/ground/transform"),
+                           *(("POST", f"{LAND}/{call}") for call in GOOD)):
+        for media in (None, "application/json"):
+            refuse(400, method, target, None, ("a body is needed: JSON",), media=media)
 
 
 def plain(call):
