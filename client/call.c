@@ -420,6 +420,32 @@ enum err_code call_put(struct call *call, const char *path, const char *media_ty
     return call_send(call, &out, answer, err);
 }
 
+enum err_code call_put_new(struct call *call, const char *path, const char *media_type,
+                           const void *bytes, size_t length, cJSON **answer, struct err *err)
+{
+    struct outgoing out = {.method = "PUT",
+                           .path = path,
+                           .media_type = media_type,
+                           .header = "If-None-Match: *",
+                           .bytes = bytes ? bytes : "",
+                           .length = length};
+
+    return call_send(call, &out, answer, err);
+}
+
+enum err_code call_delete_at(struct call *call, const char *path, double revision, struct err *err)
+{
+    char header[64];
+    struct outgoing out = {
+        .method = "DELETE", .path = path, .header = header, .may_be_empty = true};
+    cJSON *answer = NULL;
+
+    snprintf(header, sizeof(header), "If-Match: \"%.0f\"", revision);
+    call_send(call, &out, &answer, err);
+    cJSON_Delete(answer);
+    return err->code;
+}
+
 enum err_code call_method(struct call *call, const char *method, const char *path,
                           const char *media_type, const void *bytes, size_t length, cJSON **answer,
                           struct err *err)

@@ -44,6 +44,13 @@ enum err_code call_post(struct call *call, const char *path, const cJSON *body, 
 enum err_code call_put(struct call *call, const char *path, const char *media_type,
                        const void *bytes, size_t length, cJSON **answer, struct err *err);
 
+/* The same, only if there is nothing at that path: ERR_PRECONDITION_FAILED. */
+enum err_code call_put_new(struct call *call, const char *path, const char *media_type,
+                           const void *bytes, size_t length, cJSON **answer, struct err *err);
+
+/* DELETE, only while what is there is at that revision: ERR_PRECONDITION_FAILED. */
+enum err_code call_delete_at(struct call *call, const char *path, double revision, struct err *err);
+
 /*
  * POST that changes something, under an Idempotency-Key of its own: when the connection breaks, or
  * cannot be made, it is sent again with the same key, so that it happens once however often it

@@ -92,9 +92,13 @@ struct line {
 static const struct kota_option *find(const struct kota_option *table, const char *name,
                                       size_t length)
 {
-    for (; table && (table->name || table->help); table++)
-        if (table->name && strlen(table->name) == length && memcmp(table->name, name, length) == 0)
-            return table;
+    for (; table && (table->name || table->help); table++) {
+        const char *const names[] = {table->name, table->also};
+
+        for (size_t i = 0; i < 2; i++)
+            if (names[i] && strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+                return table;
+    }
     return NULL;
 }
 

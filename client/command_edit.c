@@ -19,7 +19,7 @@
 
 struct edit_options {
     const char *rect, *op, *heights;
-    const char *brush, *at, *radius, *amount;
+    const char *brush, *center, *radius, *amount;
     const char *layer;
 };
 
@@ -135,12 +135,12 @@ static char *brush_text(const struct edit_options *o, struct err *err)
     cJSON *body, *brush, *at;
     char *text;
 
-    if (!o->at || !o->radius) {
-        err_set(err, ERR_BAD_INPUT, "--brush needs --at X,Y and --radius R");
+    if (!o->center || !o->radius) {
+        err_set(err, ERR_BAD_INPUT, "--brush needs --center X,Y and --radius R");
         return NULL;
     }
-    if (number_exact_list(o->at, center, 2, &cause))
-        err_set(err, ERR_BAD_INPUT, "--at %s", cause.msg);
+    if (number_exact_list(o->center, center, 2, &cause))
+        err_set(err, ERR_BAD_INPUT, "--center %s", cause.msg);
     else if (number_exact_list(o->radius, &radius, 1, &cause))
         err_set(err, ERR_BAD_INPUT, "--radius %s", cause.msg);
     else if (o->amount && number_exact_list(o->amount, &amount, 1, &cause))
@@ -201,10 +201,11 @@ static const struct kota_option edit_table[] = {
      .words = "crater raise flatten smooth",
      .help = "crater, raise, flatten or smooth",
      .at = offsetof(struct edit_options, brush)},
-    {.name = "at",
+    {.name = "center",
+     .also = "at",
      .value = "X,Y",
      .help = "its centre in metres",
-     .at = offsetof(struct edit_options, at)},
+     .at = offsetof(struct edit_options, center)},
     {.name = "radius",
      .value = "R",
      .help = "nothing changes at or beyond it",
@@ -231,12 +232,12 @@ static enum kota_exit edit_run(struct kota *kota)
     if (!kota_begin(kota, &o, 1, 1, &done))
         return done;
     has_rect = o.rect || o.op || o.heights;
-    has_brush = o.brush || o.at || o.radius || o.amount;
+    has_brush = o.brush || o.center || o.radius || o.amount;
     if (o.layer && kota_check_id(o.layer, &kota->err))
         return kota_misused(kota);
     if (has_rect == has_brush || !(o.rect || o.brush)) {
         err_set(&kota->err, ERR_BAD_INPUT,
-                "an edit is either --rect --heights [--op] or --brush --at --radius --amount");
+                "an edit is either --rect --heights [--op] or --brush --center --radius --amount");
         return kota_misused(kota);
     }
     return has_rect ? edit_rect(kota, &o) : edit_brush(kota, &o);
@@ -251,8 +252,8 @@ const struct kota_command command_edit = {
     .options = edit_table,
     .words = {":locale", NULL},
     .examples =
-        (const char *const[]){"kota edit islands --brush crater --at 1500,1500 --radius 40 "
-                              "--amount 12",
+        (const char *const[]){"kota edit islands --brush crater --center 1500,1500 --radius "
+                              "40 --amount 12",
                               "kota edit islands --rect 10,10,4,4 --op add --heights 1.5", NULL},
     .run = edit_run,
 };

@@ -5,10 +5,13 @@
  * A file that the daemon reads goes up as it is; the daemon decodes and judges it. Here only its
  * kind is told from its name, as the daemon does for the files on its own command line. Other
  * rasters are read through GDAL and go up as float32 (import_raster.h), other meshes through assimp
- * and go up as OBJ (convert.h). A locale that is not there is made: the daemon says 404, the
- * manifest goes up, and then the file once more. The options of a manifest are never dropped
- * silently: beside a file they make the locale, or are what it is.
+ * and go up as OBJ (convert.h). What a file's name alone says is read here: the daemon does not see
+ * it. A locale that is not there is made: the daemon says 404, the manifest goes up, and then the
+ * file once more; when that fails the locale goes again, unless somebody has changed it. The
+ * options of a manifest are never dropped silently: beside a file they make the locale, or are what
+ * it is.
  */
+#include "base/hgt_name.h"
 #include "client/batch.h"
 #include "client/convert.h"
 #include "client/file.h"
@@ -210,23 +213,54 @@ static enum err_code manifest_text(const struct import_options *options, char **
     return ERR_OK;
 }
 
-/* Makes the locale of words[0] by the manifest's options. */
-static enum err_code make_locale(struct kota *kota, const struct import_options *options)
+static bool has_manifest_options(const struct import_options *options)
+{
+    return options->title || options->triangulation || options->manifest;
+}
+
+/*
+ * Makes the locale of words[0] by the manifest's options; *made becomes its revision. One that
+ * somebody else has just made will do, unless there are options.
+ */
+static enum err_code make_locale(struct kota *kota, const struct import_options *options,
+                                 double *made)
 {
     char path[KOTA_PATH_MAX];
     char *text = NULL;
     size_t length = 0;
     cJSON *answer = NULL;
+    const cJSON *revision;
 
     if (!kota_locale_path(kota, "", path) && !manifest_text(options, &text, &length, &kota->err))
-        call_put(kota->call, path, "application/json", text, length, &answer, &kota->err);
+        call_put_new(kota->call, path, "application/json", text, length, &answer, &kota->err);
+    if (kota->err.code == ERR_PRECONDITION_FAILED && !has_manifest_options(options))
+        kota->err.code = ERR_OK;
+    revision = cJSON_GetObjectItemCaseSensitive(answer, "revision");
+    if (cJSON_IsNumber(revision))
+        *made = revision->valuedouble;
     cJSON_Delete(answer);
     free(text);
     return kota->err.code;
 }
 
+/* The layer that it was made for is not there: it should not be, either. */
+static void unmake_locale(struct kota *kota, double made)
+{
+    char path[KOTA_PATH_MAX];
+    struct err err = {.code = ERR_OK};
+
+    if (kota_locale_path(kota, "", path) || !call_delete_at(kota->call, path, made, &err))
+        return;
+    if (err.code == ERR_PRECONDITION_FAILED || err.code == ERR_NOT_FOUND)
+        return; /* somebody else's by now */
+    print_sanitize(err.msg);
+    fprintf(stderr, "kota: locale %s was made and stays, without the layer: %s\n", kota->words[0],
+            err.msg);
+}
+
 /* The locale by the options of a manifest: made, or found to be so already. */
-static enum err_code claim_locale(struct kota *kota, const struct import_options *options)
+static enum err_code claim_locale(struct kota *kota, const struct import_options *options,
+                                  double *made)
 {
     char path[KOTA_PATH_MAX];
     cJSON *locale = NULL;
@@ -236,7 +270,7 @@ static enum err_code claim_locale(struct kota *kota, const struct import_options
         return kota->err.code;
     if (call_get(kota->call, path, &locale, &kota->err) == ERR_NOT_FOUND) {
         kota->err.code = ERR_OK;
-        return make_locale(kota, options);
+        return make_locale(kota, options, made);
     }
     if (kota->err.code)
         return kota->err.code;
@@ -249,11 +283,6 @@ static enum err_code claim_locale(struct kota *kota, const struct import_options
                 kota->words[0], triangulation ? triangulation : "unknown");
     cJSON_Delete(locale);
     return kota->err.code;
-}
-
-static bool has_manifest_options(const struct import_options *options)
-{
-    return options->title || options->triangulation || options->manifest;
 }
 
 static bool has_layer_options(const struct import_options *options)
@@ -344,6 +373,41 @@ static enum err_code read_mesh(struct kota *kota, const char *ending, struct upl
     return kota->err.code;
 }
 
+/* An SRTM tile lies as its name says, north first, as where the daemon reads it from its disk. */
+static bool place_tile(const char *file, struct import_options *o, struct upload *upload)
+{
+    char *text = upload->raster.spacing, number[NUMBER_TEXT_MAX];
+    double spacing_m[2];
+
+    if (!hgt_name_spacing(file, upload->length, spacing_m))
+        return false;
+    number_format(spacing_m[0], text);
+    number_format(spacing_m[1], number);
+    sprintf(text + strlen(text), ",%s", number);
+    o->spacing = text;
+    o->flip_y = true;
+    fprintf(stderr, "kota: %s: an SRTM tile, by its name: spacing %.6g x %.6g m, north first\n",
+            file, spacing_m[0], spacing_m[1]);
+    return true;
+}
+
+/* Metres between samples are in .asc files and meshes, in some names, and else to be told. */
+static enum err_code need_spacing(const char *file, struct import_options *o, struct upload *upload,
+                                  struct err *err)
+{
+    bool is_tile = strcmp(upload->media_type, "application/vnd.kota.hgt") == 0;
+
+    if (o->spacing || (!is_tile && strcmp(upload->media_type, "image/png") != 0 &&
+                       strcmp(upload->media_type, "application/vnd.kota.f32") != 0))
+        return ERR_OK;
+    if (is_tile && place_tile(file, o, upload))
+        return ERR_OK;
+    return err_set(err, ERR_BAD_INPUT,
+                   "--spacing SX,SY is missing: the metres between samples, which %.120s does not "
+                   "say%s",
+                   file, is_tile ? "; a tile that is named like N42E001.hgt does" : "");
+}
+
 /* What the file is, by --format or by the ending of its name, and its bytes. */
 static enum err_code read_upload(struct kota *kota, struct import_options *o, struct upload *upload)
 {
@@ -352,8 +416,11 @@ static enum err_code read_upload(struct kota *kota, struct import_options *o, st
     struct err *err = &kota->err;
 
     upload->media_type = o->band ? NULL : media_type_of(file, o->format);
-    if (upload->media_type)
-        return file_read(file, FILE_BYTES_MAX, &upload->bytes, &upload->length, err);
+    if (upload->media_type) {
+        if (!file_read(file, FILE_BYTES_MAX, &upload->bytes, &upload->length, err))
+            need_spacing(file, o, upload, err);
+        return err->code;
+    }
     if (o->format ? strcasecmp(o->format, "assimp") == 0 : convert_knows(ending))
         return read_mesh(kota, ending, upload);
     if (o->format && strcasecmp(o->format, "gdal") != 0)
@@ -393,14 +460,17 @@ static enum kota_exit import_layer(struct kota *kota, const struct import_option
                                    const char *path, const struct upload *upload)
 {
     cJSON *answer = NULL;
+    double made = 0; /* the revision of a locale that was made; 0: none was */
 
-    if (has_manifest_options(options) && claim_locale(kota, options))
+    if (has_manifest_options(options) && claim_locale(kota, options, &made))
         return kota_failed(kota);
     if (put_layer(kota, path, upload, &answer) == ERR_NOT_FOUND) {
         kota->err.code = ERR_OK;
-        if (!make_locale(kota, options))
+        if (!make_locale(kota, options, &made))
             put_layer(kota, path, upload, &answer);
     }
+    if (kota->err.code && made > 0)
+        unmake_locale(kota, made);
     if (!kota->err.code)
         kota_print_locale(kota, answer);
     cJSON_Delete(answer);
@@ -531,13 +601,15 @@ const struct kota_command command_import = {
         "are then those of the new one.\n"
         "\n"
         "The ending of FILE says what it is. The daemon reads .png .f32 .hgt .asc, and meshes in\n"
-        ".obj .glb .gltf .ply .stl .ac .dae. Other rasters are read through GDAL, if it is\n"
-        "installed: GeoTIFF, VRT, NetCDF and so on, with spacing and origin in metres from their\n"
-        "geotransform and holes where they have no data. Projected coordinates stay what they "
-        "are;\n"
-        "geographic ones become a plane around the raster's middle, and a new locale is told its\n"
-        "place on the globe. Other meshes (.fbx .3ds .off .blend and so on) are converted through\n"
-        "assimp. What was made of it is told on standard error.\n",
+        ".obj .glb .gltf .ply .stl .ac .dae. An .hgt that is named after its corner (N42E001.hgt)\n"
+        "has its spacing from there, and is north first; .png and .f32 need --spacing.\n"
+        "\n"
+        "Other rasters are read through GDAL, if it is installed: GeoTIFF, VRT, NetCDF and so on,\n"
+        "with spacing and origin in metres from their geotransform and holes where they have no\n"
+        "data. Projected coordinates stay what they are; geographic ones become a plane around\n"
+        "the raster's middle, and a new locale is told its place on the globe. Other meshes (.fbx\n"
+        ".3ds .off .blend and so on) are converted through assimp. What was made of it is told on\n"
+        "standard error. When the layer fails, a locale that was made for it is gone again.\n",
     .options = import_table,
     .words = {":locale", ":layer", ":file", NULL},
     .run = import_run,

@@ -226,6 +226,11 @@ static void bind_options(const struct kota_option *table, void *base, struct arg
         else
             out[count].text = at;
         count++;
+        if (table->also) {
+            CHECK(count + 1 < KOTA_OPTIONS_MAX);
+            out[count] = out[count - 1];
+            out[count++].name = table->also;
+        }
     }
     out[count] = (struct args_option){.name = NULL};
 }

@@ -24,6 +24,7 @@ enum kota_exit {
  */
 struct kota_option {
     const char *name;  /* without the dashes */
+    const char *also;  /* what it was called once, and still may be; NULL: nothing else */
     const char *value; /* what --help calls its value, "X,Y"; NULL: a flag */
     const char *help;  /* lines, joined by newlines, without the last one */
     /* What completion offers: words parted by blanks, or ":file", ":locale", ":layer"; NULL: none.

@@ -316,7 +316,7 @@ def promises(container, volumes):
         raise Refused(f"the patch is {state}")
     container.ask("kota", "patch", "view", "highlands", "1", "/tmp/patch.png", *who)
     container.ask("kota", "patch", "delete", "highlands", "1", "--discard", *who)
-    container.ask("kota", "edit", "highlands", "--brush", "crater", "--at", "1450,3000", "--radius",
+    container.ask("kota", "edit", "highlands", "--brush", "crater", "--center", "1450,3000", "--radius",
                   "40", "--amount", "12", *who)
     before = json.loads(container.ask("kota", "--json", "ls", *who).splitlines()[0])
     container.stop()

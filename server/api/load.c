@@ -8,14 +8,13 @@
  * A reload reads in the same way what has changed, into one unit of changes that the writer makes
  * all or none. To know what has changed, the start keeps inode, size and time of each file that it
  * reads, looked at before the file is opened: a file that is written meanwhile counts as changed.
- * Source of the ellipsoid: WGS84 (NIMA TR8350.2): a = 6378137 m, f = 1/298.257223563; a degree of
- * latitude is the meridian's radius of curvature, one of longitude that of the parallel.
  */
 #include "api/load.h"
 
 #include "api/manifest.h"
 #include "api/options.h"
 #include "api/upload.h"
+#include "base/hgt_name.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -34,31 +33,6 @@ struct bytes {
     char *at;
     size_t length;
 };
-
-/* ---- geodesy ----------------------------------------------------------------------------------
- */
-
-void load_metres_a_degree(double latitude_deg, double *east_m, double *north_m)
-{
-    const double a = 6378137, f = 1 / 298.257223563, e2 = f * (2 - f);
-    double phi = latitude_deg * (M_PI / 180);
-    double w2 = 1 - e2 * sin(phi) * sin(phi);
-
-    *east_m = a / sqrt(w2) * cos(phi) * (M_PI / 180);
-    *north_m = a * (1 - e2) / (w2 * sqrt(w2)) * (M_PI / 180);
-}
-
-bool load_hgt_latitude(const char *name, double *middle_deg)
-{
-    int latitude, longitude, used = 0;
-    char north[2], east[2];
-
-    if (sscanf(name, "%1[NSns]%2d%1[EWew]%3d%n", north, &latitude, east, &longitude, &used) < 4 ||
-        used != 7 || latitude < 0 || latitude > 90 || longitude < 0 || longitude > 180)
-        return false;
-    *middle_deg = (north[0] == 'S' || north[0] == 's' ? -latitude : latitude) + 0.5;
-    return true;
-}
 
 /* ---- files ------------------------------------------------------------------------------------
  */
@@ -148,20 +122,6 @@ struct layer_source {
     const struct locale_manifest *manifest;
 };
 
-static bool hgt_spacing(const char *path, size_t length, struct upload *upload)
-{
-    double latitude_deg, east_m, north_m;
-    double side = sqrt((double)length / 2);
-
-    if (!load_hgt_latitude(base_name(path), &latitude_deg) || !(side >= 2))
-        return false;
-    load_metres_a_degree(latitude_deg, &east_m, &north_m);
-    upload->spacing_m[0] = east_m / (side - 1);
-    upload->spacing_m[1] = north_m / (side - 1);
-    upload->has_spacing = true;
-    return true;
-}
-
 static uint64_t file_bytes_max(const struct api *api, enum layer_kind kind)
 {
     return kind == LAYER_MESH ? POLYGON_FILE_BYTES_MAX
@@ -207,7 +167,7 @@ static struct layer *layer_read(struct api *api, const char *id, const struct la
         return NULL;
     }
     if (is_hgt && !upload.has_spacing)
-        hgt_spacing(source->path, file.length, &upload);
+        upload.has_spacing = hgt_name_spacing(source->path, file.length, upload.spacing_m);
     if (upload_layer(api, id, file.at, file.length, &upload, source->manifest, &uploaded, err))
         err_in_file(err, base_name(source->path));
     else

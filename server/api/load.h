@@ -38,10 +38,4 @@ enum err_code load_again(struct api *api, const char *directory, char *const *fi
 /* Forgets where the locales came from. */
 void load_finish(struct api *api);
 
-/* "N42E001" at the start of a name: the tile's middle latitude. False when it is none. */
-bool load_hgt_latitude(const char *name, double *middle_deg);
-
-/* Metres a degree of longitude and of latitude on the WGS84 ellipsoid. */
-void load_metres_a_degree(double latitude_deg, double *east_m, double *north_m);
-
 #endif

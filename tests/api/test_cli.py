@@ -104,8 +104,14 @@ MISUSES = [
     (["edit", "a", "--rect", "0,0,2,2", "--op", "set", "--heights", "/nonexistent"],
      "/nonexistent"),
     (["edit", "a", "--rect", "0,0,2,2", "--op", "set", "--heights", "1e99"], "float32"),
-    (["edit", "a", "--brush", "raise", "--at", "1,2"], "--radius"),
-    (["edit", "a", "--brush", "raise", "--at", "1", "--radius", "2"], "--at"),
+    (["edit", "a", "--brush", "raise", "--center", "1,2"], "--radius"),
+    (["edit", "a", "--brush", "raise", "--radius", "2"], "--center"),
+    (["edit", "a", "--brush", "raise", "--center", "1", "--radius", "2"], "--center"),
+    (["edit", "a", "--brush", "raise", "--at", "1", "--radius", "2"], "--center"),
+    (["import", "a", "ground", "/dev/null", "--format", "png"], "--spacing"),
+    (["import", "a", "ground", "/dev/null", "--format", "f32", "--cols", "1", "--rows", "1"],
+     "--spacing"),
+    (["import", "a", "ground", "/dev/null", "--format", "hgt"], "N42E001.hgt"),
     (["watch", "a", "b"], "one argument too many"),
     (["watch", "no/id"], "no/id"),
 ]
@@ -380,9 +386,9 @@ def edit_bodies():
         for args in (base + ["--op", "set", "--heights", path],
                      base + ["--op", "add", "--heights", "-1.5", "--layer", "g"],
                      base + ["--op", "set", "--heights", "hole"],
-                     ["edit", "a", "--brush", "crater", "--at", "-1,2.5", "--radius", "9",
+                     ["edit", "a", "--brush", "crater", "--center", "-1,2.5", "--radius", "9",
                       "--amount", "0.5"],
-                     ["edit", "a", "--brush", "smooth", "--at", "0,0", "--radius", "1", "--layer",
+                     ["edit", "a", "--brush", "smooth", "--at=0,0", "--radius", "1", "--layer",
                       "g"]):
             result = kota(*args, url=stub.url)
             equal((result.status, result.err), (0, ""), str(args))

@@ -13,7 +13,8 @@ import struct
 import subprocess
 import tempfile
 
-from daemon import Daemon, data_path
+from daemon import PROBLEM, Daemon, data_path, problem
+from images import hgt
 from kota_cli import Stub, fails, kota, reply
 from tap import Skip, check, equal, near, near_all, run, test
 
@@ -74,6 +75,79 @@ def same_grid(name, scale=1.0, offset=0.0, flip_x=False):
                 check(math.isnan(value), f"({c},{r}) is no hole: {value}")
             else:
                 near(value, offset + scale * want, f"({c},{r})", rel=1e-6)
+
+
+@test("an SRTM tile lies as its name says, and as the daemon lays it from its command line")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s46w066.SRTMGL3.hgt")
+        with open(path, "wb") as file:
+            file.write(hgt([[r * 11 + c for c in range(11)] for r in range(11)]))
+        locale, said = imported("tile", path)
+        check("SRTM tile" in said and "north first" in said, said)
+        with Daemon(path) as other:
+            want = other.ok("GET", "/v1/locales")["locales"][0]
+            want = other.ok("GET", f"/v1/locales/{want['id']}")["layers"][0]
+            heights = other.get(f"/v1/locales/{other.ok('GET', '/v1/locales')['locales'][0]['id']}"
+                                "/layers/ground").body
+        equal({**locale["layers"][0], "memory_bytes": 0}, {**want, "memory_bytes": 0}, "the layer")
+        equal(samples("tile").tobytes(), heights, "heights")
+        locale, said = imported("placed", path, "--spacing", "2,3")
+        equal((locale["layers"][0]["spacing"], said), ([2, 3], ""), "a spacing that is given")
+        equal(samples("placed")[0], 0, "the first row is the first one then")
+        other = shutil.copy(path, os.path.join(folder, "tile.hgt"))
+        fails(kota("import", "none", "ground", other, url=home().url), 2, "--spacing", "N42E001.hgt")
+        for name in ("tile.png", "tile.f32"):
+            other = shutil.copy(path, os.path.join(folder, name))
+            fails(kota("import", "none", "ground", other, url=home().url), 2, "--spacing", name)
+        problem(home().get("/v1/locales/none"), 404)
+
+
+@test("a locale that was made for a layer goes with it when the layer is refused; no other does")
+def _():
+    home().ok("PUT", "/v1/locales/old", {}, status=201)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bad.png")
+        with open(path, "wb") as file:
+            file.write(b"no picture")
+        for name, options in (("new", ()), ("new", ("--title", "t")), ("old", ())):
+            fails(kota("import", name, "ground", path, "--spacing", "1,1", *options, url=home().url), 1,
+                  "PNG")
+        problem(home().get("/v1/locales/new"), 404)
+        equal(home().ok("GET", "/v1/locales/old")["revision"], 1, "revision of the one that was there")
+
+
+@test("what somebody else has made or changed meanwhile stays; that it stays by mistake is told")
+def _():
+    missing = reply({"title": "Not found", "detail": "no locale a"}, "404 Not Found", PROBLEM)
+    changed = reply({"title": "Precondition failed", "detail": "at 8"}, "412 Precondition Failed",
+                    PROBLEM)
+    broken = reply({"title": "Bad input", "detail": "no PNG"}, "400 Bad Request", PROBLEM)
+    busy = reply({"title": "Busy", "detail": "not now"}, "503 Service Unavailable", PROBLEM)
+    made = reply({"id": "a", "revision": 7, "layers": []}, "201 Created")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.png")
+        with open(path, "wb") as file:
+            file.write(b"x")
+        for manifest, deleted, wanted, said in (
+                (made, reply(b"", "204 No Content"), 4, False), (made, changed, 4, False),
+                (made, missing, 4, False), (made, busy, 4, True), (changed, busy, 3, False)):
+            layers = [missing, broken]
+
+            def answer(request):
+                if request.method == "DELETE":
+                    equal(request.headers.get("if-match"), '"7"', "If-Match")
+                    return deleted
+                if request.target == "/v1/locales/a":
+                    equal(request.headers.get("if-none-match"), "*", "If-None-Match")
+                    return manifest
+                return layers.pop(0)
+            with Stub(answer) as stub:
+                result = kota("import", "a", "ground", path, "--spacing", "1,1", url=stub.url)
+                equal(result.status, 1, str(result))
+                equal("stays, without the layer" in result.err, said, result.err)
+                check("no PNG" in result.err, result.err)
+                equal(len(stub.requests), wanted, "requests")
 
 
 @test("a projected GeoTIFF lies where its coordinates say, holes and all")
@@ -327,7 +401,9 @@ def _():
             path = os.path.join(folder, "x." + ending)
             with open(path, "wb") as file:
                 file.write(content)
-            result = kota("import", "a", "b", path, url=stub.url, env={"KOTA_GDAL": "/nonexistent"})
+            options = ["--spacing", "1,1"] if ending in ("hgt", "png") else []
+            result = kota("import", "a", "b", path, *options, url=stub.url,
+                          env={"KOTA_GDAL": "/nonexistent"})
             equal((result.status, result.err), (0, ""), ending)
             equal(stub.requests[-1].headers["content-type"], media, ending)
             check(stub.requests[-1].body == content, ending)

@@ -3,6 +3,8 @@
  * (Whole worlds are started by the tests over a socket.)
  */
 #include "api/load.h"
+
+#include "base/hgt_name.h"
 #include "tests/support/api_call.h"
 
 #include <setjmp.h>
@@ -33,10 +35,10 @@ static void srtm_names_tell_their_middle(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        if (!load_hgt_latitude(good[i].name, &middle_deg) || middle_deg != good[i].middle_deg)
+        if (!hgt_name_latitude(good[i].name, &middle_deg) || middle_deg != good[i].middle_deg)
             fail_msg("%s: got %g, expected %g", good[i].name, middle_deg, good[i].middle_deg);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (load_hgt_latitude(bad[i], &middle_deg))
+        if (hgt_name_latitude(bad[i], &middle_deg))
             fail_msg("accepted: %s", bad[i]);
 }
 
@@ -46,13 +48,13 @@ static void a_degree_has_the_metres_of_the_ellipsoid(void **state)
 
     (void)state;
     /* WGS84: prime vertical radius 6388838.29 m and meridian radius 6367381.82 m at 45 degrees */
-    load_metres_a_degree(0, &east_m, &north_m);
+    hgt_metres_a_degree(0, &east_m, &north_m);
     assert_near(east_m, 111319.49, 0.01);
     assert_near(north_m, 110574.28, 0.01);
-    load_metres_a_degree(45, &east_m, &north_m);
+    hgt_metres_a_degree(45, &east_m, &north_m);
     assert_near(east_m, 78846.835, 0.001);
     assert_near(north_m, 111131.78, 0.01);
-    load_metres_a_degree(-90, &east_m, &north_m);
+    hgt_metres_a_degree(-90, &east_m, &north_m);
     assert_near(east_m, 0, 1e-6);
     assert_near(north_m, 111693.98, 0.05);
 }
