@@ -14,8 +14,6 @@
 #include "sand/engine.h"
 #include "terrain/edit.h"
 
-enum { CONVERT_CELLS_MIN = 8 };
-
 /* Where a patch lies. */
 struct convert_place {
     struct sample_rect samples; /* of the field; the outermost ones are the patch's edges */
@@ -30,8 +28,9 @@ struct convert_place {
 /*
  * The whole cells that come nearest to the asked square.
  * ERR_BAD_INPUT      numbers that are not finite, a size or depth that is not above 0
- * ERR_UNPROCESSABLE  beyond the field, over a hole, fewer than 8 cells or a side of one cell,
- *                    a side or a depth too small for granules of this diameter (4 and 2 of them)
+ * ERR_UNPROCESSABLE  beyond the field, over a hole, a side of one cell (a sample between the edges
+ *                    is the least that can change), a side or a depth too small for granules of
+ *                    this diameter (4 and 2 of them)
  * ERR_TOO_LARGE      more than samples_max samples
  * O(samples of the rect).
  */
@@ -52,13 +51,22 @@ struct convert_ground {
     uint32_t count;
 };
 
+/* How many granules a place takes, at most: of packed ground this is what it settles to. */
+double convert_granules(const struct convert_place *place, const struct granular_params *params,
+                        enum convert_fill fill);
+
+/*
+ * What convert_down would refuse before it cuts anything: ERR_TOO_LARGE, ERR_UNPROCESSABLE. O(1).
+ */
+enum err_code convert_check(const struct convert_place *place, const struct granular_params *params,
+                            enum convert_fill fill, uint32_t granules_max, struct err *err);
+
 /*
  * Cuts the ground of a place. The same seed gives the same granules. Granules that would stick out
  * of a wall or into the bed are left out; those at the surface are turned by the seed, as far as
  * their neighbours leave them room (stacked ones always). bed_max bounds the bed's samples.
  *
- * ERR_TOO_LARGE      more than granules_max, with limit and got; told before anything is cut when
- *                    it is far more
+ * ERR_TOO_LARGE      more than granules_max, with limit and got
  * ERR_UNPROCESSABLE  ground so steep that most of the cut would be air
  * ERR_NO_MEMORY
  * O(granules), some 10 ms for 50,000: for a worker.

@@ -28,7 +28,6 @@
 #define TURNS 6             /* orientations that are tried */
 #define TOP_DIAMETERS 0.75f /* how deep the surface reaches */
 #define ROOM_DIAMETERS 6.0f /* above the ground, in the cell grid */
-#define AMOUNT_SLACK 1.25   /* of an estimate: beyond it the granules need not be counted */
 #define LOOKED_AT_MOST 64   /* granules of the packing that a cut looks at, per one of the pool */
 
 /* ---- the place --------------------------------------------------------------------------------
@@ -80,7 +79,8 @@ static enum err_code place_axis(double center_m, double size_m, double origin_m,
     }
     if (cells < 2) {
         err_limit(err, ERR_UNPROCESSABLE, 2 * spacing_m, size_m,
-                  "size is %g m in %s, less than two cells of %g m", size_m, axis, spacing_m);
+                  "size is %g m in %s, less than two cells of %g m: %g m are the least here",
+                  size_m, axis, spacing_m, 2 * spacing_m);
         return err_at(err, "/size");
     }
     *first = (uint32_t)low;
@@ -91,14 +91,10 @@ static enum err_code place_axis(double center_m, double size_m, double origin_m,
 static enum err_code place_size(const struct convert_place *place, double diameter_m,
                                 uint64_t samples_max, struct err *err)
 {
-    const double cells = (place->samples.cols - 1.0) * (place->samples.rows - 1.0);
     const double samples = (double)place->samples.cols * place->samples.rows;
     const double side_m = fmin(place->size_m[0], place->size_m[1]);
 
-    if (cells < CONVERT_CELLS_MIN)
-        err_limit(err, ERR_UNPROCESSABLE, CONVERT_CELLS_MIN, cells,
-                  "the patch has %.0f cells, it needs at least %d", cells, CONVERT_CELLS_MIN);
-    else if (side_m < 4 * diameter_m)
+    if (side_m < 4 * diameter_m)
         err_limit(err, ERR_UNPROCESSABLE, 4 * diameter_m, side_m,
                   "a side of the patch is %g m; granules of %.3g m need at least four of them: "
                   "%.3g m",
@@ -441,7 +437,7 @@ static enum err_code cut_packed(struct cut *cut, const float shift[3], uint32_t 
     const float r = cut->params->radius_m;
     const float z_to = (float)(cut->place->peak_m - cut->place->z_m) + cut->lift_m;
     /* Those that reach into walls and bed are counted here and left out below. */
-    const uint32_t most = 2 * granules_max + 1024;
+    const uint32_t most = 4 * granules_max + 1024; /* thin ground is cut 2.4 times as high */
     const uint32_t count =
         packing_cut(packing, r, cut->size_m, 0, z_to, shift, is_ground, cut, NULL, 0);
 
@@ -517,12 +513,8 @@ static enum err_code fill_packed(struct cut *cut, uint64_t *random, uint32_t gra
     const float shift[3] = {(float)random_unit(random) * period_m,
                             (float)random_unit(random) * period_m,
                             (float)random_unit(random) * period_m};
-    const double area_m2 = (double)cut->size_m[0] * (double)cut->size_m[1];
-    const uint32_t wanted =
-        (uint32_t)(area_m2 * cut->place->depth_m / (SETTLED_R3 * pow((double)r, 3)));
+    const uint32_t wanted = (uint32_t)convert_granules(cut->place, cut->params, CONVERT_PACKED);
 
-    if (wanted > granules_max)
-        return too_many(wanted, granules_max, err);
     /* Thin ground loses more at its edges. */
     for (float lift = LIFT_DIAMETERS; lift <= LIFT_MOST; lift += 0.5f) {
         cut->lift_m = lift * cut->params->diameter_m;
@@ -536,7 +528,7 @@ static enum err_code fill_packed(struct cut *cut, uint64_t *random, uint32_t gra
     return turn_top(cut, ground->granules, ground->count, random, err);
 }
 
-static enum err_code fill_stacked(const struct cut *cut, uint64_t *random, uint32_t granules_max,
+static enum err_code fill_stacked(const struct cut *cut, uint64_t *random,
                                   struct convert_ground *ground, struct err *err)
 {
     const float side_m = cut->params->diameter_m;
@@ -545,8 +537,6 @@ static enum err_code fill_stacked(const struct cut *cut, uint64_t *random, uint3
     const uint32_t high = (uint32_t)(cut->place->depth_m / side_m);
     const uint64_t count = (uint64_t)cols * rows * high;
 
-    if (count > granules_max)
-        return too_many(count > UINT32_MAX ? UINT32_MAX : (uint32_t)count, granules_max, err);
     ground->granules = calloc(count + 1, sizeof *ground->granules);
     if (!ground->granules)
         return no_granules((uint32_t)count, err);
@@ -619,26 +609,37 @@ static double stacked_along(double length_m, double diameter_m)
     return floor(length_m / diameter_m);
 }
 
-/*
- * Before anything is made: what is asked of the pool, and what the cut would have to look at where
- * the ground is steep, bounded however deep the patch is.
- */
-static enum err_code check_amount(const struct convert_place *place,
-                                  const struct granular_params *params, enum convert_fill fill,
-                                  uint32_t granules_max, struct err *err)
+static double settled_m3(const struct granular_params *params)
+{
+    return SETTLED_R3 * pow((double)params->radius_m, 3);
+}
+
+double convert_granules(const struct convert_place *place, const struct granular_params *params,
+                        enum convert_fill fill)
 {
     const double d_m = (double)params->diameter_m;
-    const double granule_m3 = SETTLED_R3 * pow((double)params->radius_m, 3);
+    const double area_m2 = place->size_m[0] * place->size_m[1];
+
+    if (fill == CONVERT_STACKED)
+        return stacked_along(place->size_m[0], d_m) * stacked_along(place->size_m[1], d_m) *
+               stacked_along(place->depth_m, d_m);
+    return floor(area_m2 * place->depth_m / settled_m3(params));
+}
+
+/*
+ * What is asked of the pool, and what the cut would have to look at where the ground is steep,
+ * bounded however deep the patch is.
+ */
+enum err_code convert_check(const struct convert_place *place, const struct granular_params *params,
+                            enum convert_fill fill, uint32_t granules_max, struct err *err)
+{
     const double area_m2 = place->size_m[0] * place->size_m[1];
     const double relief_m = place->peak_m - place->lowest_m;
-    const double count = fill == CONVERT_STACKED ? stacked_along(place->size_m[0], d_m) *
-                                                       stacked_along(place->size_m[1], d_m) *
-                                                       stacked_along(place->depth_m, d_m)
-                                                 : area_m2 * place->depth_m / granule_m3;
+    const double count = convert_granules(place, params, fill);
     const double relief_max_m =
-        LOOKED_AT_MOST * (double)granules_max * granule_m3 / area_m2 - place->depth_m;
+        LOOKED_AT_MOST * (double)granules_max * settled_m3(params) / area_m2 - place->depth_m;
 
-    if (count > AMOUNT_SLACK * (double)granules_max)
+    if (count > (double)granules_max)
         return too_many(count < UINT32_MAX ? (uint32_t)count : UINT32_MAX, granules_max, err);
     if (!(relief_m <= relief_max_m)) {
         err_limit(err, ERR_UNPROCESSABLE, relief_max_m, relief_m,
@@ -661,7 +662,7 @@ enum err_code convert_down(const struct heightfield *field, const struct convert
     struct convert_ground ground = {.granules = NULL};
     uint64_t random = seed;
 
-    if (check_amount(place, params, fill, granules_max, err))
+    if (convert_check(place, params, fill, granules_max, err))
         return err->code;
     ground.begin.size_m[0] = cut.size_m[0];
     ground.begin.size_m[1] = cut.size_m[1];
@@ -670,7 +671,7 @@ enum err_code convert_down(const struct heightfield *field, const struct convert
     err->code = ERR_OK;
     if (bed_make(&cut, bed_max, &ground, err) == ERR_OK) {
         if (fill == CONVERT_STACKED)
-            fill_stacked(&cut, &random, granules_max, &ground, err);
+            fill_stacked(&cut, &random, &ground, err);
         else
             fill_packed(&cut, &random, granules_max, &ground, err);
     }

@@ -66,7 +66,7 @@ static void places_are_whole_cells_or_refused(void **state)
         {101, 208, 6, 6, 2, ERR_UNPROCESSABLE, "reaches"},
         {120, 208, 8, 6, 2, ERR_UNPROCESSABLE, "reaches"},
         {108, 208, 1e9, 6, 2, ERR_UNPROCESSABLE, "reaches"},
-        {108, 208, 2, 3, 2, ERR_UNPROCESSABLE, "at least 8"},
+        {108, 208, 1, 3, 2, ERR_UNPROCESSABLE, "2 m are the least"},
         {108, 208, 1, 20, 2, ERR_UNPROCESSABLE, "two cells"},
         {121, 221, 4, 4, 2, ERR_UNPROCESSABLE, "hole"},
         {108, 208, 6, 6, 0.5, ERR_UNPROCESSABLE, "two of them"},
@@ -253,6 +253,37 @@ static void granules_lie_between_walls_bed_and_surface(void **state)
     heightfield_unref(p.field);
 }
 
+/* Where one granule more is refused, before anything is cut, the place has room for all of them. */
+static void granules_are_counted_exactly(void **state)
+{
+    static const double sides[] = {2, 3, 6, 12};
+
+    (void)state;
+    for (int scale = SCALE_FINE; scale <= SCALE_COARSE; scale++) {
+        for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+            const double depth_m = 2.2 * (double)scale_radius_m((enum granular_scale)scale) * 4.45;
+            struct patch_of p;
+            struct convert_ground ground;
+            struct err err = {.code = ERR_OK};
+            uint32_t most;
+
+            if (scale == SCALE_COARSE && sides[i] < 4)
+                continue; /* four of them are wider */
+            p = patch_make((enum granular_scale)scale, sides[i], depth_m, rolling);
+            most = (uint32_t)convert_granules(&p.place, &p.params, CONVERT_PACKED);
+            assert_int_equal(convert_check(&p.place, &p.params, CONVERT_PACKED, most - 1, &err),
+                             ERR_TOO_LARGE);
+            assert_true(err.limit == most - 1 && err.got == most);
+            if (convert_down(p.field, &p.place, &p.params, CONVERT_PACKED, 7, most, 65536, &ground,
+                             &err))
+                fail_msg("scale %d, %g m, room for %u: %s", scale, sides[i], most, err.msg);
+            assert_in_range(ground.count, most / 2, most);
+            convert_ground_free(&ground);
+            heightfield_unref(p.field);
+        }
+    }
+}
+
 static void too_many_granules_are_told(void **state)
 {
     const struct patch_of p = patch_make(SCALE_FINE, 12, 3, flat);
@@ -353,6 +384,48 @@ static void what_is_joined_to_what_moved_is_kept(void **state)
     free(change.heights_m);
     maps_free(&m);
     heightfield_unref(p.field);
+}
+
+/*
+ * Down to two cells a side: a digging and a heaping somewhere inside the rim, and what is written
+ * is what the ledger says of it, no sample of the edge among it; and nothing, where nothing moved.
+ */
+static void small_patches_keep_their_ledger(void **state)
+{
+    struct random random = {20261122};
+
+    (void)state;
+    for (uint32_t side = 2; side <= 4; side++) {
+        const struct patch_of p = patch_make(SCALE_MEDIUM, side, 2, rolling);
+        const struct sample_rect *s = &p.place.samples;
+        struct maps m = maps_make(&p.grid, &random);
+        const double texel_m2 = (double)p.grid.depth.dx * (double)p.grid.depth.dy;
+        struct convert_change change = up(&p, &m, CONVERT_DIFFERENCE);
+        double moved_m3 = 0, sum_m3 = 0;
+
+        assert_int_equal(s->cols, side + 1);
+        assert_int_equal(change.rect.cols, 0);
+        for (size_t i = 0; i < m.count; i++) {
+            const float by_m = (float)random_in(&random, 0.1, 0.3);
+
+            m.after[i] += i % 3 == 0 ? by_m : -by_m;
+            moved_m3 += ((double)m.after[i] - (double)m.before[i]) * texel_m2;
+        }
+        change = up(&p, &m, CONVERT_DIFFERENCE);
+        assert_true(change.rect.column > s->column && change.rect.row > s->row &&
+                    change.rect.column + change.rect.cols < s->column + s->cols &&
+                    change.rect.row + change.rect.rows < s->row + s->rows);
+        for (uint32_t i = 0; i < change.rect.cols * change.rect.rows; i++)
+            sum_m3 += (double)change.heights_m[i];
+        /* every weight of so small a rim is 1, and a cell is a square metre */
+        assert_float_equal(change.ledger.compacted_m3, -moved_m3, 1e-5);
+        assert_float_equal(change.ledger.lost_m3, -sum_m3, 1e-6);
+        assert_true(change.ledger.lost_m3 >= -1e-6 &&
+                    change.ledger.lost_m3 <= change.ledger.compacted_m3 + 1e-6);
+        free(change.heights_m);
+        maps_free(&m);
+        heightfield_unref(p.field);
+    }
 }
 
 static void the_edge_stays_and_volume_is_kept_inside(void **state)
@@ -521,10 +594,12 @@ int main(void)
         cmocka_unit_test(columns_are_counted_as_columns),
         cmocka_unit_test(the_same_seed_cuts_the_same_granules),
         cmocka_unit_test(granules_lie_between_walls_bed_and_surface),
+        cmocka_unit_test(granules_are_counted_exactly),
         cmocka_unit_test(too_many_granules_are_told),
         cmocka_unit_test(what_trembles_is_left_out),
         cmocka_unit_test(what_is_joined_to_what_moved_is_kept),
         cmocka_unit_test(the_edge_stays_and_volume_is_kept_inside),
+        cmocka_unit_test(small_patches_keep_their_ledger),
         cmocka_unit_test(twenty_conversions_change_no_bit),
         cmocka_unit_test(overwriting_changes_ground_that_nothing_touched),
     };
