@@ -61,6 +61,7 @@ struct context {
     uint32_t rebuilds;
     uint32_t errors, messages;
     struct context_info info;
+    const atomic_bool *gives_up; /* of somebody else; NULL: never */
 };
 
 static atomic_bool in_use;
@@ -294,11 +295,12 @@ static void priority_lower(void)
 static bool software_open(struct context *context, const char *client_extensions,
                           const EGLDeviceEXT *devices, int count, char *why, size_t why_bytes)
 {
+    const char *platform = "device", *threads = getenv("LP_NUM_THREADS");
     EGLDisplay display = EGL_NO_DISPLAY;
-    const char *platform = "device";
 
-    /* On Linux a priority belongs to a thread, and new threads inherit it. */
-    priority_lower();
+    /* On Linux a priority belongs to a thread, new threads inherit it, and it cannot be raised. */
+    if (!threads || atoi(threads) > 0)
+        priority_lower();
     for (int i = 0; i < count && display == EGL_NO_DISPLAY; i++)
         if (device_is_software(devices[i]))
             display = eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices[i], NULL);
@@ -394,6 +396,25 @@ void context_destroy(struct context *context)
 const struct context_info *context_info(const struct context *context)
 {
     return &context->info;
+}
+
+void context_settle(const struct context *context)
+{
+    if (context->info.software)
+        priority_lower();
+}
+
+void context_set_gives_up(struct context *context, const atomic_bool *gives_up)
+{
+    context->gives_up = gives_up;
+}
+
+bool context_gives_up(const struct context *context, struct err *err)
+{
+    if (!context->gives_up || !atomic_load(context->gives_up))
+        return false;
+    err_set(err, ERR_BUSY, "the daemon stops");
+    return true;
 }
 
 bool context_lost(struct context *context)

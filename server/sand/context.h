@@ -8,6 +8,7 @@
  * context_create to context_destroy. A process has one at a time (CHECKed).
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,13 +52,28 @@ void context_prepare(void);
  *        device of that index, in the order of EGL's list; "software": llvmpipe; "off": none
  * debug  ask the driver for all its messages (they go to the log), synchronously
  *
- * For software the calling thread is set to a low priority first, which the renderer's threads
- * inherit; it stays so.
+ * For software that has threads of its own the calling thread is set to a low priority first,
+ * which they inherit; it stays so.
  *
  * ERR_BUSY (503) with the reason when there is none: off, no libEGL, no device, too old, …;
  * ERR_BAD_INPUT for an unknown word. Costs 10..300 ms.
  */
 struct context *context_create(const char *word, bool debug, struct err *err);
+
+/*
+ * All is made that is needed at the start: from now on the calling thread computes at a low
+ * priority, if this is software. (To compile at one takes ten times as long where others compute,
+ * and who waits for a patch, or for the end, waits for that.)
+ */
+void context_settle(const struct context *context);
+
+/*
+ * Who makes things in this context for long (programs) looks at *gives_up now and then, and ends
+ * with ERR_BUSY once it is true. Borrowed; NULL: never.
+ */
+void context_set_gives_up(struct context *context, const atomic_bool *gives_up);
+/* Sets the error, too. */
+bool context_gives_up(const struct context *context, struct err *err);
 
 /* NULL does nothing. What the driver keeps for itself stays until the process ends. */
 void context_destroy(struct context *context);

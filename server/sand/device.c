@@ -20,6 +20,7 @@
 #include "sand/gl_engine.h"
 #include "sand/solver.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,6 @@
 #define BED_MAX 65536
 #define DEPTH_MAX (1u << 21)
 #define GRANULES_SOFTWARE 16384
-#define GRANULES_HARDWARE 65536
 #define GRANULES_LEAST 4096
 
 struct device {
@@ -39,6 +39,7 @@ struct device {
     struct context *context;     /* NULL: the C solver, or nothing */
     struct sand_engine *engines[SCALE_COUNT];
     struct device_info info;
+    atomic_bool gives_up;
 };
 
 const struct device_config device_config_default = {
@@ -130,7 +131,7 @@ static enum err_code pool_create(struct device *device, struct err *err)
     *config = device->config;
     if (config->granules_max > 0)
         return engines_create(device, err);
-    config->granules_max = is_software ? GRANULES_SOFTWARE : GRANULES_HARDWARE;
+    config->granules_max = is_software ? GRANULES_SOFTWARE : DEVICE_GRANULES_HARDWARE;
     while (engines_create(device, err) != ERR_OK) {
         if ((err->code != ERR_UNPROCESSABLE && err->code != ERR_NO_MEMORY) ||
             config->granules_max <= GRANULES_LEAST)
@@ -196,9 +197,12 @@ static enum err_code open(struct device *device, struct err *err)
     if (!is_reference(&device->config) && strcmp(device->config.gpu, "off") != 0 && check_code(err))
         return err->code;
     if (!is_reference(&device->config)) {
+        if (atomic_load(&device->gives_up))
+            return err_set(err, ERR_BUSY, "the daemon stops");
         device->context = context_create(device->config.gpu, false, err);
         if (!device->context)
             return err->code;
+        context_set_gives_up(device->context, &device->gives_up);
     }
     return pool_create(device, err);
 }
@@ -220,12 +224,19 @@ void device_open(struct device *device)
     struct err why;
 
     if (open(device, &why) == ERR_OK) {
+        if (device->context)
+            context_settle(device->context);
         describe(device);
         return;
     }
     context_destroy(device->context);
     device->context = NULL;
     describe_none(device, &why);
+}
+
+void device_give_up(struct device *device)
+{
+    atomic_store(&device->gives_up, true);
 }
 
 void device_destroy(struct device *device)

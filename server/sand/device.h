@@ -9,6 +9,9 @@
 
 enum { DEVICE_WORD_MAX = 32, DEVICE_TEXT_MAX = 256 };
 
+/* Granules of one patch, where the device chooses: no more than these. */
+enum { DEVICE_GRANULES_HARDWARE = 65536 };
+
 /* The pool. */
 struct device_config {
     char gpu[DEVICE_WORD_MAX]; /* auto, a number, software, off; reference: the C solver */
@@ -53,6 +56,9 @@ struct device *device_create(const struct device_config *config, struct err *err
  */
 void device_open(struct device *device);
 void device_destroy(struct device *device); /* NULL is fine */
+
+/* Any thread: what is being opened need not be finished, since the device is about to go. */
+void device_give_up(struct device *device);
 
 /* The engine of a scale; NULL when there is none. */
 struct sand_engine *device_engine(const struct device *device, enum granular_scale scale);

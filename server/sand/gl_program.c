@@ -231,7 +231,8 @@ struct gl_programs *gl_programs_take(const struct context *context, struct err *
         return NULL;
     }
     for (int i = 0; i < GL_PASS_COUNT; i++) {
-        if (program_make((enum gl_pass)i, &programs->pass[i], err)) {
+        if (context_gives_up(context, err) ||
+            program_make((enum gl_pass)i, &programs->pass[i], err)) {
             programs_free(programs);
             return NULL;
         }

@@ -27,6 +27,7 @@ struct sand_engine *scene_engine_create(const char *gpu, const struct sand_engin
         context = context_create(gpu, false, err);
         if (!context)
             return NULL;
+        context_settle(context);
         printf("on %s, %s\n", context_info(context)->renderer, context_info(context)->version);
     }
     return gl_engine_create(context, config, err);
