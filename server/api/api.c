@@ -10,6 +10,7 @@
 
 #include "api/call.h"
 #include "api/load.h"
+#include "api/patch_line.h"
 #include "api/routes.h"
 #include "base/power_of_ten.h"
 
@@ -60,6 +61,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     struct tile_cache *tiles;
     struct shell_cache *shells;
     struct light_cache *lights;
+    struct patch_line *line;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
@@ -67,7 +69,9 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
     shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
     lights = light_cache_create(limits->light_cache_bytes_max, err);
-    if (!tiles || !shells || !lights) {
+    line = patch_line_create(err);
+    if (!tiles || !shells || !lights || !line) {
+        patch_line_destroy(line);
         light_cache_destroy(lights);
         tile_cache_destroy(tiles);
         shell_cache_destroy(shells);
@@ -81,6 +85,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     api->tiles = tiles;
     api->shells = shells;
     api->lights = lights;
+    api->line = line;
     limits_derive(&api->limits);
     atomic_store(&api->limits_now, NULL);
     api->route_count = api_route_count;
@@ -96,6 +101,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 
 void api_finish(struct api *api)
 {
+    patch_line_destroy(api->line);
     tile_cache_destroy(api->tiles);
     shell_cache_destroy(api->shells);
     light_cache_destroy(api->lights);

@@ -61,6 +61,7 @@ struct api {
     struct light_cache *lights;
     _Atomic int pictures;      /* of patches, that are being drawn */
     _Atomic int surfaces;      /* of patches, that are being measured */
+    struct patch_line *line;   /* who waits for the device of the patches */
     struct sand *sand;         /* borrowed; NULL: there are no patches; set while API_LOADING */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;

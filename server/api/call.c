@@ -213,7 +213,7 @@ static enum err_code need_locale(struct call *call, struct err *err)
     return call->locale ? ERR_OK : call_unknown_locale(call, err);
 }
 
-void call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
+bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
               size_t param_count, enum call_needs needs)
 {
     struct call call;
@@ -235,7 +235,7 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
     if (call.is_moving)
         http_request_move(request);
     if (call.is_deferred || call.is_moving)
-        return;
+        return true;
     if (err.code == ERR_OK && !is_written)
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
     if (err.code != ERR_OK) {
@@ -245,6 +245,7 @@ void call_run(struct http_request *request, struct http_reply *reply, call_answe
     }
     if (call.api && call.api->is_shared)
         fleet_tell_staleness(call.api->world, reply);
+    return false;
 }
 
 static enum err_code move(struct call *call, struct err *err)

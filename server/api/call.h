@@ -54,7 +54,8 @@ typedef enum err_code (*call_answer)(struct call *call, struct err *err);
 
 /* What a route's handler does: builds the call, finds the locale if asked, runs, sends errors. */
 enum call_needs { CALL_NEEDS_NOTHING, CALL_NEEDS_LOCALE /* params[0] names one that exists */ };
-void call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
+/* True: the answer comes from elsewhere (is_deferred), or the call begins again (is_moving). */
+bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
               size_t param_count, enum call_needs needs);
 
 /* Defines the handler `name` for the function `name_answer`; params: {…} in the route's pattern. */

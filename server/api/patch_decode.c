@@ -6,13 +6,15 @@
  *
  * Everything that can be refused is refused here, before the sand thread hears of it: numbers, the
  * place on the field, the shells of the models (kept by their hash, shell_cache.h), where bodies
- * start. Cutting the ground takes tens of milliseconds, so all of this runs on a worker, and asks
- * first whether a patch of the scale is free at all.
+ * start. What is impossible is told first, whatever the device is about. Cutting the ground takes
+ * tens of milliseconds, so all of this runs on a worker, and asks before whether a patch of the
+ * scale is free at all.
  */
 #include "api/patch_decode.h"
 
 #include "api/fleet.h"
 #include "api/options.h"
+#include "api/patch_line.h"
 #include "sand/shell_cache.h"
 #include "world/lease.h"
 
@@ -328,28 +330,143 @@ static enum err_code find_ground(struct call *call, struct patch_start *start, s
     return ERR_OK;
 }
 
-static enum err_code decode_ground(struct call *call, struct asked *asked,
-                                   struct patch_start *start, struct sand_engine_config *config,
-                                   struct err *err)
+/* ---- which granules ---------------------------------------------------------------------------
+ */
+
+/* Could the place be granules of this scale? *is_amount: no, they would be too many. */
+static enum err_code try_scale(struct call *call, const struct asked *asked,
+                               enum granular_scale scale, struct patch_start *start,
+                               struct sand_engine_config *config, bool *is_amount, struct err *err)
 {
-    struct sand *sand = call->api->sand;
     double diameter_m;
 
-    if (asked->scale > 0)
-        start->scale = (enum granular_scale)(asked->scale - 1);
-    else if (auto_scale(call, asked->center, start->field, &start->scale, err))
-        return err->code;
-    if (sand_engine_config(sand, start->scale, config, err))
+    *is_amount = false;
+    err->code = ERR_OK;
+    if (sand_engine_config(call->api->sand, scale, config, err))
         return err->code;
     diameter_m = config->params.diameter_m;
     if (convert_place_find(start->field, asked->center, asked->size_m, asked->depth_m, diameter_m,
                            call_limits(call)->world.edit_samples_max, &start->place, err) ||
         convert_grid_make(&start->place, diameter_m, config->depth_max, &start->grid, err))
         return err->code;
-    if (sand_is_free(sand, start->scale, err) ||
+    start->scale = scale;
+    *is_amount = convert_check(&start->place, &config->params, start->fill, config->granules_max,
+                               err) == ERR_TOO_LARGE;
+    return err->code;
+}
+
+/* The greatest depth that would do for this place and scale, in whole centimetres; 0: none. */
+static double depth_that_fits(const struct convert_place *place,
+                              const struct sand_engine_config *config, enum convert_fill fill)
+{
+    const double count = convert_granules(place, &config->params, fill);
+    struct convert_place thin = *place;
+
+    thin.depth_m = floor(100 * place->depth_m * config->granules_max / count) / 100;
+    if (convert_granules(&thin, &config->params, fill) > config->granules_max)
+        thin.depth_m = floor(100 * (thin.depth_m - (double)config->params.diameter_m)) / 100;
+    return thin.depth_m >= 2 * (double)config->params.diameter_m ? thin.depth_m : 0;
+}
+
+/* The finest of the coarser scales that would do; SCALE_COUNT: none. */
+static int coarser_that_fits(struct call *call, const struct asked *asked,
+                             const struct patch_start *start)
+{
+    for (int scale = (int)start->scale + 1; scale < SCALE_COUNT; scale++) {
+        struct patch_start other = {.field = start->field, .fill = start->fill};
+        struct sand_engine_config config;
+        struct err ignored;
+        bool is_amount;
+
+        if (try_scale(call, asked, (enum granular_scale)scale, &other, &config, &is_amount,
+                      &ignored) == ERR_OK)
+            return scale;
+    }
+    return SCALE_COUNT;
+}
+
+/* Says of granules that are too many what would not be. */
+static enum err_code too_many_granules(struct call *call, const struct asked *asked,
+                                       const struct patch_start *start,
+                                       const struct sand_engine_config *config, struct err *err)
+{
+    const double depth_m = depth_that_fits(&start->place, config, start->fill);
+    const int coarser = coarser_that_fits(call, asked, start);
+    const bool has_scale = coarser != SCALE_COUNT;
+    const bool has_depth = depth_m > 0;
+    char scale_text[32] = "", depth_text[48] = "";
+    double counts[SCALE_COUNT];
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        struct granular_params params;
+
+        granular_params_make(call_limits(call)->sand.device.material,
+                             scale_radius_m((enum granular_scale)scale), &params);
+        counts[scale] = fmin(convert_granules(&start->place, &params, start->fill), 1e15);
+    }
+    if (has_scale)
+        snprintf(scale_text, sizeof scale_text, "scale %s",
+                 scale_name((enum granular_scale)coarser));
+    if (has_depth)
+        snprintf(depth_text, sizeof depth_text, "%sdepth %g m", has_scale ? " or " : "", depth_m);
+    err_limit(err, ERR_TOO_LARGE, config->granules_max, counts[start->scale],
+              "the patch takes %.0f %s granules, there is room for %u (it takes %.0f fine, %.0f "
+              "medium, %.0f coarse); %s%s would do",
+              counts[start->scale], scale_name(start->scale), config->granules_max,
+              counts[SCALE_FINE], counts[SCALE_MEDIUM], counts[SCALE_COARSE], scale_text,
+              has_scale || has_depth ? depth_text : "only a smaller size");
+    return err_at(err, "/size");
+}
+
+/*
+ * The granules that were asked for; by auto the finest that fit, and none finer than those that
+ * suit the observer.
+ */
+static enum err_code choose_scale(struct call *call, const struct asked *asked,
+                                  struct patch_start *start, struct sand_engine_config *config,
+                                  struct err *err)
+{
+    enum granular_scale from = (enum granular_scale)(asked->scale - 1);
+    int to = (int)from;
+    struct err why = {.code = ERR_OK}; /* of too many granules the coarsest, else the first */
+
+    if (asked->scale == 0) {
+        to = SCALE_COUNT - 1;
+        if (auto_scale(call, asked->center, start->field, &from, err))
+            return err->code;
+    }
+    for (int scale = (int)from; scale <= to; scale++) {
+        bool is_amount;
+
+        if (try_scale(call, asked, (enum granular_scale)scale, start, config, &is_amount, err) ==
+            ERR_OK)
+            return ERR_OK;
+        if (is_amount)
+            too_many_granules(call, asked, start, config, &why);
+        else if (why.code == ERR_OK || why.code == ERR_NO_DEVICE)
+            why = *err;
+    }
+    *err = why;
+    return err->code;
+}
+
+static void drop_bodies(struct patch_start *start)
+{
+    for (uint32_t i = 0; i < start->body_count; i++)
+        patch_body_free(&start->bodies[i]);
+    free(start->bodies);
+    start->bodies = NULL;
+    start->body_count = 0;
+}
+
+/* All that can be said of a patch before it is known what there is to simulate it. */
+static enum err_code decode_place(struct call *call, struct asked *asked, struct patch_start *start,
+                                  struct sand_engine_config *config, struct err *err)
+{
+    if (find_ground(call, start, err) || choose_scale(call, asked, start, config, err) ||
         decode_gravity(call, start->ground.begin.gravity, err))
         return err->code;
-    return ERR_OK;
+    return decode_bodies(call, start, config, err);
 }
 
 /*
@@ -377,7 +494,8 @@ static enum err_code lease_ground(struct call *call, struct asked *asked, struct
     start->fence = lease.fence;
     heightfield_unref(start->field);
     start->field = NULL;
-    if (find_ground(call, start, err) || decode_ground(call, asked, start, config, err))
+    drop_bodies(start);
+    if (decode_place(call, asked, start, config, err))
         return err->code;
     if (memcmp(&place.low, &start->place.low, sizeof place.low) != 0 ||
         memcmp(place.size_m, start->place.size_m, sizeof place.size_m) != 0)
@@ -385,17 +503,31 @@ static enum err_code lease_ground(struct call *call, struct asked *asked, struct
     return ERR_OK;
 }
 
-static enum err_code decode_start(struct call *call, struct patch_start *start,
-                                  struct locale **leased, struct err *err)
+/* What is there to simulate it? *is_early: it is to wait for that. */
+static enum err_code check_device(struct call *call, bool is_held, const struct patch_start *start,
+                                  bool *is_early, struct err *err)
+{
+    if (sand_ready(call->api->sand, err) == ERR_OK && !is_held &&
+        patch_line_is_busy(call->api->line))
+        err_set(err, ERR_BUSY, "others wait for the device of the patches");
+    if (err->code != ERR_OK) {
+        *is_early = err->code == ERR_BUSY;
+        return err->code;
+    }
+    return sand_is_free(call->api->sand, start->scale, err);
+}
+
+static enum err_code decode_start(struct call *call, bool is_held, struct patch_start *start,
+                                  struct locale **leased, bool *is_early, struct err *err)
 {
     struct sand_engine_config config;
     struct asked asked = {.scale = 0};
     float gravity[3];
 
-    if (decode_numbers(call, &asked, start, err) || find_ground(call, start, err) ||
-        decode_ground(call, &asked, start, &config, err) ||
-        lease_ground(call, &asked, start, &config, leased, err) ||
-        decode_bodies(call, start, &config, err))
+    if (decode_numbers(call, &asked, start, err) ||
+        decode_place(call, &asked, start, &config, err) ||
+        check_device(call, is_held, start, is_early, err) ||
+        lease_ground(call, &asked, start, &config, leased, err))
         return err->code;
     memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
     if (convert_down(start->field, &start->place, &config.params, start->fill, start->seed,
@@ -408,7 +540,8 @@ static enum err_code decode_start(struct call *call, struct patch_start *start,
     return ERR_OK;
 }
 
-enum err_code patch_decode(struct call *call, struct patch_start *out, struct err *err)
+enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, bool *is_early,
+                           struct err *err)
 {
     static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
                                         "seed",   "fill", "mode",  "material", NULL};
@@ -417,9 +550,10 @@ enum err_code patch_decode(struct call *call, struct patch_start *out, struct er
     const struct locale *pinned = call->locale;
     struct locale *leased = NULL;
 
+    *is_early = false;
     if (options_open_json(call, items, options, err))
         return err->code;
-    decode_start(call, &start, &leased, err);
+    decode_start(call, is_held, &start, &leased, is_early, err);
     call->locale = pinned;
     locale_unref(leased);
     if (err->code == ERR_OK) {
@@ -447,7 +581,11 @@ enum err_code patch_body_decode(struct call *call, const struct patch_report *re
     if (sand_engine_config(call->api->sand, report->scale, &config, err))
         return err->code;
     start.field = layer->field; /* borrowed */
-    return decode_body(call, call->json, "", &start, &config.params, out, err);
+    if (decode_body(call, call->json, "", &start, &config.params, out, err))
+        return err->code;
+    if (sand_ready(call->api->sand, err))
+        patch_body_free(out);
+    return err->code;
 }
 
 enum err_code patch_push_decode(struct call *call, struct patch_push *out, struct err *err)

@@ -14,10 +14,14 @@
  * Where daemons share a log the ground is leased first (world/lease.h), and taken as it is then:
  * ERR_CONFLICT: somebody has a lease of it. A patch without one is refused by the sand thread,
  * unless it repeats what was ordered before under its key.
- * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or the device is being opened.
+ * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or, with *is_early, the device is being
+ * opened. Both come after all that can be said without it; of the size of the pool only the most
+ * that there may be is known then.
+ * is_held: it has waited for the device, so that it is not early because others still do.
  * *out is to be given away or freed after ERR_OK.
  */
-enum err_code patch_decode(struct call *call, struct patch_start *out, struct err *err);
+enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, bool *is_early,
+                           struct err *err);
 
 /* The body of POST …/patches/{n}/bodies, for the patch of that report. The same errors. */
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,

@@ -7,7 +7,8 @@
  * PATCH  …/patches/{n}/bodies/{b}      ->  200 Patch
  *
  * Orders are decoded here (patch_decode.c) and answered by the sand thread; the request waits
- * meanwhile without holding a thread. What is read comes from the board of reports, at once. A
+ * meanwhile without holding a thread. A patch that is asked for while the device is being opened
+ * waits in a line (patch_line.h). What is read comes from the board of reports, at once. A
  * patch of a locale that is gone can still be read, until it is forgotten.
  * An Idempotency-Key is known to the sand thread (sand.h), not to the store: what a patch does
  * before it is written is not durable either. If-Match speaks of the locale's revision at the time
@@ -22,6 +23,7 @@
 #include "api/fleet.h"
 #include "api/options.h"
 #include "api/patch_decode.h"
+#include "api/patch_line.h"
 #include "api/patch_shape.h"
 #include "api/precondition.h"
 #include "api/write.h"
@@ -90,8 +92,12 @@ static void order_done(void *context, enum err_code code, const struct err *err,
     http_request_finish(order->request);
 }
 
-/* Takes what the order brings. After ERR_OK the request belongs to the sand thread. */
-static enum err_code submit(struct call *call, struct sand_order *sand_order, struct err *err)
+/*
+ * Takes what the order brings. After ERR_OK the request belongs to the sand thread; of one that is
+ * deferred already nothing may be touched any more.
+ */
+static enum err_code submit_order(struct call *call, struct sand_order *sand_order,
+                                  bool is_deferred, struct err *err)
 {
     struct patch_order *order;
     struct err refused = {.code = ERR_OK};
@@ -105,11 +111,17 @@ static enum err_code submit(struct call *call, struct sand_order *sand_order, st
                                   call->locale ? call->locale->revision : 0};
     sand_order->done = order_done;
     sand_order->context = order;
-    http_request_defer(call->request); /* the sand thread may be faster than this one */
+    if (!is_deferred)
+        http_request_defer(call->request); /* the sand thread may be faster than this one */
     call->is_deferred = true;
     if (sand_submit(call->api->sand, sand_order, &refused))
         order_done(order, refused.code, &refused, NULL, false);
     return ERR_OK;
+}
+
+static enum err_code submit(struct call *call, struct sand_order *sand_order, struct err *err)
+{
+    return submit_order(call, sand_order, false, err);
 }
 
 /* ---- which patch ------------------------------------------------------------------------------
@@ -191,22 +203,45 @@ static enum err_code open_write(struct call *call, const char *method, const cha
 /* ---- the calls --------------------------------------------------------------------------------
  */
 
-enum err_code patches_post_answer(struct call *call, struct err *err)
+/* is_held: it has waited for the device, and the line finishes it (patch_line.h). */
+static enum err_code post_patch(struct call *call, bool is_held, bool *is_early, struct err *err)
 {
     struct sand_order order = {.kind = SAND_ADD};
     bool is_placed = false; /* another daemon led here: it is answered here, full or not */
 
+    *is_early = false;
     if (open_write(call, "POST", "patches", &order, err) ||
         option_boolean(call, FLEET_PLACED, &is_placed, err))
         return err->code;
     if (!call->locale)
         return call_unknown_locale(call, err);
-    if (patch_decode(call, &order.start, err)) {
+    if (patch_decode(call, is_held, &order.start, is_early, err)) {
         bool is_full = err->code == ERR_NO_DEVICE || (err->code == ERR_BUSY && err->has_limit);
 
         return is_full && !is_placed ? fleet_place_patch(call, call->locale->id, err) : err->code;
     }
-    return submit(call, &order, err);
+    return submit_order(call, &order, is_held, err);
+}
+
+static enum err_code patches_held_answer(struct call *call, struct err *err)
+{
+    bool is_early;
+
+    return post_patch(call, true, &is_early, err);
+}
+
+static bool patches_held(struct http_request *request, struct http_reply *reply)
+{
+    return call_run(request, reply, patches_held_answer, 1, CALL_NEEDS_NOTHING);
+}
+
+enum err_code patches_post_answer(struct call *call, struct err *err)
+{
+    bool is_early;
+
+    post_patch(call, false, &is_early, err);
+    return is_early && call->request ? patch_line_wait(call->api->line, call, patches_held, err)
+                                     : err->code;
 }
 API_HANDLER(patches_post, 1, CALL_NEEDS_NOTHING)
 

@@ -10,6 +10,7 @@
 #include "api/json_check.h"
 #include "api/numbers.h"
 #include "api/options.h"
+#include "api/patch_line.h"
 #include "terrain/simd.h"
 
 #include <string.h>
@@ -77,7 +78,13 @@ static void limits_of_patches(struct json_writer *w, const struct api_limits *li
     put(w, "patches_fine_max", device.slots[SCALE_FINE]);
     put(w, "patches_medium_max", device.slots[SCALE_MEDIUM]);
     put(w, "patches_coarse_max", device.slots[SCALE_COARSE]);
-    put(w, "patch_granules_max", device.granules_max);
+    if (device.granules_max > 0) {
+        put(w, "patch_granules_max", device.granules_max);
+    } else { /* the device chooses, and is not open, or there is none */
+        json_key(w, "patch_granules_max");
+        json_null(w);
+    }
+    put(w, "patch_open_ms_max", PATCH_LINE_MS_MAX);
     put(w, "patch_bodies_max", device.bodies_max);
     put(w, "patch_shell_particles_max", device.particles_max);
     put(w, "patches_active_max", times->active_max);

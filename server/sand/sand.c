@@ -15,7 +15,8 @@
  * lease's fence, the lease goes when the patch has ended, and a patch whose lease is lost has
  * failed.
  *
- * The thread is nicer than others: on a machine without a GPU it would take the loops' time.
+ * Once the device is open the thread is nicer than others: on a machine without a GPU it would take
+ * the loops' time.
  * Invariants: each order is done exactly once; a submitted edit comes back before the thread ends.
  */
 #include "sand/sand.h"
@@ -230,6 +231,12 @@ static void say_end(const struct patch_report *report)
                  patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
 }
 
+/* Is there no device yet, or not again? */
+static bool is_coming(const struct device_info *device)
+{
+    return device->engine[0] == '\0' && device->is_coming;
+}
+
 static void tell_stats(struct sand *sand)
 {
     struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
@@ -237,6 +244,8 @@ static void tell_stats(struct sand *sand)
     device_describe(sand->device, &stats.device);
     manager_stats(sand->manager, &stats.patches);
     pthread_mutex_lock(&sand->mutex);
+    if (is_coming(&sand->stats.device) && !is_coming(&stats.device))
+        pthread_cond_broadcast(&sand->is_answered);
     sand->stats = stats;
     pthread_mutex_unlock(&sand->mutex);
     leases_tell_room(&sand->leases, &stats.device, &stats.patches);
@@ -765,8 +774,9 @@ static void *run(void *context)
     struct sand *sand = context;
 
     pthread_setname_np(pthread_self(), "sand");
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    device_open(sand->device);
+    device_open(sand->device); /* at the priority of all: somebody may wait for it already */
+    if (getpriority(PRIO_PROCESS, 0) < NICENESS)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     engines_set(sand);
     tell_stats(sand);
     say_hello(sand);
@@ -853,7 +863,9 @@ void sand_end(struct sand *sand, bool saves, double within_s)
     sand->end_until_s = now_s() + within_s;
     sand->is_stopping = true;
     sand->wake = NULL;
+    device_give_up(sand->device); /* it is there: the thread has not seen is_stopping yet */
     pthread_cond_broadcast(&sand->is_wanted);
+    pthread_cond_broadcast(&sand->is_answered);
     pthread_mutex_unlock(&sand->mutex);
 }
 
@@ -905,21 +917,56 @@ struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t
     return board_list(&sand->board, locale, count);
 }
 
+/* The mutex is held. */
+static enum err_code check_ready(const struct sand *sand, struct err *err)
+{
+    const struct device_info *device = &sand->stats.device;
+
+    if (device->engine[0] != '\0')
+        return ERR_OK;
+    if (!device->is_coming)
+        return err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here: %s", device->reason);
+    if (sand->is_stopping)
+        return err_set(err, ERR_BUSY, "the daemon stops");
+    return err_set(err, ERR_BUSY, "patches cannot be simulated yet: %s", device->reason);
+}
+
+enum err_code sand_ready(struct sand *sand, struct err *err)
+{
+    enum err_code code;
+
+    pthread_mutex_lock(&sand->mutex);
+    code = check_ready(sand, err);
+    pthread_mutex_unlock(&sand->mutex);
+    return code;
+}
+
+enum err_code sand_wait(struct sand *sand, double seconds, struct err *err)
+{
+    const struct timespec until = timed_wait_until(fmax(seconds, 0));
+    enum err_code code;
+    int failed = 0;
+
+    pthread_mutex_lock(&sand->mutex);
+    while (is_coming(&sand->stats.device) && !sand->is_stopping && failed != ETIMEDOUT)
+        failed = pthread_cond_timedwait(&sand->is_answered, &sand->mutex, &until);
+    code = is_coming(&sand->stats.device) ? check_ready(sand, err) : ERR_OK;
+    pthread_mutex_unlock(&sand->mutex);
+    return code;
+}
+
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
                                  struct sand_engine_config *out, struct err *err)
 {
     struct sand_stats stats;
 
     sand_stats(sand, &stats);
-    if (stats.device.engine[0] == '\0' && stats.device.is_coming)
-        return err_set(err, ERR_BUSY, "patches cannot be simulated yet: %s", stats.device.reason);
-    if (stats.device.engine[0] == '\0')
-        return err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here: %s",
-                       stats.device.reason);
     if (stats.device.config.slots[scale] == 0)
         return err_limit(err, ERR_NO_DEVICE, 0, 1,
                          "this daemon has no patches of %s granules (--patches-%s 0)",
                          scale_name(scale), scale_name(scale));
+    if (stats.device.config.granules_max == 0)
+        stats.device.config.granules_max = DEVICE_GRANULES_HARDWARE;
     device_engine_config(&stats.device.config, scale, out);
     return ERR_OK;
 }

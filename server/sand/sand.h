@@ -106,8 +106,20 @@ struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count);
 
 /*
- * What an engine of this scale takes, for making orders. ERR_NO_DEVICE with the reason: there is
- * none, or none of this scale. ERR_BUSY: it is being opened.
+ * Can patches be simulated now? ERR_NO_DEVICE with the reason why not; ERR_BUSY: the device is
+ * being opened, or the daemon stops meanwhile.
+ */
+enum err_code sand_ready(struct sand *sand, struct err *err);
+
+/*
+ * Waits while the device is being opened. ERR_OK: it is open, or it is known that there is none.
+ * ERR_BUSY: neither is known after so many seconds, or the daemon stops.
+ */
+enum err_code sand_wait(struct sand *sand, double seconds, struct err *err);
+
+/*
+ * What an engine of this scale takes, for making orders; while there is none, what it may take at
+ * most. ERR_NO_DEVICE: this daemon has no patches of this scale.
  */
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
                                  struct sand_engine_config *out, struct err *err);

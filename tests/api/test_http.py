@@ -482,7 +482,7 @@ def _():
                 walk(entry)
             else:
                 flat.append(entry)
-    limits.pop("patch_granules_max")  # 0 where nothing simulates patches, as here
+    equal(limits.pop("patch_granules_max"), None, "granules, where nothing simulates patches")
     walk(limits)
     check(all(isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0 for v in flat),
           f"limits that are no numbers: {flat}")

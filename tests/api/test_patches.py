@@ -34,6 +34,23 @@ def make(name, on=daemon, holes=()):
     equal(answer.status, 201, f"layer: {answer}")
 
 
+def metre_field(on, name, side):
+    """side × side samples a metre apart."""
+    on.ok("PUT", f"/v1/locales/{name}", {"title": name}, status=201)
+    heights = [0.02 * c + 0.01 * r for r in range(side) for c in range(side)]
+    answer = on.put(f"/v1/locales/{name}/layers/ground?cols={side}&rows={side}&spacing=1,1",
+                    struct.pack(f"<{side * side}f", *heights), media=F32)
+    equal(answer.status, 201, f"layer: {answer}")
+
+
+def metre_heights(on, name, side):
+    points = [float(v) for r in range(side) for c in range(side) for v in (c, r)]
+    answer = on.post(f"/v1/locales/{name}/height?interp=nearest",
+                     struct.pack(f"<{len(points)}f", *points), media=F32)
+    equal(answer.status, 200, f"heights: {answer}")
+    return struct.unpack(f"<{side * side}f", answer.body)
+
+
 def samples(name, on=daemon):
     points = [0.5 * v for r in range(SIDE) for c in range(SIDE) for v in (c, r)]
     answer = on.post(f"/v1/locales/{name}/height?interp=nearest",
@@ -356,7 +373,8 @@ def _():
     problem(answer, 503, "all 3 patches of medium")
     check(int(answer.headers["retry-after"]) > 0, "Retry-After")
     problem(place(503, center=[7, 7], scale="fine"), 503, "fine")
-    problem(place(503, center=[7, 7], observer=[7, 7, 3], scale="auto"), 503, "fine")
+    problem(place(503, center=[7, 7], observer=[7, 7, 3], scale="auto"), 503,
+            "all 3 patches of medium")  # there are no fine ones here
     listed = daemon.ok("GET", "/v1/locales/pool/patches")["patches"]
     equal([p["id"] for p in listed], sorted(p["id"] for p in listed), "order")
     equal(len(listed), 3, "patches")
@@ -368,6 +386,73 @@ def _():
     for patch in daemon.ok("GET", "/v1/locales/pool/patches")["patches"]:
         daemon.ok("DELETE", f"/v1/locales/pool/patches/{patch['id']}?discard=true")
     equal(daemon.ok("GET", "/v1/stats")["patches"]["scales"]["medium"]["used"], 0, "used")
+
+
+@test("auto takes the finest granules that there is room for; too many are told with what would do")
+def _():
+    def ask(status=201, **more):
+        answer = other.post("/v1/locales/wide/patches", {"center": [16, 16], **more})
+        check(answer.status == status, f"expected {status}, got {answer} for {more}")
+        if status != 201:
+            return answer
+        other.ok("DELETE", answer.headers["location"] + "?discard=true")
+        return answer.json["scale"]
+
+    with Daemon("--gpu", "reference", "--patch-granules", "2000") as other:
+        metre_field(other, "wide", 33)
+        close, far = [16, 16, 3], [16, 16, 900]
+        # 29.6 r³ each: 2 m under 4 m² are 2,162 fine ones, under 16 m² 1,081 medium, 135 coarse
+        equal(ask(size=[3, 3], observer=close, depth=0.8), "fine", "all fit")
+        equal(ask(size=[4, 4], observer=close), "medium", "8,648 fine ones do not")
+        equal(ask(size=[4, 4], observer=far), "coarse", "no finer than suits the observer")
+        equal(ask(size=[4, 4]), "medium", "without scale and observer")
+        equal(ask(size=[8, 8]), "coarse", "4,324 medium ones do not fit")
+        equal(ask(size=[8, 8], scale="auto", observer=close), "coarse", "nor do fine ones")
+        said = ask(413, size=[8, 8], scale="medium")
+        problem(said, 413, "4324 medium", "34594 fine", "540 coarse", "scale coarse", "depth 0.92 m",
+                pointer="/size", limit=2000, got=4324)
+        equal(ask(size=[8, 8], scale="medium", depth=0.92), "medium", "the depth that was told")
+        said = ask(413, size=[8, 8], scale="fine")
+        problem(said, 413, "scale coarse would do", limit=2000, got=34594)
+        check("depth" not in said.json["detail"], f"no depth of fine ones would do: {said}")
+        for scale in ("auto", "coarse", None):
+            more = {"scale": scale} if scale else {}
+            problem(ask(413, size=[20, 20], **more), 413, "3378 coarse", "only a smaller size",
+                    pointer="/size", limit=2000, got=3378)
+        said = ask(413, size=[8, 8], depth=1.2, observer=close)  # two coarse ones are 1.78 m
+        problem(said, 413, "2594 medium", "depth 0.92 m", got=2594)
+        problem(ask(413, size=[32, 32], scale="coarse", depth=1e300), 413, "would do", limit=2000)
+        said = ask(413, size=[8, 8], scale="medium", fill="stacked", depth=3.2)
+        problem(said, 413, "scale coarse", "depth", limit=2000)
+
+
+@test("two and four cells a side: nothing changes where nothing moves, and the ledger is what was written")
+def _():
+    with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "300",
+                "--patch-write-ms", "0") as other:
+        other.put("/v1/models/box", BOX, media="model/obj")
+        for side in (2, 4):
+            name = f"small{side}"
+            metre_field(other, name, 9)
+            before = metre_heights(other, name, 9)
+            where = f"/v1/locales/{name}/patches"
+            scale, depth = (SCALE, DEPTH) if side == 4 else ("medium", 1)
+            asked = {"center": [4, 4], "size": [side, side], "scale": scale, "depth": depth, "seed": 5}
+            idle = wait(other.post(where, asked).headers["location"], "written", on=other)
+            equal((idle["edit_rect"], metre_heights(other, name, 9)), (None, before), "idle ground")
+            fallen = {"model": "box", "position": [4, 4, 3], "density": 4000, "velocity": [0, 0, -6]}
+            patch = wait(other.post(where, {**asked, "bodies": [fallen]}).headers["location"],
+                         "written", on=other)
+            after = metre_heights(other, name, 9)
+            changed = [i for i in range(81) if before[i] != after[i]]
+            check(changed, f"{side}: nothing has changed: {patch}")
+            inner = range(4 - side // 2 + 1, 4 + side // 2)
+            check(all(i % 9 in inner and i // 9 in inner for i in changed),
+                  f"{side}: changed on the edge or outside: {changed}")
+            near(patch["mass_ledger"]["lost_m3"], sum(before[i] - after[i] for i in changed),
+                 "what was lost", 1e-5)
+        problem(other.post(where, {**asked, "size": [1, 4]}), 422, "two cells", "2 m are the least")
+        problem(other.post(where, {**asked, "size": [3, 3], "scale": "coarse"}), 422)
 
 
 @test("answers to writes name a revision, and DELETE looks at If-Match, too")

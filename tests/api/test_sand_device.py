@@ -1,12 +1,16 @@
 """Patches and their device: none, not yet, Mesa's software renderer; and how long they are kept."""
+import json
 import os
 import re
 import shutil
+import signal
+import socket
+import struct
 import tempfile
 import threading
 import time
 
-from daemon import SLOW, Daemon, Failure, problem
+from daemon import SLOW, Daemon, Failure, connect, problem
 from events import Stream
 from fields import put_terrain
 from images import read_png
@@ -64,24 +68,181 @@ def _():
         daemon.ok("DELETE", make(daemon, "land") + "?discard=true")
 
 
-@test("while the device is being opened: 503 with Retry-After, the ground is served, then it works")
-def _():
-    with start("--gpu", "auto", *QUICK) as daemon:
-        early, deadline = 0, time.monotonic() + 30 * SLOW
+# ---- a device that is being opened -------------------------------------------------
+
+MESA = "/usr/share/glvnd/egl_vendor.d/50_mesa.json"
+
+
+class SlowDevice:
+    """A folder for EGL's loader, which waits at a pipe until `release`, and then finds Mesa or nothing."""
+
+    def __init__(self, has_mesa):
+        self.folder = tempfile.mkdtemp(prefix="kota-test-")
+        self.pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(self.pipe)
+        os.symlink(self.pipe, os.path.join(self.folder, "10_slow.json"))  # it looks at files and links
+        if has_mesa:
+            if not os.path.exists(MESA):
+                raise Skip(f"no {MESA}")
+            shutil.copy(MESA, self.folder)
+        self.environment = {"__EGL_VENDOR_LIBRARY_DIRS": self.folder}
+
+    def release(self):
+        """Waits until somebody reads the pipe, and lets it read its end."""
+        deadline = time.monotonic() + 30 * SLOW
         while True:
+            try:
+                os.close(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
+                return
+            except OSError as error:  # nobody reads yet
+                check(time.monotonic() < deadline, f"the device is never opened: {error}")
+                time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start_slow(slow, *flags):
+    return start("--gpu", "auto", "--no-sandbox", *QUICK, *flags, env=slow.environment)
+
+
+def ask_later(daemon, answers, name, x, **named):
+    """A thread that asks for a patch; begun, and most likely held, when this returns."""
+    own = second(daemon)
+
+    def ask():
+        try:
+            answers.append((name, own.post("/v1/locales/land/patches", wanted(x, 8), **named)))
+        except Exception as error:  # pylint: disable=broad-except
+            answers.append((name, error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.2 if SLOW == 1 else 0.6)  # all of them within the time that they may wait
+    return thread
+
+
+def discard_all(daemon):
+    """The end waits for nothing then."""
+    for patch in daemon.ok("GET", "/v1/locales/land/patches")["patches"]:
+        daemon.ok("DELETE", f"/v1/locales/land/patches/{patch['id']}?discard=true")
+
+
+@test("asked at once, ten times: always 201")
+def _():
+    for n in range(10 if SLOW == 1 else 2):
+        with Daemon("--gpu", "auto", *QUICK) as daemon:
+            put_terrain(daemon, "land", land())
             answer = daemon.post("/v1/locales/land/patches", wanted())
-            if answer.status != 503 or "retry-after" not in answer.headers:
-                break
-            equal(problem(answer, 503, "being opened")["title"], "Busy", "title")
-            equal(daemon.ok("GET", "/v1/locales/land/height?x=3&y=3")["status"], "ok", "height")
-            early += 1
-            check(time.monotonic() < deadline, "it is never open")
-        if answer.status == 503:
-            raise Skip(f"no OpenGL here: {answer.json['detail']}")
-        equal(answer.status, 201, str(answer))
-        daemon.ok("DELETE", answer.headers["location"] + "?discard=true")
-        if not early:
-            raise Skip("the device was open before anybody could ask")
+            if n == 0 and answer.status == 503 and "retry-after" not in answer.headers:
+                raise Skip(f"no OpenGL here: {answer.json['detail']}")
+            equal(answer.status, 201, f"start {n}: {answer}")
+            daemon.ok("DELETE", answer.headers["location"] + "?discard=true")
+
+
+@test("while the device is being opened: the ground is served, the impossible is refused, the rest waits in line")
+def _():
+    with SlowDevice(True) as slow, start_slow(slow) as daemon:
+        equal(daemon.ok("GET", "/v1/limits")["patch_granules_max"], None, "granules, not known yet")
+        answers, threads = [], []
+        for n, x in enumerate((4, 10, 16)):
+            threads.append(ask_later(daemon, answers, n, x))
+        # the last of them is for ground that the first has by then
+        threads.append(ask_later(daemon, answers, 3, 5))
+        for more, status, word in (({"size": [-4, 4]}, 400, "size x"), ({"size": "x"}, 400, "size"),
+                                   ({"seed": "x"}, 400, "seed"), ({"bodies": "x"}, 400, "bodies"),
+                                   ({"bodies": [body(model="none")]}, 422, "none"),
+                                   ({"bodies": [body(zz=90)]}, 400, "zz"), ({"depth": 0.1}, 422, "depth"),
+                                   ({"size": [30, 30], "scale": "fine", "depth": 9}, 413, "fine")):
+            answer = daemon.post("/v1/locales/land/patches", {**wanted(), **more})
+            problem(answer, status, word)
+        problem(daemon.post("/v1/locales/none/patches", wanted()), 404, "none")
+        equal(daemon.ok("GET", "/v1/locales/land/height?x=3&y=3")["status"], "ok", "height")
+        with_key = {"idempotency-key": "early"}
+        threads += [ask_later(daemon, answers, 4 + n, 4, headers=with_key) for n in range(2)]
+        equal(answers, [], "answers before the device is known")
+        slow.release()
+        for thread in threads:
+            thread.join(60 * SLOW)
+        failed = dict(answers)[0]
+        if failed.status == 503 and "retry-after" not in failed.headers:
+            raise Skip(f"no OpenGL here: {failed.json['detail']}")
+        got = dict(answers)
+        equal([got[n].status for n in range(3)], [201] * 3, f"{[str(a) for _, a in answers]}")
+        equal([got[n].headers["location"].split("/")[-1] for n in range(3)], ["1", "2", "3"], "numbers")
+        for n in (3, 4, 5):
+            check(got[n].status in (409, 503), f"all three are in use, or its ground is: {got[n]}")
+        check(daemon.ok("GET", "/v1/limits")["patch_granules_max"] >= 4096, "granules, known")
+        discard_all(daemon)
+
+
+@test("a key that two held requests bring makes one patch; one who has left makes none")
+def _():
+    with SlowDevice(True) as slow, start_slow(slow) as daemon:
+        answers = []
+        threads = [ask_later(daemon, answers, n, 4, headers={"idempotency-key": "early"})
+                   for n in range(2)]
+        text = json.dumps(wanted(16, 16)).encode()
+        with connect(daemon.port) as left:
+            left.sendall(b"POST /v1/locales/land/patches HTTP/1.1\r\nHost: x\r\n"
+                         + daemon.token_line.encode() + b"Content-Type: application/json\r\n"
+                         b"Content-Length: %d\r\n\r\n" % len(text) + text)
+            time.sleep(0.2 if SLOW == 1 else 0.6)
+            left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        daemon.process.send_signal(signal.SIGHUP)
+        threads.append(ask_later(daemon, answers, 2, 10))
+        slow.release()
+        for thread in threads:
+            thread.join(60 * SLOW)
+        got = dict(answers)
+        if got[0].status == 503 and "retry-after" not in got[0].headers:
+            raise Skip(f"no OpenGL here: {got[0].json['detail']}")
+        equal([got[n].status for n in range(3)], [201] * 3, f"{[str(a) for _, a in answers]}")
+        equal(got[0].json["id"], got[1].json["id"], "the patch of both")
+        equal([a.headers.get("idempotency-replayed") for a in (got[0], got[1])], [None, "true"],
+              "who repeats")
+        equal([p["center"] for p in daemon.ok("GET", "/v1/locales/land/patches")["patches"]],
+              [[4, 8], [10, 8]], "patches")
+        discard_all(daemon)
+
+
+@test("a device that cannot be opened answers who waits with the reason")
+def _():
+    with SlowDevice(False) as slow, start_slow(slow) as daemon:
+        answers = []
+        threads = [ask_later(daemon, answers, n, 4) for n in range(3)]
+        slow.release()
+        for thread in threads:
+            thread.join(60 * SLOW)
+        equal(len(answers), 3, "answers")
+        for _, answer in answers:
+            equal(problem(answer, 503, "no OpenGL")["title"], "No device", "title")
+            check("retry-after" not in answer.headers, f"{answer.headers}")
+        equal(daemon.ok("GET", "/v1/limits")["patch_granules_max"], None, "granules of no device")
+
+
+@test("a device that takes too long: 503 with Retry-After; SIGTERM answers who waits, and ends")
+def _():
+    with SlowDevice(True) as slow, start_slow(slow) as daemon:
+        answer = daemon.post("/v1/locales/land/patches", wanted())
+        equal(problem(answer, 503, "being opened")["title"], "Busy", "title")
+        check(int(answer.headers["retry-after"]) > 0, "Retry-After")
+        answers = []
+        threads = [ask_later(daemon, answers, n, 4 + 6 * n) for n in range(2)]
+        equal(answers, [], "answers before the end")
+        daemon.process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join(60 * SLOW)
+        for _, answer in answers:
+            problem(answer, 503, "stops")
+        equal(len(answers), 2, "answers")
+        slow.release()  # the thread that opens comes back, and looks no further
+        daemon.process.wait(timeout=60 * SLOW)
+        log = daemon.log_text()
+        check("patches are simulated by" not in log, f"everything was compiled: {log[-2000:]}")
 
 
 # ---- Mesa's software renderer -----------------------------------------------------
