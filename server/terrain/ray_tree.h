@@ -46,7 +46,8 @@ struct ray_tree_node {
 
 /* Corners on a grid of 2^16 over the block's box: base + step at, rounded to the nearest. */
 struct ray_tree_block {
-    _Alignas(32) float base[3], step;  /* step: a power of two */
+    _Alignas(32) float base[3];
+    float step;                        /* a power of two */
     uint16_t at[3][3][RAY_TREE_WIDE];  /* of corner and axis; behind the last: 0 */
     uint32_t vertex[3][RAY_TREE_WIDE]; /* indices of the corners */
     uint32_t polygon[RAY_TREE_WIDE];   /* RAY_TREE_PART: it has more corners */

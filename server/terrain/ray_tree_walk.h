@@ -50,7 +50,7 @@ ALWAYS_INLINE lanes lanes_mul(lanes a, lanes b)
 ALWAYS_INLINE lanes lanes_of_grid(const uint16_t *eight)
 {
     return _mm256_cvtepi32_ps(
-        _mm256_cvtepu16_epi32(_mm_load_si128((const __m128i *)(const void *)eight)));
+        _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)eight)));
 }
 /* a b + c, a b - c and a - b c, rounded once or twice */
 ALWAYS_INLINE lanes lanes_mul_add(lanes a, lanes b, lanes c)

@@ -16,7 +16,7 @@
 enum {
     LIGHTS_REMEMBERED_MAX = 1024, /* lights of meshes, with a tree or without */
     LIGHT_POINTS_LEAST = 256,     /* points before a tree is made, however small the mesh */
-    LIGHT_PLACE_TIMES = 4         /* a light at a place needs so many times the points */
+    LIGHT_PLACE_TIMES = 32        /* a light at a place needs so many times the points */
 };
 
 struct light {
