@@ -17,11 +17,11 @@
 
 enum { EIGHT = 8 };
 
-/* A ray's cell; its samples are at `at`. */
-struct eight_cell {
-    struct walk *w;
-    const float *at;
-    int32_t column, row;
+/* Cells of as many rays; the samples of each are at `at`. */
+struct eight_cells {
+    struct walk *w[EIGHT];
+    const float *const *at;
+    const int32_t *column, *row;
 };
 
 /* Eight of them, a lane each. */
@@ -41,9 +41,19 @@ struct eight_pass {
     __mmask8 is_rare;
 };
 
-static inline bool eight_cell_hit(const struct eight_cell *cell)
+static inline uint32_t eight_cell_hit(const struct eight_cells *c, int i)
 {
-    return cell_alone_hit(cell->w, cell->column, cell->row, cell->at);
+    return (uint32_t)cell_alone_hit(c->w[i], c->column[i], c->row[i], c->at[i]) << i;
+}
+
+/* Fewer than eight cells, one after the other: a bit for each that is hit. */
+static inline uint32_t eight_few_hit(const struct eight_cells *c, uint32_t count)
+{
+    uint32_t hits = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        hits |= eight_cell_hit(c, (int)i);
+    return hits;
 }
 
 _Static_assert(offsetof(struct walk, inv_dv) == offsetof(struct walk, u0) + 7 * sizeof(double) &&
@@ -52,19 +62,16 @@ _Static_assert(offsetof(struct walk, inv_dv) == offsetof(struct walk, u0) + 7 * 
                    sizeof(struct walk) >= offsetof(struct walk, t_begin) + 8 * sizeof(double),
                "eight_members reads eight members from u0 and from t_begin on");
 
-/* Eight members of each walk, from offset `from` on: member i of all in to[i]. */
-static inline __attribute__((always_inline)) void eight_members(const struct eight_cell *cell,
-                                                                size_t from, __m512d *to)
+/* Rows to columns: element i of all in to[i]. */
+static inline __attribute__((always_inline)) void eight_transpose(const __m512d *a, __m512d *to)
 {
-    __m512d a[8], b[8];
+    __m512d b[8];
 
-    for (int i = 0; i < 8; i++)
-        a[i] = _mm512_loadu_pd((const char *)cell[i].w + from);
     for (int i = 0; i < 8; i += 2) {
         b[i] = _mm512_unpacklo_pd(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_pd(a[i], a[i + 1]);
     }
-    for (int i = 0; i < 2; i++) { /* members i, i + 2, i + 4, i + 6 */
+    for (int i = 0; i < 2; i++) { /* elements i, i + 2, i + 4, i + 6 */
         __m512d low0 = _mm512_shuffle_f64x2(b[i], b[i + 2], 0x88);
         __m512d low1 = _mm512_shuffle_f64x2(b[i + 4], b[i + 6], 0x88);
         __m512d high0 = _mm512_shuffle_f64x2(b[i], b[i + 2], 0xdd);
@@ -77,6 +84,17 @@ static inline __attribute__((always_inline)) void eight_members(const struct eig
     }
 }
 
+/* Eight members of each walk, from offset `from` on: member i of all in to[i]. */
+static inline __attribute__((always_inline)) void eight_members(const struct eight_cells *cells,
+                                                                size_t from, __m512d *to)
+{
+    __m512d a[8];
+
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_loadu_pd((const char *)cells->w[i] + from);
+    eight_transpose(a, to);
+}
+
 /* cell_is_main of eight cells. */
 static inline __mmask8 eight_main(const struct heightfield *field, __m256i column, __m256i row)
 {
@@ -87,38 +105,41 @@ static inline __mmask8 eight_main(const struct heightfield *field, __m256i colum
     return triangulation == TRIANGULATION_ALTERNATING ? odd : all;
 }
 
-static inline void eight_load_cells(struct eight *e, const struct eight_cell *cell)
+/* Two samples that follow one another, of eight cells. */
+static inline void eight_samples(const float *const *at, size_t from, __m512d *west, __m512d *east)
 {
-    float h[4][EIGHT];
-    int32_t columns[EIGHT], rows[EIGHT];
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 0, 0, 0, 0, 0, 0, 0, 0);
+    double pair[EIGHT];
 
-    for (int i = 0; i < EIGHT; i++) {
-        h[0][i] = cell[i].at[0];
-        h[1][i] = cell[i].at[1];
-        h[2][i] = cell[i].at[TILE_SAMPLES];
-        h[3][i] = cell[i].at[TILE_SAMPLES + 1];
-        columns[i] = cell[i].column;
-        rows[i] = cell[i].row;
-    }
-    e->h00 = _mm512_cvtps_pd(_mm256_loadu_ps(h[0]));
-    e->h10 = _mm512_cvtps_pd(_mm256_loadu_ps(h[1]));
-    e->h01 = _mm512_cvtps_pd(_mm256_loadu_ps(h[2]));
-    e->h11 = _mm512_cvtps_pd(_mm256_loadu_ps(h[3]));
-    __m256i column = _mm256_loadu_si256((const __m256i *)(const void *)columns);
-    __m256i row = _mm256_loadu_si256((const __m256i *)(const void *)rows);
+    for (int i = 0; i < EIGHT; i++)
+        memcpy(&pair[i], at[i] + from, sizeof pair[i]);
+    __m512 pairs = _mm512_castpd_ps(
+        _mm512_setr_pd(pair[0], pair[1], pair[2], pair[3], pair[4], pair[5], pair[6], pair[7]));
 
-    e->column = _mm512_cvtepi32_pd(column);
-    e->row = _mm512_cvtepi32_pd(row);
-    e->is_main = eight_main(cell[0].w->field, column, row);
+    *west = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(even, pairs)));
+    *east = _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(odd, pairs)));
 }
 
-static inline void eight_load(struct eight *e, const struct eight_cell *cell)
+static inline void eight_load_cells(struct eight *e, const struct eight_cells *cells)
+{
+    __m256i column = _mm256_loadu_si256((const __m256i *)(const void *)cells->column);
+    __m256i row = _mm256_loadu_si256((const __m256i *)(const void *)cells->row);
+
+    eight_samples(cells->at, 0, &e->h00, &e->h10);
+    eight_samples(cells->at, TILE_SAMPLES, &e->h01, &e->h11);
+    e->column = _mm512_cvtepi32_pd(column);
+    e->row = _mm512_cvtepi32_pd(row);
+    e->is_main = eight_main(cells->w[0]->field, column, row);
+}
+
+static inline void eight_load(struct eight *e, const struct eight_cells *cells)
 {
     const __m512d zero = _mm512_setzero_pd();
     __m512d m[8], n[8];
 
-    eight_members(cell, offsetof(struct walk, u0), m);
-    eight_members(cell, offsetof(struct walk, t_begin), n);
+    eight_members(cells, offsetof(struct walk, u0), m);
+    eight_members(cells, offsetof(struct walk, t_begin), n);
     e->u0 = m[0];
     e->v0 = m[1];
     e->z0 = m[2];
@@ -134,7 +155,7 @@ static inline void eight_load(struct eight *e, const struct eight_cell *cell)
     e->first_row = _mm512_cvtepi64_pd(_mm512_castpd_si512(n[4]));
     e->down_u = _mm512_cmp_pd_mask(e->du, zero, _CMP_LT_OQ);
     e->down_v = _mm512_cmp_pd_mask(e->dv, zero, _CMP_LT_OQ);
-    eight_load_cells(e, cell);
+    eight_load_cells(e, cells);
 }
 
 /* A square of 4×4 cells, a lane each, row by row: corners (column, row), samples from `at` on. */
@@ -331,33 +352,30 @@ static inline __mmask8 eight_pieces(const struct eight *e, struct eight_pass *p,
 }
 
 /* cell_alone_hit of eight cells of one field: a bit for each that is hit; the walks hold how. */
-static inline uint32_t eight_cells_hit(const struct eight_cell *cell)
+static inline uint32_t eight_cells_hit(const struct eight_cells *cells)
 {
     struct eight e;
     double t[EIGHT];
     __m512d hit_t;
     __mmask8 triangle;
 
-    eight_load(&e, cell);
-    struct eight_pass p = eight_pass(&e, cell[0].w->field);
+    eight_load(&e, cells);
+    struct eight_pass p = eight_pass(&e, cells->w[0]->field);
     uint32_t hits = eight_pieces(&e, &p, &hit_t, &triangle) & p.is_met;
 
     hits &= ~(uint32_t)p.is_rare;
     _mm512_storeu_pd(t, hit_t);
     for (uint32_t left = hits; left != 0; left &= left - 1) {
         int i = __builtin_ctz(left);
-        struct walk *w = cell[i].w;
+        struct walk *w = cells->w[i];
 
-        w->column = cell[i].column;
-        w->row = cell[i].row;
+        w->column = cells->column[i];
+        w->row = cells->row[i];
         w->hit_triangle = triangle >> i & 1;
         w->hit_t = t[i];
     }
-    for (uint32_t left = p.is_rare; left != 0; left &= left - 1) {
-        int i = __builtin_ctz(left);
-
-        hits |= (uint32_t)eight_cell_hit(&cell[i]) << i;
-    }
+    for (uint32_t left = p.is_rare; left != 0; left &= left - 1)
+        hits |= eight_cell_hit(cells, __builtin_ctz(left));
     return hits;
 }
 

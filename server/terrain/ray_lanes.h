@@ -13,18 +13,21 @@
  * error, or a jump lands within the error of a line, ray_leave_node decides in float64 for that
  * lane; so the path is that of ray.c, cell by cell. Heights are padded. A cell whose heights may be
  * met joins a queue, and its lane waits; eight at once go through the walk's own arithmetic
- * (ray_eight.h). So the answer has the bits of ray.c's.
+ * (ray_eight.h). So the answer has the bits of ray.c's. Rays begin eight at once, too
+ * (ray_begin_eight.h), and not at the root, whose heights nearly every ray meets, but at a node of
+ * 128×128 cells; the walk goes up from there by itself.
  *
  * Invariants: column and row of a lane are the cell where its ray enters the node it asks next, on
  * the exact path; t is that of the entry within the pad. A lane without a ray is not moved.
  *
- * Left to ray_descent.h: rays that hardly move along an axis, whose crossings are uncertain all the
- * time; fields so wide that float32 has too few bits for their cells, and those with large leaves.
+ * Left to ray_alone.h: rays that hardly move along an axis, whose crossings are uncertain all the
+ * time. Left to ray_descent.h: fields so wide that float32 has too few bits for their cells, and those with large leaves.
  */
 #ifndef KOTA_TERRAIN_RAY_LANES_H
 #define KOTA_TERRAIN_RAY_LANES_H
 #ifdef __AVX512F__ /* empty for a file that is not compiled for it */
 
+#include "terrain/ray_begin_eight.h"
 #include "terrain/ray_descent.h"
 #include "terrain/ray_eight.h"
 
@@ -34,23 +37,24 @@ enum {
     LANES_LEAST = 64, /* rays that are worth it */
     LANES_CELLS_MAX = 1 << 15,
     LANES_LEAF_SHIFT_MAX = 4,
+    LANES_BEGIN = 7,  /* log2 of a first node's side in cells */
     LANES_LEVELS = 32 /* two vectors */
 };
 
-/*
- * Of a crossing's t and of what it is computed from: twice what float32 loses, three roundings and
- * those of the ray's constants. Of a place in cells likewise.
- */
-#define LANES_T_PAD 0x1p-22f
+/* Of a place in cells, as LANES_T_PAD of ray_begin_eight.h is of t. */
 #define LANES_CELLS_PAD 0x1p-21f
+#define LANES_ENDS (1u << 31)
 
 /* What the levels of a field are made of; index: log2 of a node's side in cells, 0 for cells. */
 struct lanes_field {
     const struct heightfield *field;
+    bool is_small;                             /* up to 16 tiles */
+    _Alignas(64) struct tile *tile[LANES];     /* of a small field */
     _Alignas(64) int32_t at[LANES_LEVELS];     /* first node, in bytes from the tile or the top */
     _Alignas(64) int32_t stride[LANES_LEVELS]; /* bytes a row of nodes */
     _Alignas(64) int32_t up[LANES_LEVELS], down[LANES_LEVELS]; /* the levels around this one */
     float cells_pad;
+    int32_t begin; /* the level of the first node */
 };
 
 /* Sixteen rays on their way. */
@@ -71,19 +75,13 @@ struct lanes {
     struct walk w[LANES];
 };
 
-/* A cell whose heights a ray may meet. */
-struct lanes_cell {
-    struct lanes *lanes;
-    int lane;
-    const float *at;
-    int32_t column, row;
-    bool ends; /* the ray's last */
-};
-
-/* Cells wait until there are eight of them. */
+/* Cells whose heights a ray may meet; they wait until there are eight of them. */
 struct lanes_queue {
-    struct lanes_cell cell[EIGHT + LANES];
+    struct lanes *groups;
     uint32_t count;
+    _Alignas(64) const float *at[EIGHT + 2 * LANES]; /* up to LANES behind the last are written */
+    int32_t column[EIGHT + 2 * LANES], row[EIGHT + 2 * LANES];
+    uint32_t ray[EIGHT + 2 * LANES]; /* group · LANES + lane, LANES_ENDS for its last cell */
 };
 
 static bool lanes_field_init(struct lanes_field *lf, const struct heightfield *field)
@@ -92,9 +90,17 @@ static bool lanes_field_init(struct lanes_field *lf, const struct heightfield *f
     uint32_t leaf = field->leaf_shift > 2 ? field->leaf_shift : 2;
     uint32_t cells = field->cell_cols > field->cell_rows ? field->cell_cols : field->cell_rows;
 
-    if (cells > LANES_CELLS_MAX || leaf > LANES_LEAF_SHIFT_MAX)
+    struct bounds z = heightfield_node(field, field->level_max, 0, 0);
+
+    if (cells > LANES_CELLS_MAX || leaf > LANES_LEAF_SHIFT_MAX || !(z.min <= z.max))
         return false;
     *lf = (struct lanes_field){.field = field, .cells_pad = LANES_CELLS_PAD * (float)cells};
+    lf->begin = (int32_t)(field->level_max < LANES_BEGIN ? field->level_max : LANES_BEGIN);
+    size_t tiles = (size_t)field->tile_cols * field->tile_rows;
+
+    lf->is_small = tiles <= LANES;
+    if (lf->is_small)
+        memcpy(lf->tile, field->tiles, tiles * sizeof lf->tile[0]);
     lf->at[0] = (int32_t)offsetof(struct tile, samples);
     lf->stride[0] = TILE_SAMPLES * (int32_t)sizeof(float);
     lf->up[0] = (int32_t)leaf;
@@ -118,63 +124,93 @@ static bool lanes_field_init(struct lanes_field *lf, const struct heightfield *f
     return true;
 }
 
-/* Is the ray of a walk one for lanes? */
-static inline bool lanes_suit(const struct walk *w)
+/* Lane i has ray k of those that have begun. */
+static inline void lanes_put(struct lanes *l, const struct lanes_field *lf, int i,
+                             const struct eight_begun *b, int k)
 {
-    double u = fabs(w->du), v = fabs(w->dv);
+    uint32_t others = ~(1u << i);
 
-    return w->is_wide && u * 1024 > v && v * 1024 > u && u > 1e-9;
+    l->inv_u[i] = b->inv_u[k];
+    l->inv_v[i] = b->inv_v[k];
+    l->off_u[i] = b->off_u[k];
+    l->off_v[i] = b->off_v[k];
+    l->u0[i] = b->u0[k];
+    l->v0[i] = b->v0[k];
+    l->z0[i] = b->z0[k];
+    l->du[i] = b->du[k];
+    l->dv[i] = b->dv[k];
+    l->dz[i] = b->dz[k];
+    l->t_end[i] = b->t_end[k];
+    l->pad_t[i] = b->pad_t[k];
+    l->pad_z[i] = b->pad_z[k];
+    l->column[i] = b->column[k];
+    l->row[i] = b->row[k];
+    l->level[i] = lf->begin;
+    l->t[i] = b->t[k];
+    l->up_u = (l->up_u & others) | (b->up_u >> k & 1) << i;
+    l->up_v = (l->up_v & others) | (b->up_v >> k & 1) << i;
 }
 
-static inline void lanes_put(struct lanes *l, const struct lanes_field *lf, int i)
-{
-    const struct walk *w = &l->w[i];
-    double off_u = -w->u0 * w->inv_du, off_v = -w->v0 * w->inv_dv;
+/* The rays of a batch: up to `next` they are begun, of the last ones those in `left` not taken. */
+struct lanes_rays {
+    const struct ray *rays;
+    size_t count, next, first; /* of the last ones */
+    struct ray_hit *hits;
+    uint32_t left;
+    struct eight_begun begun;
+};
 
-    l->inv_u[i] = (float)w->inv_du;
-    l->inv_v[i] = (float)w->inv_dv;
-    l->off_u[i] = (float)off_u;
-    l->off_v[i] = (float)off_v;
-    l->u0[i] = (float)w->u0;
-    l->v0[i] = (float)w->v0;
-    l->z0[i] = (float)w->z0;
-    l->du[i] = (float)w->du;
-    l->dv[i] = (float)w->dv;
-    l->dz[i] = (float)w->dz;
-    l->t_end[i] = (float)w->t_end;
-    l->pad_t[i] = LANES_T_PAD * (float)(fabs(off_u) + fabs(off_v));
-    l->pad_z[i] = (float)(w->pad_m + 0x1p-19 * (fabs((double)w->z.min) + fabs((double)w->z.max)));
-    l->column[i] = (int32_t)w->first_column;
-    l->row[i] = (int32_t)w->first_row;
-    l->level[i] = (int32_t)lf->field->level_max;
-    l->t[i] = (float)w->t_begin;
-    uint32_t bit = 1u << i;
-    l->up_u = (l->up_u & ~bit) | (w->du > 0 ? bit : 0);
-    l->up_v = (l->up_v & ~bit) | (w->dv > 0 ? bit : 0);
+/* The next eight rays, or what there is. False: nothing. */
+static bool lanes_begin(struct lanes_rays *r)
+{
+    struct ray few[EIGHT];
+    const struct ray *rays = &r->rays[r->next];
+    size_t count = r->count - r->next;
+
+    if (count == 0)
+        return false;
+    for (size_t i = EIGHT; i < 2 * EIGHT && i < count; i++)
+        __builtin_prefetch(&rays[i]);
+    count = count < EIGHT ? count : EIGHT;
+    for (size_t i = 0; count < EIGHT && i < EIGHT; i++) /* the last one again and again */
+        few[i] = rays[i < count ? i : count - 1];
+    eight_begin(&r->begun, count < EIGHT ? few : rays);
+    r->first = r->next;
+    r->next += count;
+    r->left = _bzhi_u32(~r->begun.misses, (uint32_t)count);
+    for (uint32_t i = 0; i < count; i++)
+        if ((r->left >> i & 1) == 0)
+            r->hits[r->first + i].t = INFINITY;
+    return true;
 }
 
 /* Gives lane i the next ray that is one for lanes; the others are answered. False: none is left. */
 static inline bool lanes_next(struct lanes *l, const struct lanes_field *lf, int i,
-                              const struct ray *rays, size_t count, struct ray_hit *hits,
-                              size_t *next)
+                              struct lanes_rays *r)
 {
     struct walk *w = &l->w[i];
 
-    while (*next < count) {
-        const struct ray *ray = &rays[*next];
-        struct ray_hit *hit = &hits[*next];
-        enum ray_begin begin = ray_begin_axes(w, lf->field, ray);
+    while (r->left != 0 || lanes_begin(r)) {
+        if (r->left == 0)
+            continue;
+        int k = __builtin_ctz(r->left);
+        const struct ray *ray = &r->rays[r->first + (size_t)k];
+        struct ray_hit *hit = &r->hits[r->first + (size_t)k];
 
-        ++*next;
-        if (begin == RAY_BEGIN_WALK && lanes_suit(w)) {
+        r->left &= r->left - 1;
+        if ((r->begun.alone >> k & 1) != 0) {
+            if (!ray_alone_avx512(lf->field, ray, hit))
+                hit->t = INFINITY;
+            continue;
+        }
+        eight_take(&r->begun, k, w);
+        if ((r->begun.may_start_on >> k & 1) == 0 || !ray_starts_on_ground(w)) {
             l->ray[i] = ray;
             l->hit[i] = hit;
-            lanes_put(l, lf, i);
+            lanes_put(l, lf, i, &r->begun, k);
             return true;
         }
-        if (begin == RAY_BEGIN_MISS ||
-            !(begin == RAY_BEGIN_WALK ? ray_alone_avx512(lf->field, ray, hit)
-                                      : ray_end(w, ray, hit)))
+        if (!ray_end(w, ray, hit))
             hit->t = INFINITY;
     }
     return false;
@@ -184,6 +220,21 @@ static inline __m512i lanes_table(const int32_t *table, __m512i level)
 {
     return _mm512_permutex2var_epi32(_mm512_load_si512(table), level,
                                      _mm512_load_si512(table + LANES));
+}
+
+/* Eight tiles; where there are few of them, two vectors hold all: a gather takes four times that.
+ */
+static inline __m512i lanes_tiles(const struct lanes_field *lf, __m256i index, __mmask8 in_tile,
+                                  __m512i top)
+{
+    __m512i wide = _mm512_cvtepu32_epi64(index);
+
+    if (!lf->is_small)
+        return _mm512_mask_i64gather_epi64(top, in_tile, wide, lf->field->tiles, 8);
+    __m512i tile = _mm512_permutex2var_epi64(_mm512_load_si512(lf->tile), wide,
+                                             _mm512_load_si512(lf->tile + LANES / 2));
+
+    return _mm512_mask_mov_epi64(top, in_tile, tile);
 }
 
 struct lanes_bounds {
@@ -208,11 +259,9 @@ static inline void lanes_ask(struct lanes *l, const struct lanes_field *lf)
                                                        _mm512_set1_epi32((int)field->tile_cols)),
                                     _mm512_srli_epi32(column, TILE_SHIFT));
     __m512i top = _mm512_set1_epi64((long long)(uintptr_t)field->top);
-    __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(tile));
-    __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(tile, 1));
-
-    low = _mm512_mask_i64gather_epi64(top, (__mmask8)in_tile, low, field->tiles, 8);
-    high = _mm512_mask_i64gather_epi64(top, (__mmask8)(in_tile >> 8), high, field->tiles, 8);
+    __m512i low = lanes_tiles(lf, _mm512_castsi512_si256(tile), (__mmask8)in_tile, top);
+    __m512i high =
+        lanes_tiles(lf, _mm512_extracti64x4_epi64(tile, 1), (__mmask8)(in_tile >> 8), top);
     __m512i c = _mm512_mask_and_epi32(column, in_tile, column, cells);
     __m512i r = _mm512_mask_and_epi32(row, in_tile, row, cells);
 
@@ -232,6 +281,7 @@ static inline void lanes_ask(struct lanes *l, const struct lanes_field *lf)
     high = _mm512_mask_add_epi64(high, (__mmask8)(is_cell >> 8), high, row_bytes);
     _mm512_store_si512(l->next_row, low);
     _mm512_store_si512(l->next_row + LANES / 2, high);
+#pragma GCC unroll 16
     for (int i = 0; i < LANES; i++) {
         __builtin_prefetch(l->at[i]);
         __builtin_prefetch(l->next_row[i]);
@@ -292,29 +342,41 @@ static inline struct lanes_bounds lanes_bounds(const struct lanes *l, __mmask16 
 }
 
 /* Float64 has the word on the cells that are left: they join the queue. */
-static inline void lanes_queue_cells(struct lanes_queue *queue, struct lanes *l, uint32_t cells,
-                                     uint32_t ends)
+static inline void lanes_queue_cells(struct lanes_queue *queue, struct lanes *l, __mmask16 cells,
+                                     __mmask16 ends)
 {
-    l->parked |= cells;
-    for (; cells != 0; cells &= cells - 1) {
-        int i = __builtin_ctz(cells);
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    uint32_t n = queue->count, count = (uint32_t)__builtin_popcount(cells);
+    uint32_t low = (uint32_t)__builtin_popcount(cells & 0xff);
+    __m512i ray = _mm512_add_epi32(lane, _mm512_set1_epi32((int)(l - queue->groups) * LANES));
 
-        queue->cell[queue->count++] = (struct lanes_cell){l,
-                                                          i,
-                                                          (const float *)(const void *)l->at[i],
-                                                          l->column[i],
-                                                          l->row[i],
-                                                          (ends >> i & 1) != 0};
-    }
+    ray = _mm512_mask_or_epi32(ray, ends, ray, _mm512_set1_epi32((int)LANES_ENDS));
+    l->parked |= cells;
+    queue->count = n + count;
+    _mm512_storeu_si512(&queue->ray[n], _mm512_maskz_compress_epi32(cells, ray));
+    _mm512_storeu_si512(&queue->column[n],
+                        _mm512_maskz_compress_epi32(cells, _mm512_load_si512(l->column)));
+    _mm512_storeu_si512(&queue->row[n],
+                        _mm512_maskz_compress_epi32(cells, _mm512_load_si512(l->row)));
+    _mm512_storeu_si512(&queue->at[n],
+                        _mm512_maskz_compress_epi64((__mmask8)cells, _mm512_load_si512(l->at)));
+    _mm512_storeu_si512(
+        &queue->at[n + low],
+        _mm512_maskz_compress_epi64((__mmask8)(cells >> 8), _mm512_load_si512(l->at + LANES / 2)));
 }
 
 /* The rays of some queued cells end in them. */
 static inline void lanes_queue_ends(struct lanes_queue *queue, const struct lanes *l,
                                     uint32_t lanes)
 {
-    for (uint32_t i = 0; lanes != 0 && i < queue->count; i++)
-        if (queue->cell[i].lanes == l && (lanes >> queue->cell[i].lane & 1) != 0)
-            queue->cell[i].ends = true;
+    uint32_t first = (uint32_t)(l - queue->groups) * LANES;
+
+    for (uint32_t i = 0; lanes != 0 && i < queue->count; i++) {
+        uint32_t lane = (queue->ray[i] & ~LANES_ENDS) - first;
+
+        if (lane < LANES && (lanes >> lane & 1) != 0)
+            queue->ray[i] |= LANES_ENDS;
+    }
 }
 
 /* The jumps that float32 cannot decide. Lanes whose rays end. */
@@ -466,7 +528,8 @@ static inline uint32_t lanes_step(struct lanes *l, const struct lanes_field *lf,
     uint32_t misses = active & e.ends & (uint32_t)~met;
 
     unsure &= leaves;
-    lanes_queue_cells(queue, l, cells, e.ends);
+    if (cells != 0)
+        lanes_queue_cells(queue, l, cells, e.ends);
     level = lanes_move(l, lf, &e, landing, leaves & (__mmask16)~unsure);
     _mm512_store_si512(l->level,
                        _mm512_mask_mov_epi32(level, enters, lanes_table(lf->down, level)));
@@ -481,49 +544,34 @@ static inline uint32_t lanes_step(struct lanes *l, const struct lanes_field *lf,
     return misses;
 }
 
-/* Which of up to eight cells are hit; the walks hold how. */
-static inline uint32_t lanes_cells_hit(const struct lanes_cell *cell, uint32_t count)
-{
-    struct eight_cell asked[EIGHT];
-    uint32_t hits = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        asked[i] = (struct eight_cell){&cell[i].lanes->w[cell[i].lane], cell[i].at, cell[i].column,
-                                       cell[i].row};
-    if (count == EIGHT)
-        return eight_cells_hit(asked);
-    for (uint32_t i = 0; i < count; i++)
-        hits |= (uint32_t)eight_cell_hit(&asked[i]) << i;
-    return hits;
-}
-
-struct lanes_rays {
-    const struct ray *rays;
-    size_t count, next;
-    struct ray_hit *hits;
-};
-
 /* Eight cells of the queue, or what it has. */
 static inline void lanes_take_cells(struct lanes_queue *queue, const struct lanes_field *lf,
                                     struct lanes_rays *r)
 {
-    uint32_t count = queue->count < EIGHT ? queue->count : EIGHT;
-    struct lanes_cell *first = &queue->cell[queue->count - count];
-    uint32_t hits = lanes_cells_hit(first, count);
+    uint32_t count = queue->count < EIGHT ? queue->count : EIGHT, first = queue->count - count;
+    const uint32_t *rays = &queue->ray[first];
+    struct eight_cells cells = {
+        .at = &queue->at[first], .column = &queue->column[first], .row = &queue->row[first]};
 
-    queue->count -= count;
+    queue->count = first;
     for (uint32_t i = 0; i < count; i++) {
-        struct lanes_cell *cell = &first[i];
-        struct lanes *l = cell->lanes;
-        int lane = cell->lane;
+        uint32_t ray = rays[i] & ~LANES_ENDS;
+
+        cells.w[i] = &queue->groups[ray / LANES].w[ray % LANES];
+    }
+    uint32_t hits = count == EIGHT ? eight_cells_hit(&cells) : eight_few_hit(&cells, count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t ray = rays[i] & ~LANES_ENDS, lane = ray % LANES;
+        struct lanes *l = &queue->groups[ray / LANES];
         bool is_hit = (hits >> i & 1) != 0;
 
         l->parked &= ~(1u << lane);
-        if (!is_hit && !cell->ends)
+        if (!is_hit && ray == rays[i])
             continue;
         if (!is_hit || !ray_end(&l->w[lane], l->ray[lane], l->hit[lane]))
             l->hit[lane]->t = INFINITY;
-        if (!lanes_next(l, lf, lane, r->rays, r->count, r->hits, &r->next))
+        if (!lanes_next(l, lf, (int)lane, r))
             l->busy &= ~(1u << lane);
     }
 }
@@ -532,14 +580,22 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
                        struct ray_hit *hits)
 {
     struct lanes groups[LANES_GROUPS];
-    struct lanes_queue queue = {.count = 0};
-    struct lanes_rays r = {rays, count, 0, hits};
+    struct lanes_queue queue;
+    struct lanes_rays r;
     uint32_t busy, active;
 
+    r.rays = rays;
+    r.count = count;
+    r.hits = hits;
+    r.next = r.first = 0;
+    r.left = 0;
+    eight_begun_init(&r.begun, lf->field);
+    queue.groups = groups;
+    queue.count = 0;
     memset(groups, 0, sizeof groups); /* a lane without a ray is at the first cell */
     for (int g = 0; g < LANES_GROUPS; g++)
         for (int i = 0; i < LANES; i++)
-            if (lanes_next(&groups[g], lf, i, rays, count, hits, &r.next))
+            if (lanes_next(&groups[g], lf, i, &r))
                 groups[g].busy |= 1u << i;
     for (int g = 0; g < LANES_GROUPS - 1; g++)
         lanes_ask(&groups[g], lf);
@@ -563,7 +619,7 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
             for (; over != 0; over &= over - 1) {
                 int i = __builtin_ctz(over);
 
-                if (!lanes_next(l, lf, i, rays, count, hits, &r.next))
+                if (!lanes_next(l, lf, i, &r))
                     l->busy &= ~(1u << i);
             }
             while (queue.count >= EIGHT)
