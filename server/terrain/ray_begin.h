@@ -70,9 +70,9 @@ static inline bool axes_to_grid(struct axes *a, struct walk *w, const struct ray
     const struct heightfield_spec *s = &w->field->spec;
     const __m128d zero = _mm_setzero_pd(), one = _mm_set1_pd(1);
     __m256d spacing = axes_load(&s->spacing_x_m, one);
-    __m256d d = axes_load(&ray->direction.x, _mm_load_sd(&ray->direction.z));
+    __m256d d = axes_load(&ray->direction.x, _mm_loaddup_pd(&ray->direction.z));
 
-    a->o = axes_load(&ray->origin.x, _mm_load_sd(&ray->origin.z));
+    a->o = axes_load(&ray->origin.x, _mm_loaddup_pd(&ray->origin.z));
     a->o = _mm256_div_pd(_mm256_sub_pd(a->o, axes_load(&s->origin_x_m, zero)), spacing);
     __m256i first = axes_exponent(d);
 
