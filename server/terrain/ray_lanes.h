@@ -7,7 +7,8 @@
  * sixteen rays at a time and without a branch. Each lane is at its own cell and asks a node of its
  * own level: float32 finds the line by which it leaves the node, and what the node's bounds say
  * makes it go down a level or jump over the line. A lane whose ray is answered takes the next ray.
- * Groups of lanes go in turns: each asks for the memory of its nodes a turn before it reads them.
+ * Groups of lanes go in turns: each asks for the memory of its nodes some turns before it reads
+ * them.
  *
  * float32 may decide what is certain only. Where two crossings are nearer to each other than their
  * error, or a jump lands within the error of a line, ray_leave_node decides in float64 for that
@@ -21,7 +22,8 @@
  * the exact path; t is that of the entry within the pad. A lane without a ray is not moved.
  *
  * Left to ray_alone.h: rays that hardly move along an axis, whose crossings are uncertain all the
- * time. Left to ray_descent.h: fields so wide that float32 has too few bits for their cells, and those with large leaves.
+ * time. Left to ray_descent.h: fields so wide that float32 has too few bits for their cells, and
+ * those with large leaves.
  */
 #ifndef KOTA_TERRAIN_RAY_LANES_H
 #define KOTA_TERRAIN_RAY_LANES_H
@@ -33,7 +35,8 @@
 
 enum {
     LANES = 16,
-    LANES_GROUPS = 6,
+    LANES_GROUPS = 8,
+    LANES_LATE = 4,   /* turns from a group's step until it asks: what was written is in memory */
     LANES_LEAST = 64, /* rays that are worth it */
     LANES_CELLS_MAX = 1 << 15,
     LANES_LEAF_SHIFT_MAX = 4,
@@ -64,10 +67,11 @@ struct lanes {
     _Alignas(64) float t_end[LANES], pad_t[LANES], pad_z[LANES];
     _Alignas(64) int32_t column[LANES], row[LANES], level[LANES];
     _Alignas(64) float t[LANES];
-    uint32_t busy;       /* lanes with a ray */
-    uint32_t parked;     /* of these, those whose cell is in the queue; they have left it already */
-    uint32_t active;     /* those that asked for their node */
-    uint32_t up_u, up_v; /* du > 0, dv > 0 */
+    uint32_t busy;   /* lanes with a ray */
+    uint32_t parked; /* of these, those whose cell is in the queue; they have left it already */
+    bool has_asked;
+    uint32_t active;                    /* those that asked for their node */
+    uint32_t up_u, up_v;                /* du > 0, dv > 0 */
     _Alignas(64) const char *at[LANES]; /* the bounds of the node, or the cell's first sample */
     _Alignas(64) const char *next_row[LANES]; /* of cells the sample below, else the same */
     const struct ray *ray[LANES];
@@ -251,6 +255,7 @@ static inline void lanes_ask(struct lanes *l, const struct lanes_field *lf)
     __m512i level = _mm512_load_si512(l->level);
 
     l->active = l->busy & ~l->parked;
+    l->has_asked = true;
     const struct heightfield *field = lf->field;
     const __m512i cells = _mm512_set1_epi32(TILE_CELLS - 1);
     __mmask16 in_tile = _mm512_cmplt_epi32_mask(level, _mm512_set1_epi32(TILE_SHIFT));
@@ -582,7 +587,8 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
     struct lanes groups[LANES_GROUPS];
     struct lanes_queue queue;
     struct lanes_rays r;
-    uint32_t busy, active;
+    struct lanes *before[LANES_LATE]; /* the last ones to step */
+    uint32_t busy, active, turn = 0;
 
     r.rays = rays;
     r.count = count;
@@ -597,25 +603,25 @@ static void lanes_many(const struct lanes_field *lf, const struct ray *rays, siz
         for (int i = 0; i < LANES; i++)
             if (lanes_next(&groups[g], lf, i, &r))
                 groups[g].busy |= 1u << i;
-    for (int g = 0; g < LANES_GROUPS - 1; g++)
+    for (int g = 0; g < LANES_GROUPS; g++)
         lanes_ask(&groups[g], lf);
-    struct lanes *before = &groups[LANES_GROUPS - 1]; /* the one that has not asked yet */
-
+    for (uint32_t i = 0; i < LANES_LATE; i++)
+        before[i] = &groups[0];
     do {
         busy = active = 0;
         for (int g = 0; g < LANES_GROUPS; g++) {
-            struct lanes *l = &groups[g];
+            struct lanes *l = &groups[g], **oldest = &before[turn++ % LANES_LATE];
 
             if (l->busy == 0)
                 continue;
-            if (before == l) /* alone */
+            if (!l->has_asked) /* there are few left */
                 lanes_ask(l, lf);
             uint32_t over = lanes_step(l, lf, &queue);
 
-            /* a turn after its step: what that has written is not on its way any more */
-            if (before != l)
-                lanes_ask(before, lf);
-            before = l;
+            l->has_asked = false;
+            if (!(*oldest)->has_asked)
+                lanes_ask(*oldest, lf);
+            *oldest = l;
             for (; over != 0; over &= over - 1) {
                 int i = __builtin_ctz(over);
 
