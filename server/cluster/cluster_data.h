@@ -188,7 +188,11 @@ struct cluster {
     bool is_held;             /* cluster_hold's transaction is open */
     bool has_news, is_beating, has_let_go_old;
     bool has_timed_out; /* cluster_wait's timer */
-    atomic_bool is_woken, is_away;
+
+    /* For all threads: in a word of their own. Flags that are tested together the compiler reads
+     * by one load of their word; ThreadSanitizer takes that for a read of what else is in it. */
+    _Alignas(uint64_t) atomic_bool is_woken;
+    atomic_bool is_away;
 
     pthread_mutex_t mutex; /* guards what follows */
     struct held_lease *leases;
