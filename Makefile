@@ -58,7 +58,8 @@ CFLAGS_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -DKOTA_VALIDATE
 LDFLAGS_asan := -fsanitize=address,undefined
 CFLAGS_tsan := -O1 -fsanitize=thread
-LDFLAGS_tsan := -fsanitize=thread
+# also in a program that does not call it: libuv does (base/tsan_close.c)
+LDFLAGS_tsan := -fsanitize=thread -Wl,--undefined=syscall
 CFLAGS_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=undefined -Wno-gnu-variable-sized-type-not-at-end
 LDFLAGS_fuzz := -fsanitize=address,undefined
