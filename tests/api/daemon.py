@@ -7,6 +7,7 @@ have said nothing that a sanitizer says.
 With KOTA_TEST_PROXY=nginx or haproxy each daemon has that proxy in front of it (proxies.py), and what
 is asked goes through it: `port` is the proxy's then, `direct_port` the daemon's own.
 """
+import atexit
 import http.client
 import json
 import os
@@ -27,6 +28,9 @@ BIN_DIR = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
 KOTAD = os.path.join(BIN_DIR, "kotad")
 SLOW = 10 if re.search("asan|tsan|cov|debug", BIN_DIR) else 1
 START_SECONDS = 60 * SLOW
+if "suppressions=" not in os.environ.get("TSAN_OPTIONS", ""):  # tests/run has not set it
+    os.environ["TSAN_OPTIONS"] = (f"suppressions='{os.path.join(ROOT, 'tests', 'tsan.supp')}' "
+                                  f"print_suppressions=0 {os.environ.get('TSAN_OPTIONS', '')}")
 COMPLAINTS = re.compile(
     r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|runtime error|ThreadSanitizer|CHECK failed"
     r"|SUMMARY: ")
@@ -138,7 +142,10 @@ def trusting(url):
 
 
 class Daemon:
-    """kotad with its temporary folder; usable in `with`, or by stop(). files: that it may open."""
+    """kotad with its temporary folder; usable in `with`, or by stop(). files: that it may open.
+
+    When a test fails before it stops one, that one ends with the program.
+    """
 
     front = None  # a proxy before it; second connections are made without __init__
 
@@ -160,6 +167,7 @@ class Daemon:
         self.process = subprocess.Popen(self.args, preexec_fn=before, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log, env=clean_environment(env),
                                         cwd=cwd or self.folder)
+        atexit.register(lambda: self.is_alive() and self.kill())
         self.port = None
         self.connection = None
         if wait:

@@ -5,7 +5,6 @@ brushes. A brush is worked out in float64 here as well, but not by the same line
 one has touched are compared with a tolerance until they are set again; all others to the bit.
 """
 import array
-import atexit
 import http.client
 import json
 import math
@@ -413,10 +412,8 @@ def replay(port, target, last_id, until, what="replayed events", headers=None):
 
 
 def stored(directory, *args, **named):
-    """kotad --data; when a test fails without stopping it, it ends with the program at the latest."""
-    daemon = Daemon("--data", directory, "--loops", "2", *args, **named)
-    atexit.register(lambda: daemon.is_alive() and daemon.kill())
-    return daemon
+    """kotad --data."""
+    return Daemon("--data", directory, "--loops", "2", *args, **named)
 
 
 def cut_off(daemon):
