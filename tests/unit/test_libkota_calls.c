@@ -496,12 +496,14 @@ static void patches_are_asked_for(void **state)
     (void)state;
     assert_false(kota_read_patch(answer, 0, &patch));
     kota_answer_free(answer);
+    call_away(kota_put_model("tetra", tetrahedron, strlen(tetrahedron)));
     kota_body_init(&body, sizeof(body));
     body.model = "tetra";
+    body.position[0] = body.position[1] = 10;
     body.position[2] = 3;
     kota_patch_options_init(&options, sizeof(options));
     options.center[0] = options.center[1] = 10;
-    options.size_m[0] = options.size_m[1] = 10;
+    options.size_m[0] = options.size_m[1] = 20; /* two cells */
     options.scale = "medium";
     options.depth_m = 1;
     options.has_seed = true;
@@ -514,6 +516,7 @@ static void patches_are_asked_for(void **state)
     assert_no_device(kota_post_patch_body("yard", 1, &body), 404);
     assert_no_device(kota_patch_patch_body("yard", 1, 0, body.position, NULL, body.velocity), 404);
     assert_no_device(kota_get_patch_view("yard", 1, 64, 48), 404);
+    call_away(kota_delete_model("tetra"));
 }
 
 static void elevations_are_read(void **state)
