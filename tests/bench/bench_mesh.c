@@ -29,7 +29,11 @@ static struct mesh *build(const struct soup *soup, uint32_t max_polygons, uint32
                           enum mesh_cuts cuts, bool keep_axes)
 {
     struct polygon_soup view = soup_view(soup);
-    struct mesh_options options = {{0, 0, -1}, max_polygons, max_depth, cuts, keep_axes};
+    struct mesh_options options = {.gravity = {0, 0, -1},
+                                   .max_polygons = max_polygons,
+                                   .max_depth = max_depth,
+                                   .cuts = cuts,
+                                   .keep_axes = keep_axes};
     struct mesh_import import;
     struct err err;
     struct mesh *mesh = mesh_create(&view, &options, &import, &err);
@@ -140,7 +144,10 @@ static void build_times(const struct soup *soup)
 
         for (int round = 0; round < ROUNDS; round++) {
             struct polygon_soup view = soup_view(&part);
-            struct mesh_options options = {{0, 0, -1}, 12, 12, (enum mesh_cuts)cuts, false};
+            struct mesh_options options = {.gravity = {0, 0, -1},
+                                           .max_polygons = 12,
+                                           .max_depth = 12,
+                                           .cuts = (enum mesh_cuts)cuts};
             struct mesh_import import;
             struct err err;
             double start = bench_now_s();
