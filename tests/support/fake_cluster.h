@@ -56,13 +56,14 @@ static struct fake_engine {
     struct cluster *nodes[FAKE_NODES_MAX];
     size_t appends, conflicts, holds, snapshots_put, snapshots_read, adoptions;
     struct cluster *holder; /* of all locales */
-    struct cluster *deaf;   /* this node hears of no news */
-    _Atomic bool hangs;     /* questions for heads are not answered */
-    const char *rival;      /* a locale that another node has always just adopted */
+    /* Set by a test while nodes run. */
+    _Atomic(struct cluster *) deaf; /* this node hears of no news */
+    _Atomic bool hangs;             /* questions for heads are not answered */
+    const char *rival;              /* a locale that another node has always just adopted */
     /* Called before entries are read, without the mutex; NULL: nothing. */
-    void (*before_read)(struct cluster *node, const char *locale);
+    void (*_Atomic before_read)(struct cluster *node, const char *locale);
     /* Called before an append is looked at, without the mutex; NULL: nothing. */
-    void (*before_append)(struct cluster *node);
+    void (*_Atomic before_append)(struct cluster *node);
 } fake = {.mutex = PTHREAD_MUTEX_INITIALIZER,
           .identity = "0123456789abcdef0123456789abcdef",
           .connects = 1};
@@ -146,6 +147,26 @@ static void fake_trim(const char *locale, uint64_t first, uint64_t last)
     }
     if (fake_locale(locale)->first < first)
         fake_locale(locale)->first = first;
+}
+
+/* For tests, while nodes run: a standby that had less took over, and this is the last revision. */
+static inline void fake_fall_back(const char *locale, uint64_t last)
+{
+    pthread_mutex_lock(&fake.mutex);
+    fake_trim(locale, 1, last);
+    fake_locale(locale)->revision = last;
+    pthread_mutex_unlock(&fake.mutex);
+}
+
+/* For tests, while nodes run: the first of the entries. */
+static inline uint64_t fake_first(const char *locale)
+{
+    uint64_t first;
+
+    pthread_mutex_lock(&fake.mutex);
+    first = fake_locale(locale)->first;
+    pthread_mutex_unlock(&fake.mutex);
+    return first;
 }
 
 static struct fake_blob *fake_blob(const uint8_t hash[CLUSTER_HASH_BYTES])
@@ -357,10 +378,11 @@ static void fake_lock_rows(const struct cluster *cluster)
 enum err_code cluster_append(struct cluster *cluster, const struct cluster_entry *entries,
                              size_t count, size_t *at, bool *in_doubt, struct err *err)
 {
+    void (*before)(struct cluster * node) = fake.before_append;
     enum err_code code;
 
-    if (fake.before_append)
-        fake.before_append(cluster);
+    if (before)
+        before(cluster);
     err->code = ERR_OK;
     *in_doubt = false;
     fake_lock_rows(cluster);
@@ -451,8 +473,10 @@ enum err_code cluster_read(struct cluster *cluster, const char *locale, uint64_t
                                         struct err *err),
                            void *context, size_t *count, struct err *err)
 {
-    if (fake.before_read)
-        fake.before_read(cluster, locale);
+    void (*before)(struct cluster * node, const char *locale) = fake.before_read;
+
+    if (before)
+        before(cluster, locale);
     *count = 0;
     err->code = ERR_OK;
     if (fake_away(err))
@@ -643,7 +667,9 @@ enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_
 void cluster_stats(struct cluster *cluster, struct cluster_stats *out)
 {
     (void)cluster;
+    pthread_mutex_lock(&fake.mutex);
     *out = (struct cluster_stats){.connects = (uint64_t)fake.connects, .is_away = fake.is_away};
+    pthread_mutex_unlock(&fake.mutex);
 }
 
 enum err_code cluster_nodes(struct cluster *cluster, struct cluster_node **nodes, size_t *count,

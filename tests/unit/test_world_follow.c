@@ -306,7 +306,7 @@ static void a_node_that_was_away_too_long_takes_a_snapshot(void **state)
     }
     apply(&all->a, change_of(WORLD_DELETE_LOCALE, "gone", ""));
     catch_up(&all->a);
-    for (int ms = 0; ms < WAIT_MS && fake_locale("land")->first <= 10; ms++)
+    for (int ms = 0; ms < WAIT_MS && fake_first("land") <= 10; ms++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     start(&all->b);
     world_shared(all->b.world, &shared);
@@ -333,8 +333,7 @@ static void what_the_log_has_lost_goes_back(void **state)
     catch_up(&all->b);
     stop(&all->b);
     fake_set_away(true);
-    fake_trim("land", 1, 3); /* a standby that had less takes over */
-    fake_locale("land")->revision = 3;
+    fake_fall_back("land", 3);
     fake_trim("young", 1, 0);
     fake.locale_count--;
     fake_set_away(false);

@@ -9,9 +9,9 @@
 
 static void wait_trimmed(const char *locale, uint64_t first)
 {
-    for (int ms = 0; ms < WAIT_MS && fake_locale(locale)->first < first; ms++)
+    for (int ms = 0; ms < WAIT_MS && fake_first(locale) < first; ms++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    assert_true(fake_locale(locale)->first >= first);
+    assert_true(fake_first(locale) >= first);
 }
 
 /* Who adopted it, and who has it of the snapshot of that: both are away while the log is trimmed.
@@ -85,7 +85,9 @@ static void reconnect_once(struct cluster *node)
 {
     (void)node;
     fake.before_append = NULL;
+    pthread_mutex_lock(&fake.mutex);
     fake.connects++;
+    pthread_mutex_unlock(&fake.mutex);
 }
 
 static void an_append_stands_on_what_the_log_has(void **state)
@@ -99,8 +101,7 @@ static void an_append_stands_on_what_the_log_has(void **state)
     edit(&all->a, "land", 9, 9, 9);
     catch_up(&all->a);
     fake.deaf = all->a.log;
-    fake_trim("land", 1, 2);
-    fake_locale("land")->revision = 2;
+    fake_fall_back("land", 2);
     start(&all->b);
     edit(&all->b, "land", 9, 9, 10); /* another third revision */
     fake.before_append = reconnect_once;
@@ -136,8 +137,7 @@ static void a_locale_that_is_taken_anew_is_on_its_way(void **state)
     reading_node = &all->a;
     fake_set_away(true);
     fake.before_read = see_what_comes;
-    fake_trim("land", 1, 2);
-    fake_locale("land")->revision = 2;
+    fake_fall_back("land", 2);
     fake_set_away(false);
     catch_up(&all->a);
     catch_up(&all->b);
