@@ -76,10 +76,11 @@ static void become_unprivileged(void)
         _exit(126);
 }
 
-static pid_t spawn(const struct postgres *postgres, const char *program, char *const arguments[])
+static pid_t spawn(const struct postgres *postgres, const char *program, char *arguments[])
 {
     pid_t parent = getpid(), pid = fork();
-    char path[300], bin[256] = "";
+    static char path[300];
+    char bin[256] = "";
     int fd;
 
     CHECK(pid >= 0);
@@ -97,6 +98,7 @@ static pid_t spawn(const struct postgres *postgres, const char *program, char *c
         _exit(124);
     snprintf(path, sizeof path, "%s/%s", bin, program);
     unsetenv("LD_PRELOAD");
+    arguments[0] = path; /* they look for one another beside their own */
     execv(path, arguments);
     _exit(127);
 }
