@@ -26,7 +26,8 @@
 #define RAY_TREE_WALK ray_tree_walk_scalar
 #include "terrain/ray_tree_walk.h"
 
-#define STEEP 1e18 /* 1 over the least component that counts */
+#define STEEP 1e18      /* 1 over the least component that counts */
+#define FAR_OFF 0x1p20F /* no line begins there, but where an image lies about its box */
 
 static double inverse_of(double d)
 {
@@ -93,6 +94,8 @@ void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
         w.o[i] = (float)((line->o[i] + line->d[i] * w.t_base - tree->middle[i]) * tree->scale);
         w.inv[i] = (float)(sign * inv[i]);
         w.near_side[i] = w.inv[i] < 0;
+        if (!(fabsf(w.o[i]) <= FAR_OFF)) /* infinite numbers would find children that are none */
+            return;
     }
     axes_set(&w, d);
 #if defined(__x86_64__)

@@ -14,12 +14,15 @@
 #include "base/check.h"
 #include "terrain/ray_tree.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GROWN 0x1p-20      /* boxes, by the roundings of float32 */
 #define TURN_SLACK 0x1p-17 /* ray_tree.c: 4 e and the roundings of a turn */
 #define END_SLACK 0x1p-17
+#define SLACK_MAX 0x1p60F  /* in scaled coordinates, which are within 1 */
+#define GRID_LAST 65535.0F /* a corner at the far side is rounded down, which `off` holds */
 
 enum { SCALE_MAX = 1000, GRID_BITS = 16, TRIANGLES_MAX = 1 << 28 };
 
@@ -68,7 +71,7 @@ static size_t tree_measure(const struct ray_tree_polygons *p, size_t first, stru
 
 static void slacks_set(struct ray_tree *tree, double slack, float *grown)
 {
-    double own = slack * tree->scale;
+    double own = fmin(fmax(slack * tree->scale, 0), SLACK_MAX); /* of images that lie, too */
 
     *grown = (float)(GROWN + 8 * own);
     tree->turn_slack = (float)(TURN_SLACK + 16 * own);
@@ -187,7 +190,7 @@ static unsigned children_choose(const struct widening *w, uint32_t from, uint32_
     return count;
 }
 
-/* The least power of two by which 2^16 steps hold the largest side, from the base. */
+/* The least normal power of two by which 2^16 steps hold the largest side, from the base. */
 static float step_of(const struct box_bounds *box)
 {
     float side = 0;
@@ -196,7 +199,8 @@ static float step_of(const struct box_bounds *box)
     for (int a = 0; a < 3; a++)
         side = most_of(side, box->max[a] - box->min[a]);
     frexpf(side, &exponent);
-    return ldexpf(1, exponent - GRID_BITS);
+    exponent -= GRID_BITS;
+    return ldexpf(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP : exponent);
 }
 
 static uint32_t block_make(struct widening *w, uint32_t from)
@@ -216,8 +220,8 @@ static uint32_t block_make(struct widening *w, uint32_t from)
 
         for (int c = 0; c < 3; c++) {
             for (int a = 0; a < 3; a++)
-                block->at[c][a][i] =
-                    (uint16_t)((t->at[c][a] - block->base[a]) / block->step + 0.5F);
+                block->at[c][a][i] = (uint16_t)least_of(
+                    (t->at[c][a] - block->base[a]) / block->step + 0.5F, GRID_LAST);
             block->vertex[c][i] = t->vertex[c];
         }
         block->polygon[i] = t->polygon;
