@@ -220,16 +220,24 @@ static enum err_code light_fill(struct mesh_light *light, const struct mesh *mes
     return ERR_OK;
 }
 
-struct mesh_light *mesh_light_create(const struct mesh *mesh, struct vec3 toward, struct err *err)
+static struct mesh_light *light_new(struct err *err)
 {
     struct mesh_light *light = calloc(1, sizeof *light);
 
     err->code = ERR_OK;
-    if (!light) {
+    if (light)
+        atomic_init(&light->refs, 1);
+    else
         err_set(err, ERR_NO_MEMORY, "no memory for a light");
+    return light;
+}
+
+struct mesh_light *mesh_light_create(const struct mesh *mesh, struct vec3 toward, struct err *err)
+{
+    struct mesh_light *light = light_new(err);
+
+    if (!light)
         return NULL;
-    }
-    atomic_init(&light->refs, 1);
     light->toward = toward;
     if (light_fill(light, mesh, err)) {
         mesh_light_unref(light);
@@ -240,14 +248,10 @@ struct mesh_light *mesh_light_create(const struct mesh *mesh, struct vec3 toward
 
 struct mesh_light *mesh_light_create_at(const struct mesh *mesh, struct vec3 place, struct err *err)
 {
-    struct mesh_light *light = calloc(1, sizeof *light);
+    struct mesh_light *light = light_new(err);
 
-    err->code = ERR_OK;
-    if (!light) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a light");
+    if (!light)
         return NULL;
-    }
-    atomic_init(&light->refs, 1);
     if (mesh->radial)
         err_set(err, ERR_UNPROCESSABLE, "the mesh is radial");
     else

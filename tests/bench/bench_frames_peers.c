@@ -222,26 +222,29 @@ static void judge(const struct scene *s, int question, const float *ts)
     }
 }
 
+struct asking {
+    const struct scene *scene;
+    int question;
+    float (*ts)[POINTS];
+};
+
+static void ask_again(void *context, unsigned way)
+{
+    const struct asking *a = context;
+
+    ask(a->scene, (int)way, a->question, a->ts[way]);
+}
+
 static void race(const struct scene *s, int question)
 {
     static const char *const names[QUESTIONS] = {"contact", "rays"};
     static float ts[WAYS][POINTS];
-    double times[WAYS][ROUNDS], ns[WAYS] = {0};
+    double seconds[WAYS] = {0}, ns[WAYS];
+    struct asking asking = {s, question, ts};
     unsigned hits = 0, differ = 0;
     char work[96], note[96];
 
-    for (int round = 0; round < ROUNDS; round++)
-        for (int turn = 0; turn < WAYS; turn++) {
-            int way = (round + turn) % WAYS;
-            double start;
-
-            if (way == EMBREE && s->embree == NULL)
-                continue;
-            ask(s, way, question, ts[way]);
-            start = bench_thread_s();
-            ask(s, way, question, ts[way]);
-            times[way][round] = (bench_thread_s() - start) / POINTS;
-        }
+    bench_in_turns(s->embree ? WAYS : EMBREE, ROUNDS, ask_again, &asking, seconds);
     judge(s, question, ts[OWN]);
     for (size_t i = 0; i < POINTS; i++) {
         hits += isfinite(ts[OWN][i]);
@@ -250,14 +253,14 @@ static void race(const struct scene *s, int question)
     }
     if (differ > POINTS / 500)
         fail("Embree's answers differ");
-    ns[OWN] = 1e9 * bench_median(times[OWN], ROUNDS);
+    ns[OWN] = 1e9 * seconds[OWN] / POINTS;
     printf("  %-8s %-8s %5.1f %% hit;  %.0f ns", s->name, names[question], 100.0 * hits / POINTS,
            ns[OWN]);
     if (s->embree == NULL) {
         printf("\n");
         return;
     }
-    ns[EMBREE] = 1e9 * bench_median(times[EMBREE], ROUNDS);
+    ns[EMBREE] = 1e9 * seconds[EMBREE] / POINTS;
     printf("  Embree %.0f ns (%u differ)\n", ns[EMBREE], differ);
     fflush(stdout);
     snprintf(work, sizeof work, "%s, %s of %zu triangles", names[question], s->name,

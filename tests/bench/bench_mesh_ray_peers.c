@@ -240,26 +240,29 @@ static void floats_make(struct scene *s, int question)
     }
 }
 
+struct asking {
+    struct scene *scene;
+    int question;
+    float (*ts)[RAYS];
+};
+
+static void ask_again(void *context, unsigned way)
+{
+    const struct asking *a = context;
+
+    ask(a->scene, (int)way, a->question, a->ts[way]);
+}
+
 static void race(struct scene *s, int question)
 {
     static float ts[WAYS][RAYS];
-    double times[WAYS][ROUNDS], ns[WAYS] = {0};
+    double seconds[WAYS] = {0}, ns[WAYS];
+    struct asking asking = {s, question, ts};
     unsigned hits = 0, differ = 0;
     char work[96], note[96];
 
     floats_make(s, question);
-    for (int round = 0; round < ROUNDS; round++)
-        for (int turn = 0; turn < WAYS; turn++) {
-            int way = (round + turn) % WAYS;
-            double start;
-
-            if (way == EMBREE && s->embree == NULL)
-                continue;
-            ask(s, way, question, ts[way]);
-            start = bench_thread_s();
-            ask(s, way, question, ts[way]);
-            times[way][round] = (bench_thread_s() - start) / RAYS;
-        }
+    bench_in_turns(s->embree ? WAYS : EMBREE, ROUNDS, ask_again, &asking, seconds);
     judge(s, question, ts[OWN]);
     for (size_t i = 0; i < RAYS; i++) {
         hits += isfinite(ts[OWN][i]);
@@ -269,13 +272,13 @@ static void race(struct scene *s, int question)
     }
     if (differ > RAYS / 200)
         fail("Embree's answers differ");
-    ns[OWN] = 1e9 * bench_median(times[OWN], ROUNDS);
+    ns[OWN] = 1e9 * seconds[OWN] / RAYS;
     if (s->embree == NULL) {
         printf("  %-12s %-12s %5.1f %% hit;  %.0f ns\n", s->name, names[question],
                100.0 * hits / RAYS, ns[OWN]);
         return;
     }
-    ns[EMBREE] = 1e9 * bench_median(times[EMBREE], ROUNDS);
+    ns[EMBREE] = 1e9 * seconds[EMBREE] / RAYS;
     printf("  %-12s %-12s %5.1f %% hit;  %.0f ns  Embree %.0f ns (%u differ)\n", s->name,
            names[question], 100.0 * hits / RAYS, ns[OWN], ns[EMBREE], differ);
     fflush(stdout);

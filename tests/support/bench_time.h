@@ -15,4 +15,11 @@ double bench_thread_s(void);
 /* The middle one (of an even count the upper of two); sorts the values. count > 0. */
 double bench_median(double *values, size_t count);
 
+/*
+ * Asks by several ways in turns, `rounds` times, each twice and the second time timed (processor
+ * time of this thread): seconds[way] is the median. ways <= 8, rounds <= 64.
+ */
+void bench_in_turns(unsigned ways, unsigned rounds, void (*ask)(void *context, unsigned way),
+                    void *context, double *seconds);
+
 #endif

@@ -5,6 +5,7 @@
 #ifndef KOTA_TESTS_SUPPORT_FOLLOW_FIXTURE_H
 #define KOTA_TESTS_SUPPORT_FOLLOW_FIXTURE_H
 
+#include "tests/support/change_make.h"
 #include "tests/support/fake_cluster.h"
 #include "world/record.h"
 #include "world/world_data.h"
@@ -127,16 +128,6 @@ static inline void copy_folder(const char *from, const char *to)
 /* ---- changes ------------------------------------------------------------------------------------
  */
 
-static inline struct world_change change_of(enum world_change_kind kind, const char *locale,
-                                            const char *layer)
-{
-    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
-
-    strcpy(change.locale_id, locale);
-    strcpy(change.layer_id, layer);
-    return change;
-}
-
 static inline void apply(struct node *n, struct world_change change)
 {
     struct err err = {.code = ERR_OK};
@@ -173,19 +164,8 @@ static inline void put_mesh(struct node *n, const char *locale, const char *laye
 {
     static const uint32_t corners[6] = {0, 1, 2, 0, 2, 3}, starts[3] = {0, 3, 6};
     const struct vec3 square[4] = {{1, 1, z}, {10, 1, z}, {10, 10, z}, {1, 10, z}};
-    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
-    struct polygon_set set;
-    struct err err = {.code = ERR_OK};
 
-    assert_int_equal(polygon_set_allocate(4, 2, 6, &set, &err), ERR_OK);
-    memcpy(set.vertices, square, sizeof square);
-    memcpy(set.corners, corners, sizeof corners);
-    memcpy(set.starts, starts, sizeof starts);
-    change.layer = layer_create_mesh_in(layer, LAYER_CEILING, &set, space, (struct vec3){0, 0, -1},
-                                        NULL, &err);
-    if (!change.layer)
-        fail_msg("%s", err.msg);
-    apply(n, change);
+    apply(n, change_of_mesh(locale, layer, square, 4, corners, starts, space));
 }
 
 static inline struct world_change edit_of(const char *locale, uint32_t column, uint32_t row,

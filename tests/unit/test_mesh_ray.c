@@ -147,6 +147,22 @@ static void expect_agreement(const struct mesh *mesh, const struct polygon_soup 
         fail_msg("seed %llu: the point is not on the ray", (unsigned long long)seed);
 }
 
+/* Random rays at the soup's mesh; frees the soup. */
+static void expect_rays(struct soup *soup, const struct mesh_options *options, double size,
+                        int count, struct random *random, uint64_t seed)
+{
+    struct polygon_soup view = soup_view(soup);
+    struct mesh *mesh = soup_mesh(soup, options, NULL);
+
+    for (int i = 0; i < count; i++) {
+        struct ray ray = random_ray(random, vec3_opposite(options->gravity), size);
+
+        expect_agreement(mesh, &view, &ray, seed);
+    }
+    mesh_unref(mesh);
+    soup_free(soup);
+}
+
 static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
 {
     enum { SOUPS = 200, RAYS = 500 };
@@ -162,16 +178,7 @@ static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
                                        .cuts = (enum mesh_cuts)(seed % 2)};
 
         oracle_soup(&random, up, size, &soup);
-        struct polygon_soup view = soup_view(&soup);
-        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
-
-        for (int i = 0; i < RAYS; i++) {
-            struct ray ray = random_ray(&random, up, size);
-
-            expect_agreement(mesh, &view, &ray, seed);
-        }
-        mesh_unref(mesh);
-        soup_free(&soup);
+        expect_rays(&soup, &options, size, RAYS, &random, seed);
     }
 }
 
@@ -202,16 +209,7 @@ static void rays_at_flat_floors_agree_with_brute_force(void **state)
                                                      vec3_scale(b, y + (k > 1 ? h : -h))));
             soup_add(&soup, floor, 4);
         }
-        struct polygon_soup view = soup_view(&soup);
-        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
-
-        for (int i = 0; i < RAYS; i++) {
-            struct ray ray = random_ray(&random, up, size);
-
-            expect_agreement(mesh, &view, &ray, seed);
-        }
-        mesh_unref(mesh);
-        soup_free(&soup);
+        expect_rays(&soup, &options, size, RAYS, &random, seed);
     }
 }
 

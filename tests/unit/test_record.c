@@ -5,6 +5,7 @@
 #include "world/record.h"
 
 #include "base/content_hash.h"
+#include "tests/support/change_make.h"
 #include "tests/support/random.h"
 #include "world/world_data.h"
 
@@ -220,16 +221,6 @@ static void send(struct pair *p, struct world_change change)
 /* ---- changes ------------------------------------------------------------------------------------
  */
 
-static struct world_change change_of(enum world_change_kind kind, const char *locale,
-                                     const char *layer)
-{
-    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
-
-    strcpy(change.locale_id, locale);
-    strcpy(change.layer_id, layer);
-    return change;
-}
-
 static struct world_change field_change(const char *locale, const char *layer, uint32_t cols,
                                         uint32_t rows)
 {
@@ -254,19 +245,8 @@ static struct world_change mesh_change(const char *locale, const char *layer,
     static const uint32_t corners[7] = {0, 1, 2, 0, 2, 3, 4}, starts[3] = {0, 3, 7};
     static const struct vec3 vertices[6] = {{0, 0, 1},  {10, 0, 1}, {10, 10, 3},
                                             {0, 10, 3}, {-1, 5, 2}, {7, 7, 7}};
-    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
-    struct polygon_set set;
-    struct err err = {.code = ERR_OK};
 
-    assert_int_equal(polygon_set_allocate(6, 2, 7, &set, &err), ERR_OK);
-    memcpy(set.vertices, vertices, sizeof vertices);
-    memcpy(set.corners, corners, sizeof corners);
-    memcpy(set.starts, starts, sizeof starts);
-    change.layer = layer_create_mesh_in(layer, LAYER_CEILING, &set, space, (struct vec3){0, 0, -1},
-                                        NULL, &err);
-    if (!change.layer)
-        fail_msg("%s", err.msg);
-    return change;
+    return change_of_mesh(locale, layer, vertices, 6, corners, starts, space);
 }
 
 /* A triangle and one that has no area come, the polygon 0 goes. */

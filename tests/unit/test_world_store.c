@@ -4,6 +4,7 @@
  */
 #include "world/world.h"
 
+#include "tests/support/change_make.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/random.h"
 
@@ -83,16 +84,6 @@ static void restart(struct ground *g)
 /* ---- changes ------------------------------------------------------------------------------------
  */
 
-static struct world_change change_of(enum world_change_kind kind, const char *locale,
-                                     const char *layer)
-{
-    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
-
-    strcpy(change.locale_id, locale);
-    strcpy(change.layer_id, layer);
-    return change;
-}
-
 static void apply(struct ground *g, struct world_change change)
 {
     struct err err = {.code = ERR_OK};
@@ -117,19 +108,8 @@ static void put_mesh(struct ground *g, const char *locale, const char *layer, do
 {
     static const uint32_t corners[6] = {0, 1, 2, 0, 2, 3}, starts[3] = {0, 3, 6};
     const struct vec3 square[4] = {{0, 0, z}, {10, 0, z}, {10, 10, z}, {0, 10, z}};
-    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
-    struct polygon_set set;
-    struct err err = {.code = ERR_OK};
 
-    assert_int_equal(polygon_set_allocate(4, 2, 6, &set, &err), ERR_OK);
-    memcpy(set.vertices, square, sizeof square);
-    memcpy(set.corners, corners, sizeof corners);
-    memcpy(set.starts, starts, sizeof starts);
-    change.layer =
-        layer_create_mesh(layer, LAYER_CEILING, &set, (struct vec3){0, 0, -1}, NULL, &err);
-    if (!change.layer)
-        fail_msg("%s", err.msg);
-    apply(g, change);
+    apply(g, change_of_mesh(locale, layer, square, 4, corners, starts, (struct mesh_space){0}));
 }
 
 static void edit(struct ground *g, const char *locale, struct sample_rect rect, float *samples,
