@@ -10,7 +10,7 @@
  * meanwhile without holding a thread. A patch that is asked for while the device is being opened
  * waits in a line (patch_line.h). What is read comes from the board of reports, at once. A
  * patch of a locale that is gone can still be read, until it is forgotten.
- * An Idempotency-Key is known to the sand thread (sand.h), not to the store: what a patch does
+ * An Idempotency-Key is known to the sand (repeats.h), not to the store: what a patch does
  * before it is written is not durable either. If-Match speaks of the locale's revision at the time
  * of the request.
  *
@@ -92,6 +92,24 @@ static void order_done(void *context, enum err_code code, const struct err *err,
     http_request_finish(order->request);
 }
 
+/* From here on order_done answers the request. NULL without memory. */
+static struct patch_order *order_begin(struct call *call, enum sand_order_kind kind,
+                                       bool is_deferred, struct err *err)
+{
+    struct patch_order *order = http_request_alloc(call->request, sizeof *order);
+
+    if (!order) {
+        err_set(err, ERR_NO_MEMORY, "no memory for an order");
+        return NULL;
+    }
+    *order = (struct patch_order){call->request, call->reply, call->api->world, kind,
+                                  call->locale ? call->locale->revision : 0};
+    if (!is_deferred)
+        http_request_defer(call->request); /* the sand thread may be faster than this one */
+    call->is_deferred = true;
+    return order;
+}
+
 /*
  * Takes what the order brings. After ERR_OK the request belongs to the sand thread; of one that is
  * deferred already nothing may be touched any more.
@@ -99,21 +117,15 @@ static void order_done(void *context, enum err_code code, const struct err *err,
 static enum err_code submit_order(struct call *call, struct sand_order *sand_order,
                                   bool is_deferred, struct err *err)
 {
-    struct patch_order *order;
+    struct patch_order *order = order_begin(call, sand_order->kind, is_deferred, err);
     struct err refused = {.code = ERR_OK};
 
-    order = http_request_alloc(call->request, sizeof *order);
     if (!order) {
         sand_order_drop(sand_order);
-        return err_set(err, ERR_NO_MEMORY, "no memory for an order");
+        return err->code;
     }
-    *order = (struct patch_order){call->request, call->reply, call->api->world, sand_order->kind,
-                                  call->locale ? call->locale->revision : 0};
     sand_order->done = order_done;
     sand_order->context = order;
-    if (!is_deferred)
-        http_request_defer(call->request); /* the sand thread may be faster than this one */
-    call->is_deferred = true;
     if (sand_submit(call->api->sand, sand_order, &refused))
         order_done(order, refused.code, &refused, NULL, false);
     return ERR_OK;
@@ -122,6 +134,18 @@ static enum err_code submit_order(struct call *call, struct sand_order *sand_ord
 static enum err_code submit(struct call *call, struct sand_order *sand_order, struct err *err)
 {
     return submit_order(call, sand_order, false, err);
+}
+
+/* The first answer (taken) once more. */
+static enum err_code answer_again(struct call *call, enum sand_order_kind kind, bool is_deferred,
+                                  struct patch_report *report, struct err *err)
+{
+    struct patch_order *order = order_begin(call, kind, is_deferred, err);
+
+    if (order)
+        order_done(order, ERR_OK, NULL, report, true);
+    patch_report_unref(report);
+    return err->code;
 }
 
 /* ---- which patch ------------------------------------------------------------------------------
@@ -176,9 +200,13 @@ static enum err_code check_match(struct call *call, const struct world_change *c
     return precondition_check(call, change, err);
 }
 
-/* Headers of a write: If-Match is judged here, the key goes with the order. */
+/*
+ * Headers of a write: the key goes with the order; of one that is known *report is the first answer,
+ * a reference, and nothing else is looked at. Else NULL, and If-Match is judged.
+ */
 static enum err_code open_write(struct call *call, const char *method, const char *below,
-                                struct sand_order *order, struct err *err)
+                                struct sand_order *order, struct patch_report **report,
+                                struct err *err)
 {
     struct world_change change = {.kind = WORLD_EDIT};
     bool is_on_worker = order->kind == SAND_ADD || order->kind == SAND_BODY; /* routes.c */
@@ -189,15 +217,16 @@ static enum err_code open_write(struct call *call, const char *method, const cha
     if (call->request) {
         if (write_open(call, &change, err))
             return err->code;
-        if (check_match(call, &change, is_on_worker, err))
-            return err->code;
-        memcpy(order->key, change.op_id, sizeof order->key);
+        memcpy(order->key.key, change.op_id, sizeof order->key.key);
     }
     snprintf(place, sizeof place, "%s %.*s/%s", method, (int)call->params[0].length,
              call->params[0].at ? call->params[0].at : "", below);
-    if (order->key[0] != '\0')
-        write_request_hash(call, place, order->request);
-    return ERR_OK;
+    if (order->key.key[0] != '\0')
+        write_request_hash(call, place, order->key.request);
+    *report = sand_repeat(call->api->sand, &order->key, err);
+    if (*report || err->code != ERR_OK || !call->request)
+        return err->code;
+    return check_match(call, &change, is_on_worker, err);
 }
 
 /* ---- the calls --------------------------------------------------------------------------------
@@ -209,10 +238,14 @@ static enum err_code post_patch(struct call *call, bool is_held, bool *is_early,
     struct sand_order order = {.kind = SAND_ADD};
     bool is_placed = false; /* another daemon led here: it is answered here, full or not */
 
+    struct patch_report *again;
+
     *is_early = false;
-    if (open_write(call, "POST", "patches", &order, err) ||
-        option_boolean(call, FLEET_PLACED, &is_placed, err))
+    if (option_boolean(call, FLEET_PLACED, &is_placed, err) ||
+        open_write(call, "POST", "patches", &order, &again, err))
         return err->code;
+    if (again)
+        return answer_again(call, order.kind, is_held, again, err);
     if (!call->locale)
         return call_unknown_locale(call, err);
     if (patch_decode(call, is_held, &order.start, is_early, err)) {
@@ -290,7 +323,7 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
 {
     static const char *const names[] = {"discard", NULL};
     struct sand_order order = {.kind = SAND_CLOSE};
-    struct patch_report *report;
+    struct patch_report *report, *again;
     char below[64];
 
     if (options_open_query(call, names, err) ||
@@ -302,14 +335,16 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     order.number = report->number;
     patch_report_unref(report);
     snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
-    return open_write(call, "DELETE", below, &order, err) ? err->code : submit(call, &order, err);
+    if (open_write(call, "DELETE", below, &order, &again, err))
+        return err->code;
+    return again ? answer_again(call, order.kind, false, again, err) : submit(call, &order, err);
 }
 API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
 
 enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
 {
     struct sand_order order = {.kind = SAND_BODY};
-    struct patch_report *report;
+    struct patch_report *report, *again = NULL;
     char below[64];
 
     report = patch_find(call, err);
@@ -317,12 +352,15 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
         return err->code;
     order.number = report->number;
     snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
-    if (report->state >= PATCH_WRITING)
+    open_write(call, "POST", below, &order, &again, err);
+    if (err->code == ERR_OK && !again && report->state >= PATCH_WRITING)
         err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
                 (unsigned long long)report->number, patch_state_name(report->state));
-    else if (open_write(call, "POST", below, &order, err) == ERR_OK)
+    if (err->code == ERR_OK && !again)
         patch_body_decode(call, report, &order.body, err);
     patch_report_unref(report);
+    if (again)
+        return answer_again(call, order.kind, false, again, err);
     return err->code == ERR_OK ? submit(call, &order, err) : err->code;
 }
 API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
@@ -330,7 +368,7 @@ API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
 enum err_code patch_body_patch_answer(struct call *call, struct err *err)
 {
     struct sand_order order = {.kind = SAND_PUSH};
-    struct patch_report *report;
+    struct patch_report *report, *again;
     char below[96];
     uint64_t body;
     bool is_body;
@@ -349,8 +387,10 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
     order.body_index = (uint32_t)body;
     snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order.number,
              (unsigned long long)body);
-    if (open_write(call, "PATCH", below, &order, err) || patch_push_decode(call, &order.push, err))
+    if (open_write(call, "PATCH", below, &order, &again, err))
         return err->code;
-    return submit(call, &order, err);
+    if (again)
+        return answer_again(call, order.kind, false, again, err);
+    return patch_push_decode(call, &order.push, err) ? err->code : submit(call, &order, err);
 }
 API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)

@@ -100,8 +100,8 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
     server->cors_length = (size_t)snprintf(
         server->cors, sizeof server->cors,
         "%sAccess-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
-        "Kota-Rect, Kota-Grid, Kota-State, "
-        "ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n",
+        "Kota-Rect, Kota-Grid, Kota-State, Kota-Cols, Kota-Rows, Kota-Spacing, Kota-Origin, "
+        "Kota-Staleness, ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed\r\n",
         server->cors_origins ? "Vary: Origin\r\n" : "Access-Control-Allow-Origin: *\r\n");
     CHECK(server->cors_length < sizeof server->cors);
     return ERR_OK;

@@ -567,16 +567,6 @@ void manager_end(struct manager *manager, uint64_t number, enum patch_state stat
         manager_finish(manager, patch, state, now_s, "%s", why);
 }
 
-enum err_code manager_report_of(struct manager *manager, uint64_t number, double now_s,
-                                struct patch_report **report, struct err *err)
-{
-    struct patch *patch = manager_find(manager, number);
-
-    if (!patch)
-        return err_set(err, ERR_NOT_FOUND, "there is no patch %llu", (unsigned long long)number);
-    return give_report(manager, patch, now_s, report, err);
-}
-
 void manager_each(struct manager *manager,
                   void (*visit)(void *context, uint64_t number, struct patch_start *start),
                   void *context)

@@ -73,10 +73,6 @@ void manager_set_engine(struct manager *manager, enum granular_scale scale,
 enum err_code manager_add(struct manager *manager, struct patch_start *start, double now_s,
                           struct patch_report **report, struct err *err);
 
-/* A report of a patch as it is. ERR_NOT_FOUND. */
-enum err_code manager_report_of(struct manager *manager, uint64_t number, double now_s,
-                                struct patch_report **report, struct err *err);
-
 /*
  * Adds a body (taken, also on error); it comes in when the patch is active and wakes it if it
  * rests. It is put higher where it would touch granules or another body.

@@ -83,15 +83,9 @@ struct node {
 struct waiter {
     struct waiter *next;
     uint64_t number;
+    struct order_key key;
     sand_done done;
     void *context;
-};
-
-/* An order that was taken under a key. */
-struct known_key {
-    char key[PATCH_KEY_MAX + 1];
-    uint8_t request[STORE_REQUEST_BYTES];
-    uint64_t number;
 };
 
 struct sand {
@@ -99,6 +93,7 @@ struct sand {
     struct sand_config config;
     pthread_t thread;
     struct board board;
+    struct repeats *repeats;
     _Atomic int followers;
 
     pthread_mutex_t mutex; /* what follows, up to the line */
@@ -117,8 +112,6 @@ struct sand {
     struct manager *manager;
     struct device *device;
     struct waiter *waiters;
-    struct known_key *keys; /* [SAND_KEYS_MAX], a ring */
-    size_t key_count;       /* that there ever were */
     struct patch_leases leases;
     size_t writes; /* that are with the writer */
     bool is_lost;
@@ -216,6 +209,7 @@ static void answer_waiters(struct sand *sand, struct patch_report *report)
             continue;
         }
         *at = waiter->next;
+        repeats_keep(sand->repeats, &waiter->key, report);
         waiter->done(waiter->context, ERR_OK, NULL, report, false);
         free(waiter);
     }
@@ -405,37 +399,15 @@ static void look_at_lease(void *context, uint64_t number, struct patch_start *st
 /* Is this order under a known key? Then it is answered here. */
 static bool is_repeat_of(struct sand *sand, struct sand_order *order)
 {
-    const size_t held = sand->key_count < SAND_KEYS_MAX ? sand->key_count : SAND_KEYS_MAX;
-    struct patch_report *report = NULL;
-    struct err err = {.code = ERR_OK};
+    struct err err;
+    struct patch_report *report = repeats_find(sand->repeats, &order->key, &err);
 
-    for (size_t i = 0; order->key[0] != '\0' && i < held; i++) {
-        const struct known_key *known = &sand->keys[i];
-
-        if (strcmp(known->key, order->key) != 0)
-            continue;
-        if (memcmp(known->request, order->request, sizeof order->request) != 0)
-            err_set(&err, ERR_UNPROCESSABLE, "the Idempotency-Key is known from another request");
-        else
-            manager_report_of(sand->manager, known->number, now_s(), &report, &err);
-        order->done(order->context, err.code, &err, report, true);
-        patch_report_unref(report);
-        order_refused(sand, order);
-        return true;
-    }
-    return false;
-}
-
-static void remember_key(struct sand *sand, const struct sand_order *order, uint64_t number)
-{
-    struct known_key *known = &sand->keys[sand->key_count % SAND_KEYS_MAX];
-
-    if (order->key[0] == '\0')
-        return;
-    memcpy(known->key, order->key, sizeof known->key);
-    memcpy(known->request, order->request, sizeof known->request);
-    known->number = number;
-    sand->key_count++;
+    if (!report && err.code == ERR_OK)
+        return false;
+    order->done(order->context, err.code, &err, report, true);
+    patch_report_unref(report);
+    order_refused(sand, order);
+    return true;
 }
 
 static void do_close(struct sand *sand, struct sand_order *order)
@@ -449,10 +421,13 @@ static void do_close(struct sand *sand, struct sand_order *order)
     else
         manager_close(sand->manager, order->number, order->discard, now_s(), &report, &err);
     if (err.code == ERR_OK && !patch_state_is_end(report->state)) {
-        *waiter = (struct waiter){sand->waiters, order->number, order->done, order->context};
+        *waiter =
+            (struct waiter){sand->waiters, order->number, order->key, order->done, order->context};
         sand->waiters = waiter;
         waiter = NULL;
     } else {
+        if (err.code == ERR_OK)
+            repeats_keep(sand->repeats, &order->key, report);
         order->done(order->context, err.code, &err, report, false);
     }
     free(waiter);
@@ -479,7 +454,7 @@ static void do_order(struct sand *sand, struct sand_order *order)
         manager_push(sand->manager, order->number, order->body_index, &order->push, now_s(),
                      &report, &err);
     if (err.code == ERR_OK)
-        remember_key(sand, order, report->number);
+        repeats_keep(sand->repeats, &order->key, report);
     tell_stats(sand);
     order->done(order->context, err.code, &err, report, false);
     patch_report_unref(report);
@@ -835,16 +810,16 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     snprintf(sand->stats.device.reason, sizeof sand->stats.device.reason,
              "the device is being opened; try again in a moment");
     sand->last = &sand->first;
-    sand->keys = calloc(SAND_KEYS_MAX, sizeof *sand->keys);
+    sand->repeats = repeats_create();
     sand->manager = manager_create(&config->limits, &calls, err);
     sand->device = sand->manager ? device_create(&config->device, err) : NULL;
     pthread_mutex_init(&sand->mutex, NULL);
     timed_wait_init(&sand->is_wanted);
     timed_wait_init(&sand->is_answered);
     board_init(&sand->board);
-    if (!sand->keys)
+    if (!sand->repeats)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
-    if (!sand->device || !sand->keys || thread_start(sand, err)) {
+    if (!sand->device || !sand->repeats || thread_start(sand, err)) {
         device_destroy(sand->device);
         manager_destroy(sand->manager);
         sand->is_over = true;
@@ -884,7 +859,7 @@ void sand_destroy(struct sand *sand)
         return;
     CHECK(sand->is_over);
     board_finish(&sand->board);
-    free(sand->keys);
+    repeats_destroy(sand->repeats);
     pthread_cond_destroy(&sand->is_wanted);
     pthread_cond_destroy(&sand->is_answered);
     pthread_mutex_destroy(&sand->mutex);
@@ -893,6 +868,11 @@ void sand_destroy(struct sand *sand)
 
 /* ---- for other threads ------------------------------------------------------------------------
  */
+
+struct patch_report *sand_repeat(struct sand *sand, const struct order_key *key, struct err *err)
+{
+    return repeats_find(sand->repeats, key, err);
+}
 
 void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context)
 {

@@ -10,6 +10,7 @@
 
 #include "sand/device.h"
 #include "sand/manager.h"
+#include "sand/repeats.h"
 
 struct sand_config {
     struct device_config device;
@@ -56,14 +57,13 @@ enum sand_order_kind { SAND_ADD, SAND_BODY, SAND_PUSH, SAND_CLOSE };
 
 struct sand_order {
     enum sand_order_kind kind;
-    uint64_t number;                      /* all but SAND_ADD */
-    struct patch_start start;             /* SAND_ADD; taken */
-    struct patch_body body;               /* SAND_BODY; taken */
-    uint32_t body_index;                  /* SAND_PUSH */
-    struct patch_push push;               /* SAND_PUSH */
-    bool discard;                         /* SAND_CLOSE, which is done when the patch has ended */
-    char key[PATCH_KEY_MAX + 1];          /* Idempotency-Key, or "" */
-    uint8_t request[STORE_REQUEST_BYTES]; /* with a key: the hash of what is asked */
+    uint64_t number;          /* all but SAND_ADD */
+    struct patch_start start; /* SAND_ADD; taken */
+    struct patch_body body;   /* SAND_BODY; taken */
+    uint32_t body_index;      /* SAND_PUSH */
+    struct patch_push push;   /* SAND_PUSH */
+    bool discard;             /* SAND_CLOSE, which is done when the patch has ended */
+    struct order_key key;
     sand_done done;
     void *context;
 };
@@ -72,11 +72,11 @@ struct sand_order {
 void sand_order_drop(struct sand_order *order);
 
 /*
- * An order under a key that is known does nothing and gets the report of the patch that it was for
- * as it is now (is_repeat); another request under it is ERR_UNPROCESSABLE. The last SAND_KEYS_MAX
- * keys are known, of orders that were taken.
+ * An order under a key that is known (repeats.h) does nothing and gets the report that the first
+ * one got (is_repeat); another request under it is ERR_UNPROCESSABLE. Who decodes an order asks
+ * before, because a repeat is answered whatever has become of the room for it. Any thread.
  */
-enum { SAND_KEYS_MAX = 1024 };
+struct patch_report *sand_repeat(struct sand *sand, const struct order_key *key, struct err *err);
 
 /*
  * Queues an order; what it brings is taken, also on error, and then done is not called.

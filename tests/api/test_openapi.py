@@ -347,6 +347,23 @@ def _():
     told("DELETE", place, "/v1/locales/told")
 
 
+@test("each header that the document names can be read by pages of other origins")
+def _():
+    answer = daemon.get("/v1/locales/hills", headers={"Origin": "http://tool.example"})
+    exposed = {name.strip().lower()
+               for name in answer.headers["access-control-expose-headers"].split(",")}
+    # what any page may read, and what belongs to the connection or to OPTIONS
+    given = {"content-length", "content-type", "cache-control", "allow", "connection", "vary",
+             "www-authenticate", "content-security-policy",
+             "x-content-type-options"}
+    named = {name.lower() for _, _, operation, _ in operations()
+             for response in operation["responses"].values()
+             for name in resolve(document, response).get("headers", {})}
+    named |= {name.lower() for name in document["components"]["headers"]}
+    check("kota-spacing" in named, f"headers of the document: {named}")
+    equal(named - exposed - given, set(), "not exposed")
+
+
 def reachable(path, method):
     """Neither 404 of a route nor 405; the call itself may be refused."""
     target = concrete(path)

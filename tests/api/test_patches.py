@@ -491,6 +491,42 @@ def _():
     daemon.ok("DELETE", answers[0].headers["location"] + "?discard=true")
 
 
+@test("a repeat under an Idempotency-Key has the first answer, whatever the patch is by now")
+def _():
+    def again(method, where, first, key, ask=None, **headers):
+        repeat = daemon.ask(method, where, ask, headers={"Idempotency-Key": key, **headers})
+        equal((repeat.status, repeat.json, repeat.headers.get("location"),
+               repeat.headers.get("idempotency-replayed")),
+              (first.status, first.json, first.headers.get("location"), "true"), where)
+
+    def keyed(method, where, key, ask=None, **headers):
+        return daemon.ask(method, where, ask, headers={"Idempotency-Key": key, **headers})
+
+    make("again")
+    patches, ask = "/v1/locales/again/patches", question(center=[3, 3])
+    first = keyed("POST", patches, "a", ask, **{"If-Match": '"2"'})
+    equal(first.status, 201, str(first))
+    where = first.headers["location"]
+    for center in ([7, 3], [3, 7]):
+        post("again", center=center)
+    post("again", 503, center=[7, 7])
+    again("POST", patches, first, "a", ask)
+    drop = body(position=[3, 3, 3])
+    one = keyed("POST", where + "/bodies", "b", drop)
+    equal(one.headers.get("location"), where + "/bodies/0", f"Location: {one}")
+    equal(daemon.post(where + "/bodies", body(position=[3, 3, 5])).headers.get("location"),
+          where + "/bodies/1", "Location")
+    again("POST", where + "/bodies", one, "b", drop)
+    gone = keyed("DELETE", where, "c")
+    equal((gone.status, gone.json["state"]), (200, "written"), "end")
+    again("DELETE", where, gone, "c")
+    again("POST", where + "/bodies", one, "b", drop)
+    again("POST", patches, first, "a", ask, **{"If-Match": '"2"'})
+    problem(keyed("POST", where + "/bodies", "c", drop), 422, "Idempotency-Key")
+    for patch in daemon.ok("GET", patches)["patches"]:
+        daemon.ok("DELETE", f"{patches}/{patch['id']}?discard=true")
+
+
 @test("SIGTERM writes back what rests, and answers who waits")
 def _():
     with Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "300",
