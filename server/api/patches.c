@@ -201,8 +201,8 @@ static enum err_code check_match(struct call *call, const struct world_change *c
 }
 
 /*
- * Headers of a write: the key goes with the order; of one that is known *report is the first answer,
- * a reference, and nothing else is looked at. Else NULL, and If-Match is judged.
+ * Headers of a write: the key goes with the order; of one that is known *report is the first
+ * answer, a reference, and nothing else is looked at. Else NULL, and If-Match is judged.
  */
 static enum err_code open_write(struct call *call, const char *method, const char *below,
                                 struct sand_order *order, struct patch_report **report,

@@ -18,7 +18,7 @@ struct order_key {
 
 struct repeats;
 
-struct repeats *repeats_create(void);           /* NULL without memory */
+struct repeats *repeats_create(void);          /* NULL without memory */
 void repeats_destroy(struct repeats *repeats); /* NULL is fine */
 
 /* Keeps the report that an order was answered with. Without a key there is nothing to do. */
