@@ -33,11 +33,6 @@ static int find_call(const char *name)
     return -1;
 }
 
-bool bench_points_knows(const char *call)
-{
-    return find_call(call) >= 0;
-}
-
 /* splitmix64 (S. Vigna, 2015), as a number in 0..1 */
 static double next_share(uint64_t *state)
 {

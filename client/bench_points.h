@@ -13,16 +13,12 @@
 
 /* So many different ones are sent in turn. */
 #define BENCH_POINTS_BODIES 16
-#define BENCH_POINTS_CALLS "height, contact, ray and contains"
 
 struct bench_points {
     char target[128];
     const char *media_type;
     struct bench_text bodies[BENCH_POINTS_BODIES]; /* malloc */
 };
-
-/* Is this a call that points can be made for? */
-bool bench_points_knows(const char *call);
 
 /*
  * Bodies for a call, `count` points each, the same ones each time; rays go straight down. out is

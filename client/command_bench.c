@@ -110,8 +110,6 @@ static enum err_code read_locale(const struct kota *kota, struct bench_options *
         (options->batch && number_count(options->batch, 1, 1000000, &batch, err)))
         return err->code;
     snprintf(path, sizeof(path), "/v1/locales/%s", kota->words[0]);
-    if (!bench_points_knows(ask))
-        return err_set(err, ERR_BAD_INPUT, "--ask '%.40s' is none of " BENCH_POINTS_CALLS, ask);
     if (call_get(kota->call, path, &locale, err))
         return err->code == ERR_BAD_INPUT ? err_set(err, ERR_INTERNAL, "%s", err->msg) : err->code;
     options->points = (size_t)batch;

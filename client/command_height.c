@@ -95,6 +95,7 @@ static const struct kota_option height_table[] = {
     {.name = "fields",
      .value = "LIST",
      .words = "height normal cell height,normal height,normal,cell",
+     .is_open = true,
      .help = "height (default), normal, cell, joined by commas",
      .at = offsetof(struct height_options, fields)},
     {.name = "layer",

@@ -112,6 +112,7 @@ static const struct kota_option pick_table[] = {
     {.name = "viewport",
      .value = "WxH",
      .words = "1280x720 1920x1080",
+     .is_open = true,
      .help = "size of the picture in pixels",
      .at = offsetof(struct pick_options, viewport)},
     {.name = "pixel",

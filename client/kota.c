@@ -235,6 +235,34 @@ static void bind_options(const struct kota_option *table, void *base, struct arg
     out[count] = (struct args_option){.name = NULL};
 }
 
+static bool is_among(const char *words, const char *value)
+{
+    const size_t length = strlen(value);
+
+    for (const char *at = strstr(words, value); at && length > 0; at = strstr(at + 1, value))
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Values that are one of some words. */
+static enum err_code check_values(const struct kota_option *table, const void *options,
+                                  struct err *err)
+{
+    for (; table && (table->name || table->help); table++) {
+        const char *value = NULL;
+
+        if (!table->name || !table->words || table->words[0] == ':' || table->is_open ||
+            table->repeats)
+            continue;
+        memcpy(&value, (const char *)options + table->at, sizeof value);
+        if (value && !is_among(table->words, value))
+            return err_set(err, ERR_BAD_INPUT, "--%s '%.40s' is none of: %s", table->name, value,
+                           table->words);
+    }
+    return ERR_OK;
+}
+
 /* The words behind the command, and its options among them. */
 static enum err_code take_words(struct kota *kota, void *options)
 {
@@ -265,6 +293,8 @@ bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words
         *done = KOTA_OK;
         return false;
     }
+    if (code == ERR_OK)
+        code = check_values(kota->command->options, options, &kota->err);
     if (code == ERR_OK && kota->word_count < words_min)
         code = err_set(&kota->err, ERR_BAD_INPUT, "an argument is missing: kota %s %s",
                        kota->command->name, kota->command->synopsis);

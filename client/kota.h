@@ -30,6 +30,7 @@ struct kota_option {
     /* What completion offers: words parted by blanks, or ":file", ":locale", ":layer"; NULL: none.
      */
     const char *words;
+    bool is_open; /* a value that is none of the words may be right, too */
     bool repeats; /* may stand several times */
     /* offsetof within the command's options: a bool of a flag, a const char *, or, when it repeats,
        a struct args_list. */

@@ -656,8 +656,9 @@ char *config_help(void)
         return NULL;
     fprintf(stream,
             "usage: kotad [OPTION]… [FILE[?OPTIONS]]…\n\n"
-            "Serves terrain over HTTP. Each FILE (.png .f32 .hgt .asc) becomes a locale with one\n"
-            "layer `ground`; after `?` stand the query parameters of PUT …/layers/{layer}:\n"
+            "Serves terrain over HTTP. Each FILE (.png .f32 .hgt .asc, or a mesh: .obj .glb .gltf\n"
+            ".ply .stl .ac .dae) becomes a locale with one layer `ground`; after `?` stand the\n"
+            "query parameters of PUT …/layers/{layer}:\n"
             "  kotad 'volcano.asc' 'N42E001.hgt' 'relief.png?spacing=10,10&height_scale=0.1'\n\n");
     for (size_t i = 0; i < OPTION_COUNT_ALL; i++) {
         char flag[64];

@@ -79,6 +79,18 @@ static enum err_code probe_port(const char *host, uint16_t port, struct err *err
     return ERR_OK;
 }
 
+/* scheme://host[:port] as browsers send it, or null. */
+static bool is_origin(const char *at, size_t length)
+{
+    const size_t scheme = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+    const size_t host = scheme + 3;
+
+    if (length == 4 && memcmp(at, "null", 4) == 0)
+        return true;
+    return scheme > 0 && host < length && memcmp(at + scheme, "://", 3) == 0 &&
+           host + strcspn(at + host, ",/?#@*ABCDEFGHIJKLMNOPQRSTUVWXYZ") == length;
+}
+
 static enum err_code make_cors(struct http_server *server, const char *origin, struct err *err)
 {
     const char *at = origin;
@@ -90,11 +102,18 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
         if ((unsigned char)origin[i] <= 0x20 || (unsigned char)origin[i] >= 0x7f)
             return err_set(err, ERR_BAD_INPUT, "the CORS origin holds byte 0x%02x",
                            (unsigned char)origin[i]);
-    for (size_t length; *at; at += length + (at[length] == ',')) {
+    for (size_t length;; at += length + 1) {
         length = strcspn(at, ",");
         if (length > HTTP_ORIGIN_BYTES_MAX)
             return err_limit(err, ERR_BAD_INPUT, HTTP_ORIGIN_BYTES_MAX, (double)length,
                              "a CORS origin has more than %d bytes", HTTP_ORIGIN_BYTES_MAX);
+        if (strcmp(origin, "*") != 0 && !is_origin(at, length))
+            return err_set(err, ERR_BAD_INPUT,
+                           "the CORS origin '%.*s' is none: scheme://host[:port] in small letters, "
+                           "with nothing behind it, as browsers send it",
+                           (int)length, at);
+        if (at[length] == '\0')
+            break;
     }
     server->cors_origins = strcmp(origin, "*") == 0 ? NULL : origin;
     server->cors_length = (size_t)snprintf(

@@ -51,7 +51,9 @@ def _():
 
 @test("an origin that cannot be is a refusal to start")
 def _():
-    for origin in ("http://a b", "x" * 300, "http://a\r\nX: y"):
+    for origin in ("http://a b", "x" * 300, "http://a\r\nX: y", "map.example", "https://",
+                   "https://map.example/", "https://Map.example", f"{GOOD},*", f"{GOOD},",
+                   "https://*.example", "://a", "https://a@b"):
         done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--cors-origin", origin],
                               capture_output=True, text=True, env=clean_environment(), check=False,
                               timeout=60)
