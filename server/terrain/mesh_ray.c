@@ -9,7 +9,8 @@
  *
  * A polygon is tested in the ray's own space (ring.h). Nothing in it needs the polygon to be a
  * floor: walls and slopes are tested alike. A polygon seen exactly from its side is a line; the ray
- * that runs along it hits where it begins to. It stops no light (RAY_LIGHT).
+ * that runs along it hits where it begins to. It stops no light (RAY_LIGHT). One that is all but
+ * seen so, by rounding perhaps, is met only where its corners say that it is over the ray.
  *
  * Rays along gravity take the column of mesh_floor.c, so that they agree with contact to the bit.
  *
@@ -68,10 +69,15 @@ ALWAYS_INLINE bool ring_test(struct walk *w, uint32_t index, const uint32_t *cor
     double t =
         (n.x * (v.x - w->s.o[0]) + n.y * (v.y - w->s.o[1]) + n.z * (v.z - w->s.o[2])) / across;
 
-    if (__builtin_expect(!is_across(across, SIDEWAYS, n), 0)) {
-        if (w->is_light || !ring_edge_on(&w->s, vertices, corners, count, &span.t0, &span.t1))
+    if (__builtin_expect(ring_is_within(&w->s, RING_NARROW, across, n, span.t0, span.t1), 0)) {
+        bool is_sideways = !is_across(across, SIDEWAYS, n) ||
+                           ring_is_within(&w->s, RING_SIDEWAYS, across, n, span.t0, span.t1);
+
+        if ((w->is_light && is_sideways) ||
+            !ring_edge_on(&w->s, vertices, corners, count, &span.t0, &span.t1))
             return false;
-        t = w->t_min > span.t0 ? w->t_min : span.t0;
+        if (is_sideways)
+            t = w->t_min > span.t0 ? w->t_min : span.t0;
     }
     t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
     /* of two at one place the first of the mesh, in whatever order they are asked */

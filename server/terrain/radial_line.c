@@ -99,11 +99,15 @@ ALWAYS_INLINE bool ring_test(struct line *l, uint32_t index, const uint32_t *cor
     double t =
         (n.x * (v.x - l->s.o[0]) + n.y * (v.y - l->s.o[1]) + n.z * (v.z - l->s.o[2])) / across;
 
-    if (__builtin_expect(!is_across(across, SIDEWAYS, n), 0)) {
-        if (l->is_light || l->without_walls ||
+    if (__builtin_expect(ring_is_within(&l->s, RING_NARROW, across, n, t0, t1), 0)) {
+        bool is_sideways = !is_across(across, SIDEWAYS, n) ||
+                           ring_is_within(&l->s, RING_SIDEWAYS, across, n, t0, t1);
+
+        if ((is_sideways && (l->is_light || l->without_walls)) ||
             !ring_edge_on(&l->s, m->vertices, corners, count, &t0, &t1))
             return false;
-        t = l->low > t0 ? l->low : t0;
+        if (is_sideways)
+            t = l->low > t0 ? l->low : t0;
     }
     t = t < t0 ? t0 : t > t1 ? t1 : t;
     if (!is_better(l, t, index))

@@ -9,6 +9,7 @@
 #ifndef KOTA_TERRAIN_RING_H
 #define KOTA_TERRAIN_RING_H
 
+#include "terrain/power.h"
 #include "terrain/vec.h"
 
 #include <math.h>
@@ -80,8 +81,29 @@ static inline __attribute__((always_inline)) bool ring_is_through(const struct r
 }
 
 /*
- * Of a polygon that is seen from its side, and that ring_is_through is true of: where the line runs
- * along it, from t0 to t1. False where it passes. O(corners).
+ * Is the polygon slanted to the line, and no wider across it than so many pads? n is its normal, of
+ * any length, `across` that times the line's direction, t0 to t1 as above.
+ */
+static inline bool ring_is_within(const struct ring_sight *s, double pads, double across,
+                                  struct vec3 n, double t0, double t1)
+{
+    double length = largest_of(n); /* at least */
+
+    return fabs(across) * (t1 - t0) <= pads * s->pad * length && fabs(across) <= length / 4;
+}
+
+/*
+ * So narrow polygons are seen from their side, but for rounding. Of those that are not much wider,
+ * rounding tells as much as their edges do: beyond a tip ring_is_through may be true as far away as
+ * the polygon is long over RING_NARROW, and the plane does not tell where the line meets it.
+ * ring_edge_on does both.
+ */
+#define RING_SIDEWAYS 2.0  /* pads */
+#define RING_NARROW 0x1p20 /* pads */
+
+/*
+ * Of a polygon that is seen from its side, or all but so, and that ring_is_through is true of:
+ * where the line runs along it, from t0 to t1. False where it passes. O(corners).
  */
 bool ring_edge_on(const struct ring_sight *s, const struct vec3 *vertices, const uint32_t *corners,
                   uint32_t count, double *t0, double *t1);

@@ -356,18 +356,21 @@ static struct whole whole_random(struct random *random, int64_t most)
                           (int64_t)random_below(random, 2 * (uint32_t)most + 1) - most};
 }
 
-static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **state)
+/*
+ * With `far` the polygons are so far from the origin, and one beside it makes the ground so long,
+ * that its axes are turned, and a plane through the ray is off it by roundings.
+ */
+static void along_edges_and_in_planes(int64_t far)
 {
     enum { SOUPS = 300, RAYS = 400, MOST = 12 };
     size_t hits = 0, in_planes = 0;
-    (void)state;
 
     for (uint64_t seed = 1; seed <= SOUPS; seed++) {
         struct random random = {seed};
-        struct whole corners[MOST][3];
+        struct whole corners[MOST + 1][3];
         struct mesh_options options = {.gravity = down, .cuts = (enum mesh_cuts)(seed % 2)};
         struct soup soup = {0};
-        uint32_t count = 0, wanted = 1 + random_below(&random, MOST);
+        uint32_t count = 0, wanted = 1 + random_below(&random, MOST), all;
 
         while (count < wanted) {
             struct whole *c = corners[count], n;
@@ -376,6 +379,8 @@ static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **s
             for (int i = 0; i < 3; i++) {
                 c[i] = whole_random(&random, 4);
                 c[i].z = seed % 3 ? c[i].z : c[i].z / 3;
+                c[i].x += far;
+                c[i].y += far / (1 + (int64_t)(seed % 4));
                 ring[i] = whole_vec3(c[i]);
             }
             n = whole_cross(whole_sub(c[1], c[0]), whole_sub(c[2], c[0]));
@@ -383,6 +388,12 @@ static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **s
                 continue;
             soup_add(&soup, ring, 3);
             count++;
+        }
+        all = count;
+        if (far > 0) {
+            memcpy(corners[all++], (const struct whole[]){{0, 0, 0}, {1, 0, 0}, {0, 1, 0}},
+                   sizeof corners[0]);
+            soup_add(&soup, (const struct vec3[]){{0, 0, 0}, {1, 0, 0}, {0, 1, 0}}, 3);
         }
         struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
@@ -394,6 +405,8 @@ static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **s
             struct mesh_hit hit = {.t = INFINITY};
             double want = INFINITY;
 
+            o.x += far;
+            o.y += far / (1 + (int64_t)(seed % 4));
             if (i % 2)
                 d = whole_sub(b, a);
             if (i % 4 == 1) /* along the edge */
@@ -402,7 +415,7 @@ static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **s
                 o = (struct whole){c[2].x - back * d.x, c[2].y - back * d.y, c[2].z - back * d.z};
             if (d.x == 0 && d.y == 0)
                 continue;
-            for (uint32_t k = 0; k < count; k++) {
+            for (uint32_t k = 0; k < all; k++) {
                 double t = whole_ray(corners[k], o, d);
 
                 want = fmin(want, t);
@@ -425,6 +438,13 @@ static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **s
         soup_free(&soup);
     }
     assert_true(hits > 10000 && in_planes > 10000);
+}
+
+static void rays_along_edges_and_in_planes_hit_where_the_polygon_begins(void **state)
+{
+    (void)state;
+    along_edges_and_in_planes(0);
+    along_edges_and_in_planes(1000);
 }
 
 /* ---- along gravity -------------------------------------------------------------------------- */
