@@ -26,7 +26,7 @@
 /* Operands by index and not by branches: which triangle it is nobody can foretell. */
 static inline double between(double x, double most)
 {
-    x = x < 0 ? 0 : x;
+    x = x > 0 ? x : 0; /* of -0 as well: it is 0 in the vectors */
     return x > most ? most : x;
 }
 

@@ -643,7 +643,7 @@ static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
     assert_true(simd_select(level));
 }
 
-/* Beside the bounds by one step of float64, no numbers, far origins, fields of one cell. */
+/* Beside the bounds by one step of float64, no numbers, far origins, one cell, both zeros. */
 static void the_height_alone_is_the_same_where_numbers_end(void **state)
 {
     static const struct heightfield_spec specs[] = {
@@ -671,6 +671,10 @@ static void the_height_alone_is_the_same_where_numbers_end(void **state)
         if (!simd_select((enum simd_level)(n % SIMD_LEVELS)))
             continue;
         float *samples = random_samples(&random, (size_t)s->cols * s->rows, 0);
+
+        for (size_t i = 0; i < (size_t)s->cols * s->rows; i++)
+            if (random_below(&random, 4) != 0)
+                samples[i] = random_below(&random, 2) ? 0 : -0.0f;
         struct heightfield *field = create(s, samples);
 
         for (int axis = 0; axis < 2; axis++) {
