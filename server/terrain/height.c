@@ -346,22 +346,10 @@ struct ground_height heightfield_height_general(const struct heightfield *field,
     return triangle_ask(field, x, y, field->spec.triangulation);
 }
 
-struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
-                                             enum interpolation mode)
+struct ground_height heightfield_height_by(const struct heightfield *field, double x, double y,
+                                           enum interpolation mode)
 {
-    double x = at.x, y = at.y;
-
-#ifdef __SSE2__
-    /* out of the struct: gcc 12 stores it as two, reads it as one, and each height waits long */
-    __asm__("" : "+x"(x), "+x"(y));
-#endif
-#if defined(__x86_64__)
-    if (__builtin_expect(mode == INTERPOLATION_TRIANGLE && field->level != SIMD_SCALAR, 1))
-        return heightfield_height_avx2(field, x, y);
-#endif
-    if (mode != INTERPOLATION_TRIANGLE)
-        return height_slow(field, x, y, mode);
-    return heightfield_height_general(field, x, y);
+    return height_slow(field, x, y, mode);
 }
 
 /* Up to BATCH points by the triangle. */

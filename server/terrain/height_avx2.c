@@ -20,31 +20,27 @@ struct place {
     const float *at;
 };
 
-ALWAYS_INLINE __m128i load_inner(const struct heightfield *field)
-{
-    return _mm_loadu_si128((const __m128i *)(const void *)field->inner);
-}
-
 /* False: not for us. */
 ALWAYS_INLINE bool place_find(const struct heightfield *field, __m128d point, struct place *place)
 {
-    /* of column and row the low bytes, and what is over them */
-    const __m128i bytes = _mm_setr_epi8(0, -1, 8, -1, 1, 2, 9, 10, -1, -1, -1, -1, -1, -1, -1, -1);
-    __m128d q = _mm_div_pd(_mm_sub_pd(point, _mm_loadu_pd(&field->spec.origin_x_m)),
-                           _mm_loadu_pd(&field->spec.spacing_x_m));
+    /* of column and row what is over the low bytes, and these */
+    const __m128i bytes = _mm_setr_epi8(1, 2, 9, 10, 0, -1, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m128d d = _mm_sub_pd(point, _mm_loadu_pd(&field->spec.origin_x_m));
+    __m128d q = _mm_div_pd(d, _mm_loadu_pd(&field->spec.spacing_x_m));
     /* numbers above 0 are in the order of their bits; what is below has the sign, NaN is beyond */
-    __m128i is_less = _mm_cmpgt_epi64(load_inner(field), _mm_castpd_si128(q));
+    __m128i inner = _mm_loadu_si128((const __m128i *)(const void *)field->inner_m);
+    __m128d is_less = _mm_castsi128_pd(_mm_cmpgt_epi64(inner, _mm_castpd_si128(d)));
 
-    if (_mm_movemask_pd(_mm_andnot_pd(q, _mm_castsi128_pd(is_less))) != 3)
+    if (_mm_movemask_pd(_mm_andnot_pd(d, is_less)) != 3)
         return false;
     /* whole numbers in the lowest bits: converting takes twice as many steps */
     __m128d whole = _mm_floor_pd(q), shifted = _mm_add_pd(whole, _mm_set1_pd(0x1p52));
     uint64_t index = (uint64_t)_mm_cvtsi128_si64(
         _mm_madd_epi16(_mm_shuffle_epi8(_mm_castpd_si128(shifted), bytes),
-                       _mm_loadl_epi64((const __m128i *)(const void *)field->strides)));
+                       _mm_loadu_si128((const __m128i *)(const void *)field->strides)));
 
     place->f = _mm_sub_pd(q, whole);
-    place->at = field->tiles[index >> 32]->samples + (uint32_t)index;
+    place->at = field->tiles[(uint32_t)index]->samples + (index >> 32);
     return true;
 }
 

@@ -83,18 +83,18 @@ static inline __m512i cells_of(__m512d q, __m512d *f)
 static inline void group_ask(const struct heightfield *field, __m512i columns, __m512i rows,
                              struct group *group)
 {
-    /* of column and row the low bytes, and what is over them */
+    /* of column and row what is over the low bytes, and these */
     const __m512i bytes = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, -1, 4, -1, 1, 2, 5, 6, 8, -1, 12, -1, 9, 10, 13, 14));
+        _mm_setr_epi8(1, 2, 5, 6, 0, -1, 4, -1, 9, 10, 13, 14, 8, -1, 12, -1));
     __m512i cells = _mm512_or_si512(columns, _mm512_slli_epi64(rows, 32));
-    _Alignas(64) uint64_t index[LANES]; /* in the tile; in the upper half of the tile */
+    _Alignas(64) uint64_t index[LANES]; /* of the tile; in the upper half in the tile */
     long long strides;
 
-    memcpy(&strides, field->strides, sizeof strides);
+    memcpy(&strides, field->strides, sizeof strides); /* the first four */
     _mm512_store_si512(index, _mm512_madd_epi16(_mm512_shuffle_epi8(cells, bytes),
                                                 _mm512_maskz_set1_epi64(group->inner, strides)));
     for (unsigned i = 0; i < LANES; i++) {
-        group->at[i] = field->tiles[index[i] >> 32]->samples + (uint32_t)index[i];
+        group->at[i] = field->tiles[(uint32_t)index[i]]->samples + (index[i] >> 32);
         __builtin_prefetch(group->at[i]);
         __builtin_prefetch(group->at[i] + TILE_SAMPLES);
     }
@@ -111,17 +111,17 @@ ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group
         floats_split(job->in + first * 2 * sizeof(float), count, job->base, &x, &y);
     else
         points_split((const struct vec2 *)(const void *)job->in + first, count, &x, &y);
-    __m512d u = _mm512_div_pd(_mm512_sub_pd(x, _mm512_set1_pd(s->origin_x_m)),
-                              _mm512_set1_pd(s->spacing_x_m));
-    __m512d v = _mm512_div_pd(_mm512_sub_pd(y, _mm512_set1_pd(s->origin_y_m)),
-                              _mm512_set1_pd(s->spacing_y_m));
-    const double *inner = job->field->inner;
+    const double *inner_m = job->field->inner_m;
 
+    x = _mm512_sub_pd(x, _mm512_set1_pd(s->origin_x_m));
+    y = _mm512_sub_pd(y, _mm512_set1_pd(s->origin_y_m));
     /* numbers above 0 are in the order of their bits; what is below or NaN is beyond */
     group->inner = _mm512_mask_cmplt_epu64_mask(
-        _mm512_cmplt_epu64_mask(_mm512_castpd_si512(u),
-                                _mm512_castpd_si512(_mm512_set1_pd(inner[0]))),
-        _mm512_castpd_si512(v), _mm512_castpd_si512(_mm512_set1_pd(inner[1])));
+        _mm512_cmplt_epu64_mask(_mm512_castpd_si512(x),
+                                _mm512_castpd_si512(_mm512_set1_pd(inner_m[0]))),
+        _mm512_castpd_si512(y), _mm512_castpd_si512(_mm512_set1_pd(inner_m[1])));
+    __m512d u = _mm512_div_pd(x, _mm512_set1_pd(s->spacing_x_m));
+    __m512d v = _mm512_div_pd(y, _mm512_set1_pd(s->spacing_y_m));
     __m512i columns = cells_of(u, &group->fu), rows = cells_of(v, &group->fv);
 
     group_ask(job->field, columns, rows, group);
@@ -245,6 +245,66 @@ ALWAYS_INLINE void job_do(struct job *job, enum form form)
             group_end(job, (i - AHEAD) * LANES, &ring[(i - AHEAD) % RING], form);
     }
 }
+
+/* ---- one point ---------------------------------------------------------------------------------
+ *
+ * What counts is how many instructions it is: calls do not wait for one another, and the more of
+ * them the processor holds, the more lines it waits for at once. A point that is not for us gets
+ * the quotient NaN, which is cell 0 of tile 0 and the height NaN: one branch for all that goes the
+ * long way.
+ */
+
+/* The cell's sample (0, 0). */
+static inline const float *cell_at(const struct heightfield *field, __m128d q)
+{
+    /* of column and row what is over the low bytes, and these */
+    const __m128i bytes = _mm_setr_epi8(1, 2, 9, 10, 0, -1, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m128i strides = _mm_loadu_si128((const __m128i *)(const void *)field->strides);
+    __m128i index = _mm_madd_epi16(_mm_shuffle_epi8(_mm_cvttpd_epi64(q), bytes), strides);
+    uint64_t both = (uint64_t)_mm_cvtsi128_si64(index);
+
+    return field->tiles[(uint32_t)both]->samples + (both >> 32);
+}
+
+/* Two samples; four are there, for what is behind a tile's samples is its own. */
+static inline __m128d samples_load(const float *at)
+{
+    return _mm_cvtps_pd(_mm_loadu_ps(at));
+}
+
+struct ground_height heightfield_height_avx512(const struct heightfield *field, double x, double y)
+{
+    const struct heightfield_spec *s = &field->spec;
+    const __m128d nan = _mm_castsi128_pd(_mm_set1_epi64x(-1)), one = _mm_set1_pd(1);
+    __m128d point = _mm_set_pd(y, x);
+
+    /* so that the slow way reads it from here, and x and y need not stay where they are */
+    __asm__("" : "+x"(point));
+    __m128d d = _mm_sub_pd(point, _mm_loadu_pd(&s->origin_x_m));
+    __mmask8 inner = _mm_cmplt_epu64_mask(
+        _mm_castpd_si128(d), _mm_loadu_si128((const __m128i *)(const void *)field->inner_m));
+    __m128d q = _mm_mask_div_pd(nan, inner, d, _mm_loadu_pd(&s->spacing_x_m));
+    const float *at = cell_at(field, q);
+    __m128d low = samples_load(at), high = samples_load(at + TILE_SAMPLES);
+    /* less what is whole, exactly */
+    __m128d f = _mm_reduce_pd(q, _MM_FROUND_TO_ZERO);
+    /* 1 - (fu + fv) < 0; in both lanes */
+    __mmask8 is_high = _mm_cmp_pd_mask(_mm_add_pd(f, _mm_shuffle_pd(f, f, 1)), one, _CMP_GT_OQ);
+    __m128d base = _mm_mask_unpackhi_pd(_mm_movedup_pd(low), is_high, high, high);
+    __m128d ends = _mm_mask_shuffle_pd(_mm_shuffle_pd(low, high, 1), is_high, high, low, 2);
+
+    f = _mm_mask_sub_pd(f, is_high, one, f);
+    __m128d part = _mm_mul_pd(f, _mm_sub_pd(ends, base));
+    double height_m = base[0] + part[0] + part[1];
+
+    if (height_m != height_m)
+        return heightfield_height_general(field, _mm_cvtsd_f64(point),
+                                          _mm_cvtsd_f64(_mm_unpackhi_pd(point, point)));
+    return (struct ground_height){.height_m = height_m, .status = GROUND_OK};
+}
+
+/* ---- batches -----------------------------------------------------------------------------------
+ */
 
 void heightfield_heights_avx512(const struct heightfield *field, const struct vec2 *points,
                                 size_t count, struct ground_height *out, double *heights_m)

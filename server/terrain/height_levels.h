@@ -3,8 +3,8 @@
  * room only.
  *
  * Only fields split `anti`, and only points at least a cell from the field's upper edges: there
- * being inside is one comparison, q < inner, of the quotient that is needed anyway. All others,
- * and heights that come out as NaN, go to heightfield_height_general. The operations are those of
+ * being inside is one comparison of how far it is from the origin, d < inner_m. All others, and
+ * heights that come out as NaN, go to heightfield_height_general. The operations are those of
  * height.c, so the bits are the same.
  */
 #ifndef KOTA_TERRAIN_HEIGHT_LEVELS_H
@@ -16,8 +16,9 @@
 struct ground_height heightfield_height_general(const struct heightfield *field, double x,
                                                 double y);
 
-/* For fields split `anti` whose level says so. With AVX-512 one point is asked by the first. */
+/* The same for fields split `anti`. */
 struct ground_height heightfield_height_avx2(const struct heightfield *field, double x, double y);
+struct ground_height heightfield_height_avx512(const struct heightfield *field, double x, double y);
 
 /* One of out and heights_m, the other is NULL; heights_m: NaN where there is none. */
 void heightfield_heights_avx2(const struct heightfield *field, const struct vec2 *points,

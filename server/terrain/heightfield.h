@@ -178,11 +178,29 @@ struct ground_height {
 };
 
 /*
- * heightfield_height without normal, cell and triangle. O(1), some nanoseconds when the samples are
- * in the cache.
+ * What every heightfield begins with: its INTERPOLATION_TRIANGLE of one point, by the instructions
+ * that this machine has. Here for heightfield_height_only alone.
  */
-struct ground_height heightfield_height_only(const struct heightfield *field, struct vec2 at,
-                                             enum interpolation mode);
+struct heightfield_head {
+    struct ground_height (*height)(const struct heightfield *field, double x, double y);
+};
+
+/* The two other modes; any mode. */
+struct ground_height heightfield_height_by(const struct heightfield *field, double x, double y,
+                                           enum interpolation mode);
+
+/*
+ * heightfield_height without normal, cell and triangle. O(1), some nanoseconds when the samples are
+ * in the cache. Inline, because how many heights wait for the memory at once is how many fit into
+ * the processor, call and all.
+ */
+static inline struct ground_height heightfield_height_only(const struct heightfield *field,
+                                                           struct vec2 at, enum interpolation mode)
+{
+    if (mode == INTERPOLATION_TRIANGLE)
+        return ((const struct heightfield_head *)(const void *)field)->height(field, at.x, at.y);
+    return heightfield_height_by(field, at.x, at.y, mode);
+}
 
 /*
  * The same for each of points[count] into out[count], bit for bit. The memory is asked for many

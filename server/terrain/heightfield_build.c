@@ -13,7 +13,7 @@
  */
 #include "terrain/heightfield.h"
 
-#include "terrain/heightfield_data.h"
+#include "terrain/height_levels.h"
 
 #include "base/check.h"
 
@@ -61,60 +61,75 @@ static enum err_code spec_check(const struct heightfield_spec *spec, struct err 
     return ERR_OK;
 }
 
-/* The wide nodes above the tiles; how many there are. */
-static uint32_t lay_wide_out(struct heightfield *field)
+/* What lies above the tiles: how many levels, and how many nodes in all. */
+struct layers {
+    struct top_level level[TOP_LEVELS_MAX];
+    uint32_t levels, nodes;
+};
+
+static void layers_add(struct layers *layers, uint32_t cols, uint32_t rows)
 {
-    uint32_t cols = field->tile_cols, rows = field->tile_rows, offset = 0;
+    layers->level[layers->levels++] = (struct top_level){cols, rows, layers->nodes};
+    layers->nodes += cols * rows;
+}
+
+/* Of nodes with side² children, over the first level or over the tiles. */
+static void lay_out(struct layers *layers, struct heightfield_tile_layout tiles, uint32_t side)
+{
+    uint32_t cols = tiles.tile_cols, rows = tiles.tile_rows;
 
     while (cols > 1 || rows > 1) {
-        cols = (cols + 3) / 4;
-        rows = (rows + 3) / 4;
-        field->wide_level[field->wide_level_count++] = (struct top_level){cols, rows, offset};
-        offset += cols * rows;
+        cols = (cols + side - 1) / side;
+        rows = (rows + side - 1) / side;
+        layers_add(layers, cols, rows);
     }
-    return offset;
 }
 
 static void level_choose(struct heightfield *field)
 {
+    static struct ground_height (*const heights[SIMD_LEVELS])(const struct heightfield *, double,
+                                                              double) = {
+        [SIMD_SCALAR] = heightfield_height_general,
+#if defined(__x86_64__)
+        [SIMD_AVX2] = heightfield_height_avx2,
+        [SIMD_AVX512] = heightfield_height_avx512,
+#endif
+    };
+
     field->level = field->spec.triangulation == TRIANGULATION_ANTI ? simd_level() : SIMD_SCALAR;
+    field->head.height = heights[field->level];
 }
 
 /* The field without tiles: all sizes and offsets, top levels laid out. */
 static struct heightfield *field_allocate(const struct heightfield_spec *spec, struct err *err)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
-    struct top_level level[TOP_LEVELS_MAX];
-    uint32_t count = 0, offset = 0;
+    struct layers top = {.levels = 0}, wide = {.levels = 0};
 
-    for (uint32_t c = layout.tile_cols, r = layout.tile_rows;; c = (c + 1) / 2, r = (r + 1) / 2) {
-        level[count++] = (struct top_level){c, r, offset};
-        offset += c * r;
-        if (c == 1 && r == 1)
-            break;
-    }
+    layers_add(&top, layout.tile_cols, layout.tile_rows);
+    lay_out(&top, layout, 2);
+    lay_out(&wide, layout, 4);
     size_t tiles = (size_t)layout.tile_cols * layout.tile_rows;
     size_t groups = (tiles + TILE_GROUP_TILES - 1) / TILE_GROUP_TILES;
-    struct heightfield *field = calloc(1, sizeof *field);
+    struct heightfield *field =
+        calloc(1, sizeof *field + tiles * sizeof *field->tiles + groups * sizeof *field->groups +
+                      top.nodes * sizeof *field->top + wide.nodes * sizeof *field->wide_top);
 
     if (field == NULL) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a heightfield");
-        return NULL;
-    }
-    field->tile_cols = layout.tile_cols;
-    field->tile_rows = layout.tile_rows;
-    field->wide_count = lay_wide_out(field);
-    field->tiles =
-        calloc(1, tiles * sizeof *field->tiles + groups * sizeof *field->groups +
-                      offset * sizeof *field->top + field->wide_count * sizeof *field->wide_top);
-    if (field->tiles == NULL) {
-        free(field);
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %zu tiles", tiles);
         return NULL;
     }
     field->groups = (struct tile_group **)(void *)(field->tiles + tiles);
     field->top = (struct bounds *)(void *)(field->groups + groups);
-    field->wide_top = (struct wide_node *)(void *)(field->top + offset);
+    field->wide_top = (struct wide_node *)(void *)(field->top + top.nodes);
+    field->tile_cols = layout.tile_cols;
+    field->tile_rows = layout.tile_rows;
+    field->top_level_count = top.levels;
+    field->level_max = TILE_SHIFT + top.levels - 1;
+    field->wide_level_count = wide.levels;
+    field->wide_count = wide.nodes;
+    memcpy(field->top_level, top.level, sizeof field->top_level);
+    memcpy(field->wide_level, wide.level, sizeof field->wide_level);
     atomic_init(&field->refs, 1);
     field->spec = *spec;
     if (field->spec.leaf_cells == 0)
@@ -124,16 +139,13 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     field->origin_v = fabs(spec->origin_y_m / spec->spacing_y_m);
     field->cell_cols = spec->cols - 1;
     field->cell_rows = spec->rows - 1;
-    memcpy(field->strides, (int16_t[]){1, TILE_SAMPLES, 1, (int16_t)field->tile_cols},
+    memcpy(field->strides, (int16_t[8]){1, (int16_t)field->tile_cols, 1, TILE_SAMPLES},
            sizeof field->strides);
     level_choose(field);
     if (field->origin_u < ORIGIN_FAR && field->origin_v < ORIGIN_FAR) {
-        field->inner[0] = field->cell_cols - 1;
-        field->inner[1] = field->cell_rows - 1;
+        field->inner_m[0] = spec->spacing_x_m * (field->cell_cols - 1);
+        field->inner_m[1] = spec->spacing_y_m * (field->cell_rows - 1);
     }
-    field->top_level_count = count;
-    field->level_max = TILE_SHIFT + count - 1;
-    memcpy(field->top_level, level, count * sizeof *level);
     return field;
 }
 
@@ -155,7 +167,6 @@ static void field_free(struct heightfield *field)
 {
     for (size_t i = 0; i < heightfield_group_count(field); i++)
         group_unref(field->groups[i]);
-    free(field->tiles);
     free(field);
 }
 

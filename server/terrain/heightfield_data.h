@@ -32,12 +32,13 @@ struct top_level {
 };
 
 struct heightfield {
+    struct heightfield_head head; /* of heights alone, like level and inner */
+    enum simd_level level;        /* SIMD_SCALAR unless split `anti` */
     atomic_uint refs;
     struct heightfield_spec spec;
-    enum simd_level level; /* of heights alone: SIMD_SCALAR unless split `anti` */
-    double inner[2];       /* (u, v) from 0 to less than these is inside, whatever rounding */
-    int16_t
-        strides[4]; /* of a place: column, row in the tile, in samples; column, row of the tile */
+    double inner_m[2]; /* from the origin, 0 to less than these is inside, whatever rounding */
+    /* of column and row: of the tile, in tiles; in the tile, in samples; four zeros */
+    int16_t strides[8];
     double origin_u, origin_v; /* how far the frame's origin is, in cells: |origin / spacing| */
     uint32_t cell_cols, cell_rows;
     uint32_t leaf_shift;
@@ -45,13 +46,13 @@ struct heightfield {
     uint32_t top_level_count;
     uint32_t level_max; /* TILE_SHIFT + top_level_count - 1: the root's level */
     struct top_level top_level[TOP_LEVELS_MAX]; /* [0] are the tiles' roots */
-    struct tile **tiles;                        /* [tile_rows][tile_cols] */
-    struct tile_group **groups; /* of all tiles in this order, behind tiles, same allocation */
-    struct bounds *top;         /* behind groups, same allocation */
+    struct tile_group **groups;                 /* of all tiles in this order, behind them */
+    struct bounds *top;                         /* behind groups */
     /* wide nodes above the tiles, none over a single tile: [0] has the tiles' roots as children */
     uint32_t wide_level_count, wide_count;
     struct top_level wide_level[WIDE_TOP_LEVELS_MAX];
-    struct wide_node *wide_top; /* behind top, same allocation */
+    struct wide_node *wide_top; /* behind top */
+    struct tile *tiles[];       /* [tile_rows][tile_cols]; here, a step less to a sample */
 };
 
 static inline size_t heightfield_group_count(const struct heightfield *field)
