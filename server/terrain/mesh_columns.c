@@ -28,9 +28,9 @@
  * point, or whose highest is below what is already found, are left out by the same vectors, where
  * floors lie over one another in many places.
  *
- * Borders. As in the tree's leaves, a cell leaves out floors that reach into it by no more than the
- * slack. A point in the outermost 2^-15 of its cell is asked by the tree (mesh_floor.c). No cell is
- * narrower than 2^18 near.
+ * Borders. A cell lists floors within `near` of it, too: more than the slack by which a point may
+ * be beside its floor, and the roundings by which it may be in the cell beside its own. So no look
+ * is taken across a border. No cell is narrower than 2^18 near.
  *
  * Memory is bounded: a grid must pay by fewer floors in its cells, and all lists together have at
  * most REFS_PER_POLYGON for each polygon and REFS_FREE more. What lies in a heap on one place stays
@@ -46,6 +46,7 @@
 #include "terrain/mesh_columns.h"
 
 #include "terrain/mesh_data.h"
+#include "terrain/mesh_directory.h"
 #include "terrain/pieces.h"
 
 #include <stddef.h>
@@ -54,6 +55,7 @@
 
 enum {
     LEAF_REFS = 16,
+    SIDE_REFS = 22, /* twice what a grid has a cell before it is wider */
     SIDE_MAX = 4096,
     INNER_SIDE_MAX = 16,
     LEVELS_MAX = 6,
@@ -269,7 +271,8 @@ static bool reaches(const struct maker *m, uint32_t polygon, const struct box2 *
 {
     const struct mesh_polygon *p = &m->mesh->polygons[polygon];
 
-    return box_is_reached(cell, own, m->mesh->lines + p->first, p->count, m->mesh->header->slack);
+    /* by the slack a point may be over it from the next cell, and be in that by rounding */
+    return box_is_reached(cell, own, m->mesh->lines + p->first, p->count, -m->mesh->header->near);
 }
 
 /* Which polygon reaches into which cell of a grid; the number, or more than `most`: give up. */
@@ -370,10 +373,11 @@ static bool grid_try(struct maker *m, const struct open_cell *open, uint32_t sid
 
 static void cell_make(struct maker *m, const struct open_cell *open)
 {
-    uint32_t side = (uint32_t)ceil(sqrt(open->count * 2.0 / LEAF_REFS));
+    uint32_t side = 2;
 
-    if (open->count > LEAF_REFS && open->level < LEVELS_MAX &&
-        grid_try(m, open, side < INNER_SIDE_MAX ? side : INNER_SIDE_MAX))
+    while (side < INNER_SIDE_MAX && open->count * 2 > SIDE_REFS * side * side)
+        side *= 2;
+    if (open->count > LEAF_REFS && open->level < LEVELS_MAX && grid_try(m, open, side))
         return;
     if (!m->is_short)
         leaf_make(m, open);
@@ -463,6 +467,11 @@ static bool blocks_align(struct mesh_columns *out)
     return true;
 }
 
+static bool columns_finish(struct mesh_columns *out)
+{
+    return blocks_align(out) && mesh_directory_make(out);
+}
+
 enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
 {
     struct mesh_columns *out = &mesh->columns;
@@ -486,7 +495,7 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
-    if (!blocks_align(out)) {
+    if (!columns_finish(out)) {
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
@@ -498,6 +507,8 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
     out->y_max = h->root.y_max;
     out->scale_x = (double)out->side_limit / (h->root.x_max - h->root.x_min);
     out->scale_y = (double)out->side_limit / (h->root.y_max - h->root.y_min);
+    out->place_0[0] = -out->x_min * out->scale_x;
+    out->place_0[1] = -out->y_min * out->scale_y;
     return ERR_OK;
 }
 
@@ -505,13 +516,14 @@ void mesh_columns_free(struct mesh_columns *columns)
 {
     free(columns->cells);
     free(columns->blocks);
+    free(columns->directory);
     memset(columns, 0, sizeof *columns);
 }
 
 size_t mesh_columns_bytes(const struct mesh_columns *columns)
 {
     return columns->cell_count * sizeof *columns->cells +
-           columns->block_count * sizeof *columns->blocks;
+           columns->block_count * sizeof *columns->blocks + mesh_directory_bytes(columns);
 }
 
 /* ---- edited ------------------------------------------------------------------------------------
@@ -528,6 +540,7 @@ static bool columns_copy(struct mesh_columns *out, const struct mesh_columns *ol
     size_t blocks = old->block_count + old->block_count / 64 + 64;
 
     *out = *old;
+    out->directory = NULL;
     out->cells = malloc(old->cell_count * sizeof *out->cells);
     out->blocks = aligned_alloc(sizeof *out->blocks, blocks * sizeof *out->blocks);
     m->cell_capacity = old->cell_count;
@@ -710,7 +723,7 @@ enum err_code mesh_columns_edit(struct mesh *mesh, const struct mesh *old,
         cells_remake(&m, pairs, count);
     free(pairs);
     if (is_little && !m.is_short && out->refs <= refs_max &&
-        out->unused_blocks <= out->block_count / 2 + 1024 && blocks_align(out))
+        out->unused_blocks <= out->block_count / 2 + 1024 && columns_finish(out))
         return ERR_OK;
     mesh_columns_free(out);
     return mesh_columns_make(mesh, err);
@@ -840,7 +853,8 @@ bool mesh_columns_validate(const struct mesh *mesh, struct err *err)
     bool is_right = list && scratch;
 
     if (mesh->columns.side > 0)
-        is_right = is_right && columns_are_right(&m, list, scratch);
+        is_right = is_right && columns_are_right(&m, list, scratch) &&
+                   mesh_directory_validate(&mesh->columns);
     free(list);
     free(scratch);
     if (!is_right)

@@ -15,11 +15,12 @@
 #endif
 
 enum {
-    COLUMN_LANES = 8,      /* polygons of a block */
-    COLUMN_EDGES = 3,      /* edges of a polygon that a block has room for */
-    COLUMN_UNIT = 1 << 15, /* of a place in a cell: 0 up to COLUMN_UNIT */
-    COLUMN_SCALE = 127,    /* the larger of an edge's a and b */
-    COLUMN_SHIFT = 8,      /* of its c */
+    COLUMN_LANES = 8, /* polygons of a block */
+    COLUMN_EDGES = 3, /* edges of a polygon that a block has room for */
+    COLUMN_UNIT_BITS = 15,
+    COLUMN_UNIT = 1 << COLUMN_UNIT_BITS, /* of a place in a cell: 0 up to COLUMN_UNIT */
+    COLUMN_SCALE = 127,                  /* the larger of an edge's a and b */
+    COLUMN_SHIFT = 8,                    /* of its c */
     COLUMN_MIDDLE = COLUMN_UNIT / 2 / (1 << COLUMN_SHIFT), /* what a and b add to c there */
     COLUMN_DOUBT = 8500, /* what all roundings of an edge's value are less than */
     COLUMN_PLACE = 50,   /* bits of a place behind the point, in cells of the root */
@@ -52,7 +53,7 @@ _Static_assert(sizeof(struct column_block) == 16 * COLUMN_LANES, "seven parts, t
 
 struct column_cell {
     uint32_t first; /* leaf: block; inner: the cell of its grid with the least x and y */
-    uint32_t count; /* leaf: polygons; inner: COLUMN_INNER | side of its grid */
+    uint32_t count; /* leaf: polygons; inner: COLUMN_INNER | side of its grid, a power of two */
 };
 
 /* Bytes from one part of a block, or of a pair, to the next; the last is twice as long. */
@@ -87,11 +88,15 @@ struct mesh_columns {
     /* [side][side] of the root first, row 0 at the root's y_min; they are inner or empty */
     struct column_cell *cells;
     struct column_block *blocks; /* and one more, which vectors may read */
+    uint32_t *directory;         /* [squares][squares] (mesh_directory.h) */
+    uint32_t squares;
+    unsigned square_shift; /* from a place to its square */
     size_t cell_count, block_count;
     uint64_t refs;
     uint32_t side;                         /* 0: there are no columns, ask the tree */
     uint64_t side_limit;                   /* the side's place */
     double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
+    double place_0[2];                     /* of the frame's (0, 0) */
     double x_max, y_max;                   /* of the root that they were made for */
     double z_min, scale_z;                 /* levels a metre */
     size_t unused_blocks;                  /* of cells that were made again */

@@ -275,7 +275,7 @@ static void a_batch_gives_the_bits_of_single_answers(void **state)
     mesh_unref(mesh);
 }
 
-static void a_wrong_cell_or_block_is_noticed(void **state)
+static void a_wrong_cell_block_or_entry_is_noticed(void **state)
 {
     struct mesh *mesh = make_mesh(MESH_CUTS_EQUAL, 0);
     struct mesh_columns *d = &mesh->columns;
@@ -292,6 +292,11 @@ static void a_wrong_cell_or_block_is_noticed(void **state)
         assert_false(mesh_validate(mesh, &err));
         d->blocks[i].bytes[i % sizeof d->blocks[i].bytes] ^= 1;
     }
+    for (size_t i = 0; i < (size_t)d->squares * d->squares; i += 57) {
+        d->directory[i] ^= 1u << i % 32;
+        assert_false(mesh_validate(mesh, &err));
+        d->directory[i] ^= 1u << i % 32;
+    }
     assert_true(mesh_validate(mesh, &err));
     mesh_unref(mesh);
 }
@@ -304,7 +309,7 @@ int main(void)
         cmocka_unit_test(levels_rise_with_heights),
         cmocka_unit_test(heaps_and_slivers_stay_small),
         cmocka_unit_test(a_batch_gives_the_bits_of_single_answers),
-        cmocka_unit_test(a_wrong_cell_or_block_is_noticed),
+        cmocka_unit_test(a_wrong_cell_block_or_entry_is_noticed),
     };
 
     return run_at_every_level("columns", tests, sizeof tests / sizeof *tests);

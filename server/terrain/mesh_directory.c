@@ -1,0 +1,116 @@
+/*
+ * The directory of a mesh's columns.
+ *
+ * From a place to its blocks it is one cell of the root, one of its grid, sometimes more: each
+ * known only from the one before, a multiplication and a load away. But the sides of grids are
+ * powers of two, so all cells are made of squares of one size, or nearly all: a table of those
+ * squares has the blocks at once, and how wide the cell is that the square is of. It is as fine as
+ * leaves DEEPER_MOST of the ground to be looked up cell by cell, and at most FINEST bits finer than
+ * the root. It follows from the cells and is made anew with each edit, four bytes a square.
+ */
+#include "terrain/mesh_directory.h"
+
+#include <stdlib.h>
+
+#define DEEPER_MOST 0.01
+enum { FINEST = 3, SQUARES_PER_CELL = 8 };
+
+static unsigned side_bits(const struct column_cell *cell)
+{
+    return (unsigned)__builtin_ctz(cell->count & ~COLUMN_INNER);
+}
+
+/* The share of a cell that is of leaves more than `bits` below it. */
+static double share_deeper(const struct mesh_columns *c, const struct column_cell *cell, int bits)
+{
+    if (!(cell->count & COLUMN_INNER))
+        return bits < 0;
+    unsigned own = side_bits(cell);
+    size_t cells = (size_t)1 << 2 * own;
+    double sum = 0;
+
+    for (size_t i = 0; i < cells; i++)
+        sum += share_deeper(c, &c->cells[cell->first + i], bits - (int)own);
+    return sum / (double)cells;
+}
+
+static unsigned bits_choose(const struct mesh_columns *c)
+{
+    size_t root = (size_t)c->side * c->side;
+    unsigned bits = 0;
+
+    for (; bits < FINEST && root << 2 * (bits + 1) <= SQUARES_PER_CELL * c->cell_count; bits++) {
+        double deeper = 0;
+
+        for (size_t i = 0; i < root; i++)
+            deeper += share_deeper(c, &c->cells[i], (int)bits);
+        if (deeper <= DEEPER_MOST * (double)root)
+            break;
+    }
+    return bits;
+}
+
+/* Of the square at (x, y) among 2^bits by 2^bits in a cell that is `level` bits below the root. */
+static uint32_t entry_of(const struct mesh_columns *c, const struct column_cell *cell, uint32_t x,
+                         uint32_t y, unsigned bits, unsigned level)
+{
+    while ((cell->count & COLUMN_INNER) && side_bits(cell) <= bits) {
+        unsigned own = side_bits(cell);
+
+        bits -= own;
+        level += own;
+        cell = &c->cells[cell->first + ((y >> bits) << own) + (x >> bits)];
+        x &= (1u << bits) - 1;
+        y &= (1u << bits) - 1;
+    }
+    if (cell->count == 0)
+        return 0;
+    uint32_t shift = (COLUMN_PLACE - COLUMN_UNIT_BITS + 1 - level) << DIRECTORY_UNIT_SHIFT;
+    uint32_t blocks = (cell->count + COLUMN_LANES - 1) / COLUMN_LANES;
+    bool is_cell = blocks > 2; /* an inner one, too */
+    size_t at = is_cell ? (size_t)(cell - c->cells) : cell->first;
+
+    if (at > DIRECTORY_BLOCK)
+        return DIRECTORY_ELSE;
+    return (uint32_t)at | (is_cell ? 0 : blocks * COLUMN_LANES << DIRECTORY_LANES_SHIFT) | shift;
+}
+
+static uint32_t entry_at(const struct mesh_columns *c, size_t index)
+{
+    unsigned bits = COLUMN_PLACE - c->square_shift;
+    uint32_t squares = c->side << bits, x = (uint32_t)(index % squares);
+    uint32_t y = (uint32_t)(index / squares), mask = (1u << bits) - 1;
+    const struct column_cell *cell = &c->cells[(size_t)(y >> bits) * c->side + (x >> bits)];
+
+    return entry_of(c, cell, x & mask, y & mask, bits, 0);
+}
+
+bool mesh_directory_make(struct mesh_columns *columns)
+{
+    unsigned bits = bits_choose(columns);
+    size_t count = ((size_t)columns->side * columns->side) << 2 * bits;
+
+    columns->directory = malloc((count + 1) * sizeof *columns->directory);
+    if (columns->directory == NULL)
+        return false;
+    columns->square_shift = COLUMN_PLACE - bits;
+    columns->squares = columns->side << bits;
+    for (size_t i = 0; i < count; i++)
+        columns->directory[i] = entry_at(columns, i);
+    return true;
+}
+
+size_t mesh_directory_bytes(const struct mesh_columns *columns)
+{
+    return (size_t)columns->squares * columns->squares * sizeof *columns->directory;
+}
+
+bool mesh_directory_validate(const struct mesh_columns *columns)
+{
+    size_t count = (size_t)columns->squares * columns->squares;
+
+    for (size_t i = 0; i < count; i++)
+        if (columns->directory[i] != entry_at(columns, i))
+            return false;
+    return true;
+}

@@ -1,0 +1,417 @@
+/*
+ * The height of the floor under a point, and nothing else: what is asked most.
+ *
+ * What counts is the chain from the point to the height, and how many instructions a question is,
+ * for the processor holds so many and thus two to four questions at a time. So the directory
+ * (mesh_directory.c) leads from the place to the blocks at once, and mostly there is one floor over
+ * the place: all else is a call at the end, which saves nothing on the stack before.
+ *
+ * Vectors of 64 bytes are not used: with five instructions more, one of them such a load, a
+ * question took 10 cycles more on a Xeon of 2023.
+ *
+ * The answers are those of mesh_floor.c, bit for bit.
+ */
+#include "terrain/mesh_contact.h"
+#include "terrain/mesh_directory.h"
+#include "terrain/mesh_lanes.h"
+#include "terrain/mesh_place.h"
+
+#include "base/check.h"
+
+/* A point's cell and its place there. */
+struct spot {
+    const struct column_block *blocks;
+    size_t lanes;  /* 8, 16, or 0: ask the cells */
+    uint32_t x, y; /* as pair_at */
+};
+
+ALWAYS_INLINE struct spot spot_of(const struct mesh_columns *columns, uint32_t entry, uint64_t x,
+                                  uint64_t y, enum simd_level simd)
+{
+    /* of an entry without floors any, and what it gives is not used */
+    unsigned shift = ((entry >> DIRECTORY_UNIT_SHIFT) - (simd == SIMD_SCALAR)) & 63;
+
+    return (struct spot){
+        columns->blocks + (entry & DIRECTORY_BLOCK),
+        entry >> DIRECTORY_LANES_SHIFT & DIRECTORY_LANES,
+        (uint32_t)(x >> shift),
+        (uint32_t)(y >> shift),
+    };
+}
+
+#ifdef HAS_VECTORS
+/* As square_find, but for roundings. */
+FOR_AVX2 static inline bool square_find_avx2(const struct mesh_columns *columns, double at_x,
+                                             double at_y, uint64_t *x, uint64_t *y)
+{
+    __m128d place = _mm_fmadd_pd(_mm_set_pd(at_y, at_x), _mm_loadu_pd(&columns->scale_x),
+                                 _mm_loadu_pd(columns->place_0));
+
+    *x = (uint64_t)_mm_cvttsd_si64(place);
+    *y = (uint64_t)_mm_cvttsd_si64(_mm_unpackhi_pd(place, place));
+    KEEP_APART(*x); /* two comparisons, and not one of the greater */
+    return *x < columns->side_limit && *y < columns->side_limit;
+}
+#endif
+
+/* A point's place in cells of the root; false outside of the grid. */
+ALWAYS_INLINE bool square_find(const struct mesh_columns *columns, double at_x, double at_y,
+                               uint64_t *x, uint64_t *y, enum simd_level simd)
+{
+#ifdef HAS_VECTORS
+    if (simd != SIMD_SCALAR)
+        return square_find_avx2(columns, at_x, at_y, x, y);
+#endif
+    double dx = (at_x - columns->x_min) * columns->scale_x;
+    double dy = (at_y - columns->y_min) * columns->scale_y;
+
+#ifdef __x86_64__
+    /* what is no number, or too large, becomes the least integer */
+    *x = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dx));
+    *y = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dy));
+#else
+    if (!(fabs(dx) < PLACE_FAR && fabs(dy) < PLACE_FAR))
+        return false;
+    *x = (uint64_t)(int64_t)dx;
+    *y = (uint64_t)(int64_t)dy;
+#endif
+    return (*x < columns->side_limit) & (*y < columns->side_limit);
+}
+
+ALWAYS_INLINE uint32_t square_entry(const struct mesh_columns *columns, uint64_t x, uint64_t y)
+{
+    unsigned shift = columns->square_shift;
+
+    return columns->directory[(y >> shift) * columns->squares + (x >> shift)];
+}
+
+/* By all that there is. */
+__attribute__((noinline)) static bool floor_height_long(const struct mesh *mesh, double x, double y,
+                                                        double limit, struct mesh_height *out)
+{
+    double z;
+    uint32_t polygon;
+
+    if (!mesh_column(mesh, x, y, false, limit, &z, &polygon))
+        return false;
+    *out = (struct mesh_height){z + mesh->lift, mesh->polygons[polygon].source};
+    return true;
+}
+
+/* From the directory's cell on: down to its leaf, and all of its list. */
+ALWAYS_INLINE bool cell_height(const struct mesh *mesh, uint32_t entry, uint64_t x, uint64_t y,
+                               double at_x, double at_y, double limit, struct mesh_height *out,
+                               enum simd_level simd)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+    unsigned level = UNIT_SHIFT + 1 - (entry >> DIRECTORY_UNIT_SHIFT);
+    struct place place = {columns->cells + (entry & DIRECTORY_BLOCK), (x << level) & PLACE_MASK,
+                          (y << level) & PLACE_MASK};
+    struct column c = {.mesh = mesh,
+                       .x = at_x,
+                       .y = at_y,
+                       .sign = 1,
+                       .limit = limit,
+                       .best = -INFINITY,
+                       .polygon = NO_POLYGON};
+
+    if (entry == DIRECTORY_ELSE)
+        return floor_height_long(mesh, at_x, at_y, limit, out);
+    while (place.cell->count & COLUMN_INNER)
+        place = place_inside(mesh, place);
+    place_scan(&c, &place, simd);
+    if (c.polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
+    return true;
+}
+
+#define CELL_HEIGHT(name, target, simd)                                                            \
+    target __attribute__((noinline)) static bool name(                                             \
+        const struct mesh *mesh, uint32_t entry, uint64_t x, uint64_t y, double at_x, double at_y, \
+        double limit, struct mesh_height *out)                                                     \
+    {                                                                                              \
+        return cell_height(mesh, entry, x, y, at_x, at_y, limit, out, simd);                       \
+    }
+
+CELL_HEIGHT(cell_height_plain, , SIMD_SCALAR)
+#ifdef HAS_VECTORS
+CELL_HEIGHT(cell_height_avx2, FOR_AVX2, SIMD_AVX2)
+CELL_HEIGHT(cell_height_avx512, FOR_AVX512, SIMD_AVX512)
+#endif
+
+ALWAYS_INLINE bool cell_height_by(const struct mesh *mesh, uint32_t entry, uint64_t x, uint64_t y,
+                                  double at_x, double at_y, double limit, struct mesh_height *out,
+                                  enum simd_level simd)
+{
+#ifdef HAS_VECTORS
+    if (simd == SIMD_AVX512)
+        return cell_height_avx512(mesh, entry, x, y, at_x, at_y, limit, out);
+    if (simd == SIMD_AVX2)
+        return cell_height_avx2(mesh, entry, x, y, at_x, at_y, limit, out);
+#endif
+    return cell_height_plain(mesh, entry, x, y, at_x, at_y, limit, out);
+}
+
+/* What is left of the blocks where there is more than one floor, or doubt: one after the other. */
+ALWAYS_INLINE bool rest_take(const struct mesh *mesh, double x, double y, double limit,
+                             const struct column_block *blocks, size_t count, struct lanes lanes,
+                             struct mesh_height *out)
+{
+    struct column c = {.mesh = mesh,
+                       .x = x,
+                       .y = y,
+                       .sign = 1,
+                       .limit = limit,
+                       .best = -INFINITY,
+                       .polygon = NO_POLYGON};
+
+    pair_take(&c, blocks, count, lanes);
+    if (c.polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
+    return true;
+}
+
+/* Not inlined, so that what they save on the stack is not saved for a single floor. */
+__attribute__((noinline)) static bool rest_take_plain(const struct mesh *mesh, double x, double y,
+                                                      double limit,
+                                                      const struct column_block *blocks,
+                                                      size_t count, struct lanes lanes,
+                                                      struct mesh_height *out)
+{
+    return rest_take(mesh, x, y, limit, blocks, count, lanes, out);
+}
+
+#ifdef HAS_VECTORS
+/*
+ * What calls this has used all of the vector registers, and their upper halves have to be cleared
+ * before anything that knows but the lower: on Intel that costs 150 ns otherwise. gcc 12 forgets it
+ * before a call at the end of a function when what is called uses the lower halves alone.
+ */
+FOR_AVX2 __attribute__((noinline)) static bool rest_take_avx2(
+    const struct mesh *mesh, double x, double y, double limit, const struct column_block *blocks,
+    size_t count, unsigned maybe, unsigned doubt, struct mesh_height *out)
+{
+    _mm256_zeroupper();
+    return rest_take(mesh, x, y, limit, blocks, count, (struct lanes){maybe, doubt}, out);
+}
+#endif
+
+ALWAYS_INLINE bool rest_take_by(const struct mesh *mesh, double x, double y, double limit,
+                                const struct column_block *blocks, size_t count, struct lanes lanes,
+                                struct mesh_height *out, enum simd_level simd)
+{
+#ifdef HAS_VECTORS
+    if (simd != SIMD_SCALAR)
+        return rest_take_avx2(mesh, x, y, limit, blocks, count, lanes.maybe, lanes.doubt, out);
+#endif
+    return rest_take_plain(mesh, x, y, limit, blocks, count, lanes, out);
+}
+
+/* Several questions are under way at once, so each instruction counts. */
+ALWAYS_INLINE bool floor_height(const struct mesh *mesh, double point_x, double point_y,
+                                double point_z, double reach_up_m, struct mesh_height *out,
+                                bool is_stacked, enum simd_level simd)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+    struct vec3 at = column_place(mesh, (struct vec3){point_x, point_y, point_z});
+    double limit = at.z + reach_up_m + mesh->header->slack;
+    uint64_t x, y;
+
+    if (!square_find(columns, at.x, at.y, &x, &y, simd))
+        return floor_height_long(mesh, at.x, at.y, limit, out);
+    uint32_t entry = square_entry(columns, x, y);
+    struct spot spot = spot_of(columns, entry, x, y, simd);
+
+    if (spot.lanes == 0)
+        return entry != 0 && cell_height_by(mesh, entry, x, y, at.x, at.y, limit, out, simd);
+    struct lanes lanes = pair_at(spot.blocks, spot.lanes, spot.x, spot.y, simd);
+
+    if (is_stacked)
+        lanes.maybe &= pair_levels(spot.blocks, spot.lanes, column_level(columns, limit), simd);
+    if (lanes.maybe == 0)
+        return false;
+    const uint32_t *polygons = block_polygons(spot.blocks, spot.lanes);
+    size_t i = (size_t)__builtin_ctz(lanes.maybe);
+    unsigned others = lanes.maybe & (lanes.maybe - 1);
+    uint32_t first = polygons[i];
+
+    /* without others a lane is asked that is not there, in what follows the blocks */
+    if (is_stacked &&
+        is_below(polygons[__builtin_ctz(others | 1u << 31)], first >> COLUMN_LOW_SHIFT))
+        others = 0;
+    if ((others | (lanes.maybe & lanes.doubt)) != 0)
+        return rest_take_by(mesh, at.x, at.y, limit, spot.blocks, spot.lanes, lanes, out, simd);
+    const struct mesh_polygon *p = &mesh->polygons[first & COLUMN_POLYGON];
+    double z = floor_z(p, at.x, at.y);
+
+    if (!(z <= limit)) /* those below it are left */
+        return rest_take_by(mesh, at.x, at.y, limit, spot.blocks, spot.lanes, lanes, out, simd);
+    *out = (struct mesh_height){z + mesh->lift, p->source};
+    return true;
+}
+
+/*
+ * Not inlined: what it saves on the stack would be saved before the others are called, too. The
+ * coordinates go in registers: for a struct on the stack gcc 12 makes a frame where there are large
+ * vectors.
+ */
+__attribute__((noinline)) static bool floor_height_plain(const struct mesh *mesh, double x,
+                                                         double y, double z, double reach_up_m,
+                                                         struct mesh_height *out)
+{
+    return floor_height(mesh, x, y, z, reach_up_m, out, mesh->columns.is_stacked, SIMD_SCALAR);
+}
+
+#ifdef HAS_VECTORS
+#define FLOOR_HEIGHT(name, target, is_stacked, simd)                                               \
+    target static bool name(const struct mesh *mesh, double x, double y, double z,                 \
+                            double reach_up_m, struct mesh_height *out)                            \
+    {                                                                                              \
+        return floor_height(mesh, x, y, z, reach_up_m, out, is_stacked, simd);                     \
+    }
+
+FLOOR_HEIGHT(floor_height_avx2, FOR_AVX2, false, SIMD_AVX2)
+FLOOR_HEIGHT(floor_height_stacked_avx2, FOR_AVX2, true, SIMD_AVX2)
+FLOOR_HEIGHT(floor_height_avx512, FOR_AVX512, false, SIMD_AVX512)
+FLOOR_HEIGHT(floor_height_stacked_avx512, FOR_AVX512, true, SIMD_AVX512)
+#endif
+
+bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
+                          struct mesh_height *out)
+{
+#ifdef HAS_VECTORS
+    if (mesh->simd == SIMD_AVX512) {
+        if (mesh->columns.is_stacked)
+            return floor_height_stacked_avx512(mesh, x, y, z, reach_up_m, out);
+        return floor_height_avx512(mesh, x, y, z, reach_up_m, out);
+    }
+    if (mesh->simd == SIMD_AVX2) {
+        if (mesh->columns.is_stacked)
+            return floor_height_stacked_avx2(mesh, x, y, z, reach_up_m, out);
+        return floor_height_avx2(mesh, x, y, z, reach_up_m, out);
+    }
+#endif
+    return floor_height_plain(mesh, x, y, z, reach_up_m, out);
+}
+
+/* ---- many points ---------------------------------------------------------------------------- */
+
+enum { BATCH = 16 };
+
+/* What the steps of a batch hand on. */
+struct asked {
+    struct vec3 at; /* in the mesh's frame; z: the limit */
+    uint64_t x, y;
+    uint32_t entry;
+    struct spot spot;
+    struct lanes lanes;
+};
+
+/*
+ * Each step of all points of a batch before the next step of any: what a step reads was asked for
+ * by the step before, so the memory answers many at once. And those with one floor go before those
+ * with more: nobody can foretell which they are, so no branch asks.
+ */
+ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                               double reach_up_m, struct mesh_height *out, enum simd_level simd)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+    struct asked asked[BATCH];
+    uint8_t some[BATCH] = {0}, hard[BATCH] = {0}, single[BATCH] = {0};
+    size_t some_count = 0, hard_count = 0, single_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct asked *a = &asked[i];
+
+        a->at = column_place(mesh, points[i]);
+        a->at.z = a->at.z + reach_up_m + mesh->header->slack;
+        bool is_in = square_find(columns, a->at.x, a->at.y, &a->x, &a->y, simd);
+
+        a->entry = is_in ? square_entry(columns, a->x, a->y) : DIRECTORY_ELSE;
+        const unsigned char *lines = columns->blocks[a->entry & DIRECTORY_BLOCK].bytes;
+
+        out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
+        some[some_count] = (uint8_t)i;
+        some_count += a->entry != 0;
+        __builtin_prefetch(lines);
+        __builtin_prefetch(lines + 64);
+        lines += a->entry >> (DIRECTORY_LANES_SHIFT - 3) & 128;
+        __builtin_prefetch(lines);
+        __builtin_prefetch(lines + 64);
+    }
+    for (size_t k = 0; k < some_count; k++) {
+        struct asked *a = &asked[some[k]];
+
+        a->spot = spot_of(columns, a->entry, a->x, a->y, simd);
+        /* of a cell no lane is taken: whatever block is asked */
+        a->spot.blocks = a->spot.lanes == 0 ? columns->blocks : a->spot.blocks;
+        a->lanes = pair_at(a->spot.blocks, a->spot.lanes, a->spot.x, a->spot.y, simd);
+        if (columns->is_stacked)
+            a->lanes.maybe &=
+                pair_levels(a->spot.blocks, a->spot.lanes, column_level(columns, a->at.z), simd);
+        bool is_hard = (a->spot.lanes == 0) | ((a->lanes.maybe & (a->lanes.maybe - 1)) != 0) |
+                       ((a->lanes.maybe & a->lanes.doubt) != 0);
+
+        hard[hard_count] = single[single_count] = some[k];
+        hard_count += is_hard;
+        single_count += !is_hard & (a->lanes.maybe != 0);
+    }
+    for (size_t k = 0; k < single_count; k++) {
+        struct asked *a = &asked[single[k]];
+        size_t i = (size_t)__builtin_ctz(a->lanes.maybe);
+        uint32_t polygon = block_polygons(a->spot.blocks, a->spot.lanes)[i] & COLUMN_POLYGON;
+        const struct mesh_polygon *p = &mesh->polygons[polygon];
+        double z = floor_z(p, a->at.x, a->at.y);
+        bool is_there = z <= a->at.z;
+
+        out[single[k]] = (struct mesh_height){is_there ? z + mesh->lift : (double)NAN,
+                                              is_there ? p->source : MESH_NO_POLYGON};
+    }
+    for (size_t k = 0; k < hard_count; k++) {
+        struct asked *a = &asked[hard[k]];
+
+        if (a->spot.lanes == 0)
+            cell_height_by(mesh, a->entry, a->x, a->y, a->at.x, a->at.y, a->at.z, &out[hard[k]],
+                           simd);
+        else
+            rest_take_by(mesh, a->at.x, a->at.y, a->at.z, a->spot.blocks, a->spot.lanes, a->lanes,
+                         &out[hard[k]], simd);
+    }
+}
+
+#ifdef HAS_VECTORS
+FOR_AVX2 static void floor_batch_avx2(const struct mesh *mesh, const struct vec3 *points,
+                                      size_t count, double reach_up_m, struct mesh_height *out)
+{
+    floor_batch(mesh, points, count, reach_up_m, out, SIMD_AVX2);
+}
+
+FOR_AVX512 static void floor_batch_avx512(const struct mesh *mesh, const struct vec3 *points,
+                                          size_t count, double reach_up_m, struct mesh_height *out)
+{
+    floor_batch(mesh, points, count, reach_up_m, out, SIMD_AVX512);
+}
+#endif
+
+void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                        double reach_up_m, struct mesh_height *out)
+{
+    CHECK(!mesh->radial);
+    for (size_t i = 0; i < count; i += BATCH) {
+        size_t some = count - i < BATCH ? count - i : BATCH;
+
+#ifdef HAS_VECTORS
+        if (mesh->simd == SIMD_AVX512) {
+            floor_batch_avx512(mesh, points + i, some, reach_up_m, out + i);
+            continue;
+        }
+        if (mesh->simd == SIMD_AVX2) {
+            floor_batch_avx2(mesh, points + i, some, reach_up_m, out + i);
+            continue;
+        }
+#endif
+        floor_batch(mesh, points + i, some, reach_up_m, out + i, SIMD_SCALAR);
+    }
+}
