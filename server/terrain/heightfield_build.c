@@ -265,6 +265,9 @@ void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uin
             }
     }
     build_wide_top(field, tile_column0, tile_row0, tile_column1, tile_row1);
+    ray_box_init(&field->ray_box, &field->spec,
+                 field->top[field->top_level[field->top_level_count - 1].offset],
+                 (float)(TILE_CELLS << WIDE_SHIFT * field->wide_level_count));
 }
 
 /* ---- tile by tile ------------------------------------------------------------------------------
@@ -447,6 +450,7 @@ struct heightfield *heightfield_copy(const struct heightfield *field, struct err
     memcpy(copy->tiles, field->tiles, tile_count(field) * sizeof *field->tiles);
     memcpy(copy->top, field->top, (last->offset + 1) * sizeof *field->top);
     memcpy(copy->wide_top, field->wide_top, field->wide_count * sizeof *field->wide_top);
+    copy->ray_box = field->ray_box;
     for (size_t i = 0; i < heightfield_group_count(field); i++) {
         copy->groups[i] = field->groups[i];
         atomic_fetch_add_explicit(&copy->groups[i]->refs, 1, memory_order_relaxed);

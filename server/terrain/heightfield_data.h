@@ -8,6 +8,7 @@
 #define KOTA_TERRAIN_HEIGHTFIELD_DATA_H
 
 #include "terrain/heightfield.h"
+#include "terrain/ray_box.h"
 #include "terrain/simd.h"
 #include "terrain/tile.h"
 
@@ -52,6 +53,7 @@ struct heightfield {
     uint32_t wide_level_count, wide_count;
     struct top_level wide_level[WIDE_TOP_LEVELS_MAX];
     struct wide_node *wide_top; /* behind top */
+    struct ray_box ray_box;
     struct tile *tiles[];       /* [tile_rows][tile_cols]; here, a step less to a sample */
 };
 

@@ -2,18 +2,22 @@
  * One ray by wide nodes with AVX-512: ray_avx512.c includes this. How nodes are asked, and why no
  * bit is lost: there, and in ray_descent.h.
  *
- * Problem: a ray alone has nothing to do while it waits for samples, and the descent of
- * ray_descent.h, which can be put away and taken up at any node, spends more instructions on that
- * than on its boxes. Approach: a loop in a loop for the three levels of a tile, so that what is
- * left of a node is in registers. It begins at the smallest node that holds the ray's way through
- * the field's heights. A square of 4×4 cells is not asked when it is found but when the next one
- * is, or the descent is over: until then its samples are on their way. The cells that are left in
- * it are tested side by side in float64 (ray_eight.h), their samples taken from the square's own
- * vectors.
+ * Problem: a ray alone has nothing to do while it waits, neither for memory nor for the last
+ * number: its time is that of one long chain of operations. The exact beginning of a ray
+ * (ray_begin.h) is a quarter of that chain, and nodes do not need it. Approach: what nodes need, to
+ * a few roundings of float32, is made first, by a chain half as long. The exact beginning comes
+ * with the first square of 4×4 cells, while its samples are on their way, and is left out by rays
+ * that come upon none. From a node to its child the chain is the child's lane, by which the near
+ * sides are read, each into a whole vector, and the child's place in its tile.
  *
- * Invariants: the first node holds all cells that the ray touches, and those within 1/1024 of a
- * cell of it, so that rounding excludes none. Squares are asked in the order in which they are
- * found, which is the ray's.
+ * It begins at the smallest node that holds the ray's way through the field's heights. A square is
+ * not asked when it is found but when the next one is, or the descent is over: until then its
+ * samples are on their way. The cells that are left in it are tested side by side in float64
+ * (ray_eight.h), their samples taken from the square's own vectors.
+ *
+ * Invariants: the first node holds all cells that the ray touches, and those within RAY_BOX_SLACK
+ * of it, so that rounding excludes none. Squares are asked in the order in which they are found,
+ * which is the ray's. Rays whose numbers are out of the common are left to ray_descent.h.
  */
 #ifndef KOTA_TERRAIN_RAY_ALONE_H
 #define KOTA_TERRAIN_RAY_ALONE_H
@@ -22,296 +26,407 @@
 #include "terrain/ray_descent.h"
 #include "terrain/ray_eight.h"
 
-enum { ALONE_WAITING = 2 };
+enum { ALONE_WAITING = 2, ALONE_LEVELS = WIDE_TILE_LEVELS + WIDE_TOP_LEVELS_MAX + 1 };
 
-#define ALONE_CELLS_SLACK 0x1p-10 /* much more than float64 loses of a place in cells */
+/* Of t where the ray enters the box: much more than is lost of it. */
+#define ALONE_T_SLACK 0x1p-40
 
-/* Where the ray is at the near sides of a square, less the pad. */
-struct alone_own {
-    float u, v;
-};
-
-/* 4×4 cells whose samples are on their way. */
+/* 4×4 cells whose samples are on their way, and t of their near sides, less the pad. */
 struct alone_square {
     const float *at;
-    struct alone_own own;
+    float u, v;
     uint32_t column, row;
 };
 
-/* Names as in struct descent. */
+/* Names as in struct descent; t is 0 where the ray enters the field's box. */
 struct alone {
-    v16 u_near, v_near; /* t of the children's near sides from the square's, a cell a lane */
-    v16 z0, dz, t_low, t_high;
-    _Alignas(64) float near_u[WIDE_CHILDREN], near_v[WIDE_CHILDREN]; /* the same once more */
+    /* where the ray crosses the near sides of the children by lane, of the node of each level */
+    _Alignas(64) float u_in[ALONE_LEVELS][WIDE_CHILDREN], v_in[ALONE_LEVELS][WIDE_CHILDREN];
     _Alignas(64) float far_u[WIDE_CHILDREN],
         far_v[WIDE_CHILDREN]; /* of a side of 4^i, the pad twice included */
-    __m512i ids;              /* lane i is child ids[i] */
-    struct lane_order order;
-    float span_u, span_v, pad_tu, pad_tv, pad_z;
+    v16 u_near, v_near;       /* t of the children's near sides from the square's, a cell a lane */
+    /* z where a child is entered, and left, padded toward its bounds; the bytes of these in a node
+     */
+    float dz, z_in, z_out;
+    uint32_t in_at, out_at;
+    uint32_t falling; /* all bits when dz < 0: then the bound to come in by is the lower one */
+    float t_low, t_high;
     uint32_t flip;
-    __mmask16 falling;
+    const struct lane_order *order;
+    const struct heightfield *field;
+    int level;            /* of the first node; its children are 4^level cells wide */
+    uint32_t column, row; /* its low corner, and then that of the tile */
+    float u, v;           /* t of its near sides, less the pad */
+    uint32_t left[ALONE_LEVELS], index[ALONE_LEVELS];
+    bool has_begun;
     uint32_t first, last; /* squares waiting: from first up to last, modulo ALONE_WAITING */
     struct alone_square waiting[ALONE_WAITING];
     struct walk w;
 };
 
-/* The lanes of a square whose children are 4^power wide that the ray may meet. */
-static inline __attribute__((always_inline)) uint32_t alone_lanes(const struct alone *a, int power,
-                                                                  struct alone_own own, v16 min,
-                                                                  v16 max)
-{
-    v16 side = v16_set1(side_of[power]);
-    v16 u_in = v16_fma(side, a->u_near, v16_set1(own.u));
-    v16 v_in = v16_fma(side, a->v_near, v16_set1(own.v));
-    v16 u_out = v16_add(u_in, v16_set1(a->far_u[power]));
-    v16 v_out = v16_add(v_in, v16_set1(a->far_v[power]));
-    v16 t_in = v16_max(v16_max(u_in, v_in), a->t_low);
-    v16 t_out = v16_min(v16_min(u_out, v_out), a->t_high);
-    v16 low = v16_fma(a->dz, v16_select(a->falling, t_out, t_in), a->z0);
-    v16 high = v16_fma(a->dz, v16_select(a->falling, t_in, t_out), a->z0);
+/* ---- what nodes need of a ray ------------------------------------------------------------------
+ */
 
-    return v16_le(t_in, t_out) & v16_not_greater(low, max) & v16_not_less(high, min);
+enum alone_way { ALONE_RARE, ALONE_MISS, ALONE_DESCENDS };
+
+/* Of rays that fall along u, 1, and v, 2. */
+static const struct lane_order alone_orders[4] = {
+    {{0x0706050403020100, 0x0f0e0d0c0b0a0908}},
+    {{0x0405060700010203, 0x0c0d0e0f08090a0b}},
+    {{0x0b0a09080f0e0d0c, 0x0302010007060504}},
+    {{0x08090a0b0c0d0e0f, 0x0001020304050607}},
+};
+
+/* x, y and z to a few roundings, in the frame of the field's box; of lane 3 d alone: t_max. */
+struct alone_axes {
+    __m256d o, d, inv;
+    __m256d t_entry, t_end; /* in all lanes */
+};
+
+/* False for rays so far away, fast or slow that float64 might lose cells, or float32 overflow. */
+static inline bool alone_axes(struct alone_axes *a, const struct ray_box *box,
+                              const struct ray *ray)
+{
+    const __m256d sign = _mm256_set1_pd(-0.0);
+
+    a->o =
+        _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(&ray->origin.x), _mm256_loadu_pd(box->origin)),
+                      _mm256_loadu_pd(box->per_m));
+    a->d = _mm256_mul_pd(_mm256_loadu_pd(&ray->direction.x), _mm256_loadu_pd(box->per_m));
+    __m256d speed = axes_abs(a->d);
+    __m256d bad =
+        _mm256_or_pd(_mm256_cmp_pd(axes_abs(a->o), _mm256_loadu_pd(box->reach), _CMP_NLE_UQ),
+                     _mm256_cmp_pd(speed, _mm256_set1_pd(0x1p60), _CMP_NLE_UQ));
+    __m256d moves = _mm256_cmp_pd(speed, _mm256_set1_pd(0x1p-30), _CMP_GE_OQ);
+
+    /* an axis along which it does not move is crossed very far away */
+    speed = _mm256_max_pd(speed, _mm256_setr_pd(0x1p-102, 0x1p-102, DBL_MIN, DBL_MIN));
+    a->inv = _mm256_div_pd(_mm256_set1_pd(1), _mm256_or_pd(speed, _mm256_and_pd(a->d, sign)));
+    return (_mm256_movemask_pd(bad) & AXES) == 0 && (_mm256_movemask_pd(moves) & AXES) != 0;
 }
 
-static inline __attribute__((always_inline)) uint32_t alone_node_lanes(const struct alone *a,
-                                                                       const struct wide_node *node,
-                                                                       int power,
-                                                                       struct alone_own own)
+/* Where it enters the box and leaves it; false when it misses it. */
+static inline bool alone_enter(struct alone_axes *a, const struct ray_box *box)
 {
-    v16 step = v16_set1(node->step_m);
-    v16 min = v16_fma(v16_bytes(node->min, &a->order), step, v16_set1(node->base_m - a->pad_z));
-    v16 max = v16_fma(v16_bytes(node->max, &a->order), step, v16_set1(node->base_m + a->pad_z));
+    __m256d low = _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(box->low), a->o), a->inv);
+    __m256d high = _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(box->high), a->o), a->inv);
+    __m256d in = _mm256_blend_pd(_mm256_min_pd(low, high), _mm256_setzero_pd(), 8);
+    __m256d out = _mm256_blend_pd(_mm256_max_pd(low, high), a->d, 8);
 
-    return alone_lanes(a, power, own, min, max);
+    a->t_entry = axes_greatest(in);
+    a->t_end = axes_least(out);
+    return _mm256_cvtsd_f64(a->t_entry) <= _mm256_cvtsd_f64(a->t_end);
 }
 
-static inline struct alone_own alone_child(const struct alone *a, int power, struct alone_own own,
-                                           uint32_t lane)
+/*
+ * The first node, the smallest that holds all cells from the entry to the end, and t of its near
+ * sides: those of the root, and on by as many cells as the node is ahead.
+ */
+static inline void alone_first(struct alone *a, const struct alone_axes *x,
+                               const struct ray_box *box, __m128 span)
 {
-    return (struct alone_own){__builtin_fmaf(side_of[power], a->near_u[lane], own.u),
-                              __builtin_fmaf(side_of[power], a->near_v[lane], own.v)};
+    const __m128d zero = _mm_setzero_pd(), last = _mm_loadu_pd(box->last);
+    __m128d o = _mm256_castpd256_pd128(x->o), d = _mm256_castpd256_pd128(x->d);
+    __m128d t0 = _mm256_castpd256_pd128(x->t_entry), t1 = _mm256_castpd256_pd128(x->t_end);
+    __m128d slack = _mm_or_pd(_mm_and_pd(d, _mm_set1_pd(-0.0)), _mm_set1_pd(RAY_BOX_SLACK));
+    __m128d from = _mm_fmadd_pd(d, t0, _mm_sub_pd(o, slack));
+    __m128d to = _mm_fmadd_pd(d, t1, _mm_add_pd(o, slack));
+    __m128i place = _mm_cvttpd_epi32(_mm_min_pd(_mm_max_pd(from, zero), last));
+    __m128i end = _mm_cvttpd_epi32(_mm_min_pd(_mm_max_pd(to, zero), last));
+    uint64_t both = (uint64_t)_mm_cvtsi128_si64(_mm_xor_si128(place, end));
+
+    a->level = (31 - __builtin_clz((uint32_t)both | (uint32_t)(both >> 32) | 15)) / 2;
+    __m128i clear = _mm_set1_epi32((int)(0u - (4u << 2 * a->level)));
+    __m128i down = _mm_srai_epi32(_mm_shuffle_epi32(_mm_castpd_si128(d), 0xf5), 31);
+    __m128i down_uv = _mm_shuffle_epi32(down, 0xe8);
+    __m128i root = _mm_set1_epi32((int)box->root_cells);
+
+    place = _mm_and_si128(place, clear);
+    _mm_storel_epi64((__m128i *)(void *)&a->column, place);
+    __m128d side = _mm_and_pd(_mm_castsi128_pd(down), _mm_set1_pd((double)box->root_cells));
+    __m128d inv = _mm256_castpd256_pd128(x->inv);
+    __m128 near = _mm_cvtpd_ps(_mm_sub_pd(_mm_mul_pd(_mm_sub_pd(side, o), inv), t0));
+    /* of an aligned node, counted from the other side: all bits that its place may have, turned */
+    __m128i ahead = _mm_xor_si128(place, _mm_and_si128(down_uv, _mm_add_epi32(root, clear)));
+    __m128 cells = _mm_sub_ps(_mm_cvtepi32_ps(ahead), _mm_set1_ps(box->pad_cells));
+
+    _mm_storel_pi((__m64 *)(void *)&a->u, _mm_fmadd_ps(cells, span, near));
+}
+
+static inline enum alone_way alone_begin(struct alone *a, const struct heightfield *field,
+                                         const struct ray *ray)
+{
+    const struct ray_box *box = &field->ray_box;
+    struct alone_axes x;
+
+    if (!alone_axes(&x, box, ray))
+        return ALONE_RARE;
+    if (!alone_enter(&x, box))
+        return ALONE_MISS;
+    int down = _mm256_movemask_pd(x.d) & AXES;
+    __m128 span = _mm_andnot_ps(_mm_set1_ps(-0.0f), _mm256_cvtpd_ps(x.inv));
+    v16 span_u = _mm512_broadcastss_ps(span);
+    v16 span_v = _mm512_broadcastss_ps(_mm_movehdup_ps(span));
+    const v16 far = _mm512_loadu_ps(box->far);
+
+    a->field = field;
+    alone_first(a, &x, box, span);
+    a->u_near = v16_mul(v16_columns(), span_u);
+    a->v_near = v16_mul(v16_rows(), span_v);
+    v16_store(a->far_u, v16_mul(far, span_u));
+    v16_store(a->far_v, v16_mul(far, span_v));
+    double t_entry = _mm256_cvtsd_f64(x.t_entry), t_end = _mm256_cvtsd_f64(x.t_end);
+    double slack = t_end * ALONE_T_SLACK;
+    __m128d d_z = _mm256_extractf128_pd(x.d, 1), o_z = _mm256_extractf128_pd(x.o, 1);
+    float z = (float)(_mm_cvtsd_f64(o_z) + _mm_cvtsd_f64(d_z) * t_entry);
+    float pad_z = (down & 4) != 0 ? -box->pad_z : box->pad_z;
+
+    a->dz = (float)_mm_cvtsd_f64(d_z);
+    a->z_in = z - pad_z;
+    a->z_out = z + pad_z;
+    a->t_low = (float)-slack;
+    a->t_high = (float)((t_end - t_entry) * (1 + (double)RAY_BOX_PAD) + slack);
+    a->falling = 0u - ((uint32_t)down >> 2);
+    a->in_at = offsetof(struct wide_node, max) - (WIDE_CHILDREN & a->falling);
+    a->out_at = offsetof(struct wide_node, min) + (WIDE_CHILDREN & a->falling);
+    a->order = &alone_orders[down & 3];
+    a->flip = 3u * (down & 1) | 6u * (down & 2);
+    a->has_begun = false;
+    a->first = a->last = 0;
+    return ALONE_DESCENDS;
+}
+
+/* ---- squares of 4×4 cells ----------------------------------------------------------------------
+ */
+
+/* How a ray passes the lanes of a square whose children are 4^level cells wide. */
+struct alone_pass {
+    v16 u_in, v_in, t_in, t_out;
+};
+
+static inline __attribute__((always_inline)) struct alone_pass alone_pass(const struct alone *a,
+                                                                          int level, float u,
+                                                                          float v)
+{
+    v16 side = v16_set1(side_of[level]);
+    struct alone_pass p;
+
+    p.u_in = v16_fma(side, a->u_near, v16_set1(u));
+    p.v_in = v16_fma(side, a->v_near, v16_set1(v));
+    v16 u_out = v16_add(p.u_in, v16_set1(a->far_u[level]));
+    v16 v_out = v16_add(p.v_in, v16_set1(a->far_v[level]));
+
+    p.t_in = v16_max(v16_max(p.u_in, p.v_in), v16_set1(a->t_low));
+    p.t_out = v16_min(v16_min(u_out, v_out), v16_set1(a->t_high));
+    return p;
+}
+
+/*
+ * The lanes that it passes and whose heights it may meet: `in` bounds them on the side from which
+ * it comes, `out` on the other.
+ */
+static inline __attribute__((always_inline)) uint32_t alone_lanes(const struct alone *a,
+                                                                  const struct alone_pass *p,
+                                                                  v16 in, v16 out)
+{
+    v16 dz = v16_set1(a->dz);
+    v16 z_in = v16_fma(dz, p->t_in, v16_set1(a->z_in));
+    v16 z_out = v16_fma(dz, p->t_out, v16_set1(a->z_out));
+
+    uint32_t lanes = v16_le(p->t_in, p->t_out);
+
+    __asm__("" : "+r"(lanes)); /* else gcc makes a chain of the three comparisons */
+    return lanes & (v16_le(z_in, in) ^ a->falling) & (v16_le(out, z_out) ^ a->falling);
+}
+
+/* One cell after the other, where float32 leaves more of them than a ray can pass. */
+__attribute__((noinline)) static bool alone_cells_hit(struct alone *a, const struct alone_square *s,
+                                                      uint32_t lanes)
+{
+    for (; lanes != 0; lanes &= lanes - 1) {
+        uint32_t id = (uint32_t)__builtin_ctz(lanes) ^ a->flip, column = id & 3, row = id >> 2;
+
+        if (cell_alone_hit(&a->w, s->column + column, s->row + row,
+                           s->at + (size_t)row * TILE_SAMPLES + column))
+            return true;
+    }
+    return false;
 }
 
 /* The oldest of the waiting squares: the cells that float32 leaves, in the ray's order. */
-static bool alone_square_hit(struct alone *a)
+__attribute__((flatten, noinline)) static bool alone_square_hit(struct alone *a)
 {
     const struct alone_square *s = &a->waiting[a->first++ % ALONE_WAITING];
     const float *at = s->at, *last = at + (size_t)WIDE_LEAF_CELLS * TILE_SAMPLES;
+    struct alone_pass p = alone_pass(a, 0, s->u, s->v);
     v16 h00 = four_rows(at, TILE_SAMPLES), h10 = four_rows(at + 1, TILE_SAMPLES);
     v16 h01 = rows_up(h00, _mm_loadu_ps(last)), h11 = rows_up(h10, _mm_loadu_ps(last + 1));
-    v16 pad = v16_set1(a->pad_z);
-    v16 min = v16_sub(v16_min(v16_min(h00, h10), v16_min(h01, h11)), pad);
-    v16 max = v16_add(v16_max(v16_max(h00, h10), v16_max(h01, h11)), pad);
+    v16 min = v16_min(v16_min(h00, h10), v16_min(h01, h11));
+    v16 max = v16_max(v16_max(h00, h10), v16_max(h01, h11));
     v16 nan = v16_add(v16_add(h00, h10), v16_add(h01, h11)); /* no overflow makes one */
     __mmask16 missing = _mm512_cmp_ps_mask(nan, nan, _CMP_UNORD_Q);
+    __m512i ids = _mm512_cvtepu8_epi32(a->order->bytes);
+    uint32_t lanes =
+        alone_lanes(a, &p, _mm512_permutexvar_ps(ids, v16_select(a->falling, min, max)),
+                    _mm512_permutexvar_ps(ids, v16_select(a->falling, max, min)));
 
-    min = _mm512_permutexvar_ps(a->ids, _mm512_mask_mov_ps(min, missing, nan));
-    max = _mm512_permutexvar_ps(a->ids, _mm512_mask_mov_ps(max, missing, nan));
-    uint32_t lanes = alone_lanes(a, 0, s->own, min, max);
-
+    if (__builtin_expect(missing != 0, 0))
+        lanes = v16_le(p.t_in, p.t_out);
     if (lanes == 0)
         return false;
+    uint32_t count = (uint32_t)__builtin_popcount(lanes);
     struct eight_square square = {at, h00, h10, h01, h11, (int32_t)s->column, (int32_t)s->row};
 
-    for (; lanes != 0; lanes = eight_rest(lanes))
-        if (eight_square_hit(&a->w, &square, _mm512_maskz_compress_epi32((__mmask16)lanes, a->ids),
-                             (uint32_t)__builtin_popcount(lanes)))
-            return true;
-    return false;
+    if (__builtin_expect(count > EIGHT, 0))
+        return alone_cells_hit(a, s, lanes);
+    return eight_square_hit(&a->w, &square, _mm512_maskz_compress_epi32((__mmask16)lanes, ids),
+                            count);
 }
 
-/* 4×4 cells join the waiting ones; when these are too many, the oldest is asked. */
-static inline __attribute__((always_inline)) bool alone_leaf_hit(struct alone *a,
-                                                                 const struct tile *tile,
-                                                                 uint32_t column, uint32_t row,
-                                                                 struct alone_own own)
+/* ---- nodes -------------------------------------------------------------------------------------
+ */
+
+/* The lanes of a node that the ray may meet. */
+static inline __attribute__((always_inline)) uint32_t alone_node_lanes(struct alone *a,
+                                                                       const struct wide_node *node,
+                                                                       int level,
+                                                                       const float *own_u,
+                                                                       const float *own_v)
 {
-    const float *at = tile->samples + (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES +
-                      (column & (TILE_CELLS - 1));
+    const uint8_t *bytes = (const uint8_t *)(const void *)node;
+    v16 step = v16_set1(node->step_m), base = v16_set1(node->base_m);
+    v16 in = v16_fma(v16_bytes(bytes + a->in_at, a->order), step, base);
+    v16 out = v16_fma(v16_bytes(bytes + a->out_at, a->order), step, base);
+    struct alone_pass p = alone_pass(a, level, *own_u, *own_v);
+
+    v16_store(a->u_in[level], p.u_in);
+    v16_store(a->v_in[level], p.v_in);
+    return alone_lanes(a, &p, in, out);
+}
+
+/* 4×4 cells join the waiting ones; true when these are too many. */
+static inline __attribute__((always_inline)) bool alone_leaf(struct alone *a,
+                                                             const struct tile *tile,
+                                                             uint32_t index, const float *own_u,
+                                                             const float *own_v)
+{
+    uint32_t path = index - WIDE_TILE_NODES;
+    uint32_t c = 4 * _pext_u32(path, LEAF_COLUMNS), r = 4 * _pext_u32(path, LEAF_ROWS);
+    const float *at = tile->samples + (size_t)r * TILE_SAMPLES + c;
 
     for (size_t i = 0; i <= WIDE_LEAF_CELLS; i++)
         __builtin_prefetch(at + i * TILE_SAMPLES);
-    a->waiting[a->last++ % ALONE_WAITING] = (struct alone_square){at, own, column, row};
-    return a->last - a->first == ALONE_WAITING && alone_square_hit(a);
+    a->waiting[a->last++ % ALONE_WAITING] =
+        (struct alone_square){at, *own_u, *own_v, a->column + c, a->row + r};
+    return a->last - a->first == ALONE_WAITING;
 }
 
-/* A node of a tile; its children are 4^power cells wide, power 1 to 3. Columns are the field's. */
-static inline __attribute__((always_inline)) bool alone_node_hit(struct alone *a,
-                                                                 const struct tile *tile,
-                                                                 uint32_t index, int power,
-                                                                 uint32_t column, uint32_t row,
-                                                                 struct alone_own own);
-
-static bool alone_node1_hit(struct alone *a, const struct tile *tile, uint32_t index,
-                            uint32_t column, uint32_t row, struct alone_own own)
+/* A child; NULL: behind the field's border, where flat ground has a ray look within its pad. */
+static inline const struct wide_node *alone_enter_node(struct alone *a, const struct tile **tile,
+                                                       int level, uint32_t child)
 {
-    return alone_node_hit(a, tile, index, 1, column, row, own);
-}
-
-static bool alone_node2_hit(struct alone *a, const struct tile *tile, uint32_t index,
-                            uint32_t column, uint32_t row, struct alone_own own)
-{
-    return alone_node_hit(a, tile, index, 2, column, row, own);
-}
-
-static bool alone_node3_hit(struct alone *a, const struct tile *tile, uint32_t index,
-                            uint32_t column, uint32_t row, struct alone_own own)
-{
-    return alone_node_hit(a, tile, index, 3, column, row, own);
-}
-
-static inline __attribute__((always_inline)) bool alone_node_hit(struct alone *a,
-                                                                 const struct tile *tile,
-                                                                 uint32_t index, int power,
-                                                                 uint32_t column, uint32_t row,
-                                                                 struct alone_own own)
-{
-    uint32_t lanes = alone_node_lanes(a, &tile->wide[index], power, own);
-
-    for (; lanes != 0; lanes &= lanes - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(lanes), child = lane ^ a->flip;
-        uint32_t next = WIDE_CHILDREN * index + 1 + child;
-        uint32_t c = column + ((child & 3) << 2 * power), r = row + (child >> 2 << 2 * power);
-        struct alone_own at = alone_child(a, power, own, lane);
-
-        if (power == 1   ? alone_leaf_hit(a, tile, c, r, at)
-            : power == 2 ? alone_node1_hit(a, tile, next, c, r, at)
-                         : alone_node2_hit(a, tile, next, c, r, at))
-            return true;
+    if (level < WIDE_TILE_LEVELS) {
+        a->index[level] = WIDE_CHILDREN * a->index[level + 1] + 1 + child;
+        return &(*tile)->wide[a->index[level]];
     }
-    return false;
+    uint32_t shift = 2 * (uint32_t)level + 2, clear = (1u << (shift + 2)) - 1;
+
+    a->column = (a->column & ~clear) | (child & 3) << shift;
+    a->row = (a->row & ~clear) | (child >> 2) << shift;
+    if (a->column >= a->field->cell_cols || a->row >= a->field->cell_rows)
+        return NULL;
+    if (level > WIDE_TILE_LEVELS)
+        return top_node(a->field, level - 1, a->column, a->row);
+    *tile = heightfield_tile(a->field, a->column, a->row);
+    a->index[level] = 0;
+    return &(*tile)->wide[0];
 }
 
-/* A node above the tiles. */
-static bool alone_top_hit(struct alone *a, int power, uint32_t column, uint32_t row,
-                          struct alone_own own)
+/* The first node; column and row become those of its tile. */
+static inline const struct wide_node *alone_first_node(struct alone *a, const struct tile **tile)
 {
-    const struct heightfield *field = a->w.field;
-    uint32_t lanes = alone_node_lanes(a, top_node(field, power - 1, column, row), power, own);
+    *tile = heightfield_tile(a->field, a->column, a->row);
+    if (a->level > WIDE_TILE_LEVELS)
+        return top_node(a->field, a->level - 1, a->column, a->row);
+    uint32_t c = a->column & (TILE_CELLS - 1), r = a->row & (TILE_CELLS - 1);
+    uint32_t index = 0;
 
-    for (; lanes != 0; lanes &= lanes - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(lanes), child = lane ^ a->flip;
-        uint32_t c = column + ((child & 3) << 2 * power), r = row + (child >> 2 << 2 * power);
-        struct alone_own at = alone_child(a, power, own, lane);
+    for (int level = WIDE_TILE_LEVELS; level > a->level; level--)
+        index = WIDE_CHILDREN * index + 1 + 4 * (r >> 2 * level & 3) + (c >> 2 * level & 3);
+    a->column -= c;
+    a->row -= r;
+    a->index[a->level] = index;
+    return &(*tile)->wide[index];
+}
 
-        if (power == DESCENT_TILE + 2
-                ? alone_node3_hit(a, heightfield_tile(field, c, r), 0, c, r, at)
-                : alone_top_hit(a, power - 1, c, r, at))
-            return true;
+/* Not inlined: what it needs would be kept through all nodes. */
+__attribute__((flatten, noinline)) static enum ray_begin alone_begin_exactly(struct alone *a,
+                                                                             const struct ray *ray)
+{
+    a->has_begun = true;
+    return ray_begin_axes(&a->w, a->field, ray);
+}
+
+/* From the first node down. Of rays that come upon a square the exact beginning has a say. */
+static inline enum ray_begin alone_descend(struct alone *a, const struct ray *ray)
+{
+    const struct tile *tile;
+    const struct wide_node *node = alone_first_node(a, &tile);
+    const float *own_u = &a->u, *own_v = &a->v;
+    int level = a->level, top = a->level;
+
+    for (;;) {
+        uint32_t lanes = alone_node_lanes(a, node, level, own_u, own_v);
+
+        for (;;) {
+            while (lanes == 0) {
+                if (level == top)
+                    goto over;
+                lanes = a->left[++level];
+            }
+            uint32_t lane = (uint32_t)__builtin_ctz(lanes), child = lane ^ a->flip;
+
+            lanes &= lanes - 1;
+            own_u = &a->u_in[level][lane];
+            own_v = &a->v_in[level][lane];
+            if (level > 1) {
+                a->left[level] = lanes;
+                node = alone_enter_node(a, &tile, level - 1, child);
+                if (__builtin_expect(node == NULL, 0))
+                    continue;
+                level--;
+                break;
+            }
+            bool is_full =
+                alone_leaf(a, tile, WIDE_CHILDREN * a->index[1] + 1 + child, own_u, own_v);
+
+            if (!a->has_begun) {
+                enum ray_begin begin = alone_begin_exactly(a, ray);
+
+                if (begin != RAY_BEGIN_WALK)
+                    return begin;
+                if (!a->w.is_wide)
+                    return ray_walk(&a->w) ? RAY_BEGIN_HIT : RAY_BEGIN_MISS;
+            }
+            if (is_full && alone_square_hit(a))
+                return RAY_BEGIN_HIT;
+        }
     }
-    return false;
-}
-
-static inline void alone_begin(struct alone *a, float root_cells)
-{
-    const struct walk *w = &a->w;
-    const float eps = 0x1p-19f; /* 32 roundings of float32 */
-    const v16 sides = _mm512_load_ps(side_of);
-    float span_u = span_of(w->du, w->inv_du), span_v = span_of(w->dv, w->inv_dv);
-    float pad_tu = eps * root_cells * span_u, pad_tv = eps * root_cells * span_v;
-
-    a->span_u = span_u;
-    a->span_v = span_v;
-    a->pad_tu = pad_tu;
-    a->pad_tv = pad_tv;
-    a->u_near = v16_mul(v16_columns(), v16_set1(span_u));
-    a->v_near = v16_mul(v16_rows(), v16_set1(span_v));
-    v16_store(a->near_u, a->u_near);
-    v16_store(a->near_v, a->v_near);
-    v16_store(a->far_u, v16_fma(sides, v16_set1(span_u), v16_set1(2 * pad_tu)));
-    v16_store(a->far_v, v16_fma(sides, v16_set1(span_v), v16_set1(2 * pad_tv)));
-    a->z0 = v16_set1((float)w->z0);
-    a->dz = v16_set1((float)w->dz);
-    a->pad_z = eps * (fabsf(w->z.min) + fabsf(w->z.max));
-    a->t_low = v16_set1((float)w->t_begin * (1 + eps));
-    a->t_high = v16_set1((float)w->t_end * (1 + eps));
-    a->flip = 3u * (w->du < 0) | 12u * (w->dv < 0);
-    a->falling = w->dz < 0 ? 0xffff : 0;
-    lane_order_init(&a->order, a->flip);
-    a->ids = _mm512_cvtepu8_epi32(a->order.bytes);
-}
-
-/* The cells that one coordinate may be in on the ray's way: the lowest, and all bits that differ.
- */
-static inline uint32_t alone_cells(double from, double d, double t_end, uint32_t cells,
-                                   uint32_t *lowest)
-{
-    double to = from + d * t_end, most = cells - 1;
-    double low = (d < 0 ? to : from) - ALONE_CELLS_SLACK;
-    double high = (d < 0 ? from : to) + ALONE_CELLS_SLACK;
-
-    low = low > 0 ? low : 0;
-    low = low < most ? low : most;
-    high = high > 0 ? high : 0;
-    high = high < most ? high : most;
-    *lowest = (uint32_t)(int32_t)low;
-    return *lowest ^ (uint32_t)(int32_t)high;
-}
-
-/* t at the near side of a node's columns, or rows, from cell `low` on, less the pad. */
-static inline float alone_own(double from, double d, uint32_t low, uint32_t cells, float span,
-                              float pad)
-{
-    double to = d < 0 ? from - ((double)low + cells) : (double)low - from;
-
-    return (float)to * span - pad;
-}
-
-/* From the first node down; false when nothing is hit but by what is still waiting. */
-static bool alone_descend(struct alone *a)
-{
-    const struct walk *w = &a->w;
-    const struct heightfield *field = w->field;
-    int power_top = DESCENT_TILE + 1 + (int)field->wide_level_count, power = 1;
-    float root_cells = (float)(4u << 2 * power_top);
-    uint32_t column, row;
-    uint32_t differ = alone_cells(w->u0, w->du, w->t_end, field->cell_cols, &column) |
-                      alone_cells(w->v0, w->dv, w->t_end, field->cell_rows, &row);
-
-    alone_begin(a, root_cells);
-    power = differ < 16 ? 1 : (31 - __builtin_clz(differ)) / 2;
-    power = power < power_top ? power : power_top;
-    uint32_t cells = 4u << 2 * power;
-
-    column &= 0u - cells;
-    row &= 0u - cells;
-    struct alone_own own = {alone_own(w->u0, w->du, column, cells, a->span_u, a->pad_tu),
-                            alone_own(w->v0, w->dv, row, cells, a->span_v, a->pad_tv)};
-
-    if (power > DESCENT_TILE + 1)
-        return alone_top_hit(a, power, column, row, own);
-    const struct tile *tile = heightfield_tile(field, column, row);
-    uint32_t c = column & (TILE_CELLS - 1), r = row & (TILE_CELLS - 1);
-
-    if (power == 3)
-        return alone_node3_hit(a, tile, 0, column, row, own);
-    uint32_t parent = 1 + 4 * (r >> 6) + (c >> 6);
-
-    if (power == 2)
-        return alone_node2_hit(a, tile, parent, column, row, own);
-    parent = WIDE_CHILDREN * parent + 1 + 4 * (r >> 4 & 3) + (c >> 4 & 3);
-    return alone_node1_hit(a, tile, parent, column, row, own);
-}
-
-static bool alone_walk_hit(struct alone *a)
-{
-    a->first = a->last = 0;
-    if (alone_descend(a))
-        return true;
+over:
     while (a->first != a->last)
         if (alone_square_hit(a))
-            return true;
-    return false;
+            return RAY_BEGIN_HIT;
+    return RAY_BEGIN_MISS;
 }
 
 static bool alone_hit(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit)
 {
     struct alone a;
-    enum ray_begin begin = ray_begin_axes(&a.w, field, ray);
+    enum alone_way way = alone_begin(&a, field, ray);
 
-    if (begin == RAY_BEGIN_MISS)
-        return false;
-    if (begin == RAY_BEGIN_WALK && !(a.w.is_wide ? alone_walk_hit(&a) : ray_walk(&a.w)))
+    if (way == ALONE_RARE)
+        return descent_alone(field, ray, hit);
+    if (way == ALONE_MISS || alone_descend(&a, ray) == RAY_BEGIN_MISS)
         return false;
     return ray_end(&a.w, ray, hit);
 }

@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-/* Heights up to here leave float32 room for the arithmetic of wide nodes. */
-#define WIDE_Z_MAX_M 1e15
-
 struct interval {
     double t0, t1;
     int entry_axis; /* 0, 1, 2; -1: the origin is inside */

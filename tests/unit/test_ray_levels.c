@@ -178,9 +178,82 @@ static void extreme_heights_and_sizes_are_the_same(void **state)
                 assert_true(simd_select(l));
                 heightfield_rays(field, &ray, 1, &got);
                 expect_same(&got, &want, "extreme", n, i);
+                got.t = INFINITY;
+                heightfield_ray(field, &ray, RAY_CLOSEST, &got, NULL);
+                expect_same(&got, &want, "extreme, alone", n, i);
             }
         }
         heightfield_unref(field);
+    }
+    assert_true(simd_select(level));
+}
+
+/* From far away to a point of the field, in steps of any length, along axes and up to the point. */
+static struct ray distant_ray(struct random *random, const struct heightfield_spec *s)
+{
+    double from = pow(10, random_in(random, -3, 9)), length = exp2(random_in(random, -200, 200));
+    struct vec3 to = {s->origin_x_m + random_in(random, 0, s->cols - 1) * s->spacing_x_m,
+                      s->origin_y_m + random_in(random, 0, s->rows - 1) * s->spacing_y_m,
+                      random_in(random, -3, 3)};
+    struct vec3 way = {random_in(random, -1, 1) * s->spacing_x_m,
+                       random_in(random, -1, 1) * s->spacing_y_m, random_in(random, -1, 1)};
+    uint32_t kind = random_below(random, 8);
+
+    if (kind & 1)
+        way.z *= pow(10, random_in(random, -9, 0));
+    if (kind == 2 || kind == 3)
+        way.x = kind == 2 ? 0.0 : -0.0;
+    if (kind == 4 || kind == 3)
+        way.y *= pow(10, random_in(random, -40, 0));
+    if (kind == 5)
+        way.z = 0;
+    struct ray ray = {vec3_sub(to, vec3_scale(way, from)), vec3_scale(way, length), INFINITY};
+
+    if (kind >= 6)
+        ray.t_max = from / length * random_in(random, 0.5, 1.5) * (kind - 6);
+    return ray;
+}
+
+/* Those that float32 is not for, and those that it just is for. */
+static void far_fast_and_slow_rays_are_the_same(void **state)
+{
+    struct random random = {23};
+    enum simd_level level = simd_level();
+
+    (void)state;
+    for (unsigned n = 0; n < 24; n++) {
+        double origin = n % 3 == 2 ? 1e7 : n % 3 * 1000.0, spacing = n % 4 == 3 ? 1e-3 : 1;
+        struct heightfield_spec spec = {n % 2 ? 40 : 600,
+                                        300,
+                                        origin,
+                                        -origin,
+                                        spacing,
+                                        spacing,
+                                        (enum triangulation)(n % 3),
+                                        0};
+        float *samples = random_samples(&random, &spec);
+        struct err err;
+        struct heightfield *field = heightfield_create(&spec, samples, &err);
+
+        assert_non_null(field);
+        for (unsigned i = 0; i < 3000; i++) {
+            struct ray ray = distant_ray(&random, &spec);
+            struct ray_hit want = {.t = INFINITY};
+
+            if (!ray_is_valid(&ray))
+                continue;
+            assert_true(simd_select(SIMD_SCALAR));
+            heightfield_ray(field, &ray, RAY_CLOSEST, &want, NULL);
+            for (enum simd_level l = SIMD_SCALAR; l <= simd_best(); l++) {
+                struct ray_hit got = {.t = INFINITY};
+
+                assert_true(simd_select(l));
+                heightfield_ray(field, &ray, RAY_CLOSEST, &got, NULL);
+                expect_same(&got, &want, "distant", n, i);
+            }
+        }
+        heightfield_unref(field);
+        free(samples);
     }
     assert_true(simd_select(level));
 }
@@ -205,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_levels_and_batches_give_the_same_bits),
         cmocka_unit_test(extreme_heights_and_sizes_are_the_same),
+        cmocka_unit_test(far_fast_and_slow_rays_are_the_same),
         cmocka_unit_test(levels_have_names),
     };
 
