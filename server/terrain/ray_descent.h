@@ -213,10 +213,14 @@ static inline __attribute__((always_inline)) void descent_enter(struct descent *
 
         d->column = (d->column & ~clear) | (child & 3) << shift;
         d->row = (d->row & ~clear) | (child >> 2) << shift;
+        /* over flat ground a ray looks behind the border, too: no cell there is hit */
+        const struct heightfield *field = d->w.field;
+        uint32_t c = d->column < field->cell_cols ? d->column : field->cell_cols - 1;
+        uint32_t r = d->row < field->cell_rows ? d->row : field->cell_rows - 1;
+
         d->index[own - 1] = 0;
-        d->tile = heightfield_tile(d->w.field, d->column, d->row);
-        d->at = level > DESCENT_TILE ? top_node(d->w.field, level, d->column, d->row)
-                                     : &d->tile->wide[0];
+        d->tile = heightfield_tile(field, c, r);
+        d->at = level > DESCENT_TILE ? top_node(field, level, c, r) : &d->tile->wide[0];
         __builtin_prefetch(d->at);
         __builtin_prefetch((const char *)d->at + sizeof(struct wide_node) - 1);
         return;

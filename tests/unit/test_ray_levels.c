@@ -258,6 +258,51 @@ static void far_fast_and_slow_rays_are_the_same(void **state)
     assert_true(simd_select(level));
 }
 
+/* Just over ground as flat as float32 sees it, and over a border where a tile ends. */
+static void rays_over_flat_ground_leave_the_last_tile(void **state)
+{
+    static const uint32_t sizes[][2] = {{257, 257}, {513, 257}, {257, 1025}, {513, 513}};
+    struct random random = {24};
+    enum simd_level level = simd_level();
+
+    (void)state;
+    for (unsigned n = 0; n < 4; n++) {
+        struct heightfield_spec spec = {sizes[n][0], sizes[n][1],        0, 0, 1,
+                                        1,           TRIANGULATION_ANTI, 0};
+        size_t count = (size_t)spec.cols * spec.rows;
+        float *samples = malloc(count * sizeof *samples);
+        struct err err;
+
+        assert_non_null(samples);
+        for (size_t i = 0; i < count; i++)
+            samples[i] = 5;
+        struct heightfield *field = heightfield_create(&spec, samples, &err);
+
+        assert_non_null(field);
+        for (unsigned i = 0; i < 2000; i++) {
+            struct ray ray = {{random_in(&random, 0, spec.cols - 1),
+                               random_in(&random, 0, spec.rows - 1),
+                               5 + pow(10, random_in(&random, -14, -3))},
+                              {random_in(&random, -1, 1), random_in(&random, -1, 1), 0},
+                              INFINITY};
+            struct ray_hit want = {.t = INFINITY};
+
+            assert_true(simd_select(SIMD_SCALAR));
+            heightfield_ray(field, &ray, RAY_CLOSEST, &want, NULL);
+            for (enum simd_level l = SIMD_SCALAR; l <= simd_best(); l++) {
+                struct ray_hit got = {.t = INFINITY};
+
+                assert_true(simd_select(l));
+                heightfield_ray(field, &ray, RAY_CLOSEST, &got, NULL);
+                expect_same(&got, &want, "flat", n, i);
+            }
+        }
+        heightfield_unref(field);
+        free(samples);
+    }
+    assert_true(simd_select(level));
+}
+
 static void levels_have_names(void **state)
 {
     enum simd_level level;
@@ -279,6 +324,7 @@ int main(void)
         cmocka_unit_test(all_levels_and_batches_give_the_same_bits),
         cmocka_unit_test(extreme_heights_and_sizes_are_the_same),
         cmocka_unit_test(far_fast_and_slow_rays_are_the_same),
+        cmocka_unit_test(rays_over_flat_ground_leave_the_last_tile),
         cmocka_unit_test(levels_have_names),
     };
 
