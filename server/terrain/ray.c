@@ -381,21 +381,29 @@ bool ray_walk(struct walk *w)
     return is_hit;
 }
 
+/* Not inlined: rays by vectors need no room for a walk here. */
+__attribute__((noinline)) static bool ray_scalar(const struct heightfield *field,
+                                                 const struct ray *ray, struct ray_hit *hit,
+                                                 struct ray_trace *trace)
+{
+    struct walk w;
+    enum ray_begin begin = ray_begin(&w, field, ray, trace);
+
+    return begin != RAY_BEGIN_MISS && (begin == RAY_BEGIN_HIT || ray_walk(&w)) &&
+           ray_end(&w, ray, hit);
+}
+
 bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enum ray_mode mode,
                      struct ray_hit *hit, struct ray_trace *trace)
 {
     enum simd_level level = trace == NULL ? simd_level() : SIMD_SCALAR;
-    struct walk w;
 
     (void)mode; /* the first hit is found first: there is no earlier place to stop */
     if (level == SIMD_AVX512)
         return ray_alone_avx512(field, ray, hit);
     if (level == SIMD_AVX2)
         return ray_alone_avx2(field, ray, hit);
-    enum ray_begin begin = ray_begin(&w, field, ray, trace);
-
-    return begin != RAY_BEGIN_MISS && (begin == RAY_BEGIN_HIT || ray_walk(&w)) &&
-           ray_end(&w, ray, hit);
+    return ray_scalar(field, ray, hit, trace);
 }
 
 static void rays_scalar(const struct heightfield *field, const struct ray *rays, size_t count,

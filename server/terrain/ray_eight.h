@@ -4,8 +4,8 @@
  *
  * Every operation is the one that ray_walk.h does, in the same order and rounded as often (nothing
  * is fused), so that all answers have its bits. What few cells need is not done here: the cells
- * where a ray begins or ends, those with a missing sample and those along whose hypotenuse the ray
- * runs are left to cell_alone_hit.
+ * where a ray ends, those with a missing sample and those along whose hypotenuse the ray runs are
+ * left to cell_alone_hit.
  */
 #ifndef KOTA_TERRAIN_RAY_EIGHT_H
 #define KOTA_TERRAIN_RAY_EIGHT_H
@@ -37,7 +37,8 @@ struct eight {
 /* How they pass their cells, and f at both ends. */
 struct eight_pass {
     __m512d t, t_exit, f_in, f_out;
-    __mmask8 is_met; /* by the ground line, at the cell's heights */
+    __mmask8 is_met;   /* by the ground line, at the cell's heights */
+    __mmask8 is_first; /* the ray's first cell: f_in is that of a triangle's plane */
     __mmask8 is_rare;
 };
 
@@ -282,7 +283,8 @@ static inline struct eight_pass eight_pass(const struct eight *e, const struct h
     p.is_met = _mm512_cmp_pd_mask(u_in, v_out, _CMP_LE_OQ) &
                _mm512_cmp_pd_mask(v_in, u_out, _CMP_LT_OQ) &
                _mm512_cmp_pd_mask(t_in, e->t_end, _CMP_LE_OQ);
-    p.is_rare = (own_u & own_v) | _mm512_cmp_pd_mask(t_exit, e->t_end, _CMP_NLE_UQ) |
+    p.is_first = own_u & own_v;
+    p.is_rare = _mm512_cmp_pd_mask(t_exit, e->t_end, _CMP_NLE_UQ) |
                 _mm512_cmp_pd_mask(e->h00, e->h10, _CMP_UNORD_Q) |
                 _mm512_cmp_pd_mask(e->h01, e->h11, _CMP_UNORD_Q);
     p.t = _mm512_mask_mov_pd(t_in, _mm512_cmp_pd_mask(t_in, e->t_begin, _CMP_LT_OQ), e->t_begin);
@@ -308,6 +310,27 @@ static inline __mmask8 eight_piece_hit(__m512d pad, __m512d t0, __m512d f0, __m5
 
     *t = _mm512_mask_mov_pd(_mm512_mask_mov_pd(t1, sides, between), is_on0, t0);
     return is_on0 | is_on1 | sides;
+}
+
+/* f over the planes of the cells' triangles 0 or 1, not where a sample is missing: f_on_plane. */
+static inline __m512d eight_f_on_plane(const struct eight *e, __m512d t, __mmask8 triangle)
+{
+    const __m512d one = _mm512_set1_pd(1);
+    __mmask8 is_main = e->is_main, high = triangle & (__mmask8)~is_main;
+    __m512d u = eight_clamp_unit(_mm512_sub_pd(eight_along(e->u0, e->du, t), e->column));
+    __m512d v = eight_clamp_unit(_mm512_sub_pd(eight_along(e->v0, e->dv, t), e->row));
+    /* begin + s1 (end1 - begin) + s2 (end2 - begin2) */
+    __m512d begin = _mm512_mask_blend_pd(high, e->h00, e->h11);
+    __m512d end1 = _mm512_mask_blend_pd(triangle, e->h10, e->h01);
+    __m512d begin2 = _mm512_mask_blend_pd(is_main, begin, end1);
+    __m512d end2 =
+        _mm512_mask_blend_pd(is_main, _mm512_mask_blend_pd(triangle, e->h01, e->h10), e->h11);
+    __m512d s1 = _mm512_mask_sub_pd(_mm512_mask_blend_pd(triangle, u, v), high, one, u);
+    __m512d s2 = _mm512_mask_sub_pd(_mm512_mask_blend_pd(triangle, v, u), high, one, v);
+    __m512d height = eight_along(begin, s1, _mm512_sub_pd(end1, begin));
+
+    height = eight_along(height, s2, _mm512_sub_pd(end2, begin2));
+    return _mm512_sub_pd(eight_along(e->z0, e->dz, t), height);
 }
 
 /* Both triangles of each cell: see cell_pieces. Triangle and t of those that are hit. */
@@ -339,11 +362,14 @@ static inline __mmask8 eight_pieces(const struct eight *e, struct eight_pass *p,
     __m512d height = eight_edge_height(_mm512_mask_blend_pd(is_main, e->h01, e->h00),
                                        _mm512_mask_blend_pd(is_main, e->h10, e->h11), s);
     __m512d f_cut = _mm512_sub_pd(eight_along(e->z0, e->dz, t_cut), height), t0, t1;
+    __mmask8 triangle0 = (__mmask8) ~((is_cut | is_after) ^ first);
+
+    if (p->is_first != 0)
+        p->f_in = _mm512_mask_mov_pd(p->f_in, p->is_first, eight_f_on_plane(e, p->t, triangle0));
     __mmask8 hit0 =
         eight_piece_hit(e->pad, p->t, p->f_in, _mm512_mask_blend_pd(is_cut, p->t_exit, t_cut),
                         _mm512_mask_blend_pd(is_cut, p->f_out, f_cut), &t0);
     __mmask8 hit1 = eight_piece_hit(e->pad, t_cut, f_cut, p->t_exit, p->f_out, &t1) & is_cut;
-    __mmask8 triangle0 = (__mmask8) ~((is_cut | is_after) ^ first);
 
     p->is_rare |= _mm512_cmp_pd_mask(rate, _mm512_setzero_pd(), _CMP_EQ_OQ);
     *hit_t = _mm512_mask_blend_pd(hit0, t1, t0);
