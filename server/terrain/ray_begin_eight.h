@@ -22,7 +22,9 @@
  * Of a crossing's t and of what it is computed from: twice what float32 loses, three roundings and
  * those of the ray's constants.
  */
-#define LANES_T_PAD 0x1p-22f
+#define LANES_T_PAD 0x1p-22
+#define LANES_CELLS_PAD 0x1p-21  /* of a place in cells, likewise */
+#define LANES_HEIGHT_PAD 0x1p-19 /* of a height, likewise */
 
 #define LANES_SLOPE_MAX 1024.0 /* cells along one axis for a cell along the other */
 #define LANES_MOVE_MIN 1e-9
@@ -35,15 +37,14 @@ struct eight_begun {
     uint32_t misses;
     uint32_t alone;        /* not for lanes: for the reasons above and those of ray_lanes.h */
     uint32_t may_start_on; /* may start on the ground */
-    uint32_t up_u, up_v;   /* du > 0, dv > 0 */
-    _Alignas(64) double way[EIGHT][8]; /* of each walk what lies from u0 on */
-    double begin[EIGHT][8];            /* from t_begin on: up to first_row, and nothing */
+    uint32_t falls;        /* dz < 0 */
     double t_entry[EIGHT];
-    int32_t exponent[EIGHT], column[EIGHT], row[EIGHT];
+    int32_t exponent[EIGHT];
     /* as in struct lanes */
+    int32_t column[EIGHT], row[EIGHT], last_column[EIGHT], last_row[EIGHT], mirrors[EIGHT];
     float inv_u[EIGHT], inv_v[EIGHT], off_u[EIGHT], off_v[EIGHT];
-    float u0[EIGHT], v0[EIGHT], z0[EIGHT], du[EIGHT], dv[EIGHT], dz[EIGHT];
-    float t[EIGHT], t_end[EIGHT], pad_t[EIGHT], pad_z[EIGHT];
+    float u0[EIGHT], v0[EIGHT], du[EIGHT], dv[EIGHT], pad_u[EIGHT], pad_v[EIGHT];
+    float z_low[EIGHT], z_high[EIGHT], dz[EIGHT], t[EIGHT], t_end[EIGHT];
 };
 
 /* An axis of eight rays: what becomes u0, du, inv_du; or those of v and z. */
@@ -209,17 +210,18 @@ static inline struct eight_inside eight_enter_box(struct eight_begun *b, struct 
     return in;
 }
 
-/* ray_may_start_on_ground of some of the eight, in the cells of b. */
-static inline uint32_t eight_may_start(const struct eight_begun *b, __mmask8 rays, __m512d z0,
-                                       __m512d pad_m)
+/* ray_may_start_on_ground of some of the eight. */
+static inline uint32_t eight_may_start(const struct eight_begun *b, __mmask8 rays, __m256i columns,
+                                       __m256i rows, __m512d z0, __m512d pad_m)
 {
+    uint32_t column_of[EIGHT], row_of[EIGHT];
     __m512d pad = _mm512_mul_pd(_mm512_set1_pd(4), pad_m), h00, h10, h01, h11;
     const float *at[EIGHT];
 
+    _mm256_storeu_si256((__m256i *)(void *)column_of, _mm256_maskz_mov_epi32(rays, columns));
+    _mm256_storeu_si256((__m256i *)(void *)row_of, _mm256_maskz_mov_epi32(rays, rows));
     for (int i = 0; i < EIGHT; i++) {
-        bool is_asked = (rays >> i & 1) != 0;
-        uint32_t column = is_asked ? (uint32_t)b->column[i] : 0;
-        uint32_t row = is_asked ? (uint32_t)b->row[i] : 0;
+        uint32_t column = column_of[i], row = row_of[i];
 
         at[i] = heightfield_tile(b->field, column, row)->samples +
                 (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
@@ -241,32 +243,81 @@ static inline void eight_floats(float *to, __m512d from)
     _mm256_storeu_ps(to, _mm512_cvtpd_ps(from));
 }
 
-/* What the lanes are given of the rays. */
-static inline void eight_numbers(struct eight_begun *b, const struct eight_axis a[3],
-                                 const struct eight_inside *in)
+/* An axis as lanes have it: up. */
+struct eight_up {
+    __m512d o, d, inv, off;
+    __m256i first, last; /* the first cell, the field's last */
+    __mmask8 down;       /* it is mirrored */
+};
+
+static inline struct eight_up eight_mirror(const struct eight_axis *a, __m256i first,
+                                           uint32_t cells)
 {
     const __m512d minus_zero = _mm512_set1_pd(-0.0);
-    double high_m = fabs((double)b->z.min) + fabs((double)b->z.max);
-    __m512d off_u = _mm512_mul_pd(_mm512_sub_pd(minus_zero, a[0].o), a[0].inv);
-    __m512d off_v = _mm512_mul_pd(_mm512_sub_pd(minus_zero, a[1].o), a[1].inv);
-    __m512d off = _mm512_add_pd(_mm512_abs_pd(off_u), _mm512_abs_pd(off_v));
+    const __m256i ones = _mm256_set1_epi32(-1);
+    struct eight_up up;
 
-    eight_floats(b->inv_u, a[0].inv);
-    eight_floats(b->inv_v, a[1].inv);
-    eight_floats(b->off_u, off_u);
-    eight_floats(b->off_v, off_v);
-    eight_floats(b->u0, a[0].o);
-    eight_floats(b->v0, a[1].o);
-    eight_floats(b->z0, a[2].o);
-    eight_floats(b->du, a[0].d);
-    eight_floats(b->dv, a[1].d);
+    up.down = _mm512_cmp_pd_mask(a->d, _mm512_setzero_pd(), _CMP_LT_OQ);
+    up.o = _mm512_mask_xor_pd(a->o, up.down, a->o, minus_zero);
+    up.d = _mm512_abs_pd(a->d);
+    up.inv = _mm512_abs_pd(a->inv);
+    up.off = _mm512_mul_pd(_mm512_sub_pd(_mm512_set1_pd(1), up.o), up.inv);
+    up.first = _mm256_mask_xor_epi32(first, up.down, first, ones);
+    up.last = _mm256_mask_mov_epi32(_mm256_set1_epi32((int32_t)cells - 1), up.down, ones);
+    return up;
+}
+
+static inline void eight_ints(int32_t *to, __m256i from)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, from);
+}
+
+/* What a place on one axis is wrong by where the ray crosses a line of the other. */
+static inline __m512d eight_place_pad(const struct eight_up *own, const struct eight_up *other,
+                                      __m512d t_end, __m512d pad_cells)
+{
+    __m512d t = _mm512_add_pd(_mm512_abs_pd(other->off), t_end);
+
+    return _mm512_fmadd_pd(_mm512_mul_pd(_mm512_set1_pd(LANES_T_PAD), own->d), t, pad_cells);
+}
+
+/* What the lanes are given of the rays. */
+static inline void eight_numbers(struct eight_begun *b, const struct eight_axis a[3],
+                                 const struct eight_inside *in, __m256i column, __m256i row)
+{
+    const struct heightfield *field = b->field;
+    double high_m = fabs((double)b->z.min) + fabs((double)b->z.max);
+    uint32_t cells = field->cell_cols > field->cell_rows ? field->cell_cols : field->cell_rows;
+    struct eight_up u = eight_mirror(&a[0], column, field->cell_cols);
+    struct eight_up v = eight_mirror(&a[1], row, field->cell_rows);
+    __m512d pad_t = _mm512_add_pd(_mm512_abs_pd(u.off), _mm512_abs_pd(v.off));
+    __m512d pad_z = _mm512_add_pd(in->pad_m, _mm512_set1_pd(LANES_HEIGHT_PAD * high_m));
+    __m512d pad_cells = _mm512_set1_pd(LANES_CELLS_PAD * cells);
+
+    pad_t = _mm512_mul_pd(_mm512_set1_pd(LANES_T_PAD), _mm512_add_pd(pad_t, in->t_end));
+    pad_z = _mm512_fmadd_pd(_mm512_abs_pd(a[2].d), _mm512_add_pd(pad_t, pad_t), pad_z);
+    eight_ints(b->column, u.first);
+    eight_ints(b->row, v.first);
+    eight_ints(b->last_column, u.last);
+    eight_ints(b->last_row, v.last);
+    eight_ints(b->mirrors, _mm256_or_si256(_mm256_maskz_set1_epi32(u.down, 0xffff),
+                                           _mm256_maskz_set1_epi32(v.down, -0x10000)));
+    eight_floats(b->inv_u, u.inv);
+    eight_floats(b->inv_v, v.inv);
+    eight_floats(b->off_u, u.off);
+    eight_floats(b->off_v, v.off);
+    eight_floats(b->u0, u.o);
+    eight_floats(b->v0, v.o);
+    eight_floats(b->du, u.d);
+    eight_floats(b->dv, v.d);
+    eight_floats(b->pad_u, eight_place_pad(&u, &v, in->t_end, pad_cells));
+    eight_floats(b->pad_v, eight_place_pad(&v, &u, in->t_end, pad_cells));
+    eight_floats(b->z_low, _mm512_sub_pd(a[2].o, pad_z));
+    eight_floats(b->z_high, _mm512_add_pd(a[2].o, pad_z));
     eight_floats(b->dz, a[2].d);
     eight_floats(b->t, in->t_begin);
-    eight_floats(b->t_end, in->t_end);
-    eight_floats(b->pad_t, _mm512_mul_pd(_mm512_set1_pd(LANES_T_PAD), off));
-    eight_floats(b->pad_z, _mm512_add_pd(in->pad_m, _mm512_set1_pd(0x1p-19 * high_m)));
-    b->up_u = _mm512_cmp_pd_mask(a[0].d, _mm512_setzero_pd(), _CMP_GT_OQ);
-    b->up_v = _mm512_cmp_pd_mask(a[1].d, _mm512_setzero_pd(), _CMP_GT_OQ);
+    eight_floats(b->t_end, _mm512_add_pd(in->t_end, pad_t));
+    b->falls = _mm512_cmp_pd_mask(a[2].d, _mm512_setzero_pd(), _CMP_LT_OQ);
 }
 
 /* Do rays move along both axes, so that float32 mostly knows which line they cross first? */
@@ -280,18 +331,18 @@ static inline __mmask8 eight_suit(const struct eight_axis a[3])
            _mm512_cmp_pd_mask(u, _mm512_set1_pd(LANES_MOVE_MIN), _CMP_GT_OQ);
 }
 
-/* Rows of eight members, one for each walk. */
-static inline void eight_rows(double to[EIGHT][8], const __m512d *columns)
+/* Rows of eight members, one for each walk, from offset `to` on. */
+static inline void eight_rows(struct walk *const *w, size_t to, const __m512d *columns)
 {
     __m512d rows[8];
 
     eight_transpose(columns, rows);
     for (int i = 0; i < EIGHT; i++)
-        _mm512_store_pd(to[i], rows[i]);
+        _mm512_storeu_pd((char *)w[i] + to, rows[i]);
 }
 
-/* Eight rays. */
-static inline void eight_begin(struct eight_begun *b, const struct ray *rays)
+/* Eight rays and their walks, of which eight_walk_init has set the rest. */
+static inline void eight_begin(struct eight_begun *b, const struct ray *rays, struct walk *const *w)
 {
     const struct heightfield *field = b->field;
     __m512d from[8], m[8];
@@ -307,44 +358,41 @@ static inline void eight_begin(struct eight_begun *b, const struct ray *rays)
     __m256i column = eight_first(&a[0], field->cell_cols, &on_line);
     __m256i row = eight_first(&a[1], field->cell_rows, &on_line);
 
-    _mm256_storeu_si256((__m256i *)(void *)b->column, column);
-    _mm256_storeu_si256((__m256i *)(void *)b->row, row);
     b->misses &= ~(uint32_t)rare;
     b->alone = b->is_wide ? rare | (uint32_t)(__mmask8)~eight_suit(a) : 0xff;
     on_line &= (__mmask8) ~(b->misses | b->alone);
-    b->may_start_on = on_line == 0 ? 0 : eight_may_start(b, on_line, a[2].o, in.pad_m);
-    eight_numbers(b, a, &in);
+    b->may_start_on = on_line == 0 ? 0 : eight_may_start(b, on_line, column, row, a[2].o, in.pad_m);
+    eight_numbers(b, a, &in, column, row);
     for (int i = 0; i < 3; i++) {
         m[i] = a[i].o;
         m[3 + i] = a[i].d;
     }
     m[6] = a[0].inv;
     m[7] = a[1].inv;
-    eight_rows(b->way, m);
+    eight_rows(w, offsetof(struct walk, u0), m);
     m[0] = in.t_begin;
     m[1] = in.t_end;
     m[2] = in.pad_m;
     m[3] = _mm512_castsi512_pd(_mm512_cvtepi32_epi64(column));
     m[4] = _mm512_castsi512_pd(_mm512_cvtepi32_epi64(row));
     m[5] = m[6] = m[7] = _mm512_setzero_pd();
-    eight_rows(b->begin, m);
+    eight_rows(w, offsetof(struct walk, t_begin), m); /* up to first_row; column, row and t, too */
+    for (int i = 0; i < EIGHT; i++) {
+        w[i]->t_entry = b->t_entry[i];
+        w[i]->exponent = b->exponent[i];
+    }
 }
 
-/* The walk of ray i. */
-static inline void eight_take(const struct eight_begun *b, int i, struct walk *w)
+static inline void eight_walk_init(const struct eight_begun *b, struct walk *w)
 {
     w->field = b->field;
     w->trace = NULL;
-    _mm512_storeu_pd(&w->u0, _mm512_load_pd(b->way[i]));
-    _mm512_storeu_pd(&w->t_begin, _mm512_load_pd(b->begin[i])); /* column, row and t, too */
     w->z = b->z;
-    w->t_entry = b->t_entry[i];
-    w->exponent = b->exponent[i];
     w->is_vertical = false;
     w->is_wide = b->is_wide;
 }
 
 _Static_assert(offsetof(struct walk, t) == offsetof(struct walk, t_begin) + 7 * sizeof(double),
-               "eight_take stores eight members at once");
+               "eight_begin stores eight members at once");
 #endif
 #endif
