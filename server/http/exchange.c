@@ -203,7 +203,8 @@ static void complete(struct http_request *request)
     us = (loop->clock_ns - request->started_ns) / 1000;
     if (connection)
         bytes = answer(connection, request);
-    http_stream_cancel(request);
+    if (request->stream)
+        http_stream_cancel(request);
     count_request(request, us);
     log_request(request, bytes, us);
     if (request->is_begun) {
@@ -454,10 +455,10 @@ static enum err_code admit_probes(struct http_request *request, struct err *err)
     return http_connection_refuse(connection, err);
 }
 
-static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
+static enum err_code find_route(struct http_request *request, bool is_found, bool *is_answered,
+                                struct err *err)
 {
-    struct http_loop *loop = request->loop;
-    const struct http_router *router = &loop->server->router;
+    const struct http_router *router = &request->loop->server->router;
     struct http_match *match = &request->match;
     struct span path = request->target.path;
     int shown = path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES;
@@ -471,7 +472,8 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
         *is_answered = true;
         return ERR_OK;
     }
-    http_router_find_again(router, &loop->path_memo, &request->target, request->head.method, match);
+    if (!is_found)
+        http_router_find(router, &request->target, request->head.method, match);
     if (match->allowed == 0)
         return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
     if (request->head.is_options) {
@@ -527,20 +529,35 @@ static bool has_worker(struct http_request *request)
     return false;
 }
 
+/* The target's parts and, where it asks a path again, the route: then *is_found. */
+static enum err_code split_target(struct http_request *request, const char *text, bool *is_found,
+                                  struct err *err)
+{
+    struct http_loop *loop = request->loop;
+    const struct http_head *head = &request->head;
+    struct span target = {text + head->target_start, head->target_length};
+
+    *is_found = loop->memo->paths.found && request->connection->reserve == ERR_OK &&
+                !loop->server->probes_only; /* those look at more of the target */
+    return *is_found ? http_path_memo_apply(&loop->memo->paths, text, request, err)
+                     : http_target_parse(&request->target, target, &request->arena, err);
+}
+
 /* Everything that can be said before the body; *is_answered when the reply is already made. */
 static enum err_code admit(struct http_request *request, const char *text, bool *is_answered,
                            struct err *err)
 {
     const struct http_app *app = &request->loop->server->app;
-    const struct http_head *head = &request->head;
-    struct span target = {text + head->target_start, head->target_length};
+    bool is_found;
 
-    if (http_target_parse(&request->target, target, &request->arena, err) ||
-        admit_probes(request, err) || find_route(request, is_answered, err))
+    if (split_target(request, text, &is_found, err) || admit_probes(request, err) ||
+        find_route(request, is_found, is_answered, err))
         return err->code;
     if (*is_answered)
         return ERR_OK;
-    if (head->expects_other)
+    if (!is_found)
+        http_path_memo_keep(&request->loop->memo->paths, request, text);
+    if (request->head.expects_other)
         return err_set(err, ERR_EXPECTATION_FAILED, "only Expect: 100-continue is understood");
     if (request->repeated)
         return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", request->repeated);
@@ -648,6 +665,8 @@ static void go_on(struct http_connection *connection, struct http_request *reque
             dispatch(connection, request);
         return;
     }
+    if (head->is_chunked)
+        memset(&request->chunks, 0, offsetof(struct http_chunks, line));
     connection->body_received = 0;
     connection->body_since_ms = uv_now(&request->loop->uv);
     if (is_answered) {
@@ -686,7 +705,7 @@ static enum err_code split_head(struct http_connection *connection, struct http_
 }
 
 /* known: what the memo has found for the head at `at`; else NULL. */
-static void begin(struct http_connection *connection, const char *at,
+static void begin(struct http_connection *connection, const char *at, const struct http_head *head,
                   const struct http_head_lines *known, bool more_bytes_follow)
 {
     struct http_request *request = http_request_take(connection->loop, connection);
@@ -700,8 +719,7 @@ static void begin(struct http_connection *connection, const char *at,
     }
     connection->request = request;
     connection->has_asked = true;
-    request->head = connection->head;
-    memset(&connection->head, 0, sizeof connection->head);
+    request->head = *head;
     request->peer_is_loopback = connection->peer.is_loopback;
     if (split_head(connection, request, at, known, &text, &err)) {
         http_exchange_fail(connection, &err);
@@ -722,18 +740,9 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
 {
     struct http_loop *loop = connection->loop;
     const struct http_limits *limits = http_limits_now(loop->server);
-    const struct http_head_lines *known = NULL;
+    struct http_head head;
     struct err err;
-    size_t used;
 
-    if (connection->head.scanned == 0)
-        known = http_head_memo_find(loop->memo, at, length, limits, &connection->head);
-    if (known) {
-        used = connection->head.length;
-        connection->head_since_ms = 0;
-        begin(connection, at, known, length > used);
-        return used;
-    }
     switch (http_head_feed(&connection->head, at, length, limits, &err)) {
     case HTTP_HEAD_MORE:
         return 0;
@@ -742,11 +751,29 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
         http_exchange_fail(connection, &err);
         return 0;
     default:
-        used = connection->head.length;
+        head = connection->head;
+        memset(&connection->head, 0, sizeof connection->head);
         connection->head_since_ms = 0;
-        begin(connection, at, NULL, length > used);
-        return used;
+        begin(connection, at, &head, NULL, length > head.length);
+        return head.length;
     }
+}
+
+/* The beginning of a request. Nearly all come whole, and like one before. */
+static size_t feed_new_head(struct http_connection *connection, const char *at, size_t length)
+{
+    struct http_head_memo *memo = connection->loop->memo;
+    const struct http_limits *limits = http_limits_now(connection->loop->server);
+    struct http_head head;
+    const struct http_head_lines *known = http_head_memo_find(memo, at, length, limits, &head);
+
+    if (known) {
+        begin(connection, at, &head, known, length > head.length);
+        return head.length;
+    }
+    if (memo->paths.found)
+        connection->head = head;
+    return feed_head(connection, at, length);
 }
 
 /* The first run of the body in at[0..length), how many bytes that takes, and whether it ends. */
@@ -807,8 +834,12 @@ static size_t feed_discarded(struct http_connection *connection, size_t length)
 
 static size_t feed(struct http_connection *connection, const char *at, size_t length)
 {
-    if (connection->state == HTTP_CONNECTION_HEAD)
+    if (connection->state == HTTP_CONNECTION_HEAD && connection->head.scanned == 0)
+        return feed_new_head(connection, at, length);
+    if (connection->state == HTTP_CONNECTION_HEAD) {
+        connection->loop->memo->paths.found = NULL; /* of another line */
         return feed_head(connection, at, length);
+    }
     if (connection->state == HTTP_CONNECTION_BODY)
         return feed_body(connection, at, length);
     return feed_discarded(connection, length);

@@ -7,7 +7,8 @@
  * lines of the last plain requests are kept with what came of them; when a head of the same method
  * has the very same bytes behind its request line, that is taken. The request line is checked each
  * time, by the same function as always (head.h), and must be of the kind about which llhttp has no
- * choice: GET or POST, a target that begins with '/' and is printable without '#', HTTP/1.1.
+ * choice: GET or POST, a target that begins with '/' and is printable without '#', HTTP/1.1. Of one
+ * that asks a path again nothing but the query is checked (path_memo.h).
  * Whatever is not plain goes the long way. Several sets are kept, since the bodies of one client
  * have lengths that differ, and several clients may share a loop; the oldest one goes.
  *
@@ -91,7 +92,23 @@ static const struct http_head_lines *find_lines(struct http_head_memo *memo, con
     return NULL;
 }
 
-const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, const char *at,
+/* Lines behind a request line of `start` bytes, if they keep the limits: a reload may have lowered
+ * these. */
+static const struct http_head_lines *find_allowed(struct http_head_memo *memo, const char *at,
+                                                  size_t length, size_t start,
+                                                  enum http_method method,
+                                                  const struct http_limits *limits)
+{
+    const struct http_head_lines *lines = find_lines(memo, at + start, length - start, method);
+
+    return lines && start + lines->length <= limits->header_bytes_max &&
+                   lines->head.header_count <= limits->header_count_max
+               ? lines
+               : NULL;
+}
+
+/* The lines that are kept, behind a request line that is checked now. */
+static const struct http_head_lines *find_checked(struct http_head_memo *memo, const char *at,
                                                   size_t length, const struct http_limits *limits,
                                                   struct http_head *head)
 {
@@ -104,9 +121,8 @@ const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, c
 
     if (start < 2 || at[start - 2] != '\r')
         return NULL;
-    lines = find_lines(memo, at + start, length - start, method);
-    if (!lines || start + lines->length > limits->header_bytes_max ||
-        lines->head.header_count > limits->header_count_max) /* a reload may have lowered them */
+    lines = find_allowed(memo, at, length, start, method, limits);
+    if (!lines)
         return NULL;
     *head = (struct http_head){0};
     if (http_head_check_request_line(head, at, 0, start - 2, limits, &err) || !is_plain(head, at) ||
@@ -114,7 +130,22 @@ const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, c
         *head = (struct http_head){0};
         return NULL;
     }
-    head->length = head->scanned = head->line_start = start + lines->length;
+    head->line_start = start;
+    return lines;
+}
+
+const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, const char *at,
+                                                  size_t length, const struct http_limits *limits,
+                                                  struct http_head *head)
+{
+    size_t start = http_path_memo_find(&memo->paths, at, length, limits, head);
+    const struct http_head_lines *lines =
+        start ? find_allowed(memo, at, length, start, head->method, limits)
+              : find_checked(memo, at, length, limits, head);
+
+    if (!lines)
+        return NULL;
+    head->length = head->scanned = head->line_start = head->line_start + lines->length;
     head->header_count = lines->head.header_count;
     head->host_count = lines->head.host_count;
     head->has_content_length = lines->head.has_content_length;

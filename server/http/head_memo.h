@@ -5,6 +5,7 @@
 #define KOTA_HTTP_HEAD_MEMO_H
 
 #include "http/head.h"
+#include "http/path_memo.h"
 #include "http/request.h"
 
 #define HTTP_MEMO_BYTES_MAX 1024
@@ -29,6 +30,7 @@ struct http_head_lines {
 
 /* One a loop; zeroed before first use. */
 struct http_head_memo {
+    struct http_path_memo paths;
     struct http_head_lines sets[HTTP_MEMO_SETS];
     size_t found; /* last */
     size_t kept;  /* last */
@@ -44,9 +46,11 @@ void http_head_memo_keep(struct http_head_memo *memo, const struct http_request 
                          const char *raw, const char *text);
 
 /*
- * Is the head at[0..length) a plain request with lines that are kept? Then *head is filled as
- * http_head_feed would, and the lines are returned; they are valid until the next keep. NULL says
- * nothing but that it must be parsed.
+ * Is the head at[0..length), at which nobody has looked yet, a plain request with lines that are
+ * kept? Then *head is filled as http_head_feed would, and the lines are returned; they are valid
+ * until the next keep. NULL says nothing but that http_head_feed must parse it; where the request
+ * line was found (memo->paths.found) *head is as that one leaves it behind the line, else it is
+ * undefined.
  */
 const struct http_head_lines *http_head_memo_find(struct http_head_memo *memo, const char *at,
                                                   size_t length, const struct http_limits *limits,

@@ -105,7 +105,6 @@ struct http_loop {
     char *read_buffer;   /* [HTTP_READ_BYTES] */
     size_t read_bytes;   /* of it, due */
     struct http_head_memo *memo;
-    struct http_path_memo path_memo;
 
     _Alignas(64) struct http_loop_counters counters;
     struct http_loop_route_counters *route_counters; /* [route_count + 1] */

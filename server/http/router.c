@@ -161,9 +161,8 @@ static void take_params(const struct http_router *router, const struct http_targ
 {
     unsigned params = router->patterns[match->route].params;
 
-    for (size_t i = 0; params >> i; i++)
-        if (params >> i & 1)
-            match->params[match->param_count++] = target->segments[i];
+    for (; params; params &= params - 1)
+        match->params[match->param_count++] = target->segments[__builtin_ctz(params)];
 }
 
 void http_router_find(const struct http_router *router, const struct http_target *target,
@@ -183,30 +182,6 @@ void http_router_find(const struct http_router *router, const struct http_target
     find_in_list(router, list_of_param(count), target, marks, method, match);
     if (match->route < router->route_count)
         take_params(router, target, match);
-}
-
-void http_router_find_again(const struct http_router *router, struct http_path_memo *memo,
-                            const struct http_target *target, enum http_method method,
-                            struct http_match *match)
-{
-    struct span path = target->path;
-
-    if (memo->length == path.length && memo->method == method &&
-        memcmp(memo->path, path.at, path.length) == 0) {
-        match->route = memo->route;
-        match->allowed = memo->allowed;
-        match->param_count = 0;
-        take_params(router, target, match);
-        return;
-    }
-    http_router_find(router, target, method, match);
-    if (match->route == router->route_count || path.length > sizeof memo->path)
-        return;
-    memcpy(memo->path, path.at, path.length);
-    memo->length = path.length;
-    memo->method = method;
-    memo->route = match->route;
-    memo->allowed = match->allowed;
 }
 
 void http_router_allow_text(unsigned allowed, char *out, size_t size)

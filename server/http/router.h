@@ -41,22 +41,6 @@ void http_router_finish(struct http_router *router);
 void http_router_find(const struct http_router *router, const struct http_target *target,
                       enum http_method method, struct http_match *match);
 
-#define HTTP_PATH_MEMO_BYTES 128
-
-/* The path that was found last. Zeroed before first use; for one router and one thread. */
-struct http_path_memo {
-    size_t length; /* 0: none */
-    char path[HTTP_PATH_MEMO_BYTES];
-    enum http_method method;
-    size_t route;
-    unsigned allowed;
-};
-
-/* The same as http_router_find, and cheap where the path is the last one's, byte for byte. */
-void http_router_find_again(const struct http_router *router, struct http_path_memo *memo,
-                            const struct http_target *target, enum http_method method,
-                            struct http_match *match);
-
 /* "GET, HEAD, PUT, OPTIONS": GET brings HEAD, OPTIONS is always there. out[size]. */
 void http_router_allow_text(unsigned allowed, char *out, size_t size);
 

@@ -7,7 +7,7 @@ import re
 import socket
 import tempfile
 
-from daemon import Daemon
+from daemon import F32, Daemon
 from tap import check, equal, run, test
 
 TARGET = "/v1/locales"
@@ -33,6 +33,7 @@ FIRSTS = [f"{line}\r\n" for line in (
     f"GET {TARGET}/nope/height?x=1&y=2 HTTP/1.1", "\r\nGET /livez HTTP/1.1", "GET /livez HTTP/1.1\r")]
 FIRSTS.append(f"GET {TARGET} HTTP/1.1\n")
 SETS = 8  # that are kept
+PATHS = ["/livez", "/readyz", TARGET, "/v1/stats"]  # as many as are kept
 POST = f"POST {TARGET}/nope/height HTTP/1.1\r\n"
 BODY = '{"points":[[1,2]]}'
 LENGTH = f"Content-Length: {len(BODY)}\r\n"
@@ -76,8 +77,9 @@ def prime(daemon, lines, first="GET /livez HTTP/1.1\r\n", body=""):
 
 
 def forget(daemon):
-    """Other lines instead of all that are kept."""
-    ask(daemon, "".join(f"GET /livez HTTP/1.1\r\n{HOST}X-Other: {i}\r\n\r\n" for i in range(SETS)))
+    """Other lines and paths instead of all that are kept."""
+    ask(daemon, "".join(f"GET {PATHS[i % len(PATHS)]}?other HTTP/1.1\r\n{HOST}X-Other: {i}\r\n\r\n"
+                        for i in range(SETS)))
 
 
 def compare(daemon, first, lines, body="", primer="GET /livez HTTP/1.1\r\n"):
@@ -117,6 +119,40 @@ def firsts_again():
 @test("lines that come with a body are answered alike the first time and again")
 def bodies_again():
     with_daemon(lambda d: [compare(d, POST, lines, BODY, POST) for lines in BODY_LINES])
+
+
+HEIGHT = f"{TARGET}/a/height"
+QUERIES = ["", "?", "?x=1", "?x=1&y=2", "?y=2&x=1&", "?&&x=1&y=2", "?x", "?x=&y=2", "?=1", "?x=1=2",
+           "?x=%31&y=2", "?x=+1&y=2", "?x=1&y=2#", "?x=1&y=\x7f", "?x=\xe9", "?x=1&y=2 ", "?x=1 &y=2",
+           "?x=1&y=2&x=1", "?X=1&y=2", "?!\"$'()*,;[]{}|^`\\<>", "?x=1&y=2\t", "?x=1\0&y=2", "?x=1?y=2",
+           "?x=1&y=2&interp=nearest", "?x=1&y=2&fields=normal,cell&layer=ground", "?x=1&y=2&layer=",
+           "?" + "&".join(f"n{i}=1" for i in range(8)), "?" + "&".join(f"n{i}=1" for i in range(9)),
+           "?" + "&".join(f"n{i}" for i in range(40)), "?x=1&y=" + "0" * 8200,
+           "?x=1&y=" + "0" * 100, "?x=1e0&y=2.", "?x=.5&y=-0", "?x=00001.50&y=+1", "?x=nan&y=1"]
+
+
+@test("of a path that is asked again each query is answered alike")
+def queries_again():
+    with Daemon("--loops", "1") as daemon:
+        daemon.ok("PUT", TARGET + "/a", {}, status=201)
+        daemon.ok("PUT", TARGET + "/a/layers/ground?spacing=1,1&cols=3&rows=3", bytes(36), status=201,
+                  media=F32)
+        for method in ("GET", "POST", "HEAD"):
+            for version in ("1.1", "1.0"):
+                for query in QUERIES:
+                    compare(daemon, f"{method} {HEIGHT}{query} HTTP/{version}\r\n", HOST, "",
+                            f"GET {HEIGHT}?x=2&y=1 HTTP/1.1\r\n")
+
+
+@test("paths that begin alike are told apart")
+def paths_again():
+    def body(daemon):
+        for path in (HEIGHT, HEIGHT + "s", HEIGHT + "/", HEIGHT[:-1], f"{TARGET}/b/height",
+                     f"{TARGET}/%61/height", f"http://a{HEIGHT}", f"/{HEIGHT}", f"{TARGET}/a/./height"):
+            for primer in (HEIGHT, f"{TARGET}/b/height", f"{TARGET}/%61/height"):
+                compare(daemon, f"GET {path}?x=1&y=2 HTTP/1.1\r\n", AUTHORIZED, "",
+                        f"GET {primer}?x=1&y=2 HTTP/1.1\r\n")
+    with_daemon(body)
 
 
 @test("lines of one method say nothing of another")

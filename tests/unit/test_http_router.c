@@ -121,45 +121,6 @@ static void paths_find_their_route(void **state)
     }
 }
 
-#define ORDER_SEED 1999
-
-/* What was found last must show in nothing: not its method, not its parameters. */
-static void paths_find_their_route_again(void **state)
-{
-    static const char *const targets[] = {
-        "/v1/locales/a",        "/v1/locales/b",        "/v1/locales/a?x=1",     "/v1/locales/%61",
-        "/v1/locales/a%2Fb",    "/v1/locales/a/b",      "/v1/locales",           "/",
-        "/v1/meshes/a/tiles/3", "/v1/meshes/a/tiles/4", "http://a/v1/locales/a", "/v1/nothing"};
-    static const enum http_method methods[] = {METHOD_GET, METHOD_PUT, METHOD_DELETE};
-    enum { TARGETS = sizeof targets / sizeof *targets, METHODS = 3 };
-    struct fixture *fixture = *state;
-    struct http_path_memo memo = {0};
-    struct random random = {ORDER_SEED};
-    size_t hits = 0;
-
-    for (int n = 0; n < 5000; n++) {
-        const char *target = targets[random_below(&random, TARGETS)];
-        enum http_method method = methods[random_below(&random, METHODS)];
-        struct http_match want, got;
-
-        assert_int_equal(parse(fixture, target), ERR_OK);
-        http_router_find(&fixture->router, &fixture->target, method, &want);
-        hits += memo.length == fixture->target.path.length && memo.method == method &&
-                memcmp(memo.path, fixture->target.path.at, memo.length) == 0;
-        http_router_find_again(&fixture->router, &memo, &fixture->target, method, &got);
-        if (got.route != want.route || got.allowed != want.allowed ||
-            got.param_count != want.param_count)
-            fail_msg("%s: route %zu, methods %x, %zu parameters; expected %zu, %x, %zu", target,
-                     got.route, got.allowed, got.param_count, want.route, want.allowed,
-                     want.param_count);
-        for (size_t i = 0; i < want.param_count; i++)
-            assert_true(got.params[i].at == want.params[i].at &&
-                        got.params[i].length == want.params[i].length);
-    }
-    if (hits < 50)
-        fail_msg("seed %d: %zu hits", ORDER_SEED, hits);
-}
-
 static void bad_targets_are_refused(void **state)
 {
     static const char *const bad[] = {"/%",      "/%4",     "/a%zz",     "/a%0gb",  "/%00",
@@ -338,7 +299,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(paths_find_their_route, setup, teardown),
-        cmocka_unit_test_setup_teardown(paths_find_their_route_again, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_targets_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(queries_are_decoded_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(the_asterisk_is_a_target_of_its_own, setup, teardown),
