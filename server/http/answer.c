@@ -1,9 +1,10 @@
 /*
  * Encoding of answers: see answer.h.
  *
- * The head is written straight into the connection's output chunk; the parts that rarely change
- * (date, CORS lines) are kept ready. A body up to COPY_BYTES goes behind it into the same chunk,
- * so that pipelined answers leave in one write; a larger one keeps its memory and changes owner.
+ * The head is written straight into the connection's output chunk; what the answers of one second
+ * and type have in common, from the status line on, is kept ready in one piece. A body up to
+ * COPY_BYTES goes behind it into the same chunk, so that pipelined answers leave in one write; a
+ * larger one keeps its memory and changes owner.
  *
  * Framing: Content-Length is on every answer but 204 and 304, which have no body by definition,
  * and streams, which end with their connection; HEAD says what GET would have sent. Source: RFC
@@ -12,12 +13,14 @@
 #include "http/answer.h"
 
 #include "base/check.h"
+#include "base/integer_text.h"
 #include "http/loop.h"
 #include "http/server.h"
 
 #include <string.h>
 
 #define COPY_BYTES ((size_t)8 * 1024)
+#define TYPE_BYTES_MAX 256
 /* Status line, date, id, trace, type, length, connection: all of bounded length. */
 #define FIXED_HEAD_BYTES ((size_t)768 + HTTP_ORIGIN_BYTES_MAX)
 
@@ -35,13 +38,7 @@ static void put(struct cursor *cursor, const char *bytes, size_t length)
 
 static void put_number(struct cursor *cursor, size_t value)
 {
-    char digits[24];
-    size_t used = sizeof digits;
-
-    do
-        digits[--used] = (char)('0' + value % 10);
-    while (value /= 10);
-    put(cursor, digits + used, sizeof digits - used);
+    cursor->at += integer_text(value, cursor->at);
 }
 
 /* A page of a listed origin may read the answer. Source: Fetch standard, section 3.2. */
@@ -125,30 +122,63 @@ static void put_status_line(struct cursor *cursor, int status)
     PUT_LITERAL(cursor, "\r\n");
 }
 
+/* Status, date, who may read it, and the type: nothing that differs from one answer to the next. */
+static void put_start(struct cursor *cursor, const struct http_loop *loop,
+                      const struct http_reply *reply, bool has_body)
+{
+    put_status_line(cursor, reply->status);
+    put(cursor, loop->date, loop->date_length);
+    put(cursor, loop->server->cors, loop->server->cors_length);
+    if (has_body && reply->content_type) {
+        size_t length = strlen(reply->content_type);
+
+        CHECK(length <= TYPE_BYTES_MAX);
+        PUT_LITERAL(cursor, "Content-Type: ");
+        put(cursor, reply->content_type, length);
+        PUT_LITERAL(cursor, "\r\n");
+    }
+}
+
+/* The same for a 200 whose type, a static string, is that of the last one. */
+static void put_start_again(struct cursor *cursor, struct http_loop *loop,
+                            const struct http_reply *reply)
+{
+    struct http_answer_start *start = &loop->answer_start;
+    char *begin = cursor->at;
+
+    if (start->length && start->type == reply->content_type) {
+        put(cursor, start->bytes, start->length);
+        return;
+    }
+    put_start(cursor, loop, reply, true);
+    start->length = (size_t)(cursor->at - begin);
+    start->type = reply->content_type;
+    if (start->length > sizeof start->bytes)
+        start->length = 0;
+    memcpy(start->bytes, begin, start->length);
+}
+
 static void put_head(struct cursor *cursor, const struct http_request *request,
                      size_t content_length, bool has_body, bool close)
 {
     const struct http_reply *reply = &request->reply;
     const struct http_server *server = request->loop->server;
 
-    put_status_line(cursor, reply->status);
-    put(cursor, request->loop->date, request->loop->date_length);
+    if (reply->status == 200)
+        put_start_again(cursor, request->loop, reply);
+    else
+        put_start(cursor, request->loop, reply, has_body);
     PUT_LITERAL(cursor, "X-Request-Id: ");
-    put(cursor, request->id, request->id_length);
+    memcpy(cursor->at, request->id, HTTP_ID_BYTES_MAX); /* of one length, which is quicker */
+    cursor->at += request->id_length;
     PUT_LITERAL(cursor, "\r\n");
     if (request->trace[0] != '\0') {
         PUT_LITERAL(cursor, "traceparent: ");
         put(cursor, request->trace, HTTP_TRACE_BYTES);
         PUT_LITERAL(cursor, "\r\n");
     }
-    put(cursor, server->cors, server->cors_length);
     if (server->cors_origins)
         put_origin(cursor, server, request);
-    if (has_body && reply->content_type) {
-        PUT_LITERAL(cursor, "Content-Type: ");
-        put(cursor, reply->content_type, strlen(reply->content_type));
-        PUT_LITERAL(cursor, "\r\n");
-    }
     if (has_body && !reply->is_endless) {
         PUT_LITERAL(cursor, "Content-Length: ");
         put_number(cursor, content_length);
@@ -189,11 +219,9 @@ size_t http_answer_encode(struct http_connection *connection, struct http_reques
     bool has_body = reply->status != 204 && reply->status != 304;
     size_t sent = has_body && !request->head.is_head ? length : 0;
     size_t copied = sent <= COPY_BYTES ? sent : 0;
-    size_t type_length = reply->content_type ? strlen(reply->content_type) : 0;
     struct cursor cursor;
     char *start;
 
-    CHECK(type_length <= 256);
     http_loop_refresh_date(loop);
     start = http_output_reserve(&connection->output, &loop->chunks,
                                 FIXED_HEAD_BYTES + loop->server->cors_length +

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define ALIGN ((size_t)16)
+#define ALIGN HTTP_ARENA_ALIGN
 #define BLOCK_BYTES ((size_t)32 * 1024)
 
 struct http_arena_block {
@@ -27,11 +27,10 @@ void http_arena_init(struct http_arena *arena, char *first, size_t first_bytes, 
     CHECK(((uintptr_t)first & (ALIGN - 1)) == 0);
     arena->blocks = NULL;
     arena->at = first;
-    arena->left_bytes = first_bytes & ~(ALIGN - 1);
+    arena->left_bytes = arena->first_bytes = first_bytes & ~(ALIGN - 1);
     arena->total_bytes = 0;
     arena->limit_bytes = limit_bytes;
     arena->first = first;
-    arena->first_bytes = first_bytes;
 }
 
 static char *open_block(struct http_arena *arena, size_t bytes)
@@ -50,31 +49,24 @@ static char *open_block(struct http_arena *arena, size_t bytes)
     return block->data;
 }
 
-void *http_arena_alloc(struct http_arena *arena, size_t bytes)
+void *http_arena_alloc_more(struct http_arena *arena, size_t bytes)
 {
     char *piece;
 
     if (bytes > arena->limit_bytes)
         return NULL;
     bytes = bytes ? (bytes + ALIGN - 1) & ~(ALIGN - 1) : ALIGN;
-    if (bytes > arena->left_bytes) {
-        size_t block_bytes = BLOCK_BYTES;
-
-        if (bytes > BLOCK_BYTES / 2)
-            return open_block(arena, bytes);
-        piece = open_block(arena, block_bytes);
-        if (!piece)
-            return NULL;
-        arena->at = piece;
-        arena->left_bytes = block_bytes;
-    }
-    piece = arena->at;
-    arena->at += bytes;
-    arena->left_bytes -= bytes;
+    if (bytes > BLOCK_BYTES / 2)
+        return open_block(arena, bytes);
+    piece = open_block(arena, BLOCK_BYTES);
+    if (!piece)
+        return NULL;
+    arena->at = piece + bytes;
+    arena->left_bytes = BLOCK_BYTES - bytes;
     return piece;
 }
 
-void http_arena_reset(struct http_arena *arena)
+void http_arena_free_blocks(struct http_arena *arena)
 {
     while (arena->blocks) {
         struct http_arena_block *block = arena->blocks;
@@ -82,5 +74,5 @@ void http_arena_reset(struct http_arena *arena)
         arena->blocks = block->next;
         free(block);
     }
-    http_arena_init(arena, arena->first, arena->first_bytes, arena->limit_bytes);
+    arena->total_bytes = 0;
 }

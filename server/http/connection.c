@@ -221,16 +221,25 @@ static void write_later(struct http_connection *connection)
             uv_now(&connection->loop->uv) + http_limits_now(connection->loop->server)->write_ms;
 }
 
-/* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
-static ssize_t try_write(struct http_connection *connection, const uv_buf_t *buffers,
-                         unsigned count)
+static ssize_t write_many(struct http_connection *connection)
 {
+    uv_buf_t buffers[WRITE_BUFFERS];
+    unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)buffers, .msg_iovlen = count};
+
+    return sendmsg(connection->fd, &message, SEND_FLAGS);
+}
+
+/* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
+static inline ssize_t try_write(struct http_connection *connection)
+{
+    const struct http_chunk *chunk = connection->output.head;
     ssize_t written;
 
     do
-        written = count == 1 ? send_bytes(connection->fd, buffers[0].base, buffers[0].len)
-                             : sendmsg(connection->fd, &message, SEND_FLAGS);
+        written = chunk == connection->output.tail
+                      ? send_bytes(connection->fd, chunk->at, chunk->length)
+                      : write_many(connection);
     while (written < 0 && errno == EINTR);
     return written < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : written;
 }
@@ -238,9 +247,7 @@ static ssize_t try_write(struct http_connection *connection, const uv_buf_t *buf
 static void flush(struct http_connection *connection)
 {
     while (connection->output.bytes && !connection->is_writing) {
-        uv_buf_t buffers[WRITE_BUFFERS];
-        unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
-        ssize_t written = try_write(connection, buffers, count);
+        ssize_t written = try_write(connection);
 
         if (written < 0) {
             write_failed(connection);

@@ -27,17 +27,17 @@ enum http_connection_state {
     HTTP_CONNECTION_CLOSED    /* uv_close was called */
 };
 
+/* What an ordinary request touches comes first, on few cache lines. */
 struct http_connection {
     uv_poll_t poll;
     int fd;
     int polled; /* the events that poll waits for; 0: it is stopped */
     struct http_loop *loop;
-    struct http_connection *previous, *next;
-    struct http_timer timer;
+    struct http_request *request;
+    struct http_stream *stream; /* not NULL in the state STREAM */
     enum http_connection_state state;
-    struct http_peer peer;
-    bool is_counted;       /* in the server's and the address's count; else it was turned away */
     enum err_code reserve; /* not ERR_OK: why it is beyond the limits, and may only ask probes */
+    bool is_counted;       /* in the server's and the address's count; else it was turned away */
     bool is_late;          /* came while the loop was draining */
     bool has_asked;        /* a request was taken; who has not asked yet is about to */
     bool is_reading;
@@ -45,25 +45,25 @@ struct http_connection {
     bool peer_ended;   /* end of file was read */
     bool close_after;  /* no further request is taken; close when all is sent */
     bool linger_after; /* and let the peer read the answer first */
-
-    struct http_request *request;
-    struct http_stream *stream; /* not NULL in the state STREAM */
-    struct http_head head;
-    llhttp_t parser;
-    uint64_t head_since_ms; /* first byte of an incomplete head; 0: none */
-    uint64_t body_since_ms;
-    uint64_t body_received;                       /* bytes on the wire, framing included */
-    uint64_t discard_bytes;                       /* length of the body that is dropped */
-    uint64_t reserve_until_ms;                    /* 0: not set yet */
+    struct http_output output;
+    size_t pending_length;
+    uint64_t head_since_ms;                       /* first byte of an incomplete head; 0: none */
     uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
-    uint64_t linger_since_ms, linger_until_ms;    /* of the state LINGER */
-    uint64_t lingered_ms;                         /* when something came last in it */
+    struct http_timer timer;
+    struct http_peer peer;
+    struct http_head head; /* of a head that has begun */
 
     char *pending; /* read but not taken yet; begins with the head that head describes */
-    size_t pending_length, pending_capacity;
-
-    struct http_output output;
-    size_t lingered_bytes; /* dropped while it lingers, or is a stream */
+    size_t pending_capacity;
+    struct http_connection *previous, *next;
+    llhttp_t parser;
+    uint64_t body_since_ms;
+    uint64_t body_received;                    /* bytes on the wire, framing included */
+    uint64_t discard_bytes;                    /* length of the body that is dropped */
+    uint64_t reserve_until_ms;                 /* 0: not set yet */
+    uint64_t linger_since_ms, linger_until_ms; /* of the state LINGER */
+    uint64_t lingered_ms;                      /* when something came last in it */
+    size_t lingered_bytes;                     /* dropped while it lingers, or is a stream */
 };
 
 /*

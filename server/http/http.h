@@ -25,6 +25,11 @@ struct span {
     size_t length;
 };
 
+/* name=value of a query, decoded. */
+struct http_query_item {
+    struct span name, value;
+};
+
 enum http_method {
     METHOD_GET = 1 << 0,
     METHOD_POST = 1 << 1,
@@ -216,6 +221,8 @@ bool http_request_has_header_prefix(const struct http_request *request, const ch
 size_t http_request_query_count(const struct http_request *request);
 void http_request_query_at(const struct http_request *request, size_t n, struct span *name,
                            struct span *value);
+/* All of them, [http_request_query_count]. */
+const struct http_query_item *http_request_query_items(const struct http_request *request);
 /* The first query item of that name; at is NULL when there is none. */
 struct span http_request_query(const struct http_request *request, const char *name);
 bool http_request_peer_is_loopback(const struct http_request *request);

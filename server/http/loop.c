@@ -79,6 +79,7 @@ void http_loop_refresh_date(struct http_loop *loop)
     if (now.tv_sec == loop->date_second && loop->date_length)
         return;
     loop->date_second = now.tv_sec;
+    loop->answer_start.length = 0;
     gmtime_r(&now.tv_sec, &tm);
     loop->date_length = (size_t)snprintf(
         loop->date, sizeof loop->date, "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",

@@ -28,11 +28,9 @@ struct http_head_memo;
 /* The bucket of a time: i for one below 2^i · 8 µs, the last one for all others. */
 static inline size_t http_latency_bucket(uint64_t us)
 {
-    size_t bucket = 0;
+    size_t bucket = us < 8 ? 0 : 61 - (size_t)__builtin_clzll(us);
 
-    while (bucket + 1 < HTTP_LATENCY_BUCKETS && us >= (uint64_t)8 << bucket)
-        bucket++;
-    return bucket;
+    return bucket < HTTP_LATENCY_BUCKETS ? bucket : HTTP_LATENCY_BUCKETS - 1;
 }
 
 /* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
@@ -57,6 +55,13 @@ struct http_due {
     struct http_connection *connection;
     const char *at; /* in read_buffer */
     size_t length;
+};
+
+/* The beginning of an answer 200, from its status line to its type, as it was made last. */
+struct http_answer_start {
+    const char *type;
+    size_t length; /* 0: none was made since the date changed */
+    char bytes[1024];
 };
 
 struct http_loop {
@@ -101,6 +106,7 @@ struct http_loop {
     time_t date_second;
     char date[40]; /* "Date: …\r\n" */
     size_t date_length;
+    struct http_answer_start answer_start;
     bool is_clock_fresh; /* clock_ns is from when this input was read, or the answer before it */
     char *read_buffer;   /* [HTTP_READ_BYTES] */
     size_t read_bytes;   /* of it, due */

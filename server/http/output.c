@@ -64,7 +64,8 @@ static void drop_chunk(struct http_chunk_pool *pool, struct http_chunk *chunk)
 {
     if (chunk->owned.charged)
         http_budget_give(chunk->owned.budget, chunk->owned.charged);
-    free(chunk->owned.at);
+    if (chunk->owned.at)
+        free(chunk->owned.at);
     if (chunk->capacity && pool->count < POOL_CHUNKS_MAX) {
         chunk->next = pool->free;
         pool->free = chunk;

@@ -15,6 +15,7 @@
 #include "http/reply.h"
 
 #include "base/check.h"
+#include "base/integer_text.h"
 #include "base/json_text.h"
 
 #include <math.h>
@@ -94,23 +95,20 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *f
 
 void http_reply_header_number(struct http_reply *reply, const char *name, uint64_t value)
 {
-    char digits[20];
     char *at = reply->headers + reply->headers_length;
-    size_t used = sizeof digits, name_length = strlen(name), length;
+    size_t name_length = strlen(name);
 
-    do
-        digits[--used] = (char)('0' + value % 10);
-    while (value /= 10);
-    length = name_length + 2 + (sizeof digits - used) + 2;
-    if (length >= sizeof reply->headers - reply->headers_length) {
+    if (name_length + INTEGER_TEXT_MAX + 4 >= sizeof reply->headers - reply->headers_length) {
         reply->is_failed = true;
         return;
     }
     memcpy(at, name, name_length);
-    memcpy(at + name_length, ": ", 2);
-    memcpy(at + name_length + 2, digits + used, sizeof digits - used);
-    memcpy(at + length - 2, "\r\n", 2);
-    reply->headers_length += length;
+    at += name_length;
+    memcpy(at, ": ", 2);
+    at += 2;
+    at += integer_text(value, at);
+    memcpy(at, "\r\n", 2);
+    reply->headers_length = (size_t)(at + 2 - reply->headers);
 }
 
 void http_reply_content_type(struct http_reply *reply, const char *media_type)

@@ -86,22 +86,6 @@ static bool is_trace(struct span value)
     return memcmp(value.at + 3, zeros, 32) != 0 && memcmp(value.at + 36, zeros, 16) != 0;
 }
 
-void http_request_take_ids(struct http_request *request)
-{
-    struct span id = http_request_header(request, "x-request-id");
-    struct span trace = http_request_header(request, "traceparent");
-
-    if (id.at && is_id(id) && !http_request_header_is_repeated(request, "x-request-id")) {
-        memcpy(request->id, id.at, id.length);
-        request->id[id.length] = '\0';
-        request->id_length = (uint8_t)id.length;
-    }
-    if (trace.at && is_trace(trace) && !http_request_header_is_repeated(request, "traceparent")) {
-        memcpy(request->trace, trace.at, HTTP_TRACE_BYTES);
-        request->trace[HTTP_TRACE_BYTES] = '\0';
-    }
-}
-
 static struct http_request *new_request(struct http_loop *loop)
 {
     struct http_request *request = aligned_alloc(64, (sizeof *request + 63) & ~(size_t)63);
@@ -111,6 +95,7 @@ static struct http_request *new_request(struct http_loop *loop)
     memset(request, 0, sizeof *request);
     request->loop = loop;
     request->reply.budget = &loop->server->answers;
+    http_reply_reset(&request->reply);
     http_arena_init(&request->arena, request->first, sizeof request->first,
                     HTTP_REQUEST_ARENA_BYTES_MAX);
     return request;
@@ -130,34 +115,19 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     }
     request->next = NULL;
     request->connection = connection;
-    request->route = NULL;
+    memset(&request->route, 0,
+           offsetof(struct http_request, route_index) - offsetof(struct http_request, route));
     request->route_index = loop->server->app.route_count;
-    memset(&request->head, 0, sizeof request->head);
     request->target.is_asterisk = false;
     request->target.path = (struct span){NULL, 0};
     request->target.segment_count = request->target.item_count = 0;
     request->match.param_count = 0;
-    request->fields = NULL;
-    request->field_count = 0;
-    request->initials = 0;
     request->media_type = (struct span){"", 0};
-    request->repeated = NULL;
-    memset(&request->chunks, 0, offsetof(struct http_chunks, line));
-    request->is_head_parsed = request->is_message_done = false;
-    request->wants_keep_alive = request->is_begun = false;
-    request->is_returned = request->is_deferred = request->is_finished = false;
-    request->may_move = request->is_moving = request->peer_is_loopback = false;
-    request->is_on_loop = request->is_parking = request->is_parked = request->is_last_try = false;
-    request->park_until_ms = 0;
-    request->is_shed = false;
-    request->stream = NULL;
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
-    request->user = NULL;
     request->started_ns = loop->clock_ns;
     write_id(loop, request->id);
     request->id_length = HTTP_ID_BYTES;
     request->trace[0] = '\0';
-    http_reply_reset(&request->reply);
     return request;
 }
 
@@ -177,7 +147,7 @@ void http_request_release(struct http_request *request)
     struct http_loop *loop = request->loop;
 
     drop_body(request);
-    http_reply_reset(&request->reply); /* of a peer that is gone it may be large */
+    http_reply_reset(&request->reply);
     http_arena_reset(&request->arena);
     request->connection = NULL;
     if (loop->free_request_count >= POOL_REQUESTS_MAX) {
@@ -284,15 +254,12 @@ struct span http_request_param(const struct http_request *request, size_t n)
     return request->match.params[n];
 }
 
-/* The first field of that name from the i-th on; NULL: none. */
-static const struct http_field *field_of(const struct http_request *request, size_t i,
-                                         const char *name)
+/* The first field of that name from the i-th on, among those that may have it; NULL: none. */
+static const struct http_field *find_field(const struct http_request *request, size_t i,
+                                           const char *name)
 {
-    size_t length;
+    size_t length = strlen(name);
 
-    if (!(request->initials >> (name[0] & 31) & 1))
-        return NULL;
-    length = strlen(name);
     for (; i < request->field_count; i++) {
         const struct http_field *field = &request->fields[i];
 
@@ -300,6 +267,13 @@ static const struct http_field *field_of(const struct http_request *request, siz
             return field;
     }
     return NULL;
+}
+
+/* Most names that are asked for begin as none that came. */
+static inline const struct http_field *field_of(const struct http_request *request, size_t i,
+                                                const char *name)
+{
+    return request->initials >> (name[0] & 31) & 1 ? find_field(request, i, name) : NULL;
 }
 
 struct span http_request_header(const struct http_request *request, const char *name)
@@ -314,6 +288,22 @@ bool http_request_header_is_repeated(const struct http_request *request, const c
     const struct http_field *field = field_of(request, 0, name);
 
     return field && field_of(request, (size_t)(field - request->fields) + 1, name);
+}
+
+void http_request_take_ids(struct http_request *request)
+{
+    struct span id = http_request_header(request, "x-request-id");
+    struct span trace = http_request_header(request, "traceparent");
+
+    if (id.at && is_id(id) && !http_request_header_is_repeated(request, "x-request-id")) {
+        memcpy(request->id, id.at, id.length);
+        request->id[id.length] = '\0';
+        request->id_length = (uint8_t)id.length;
+    }
+    if (trace.at && is_trace(trace) && !http_request_header_is_repeated(request, "traceparent")) {
+        memcpy(request->trace, trace.at, HTTP_TRACE_BYTES);
+        request->trace[HTTP_TRACE_BYTES] = '\0';
+    }
 }
 
 bool http_request_has_header_prefix(const struct http_request *request, const char *prefix)
@@ -342,6 +332,11 @@ void http_request_query_at(const struct http_request *request, size_t n, struct 
     CHECK(n < request->target.item_count);
     *name = request->target.items[n].name;
     *value = request->target.items[n].value;
+}
+
+const struct http_query_item *http_request_query_items(const struct http_request *request)
+{
+    return request->target.items;
 }
 
 struct span http_request_query(const struct http_request *request, const char *name)

@@ -39,23 +39,15 @@ struct http_request {
     struct http_request *next_arrived[HTTP_ARRIVALS]; /* in lists of the loop */
     struct http_loop *loop;
     struct http_connection *connection;
+    /* http_request_take clears these */
     const struct http_route *route; /* NULL: none */
-    size_t route_index;
-    struct http_head head;
-    struct http_target target;
-    struct http_match match;
-    struct http_field *fields; /* [head.header_count] */
+    struct http_field *fields;      /* [head.header_count] */
     size_t field_count;
-    uint32_t initials; /* bit c % 32 for each first letter c of a field's name */
-    struct span media_type;
-    const char *repeated; /* a field that may stand there once only; NULL: none */
-
-    char *body;
-    size_t body_length, body_capacity;
-    size_t body_bytes_max;
-    size_t body_charged; /* of the server's budget */
-    struct http_chunks chunks;
-
+    const char *repeated;       /* a field that may stand there once only; NULL: none */
+    struct http_stream *stream; /* made and not begun yet */
+    void *user;
+    uint64_t park_until_ms;               /* 0: not parked yet */
+    uint32_t initials;                    /* bit c % 32 for each first letter c of a field's name */
     bool is_head_parsed, is_message_done; /* set by llhttp's callbacks */
     bool wants_keep_alive;
     bool is_begun;    /* request_begin was called */
@@ -68,18 +60,26 @@ struct http_request {
     bool is_parking;  /* the handler wants to be tried again */
     bool is_parked;   /* it waits for that, in the loop's list */
     bool is_last_try;
-    uint64_t park_until_ms; /* 0: not parked yet */
-    struct http_request *previous_parked, *next_parked;
-    struct http_stream *stream; /* made and not begun yet */
-    atomic_bool is_abandoned;
+    bool is_shed; /* refused for want of workers */
     bool peer_is_loopback;
+
+    size_t route_index; /* the first that is not */
+    struct http_head head;
+    struct http_target target;
+    struct http_match match;
+    struct span media_type;
+    char *body;
+    size_t body_length, body_capacity;
+    size_t body_bytes_max;
+    size_t body_charged;       /* of the server's budget */
+    struct http_chunks chunks; /* of a chunked body */
+    struct http_request *previous_parked, *next_parked;
+    atomic_bool is_abandoned;
     char id[HTTP_ID_BYTES_MAX + 1]; /* X-Request-Id: the client's, or HTTP_ID_BYTES made */
     uint8_t id_length;
     char trace[HTTP_TRACE_BYTES + 1]; /* the client's traceparent; "": none */
     uint64_t started_ns;
-    void *user;
     bool is_large; /* of the two lanes of the workers */
-    bool is_shed;  /* refused for want of workers */
     double cost_ns;
     uint64_t queued_ns; /* when it was queued for a worker */
     struct http_reply reply;
@@ -87,7 +87,7 @@ struct http_request {
     _Alignas(16) char first[HTTP_REQUEST_FIRST_BYTES];
 };
 
-/* From the pool of the loop or new; NULL without memory. Loop thread. */
+/* From the pool of the loop or new, but for its head; NULL without memory. Loop thread. */
 struct http_request *http_request_take(struct http_loop *loop, struct http_connection *connection);
 void http_request_release(struct http_request *request);
 /*

@@ -11,10 +11,6 @@
 
 #define HTTP_SEGMENTS_MAX 16
 
-struct http_query_item {
-    struct span name, value;
-};
-
 struct http_target {
     bool is_asterisk;                        /* "*": the server itself */
     struct span path;                        /* raw, begins with '/' */
