@@ -35,13 +35,7 @@
 
 bool span_equals(struct span s, const char *text)
 {
-    size_t i = 0;
-
-    if (!s.at)
-        return false;
-    while (i < s.length && s.at[i] == text[i] && text[i] != '\0')
-        i++;
-    return i == s.length && text[i] == '\0';
+    return s.at && s.length == strlen(text) && memcmp(s.at, text, s.length) == 0;
 }
 
 bool span_copy(struct span s, char *out, size_t size)
@@ -95,11 +89,10 @@ static void reply_advance(void *to, size_t bytes)
 static enum err_code call_open(struct call *call, struct http_request *request,
                                struct http_reply *reply, size_t param_count, struct err *err)
 {
+    const struct http_query_item *items = http_request_query_items(request);
     size_t count = http_request_query_count(request);
 
-    /* all but the array, which is the most of it */
-    memset(call, 0, offsetof(struct call, query));
-    memset(&call->query_count, 0, sizeof *call - offsetof(struct call, query_count));
+    memset(call, 0, offsetof(struct call, query)); /* the array is the most of it */
     call->api = http_request_app_context(request);
     call->limits = api_limits(call->api);
     call->request = request;
@@ -116,8 +109,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
         return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
                          "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
     for (size_t i = 0; i < count; i++)
-        http_request_query_at(request, i, &call->query[i].name, &call->query[i].value);
-    call->query_count = count;
+        call_add_query(call, items[i]);
     for (size_t i = 0; i < param_count; i++)
         call->params[i] = http_request_param(request, i);
     return ERR_OK;
@@ -412,17 +404,24 @@ void call_content_type(struct call *call, const char *media_type)
         http_reply_content_type(call->reply, media_type);
 }
 
-void call_begin_answer(struct call *call)
+char *call_open_answer(struct call *call, size_t bytes)
 {
-    char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + PIECE_INTEGER_MAX);
+    char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + PIECE_INTEGER_MAX + bytes);
 
     if (!at)
-        return;
+        return NULL;
     at = PIECE(at, "{\"locale\":\""); /* an id has nothing to escape */
     at = piece_text(at, call->locale->id, strlen(call->locale->id));
     at = PIECE(at, "\",\"revision\":");
-    at = piece_integer(at, call->locale->revision);
-    json_close_room(&call->out, at);
+    return piece_integer(at, call->locale->revision);
+}
+
+void call_begin_answer(struct call *call)
+{
+    char *at = call_open_answer(call, 0);
+
+    if (at)
+        json_close_room(&call->out, at);
 }
 
 void call_begin_results(struct call *call)

@@ -13,10 +13,6 @@
 
 enum { CALL_QUERY_MAX = 32, CALL_PARAMS_MAX = 4 };
 
-struct call_query {
-    struct span name, value;
-};
-
 struct call {
     struct api *api;
     const struct api_limits *limits; /* those of its beginning; NULL: as the api has them now */
@@ -27,8 +23,8 @@ struct call {
     struct locale *newer; /* a reference: of fleet_catch_up, in the place of the snapshot's */
     struct span params[CALL_PARAMS_MAX];
     struct span body, media_type;
-    struct call_query query[CALL_QUERY_MAX];
-    size_t query_count;
+    size_t query_count;      /* of query */
+    uint32_t query_initials; /* bit c % 32 for each first letter c of a name in query */
     /* The body, once options_open… has parsed it; NULL when nothing but a batch is in it. Freed by
      * call_close. */
     cJSON *json;
@@ -41,12 +37,21 @@ struct call {
     uint64_t started_ns;  /* of what may take long; 0: not told yet */
     size_t items_held;    /* of api->items_in_flight */
     size_t next_look;     /* call_pace looks at the clock before this item */
+    struct http_query_item query[CALL_QUERY_MAX]; /* not cleared */
 };
 
 /* A call sees one table of limits from its beginning to its end, whatever is reloaded meanwhile. */
 static inline const struct api_limits *call_limits(const struct call *call)
 {
     return call->limits ? call->limits : api_limits(call->api);
+}
+
+/* One more item of the query; there must be room for it. */
+static inline void call_add_query(struct call *call, struct http_query_item item)
+{
+    call->query[call->query_count++] = item;
+    if (item.name.length > 0)
+        call->query_initials |= (uint32_t)1 << (item.name.at[0] & 31);
 }
 
 /* Decodes, asks, encodes into call->out; on error what was written is dropped. */
@@ -126,6 +131,11 @@ enum err_code call_leave_loop(struct call *call, struct err *err);
 
 /* `"locale":…,"revision":…` at the start of an answer's object. */
 void call_begin_answer(struct call *call);
+/*
+ * The same in one piece with what follows: where that goes, for at most `bytes`, until
+ * json_close_room. NULL without memory.
+ */
+char *call_open_answer(struct call *call, size_t bytes);
 /* The same, then `"results":[`; and its end. */
 void call_begin_results(struct call *call);
 void call_end_results(struct call *call);

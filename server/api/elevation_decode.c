@@ -48,24 +48,24 @@ static enum err_code open_form(struct call *call, struct err *err)
     while (at && at < end) {
         const char *next = memchr(at, '&', (size_t)(end - at)), *stop = next ? next : end;
         const char *is = memchr(at, '=', (size_t)(stop - at));
-        struct call_query *item = &call->query[call->query_count];
+        struct http_query_item item;
         const char *value = is ? is + 1 : stop;
 
         if (call->query_count == CALL_QUERY_MAX)
             return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, CALL_QUERY_MAX + 1.0,
                              "a form has at most %d parameters, with those of the query",
                              CALL_QUERY_MAX);
-        item->name.at = copy;
-        if (http_percent_decode(copy, &item->name.length, at, (size_t)((is ? is : stop) - at), true,
+        item.name.at = copy;
+        if (http_percent_decode(copy, &item.name.length, at, (size_t)((is ? is : stop) - at), true,
                                 err))
             return err->code;
-        copy += item->name.length;
-        item->value.at = copy;
-        if (http_percent_decode(copy, &item->value.length, value, (size_t)(stop - value), true,
-                                err))
+        copy += item.name.length;
+        item.value.at = copy;
+        if (http_percent_decode(copy, &item.value.length, value, (size_t)(stop - value), true, err))
             return err->code;
-        copy += item->value.length;
-        call->query_count += item->name.length > 0;
+        copy += item.value.length;
+        if (item.name.length > 0)
+            call_add_query(call, item);
         at = next ? next + 1 : NULL;
     }
     return options_open_query(call, names, err);

@@ -111,13 +111,13 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     if (decode_options(call, &options, err))
         return err->code;
     locale_height_ahead(&options.ground, at); /* memory brings it while the answer is begun */
-    call_begin_answer(call);
-    text = json_open_room(&call->out, POINT_BYTES);
-    if (text) {
-        *text++ = ',';
-        json_close_room(&call->out, answer_point(text, &options, at));
-    }
-    json_end_object(&call->out);
+    text = call_open_answer(call, POINT_BYTES);
+    if (!text)
+        return ERR_OK; /* json_finish says so */
+    *text++ = ',';
+    text = answer_point(text, &options, at);
+    *text++ = '}';
+    json_close_room(&call->out, text);
     return ERR_OK;
 }
 API_HANDLER(height_get, 1, CALL_NEEDS_LOCALE)

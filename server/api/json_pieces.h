@@ -6,6 +6,7 @@
 #ifndef KOTA_API_JSON_PIECES_H
 #define KOTA_API_JSON_PIECES_H
 
+#include "base/integer_text.h"
 #include "base/json_number.h"
 #include "terrain/vec.h"
 
@@ -16,7 +17,7 @@
 
 /* Room for what is written, and for what a copy of a fixed length may leave behind it. */
 enum {
-    PIECE_INTEGER_MAX = 20,
+    PIECE_INTEGER_MAX = INTEGER_TEXT_MAX,
     PIECE_VEC3_MAX = 3 * 26 + JSON_NUMBER_TEXT_MAX /* a number has 25 characters at most */
 };
 
@@ -37,13 +38,7 @@ static inline char *piece_number(char *at, double value)
 
 static inline char *piece_integer(char *at, uint64_t value)
 {
-    char text[PIECE_INTEGER_MAX], *first = text + sizeof text;
-
-    do {
-        *--first = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    return piece_text(at, first, (size_t)(text + sizeof text - first));
+    return at + integer_text(value, at);
 }
 
 static inline char *piece_boolean(char *at, int value)

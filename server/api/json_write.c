@@ -18,11 +18,6 @@
 
 enum { ROOM_BYTES = 8192 };
 
-void json_init(struct json_writer *w, struct json_sink sink)
-{
-    *w = (struct json_writer){.sink = sink};
-}
-
 bool json_finish(struct json_writer *w)
 {
     if (!w->failed && w->at != w->start)

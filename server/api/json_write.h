@@ -24,7 +24,11 @@ struct json_writer {
     bool failed;            /* the sink had no memory: nothing more is written */
 };
 
-void json_init(struct json_writer *w, struct json_sink sink);
+static inline void json_init(struct json_writer *w, struct json_sink sink)
+{
+    *w = (struct json_writer){.sink = sink};
+}
+
 /* Hands the last bytes to the sink. False when the sink ran out of memory on the way. */
 bool json_finish(struct json_writer *w);
 

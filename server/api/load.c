@@ -469,13 +469,13 @@ static enum err_code query_split(char *query, const char *path, struct call *cal
     for (char *item = strtok_r(query, "&", &save); item; item = strtok_r(NULL, "&", &save)) {
         char *equals = strchr(item, '=');
         size_t length = equals ? (size_t)(equals - item) : strlen(item);
-        struct call_query *q = &call->query[call->query_count];
+        struct http_query_item q;
 
         if (call->query_count == CALL_QUERY_MAX)
             return err_set(err, ERR_BAD_INPUT, "more than %d options", CALL_QUERY_MAX);
-        q->value = equals ? percent_decode(equals + 1, strlen(equals + 1)) : (struct span){"", 0};
-        q->name = percent_decode(item, length);
-        call->query_count++;
+        q.value = equals ? percent_decode(equals + 1, strlen(equals + 1)) : (struct span){"", 0};
+        q.name = percent_decode(item, length);
+        call_add_query(call, q);
     }
     return options_open_query(call, upload_names(format.kind), err);
 }

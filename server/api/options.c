@@ -17,13 +17,23 @@
 /* Where an option was found: one of the two, or neither. */
 struct found {
     const cJSON *json;
-    const struct call_query *query;
+    const struct http_query_item *query;
 };
+
+/* span_equals for names of options, which are short and never empty. */
+static inline bool is_named(struct span given, const char *name)
+{
+    size_t i = 0;
+
+    while (i < given.length && given.at[i] == name[i] && name[i] != '\0')
+        i++;
+    return i == given.length && name[i] == '\0';
+}
 
 static bool is_among(struct span name, const char *const *names)
 {
     for (; names && *names; names++)
-        if (span_equals(name, *names))
+        if (is_named(name, *names))
             return true;
     return false;
 }
@@ -40,8 +50,10 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
             return err_at(err, "%.*s", shown, name.at);
         }
         for (size_t k = 0; k < i; k++) {
-            if (call->query[k].name.length == name.length &&
-                memcmp(call->query[k].name.at, name.at, name.length) == 0) {
+            struct span other = call->query[k].name;
+
+            if (other.length == name.length && other.at[0] == name.at[0] &&
+                memcmp(other.at, name.at, name.length) == 0) {
                 err_set(err, ERR_BAD_INPUT, "the query parameter \"%.*s\" is given twice", shown,
                         name.at);
                 return err_at(err, "%.*s", shown, name.at);
@@ -201,22 +213,39 @@ enum err_code option_batch(struct call *call, const struct json_shape *shape,
     return ERR_OK;
 }
 
-static enum err_code find(const struct call *call, const char *name, struct found *out,
-                          struct err *err)
+/* Most options are not given: is there a body, or a name in the query that begins so? */
+static inline bool may_be_given(const struct call *call, const char *name)
 {
-    out->json = call->json ? json_given(call->json, name) : NULL;
-    out->query = NULL;
-    for (size_t i = 0; i < call->query_count && !out->query; i++) {
-        struct span given = call->query[i].name;
+    return call->json || call->query_initials >> (name[0] & 31) & 1;
+}
 
-        if (given.length && given.at[0] == name[0] && span_equals(given, name))
-            out->query = &call->query[i];
-    }
+static inline const struct http_query_item *find_in_query(const struct call *call, const char *name)
+{
+    for (size_t i = 0; i < call->query_count; i++)
+        if (is_named(call->query[i].name, name))
+            return &call->query[i];
+    return NULL;
+}
+
+static enum err_code find_in_body(const struct call *call, const char *name, struct found *out,
+                                  struct err *err)
+{
+    out->json = json_given(call->json, name);
     if (out->json && out->query) {
         err_set(err, ERR_BAD_INPUT, "%s is given in the query and in the body", name);
         return err_at(err, "%s", name);
     }
     return ERR_OK;
+}
+
+static inline enum err_code find(const struct call *call, const char *name, struct found *out,
+                                 struct err *err)
+{
+    *out = (struct found){NULL, NULL};
+    if (!may_be_given(call, name))
+        return ERR_OK;
+    out->query = find_in_query(call, name);
+    return call->json ? find_in_body(call, name, out, err) : ERR_OK;
 }
 
 /* Names the place of an error: a JSON pointer or a parameter's name. */
@@ -296,8 +325,10 @@ static bool as_string(struct span value, char *text, size_t size, cJSON *out)
     return true;
 }
 
-enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
-                          struct err *err)
+/* Apart from option_word, which most calls come to in vain, for it has room on the stack. */
+__attribute__((noinline)) static enum err_code read_word(struct call *call, const char *name,
+                                                         const char *const *words, int *out,
+                                                         struct err *err)
 {
     struct found found;
     cJSON string;
@@ -312,6 +343,12 @@ enum err_code option_word(struct call *call, const char *name, const char *const
     if (json_get_word(found.json ? found.json : &string, words, out, err))
         return at(err, &found, name);
     return ERR_OK;
+}
+
+enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
+                          struct err *err)
+{
+    return may_be_given(call, name) ? read_word(call, name, words, out, err) : ERR_OK;
 }
 
 /* The text up to the next comma; the rest stays in *value. */
@@ -377,8 +414,9 @@ static enum err_code words_of_array(const cJSON *array, const char *name, const 
     return ERR_OK;
 }
 
-enum err_code option_words(struct call *call, const char *name, const char *const *words,
-                           unsigned *bits, struct err *err)
+__attribute__((noinline)) static enum err_code read_words(struct call *call, const char *name,
+                                                          const char *const *words, unsigned *bits,
+                                                          struct err *err)
 {
     struct found found;
     unsigned read = 0;
@@ -404,10 +442,16 @@ enum err_code option_words(struct call *call, const char *name, const char *cons
     return ERR_OK;
 }
 
+enum err_code option_words(struct call *call, const char *name, const char *const *words,
+                           unsigned *bits, struct err *err)
+{
+    return may_be_given(call, name) ? read_words(call, name, words, bits, err) : ERR_OK;
+}
+
 enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1], struct err *err)
 {
     struct found found;
-    struct call_query member;
+    struct http_query_item member;
     const char *text;
 
     out[0] = '\0';
@@ -433,7 +477,7 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
  * What world/ says of a choice: it points to the member of a body, but there may be none, or the
  * query may have said it.
  */
-static enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
+static inline enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
 {
     struct found found;
     struct err ignored;
@@ -455,7 +499,9 @@ enum err_code option_choose(struct call *call, struct layer_choice *out, struct 
                   err);
 }
 
-enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
+__attribute__((noinline)) static enum err_code choose_named_ground(struct call *call,
+                                                                   struct layer_choice *out,
+                                                                   struct err *err)
 {
     char layer[WORLD_ID_MAX + 1];
 
@@ -463,6 +509,13 @@ enum err_code option_choose_ground(struct call *call, struct layer_choice *out, 
         return err->code;
     return chosen(
         call, locale_choose_ground(call->locale, layer[0] != '\0' ? layer : NULL, out, err), err);
+}
+
+enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
+{
+    if (may_be_given(call, "layer"))
+        return choose_named_ground(call, out, err);
+    return chosen(call, locale_choose_ground(call->locale, NULL, out, err), err);
 }
 
 enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err)

@@ -214,7 +214,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
 
 static int compare_items(const void *a, const void *b)
 {
-    const struct call_query *x = a, *y = b;
+    const struct http_query_item *x = a, *y = b;
     size_t length = x->name.length < y->name.length ? x->name.length : y->name.length;
     int order = length > 0 ? memcmp(x->name.at, y->name.at, length) : 0;
 
@@ -228,10 +228,10 @@ void write_request_hash(const struct call *call, const char *method_and_path,
 {
     /* Of each part its hash, so that no two requests run together to the same bytes. */
     uint8_t parts[3 + 2 * CALL_QUERY_MAX][STORE_REQUEST_BYTES];
-    struct call_query query[CALL_QUERY_MAX];
+    struct http_query_item query[CALL_QUERY_MAX];
     size_t n = 0;
 
-    memcpy(query, call->query, sizeof query);
+    memcpy(query, call->query, call->query_count * sizeof *query);
     qsort(query, call->query_count, sizeof *query, compare_items);
     content_hash(method_and_path, strlen(method_and_path), parts[n++]);
     content_hash(call->media_type.at, call->media_type.length, parts[n++]);

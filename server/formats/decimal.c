@@ -4,7 +4,8 @@
  * so the text is checked against the decimal grammar first.
  *
  * Numbers of at most 19 digits are read by base/number_read.h. Longer ones go, in a terminated
- * copy, to strtod_l() in the C locale, which rounds correctly, too.
+ * copy, to strtod_l() in the C locale, which rounds correctly, too. Short ones without an exponent,
+ * nearly all that come, are read in one go before anything else is asked.
  */
 #include "formats/decimal.h"
 
@@ -19,7 +20,10 @@
 #include <string.h>
 #include <strings.h>
 
-enum { EXPONENT_MAX = 100000 };
+enum {
+    EXPONENT_MAX = 100000,
+    PLAIN_LENGTH_MAX = 19 /* the digits fit a uint64_t, whatever stands between them */
+};
 
 /* A number's parts: value = digits · 10^exponent, if digits_count <= NUMBER_DIGITS_EXACT. */
 struct decimal {
@@ -90,7 +94,39 @@ static enum decimal_status decimal_word(const char *text, size_t length)
     return DECIMAL_MALFORMED;
 }
 
-enum decimal_status decimal_parse(const char *text, size_t length, double *out)
+/* Digits at `at`, behind those that are in *digits already; returns behind them. */
+static inline const char *read_digits(const char *at, const char *end, uint64_t *digits)
+{
+    for (; at < end && is_digit(*at); at++)
+        *digits = *digits * 10 + (uint64_t)(*at - '0');
+    return at;
+}
+
+/* [-] digits [. digits], all of at[..end), which is no longer than PLAIN_LENGTH_MAX. */
+static inline bool read_plain(const char *at, const char *end, double *out)
+{
+    const bool is_negative = at < end && *at == '-';
+    const char *first = at + is_negative;
+    uint64_t digits = 0;
+    int exponent = 0;
+    double value;
+
+    at = read_digits(first, end, &digits);
+    if (at == first)
+        return false;
+    if (at < end && *at == '.') {
+        first = at + 1;
+        at = read_digits(first, end, &digits);
+        exponent = (int)(first - at);
+    }
+    if (at != end || !number_from_decimal(digits, exponent, &value))
+        return false;
+    *out = is_negative ? -value : value;
+    return true;
+}
+
+static __attribute__((noinline)) enum decimal_status parse_any(const char *text, size_t length,
+                                                               double *out)
 {
     char copy[DECIMAL_LENGTH_MAX + 1];
     struct decimal decimal;
@@ -117,4 +153,11 @@ enum decimal_status decimal_parse(const char *text, size_t length, double *out)
         return DECIMAL_INFINITE;
     *out = value;
     return DECIMAL_OK;
+}
+
+enum decimal_status decimal_parse(const char *text, size_t length, double *out)
+{
+    if (length <= PLAIN_LENGTH_MAX && read_plain(text, text + length, out))
+        return DECIMAL_OK;
+    return parse_any(text, length, out);
 }

@@ -101,8 +101,8 @@ static bool has_ground_mesh(const struct layer_choice *choice)
 enum err_code locale_choose_ground(const struct locale *locale, const char *layer_id,
                                    struct layer_choice *out, struct err *err)
 {
-    const struct layer *field;
-    bool has_field = false;
+    const struct layer *ignored;
+    size_t fields = 0, field = 0;
 
     if (locale_choose(locale, layer_id, out, err))
         return err->code;
@@ -113,23 +113,30 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
                        locale_space(locale).frame == MESH_SPHERICAL
                            ? "along the lines through its origin (frame=spherical)"
                            : "along the lines through its Z axis (frame=cylindrical)");
-    for (size_t i = 0; i < out->count; i++)
-        has_field = has_field || out->layers[i]->kind == LAYER_HEIGHTFIELD;
-    if (!has_field && has_ground_mesh(out)) {
+    for (size_t i = 0; i < out->count; i++) {
+        if (out->layers[i]->kind == LAYER_HEIGHTFIELD) {
+            fields++;
+            field = i;
+        }
+    }
+    if (fields == 1) {
+        out->layers += field;
+        out->count = 1;
+        return ERR_OK;
+    }
+    if (fields == 0 && has_ground_mesh(out)) {
         if (is_minus_z(locale->manifest.gravity))
             return ERR_OK;
         return err_set(err, ERR_UNPROCESSABLE,
                        "heights are along Z, and gravity in locale %s is not: ask for contact",
                        locale->id);
     }
-    if (!has_field && layer_id) {
+    if (fields == 0 && layer_id) {
         err_set(err, ERR_UNPROCESSABLE, "layer %s of locale %s is a ceiling and has no ground",
                 layer_id, locale->id);
         return err_at(err, "/layer");
     }
-    if (locale_choose_field(locale, layer_id, &field, err))
-        return err->code;
-    return locale_choose(locale, field->id, out, err);
+    return locale_choose_field(locale, layer_id, &ignored, err); /* it says which of the reasons */
 }
 
 /* ---- heights ----------------------------------------------------------------------------------
@@ -230,8 +237,14 @@ static void heights_of_meshes(const struct layer_choice *ground, const struct ve
 void locale_heights_only(const struct layer_choice *ground, const struct vec2 *points, size_t count,
                          enum interpolation interpolation, struct ground_height *out)
 {
-    if (ground->layers[0]->kind == LAYER_HEIGHTFIELD) {
-        heightfield_heights(ground->layers[0]->field, points, count, interpolation, out);
+    const struct layer *layer = ground->layers[0];
+
+    if (layer->kind == LAYER_HEIGHTFIELD && count == 1) { /* vectors ask as many as are in one */
+        out[0] = heightfield_height_only(layer->field, points[0], interpolation);
+        return;
+    }
+    if (layer->kind == LAYER_HEIGHTFIELD) {
+        heightfield_heights(layer->field, points, count, interpolation, out);
         return;
     }
     for (size_t i = 0; i < count; i += TOGETHER)

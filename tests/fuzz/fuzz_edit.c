@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     media = media_types[bytes[0] & 1];
     call.media_type = (struct span){media, strlen(media)};
     call.body = (struct span){(const char *)end + 1, size - (size_t)(end - bytes) - 1};
-    call.query_count = api_test_query(query, call.query);
+    api_test_query(query, &call);
     edit_decode(&call, &edit, layer, &err);
     check(&call, &edit, &err);
     free((void *)edit.heights_m);

@@ -163,21 +163,20 @@ static inline void api_test_advance(void *to, size_t bytes)
 }
 
 /* Splits `a=b&c=d` (no escapes) over `copy`. */
-static inline size_t api_test_query(char *copy, struct call_query *out)
+static inline void api_test_query(char *copy, struct call *call)
 {
-    size_t count = 0;
     char *save = NULL;
 
-    for (char *item = strtok_r(copy, "&", &save); item && count < CALL_QUERY_MAX;
-         item = strtok_r(NULL, "&", &save), count++) {
+    for (char *item = strtok_r(copy, "&", &save); item && call->query_count < CALL_QUERY_MAX;
+         item = strtok_r(NULL, "&", &save)) {
         char *equals = strchr(item, '=');
         size_t length = equals ? (size_t)(equals - item) : strlen(item);
 
-        out[count].name = (struct span){item, length};
-        out[count].value = equals ? (struct span){equals + 1, strlen(equals + 1)}
-                                  : (struct span){item + length, 0};
+        struct span value = equals ? (struct span){equals + 1, strlen(equals + 1)}
+                                   : (struct span){item + length, 0};
+
+        call_add_query(call, (struct http_query_item){{item, length}, value});
     }
-    return count;
 }
 
 /*
@@ -203,7 +202,7 @@ static inline enum err_code api_test_ask(struct api_test *t, call_answer answer,
         call.params[n++] = (struct span){part, strlen(part)};
     call.body = (struct span){body, length};
     call.media_type = (struct span){media_type, strlen(media_type)};
-    call.query_count = api_test_query(copy, call.query);
+    api_test_query(copy, &call);
     json_init(&call.out, (struct json_sink){t, api_test_reserve, api_test_advance});
     answer(&call, &t->err);
     if (!json_finish(&call.out) && t->err.code == ERR_OK)

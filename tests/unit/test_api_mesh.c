@@ -203,7 +203,7 @@ static enum err_code upload(const char *query, struct uploaded *out)
     *out = (struct uploaded){.layer = NULL};
     t.err = (struct err){.code = ERR_OK};
     snprintf(copy, sizeof copy, "%s", query);
-    call.query_count = api_test_query(copy, call.query);
+    api_test_query(copy, &call);
     assert_true(upload_format_of_media_type("model/obj; charset=utf-8", &format));
     if (options_open_query(&call, upload_names(format.kind), &t.err) ||
         upload_decode(&call, format, false, &options, &t.err))

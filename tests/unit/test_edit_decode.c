@@ -29,7 +29,7 @@ static enum err_code decode(const char *media, const char *query, const void *bo
     snprintf(copy, sizeof copy, "%s", query);
     memcpy(exact, body, length);
     call.body = (struct span){exact, length};
-    call.query_count = api_test_query(copy, call.query);
+    api_test_query(copy, &call);
     err = (struct err){.code = ERR_OK};
     layer[0] = '\0';
     edit_decode(&call, &edit, layer, &err);
