@@ -182,6 +182,7 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
     const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
                                  block->vertex[2][lane]};
 
+    __builtin_prefetch(&w->mesh->polygons[polygon & ~RAY_TREE_PART].source);
     if (!(polygon & RAY_TREE_PART ? polygon_test(w, polygon & ~RAY_TREE_PART)
                                   : ring_test(w, polygon, corners, 3)))
         return false;

@@ -271,6 +271,9 @@ ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v
 {
     const struct ray_tree_line *line = w->line;
     const struct ray_tree_block *block = &w->tree->blocks[ray_tree_block_of(child)];
+
+    __builtin_prefetch(&block->vertex[0][0]);
+    __builtin_prefetch(&block->vertex[2][0]);
     unsigned mask = block_ask(w, v, block) & ((2U << child % WIDE) - 1);
 
     for (; mask; mask &= mask - 1) {
