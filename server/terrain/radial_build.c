@@ -32,6 +32,7 @@
 
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "terrain/box_tree.h"
 #include "terrain/pieces.h"
 
 #include <stdlib.h>

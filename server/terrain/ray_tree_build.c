@@ -1,11 +1,11 @@
 /*
  * Building the tree of ray_tree.h.
  *
- * Polygons become fans of triangles, triangles boxes, and boxes a binary tree (box_tree.h, surface
- * area heuristic by bins). Then nodes of eight children are made of it from the root down: the
- * child with the largest surface is opened until there are eight, or until all that is left has no
- * more than eight triangles, which is a block (Wald, Benthin, Boulos: Getting Rid of Packets,
- * 2008).
+ * Polygons become fans of triangles, and these are cut in two and in two again from the root down
+ * (ray_tree_split.h): of a node's parts the one with the largest surface, until there are eight, or
+ * until all that is left has no more than eight triangles, which is a block (Wald, Benthin, Boulos:
+ * Getting Rid of Packets, 2008). Blocks are made when all nodes are there, so that each array is as
+ * long as it has to be.
  *
  * Invariants: a child's box, grown by what ray_tree.c says, holds the corners of all triangles
  * below it; each triangle is in one block; children stand behind their parents. The same input
@@ -13,6 +13,7 @@
  */
 #include "base/check.h"
 #include "terrain/ray_tree.h"
+#include "terrain/ray_tree_split.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -24,7 +25,12 @@
 #define SLACK_MAX 0x1p60F  /* in scaled coordinates, which are within 1 */
 #define GRID_LAST 65535.0F /* a corner at the far side is rounded down, which `off` holds */
 
-enum { SCALE_MAX = 1000, GRID_BITS = 16, TRIANGLES_MAX = 1 << 28 };
+enum {
+    SCALE_MAX = 1000,
+    GRID_BITS = 16,
+    TRIANGLES_MAX = 1 << 28,
+    TRIANGLES_A_NODE = 24 /* or more, mostly */
+};
 
 struct ring {
     const uint32_t *corners;
@@ -81,16 +87,16 @@ static void slacks_set(struct ray_tree *tree, double slack, float *grown)
 /* ---- triangles ------------------------------------------------------------------------------ */
 
 struct triangle {
-    float at[3][3]; /* corner, axis */
+    four corner[3];
     uint32_t vertex[3];
     uint32_t polygon;
 };
 
-static void corner_put(const struct ray_tree *tree, const struct vec3 *vertex, float at[3])
+static inline four corner_of(const struct ray_tree *tree, const struct vec3 *vertex)
 {
-    at[0] = (float)((vertex->x - tree->middle[0]) * tree->scale);
-    at[1] = (float)((vertex->y - tree->middle[1]) * tree->scale);
-    at[2] = (float)((vertex->z - tree->middle[2]) * tree->scale);
+    return four_of((float)((vertex->x - tree->middle[0]) * tree->scale),
+                   (float)((vertex->y - tree->middle[1]) * tree->scale),
+                   (float)((vertex->z - tree->middle[2]) * tree->scale), 0);
 }
 
 static void triangles_put(const struct ray_tree_polygons *p, size_t first,
@@ -98,257 +104,296 @@ static void triangles_put(const struct ray_tree_polygons *p, size_t first,
 {
     for (size_t i = first; i < p->count; i++) {
         struct ring ring = ring_of(p, i);
-        struct triangle one = {.polygon = (uint32_t)i | (ring.count > 3 ? RAY_TREE_PART : 0)};
+        uint32_t polygon = (uint32_t)i | (ring.count > 3 ? RAY_TREE_PART : 0);
+        four begin = corner_of(tree, &p->vertices[ring.corners[0]]);
+        four before = corner_of(tree, &p->vertices[ring.corners[1]]);
 
-        one.vertex[0] = ring.corners[0];
-        one.vertex[2] = ring.corners[1];
-
-        corner_put(tree, &p->vertices[ring.corners[0]], one.at[0]);
-        corner_put(tree, &p->vertices[ring.corners[1]], one.at[2]);
         for (uint32_t k = 2; k < ring.count; k++) {
-            memcpy(one.at[1], one.at[2], sizeof one.at[1]);
-            one.vertex[1] = one.vertex[2];
-            one.vertex[2] = ring.corners[k];
-            corner_put(tree, &p->vertices[ring.corners[k]], one.at[2]);
-            *triangles++ = one;
+            four at = corner_of(tree, &p->vertices[ring.corners[k]]);
+
+            *triangles++ =
+                (struct triangle){{begin, before, at},
+                                  {ring.corners[0], ring.corners[k - 1], ring.corners[k]},
+                                  polygon};
+            before = at;
         }
     }
 }
 
-static inline float least_of(float a, float b)
+static void refs_put(const struct triangle *triangles, size_t count, float grown,
+                     union ray_tree_ref *refs)
 {
-    return a < b ? a : b;
+    four more = four_of(grown, grown, grown, 0);
+
+    for (size_t i = 0; i < count; i++) {
+        const four *at = triangles[i].corner;
+
+        refs[i].box.low = four_sub(four_min(four_min(at[0], at[1]), at[2]), more);
+        refs[i].box.high = four_add(four_max(four_max(at[0], at[1]), at[2]), more);
+        refs[i].of.item = RAY_TREE_ITEM | (uint32_t)i;
+    }
 }
 
-static inline float most_of(float a, float b)
+static void box_set(struct ray_tree *tree, const struct ray_tree_range *all)
 {
-    return a > b ? a : b;
+    float low[4], high[4];
+
+    four_put(all->low, low);
+    four_put(all->high, high);
+    for (int a = 0; a < 3; a++) {
+        tree->low[a] = (double)low[a] / tree->scale + tree->middle[a];
+        tree->high[a] = (double)high[a] / tree->scale + tree->middle[a];
+    }
 }
 
-static void boxes_put(const struct triangle *triangles, size_t count, float grown,
-                      struct box_bounds *boxes)
-{
-    for (size_t i = 0; i < count; i++)
-        for (int a = 0; a < 3; a++) {
-            const struct triangle *t = &triangles[i];
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
-            boxes[i].min[a] = least_of(least_of(t->at[0][a], t->at[1][a]), t->at[2][a]) - grown;
-            boxes[i].max[a] = most_of(most_of(t->at[0][a], t->at[1][a]), t->at[2][a]) + grown;
-        }
-}
+struct job {
+    struct ray_tree_range range;
+    uint32_t node, depth;
+};
 
-/* ---- from two children to eight ------------------------------------------------------------- */
-
-struct widening {
-    const struct box_tree *two;
+struct making {
+    union ray_tree_ref *refs[2];
     const struct triangle *triangles;
-    uint32_t *counts, *firsts; /* of the items below a node of `two` */
+    uint32_t *firsts; /* where the triangles of each block begin; SECOND: of refs[1] */
+    size_t node_room;
+    float surface; /* of all */
     struct ray_tree *out;
 };
 
-static void ranges_set(struct widening *w)
+#define SECOND 0x80000000u
+
+/* Eight parts at most of a range, cut where they are largest; their number. */
+static unsigned parts_make(const struct making *m, const struct ray_tree_range *whole,
+                           struct ray_tree_range parts[RAY_TREE_WIDE])
 {
-    const struct box_tree *two = w->two;
+    unsigned count = 1;
 
-    for (size_t i = two->node_count; i-- > 0;) { /* children stand behind */
-        const struct box_node *n = &two->nodes[i];
-
-        w->firsts[i] = n->count ? n->first : w->firsts[n->first];
-        w->counts[i] = n->count ? n->count : w->counts[n->first] + w->counts[n->first + 1];
-    }
-}
-
-static float surface_of(const struct box_bounds *b)
-{
-    float x = b->max[0] - b->min[0], y = b->max[1] - b->min[1], z = b->max[2] - b->min[2];
-
-    return x * y + y * z + z * x;
-}
-
-/* Eight nodes of `two` at most that hold all below one; their number. */
-static unsigned children_choose(const struct widening *w, uint32_t from, uint32_t chosen[])
-{
-    const struct box_node *nodes = w->two->nodes;
-    unsigned count = 0;
-
-    chosen[count++] = from;
+    parts[0] = *whole;
     while (count < RAY_TREE_WIDE) {
-        float largest = -1;
-        unsigned best = 0;
+        struct ray_tree_range halves[2];
+        unsigned best = RAY_TREE_WIDE;
 
         for (unsigned i = 0; i < count; i++)
-            if (w->counts[chosen[i]] > RAY_TREE_WIDE &&
-                surface_of(&nodes[chosen[i]].box) > largest) {
-                largest = surface_of(&nodes[chosen[i]].box);
+            if (parts[i].count > RAY_TREE_WIDE &&
+                (best == RAY_TREE_WIDE || parts[i].surface > parts[best].surface))
                 best = i;
-            }
-        if (largest < 0)
+        if (best == RAY_TREE_WIDE)
             break;
-        chosen[count++] = nodes[chosen[best]].first + 1;
-        chosen[best] = nodes[chosen[best]].first;
+        ray_tree_split(m->refs, &parts[best], halves);
+        parts[best] = halves[0];
+        parts[count++] = halves[1];
     }
     return count;
 }
 
-/* The least normal power of two by which 2^16 steps hold the largest side, from the base. */
-static float step_of(const struct box_bounds *box)
+static void sides_put(struct ray_tree_node *node, unsigned i, four low, four high)
 {
-    float side = 0;
+    float lows[4], highs[4];
+
+    four_put(low, lows);
+    four_put(high, highs);
+    for (int a = 0; a < 3; a++) {
+        node->side[a][0][i] = lows[a];
+        node->side[a][1][i] = highs[a];
+    }
+}
+
+/* A block that is made later. */
+static uint32_t block_name(struct making *m, const struct ray_tree_range *part)
+{
+    struct ray_tree *out = m->out;
+    uint32_t at = (uint32_t)out->block_count++;
+
+    m->firsts[at] = part->begin | (part->array ? SECOND : 0);
+    out->tests += (double)(part->surface / m->surface) * part->count;
+    return RAY_TREE_BLOCK | (at * RAY_TREE_WIDE + part->count - 1);
+}
+
+static void node_make(struct making *m, const struct job *job, struct job *jobs, size_t *job_count)
+{
+    struct ray_tree *out = m->out;
+    struct ray_tree_node *node = &out->nodes[job->node];
+    struct ray_tree_range parts[RAY_TREE_WIDE];
+    uint32_t depth = job->depth;
+    unsigned count = parts_make(m, &job->range, parts);
+
+    out->depth = depth > out->depth ? depth : out->depth;
+    for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
+        if (i >= count) {
+            sides_put(node, i, four_all(INFINITY), four_all(-INFINITY));
+            node->child[i] = 0;
+            continue;
+        }
+        sides_put(node, i, parts[i].low, parts[i].high);
+        if (parts[i].count <= RAY_TREE_WIDE) {
+            node->child[i] = block_name(m, &parts[i]);
+        } else {
+            node->child[i] = (uint32_t)out->node_count++;
+            jobs[(*job_count)++] = (struct job){parts[i], node->child[i], depth + 1};
+        }
+    }
+}
+
+static void *room_of(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+/* For eight nodes more. */
+static bool nodes_have_room(struct making *m)
+{
+    struct ray_tree *out = m->out;
+    struct ray_tree_node *larger;
+
+    if (out->nodes && out->node_count + RAY_TREE_WIDE <= m->node_room)
+        return true;
+    m->node_room += m->node_room / 2 + RAY_TREE_WIDE;
+    larger = room_of(m->node_room * sizeof *larger);
+    if (larger && out->nodes)
+        memcpy(larger, out->nodes, out->node_count * sizeof *larger);
+    free(out->nodes);
+    out->nodes = larger;
+    return larger != NULL;
+}
+
+static bool nodes_make(struct making *m)
+{
+    struct job jobs[RAY_TREE_STACK];
+    struct ray_tree *out = m->out;
+    size_t waiting = 0;
+
+    out->node_count = 1;
+    m->node_room = out->triangle_count / TRIANGLES_A_NODE / 3 * 2;
+    jobs[waiting++] = (struct job){ray_tree_range_of(m->refs, out->triangle_count), 0, 1};
+    m->surface = jobs[0].range.surface;
+    box_set(out, &jobs[0].range);
+    while (waiting > 0) {
+        struct job job = jobs[--waiting];
+
+        if (!nodes_have_room(m))
+            return false;
+        node_make(m, &job, jobs, &waiting);
+    }
+    return true;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+/* The least normal power of two by which 2^16 steps hold the largest side, from the base. */
+static float step_of(four low, four high)
+{
+    float sides[4], side;
     int exponent;
 
-    for (int a = 0; a < 3; a++)
-        side = most_of(side, box->max[a] - box->min[a]);
+    four_put(four_sub(high, low), sides);
+    side = sides[0] > sides[1] ? sides[0] : sides[1];
+    side = side > sides[2] ? side : sides[2];
     frexpf(side, &exponent);
     exponent -= GRID_BITS;
     return ldexpf(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP : exponent);
 }
 
-static uint32_t block_make(struct widening *w, uint32_t from)
+static void block_make(struct ray_tree_block *block, const union ray_tree_ref *refs, unsigned count,
+                       const struct triangle *triangles)
 {
-    struct ray_tree *out = w->out;
-    uint32_t at = (uint32_t)out->block_count++, count = w->counts[from];
-    struct ray_tree_block *block = &out->blocks[at];
-    const uint32_t *items = w->two->items + w->firsts[from];
-    const struct box_bounds *box = &w->two->nodes[from].box;
+    four low = refs[0].box.low, high = refs[0].box.high, to_grid;
+    float base[4], at[4];
 
+    for (unsigned i = 1; i < count; i++) {
+        low = four_min(low, refs[i].box.low);
+        high = four_max(high, refs[i].box.high);
+    }
+    four_put(low, base);
+    low = four_of(base[0], base[1], base[2], 0);
     memset(block, 0, sizeof *block);
     memset(block->polygon, 0xff, sizeof block->polygon);
-    memcpy(block->base, box->min, sizeof block->base);
-    block->step = step_of(box);
+    memcpy(block->base, base, sizeof block->base);
+    block->step = step_of(low, high);
+    to_grid = four_all(1 / block->step);
     for (unsigned i = 0; i < count; i++) {
-        const struct triangle *t = &w->triangles[items[i]];
+        const struct triangle *t = &triangles[refs[i].of.item & ~RAY_TREE_ITEM];
 
         for (int c = 0; c < 3; c++) {
+            four place = four_mul(four_sub(t->corner[c], low), to_grid);
+
+            four_put(four_min(four_add(place, four_all(0.5F)), four_all(GRID_LAST)), at);
             for (int a = 0; a < 3; a++)
-                block->at[c][a][i] = (uint16_t)least_of(
-                    (t->at[c][a] - block->base[a]) / block->step + 0.5F, GRID_LAST);
+                block->at[c][a][i] = (uint16_t)at[a];
             block->vertex[c][i] = t->vertex[c];
         }
         block->polygon[i] = t->polygon;
     }
-    return RAY_TREE_BLOCK | (at * RAY_TREE_WIDE + count - 1);
 }
 
-struct job {
-    uint32_t from, node, depth;
-};
-
-static void node_make(struct widening *w, struct job job, struct job *jobs, size_t *job_count)
+static void blocks_make(const struct making *m)
 {
-    struct ray_tree *out = w->out;
-    const struct box_node *nodes = w->two->nodes;
-    uint32_t chosen[RAY_TREE_WIDE];
-    unsigned count = children_choose(w, job.from, chosen);
+    const struct ray_tree *out = m->out;
 
-    out->depth = job.depth > out->depth ? job.depth : out->depth;
-    for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
-        struct ray_tree_node *node = &out->nodes[job.node];
-        bool has = i < count;
+    for (size_t n = 0; n < out->node_count; n++)
+        for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
+            uint32_t child = out->nodes[n].child[i], first;
 
-        for (int a = 0; a < 3; a++) {
-            node->side[a][0][i] = has ? nodes[chosen[i]].box.min[a] : INFINITY;
-            node->side[a][1][i] = has ? nodes[chosen[i]].box.max[a] : -INFINITY;
+            if (!(child & RAY_TREE_BLOCK))
+                continue;
+            first = m->firsts[ray_tree_block_of(child)];
+            block_make(&out->blocks[ray_tree_block_of(child)],
+                       m->refs[first / SECOND] + (first & ~SECOND), ray_tree_count_of(child),
+                       m->triangles);
         }
-        node->child[i] = 0;
-        if (!has)
-            continue;
-        float share = surface_of(&nodes[chosen[i]].box) / surface_of(&nodes[0].box);
-
-        if (w->counts[chosen[i]] <= RAY_TREE_WIDE) {
-            node->child[i] = block_make(w, chosen[i]);
-            out->tests += (double)share * w->counts[chosen[i]];
-        } else {
-            node->child[i] = (uint32_t)out->node_count++;
-            jobs[(*job_count)++] = (struct job){chosen[i], node->child[i], job.depth + 1};
-        }
-    }
-}
-
-/* Nodes and blocks have room for what may come. */
-static void widen(struct widening *w, struct job *jobs)
-{
-    size_t waiting = 0;
-
-    ranges_set(w);
-    w->out->node_count = 1;
-    jobs[waiting++] = (struct job){0, 0, 1};
-    while (waiting > 0) {
-        struct job job = jobs[--waiting];
-
-        node_make(w, job, jobs, &waiting);
-    }
 }
 
 static void *copy_of(const void *from, size_t bytes)
 {
-    void *copy = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    void *copy = room_of(bytes);
 
     if (copy)
         memcpy(copy, from, bytes);
     return copy;
 }
 
-static void *fewer(void *all, size_t bytes)
-{
-    void *kept = copy_of(all, bytes);
-
-    if (!kept)
-        return all; /* larger than it had to be */
-    free(all);
-    return kept;
-}
-
-static enum err_code tree_widen(const struct box_tree *two, const struct triangle *triangles,
-                                struct ray_tree *out, struct err *err)
-{
-    /* a node opened, but the root, has more than eight triangles, as each block's parent in two */
-    size_t nodes = two->node_count / 2 + 1, blocks = two->node_count / 2 + 1;
-    struct widening w = {two, triangles, malloc(two->node_count * sizeof *w.counts),
-                         malloc(two->node_count * sizeof *w.firsts), out};
-    struct job *jobs = malloc(nodes * sizeof *jobs);
-    bool is_made;
-
-    out->nodes = aligned_alloc(64, (nodes * sizeof *out->nodes + 63) / 64 * 64);
-    out->blocks = aligned_alloc(64, (blocks * sizeof *out->blocks + 63) / 64 * 64);
-    is_made = w.counts && w.firsts && jobs && out->nodes && out->blocks;
-    if (is_made) {
-        widen(&w, jobs);
-        out->nodes = fewer(out->nodes, out->node_count * sizeof *out->nodes);
-        out->blocks = fewer(out->blocks, out->block_count * sizeof *out->blocks);
-    }
-    free(w.counts);
-    free(w.firsts);
-    free(jobs);
-    return is_made ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory for a tree of triangles");
-}
-
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static enum err_code tree_make(const struct ray_tree_polygons *p, size_t first, float grown,
-                               struct ray_tree *out, struct err *err)
+static bool tree_make(struct making *m)
+{
+    struct ray_tree *out = m->out;
+    struct ray_tree_node *fewer;
+
+    if (!nodes_make(m))
+        return false;
+    fewer = copy_of(out->nodes, out->node_count * sizeof *fewer);
+    if (fewer) {
+        free(out->nodes);
+        out->nodes = fewer;
+    }
+    out->blocks = room_of(out->block_count * sizeof *out->blocks);
+    if (out->blocks)
+        blocks_make(m);
+    return out->blocks != NULL;
+}
+
+static enum err_code tree_of(const struct ray_tree_polygons *p, size_t first, float grown,
+                             struct ray_tree *out, struct err *err)
 {
     size_t count = out->triangle_count;
-    struct triangle *triangles = malloc(count * sizeof *triangles);
-    struct box_bounds *boxes = malloc(count * sizeof *boxes);
-    struct box_tree two = {0};
+    struct triangle *triangles = room_of(count * sizeof *triangles);
+    union ray_tree_ref *refs = room_of(2 * count * sizeof *refs);
+    struct making m = {
+        {refs, refs + count}, triangles, malloc(count * sizeof *m.firsts), .out = out};
+    bool is_made = triangles && refs && m.firsts;
 
-    err->code = ERR_OK;
-    if (!triangles || !boxes) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a tree of %zu triangles", count);
-    } else {
+    if (is_made) {
         triangles_put(p, first, out, triangles);
-        boxes_put(triangles, count, grown, boxes);
-        if (box_tree_build(boxes, count, &two, err) == ERR_OK)
-            tree_widen(&two, triangles, out, err);
+        refs_put(triangles, count, grown, refs);
+        is_made = tree_make(&m);
     }
-    for (int a = 0; a < 3 && err->code == ERR_OK; a++) {
-        out->low[a] = (double)two.nodes[0].box.min[a] / out->scale + out->middle[a];
-        out->high[a] = (double)two.nodes[0].box.max[a] / out->scale + out->middle[a];
-    }
-    box_tree_free(&two);
-    free(boxes);
     free(triangles);
-    return err->code;
+    free(refs);
+    free(m.firsts);
+    return err->code = is_made ? ERR_OK
+                               : err_set(err, ERR_NO_MEMORY,
+                                         "no memory for a tree of %zu triangles", count);
 }
 
 enum err_code ray_tree_build(const struct ray_tree_polygons *polygons, size_t first,
@@ -363,7 +408,7 @@ enum err_code ray_tree_build(const struct ray_tree_polygons *polygons, size_t fi
     if (out->triangle_count >= TRIANGLES_MAX)
         return err_set(err, ERR_TOO_LARGE, "%zu triangles, must be below 2^28",
                        out->triangle_count);
-    if (tree_make(polygons, first, grown, out, err))
+    if (tree_of(polygons, first, grown, out, err))
         ray_tree_free(out);
     return err->code;
 }
@@ -407,113 +452,4 @@ void ray_tree_free(struct ray_tree *tree)
 size_t ray_tree_bytes(const struct ray_tree *tree)
 {
     return tree->node_count * sizeof *tree->nodes + tree->block_count * sizeof *tree->blocks;
-}
-
-/* ---- validation ----------------------------------------------------------------------------- */
-
-/* Within a step of the grid. */
-static bool box_holds(const struct ray_tree_node *node, unsigned i,
-                      const struct ray_tree_block *block, const uint16_t at[3][RAY_TREE_WIDE],
-                      unsigned lane)
-{
-    for (int a = 0; a < 3; a++) {
-        float place = block->base[a] + block->step * (float)at[a][lane];
-
-        if (!(place >= node->side[a][0][i] - block->step &&
-              place <= node->side[a][1][i] + block->step))
-            return false;
-    }
-    return true;
-}
-
-static bool block_is_held(const struct ray_tree *tree, const struct ray_tree_node *node, unsigned i)
-{
-    const struct ray_tree_block *block = &tree->blocks[ray_tree_block_of(node->child[i])];
-
-    for (unsigned k = 0; k < RAY_TREE_WIDE; k++) {
-        bool has = k < ray_tree_count_of(node->child[i]);
-
-        if (!has && block->polygon[k] != RAY_TREE_NONE)
-            return false;
-        for (int c = 0; c < 3 && has; c++)
-            if (!box_holds(node, i, block, block->at[c], k))
-                return false;
-    }
-    return true;
-}
-
-static bool node_is_held(const struct ray_tree *tree, const struct ray_tree_node *node, unsigned i)
-{
-    const struct ray_tree_node *below = &tree->nodes[node->child[i]];
-
-    for (int a = 0; a < 3; a++)
-        for (unsigned k = 0; k < RAY_TREE_WIDE; k++)
-            if (below->side[a][0][k] < node->side[a][0][i] ||
-                below->side[a][1][k] > node->side[a][1][i])
-                return false;
-    return true;
-}
-
-/* Counts what points at each node and block. */
-static bool node_is_right(const struct ray_tree *tree, size_t at, uint8_t *nodes, uint8_t *blocks)
-{
-    const struct ray_tree_node *node = &tree->nodes[at];
-
-    for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
-        uint32_t child = node->child[i];
-
-        if (!(node->side[0][0][i] <= node->side[0][1][i]))
-            continue;
-        if (child & RAY_TREE_BLOCK) {
-            child = ray_tree_block_of(child);
-            if (child >= tree->block_count || blocks[child]++ || !block_is_held(tree, node, i))
-                return false;
-        } else if (child <= at || child >= tree->node_count || nodes[child]++ ||
-                   !node_is_held(tree, node, i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Is each triangle of the fans in the blocks? Those of a polygon may stand in any order. */
-static bool triangles_are_there(const struct ray_tree *tree, const struct ray_tree_polygons *p,
-                                size_t first, uint32_t *counts)
-{
-    for (size_t b = 0; b < tree->block_count; b++)
-        for (unsigned k = 0; k < RAY_TREE_WIDE; k++) {
-            uint32_t polygon = tree->blocks[b].polygon[k];
-
-            if (polygon == RAY_TREE_NONE)
-                continue;
-            polygon &= ~RAY_TREE_PART;
-            if (polygon < first || polygon >= p->count)
-                return false;
-            counts[polygon - first]++;
-        }
-    for (size_t i = first; i < p->count; i++)
-        if (counts[i - first] != ring_of(p, i).count - 2)
-            return false;
-    return true;
-}
-
-bool ray_tree_validate(const struct ray_tree *tree, const struct ray_tree_polygons *polygons,
-                       size_t first, struct err *err)
-{
-    uint8_t *nodes = calloc(tree->node_count + 1, 1), *blocks = calloc(tree->block_count + 1, 1);
-    uint32_t *counts = calloc(polygons->count - first + 1, sizeof *counts);
-    bool is_right = nodes && blocks && counts && tree->node_count > 0;
-
-    for (size_t i = 0; i < tree->node_count && is_right; i++)
-        is_right = (i == 0 || nodes[i] == 1) && node_is_right(tree, i, nodes, blocks);
-    for (size_t i = 0; i < tree->block_count && is_right; i++)
-        is_right = blocks[i] == 1;
-    is_right = is_right && triangles_are_there(tree, polygons, first, counts);
-    free(nodes);
-    free(blocks);
-    free(counts);
-    if (!is_right)
-        err_set(err, ERR_INTERNAL, "the tree of %zu triangles is wrong, or there is no memory",
-                tree->triangle_count);
-    return is_right;
 }

@@ -538,7 +538,7 @@ static void coincident_polygons_are_bounded(void **state)
 
     mesh_stats(mesh, &stats);
     assert_int_equal(stats.polygons, 20000);
-    assert_true(stats.depth <= BOX_TREE_DEPTH);
+    assert_true(stats.depth <= RAY_TREE_DEPTH);
     assert_true(mesh_floor(mesh, (struct vec3){30, 0, 0}, 0, &c));
     assert_int_equal(c.polygon, 0); /* of equals the first in the file */
     mesh_unref(mesh);
