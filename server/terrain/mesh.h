@@ -195,4 +195,11 @@ struct mesh_hit {
 bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
               struct mesh_hit *hit);
 
+/*
+ * mesh_ray of many: hits[count], each with its bits; t is INFINITY and the rest says nothing where
+ * there is none. The rays take turns, so that one walks while the memory of others is on its way.
+ */
+void mesh_rays(const struct mesh *mesh, const struct ray *rays, size_t count, enum ray_mode mode,
+               struct mesh_hit *hits);
+
 #endif

@@ -191,20 +191,35 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
     return true;
 }
 
-static void tree_run(struct walk *w, struct span t)
+static void tree_fetch(const void *asker, const struct ray_tree_block *block, unsigned lane)
+{
+    const struct mesh *mesh = ((const struct walk *)asker)->mesh;
+
+    __builtin_prefetch(&mesh->polygons[block->polygon[lane] & ~RAY_TREE_PART].source);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(&mesh->vertices[block->vertex[i][lane]]);
+}
+
+static inline void line_set(struct ray_tree_line *line, struct walk *w)
+{
+    line->o[0] = w->s.o[0], line->o[1] = w->s.o[1], line->o[2] = w->s.o[2];
+    line->d[0] = w->d[0], line->d[1] = w->d[1], line->d[2] = w->d[2];
+    line->low = w->t_min;
+    line->high = w->t_end;
+    line->is_backward = false;
+    line->is_any = w->is_any;
+    line->is_clipped = w->mesh->rays.is_whole; /* slanted_begin */
+    line->test = tree_test;
+    line->fetch = tree_fetch;
+    line->asker = w;
+}
+
+static void tree_run(struct walk *w)
 {
     const struct mesh_rays *rays = &w->mesh->rays;
-    struct ray_tree_line line = {
-        .o = {w->s.o[0], w->s.o[1], w->s.o[2]},
-        .d = {w->d[0], w->d[1], w->d[2]},
-        .low = t.t0,
-        .high = t.t1,
-        .is_any = w->is_any,
-        .is_clipped = rays->is_whole, /* slanted_begin */
-        .test = tree_test,
-        .asker = w,
-    };
+    struct ray_tree_line line;
 
+    line_set(&line, w);
     ray_tree_ask(&rays->first, &line);
     if (rays->more.node_count == 0 || (w->is_hit && w->is_any))
         return;
@@ -289,19 +304,26 @@ static void slanted_begin(struct walk *w, struct span t)
     w->t_end = t.t1 - t.t0 + w->s.pad;
 }
 
+/* t of what was met, if anything was. */
+static double slanted_end(const struct walk *w, struct span t, double t_max)
+{
+    double t_hit = t.t0 + w->t_end > 0 ? t.t0 + w->t_end : 0;
+
+    return t_hit < t_max ? t_hit : t_max;
+}
+
 static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
 {
     double t_max = w->t_end;
 
     slanted_begin(w, t);
     if (among.at == NULL && w->mesh->rays.first.node_count > 0)
-        tree_run(w, (struct span){w->t_min, w->t_end});
+        tree_run(w);
     else if (among.at == NULL)
         walk_run(w, (struct span){w->t_min, w->t_end});
     for (size_t i = 0; i < among.count; i++)
         polygon_test(w, among.at[i]);
-    *t_hit = t.t0 + w->t_end > 0 ? t.t0 + w->t_end : 0;
-    *t_hit = *t_hit < t_max ? *t_hit : t_max;
+    *t_hit = slanted_end(w, t, t_max);
     return w->is_hit;
 }
 
@@ -354,6 +376,19 @@ static bool runs_along_gravity(const struct walk *w)
            hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
 }
 
+static inline bool slanted_hit(const struct walk *w, const struct ray *ray, double t,
+                               struct mesh_hit *hit)
+{
+    t = t < ray->t_max ? t : ray->t_max;
+    if (!isfinite(t))
+        return false;
+    hit->t = t;
+    hit->polygon = w->mesh->polygons[w->polygon].source;
+    hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
+    slanted_normal(w, hit);
+    return true;
+}
+
 static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
                     struct among among, struct mesh_hit *hit)
 {
@@ -368,24 +403,21 @@ static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mod
     if (!(inside.t0 <= inside.t1) ||
         !(is_vertical ? column_ray(&w, inside, &t, &z) : slanted_ray(&w, inside, among, &t)))
         return false;
+    if (!is_vertical)
+        return slanted_hit(&w, ray, scaled(t, -exponent), hit);
     t = scaled(t, -exponent);
     t = t < ray->t_max ? t : ray->t_max;
     if (!isfinite(t))
         return false;
+    struct vec3 from = ray->origin;
+
+    /* through a mesh of hardly any height it may run far aside */
+    if (hypot(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
+        from = vec3_add(from, vec3_scale(ray->direction, t));
     hit->t = t;
     hit->polygon = mesh->polygons[w.polygon].source;
-    if (is_vertical) {
-        struct vec3 from = ray->origin;
-
-        /* through a mesh of hardly any height it may run far aside */
-        if (hypot(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
-            from = vec3_add(from, vec3_scale(ray->direction, t));
-        hit->point = mesh_column_point(mesh, from, z);
-        hit->normal = mesh_floor_normal(mesh, w.polygon);
-    } else {
-        hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
-        slanted_normal(&w, hit);
-    }
+    hit->point = mesh_column_point(mesh, from, z);
+    hit->normal = mesh_floor_normal(mesh, w.polygon);
     return true;
 }
 
@@ -399,6 +431,94 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
                     size_t count, struct mesh_hit *hit)
 {
     return ray_ask(mesh, ray, RAY_CLOSEST, (struct among){polygons, count}, hit);
+}
+
+/* ---- many rays ------------------------------------------------------------------------------ */
+
+enum {
+    TOGETHER = 64,
+    NEAR_BYTES = 2 << 20 /* of a tree that is in a near cache: there is nothing to wait for */
+};
+
+/* Rays that the tree is asked of, and what it takes to tell their hits. */
+struct asked {
+    struct walk walks[TOGETHER];
+    struct ray_tree_line lines[TOGETHER];
+    struct span inside[TOGETHER];
+    double t_max[TOGETHER];
+    int exponent[TOGETHER];
+    size_t number[TOGETHER];
+    size_t count;
+};
+
+/* Those along gravity, and those that pass the mesh's box, are answered at once. */
+static void ray_begin(struct asked *asked, const struct mesh *mesh, const struct ray *ray,
+                      enum ray_mode mode, size_t number, struct mesh_hit *hit)
+{
+    size_t at = asked->count;
+    struct walk *w = &asked->walks[at];
+    struct span inside;
+
+    hit->t = INFINITY;
+    asked->exponent[at] = walk_set(w, mesh, ray, mode);
+    if (runs_along_gravity(w)) {
+        (void)mesh_ray(mesh, ray, mode, hit);
+        return;
+    }
+    inside = enter_box(w);
+    if (!(inside.t0 <= inside.t1))
+        return;
+    asked->inside[at] = inside;
+    asked->t_max[at] = w->t_end;
+    asked->number[at] = number;
+    slanted_begin(w, inside);
+    line_set(&asked->lines[at], w);
+    asked->count++;
+}
+
+static void trees_ask(const struct mesh_rays *rays, struct asked *asked)
+{
+    size_t left = 0;
+
+    ray_tree_ask_all(&rays->first, asked->lines, asked->count);
+    if (rays->more.node_count == 0)
+        return;
+    for (size_t i = 0; i < asked->count; i++)
+        if (!(asked->walks[i].is_hit && asked->walks[i].is_any))
+            line_set(&asked->lines[left++], &asked->walks[i]);
+    ray_tree_ask_all(&rays->more, asked->lines, left);
+}
+
+static void rays_ask(const struct mesh *mesh, const struct ray *rays, size_t count,
+                     enum ray_mode mode, struct mesh_hit *hits)
+{
+    struct asked asked;
+
+    asked.count = 0;
+    for (size_t i = 0; i < count; i++)
+        ray_begin(&asked, mesh, &rays[i], mode, i, &hits[i]);
+    trees_ask(&mesh->rays, &asked);
+    for (size_t i = 0; i < asked.count; i++) {
+        const struct walk *w = &asked.walks[i];
+        size_t to = asked.number[i];
+        double t = slanted_end(w, asked.inside[i], asked.t_max[i]);
+
+        if (w->is_hit)
+            (void)slanted_hit(w, &rays[to], scaled(t, -asked.exponent[i]), &hits[to]);
+    }
+}
+
+void mesh_rays(const struct mesh *mesh, const struct ray *rays, size_t count, enum ray_mode mode,
+               struct mesh_hit *hits)
+{
+    if (!mesh->radial && ray_tree_bytes(&mesh->rays.first) > NEAR_BYTES) {
+        for (size_t i = 0; i < count; i += TOGETHER)
+            rays_ask(mesh, rays + i, count - i < TOGETHER ? count - i : TOGETHER, mode, hits + i);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!mesh_ray(mesh, &rays[i], mode, &hits[i]))
+            hits[i].t = INFINITY;
 }
 
 /* ---- towards a lamp (mesh_lamp.c) ----------------------------------------------------------- */

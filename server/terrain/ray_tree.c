@@ -24,7 +24,8 @@
 #include "terrain/ray_tree_levels.h"
 
 #define RAY_TREE_WALK ray_tree_walk_scalar
-#include "terrain/ray_tree_walk.h"
+#define RAY_TREE_TURNS ray_tree_turns_scalar
+#include "terrain/ray_tree_turns.h"
 
 #define STEEP 1e18      /* 1 over the least component that counts */
 #define FAR_OFF 0x1p20F /* no line begins there, but where an image lies about its box */
@@ -78,26 +79,36 @@ static void axes_set(struct ray_tree_walk *w, const double d[3])
     w->inv_z = w->inv[w->kz];
 }
 
-void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
+bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
+                    struct ray_tree_walk *w)
 {
     double inv[3], sign = line->is_backward ? -1 : 1, d[3];
-    struct ray_tree_walk w;
 
-    w.tree = tree;
-    w.line = line;
+    w->tree = tree;
+    w->line = line;
     for (int i = 0; i < 3; i++)
         inv[i] = inverse_of(line->d[i]);
-    if (!line_begin(&w, inv))
-        return;
+    if (!line_begin(w, inv))
+        return false;
     for (int i = 0; i < 3; i++) {
         d[i] = sign * line->d[i];
-        w.o[i] = (float)((line->o[i] + line->d[i] * w.t_base - tree->middle[i]) * tree->scale);
-        w.inv[i] = (float)(sign * inv[i]);
-        w.near_side[i] = w.inv[i] < 0;
-        if (!(fabsf(w.o[i]) <= FAR_OFF)) /* infinite numbers would find children that are none */
-            return;
+        w->o[i] = (float)((line->o[i] + line->d[i] * w->t_base - tree->middle[i]) * tree->scale);
+        w->inv[i] = (float)(sign * inv[i]);
+        w->shift[i] = w->o[i] * w->inv[i];
+        w->near_side[i] = w->inv[i] < 0;
+        if (!(fabsf(w->o[i]) <= FAR_OFF)) /* infinite numbers would find children that are none */
+            return false;
     }
-    axes_set(&w, d);
+    axes_set(w, d);
+    return true;
+}
+
+void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
+{
+    struct ray_tree_walk w;
+
+    if (!ray_tree_begin(tree, line, &w))
+        return;
 #if defined(__x86_64__)
     if (tree->simd == SIMD_AVX512)
         ray_tree_walk_avx512(&w);
@@ -106,4 +117,16 @@ void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
     else
 #endif
         ray_tree_walk_scalar(&w);
+}
+
+void ray_tree_ask_all(const struct ray_tree *tree, const struct ray_tree_line *lines, size_t count)
+{
+#if defined(__x86_64__)
+    if (tree->simd == SIMD_AVX512)
+        ray_tree_turns_avx512(tree, lines, count);
+    else if (tree->simd == SIMD_AVX2)
+        ray_tree_turns_avx2(tree, lines, count);
+    else
+#endif
+        ray_tree_turns_scalar(tree, lines, count);
 }

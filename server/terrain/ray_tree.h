@@ -112,6 +112,8 @@ struct ray_tree_line {
      * t: nothing behind it is asked for any more. A polygon may be put more than once.
      */
     bool (*test)(void *asker, const struct ray_tree_block *block, unsigned lane, double *end);
+    /* Asks for the memory that such a test will need; of ray_tree_ask_all only. */
+    void (*fetch)(const void *asker, const struct ray_tree_block *block, unsigned lane);
     void *asker;
 };
 
@@ -120,5 +122,11 @@ struct ray_tree_line {
  * the line meets their boxes, the same on all levels.
  */
 void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line);
+
+/*
+ * ray_tree_ask of many lines, is_any all alike: each asks as by itself, but they take turns, so
+ * that one walks while the memory of others is on its way.
+ */
+void ray_tree_ask_all(const struct ray_tree *tree, const struct ray_tree_line *lines, size_t count);
 
 #endif

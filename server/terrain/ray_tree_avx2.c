@@ -7,6 +7,7 @@
 #ifdef __AVX2__
 
 #define RAY_TREE_WALK ray_tree_walk_avx2
-#include "terrain/ray_tree_walk.h"
+#define RAY_TREE_TURNS ray_tree_turns_avx2
+#include "terrain/ray_tree_turns.h"
 
 #endif

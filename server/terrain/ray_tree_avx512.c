@@ -7,6 +7,7 @@
 #ifdef __AVX512VL__
 
 #define RAY_TREE_WALK ray_tree_walk_avx512
-#include "terrain/ray_tree_walk.h"
+#define RAY_TREE_TURNS ray_tree_turns_avx512
+#include "terrain/ray_tree_turns.h"
 
 #endif

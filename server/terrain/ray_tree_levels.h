@@ -10,17 +10,29 @@
 struct ray_tree_walk {
     const struct ray_tree *tree;
     const struct ray_tree_line *line;
-    float o[3], inv[3];
-    uint32_t near_side[3]; /* 0: it enters at the low side of an axis, 1: at the high one */
-    uint32_t kx, ky, kz;   /* the direction is largest along kz */
+    float o[3], inv[3], shift[3]; /* shift: o inv */
+    uint32_t near_side[3];        /* 0: it enters at the low side of an axis, 1: at the high one */
+    uint32_t kx, ky, kz;          /* the direction is largest along kz */
     float shear_x, shear_y, inv_z;
     float end;             /* the greatest u that still counts */
     double t_base, t_to_u; /* u = (t - t_base) t_to_u */
 };
 
+/* Where the line begins; false: it passes the tree. */
+bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
+                    struct ray_tree_walk *walk);
+
 void ray_tree_walk_scalar(struct ray_tree_walk *walk);
 void ray_tree_walk_avx2(struct ray_tree_walk *walk);
 void ray_tree_walk_avx512(struct ray_tree_walk *walk);
+
+/* ray_tree_ask_all */
+void ray_tree_turns_scalar(const struct ray_tree *tree, const struct ray_tree_line *lines,
+                           size_t count);
+void ray_tree_turns_avx2(const struct ray_tree *tree, const struct ray_tree_line *lines,
+                         size_t count);
+void ray_tree_turns_avx512(const struct ray_tree *tree, const struct ray_tree_line *lines,
+                           size_t count);
 
 /* u of a t, a little more. */
 static inline float ray_tree_end(const struct ray_tree_walk *walk, double t)

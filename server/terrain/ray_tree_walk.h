@@ -173,7 +173,7 @@ ALWAYS_INLINE void wide_walk_set(struct wide_walk *v, const struct ray_tree_walk
 {
     for (int i = 0; i < 3; i++) {
         v->inv[i] = lanes_all(w->inv[i]);
-        v->shift[i] = lanes_all(w->o[i] * w->inv[i]);
+        v->shift[i] = lanes_all(w->shift[i]);
     }
     v->ox = lanes_all(w->o[w->kx]);
     v->oy = lanes_all(w->o[w->ky]);
@@ -266,15 +266,11 @@ ALWAYS_INLINE unsigned block_ask(const struct ray_tree_walk *w, const struct wid
                                 lanes_max(lanes_max(ua, ub), uc));
 }
 
-/* False: it is over. */
-ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v, uint32_t child)
+/* Triangles of a block to the exact test. False: it is over. */
+ALWAYS_INLINE bool block_put(struct ray_tree_walk *w, const struct ray_tree_block *block,
+                             unsigned mask)
 {
     const struct ray_tree_line *line = w->line;
-    const struct ray_tree_block *block = &w->tree->blocks[ray_tree_block_of(child)];
-
-    __builtin_prefetch(&block->vertex[0][0]);
-    __builtin_prefetch(&block->vertex[2][0]);
-    unsigned mask = block_ask(w, v, block) & ((2U << child % WIDE) - 1);
 
     for (; mask; mask &= mask - 1) {
         unsigned lane = (unsigned)__builtin_ctz(mask);
@@ -287,6 +283,26 @@ ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v
         w->end = ray_tree_end(w, end);
     }
     return true;
+}
+
+ALWAYS_INLINE const struct ray_tree_block *block_of(const struct ray_tree_walk *w, uint32_t child)
+{
+    return &w->tree->blocks[ray_tree_block_of(child)];
+}
+
+ALWAYS_INLINE unsigned block_lanes_met(const struct ray_tree_walk *w, const struct wide_walk *v,
+                                       uint32_t child)
+{
+    return block_ask(w, v, block_of(w, child)) & ((2U << child % WIDE) - 1);
+}
+
+ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v, uint32_t child)
+{
+    const struct ray_tree_block *block = block_of(w, child);
+
+    __builtin_prefetch(&block->vertex[0][0]); /* asked for when it is known which */
+    __builtin_prefetch(&block->vertex[2][0]);
+    return block_put(w, block, block_lanes_met(w, v, child));
 }
 
 ALWAYS_INLINE uint64_t waiting_of(float u, uint32_t child)

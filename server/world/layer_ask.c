@@ -81,21 +81,56 @@ bool moved_mesh_ceiling(const struct layer *layer, struct vec3 point, double abo
     return true;
 }
 
-bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,
-                    struct mesh_hit *hit)
+/* A ray as the layer sees it. */
+static struct ray ray_in(const struct motion *motion, const struct ray *ray)
 {
-    const struct motion *motion = &layer->motion;
     struct ray own = *ray;
 
     own.origin = motion_point_in(motion, ray->origin);
     own.direction = motion_turn_in(motion, ray->direction);
-    if (!mesh_ray(layer->mesh, &own, mode, hit))
-        return false;
+    return own;
+}
+
+static void ray_hit_out(const struct layer *layer, const struct ray *ray, struct mesh_hit *hit)
+{
+    const struct motion *motion = &layer->motion;
+
     if (is_vertical(layer->gravity) && ray->direction.x == 0 && ray->direction.y == 0)
         hit->point =
             (struct vec3){ray->origin.x, ray->origin.y, hit->point.z + motion->pose.translation.z};
     else
         hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, hit->t));
     hit->normal = motion_turn_out(motion, hit->normal);
+}
+
+bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,
+                    struct mesh_hit *hit)
+{
+    struct ray own = ray_in(&layer->motion, ray);
+
+    if (!mesh_ray(layer->mesh, &own, mode, hit))
+        return false;
+    ray_hit_out(layer, ray, hit);
     return true;
+}
+
+void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
+                     enum ray_mode mode, struct mesh_hit *hits)
+{
+    struct ray own[TOGETHER];
+
+    if (!layer->is_moved) {
+        mesh_rays(layer->mesh, rays, count, mode, hits);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        size_t some = count - i < TOGETHER ? count - i : TOGETHER;
+
+        for (size_t k = 0; k < some; k++)
+            own[k] = ray_in(&layer->motion, &rays[i + k]);
+        mesh_rays(layer->mesh, own, some, mode, hits + i);
+        for (size_t k = i; k < i + some; k++)
+            if (hits[k].t < INFINITY)
+                ray_hit_out(layer, &rays[k], &hits[k]);
+    }
 }

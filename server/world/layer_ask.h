@@ -42,6 +42,10 @@ static inline bool layer_mesh_ray(const struct layer *layer, const struct ray *r
                            : mesh_ray(layer->mesh, ray, mode, hit);
 }
 
+/* layer_mesh_ray of many, as mesh_rays. */
+void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
+                     enum ray_mode mode, struct mesh_hit *hits);
+
 /* How fast the layer goes at a point of the locale, m/s; zero where it was never moved. */
 static inline struct vec3 layer_velocity(const struct layer *layer, struct vec3 point)
 {

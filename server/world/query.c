@@ -330,6 +330,19 @@ bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum r
     return is_hit;
 }
 
+static void layer_rays_on_mesh(const struct layer *layer, const struct ray *rays, size_t count,
+                               enum ray_mode mode, struct locale_hit *out)
+{
+    struct mesh_hit hits[TOGETHER];
+
+    layer_mesh_rays(layer, rays, count, mode, hits);
+    for (size_t i = 0; i < count; i++)
+        if (hits[i].t < INFINITY)
+            out[i] = locale_hit_on_mesh(layer, &hits[i]);
+        else
+            out[i].at.t = INFINITY;
+}
+
 /* Up to TOGETHER rays at one layer; hits as locale_rays gives them. */
 static void layer_rays(const struct layer *layer, struct vec3 gravity, const struct ray *rays,
                        size_t count, enum ray_mode mode, struct locale_hit *out)
@@ -337,9 +350,7 @@ static void layer_rays(const struct layer *layer, struct vec3 gravity, const str
     struct ray_hit hits[TOGETHER];
 
     if (layer->kind == LAYER_MESH) {
-        for (size_t i = 0; i < count; i++)
-            if (!layer_ray(layer, gravity, &rays[i], mode, &out[i], NULL))
-                out[i].at.t = INFINITY;
+        layer_rays_on_mesh(layer, rays, count, mode, out);
         return;
     }
     heightfield_rays(layer->field, rays, count, hits);

@@ -1,6 +1,6 @@
 /*
- * `make bench`: rays over meshes, one at a time, against Embree's rtcIntersect1 and rtcOccluded1
- * (robust, high quality) on the same triangles, in one thread, in turns, medians.
+ * `make bench`: rays over meshes, one at a time and 1,024 a call, against Embree's rtcIntersect1
+ * and rtcOccluded1 (robust, high quality) on the same triangles, in one thread, in turns, medians.
  *
  * Picks are what a tool asks: a camera stands above the ground and looks somewhere into the mesh.
  * Random rays run from one place in the mesh's box to another, and on. Nearest: the first hit with
@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RAYS = 1 << 14, ROUNDS = 9, JUDGED = 512, HILLS = 316 };
-enum { OWN, EMBREE, WAYS };
+enum { RAYS = 1 << 14, ROUNDS = 9, JUDGED = 512, HILLS = 316, BATCH = 1024 };
+enum { OWN, BATCHES, EMBREE, WAYS };
 enum { PICKS, RANDOM, ANY, QUESTIONS };
 
 static const char *const names[QUESTIONS] = {"picks", "random rays", "any hit"};
@@ -195,10 +195,24 @@ static void ask_own(const struct scene *s, int question, float *ts)
     }
 }
 
+static void ask_batches(const struct scene *s, int question, float *ts)
+{
+    enum ray_mode mode = question == ANY ? RAY_ANY : RAY_CLOSEST;
+    static struct mesh_hit hits[BATCH];
+
+    for (size_t i = 0; i < RAYS; i += BATCH) {
+        mesh_rays(s->mesh, &s->rays[question][i], BATCH, mode, hits);
+        for (size_t k = 0; k < BATCH; k++)
+            ts[i + k] = question == ANY && hits[k].t < INFINITY ? 0 : (float)hits[k].t;
+    }
+}
+
 static void ask(const struct scene *s, int way, int question, float *ts)
 {
     if (way == OWN)
         ask_own(s, question, ts);
+    else if (way == BATCHES)
+        ask_batches(s, question, ts);
     else if (question == ANY)
         peer_embree.any(s->embree, s->origins, s->directions, s->t_max, RAYS, ts);
     else
@@ -253,39 +267,48 @@ static void ask_again(void *context, unsigned way)
     ask(a->scene, (int)way, a->question, a->ts[way]);
 }
 
+static void row_put(const struct scene *s, int question, const char *how, double ns, double embree)
+{
+    char work[96], note[96];
+
+    snprintf(work, sizeof work, "%s, %s of %zu triangles%s", names[question], s->name,
+             s->soup.polygon_count, how);
+    snprintf(note, sizeof note, "%.0f and %.0f ns; in double precision", ns, embree);
+    bench_row("rays over polygons", work, peer_embree.name(), embree / ns, 1, note);
+}
+
 static void race(struct scene *s, int question)
 {
     static float ts[WAYS][RAYS];
     double seconds[WAYS] = {0}, ns[WAYS];
     struct asking asking = {s, question, ts};
     unsigned hits = 0, differ = 0;
-    char work[96], note[96];
 
     floats_make(s, question);
     bench_in_turns(s->embree ? WAYS : EMBREE, ROUNDS, ask_again, &asking, seconds);
     judge(s, question, ts[OWN]);
     for (size_t i = 0; i < RAYS; i++) {
         hits += isfinite(ts[OWN][i]);
+        if (ts[BATCHES][i] != ts[OWN][i])
+            fail("a batch's answers differ");
         if (s->embree != NULL && ts[OWN][i] != ts[EMBREE][i])
             differ += !(fabs((double)ts[OWN][i] - (double)ts[EMBREE][i]) <=
                         agree_of(s, &s->rays[question][i]));
     }
     if (differ > RAYS / 200)
         fail("Embree's answers differ");
-    ns[OWN] = 1e9 * seconds[OWN] / RAYS;
+    for (int way = 0; way < WAYS; way++)
+        ns[way] = 1e9 * seconds[way] / RAYS;
+    printf("  %-12s %-12s %5.1f %% hit;  %.0f ns, in a batch %.0f ns", s->name, names[question],
+           100.0 * hits / RAYS, ns[OWN], ns[BATCHES]);
     if (s->embree == NULL) {
-        printf("  %-12s %-12s %5.1f %% hit;  %.0f ns\n", s->name, names[question],
-               100.0 * hits / RAYS, ns[OWN]);
+        printf("\n");
         return;
     }
-    ns[EMBREE] = 1e9 * seconds[EMBREE] / RAYS;
-    printf("  %-12s %-12s %5.1f %% hit;  %.0f ns  Embree %.0f ns (%u differ)\n", s->name,
-           names[question], 100.0 * hits / RAYS, ns[OWN], ns[EMBREE], differ);
+    printf("  Embree %.0f ns (%u differ)\n", ns[EMBREE], differ);
     fflush(stdout);
-    snprintf(work, sizeof work, "%s, %s of %zu triangles", names[question], s->name,
-             s->soup.polygon_count);
-    snprintf(note, sizeof note, "%.0f and %.0f ns; in double precision", ns[OWN], ns[EMBREE]);
-    bench_row("rays over polygons", work, peer_embree.name(), ns[EMBREE] / ns[OWN], 1, note);
+    row_put(s, question, "", ns[OWN], ns[EMBREE]);
+    row_put(s, question, ", in batches", ns[BATCHES], ns[EMBREE]);
 }
 
 int main(void)
@@ -300,7 +323,7 @@ int main(void)
     };
     static struct scene scene;
 
-    printf("\nRays over meshes, one at a time: %d rays\n", RAYS);
+    printf("\nRays over meshes, one at a time and %d a call: %d rays\n", BATCH, RAYS);
     for (size_t i = 0; i < sizeof terrains / sizeof *terrains; i++) {
         if (!scene_make(&scene, terrains[i].file, terrains[i].name)) {
             printf("  no %s in the shared data\n", terrains[i].file);

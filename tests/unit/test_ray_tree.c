@@ -395,6 +395,81 @@ static void edits_keep_the_trees_right(void **state)
     soup_free(&soup);
 }
 
+/* ---- many rays ------------------------------------------------------------------------------ */
+
+static void batches_check(const struct mesh *mesh, const struct soup *soup, struct random *random)
+{
+    enum { COUNT = 1000 };
+    static struct ray rays[COUNT];
+    static struct mesh_hit hits[COUNT];
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        do
+            rays[i] = some_ray(soup, random, 400, i);
+        while (!(vec3_length(rays[i].direction) > 0));
+        if (i % 16 == 0) /* along gravity; past the mesh */
+            rays[i].direction = (struct vec3){0, 0, -1};
+        if (i % 16 == 1)
+            rays[i].origin.x += 1e6;
+    }
+    for (int mode = RAY_CLOSEST; mode <= RAY_LIGHT_ANY; mode++) {
+        mesh_rays(mesh, rays, COUNT, (enum ray_mode)mode, hits);
+        for (unsigned i = 0; i < COUNT; i++) {
+            struct mesh_hit want;
+
+            assert_int_equal(mesh_ray(mesh, &rays[i], (enum ray_mode)mode, &want),
+                             hits[i].t < INFINITY);
+            if (hits[i].t < INFINITY)
+                assert_same(&hits[i], &want);
+            found += hits[i].t < INFINITY;
+        }
+    }
+    assert_in_range(found, COUNT, 4 * COUNT - 1);
+}
+
+/* Hills whose tree is larger than what is walked ray by ray, and with an edit's second tree. */
+static void batches_have_the_bits_of_rays(void **state)
+{
+    enum { SIDE = 180 };
+    struct random random = drawn(4009);
+    struct soup soup = {0}, added = {0};
+    struct meshes m;
+
+    (void)state;
+    for (uint32_t i = 0; i <= SIDE; i++)
+        for (uint32_t k = 0; k <= SIDE; k++)
+            soup_vertex(&soup, (struct vec3){k, i, random_in(&random, 0, 2)});
+    for (uint32_t i = 0; i < SIDE; i++)
+        for (uint32_t k = 0; k < SIDE; k++) {
+            uint32_t a = i * (SIDE + 1) + k, b = a + SIDE + 1;
+
+            soup_polygon(&soup, (uint32_t[]){a, a + 1, b + 1}, 3);
+            soup_polygon(&soup, (uint32_t[]){a, b + 1, b}, 3);
+        }
+    meshes_make(&m, &soup);
+    for (int i = 0; i < 10; i++)
+        soup_add(&added, (struct vec3[]){{10 * i, 20, 1}, {10 * i + 9, 20, 1}, {10 * i, 90, 2}}, 3);
+    for (int level = 0; level < SIMD_LEVELS; level++) {
+        struct polygon_soup view = soup_view(&added);
+        struct mesh_change change = {.first_number = (uint32_t)soup.polygon_count, .added = &view};
+        struct mesh *edited;
+        struct err err;
+
+        if (m.of[level] == NULL)
+            continue;
+        batches_check(m.of[level], &soup, &random);
+        edited = mesh_edit(m.of[level], &change, &err);
+        assert_non_null(edited);
+        assert_true(edited->rays.more.node_count > 0);
+        batches_check(edited, &soup, &random);
+        mesh_unref(edited);
+    }
+    meshes_free(&m);
+    soup_free(&added);
+    soup_free(&soup);
+}
+
 /* ---- is it right? ---------------------------------------------------------------------------- */
 
 static void damage_is_found(void **state)
@@ -442,6 +517,7 @@ int main(void)
         cmocka_unit_test(shared_meshes),
         cmocka_unit_test(levels_agree_on_a_planet),
         cmocka_unit_test(edits_keep_the_trees_right),
+        cmocka_unit_test(batches_have_the_bits_of_rays),
         cmocka_unit_test(damage_is_found),
     };
 
