@@ -105,9 +105,11 @@ static inline struct span slab(const struct walk *w, int axis, double low, doubl
     if (w->d[axis] == 0)
         return w->s.o[axis] >= low && w->s.o[axis] <= high ? (struct span){-INFINITY, INFINITY}
                                                            : (struct span){INFINITY, -INFINITY};
-    double t0 = (low - w->s.o[axis]) * w->inv[axis], t1 = (high - w->s.o[axis]) * w->inv[axis];
+    const double side[2] = {low, high}; /* no branch: rays go either way */
+    int near_side = w->inv[axis] < 0;
 
-    return t0 <= t1 ? (struct span){t0, t1} : (struct span){t1, t0};
+    return (struct span){(side[near_side] - w->s.o[axis]) * w->inv[axis],
+                         (side[near_side ^ 1] - w->s.o[axis]) * w->inv[axis]};
 }
 
 static inline struct span span_cut(struct span a, struct span b)
@@ -261,9 +263,11 @@ static struct span enter_box(const struct walk *w)
     t = span_cut(t, slab(w, 1, h->root.y_min - near, h->root.y_max + near));
     if (w->d[2] == 0)
         return w->s.o[2] >= z_min && w->s.o[2] <= z_max ? t : (struct span){1, 0};
-    double a = (z_min - w->s.o[2]) / w->d[2], b = (z_max - w->s.o[2]) / w->d[2];
+    const double side[2] = {z_min, z_max};
+    int near_side = w->d[2] < 0;
 
-    return span_cut(t, a < b ? (struct span){a, b} : (struct span){b, a});
+    return span_cut(t, (struct span){(side[near_side] - w->s.o[2]) / w->d[2],
+                                     (side[near_side ^ 1] - w->s.o[2]) / w->d[2]});
 }
 
 static void axes_set(struct walk *w)

@@ -244,9 +244,10 @@ static struct span span_of(const struct line *l)
     struct span s = {-INFINITY, INFINITY};
 
     for (int i = 0; i < 3; i++) {
-        double a = (tree->low[i] - l->s.o[i]) * l->inv[i];
-        double b = (tree->high[i] - l->s.o[i]) * l->inv[i];
-        double enter = a < b ? a : b, leave = a < b ? b : a;
+        const double side[2] = {tree->low[i], tree->high[i]}; /* no branch by the direction */
+        int near = l->inv[i] < 0;
+        double enter = (side[near] - l->s.o[i]) * l->inv[i];
+        double leave = (side[near ^ 1] - l->s.o[i]) * l->inv[i];
 
         s.t0 = enter > s.t0 ? enter : s.t0;
         s.t1 = leave < s.t1 ? leave : s.t1;

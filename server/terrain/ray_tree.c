@@ -22,6 +22,7 @@
 #include "terrain/ray_tree.h"
 
 #include "terrain/ray_tree_levels.h"
+#include "terrain/ring.h"
 
 #define RAY_TREE_WALK ray_tree_walk_scalar
 #define RAY_TREE_TURNS ray_tree_turns_scalar
@@ -42,9 +43,10 @@ static bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *l
     *t0 = line->low;
     *t1 = line->high;
     for (int i = 0; i < 3; i++) {
-        double a = (tree->low[i] - line->o[i]) * inv[i];
-        double b = (tree->high[i] - line->o[i]) * inv[i];
-        double enter = a < b ? a : b, leave = a < b ? b : a;
+        const double side[2] = {tree->low[i], tree->high[i]}; /* no branch by the direction */
+        int near = inv[i] < 0;
+        double enter = (side[near] - line->o[i]) * inv[i];
+        double leave = (side[near ^ 1] - line->o[i]) * inv[i];
 
         *t0 = enter > *t0 ? enter : *t0;
         *t1 = leave < *t1 ? leave : *t1;
@@ -70,9 +72,11 @@ static void axes_set(struct ray_tree_walk *w, const double d[3])
 {
     double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]), inv_z;
 
-    w->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
-    w->kx = w->kz == 2 ? 0 : w->kz + 1;
-    w->ky = w->kx == 2 ? 0 : w->kx + 1;
+    int kz = axis_of_largest(x, y, z), kx = axis_behind(kz);
+
+    w->kz = (uint32_t)kz;
+    w->kx = (uint32_t)kx;
+    w->ky = (uint32_t)axis_behind(kx);
     inv_z = (double)w->inv[w->kz];
     w->shear_x = (float)(d[w->kx] * inv_z);
     w->shear_y = (float)(d[w->ky] * inv_z);

@@ -28,14 +28,27 @@ struct ring_place {
     double x, y, t;
 };
 
+/* The last of equals. Without a branch: directions come in any order. */
+static inline int axis_of_largest(double x, double y, double z)
+{
+    int is_z = (z >= x) & (z >= y);
+
+    return is_z << 1 | ((y >= x) & (is_z ^ 1));
+}
+
+static inline int axis_behind(int axis)
+{
+    return 9 >> 2 * axis & 3; /* 1, 2, 0 */
+}
+
 /* All but origin and pad, for the direction d, which is not 0. */
 static inline void ring_sight_along(struct ring_sight *s, const double d[3])
 {
     double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
 
-    s->kz = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
-    s->kx = (s->kz + 1) % 3;
-    s->ky = (s->kz + 2) % 3;
+    s->kz = axis_of_largest(x, y, z);
+    s->kx = axis_behind(s->kz);
+    s->ky = axis_behind(s->kx);
     s->shear_x = d[s->kx] / d[s->kz];
     s->shear_y = d[s->ky] / d[s->kz];
     s->inv_z = 1 / d[s->kz];
