@@ -276,7 +276,7 @@ enum err_code option_number(struct call *call, const char *name, double *out, bo
     if (found.json && json_get_number(found.json, out, err))
         return at(err, &found, name);
     if (found.query && !span_number(found.query->value, out))
-        return query_wrong(&found, name, "a finite number", err);
+        return query_wrong(&found, name, "a finite number of up to 63 characters", err);
     if (is_given)
         *is_given = found.json || found.query;
     return ERR_OK;

@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COORDINATE_MAX 1e12 /* metres, as of any mesh */
-
 enum { MEDIA_TYPE_BYTES_MAX = 64 };
 
 /* ---- numbers ------------------------------------------------------------------------------------
@@ -109,12 +107,13 @@ static enum err_code decode_corner(const cJSON *value, struct vec3 *out, struct 
 {
     if (json_get_vec3(value, out, err))
         return err->code;
-    if (fabs(out->x) <= COORDINATE_MAX && fabs(out->y) <= COORDINATE_MAX &&
-        fabs(out->z) <= COORDINATE_MAX)
+    if (fabs(out->x) <= MESH_COORDINATE_MAX_M && fabs(out->y) <= MESH_COORDINATE_MAX_M &&
+        fabs(out->z) <= MESH_COORDINATE_MAX_M)
         return ERR_OK;
-    return err_limit(
-        err, ERR_BAD_INPUT, COORDINATE_MAX, fmax(fabs(out->x), fmax(fabs(out->y), fabs(out->z))),
-        "a corner at [%g, %g, %g], must be within %g m", out->x, out->y, out->z, COORDINATE_MAX);
+    return err_limit(err, ERR_BAD_INPUT, MESH_COORDINATE_MAX_M,
+                     fmax(fabs(out->x), fmax(fabs(out->y), fabs(out->z))),
+                     "a corner at [%g, %g, %g], must be within %g m", out->x, out->y, out->z,
+                     MESH_COORDINATE_MAX_M);
 }
 
 /* Corners of all polygons; each is an array. */

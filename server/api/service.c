@@ -11,6 +11,8 @@
 #include "api/numbers.h"
 #include "api/options.h"
 #include "api/patch_line.h"
+#include "sand/view.h"
+#include "terrain/mesh.h"
 #include "terrain/simd.h"
 
 #include <string.h>
@@ -89,6 +91,7 @@ static void limits_of_patches(struct json_writer *w, const struct api_limits *li
     put(w, "patch_shell_particles_max", device.particles_max);
     put(w, "patches_active_max", times->active_max);
     put(w, "patches_kept_max", times->kept_max);
+    put(w, "patch_view_side_max", VIEW_SIDE_MAX);
     put(w, "patch_pause_ms", (uint64_t)(times->pause_after_s * 1000 + 0.5));
     put(w, "patch_write_ms", (uint64_t)(times->write_after_s * 1000 + 0.5));
     put(w, "patch_active_max_ms", (uint64_t)(times->active_max_s * 1000 + 0.5));
@@ -112,6 +115,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "footprint_points_max", FOOTPRINT_POINTS_MAX);
     put(w, "trace_boxes_max", limits->trace_max);
     put(w, "trace_cells_max", limits->trace_max);
+    put(w, "pick_tile_side_max", HEIGHTFIELD_SIDE_MAX);
     put(w, "crossed_locales_max", API_CROSSED_MAX);
     put(w, "elevation_locations_max", limits->items_max);
     put(w, "batch_ms_max", limits->batch_ms_max);
@@ -122,6 +126,7 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "json_bytes_max", limits->json_bytes_max);
     put(w, "json_depth_max", limits->json.depth_max);
     put(w, "json_values_max", limits->json.values_max);
+    put(w, "number_characters_max", JSON_NUMBER_BYTES_MAX);
     put(w, "query_parameters_max", CALL_QUERY_MAX);
     put(w, "id_characters_max", WORLD_ID_MAX);
     put(w, "title_bytes_max", LOCALE_TITLE_BYTES_MAX);
@@ -137,9 +142,11 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     put(w, "feed_events_max", FEED_EVENTS_MAX);
     put(w, "raster_samples_max", limits->raster.samples_max);
     put(w, "raster_side_max", limits->raster.side_max);
+    put(w, "coordinate_m_max", (uint64_t)MESH_COORDINATE_MAX_M);
     put(w, "polygons_max", limits->polygon.polygons_max);
     put(w, "polygon_corners_max", limits->polygon.corners_max);
     put(w, "polygon_vertices_max", limits->polygon.vertices_max);
+    put(w, "polygon_ring_corners_max", MESH_POLYGON_CORNERS_MAX);
     limits_of_patches(w, limits, call->api->sand);
     limits_of_http(w, &limits->http);
     json_end_object(w);

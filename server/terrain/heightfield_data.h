@@ -54,7 +54,7 @@ struct heightfield {
     struct top_level wide_level[WIDE_TOP_LEVELS_MAX];
     struct wide_node *wide_top; /* behind top */
     struct ray_box ray_box;
-    struct tile *tiles[];       /* [tile_rows][tile_cols]; here, a step less to a sample */
+    struct tile *tiles[]; /* [tile_rows][tile_cols]; here, a step less to a sample */
 };
 
 static inline size_t heightfield_group_count(const struct heightfield *field)

@@ -29,6 +29,9 @@ struct polygon_soup {
     size_t polygon_count;
 };
 
+#define MESH_COORDINATE_MAX_M 1e12        /* boxes are float32, areas are squares */
+enum { MESH_POLYGON_CORNERS_MAX = 4096 }; /* one with more is dropped: convexity takes O(n²) */
+
 /*
  * Which way gravity pulls. Cartesian: everywhere along one vector. Spherical: along the lines
  * through the frame's origin. Cylindrical: along the lines that meet the frame's Z axis at a right

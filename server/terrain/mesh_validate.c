@@ -85,7 +85,7 @@ static bool polygon_check(const struct mesh *m, uint32_t i, struct mesh_line *li
 static bool polygons_check(const struct mesh *m, struct err *err)
 {
     uint64_t polygons = m->header->count[MESH_POLYGONS], first = 0;
-    struct mesh_line *lines = malloc((PIECE_CORNERS_MAX + 1) * sizeof *lines);
+    struct mesh_line *lines = malloc((MESH_POLYGON_CORNERS_MAX + 1) * sizeof *lines);
     bool is_good = lines != NULL;
 
     if (!is_good)
@@ -93,7 +93,7 @@ static bool polygons_check(const struct mesh *m, struct err *err)
     for (uint64_t i = 0; is_good && i < polygons; i++) {
         const struct mesh_polygon *p = &m->polygons[i];
 
-        if (p->first != first || p->count > PIECE_CORNERS_MAX)
+        if (p->first != first || p->count > MESH_POLYGON_CORNERS_MAX)
             is_good = wrong(err, "the place of polygon", i);
         else
             is_good = polygon_check(m, (uint32_t)i, lines, err);

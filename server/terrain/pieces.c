@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COORDINATE_MAX 1e12 /* metres; boxes are float32, areas are squares */
 #define FLATNESS 1e-6       /* of the polygon's size: what may stand out of its plane */
 #define WALL_STEEPNESS 1e-6 /* vertical part of a wall's unit normal */
 
@@ -40,9 +39,9 @@ struct ring {
     uint32_t count;
     bool is_wall;
     double slack;
-    uint32_t index[PIECE_CORNERS_MAX];     /* of vertices */
-    struct vec2 ground[PIECE_CORNERS_MAX]; /* seen along gravity */
-    struct vec2 plane[PIECE_CORNERS_MAX];  /* seen along the axis next to its normal */
+    uint32_t index[MESH_POLYGON_CORNERS_MAX];     /* of vertices */
+    struct vec2 ground[MESH_POLYGON_CORNERS_MAX]; /* seen along gravity */
+    struct vec2 plane[MESH_POLYGON_CORNERS_MAX];  /* seen along the axis next to its normal */
 };
 
 struct workshop {
@@ -61,11 +60,11 @@ enum err_code soup_check(const struct polygon_soup *soup, struct err *err)
     for (size_t i = 0; i < soup->vertex_count; i++) {
         struct vec3 v = soup->vertices[i];
 
-        if (!(fabs(v.x) <= COORDINATE_MAX && fabs(v.y) <= COORDINATE_MAX &&
-              fabs(v.z) <= COORDINATE_MAX))
+        if (!(fabs(v.x) <= MESH_COORDINATE_MAX_M && fabs(v.y) <= MESH_COORDINATE_MAX_M &&
+              fabs(v.z) <= MESH_COORDINATE_MAX_M))
             return err_set(err, ERR_BAD_INPUT,
                            "vertex %zu is (%g, %g, %g), must be finite and within %g m", i, v.x,
-                           v.y, v.z, COORDINATE_MAX);
+                           v.y, v.z, MESH_COORDINATE_MAX_M);
     }
     for (size_t i = 0; i < soup->polygon_count; i++)
         if (soup->starts[i] > soup->starts[i + 1])
@@ -287,7 +286,7 @@ static bool ring_take(struct workshop *w)
     uint32_t start = soup->starts[w->source], count = soup->starts[w->source + 1] - start;
     struct ring *ring = &w->ring;
 
-    if (count > PIECE_CORNERS_MAX)
+    if (count > MESH_POLYGON_CORNERS_MAX)
         return false;
     ring->count = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -7,10 +7,7 @@
 
 #include "terrain/mesh_data.h"
 
-enum {
-    PIECE_CORNERS_MAX = 4096, /* a polygon with more is dropped: convexity is checked in O(n²) */
-    PIECE_CONCAVE_MAX = 1024  /* so is one with more that is not convex */
-};
+enum { PIECE_CONCAVE_MAX = 1024 }; /* a polygon with more that is not convex is dropped */
 
 struct piece_set {
     struct vec3 *vertices; /* in the mesh's frame; those that no piece uses are left out */
