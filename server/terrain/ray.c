@@ -24,7 +24,10 @@
  *
  * Triangles are closed: f = 0 (within the rounding of z) is a hit. A ray whose ground line runs
  * along a grid line is walked on both sides of it, since beside a hole only one of them has
- * triangles.
+ * triangles. What lies beside the path is met by a point alone: a vertex whose one triangle is in
+ * the cell across a hole, and, by rounding, what the ray touches where it begins, ends or leaves
+ * the field. So there (ray_touches), and at the exit of cells with a missing sample, the place is
+ * put onto the grid line that it is on but for rounding, and all triangles that hold it are asked.
  *
  * This walk is the scalar level (simd.h), the one that a trace shows, and what rays along a grid
  * line take. Where the machine has vectors, ray_avx2.c and ray_avx512.c find the cells instead, by
@@ -346,18 +349,52 @@ static bool walk_from(struct walk *w, int64_t column, int64_t row)
     return walk_run(w);
 }
 
-bool ray_starts_on_ground(struct walk *w)
+/* A place in cells, on the grid line that it is on but for rounding. */
+static double on_grid(double x, double cells, double slack)
 {
+    double line = (double)(int64_t)(x + 0.5);
+
+    return clamped(fabs(x - line) <= slack ? line : x, cells);
+}
+
+/* The greatest difference of a cell's samples. */
+static double corners_range(const struct corners *k)
+{
+    float high = fmaxf(fmaxf(k->h00, k->h10), fmaxf(k->h01, k->h11));
+    float low = fminf(fminf(k->h00, k->h10), fminf(k->h01, k->h11));
+
+    return (double)high - (double)low;
+}
+
+bool ray_touches(struct walk *w, double t)
+{
+    const struct heightfield *field = w->field;
+    double cols = field->cell_cols, rows = field->cell_rows;
+    double slack = place_slack(field);
     struct ground_triangle ground;
 
-    heightfield_triangle_at(w->field, w->u0, w->v0, &ground);
-    if (ground.triangle < 0 || !(fabs(ground.height_m - w->z0) <= w->pad_m))
+    heightfield_triangle_at(field, on_grid(w->u0 + w->du * t, cols, slack),
+                            on_grid(w->v0 + w->dv * t, rows, slack), &ground);
+    if (ground.triangle < 0 || !(fabs(ground.height_m - (w->z0 + w->dz * t)) <=
+                                 w->pad_m + slack * corners_range(&ground.corners)))
         return false;
     w->column = ground.column;
     w->row = ground.row;
     w->hit_triangle = ground.triangle;
-    w->hit_t = 0;
+    w->hit_t = t;
     return true;
+}
+
+/* t_end lies behind the border by more than the height of the ray may be wrong. */
+bool ray_touches_last(struct walk *w)
+{
+    double t = w->t_end;
+
+    if (w->du != 0)
+        t = fmin(t, crossing_u(w, w->du > 0 ? w->field->cell_cols : 0));
+    if (w->dv != 0)
+        t = fmin(t, crossing_v(w, w->dv > 0 ? w->field->cell_rows : 0));
+    return ray_touches(w, fmax(t, 0));
 }
 
 /*

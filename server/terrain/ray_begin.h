@@ -140,6 +140,15 @@ static inline bool axes_enter_box(struct axes *a, struct walk *w)
     return true;
 }
 
+/* is_near_line, a bit an axis. */
+static inline int axes_near_line(__m128d o)
+{
+    __m128d off = _mm_sub_pd(o, _mm_round_pd(o, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+
+    off = _mm_andnot_pd(_mm_set1_pd(-0.0), off);
+    return _mm_movemask_pd(_mm_cmple_pd(off, _mm_set1_pd(LINE_NEAR)));
+}
+
 static inline enum ray_begin ray_begin_axes(struct walk *w, const struct heightfield *field,
                                             const struct ray *ray)
 {
@@ -155,6 +164,8 @@ static inline enum ray_begin ray_begin_axes(struct walk *w, const struct heightf
     a.cells = _mm256_insertf128_pd(_mm256_setzero_pd(), _mm_cvtepi32_pd(cells), 0);
     w->trace = NULL;
     w->is_vertical = false;
+    double far_z = fabs(ray->origin.z);
+
     if (!axes_enter_box(&a, w))
         return RAY_BEGIN_MISS;
     double t_begin = w->t_begin, t_end = w->t_end;
@@ -164,16 +175,15 @@ static inline enum ray_begin ray_begin_axes(struct walk *w, const struct heightf
     _mm256_storeu_pd(&w->inv_du, a.inv);
     w->t_begin = t_begin;
     w->t_end = t_end;
-    double pad_m = fabs(low) + fabs(high) + fabs(w->z0) + fabs(w->dz * t_end);
+    double pad_m = fabs(low) + fabs(high) + far_z + fabs(w->dz * t_end);
     __m128i first = _mm256_cvttpd_epi32(a.o);
 
     w->pad_m = 4 * DBL_EPSILON * pad_m;
+    int on_line = axes_near_line(_mm256_castpd256_pd128(a.o));
+
     first = _mm_min_epi32(first, _mm_sub_epi32(cells, _mm_set1_epi32(1)));
     _mm_storeu_si128((__m128i *)(void *)&w->first_column, _mm_cvtepi32_epi64(first));
-    int on_line =
-        _mm_movemask_pd(_mm_cmpeq_pd(_mm256_castpd256_pd128(a.o), _mm_cvtepi32_pd(first)));
-
-    if (on_line != 0 && ray_may_start_on_ground(w) && ray_starts_on_ground(w))
+    if (on_line != 0 && ray_may_start_on_ground(w) && ray_touches(w, 0))
         return RAY_BEGIN_HIT;
     w->is_wide = fabs(low) + fabs(high) < WIDE_Z_MAX_M;
     return RAY_BEGIN_WALK;

@@ -162,11 +162,10 @@ static inline void eight_move(struct eight_axis *a, __m512d t, __mmask8 is_moved
 static inline __m256i eight_first(struct eight_axis *a, uint32_t cells, __mmask8 *on_line)
 {
     a->o = _mm512_min_pd(_mm512_max_pd(a->o, _mm512_setzero_pd()), _mm512_set1_pd(cells));
-    __m256i first =
-        _mm256_min_epi32(_mm512_cvttpd_epi32(a->o), _mm256_set1_epi32((int32_t)cells - 1));
+    __m512d off = _mm512_abs_pd(_mm512_reduce_pd(a->o, 0)); /* is_near_line */
 
-    *on_line |= _mm512_cmp_pd_mask(a->o, _mm512_cvtepi32_pd(first), _CMP_EQ_OQ);
-    return first;
+    *on_line |= _mm512_cmp_pd_mask(off, _mm512_set1_pd(LINE_NEAR), _CMP_LE_OQ);
+    return _mm256_min_epi32(_mm512_cvttpd_epi32(a->o), _mm256_set1_epi32((int32_t)cells - 1));
 }
 
 /* enter_box. */
@@ -177,11 +176,12 @@ static inline struct eight_inside eight_enter_box(struct eight_begun *b, struct 
     const __m512d zero = _mm512_setzero_pd(), eps = _mm512_set1_pd(4 * DBL_EPSILON);
     double low = (double)b->z.min, high = (double)b->z.max;
     __m512d pad_z = _mm512_set1_pd(1e-9 * (1 + fabs(low) + fabs(high)));
+    __m512d far_z = _mm512_abs_pd(a[2].o);
     struct eight_inside in;
 
     a[0].pad = eight_pad(a[0].o, f->cell_cols, f->origin_u);
     a[1].pad = eight_pad(a[1].o, f->cell_rows, f->origin_v);
-    a[2].pad = _mm512_add_pd(pad_z, _mm512_mul_pd(eps, _mm512_abs_pd(a[2].o)));
+    a[2].pad = _mm512_add_pd(pad_z, _mm512_mul_pd(eps, far_z));
     eight_slab(&a[0], 0, f->cell_cols);
     eight_slab(&a[1], 0, f->cell_rows);
     eight_slab(&a[2], low, high);
@@ -204,7 +204,7 @@ static inline struct eight_inside eight_enter_box(struct eight_begun *b, struct 
     _mm512_store_pd(b->t_entry, t0);
     in.t_begin = _mm512_sub_pd(zero, _mm512_add_pd(back_u, back_v));
     in.t_end = _mm512_sub_pd(t1, t0);
-    in.pad_m = _mm512_add_pd(_mm512_set1_pd(fabs(low) + fabs(high)), _mm512_abs_pd(a[2].o));
+    in.pad_m = _mm512_add_pd(_mm512_set1_pd(fabs(low) + fabs(high)), far_z);
     in.pad_m = _mm512_add_pd(in.pad_m, _mm512_abs_pd(_mm512_mul_pd(a[2].d, in.t_end)));
     in.pad_m = _mm512_mul_pd(eps, in.pad_m);
     return in;

@@ -105,7 +105,7 @@ static inline void descent_begin(struct descent *d)
     d->pad_tv = 2 * pad_tv;
     d->z0 = v16_set1((float)w->z0);
     d->dz = v16_set1((float)w->dz);
-    d->pad_z = eps * (fabsf(w->z.min) + fabsf(w->z.max));
+    d->pad_z = eps * (fabsf(w->z.min) + fabsf(w->z.max)) + (float)w->pad_m;
     d->t_low = v16_set1((float)w->t_begin * (1 + eps));
     d->t_high = v16_set1((float)w->t_end * (1 + eps));
     bool turns_u = w->du < 0, turns_v = w->dv < 0;

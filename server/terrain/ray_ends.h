@@ -54,6 +54,7 @@ static inline bool enter_box(struct walk *w)
     double pad_v = eps * (rows + fabs(w->v0) + w->field->origin_v);
     double low = (double)z.min, high = (double)z.max;
     double pad_z = 1e-9 * (1 + fabs(low) + fabs(high)) + eps * fabs(w->z0);
+    double far_z = fabs(w->z0); /* z of the entry is as wrong as this is rounded */
     struct interval i = {0, w->t_end, -1};
 
     if (!(low <= high) || !slab(&i, 0, w->u0, w->du, w->inv_du, 0, cols, pad_u) ||
@@ -76,8 +77,16 @@ static inline bool enter_box(struct walk *w)
     if (i.entry_axis == 1)
         w->t_begin = -pad_v * fabs(w->inv_dv);
     w->t_end = i.t1 - i.t0;
-    w->pad_m = eps * (fabs(low) + fabs(high) + fabs(w->z0) + fabs(w->dz * w->t_end));
+    w->pad_m = eps * (fabs(low) + fabs(high) + far_z + fabs(w->dz * w->t_end));
     return true;
+}
+
+/* In cells: by more than rounding moves a place off its grid line, and few rays begin so near. */
+#define LINE_NEAR 0x1p-30
+
+static inline bool is_near_line(double x)
+{
+    return fabs(x - (double)(int64_t)(x + 0.5)) <= LINE_NEAR;
 }
 
 /* Does the ground line run along a grid line, beside which another cell lies? */
@@ -178,7 +187,7 @@ static inline bool to_grid(struct walk *w, const struct ray *ray)
 }
 
 /*
- * May the walk's first cell hold its origin? For rays that start on a grid line, as all do that
+ * May the walk's first cell hold its origin? For rays that start near a grid line, as all do that
  * come in by the field's side. False is certain: the cell has all samples, so that no neighbour's
  * triangle is asked, and none of its planes comes up to the origin.
  */
@@ -214,8 +223,8 @@ static inline enum ray_begin ray_begin(struct walk *w, const struct heightfield 
         return RAY_BEGIN_MISS;
     w->first_column = w->u0 < field->cell_cols ? (int64_t)w->u0 : field->cell_cols - 1;
     w->first_row = w->v0 < field->cell_rows ? (int64_t)w->v0 : field->cell_rows - 1;
-    if ((w->u0 == (double)w->first_column || w->v0 == (double)w->first_row) &&
-        ray_may_start_on_ground(w) && ray_starts_on_ground(w))
+    if ((is_near_line(w->u0) || is_near_line(w->v0)) && ray_may_start_on_ground(w) &&
+        ray_touches(w, 0))
         return RAY_BEGIN_HIT;
     w->is_wide = !on_u_line(w) && !on_v_line(w) &&
                  fabs((double)w->z.min) + fabs((double)w->z.max) < WIDE_Z_MAX_M;

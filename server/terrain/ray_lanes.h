@@ -111,7 +111,7 @@ static bool lanes_is_answered(struct lanes_all *all, int k, struct walk *w, size
             r->hits[ray].t = INFINITY;
         return true;
     }
-    if ((b->may_start_on >> k & 1) == 0 || !ray_starts_on_ground(w))
+    if ((b->may_start_on >> k & 1) == 0 || !ray_touches(w, 0))
         return false;
     lanes_answer(r, w, ray);
     return true;

@@ -49,8 +49,15 @@ enum ray_begin { RAY_BEGIN_MISS, RAY_BEGIN_HIT, RAY_BEGIN_WALK };
 /* A ray straight up or down; true on a hit. */
 bool ray_vertical_hit(struct walk *w, const struct ray *ray);
 
-/* Starts on a grid line and on the ground: then any of the triangles there may hold it. */
-bool ray_starts_on_ground(struct walk *w);
+/*
+ * Is the ray at t on the ground, within rounding? There any of the triangles may hold it, those too
+ * whose cells it does not pass: for where it begins and ends, and beside holes. Then that is the
+ * hit.
+ */
+__attribute__((cold)) bool ray_touches(struct walk *w, double t);
+
+/* The same where it ends, or leaves the field by its side. */
+__attribute__((cold)) bool ray_touches_last(struct walk *w);
 
 /* The walk from cell to cell and node to node; true on a hit. */
 bool ray_walk(struct walk *w);
@@ -91,6 +98,14 @@ static inline double ray_select(bool condition, double yes, double no)
     a = (a & mask) | (b & ~mask);
     memcpy(&chosen, &a, sizeof chosen);
     return chosen;
+}
+
+/* What rounding may have moved a place on the ray by, in cells. */
+static inline double place_slack(const struct heightfield *field)
+{
+    double cells = (double)field->cell_cols + field->cell_rows;
+
+    return 16 * DBL_EPSILON * (cells + field->origin_u + field->origin_v);
 }
 
 static inline double clamp_unit(double x)
@@ -175,8 +190,8 @@ static inline bool cell_pieces(struct walk *w, const struct corners *k, bool is_
         whole.triangle = start < 0;
         if (piece_hit(w, k, is_main, whole))
             return true;
-        whole.triangle = 1;
-        return start == 0 && piece_hit(w, k, is_main, whole);
+        whole.triangle ^= 1;
+        return fabs(start) <= place_slack(w->field) && piece_hit(w, k, is_main, whole);
     }
     int first = rate > 0; /* the triangle before the hypotenuse */
     double t_cut = -start / rate;
@@ -215,8 +230,12 @@ static inline bool cell_hit(struct walk *w, const float *at, double t_exit, enum
         f_in = f_on_edge(w, at, w->t, in_u, (in_u & (w->du < 0)) | (!in_u & (w->dv < 0)));
     if (exit != ENTRY_START)
         f_out = f_on_edge(w, at, t_exit, out_u, (out_u & (w->du > 0)) | (!out_u & (w->dv > 0)));
-    return cell_pieces(w, &k, cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row), t_exit,
-                       f_in, f_out);
+    if (cell_pieces(w, &k, cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row), t_exit,
+                    f_in, f_out))
+        return true;
+    if (__builtin_expect(exit == ENTRY_START, 0))
+        return ray_touches_last(w);
+    return __builtin_expect(isnan((k.h00 + k.h10) + (k.h01 + k.h11)), 0) && ray_touches(w, t_exit);
 }
 
 /* Where the next grid line in the ray's direction is crossed; never at the field's border. */
