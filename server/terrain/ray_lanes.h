@@ -126,8 +126,10 @@ static void lanes_refill(struct lanes_all *all, uint32_t count)
     uint32_t *idle = &all->idle.id[all->idle.count - count], kept = 0;
     struct walk spare, *w[EIGHT];
 
-    for (size_t i = r->next + EIGHT; i < r->next + 2 * EIGHT && i < r->count; i++)
+    for (size_t i = r->next + EIGHT; i < r->next + 2 * EIGHT && i < r->count; i++) {
         __builtin_prefetch(&r->rays[i]);
+        __builtin_prefetch(&r->hits[i], 1); /* else stores wait for it, in order */
+    }
     for (uint32_t i = 0; i < EIGHT; i++)
         w[i] = i < count ? &all->w[idle[i]] : &spare;
     if (count < EIGHT) { /* the last one again and again */
