@@ -38,7 +38,7 @@ struct eight_begun {
     uint32_t alone;        /* not for lanes: for the reasons above and those of ray_lanes.h */
     uint32_t may_start_on; /* may start on the ground */
     uint32_t falls;        /* dz < 0 */
-    double t_entry[EIGHT];
+    _Alignas(64) double t_entry[EIGHT];
     int32_t exponent[EIGHT];
     /* as in struct lanes */
     int32_t column[EIGHT], row[EIGHT], last_column[EIGHT], last_row[EIGHT], mirrors[EIGHT];
@@ -375,12 +375,11 @@ static inline void eight_begin(struct eight_begun *b, const struct ray *rays, st
     m[2] = in.pad_m;
     m[3] = _mm512_castsi512_pd(_mm512_cvtepi32_epi64(column));
     m[4] = _mm512_castsi512_pd(_mm512_cvtepi32_epi64(row));
-    m[5] = m[6] = m[7] = _mm512_setzero_pd();
-    eight_rows(w, offsetof(struct walk, t_begin), m); /* up to first_row; column, row and t, too */
-    for (int i = 0; i < EIGHT; i++) {
-        w[i]->t_entry = b->t_entry[i];
-        w[i]->exponent = b->exponent[i];
-    }
+    m[5] = _mm512_load_pd(b->t_entry);
+    m[6] = _mm512_castsi512_pd(
+        _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)b->exponent)));
+    m[7] = _mm512_setzero_pd();
+    eight_rows(w, offsetof(struct walk, t_begin), m); /* up to hit_t; the triangle is 0 */
 }
 
 static inline void eight_walk_init(const struct eight_begun *b, struct walk *w)
@@ -392,7 +391,9 @@ static inline void eight_walk_init(const struct eight_begun *b, struct walk *w)
     w->is_wide = b->is_wide;
 }
 
-_Static_assert(offsetof(struct walk, t) == offsetof(struct walk, t_begin) + 7 * sizeof(double),
+_Static_assert(offsetof(struct walk, t_entry) == offsetof(struct walk, t_begin) + 40 &&
+                   offsetof(struct walk, exponent) == offsetof(struct walk, t_begin) + 48 &&
+                   offsetof(struct walk, hit_t) == offsetof(struct walk, t_begin) + 56,
                "eight_begin stores eight members at once");
 #endif
 #endif

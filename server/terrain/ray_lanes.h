@@ -40,6 +40,8 @@ enum {
     LANES_LEAST = 64 /* rays that are worth it */
 };
 
+_Static_assert(sizeof(struct walk) % 64 == 0, "what eight share of a walk is in whole lines");
+
 /* The rays of a batch: up to `next` they are begun. */
 struct lanes_rays {
     const struct ray *rays;
@@ -50,7 +52,7 @@ struct lanes_rays {
 /* All lanes, by id, and what they have. */
 struct lanes_all {
     struct lanes groups[LANES_GROUPS];
-    struct walk w[LANES_GROUPS * LANES];
+    _Alignas(64) struct walk w[LANES_GROUPS * LANES];
     size_t ray[LANES_GROUPS * LANES];
     struct lanes_list cells; /* those that wait for the cell they have left to be tested */
     struct lanes_list idle;  /* those without a ray */

@@ -18,9 +18,7 @@
 enum entry { ENTRY_START, ENTRY_U, ENTRY_V };
 
 struct walk {
-    const struct heightfield *field;
-    struct ray_trace *trace;
-    /* from here to first_row in this order: ray_lanes.h takes them as vectors */
+    /* from here to hit_t in this order: ray_lanes.h takes them as two vectors */
     double u0, v0, z0; /* grid, grid, metres: where t is 0 */
     double du, dv, dz; /* per t */
     double inv_du, inv_dv;
@@ -28,20 +26,20 @@ struct walk {
     double t_end;
     double pad_m;                    /* rounding of z along the ray */
     int64_t first_column, first_row; /* the cell where t is t_begin */
+    double t_entry;                  /* from ray_begin to ray_end, as the exponent */
+    int exponent;
+    int hit_triangle;
+    double hit_t;
     /* the cell the ray is in */
     int64_t column, row;
     double t;
     enum entry entry;
-    /* the hit */
-    double hit_t;
-    int hit_triangle;
-    /* from ray_begin to ray_end */
-    struct bounds z; /* of the field */
-    double t_entry;
-    int exponent;
     bool is_vertical;
-    double ground_m; /* under or over a vertical ray */
     bool is_wide;    /* the wide nodes may be asked */
+    double ground_m; /* under or over a vertical ray */
+    struct bounds z; /* of the field */
+    const struct heightfield *field;
+    struct ray_trace *trace;
 };
 
 enum ray_begin { RAY_BEGIN_MISS, RAY_BEGIN_HIT, RAY_BEGIN_WALK };
