@@ -33,6 +33,7 @@
 #ifdef __AVX512F__ /* empty for a file that is not compiled for it */
 
 #include "terrain/ray_descent.h"
+#include "terrain/ray_end_eight.h"
 #include "terrain/ray_lanes_step.h"
 
 enum {
@@ -175,7 +176,7 @@ static inline void lanes_take_cells(struct lanes_all *all)
     uint32_t count = list->count < EIGHT ? list->count : EIGHT, first = list->count - count;
     const float *at[EIGHT];
     int32_t column[EIGHT], row[EIGHT];
-    struct eight_cells cells = {.at = at, .column = column, .row = row};
+    struct eight_asked asked = {.cells = {.at = at, .column = column, .row = row}};
 
     list->count = first;
     for (uint32_t i = 0; i < count; i++) {
@@ -183,24 +184,33 @@ static inline void lanes_take_cells(struct lanes_all *all)
         const struct lanes *l = &all->groups[id / LANES];
 
         place = (uint32_t)l->place[id % LANES];
-        cells.w[i] = &all->w[id];
+        asked.cells.w[i] = &all->w[id];
+        asked.ray[i] = &all->rays.rays[all->ray[id]];
+        asked.hit[i] = &all->rays.hits[all->ray[id]];
         at[i] = (const float *)(const void *)l->at[id % LANES];
         column[i] = (int32_t)(place & 0xffff);
         row[i] = (int32_t)(place >> 16);
     }
-    uint32_t hits = count == EIGHT ? eight_cells_hit(&cells) : eight_few_hit(&cells, count);
+    uint32_t left, hits;
 
+    if (count == EIGHT)
+        hits = eight_cells_end(&asked, &left);
+    else
+        hits = left = eight_few_hit(&asked.cells, count);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t id = list->id[first + i], lane = id % LANES, is_hit = hits >> i & 1;
+        uint32_t id = list->id[first + i], lane = id % LANES;
         struct lanes *l = &all->groups[id / LANES];
-        uint32_t is_over = is_hit | (l->ending >> lane & 1);
+        uint32_t is_over = (hits >> i & 1) | (l->ending >> lane & 1);
 
         l->parked &= (uint16_t) ~(1u << lane);
         l->busy &= (uint16_t) ~(is_over << lane);
         all->idle.id[all->idle.count] = id;
         all->idle.count += is_over;
-        if (is_hit)
-            lanes_answer(&all->rays, &all->w[id], all->ray[id]);
+    }
+    for (; left != 0; left &= left - 1) {
+        uint32_t id = list->id[first + (uint32_t)__builtin_ctz(left)];
+
+        lanes_answer(&all->rays, &all->w[id], all->ray[id]);
     }
 }
 
