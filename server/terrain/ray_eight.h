@@ -377,34 +377,6 @@ static inline __mmask8 eight_pieces(const struct eight *e, struct eight_pass *p,
     return hit0 | hit1;
 }
 
-/* cell_alone_hit of eight cells of one field: a bit for each that is hit; the walks hold how. */
-static inline uint32_t eight_cells_hit(const struct eight_cells *cells)
-{
-    struct eight e;
-    double t[EIGHT];
-    __m512d hit_t;
-    __mmask8 triangle;
-
-    eight_load(&e, cells);
-    struct eight_pass p = eight_pass(&e, cells->w[0]->field);
-    uint32_t hits = eight_pieces(&e, &p, &hit_t, &triangle) & p.is_met;
-
-    hits &= ~(uint32_t)p.is_rare;
-    _mm512_storeu_pd(t, hit_t);
-    for (uint32_t left = hits; left != 0; left &= left - 1) {
-        int i = __builtin_ctz(left);
-        struct walk *w = cells->w[i];
-
-        w->column = cells->column[i];
-        w->row = cells->row[i];
-        w->hit_triangle = triangle >> i & 1;
-        w->hit_t = t[i];
-    }
-    for (uint32_t left = p.is_rare; left != 0; left &= left - 1)
-        hits |= eight_cell_hit(cells, __builtin_ctz(left));
-    return hits;
-}
-
 /* Cells that lie before the ray's first one; those of lanes never do. */
 static inline __mmask8 eight_behind(const struct eight *e)
 {
