@@ -103,6 +103,8 @@ ALWAYS_INLINE bool cell_height(const struct mesh *mesh, uint32_t entry, uint64_t
                                double at_x, double at_y, double limit, struct mesh_height *out,
                                enum simd_level simd)
 {
+    if (entry == DIRECTORY_ELSE)
+        return floor_height_long(mesh, at_x, at_y, limit, out);
     const struct mesh_columns *columns = &mesh->columns;
     unsigned level = UNIT_SHIFT + 1 - (entry >> DIRECTORY_UNIT_SHIFT);
     struct place place = {columns->cells + (entry & DIRECTORY_BLOCK), (x << level) & PLACE_MASK,
@@ -115,8 +117,6 @@ ALWAYS_INLINE bool cell_height(const struct mesh *mesh, uint32_t entry, uint64_t
                        .best = -INFINITY,
                        .polygon = NO_POLYGON};
 
-    if (entry == DIRECTORY_ELSE)
-        return floor_height_long(mesh, at_x, at_y, limit, out);
     while (place.cell->count & COLUMN_INNER)
         place = place_inside(mesh, place);
     place_scan(&c, &place, simd);
