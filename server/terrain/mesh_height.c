@@ -62,6 +62,7 @@ ALWAYS_INLINE bool square_find(const struct mesh_columns *columns, double at_x, 
     if (simd != SIMD_SCALAR)
         return square_find_avx2(columns, at_x, at_y, x, y);
 #endif
+    (void)simd;
     double dx = (at_x - columns->x_min) * columns->scale_x;
     double dy = (at_y - columns->y_min) * columns->scale_y;
 
@@ -150,6 +151,7 @@ ALWAYS_INLINE bool cell_height_by(const struct mesh *mesh, uint32_t entry, uint6
     if (simd == SIMD_AVX2)
         return cell_height_avx2(mesh, entry, x, y, at_x, at_y, limit, out);
 #endif
+    (void)simd;
     return cell_height_plain(mesh, entry, x, y, at_x, at_y, limit, out);
 }
 
@@ -206,6 +208,7 @@ ALWAYS_INLINE bool rest_take_by(const struct mesh *mesh, double x, double y, dou
     if (simd != SIMD_SCALAR)
         return rest_take_avx2(mesh, x, y, limit, blocks, count, lanes.maybe, lanes.doubt, out);
 #endif
+    (void)simd;
     return rest_take_plain(mesh, x, y, limit, blocks, count, lanes, out);
 }
 

@@ -293,6 +293,7 @@ ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, size_t lanes, u
     if (simd == SIMD_AVX2)
         return pair_at_avx2(b, lanes, x, y);
 #endif
+    (void)simd;
     struct lanes low = lanes_at(b, lanes, 0, x, y);
     /* or the first again: no other line is touched */
     struct lanes high = lanes_at(b, lanes, second_of(lanes), x, y);
@@ -319,6 +320,7 @@ ALWAYS_INLINE unsigned pair_levels(const struct column_block *b, size_t lanes, u
     if (simd == SIMD_AVX2)
         return levels_avx2(polygons, level) | levels_avx2(second, level) << COLUMN_LANES;
 #endif
+    (void)simd;
     return levels(polygons, level) | levels(second, level) << COLUMN_LANES;
 }
 
