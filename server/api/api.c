@@ -165,9 +165,16 @@ static void request_begin(void *context, struct http_request *request)
     const struct world_snapshot *snapshot = world_pin(api->world, http_request_loop(request));
 
     http_request_set_user(request, (void *)snapshot);
-    if (http_request_header(request, "kota-min-revision").at && is_read_of_locale(api, request) &&
-        call_is_early(request, snapshot) && !http_request_is_last_try(request))
-        http_request_park(request);
+    if (!http_request_header(request, "kota-min-revision").at || !is_read_of_locale(api, request))
+        return;
+    if (call_is_early(request, snapshot)) {
+        if (!http_request_is_last_try(request))
+            http_request_park(request);
+        return;
+    }
+    /* it may have come between the snapshot and the question: then it is in the next one */
+    http_request_set_user(request, (void *)world_pin(api->world, http_request_loop(request)));
+    world_unpin(api->world, http_request_loop(request), snapshot);
 }
 
 static void request_end(void *context, struct http_request *request)
