@@ -31,6 +31,23 @@ static void expect_same(const struct ray_hit *got, const struct ray_hit *want, c
                  want->t, want->cell[0], want->cell[1]);
 }
 
+/* The scalar answer of ray number i over field number, asked at each level. */
+static void expect_levels_same(const struct heightfield *field, const struct ray *ray,
+                               const char *how, unsigned number, unsigned i)
+{
+    struct ray_hit want = {.t = INFINITY};
+
+    assert_true(simd_select(SIMD_SCALAR));
+    heightfield_ray(field, ray, RAY_CLOSEST, &want, NULL);
+    for (enum simd_level level = SIMD_SCALAR; level <= simd_best(); level++) {
+        struct ray_hit got = {.t = INFINITY};
+
+        assert_true(simd_select(level));
+        heightfield_ray(field, ray, RAY_CLOSEST, &got, NULL);
+        expect_same(&got, &want, how, number, i);
+    }
+}
+
 static struct ray random_ray(struct random *random, const struct heightfield_spec *s)
 {
     double z[2];
@@ -238,19 +255,10 @@ static void far_fast_and_slow_rays_are_the_same(void **state)
         assert_non_null(field);
         for (unsigned i = 0; i < 3000; i++) {
             struct ray ray = distant_ray(&random, &spec);
-            struct ray_hit want = {.t = INFINITY};
 
             if (!ray_is_valid(&ray))
                 continue;
-            assert_true(simd_select(SIMD_SCALAR));
-            heightfield_ray(field, &ray, RAY_CLOSEST, &want, NULL);
-            for (enum simd_level l = SIMD_SCALAR; l <= simd_best(); l++) {
-                struct ray_hit got = {.t = INFINITY};
-
-                assert_true(simd_select(l));
-                heightfield_ray(field, &ray, RAY_CLOSEST, &got, NULL);
-                expect_same(&got, &want, "distant", n, i);
-            }
+            expect_levels_same(field, &ray, "distant", n, i);
         }
         heightfield_unref(field);
         free(samples);
@@ -285,17 +293,8 @@ static void rays_over_flat_ground_leave_the_last_tile(void **state)
                                5 + pow(10, random_in(&random, -14, -3))},
                               {random_in(&random, -1, 1), random_in(&random, -1, 1), 0},
                               INFINITY};
-            struct ray_hit want = {.t = INFINITY};
 
-            assert_true(simd_select(SIMD_SCALAR));
-            heightfield_ray(field, &ray, RAY_CLOSEST, &want, NULL);
-            for (enum simd_level l = SIMD_SCALAR; l <= simd_best(); l++) {
-                struct ray_hit got = {.t = INFINITY};
-
-                assert_true(simd_select(l));
-                heightfield_ray(field, &ray, RAY_CLOSEST, &got, NULL);
-                expect_same(&got, &want, "flat", n, i);
-            }
+            expect_levels_same(field, &ray, "flat", n, i);
         }
         heightfield_unref(field);
         free(samples);
