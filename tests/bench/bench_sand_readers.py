@@ -54,6 +54,9 @@ def patch(daemon, seed):
 def busy(daemon, place, state):
     """One round in which the patch is in this state, and is stepped."""
     before = until(daemon, place, state, seconds=300)
+    while before["steps"] == 0:  # the first patch has the renderer compile its programs
+        time.sleep(0.01)
+        before = until(daemon, place, state, seconds=300)
     times = ask(daemon)
     after = daemon.ok("GET", place)
     if after["state"] != state or after["steps"] <= before["steps"]:

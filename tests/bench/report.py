@@ -3,7 +3,9 @@
     python3 tests/bench/report.py ROWS [DOCUMENT]
 
 Prints the table; with a document, it also replaces what stands there between the lines
-`<!-- table of make bench -->` and `<!-- end of the table -->`. The order is that of the rows.
+`<!-- table of make bench, LEVEL -->` and `<!-- end of the table -->`, where LEVEL is the machine's
+vector instructions (avx512, avx2 or scalar): so a document holds a table for each kind of machine.
+The order is that of the rows.
 """
 import datetime
 import os
@@ -11,7 +13,10 @@ import re
 import subprocess
 import sys
 
-BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
+BEGIN, END = "<!-- table of make bench, {} -->", "<!-- end of the table -->"
+# as server/terrain/simd.c has it
+LEVELS = (("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"}),
+          ("avx2", {"avx2", "fma", "bmi2"}))
 PACKAGES = ("libembree3-3", "libbullet3.24", "gdal-bin", "nginx-light", "wrk", "libuv1", "gcc",
             "postgresql-15", "haproxy")
 
@@ -40,10 +45,19 @@ def versions():
     return ", ".join(f"{p[0]} {p[1]}" for p in found if len(p) == 3 and p[2] == "installed")
 
 
-def machine():
+def of_processor(name):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        model = re.search(r"^model name\s*: (.*)$", file.read(), re.M)
-    return f"{model.group(1) if model else os.uname().machine}, {os.cpu_count()} processors"
+        found = re.search(rf"^{name}\s*: (.*)$", file.read(), re.M)
+    return found.group(1) if found else ""
+
+
+def machine():
+    return f"{of_processor('model name') or os.uname().machine}, {os.cpu_count()} processors"
+
+
+def level():
+    flags = set(of_processor("flags").split())
+    return next((name for name, needed in LEVELS if needed <= flags), "scalar")
 
 
 def table(rows):
@@ -61,13 +75,14 @@ def table(rows):
 
 
 def put(document, lines):
+    begin = BEGIN.format(level())
     with open(document, encoding="utf-8") as file:
         text = file.read()
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise SystemExit(f"{document}: needs one line {BEGIN} before one line {END}")
-    head, tail = text[:text.index(BEGIN)], text[text.index(END):]
+    if text.count(begin) != 1 or END not in text[text.index(begin):]:
+        raise SystemExit(f"{document}: needs one line {begin}, and a line {END} behind it")
+    head, tail = text.split(begin)
     with open(document, "w", encoding="utf-8") as file:
-        file.write(head + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + tail)
+        file.write(head + begin + "\n\n" + "\n".join(lines) + "\n\n" + tail[tail.index(END):])
 
 
 def main():
