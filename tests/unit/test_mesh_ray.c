@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "support/near.h"
+#include "support/whole.h"
 
 static const struct vec3 down = {0, 0, -1};
 
@@ -284,30 +285,6 @@ static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state
 
 /* ---- along edges and in planes, in whole numbers ----------------------------------------------
  */
-
-struct whole {
-    int64_t x, y, z;
-};
-
-static struct whole whole_sub(struct whole a, struct whole b)
-{
-    return (struct whole){a.x - b.x, a.y - b.y, a.z - b.z};
-}
-
-static struct whole whole_cross(struct whole a, struct whole b)
-{
-    return (struct whole){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-
-static int64_t whole_dot(struct whole a, struct whole b)
-{
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-
-static struct vec3 whole_vec3(struct whole a)
-{
-    return (struct vec3){(double)a.x, (double)a.y, (double)a.z};
-}
 
 /* Where o + t d, t >= 0, meets a triangle first, borders included; INFINITY: nowhere. */
 static double whole_ray(const struct whole *corner, struct whole o, struct whole d)

@@ -7,6 +7,7 @@
 #include "terrain/simd.h"
 
 #include "support/random.h"
+#include "support/whole.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,28 +24,9 @@ enum { SIDE_MAX = 4, SAMPLES_MAX = SIDE_MAX * SIDE_MAX, HOLE = -100, BATCH = 80,
 /* ---- the oracle -------------------------------------------------------------------------------
  */
 
-struct whole {
-    int64_t x, y, z;
-};
-
 struct fraction {
     int64_t over, under; /* under > 0 */
 };
-
-static struct whole less(struct whole a, struct whole b)
-{
-    return (struct whole){a.x - b.x, a.y - b.y, a.z - b.z};
-}
-
-static struct whole cross(struct whole a, struct whole b)
-{
-    return (struct whole){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-
-static int64_t dot(struct whole a, struct whole b)
-{
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
 
 static bool is_less(struct fraction a, struct fraction b)
 {
@@ -77,8 +59,8 @@ static bool clip(struct fraction *from, struct fraction *to, int64_t start, int6
 /* The first t at which a ray meets a triangle, its corners against the clock's hands from above. */
 static bool meets(const struct lattice_ray *r, const struct whole p[3], struct fraction *t)
 {
-    struct whole n = cross(less(p[1], p[0]), less(p[2], p[0]));
-    int64_t start = dot(n, less(p[0], r->o)), rate = dot(n, r->d);
+    struct whole n = whole_cross(whole_sub(p[1], p[0]), whole_sub(p[2], p[0]));
+    int64_t start = whole_dot(n, whole_sub(p[0], r->o)), rate = whole_dot(n, r->d);
     struct fraction from = {0, 1}, to = {1 << 20, 1};
 
     if (rate == 0 && start != 0)
@@ -89,7 +71,7 @@ static bool meets(const struct lattice_ray *r, const struct whole p[3], struct f
             return false;
     }
     for (int i = 0; i < 3; i++) {
-        struct whole a = p[i], e = less(p[(i + 1) % 3], a);
+        struct whole a = p[i], e = whole_sub(p[(i + 1) % 3], a);
         int64_t at = e.x * (r->o.y - a.y) - e.y * (r->o.x - a.x);
 
         if (rate == 0) {
