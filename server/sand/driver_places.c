@@ -7,24 +7,50 @@
  */
 #include "sand/driver_places.h"
 
-#include <stdio.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static void add(struct driver_places *out, const char *folder, size_t length, const char *below,
-                bool is_written)
+/* What is missing of a path behind its first bytes; a part that cannot be made is fine. */
+static void make_folders(char *path, size_t there)
+{
+    for (char *end = path + there; *end; *end = '/') {
+        end += 1 + strcspn(end + 1, "/");
+        char after = *end;
+
+        *end = '\0';
+        mkdir(path, 0700);
+        if (after == '\0')
+            return;
+    }
+}
+
+/* A folder, whether or not it is there. */
+static char *add(struct driver_places *out, const char *folder, size_t length, const char *below)
 {
     char *path = out->paths[out->count < DRIVER_PLACES_MAX ? out->count : 0];
 
     if (out->count == DRIVER_PLACES_MAX || length == 0 || folder[0] != '/' ||
         length + strlen(below) + 1 > DRIVER_PLACE_MAX)
-        return;
+        return NULL;
     memcpy(path, folder, length);
     strcpy(path + length, below);
-    if (is_written)
-        mkdir(path, 0700); /* it may be there, or its parent may not: both are fine */
-    out->is_written[out->count++] = is_written;
+    out->is_written[out->count++] = false;
+    return path;
+}
+
+/* A cache below a folder: of a user's home nothing is made but what is below it. */
+static void add_cache(struct driver_places *out, const char *folder, const char *below,
+                      bool is_home)
+{
+    char *path = folder ? add(out, folder, strlen(folder), below) : NULL;
+
+    if (path) {
+        make_folders(path, is_home ? strlen(folder) : 0);
+        out->is_written[out->count - 1] = true;
+    }
 }
 
 static void add_list(struct driver_places *out, const char *list)
@@ -32,28 +58,24 @@ static void add_list(struct driver_places *out, const char *list)
     while (list && *list) {
         size_t length = strcspn(list, ":");
 
-        add(out, list, length, "", false);
+        add(out, list, length, "");
         list += length + (list[length] == ':');
     }
 }
 
 void driver_places_find(struct driver_places *out)
 {
-    const char *home = getenv("HOME"), *caches = getenv("XDG_CACHE_HOME");
-    const char *chosen = getenv("MESA_SHADER_CACHE_DIR"),
-               *nvidia = getenv("__GL_SHADER_DISK_CACHE_PATH");
+    const char *caches = getenv("XDG_CACHE_HOME");
+    const struct passwd *user = getpwuid(getuid()); /* Mesa does not look at HOME */
 
     out->count = 0;
-    if (chosen)
-        add(out, chosen, strlen(chosen), "", true);
-    if (nvidia)
-        add(out, nvidia, strlen(nvidia), "", true);
+    add_cache(out, getenv("MESA_SHADER_CACHE_DIR"), "", false);
+    add_cache(out, getenv("__GL_SHADER_DISK_CACHE_PATH"), "", false);
     if (caches)
-        add(out, caches, strlen(caches), "/mesa_shader_cache", true);
-    else if (home)
-        add(out, home, strlen(home), "/.cache/mesa_shader_cache", true);
-    if (home)
-        add(out, home, strlen(home), "/.nv", true);
+        add_cache(out, caches, "/mesa_shader_cache", false);
+    else
+        add_cache(out, user ? user->pw_dir : NULL, "/.cache/mesa_shader_cache", true);
+    add_cache(out, getenv("HOME"), "/.nv", true);
     add_list(out, getenv("LD_LIBRARY_PATH"));
     add_list(out, getenv("__EGL_VENDOR_LIBRARY_DIRS"));
 }

@@ -18,8 +18,9 @@ struct driver_places {
 
 /*
  * The folders of LD_LIBRARY_PATH and of libglvnd's list of vendors, and the shader caches of Mesa
- * and NVIDIA below the user's home, whose last folder is made where only that is missing. A path
- * that is not absolute, too long, or beyond DRIVER_PLACES_MAX is left out. Main thread, early.
+ * and NVIDIA, which are made where they are missing (of a home only what is below it; Mesa's is the
+ * one of the user database). A path that is not absolute, too long, or beyond DRIVER_PLACES_MAX is
+ * left out. Main thread, early.
  */
 void driver_places_find(struct driver_places *out);
 
