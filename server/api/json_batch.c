@@ -21,15 +21,20 @@
 #include "base/number_read.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-const struct json_shape json_shape_points2 = {"points", "a point", 2, 0, {{0}}};
-const struct json_shape json_shape_points3 = {"points", "a point", 3, 0, {{0}}};
-const struct json_shape json_shape_path = {"path", "a point", 2, 0, {{0}}};
+static const char *const ray_members[] = {"origin", "direction", "t_max", "trace", NULL};
+static const char *const segment_members[] = {"from", "to", NULL};
+
+const struct json_shape json_shape_points2 = {"points", "a point", 2, 0, {{0}}, NULL};
+const struct json_shape json_shape_points3 = {"points", "a point", 3, 0, {{0}}, NULL};
+const struct json_shape json_shape_path = {"path", "a point", 2, 0, {{0}}, NULL};
 const struct json_shape json_shape_rays = {
-    "rays", "a ray", 7, 3, {{"origin", 3, 0}, {"direction", 3, 0}, {"t_max", 1, INFINITY}}};
+    "rays",     "a ray", 7, 3, {{"origin", 3, 0}, {"direction", 3, 0}, {"t_max", 1, INFINITY}},
+    ray_members};
 const struct json_shape json_shape_segments = {
-    "segments", "a segment", 6, 2, {{"from", 3, 0}, {"to", 3, 0}}};
+    "segments", "a segment", 6, 2, {{"from", 3, 0}, {"to", 3, 0}}, segment_members};
 
 const char *json_batch_find(struct span text, const struct json_shape *shape)
 {
@@ -162,10 +167,15 @@ bool json_batch_read(struct span text, const char *array, const struct json_shap
 static enum err_code read_parts(const cJSON *item, size_t i, const struct json_shape *shape,
                                 double *out, struct err *err)
 {
+    char place[64];
+
+    snprintf(place, sizeof place, "/%s/%zu", shape->member, i);
     if (!cJSON_IsObject(item)) {
         err_set(err, ERR_BAD_INPUT, "%s is an object, not %s", shape->item, json_kind(item));
-        return err_at(err, "/%s/%zu", shape->member, i);
+        return err_at(err, "%s", place);
     }
+    if (json_only_members(item, shape->members, place, err))
+        return err->code;
     for (size_t k = 0; k < shape->part_count; out += shape->parts[k++].numbers) {
         const struct json_part *part = &shape->parts[k];
         const cJSON *value =
@@ -175,7 +185,7 @@ static enum err_code read_parts(const cJSON *item, size_t i, const struct json_s
             *out = part->missing;
         if (part->numbers == 1 ? value && json_get_number(value, out, err)
                                : json_get_numbers(value, part->numbers, out, err))
-            return err_at(err, "/%s/%zu/%s", shape->member, i, part->name);
+            return err_at(err, "%s/%s", place, part->name);
     }
     return ERR_OK;
 }

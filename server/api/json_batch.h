@@ -24,6 +24,7 @@ struct json_shape {
     size_t stride;      /* numbers of an item, at most JSON_STRIDE_MAX */
     size_t part_count;
     struct json_part parts[JSON_PARTS_MAX];
+    const char *const *members; /* all that such an object may have, up to NULL */
 };
 
 extern const struct json_shape json_shape_points2;  /* "points" of [x,y] */
@@ -51,8 +52,8 @@ size_t json_batch_items_max(struct span text, const char *array, const struct js
 /*
  * Reads the array into numbers[capacity][stride]. False when it is not 1..capacity items of plain
  * members and finite numbers in strict JSON (RFC 8259): then somebody has to look who can say what
- * is wrong with it, or that it is only unusual (members that the shape does not know, one twice, a
- * null). What is read true is what json_read_batch reads from the parsed text.
+ * is wrong with it, or that it is only unusual (a trace, a null). What is read true is what
+ * json_read_batch reads from the parsed text.
  * One pass, no allocation, some 10 ns a number. Reads nothing beyond the text.
  */
 bool json_batch_read(struct span text, const char *array, const struct json_shape *shape,
