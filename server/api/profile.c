@@ -9,6 +9,9 @@
 #include "api/json_pieces.h"
 #include "api/options.h"
 
+#include <float.h>
+#include <math.h>
+
 struct sampling {
     uint64_t samples; /* how many; they are spread evenly unless has_step */
     bool has_step;
@@ -73,6 +76,7 @@ static enum err_code count_steps(struct call *call, const struct profile_path *p
     double count = profile_step_count(path, sampling->step_m);
 
     if (!(count <= limit)) {
+        count = fmin(count, DBL_MAX); /* JSON has no infinity to tell */
         err_limit(err, ERR_TOO_LARGE, limit, count,
                   "a step of %.17g m gives %.17g samples, the most is %.17g", sampling->step_m,
                   count, limit);

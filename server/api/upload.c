@@ -53,11 +53,18 @@ const char *const *upload_names(enum layer_kind kind)
 static enum err_code decode_size(struct call *call, enum raster_format format, struct upload *out,
                                  struct err *err)
 {
+    const uint64_t exact_most = (uint64_t)1 << 53;
     uint64_t cols = 0, rows = 0;
 
-    if (option_integer(call, "cols", 2, HEIGHTFIELD_SIDE_MAX, &cols, err) ||
-        option_integer(call, "rows", 2, HEIGHTFIELD_SIDE_MAX, &rows, err))
+    if (option_integer(call, "cols", 2, exact_most, &cols, err) ||
+        option_integer(call, "rows", 2, exact_most, &rows, err))
         return err->code;
+    if (cols > HEIGHTFIELD_SIDE_MAX || rows > HEIGHTFIELD_SIDE_MAX) {
+        err_limit(err, ERR_TOO_LARGE, HEIGHTFIELD_SIDE_MAX, (double)(cols > rows ? cols : rows),
+                  "%llu x %llu samples: a side has at most %d", (unsigned long long)cols,
+                  (unsigned long long)rows, HEIGHTFIELD_SIDE_MAX);
+        return err_at(err, cols > HEIGHTFIELD_SIDE_MAX ? "cols" : "rows");
+    }
     if (format == RASTER_F32 && (cols == 0 || rows == 0)) {
         err_set(err, ERR_BAD_INPUT, "an f32 file needs cols and rows, %s is missing",
                 cols == 0 ? "cols" : "rows");

@@ -5,6 +5,7 @@ After every refusal the list of locales must be byte for byte what it was and th
 import json
 import math
 import struct
+import sys
 import zlib
 
 from daemon import F32, SLOW, Daemon, problem
@@ -235,7 +236,9 @@ TYPES = [
      "/rays/0/t_max"),
     ("ray", {**GOOD["ray"], "mode": "all"}, "/mode"), ("ray", {**GOOD["ray"], "mode": 1}, "/mode"),
     ("ray", {**GOOD["ray"], "trace": "yes"}, "/trace"),
+    ("ray", {"rays": GOOD["ray"]["rays"] + [{**GOOD["ray"]["rays"][0], "tmax": 5}]}, "/rays/1/tmax"),
     ("los", {"segments": [{"from": [0, 0, 1]}]}, "/segments/0/to"),
+    ("los", {"segments": [{**GOOD["los"]["segments"][0], "t_max": 1}]}, "/segments/0/t_max"),
     ("los", {"segments": [{"from": [0, 0, 1], "to": [1, 2]}]}, "/segments/0/to"),
     ("los", {"segments": [7]}, "/segments/0"),
     ("lit", {**GOOD["lit"], "points": [[1, 1]]}, "/points/0"),
@@ -295,7 +298,8 @@ case("profile: 10,001 corners are 413 with limit and got", refuse, 413, "POST", 
 case("profile: a step that gives a billion samples is 413", refuse, 413, "POST",
      LAND + "/profile", {"path": [[0, 0], [1, 1]], "step": 1e-9}, ("10000",), limit=10_000)
 case("profile: a step that gives endless samples is 413", refuse, 413, "POST",
-     LAND + "/profile", {"path": [[0, 0], [1e300, 1]], "step": 5e-324}, (), limit=10_000)
+     LAND + "/profile", {"path": [[0, 0], [1e300, 1]], "step": 5e-324}, (), limit=10_000,
+     got=sys.float_info.max)
 
 
 @test("a JSON body over its own limit is 413 with limit and got")
@@ -623,7 +627,10 @@ OTHERS = [
     ("f32: cols 0", "cols=0&rows=4&spacing=1,1", b"", (400, 422), F32, ("cols",)),
     ("f32: cols -4", "cols=-4&rows=4&spacing=1,1", bytes(64), 400, F32, ("cols",)),
     ("f32: cols 4.5", "cols=4.5&rows=4&spacing=1,1", bytes(72), 400, F32, ("cols",)),
-    ("f32: cols 2^32 + 4", "cols=4294967300&rows=4&spacing=1,1", bytes(64), (400, 413), F32, ()),
+    ("f32: cols 2^32 + 4", "cols=4294967300&rows=4&spacing=1,1", bytes(64), 413, F32,
+     ("4294967300", "1048576")),
+    ("f32: rows 2^20 + 1", "cols=2&rows=1048577&spacing=1,1", bytes(64), 413, F32,
+     ("1048577", "1048576")),
     ("f32: cols x rows of 2^64", "cols=4294967296&rows=4294967296&spacing=1,1", bytes(64),
      (400, 413), F32, ()),
     ("f32: infinite heights", "cols=2&rows=2&spacing=1,1", struct.pack("<4f", 0, 1, math.inf, 0),
