@@ -282,14 +282,19 @@ static enum err_code set_listen(char *host, uint16_t *out_port, const char *valu
 static enum err_code set_word(const char *const *words, const char *value, const char *place,
                               int *out, struct err *err)
 {
+    char all[64];
+    size_t length = 0;
+
     for (int i = 0; words[i]; i++) {
         if (strcmp(words[i], value) == 0) {
             *out = i;
             return ERR_OK;
         }
     }
-    return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is not one of its words (see --help)", place,
-                   value);
+    for (int i = 0; words[i]; i++)
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i > 0 ? ", " : "",
+                                   words[i]);
+    return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is none of %s", place, value, all);
 }
 
 static enum err_code set_count(const struct option *option, void *field, const char *value,
