@@ -544,23 +544,37 @@ static bool settled(const struct check_ground *check, const char *what, struct l
     return say(check, what, locale, false, err->code ? err->msg : detail);
 }
 
+/*
+ * Is height, without a layer, one question here? Of several heightfields it asks for the layer, and
+ * each is compared by hand; polygons have heights along Z alone, and ceilings have none.
+ */
+static bool has_one_height(const struct locale *locale)
+{
+    const cJSON *gravity = member(locale->document, "gravity"), *layer;
+    size_t fields = 0, grounds = 0;
+
+    cJSON_ArrayForEach(layer, member(locale->document, "layers"))
+    {
+        const char *role = cJSON_GetStringValue(member(layer, "role"));
+        struct field field;
+
+        fields += read_field(locale, layer, &field);
+        grounds += role && strcmp(role, "ground") == 0;
+    }
+    if (fields > 0 || locale->frame[0] != '\0')
+        return fields == 1;
+    return grounds > 0 && number_of(cJSON_GetArrayItem(gravity, 0)) == 0 &&
+           number_of(cJSON_GetArrayItem(gravity, 1)) == 0 &&
+           number_of(cJSON_GetArrayItem(gravity, 2)) == -1;
+}
+
 static enum err_code run_forms(const struct check_ground *check, struct locale *locale,
                                double *values, struct err *err)
 {
     bool goes_on = true;
 
     for (size_t i = 0; goes_on && i < FORM_COUNT; i++) {
-        const cJSON *layer;
-        size_t fields = 0;
-
-        cJSON_ArrayForEach(layer, member(locale->document, "layers"))
-        {
-            struct field field;
-
-            fields += read_field(locale, layer, &field);
-        }
-        /* height needs a layer then, and each is compared by hand below; or there is none */
-        if (forms[i].in == 2 && (fields > 1 || locale->frame[0] != '\0'))
+        if (forms[i].in == 2 && !has_one_height(locale))
             continue;
         goes_on = settled(check, forms[i].call, locale, &forms[i], 0, values, err);
         err->code = ERR_OK;

@@ -254,6 +254,18 @@ def _():
     check(status == 0 and table.startswith("RESULT"), text)
 
 
+@test("check asks no heights where polygons have none: under another gravity, of ceilings alone")
+def _():
+    for gravity, role in (([0.6, 0, -0.8], "ground"), ([0, 0, -1], "ceiling")):
+        home.ok("PUT", "/v1/locales/leaning", {"gravity": gravity}, status=201)
+        home.ok("PUT", f"/v1/locales/leaning/layers/slab?role={role}",
+                b"v 0 0 1\nv 8 0 1\nv 8 8 1\nv 0 8 1\nf 1 2 3 4\n", status=201, media="model/obj")
+        lines = asked("check", "leaning", "--points", "10")
+        equal([line["check"] for line in lines if line["locale"]], ["contact", "ray", "contains"],
+              f"checks under gravity {gravity}, role {role}")
+        asked("rm", "leaning")
+
+
 def liar(change):
     """A proxy that changes answers."""
     def answer(request):
