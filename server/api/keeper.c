@@ -15,7 +15,8 @@
  * Signals: the main thread waits for them (sigwait) only while it serves. Before, the keeper takes
  * SIGTERM and SIGINT: the load is left as it is, which is as safe as kill -9. While draining it
  * ends the process at the second signal of a kind: one Ctrl-C at a terminal may reach the daemon as
- * SIGINT, and as SIGTERM from the script that started it, and is still one. A signal that it takes
+ * SIGINT, and as SIGTERM from the script that started it, and is still one. So are two of a kind in
+ * the same moment: timeout(1) sends one to its child and one to its group. A signal that it takes
  * when its phase is over is sent again.
  *
  * Invariant: it holds the mutex while it looks at loops; keeper_go_on takes it, so that the loops
@@ -40,6 +41,7 @@
 enum {
     LOOPS_MAX = 256 + 1, /* the loops, and the one for probes */
     SIGNAL_WAIT_MS = 100,
+    SAME_SIGNAL_MS = 250, /* two of a kind within it are one; no hand is as quick */
     STATUS_MS = 1000,
     LOG_MS = 5000,
     EXTEND_MS = 60000,
@@ -56,7 +58,7 @@ struct keeper {
     pthread_cond_t is_changed;
     enum keeper_phase phase;
     bool is_over;
-    unsigned seen;                  /* a bit a signal, while draining */
+    uint64_t first_ms[2];           /* SIGINT, SIGTERM: when it came while draining, 0: not yet */
     struct http_server *servers[2]; /* NULL: none */
 
     /* the keeper's own */
@@ -125,6 +127,7 @@ static void end_now(struct keeper *keeper, int status)
 static void take_signal(struct keeper *keeper, int number)
 {
     const char *name = number == SIGINT ? "SIGINT" : "SIGTERM";
+    uint64_t *first_ms = &keeper->first_ms[number == SIGTERM];
 
     if (keeper->phase == KEEPER_SERVING) {
         kill(getpid(), number);
@@ -132,11 +135,11 @@ static void take_signal(struct keeper *keeper, int number)
         log_info("%s while the world is loaded: kotad ends", name);
         notify_stopping();
         end_now(keeper, EXIT_SUCCESS);
-    } else if (keeper->seen & 1u << number) {
+    } else if (*first_ms == 0) {
+        *first_ms = now_ms();
+    } else if (now_ms() - *first_ms >= SAME_SIGNAL_MS) {
         log_warn("%s again: kotad ends at once, what is under way is cut off", name);
         end_now(keeper, EXIT_FAILURE);
-    } else {
-        keeper->seen |= 1u << number;
     }
 }
 
@@ -284,7 +287,8 @@ void keeper_go_on(struct keeper *keeper, enum keeper_phase phase, int first_sign
 {
     pthread_mutex_lock(&keeper->mutex);
     keeper->phase = phase;
-    keeper->seen = 1u << first_signal;
+    if (phase == KEEPER_DRAINING)
+        keeper->first_ms[first_signal == SIGTERM] = now_ms();
     keeper->servers[0] = server;
     keeper->servers[1] = ops;
     keeper->has_looked = false;

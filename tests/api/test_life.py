@@ -394,6 +394,7 @@ def second_signal(first, second, ends):
             daemon.process.send_signal(first)
             said(daemon, "draining")
             equal(daemon.get("/readyz").status, 503, "readyz")
+            time.sleep(0.5)
             daemon.process.send_signal(second)
             if not ends:
                 time.sleep(0.5)
@@ -409,6 +410,30 @@ def second_signal(first, second, ends):
 case("a second SIGTERM ends at once", second_signal, signal.SIGTERM, signal.SIGTERM, True)
 case("SIGINT and then SIGTERM count as one, as a script passes Ctrl-C on", second_signal,
      signal.SIGINT, signal.SIGTERM, False)
+
+
+@test("SIGTERM that comes twice in a moment is one, as timeout(1) sends it to child and group")
+def _():
+    daemon = Daemon("--drain-ms", "600000", "--body-ms", "600000")
+    try:
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+            s.sendall(b"PUT /v1/models/a HTTP/1.1\r\nHost: x\r\nContent-Type: model/obj\r\n"
+                      b"Content-Length: 90\r\n\r\nv 1")
+            time.sleep(0.3)
+            began = time.monotonic()
+            daemon.process.send_signal(signal.SIGTERM)
+            time.sleep(0.02)
+            daemon.process.send_signal(signal.SIGTERM)
+            if time.monotonic() - began > 0.2:
+                raise Skip("this machine was too busy to send two signals in a moment")
+            said(daemon, "draining")
+            time.sleep(0.5)
+            check(daemon.is_alive(), "one signal that came twice has cut the drain off")
+            s.sendall(b" " * 87)
+            check(b"HTTP/1.1 4" in s.recv(65536), "what was under way is not answered")
+        equal(daemon.process.wait(20 * SLOW), 0, "exit status")
+    finally:
+        daemon.kill()
 
 
 # ---- the service manager ----------------------------------------------------------------------------
