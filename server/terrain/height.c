@@ -468,6 +468,8 @@ bool heightfield_heights_f32(const struct heightfield *field, const unsigned cha
 #if defined(__x86_64__)
     if (mode == INTERPOLATION_TRIANGLE && field->level == SIMD_AVX512)
         return heightfield_heights_f32_avx512(field, floats, count, base, out);
+    if (mode == INTERPOLATION_TRIANGLE && field->level == SIMD_AVX2)
+        return heightfield_heights_f32_avx2(field, floats, count, base, out);
 #endif
     for (size_t first = 0; first < count; first += BATCH)
         is_finite &= batch_f32(field, floats + first * 2 * sizeof(float),

@@ -2,11 +2,9 @@
  * Heights alone, eight points at a time, with AVX-512.
  *
  * Problem: a height is some fifty instructions and two cache lines at a place that nobody can
- * foretell. Approach: groups of eight points. A group's places are found by vectors and its lines
- * asked for; AHEAD groups later, when they are there, they are read and vectors do the rest. So the
- * memory always has some hundred lines to bring: to the second cache (TO_SECOND), for the first
- * waits for 16 at once on an Intel. Points that are not for vectors (height_levels.h) are read from
- * the first tile, whatever stands there, and asked again one by one. One point alone: below.
+ * foretell. Approach: groups of eight points (height_groups.h), whose lines are asked for to the
+ * second cache (TO_SECOND), for the first waits for 16 at once on an Intel. Points that are not for
+ * vectors are read from the first tile, whatever stands there. One point alone: below.
  *
  * The eight addresses and what stands there go through ordinary loads: gathers, of the tiles or of
  * the samples, took a fifth longer.
@@ -20,9 +18,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-enum { LANES = 8, AHEAD = 6, RING = 16, TO_SECOND = 2 /* of prefetches */ };
+enum { LANES = 8, AHEAD = 6, TO_SECOND = 2 /* of prefetches */ };
 
 struct group {
     const float *at[LANES]; /* sample (0, 0) of each cell */
@@ -30,17 +26,7 @@ struct group {
     __mmask8 inner;         /* which are for us */
 };
 
-enum form { FORM_GROUND, FORM_PLAIN, FORM_F32 };
-
-/* What is asked, and where the answers go: of the form's types. */
-struct job {
-    const struct heightfield *field;
-    const unsigned char *in; /* struct vec2, or two floats */
-    unsigned char *out;      /* struct ground_height, double or float */
-    const double *base;      /* FORM_F32 */
-    size_t count;
-    bool is_finite; /* FORM_F32: no point has been met that is not */
-};
+#include "terrain/height_groups.h"
 
 /* Of each lane's two floats the first; the second is the first of what is shifted right by 32. */
 static inline __m512d first_float(__m512i pair)
@@ -194,57 +180,15 @@ ALWAYS_INLINE void group_write(const struct job *job, size_t first, size_t count
     }
 }
 
-_Static_assert(GROUND_OK == 0 && sizeof(struct ground_height) == 16, "group_write writes them");
-
-/* One that is not for vectors. */
-ALWAYS_INLINE void one_again(struct job *job, size_t i, enum form form)
+ALWAYS_INLINE unsigned group_answer(const struct job *job, size_t first, size_t count,
+                                    const struct group *group, enum form form)
 {
-    struct ground_height ground;
-    struct vec2 at;
-
-    if (form == FORM_F32) {
-        float floats[2], height;
-
-        memcpy(floats, job->in + i * sizeof floats, sizeof floats);
-        job->is_finite &= isfinite(floats[0]) && isfinite(floats[1]);
-        at = (struct vec2){(double)floats[0] + job->base[0], (double)floats[1] + job->base[1]};
-        ground = heightfield_height_general(job->field, at.x, at.y);
-        height = (float)(ground.height_m - job->base[2]);
-        memcpy(job->out + i * sizeof height, &height, sizeof height);
-        return;
-    }
-    at = ((const struct vec2 *)(const void *)job->in)[i];
-    ground = heightfield_height_general(job->field, at.x, at.y);
-    if (form == FORM_PLAIN)
-        ((double *)(void *)job->out)[i] = ground.height_m;
-    else
-        ((struct ground_height *)(void *)job->out)[i] = ground;
-}
-
-ALWAYS_INLINE void group_end(struct job *job, size_t first, const struct group *group,
-                             enum form form)
-{
-    size_t left = job->count - first, count = left < LANES ? left : LANES;
     __m512d heights = group_heights(group);
     unsigned again = ((1u << count) - 1) &
                      ~(unsigned)_mm512_mask_cmp_pd_mask(group->inner, heights, heights, _CMP_ORD_Q);
 
     group_write(job, first, count, heights, form);
-    for (; again != 0; again &= again - 1)
-        one_again(job, first + (unsigned)__builtin_ctz(again), form);
-}
-
-ALWAYS_INLINE void job_do(struct job *job, enum form form)
-{
-    struct group ring[RING];
-    size_t groups = (job->count + LANES - 1) / LANES;
-
-    for (size_t i = 0; i < groups + AHEAD; i++) {
-        if (i < groups)
-            group_begin(job, i * LANES, &ring[i % RING], form);
-        if (i >= AHEAD && i - AHEAD < groups)
-            group_end(job, (i - AHEAD) * LANES, &ring[(i - AHEAD) % RING], form);
-    }
+    return again;
 }
 
 /* ---- one point ---------------------------------------------------------------------------------
@@ -310,25 +254,13 @@ struct ground_height heightfield_height_avx512(const struct heightfield *field, 
 void heightfield_heights_avx512(const struct heightfield *field, const struct vec2 *points,
                                 size_t count, struct ground_height *out, double *heights_m)
 {
-    struct job job = {.field = field,
-                      .in = (const unsigned char *)points,
-                      .out = out != NULL ? (unsigned char *)out : (unsigned char *)heights_m,
-                      .count = count};
-
-    if (out != NULL)
-        job_do(&job, FORM_GROUND);
-    else
-        job_do(&job, FORM_PLAIN);
+    heights_by_groups(field, points, count, out, heights_m);
 }
 
 bool heightfield_heights_f32_avx512(const struct heightfield *field, const unsigned char *floats,
                                     size_t count, const double base[3], unsigned char *out)
 {
-    struct job job = {
-        .field = field, .in = floats, .out = out, .base = base, .count = count, .is_finite = true};
-
-    job_do(&job, FORM_F32);
-    return job.is_finite;
+    return heights_f32_by_groups(field, floats, count, base, out);
 }
 
 #endif

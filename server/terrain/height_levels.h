@@ -27,6 +27,8 @@ void heightfield_heights_avx512(const struct heightfield *field, const struct ve
                                 size_t count, struct ground_height *out, double *heights_m);
 
 /* As heightfield_heights_f32. */
+bool heightfield_heights_f32_avx2(const struct heightfield *field, const unsigned char *floats,
+                                  size_t count, const double base[3], unsigned char *out);
 bool heightfield_heights_f32_avx512(const struct heightfield *field, const unsigned char *floats,
                                     size_t count, const double base[3], unsigned char *out);
 
