@@ -355,28 +355,18 @@ static bool any_at(const struct mesh_light *light, const struct mesh *mesh, stru
 void mesh_light_any(const struct mesh_light *light, const struct mesh *mesh,
                     const struct vec3 *origins, size_t count, uint8_t *is_hit)
 {
-    const struct mesh_header *h = light->tree->header;
-    struct vec3 at[TOGETHER], centre = mesh->header->centre;
-    uint8_t answers[TOGETHER], is_far[TOGETHER];
+    struct vec3 centre = mesh->header->centre;
 
-    for (size_t first = 0; first < count; first += TOGETHER) {
-        const struct vec3 *some = origins + first;
-        size_t together = count - first < TOGETHER ? count - first : TOGETHER;
+    _Static_assert(LIGHT_BLOCKED == 1, "an answer");
+    light_blocks_any(light->tree, &light->blocks, origins, count, centre, light->reach_m, is_hit);
+    for (size_t i = 0; i < count; i++) {
+        bool is_unsure = is_hit[i] == LIGHT_UNSURE;
 
-        for (size_t i = 0; i < together; i++) {
-            struct vec3 c = vec3_sub(some[i], centre);
-
-            is_far[i] = !is_within_reach(light, c);
-            at[i] = mesh_to_frame(h, c);
-        }
-        light_blocks_any(light->tree, &light->blocks, at, together, answers);
-        for (size_t i = 0; i < together; i++) {
-            is_hit[first + i] = answers[i] == LIGHT_BLOCKED;
-            if (is_far[i])
-                is_hit[first + i] = any_by_ray(light, mesh, some[i]);
-            else if (answers[i] == LIGHT_UNSURE)
-                is_hit[first + i] = any_at(light, mesh, some[i]);
-        }
+        is_hit[i] &= LIGHT_BLOCKED;
+        if (is_unsure)
+            is_hit[i] = is_within_reach(light, vec3_sub(origins[i], centre))
+                            ? any_at(light, mesh, origins[i])
+                            : any_by_ray(light, mesh, origins[i]);
     }
 }
 

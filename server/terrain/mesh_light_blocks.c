@@ -15,9 +15,12 @@
  * A list that runs out without an unsure one is clear. Who is unsure asks the tree (mesh_light.c).
  *
  * Much is decided before any block. A list runs from the polygon that begins lowest in the cell,
- * for what is low blocks; beside each block stands the least height of it and all that follow: a
- * point below that has nothing more in front. And a cell that one polygon covers whole knows a
- * height over which all is blocked. On real terrains that leaves 1.1 to 2.1 blocks of 1.2 to 7.5.
+ * for what is low blocks; beside each block stands the least height of what follows it: a point
+ * below that has nothing more in front. And a cell that one polygon covers whole knows a height
+ * over which all is blocked. On real terrains that leaves 1.1 to 2.1 blocks of 1.2 to 7.5.
+ *
+ * Points go in steps, 64 together: one cell each, or one block of each that still has to ask. No
+ * branch depends on a point, and what the next step reads is asked for in this one.
  *
  * A block's place is whole units of 2^-15 of the cell, cut off: the point itself is less than one
  * unit from there, which is in the bound, as are the roundings of float. The edges' integers allow
@@ -29,6 +32,7 @@
  */
 #include "terrain/mesh_light_blocks.h"
 
+#include "base/huge.h"
 #include "terrain/mesh_place.h"
 
 #include <float.h>
@@ -49,8 +53,11 @@
 typedef int16_t shorts8 __attribute__((vector_size(16)));
 typedef int32_t ints8 __attribute__((vector_size(32)));
 typedef float floats8 __attribute__((vector_size(32)));
+typedef double doubles4 __attribute__((vector_size(32)));
+typedef float floats4 __attribute__((vector_size(16)));
+typedef int64_t longs4 __attribute__((vector_size(32)));
 
-enum { MARGIN = 64, TOGETHER = 32 };
+enum { MARGIN = 64, TOGETHER = 64 };
 
 /* What a height may be wrong by, in parts of itself and of its slopes; the point's own, too. */
 #define DOUBT_HEIGHT (16 * FLT_EPSILON)
@@ -132,6 +139,16 @@ static void lane_fill(const struct column_lane *from, const struct entry *entry,
     to->y_unit[lane] = entry->y_unit;
 }
 
+/* Behind the last of `count` polygons: lanes that no place is over, and no block. */
+static void lanes_end(struct light_blocks *out, size_t first, uint32_t count)
+{
+    size_t last = first + (count + COLUMN_LANES - 1) / COLUMN_LANES - (count > 0);
+
+    for (uint32_t i = count; i == 0 || i % COLUMN_LANES != 0; i++)
+        out->blocks[last].c[0][i % COLUMN_LANES] = INT16_MIN;
+    out->more_from[last] = NAN;
+}
+
 static void list_fill(const struct maker *m, const struct column_cell *cell,
                       struct light_cell *limits, const struct box2 *box)
 {
@@ -152,11 +169,23 @@ static void list_fill(const struct maker *m, const struct column_cell *cell,
         size_t to = cell->first + i / COLUMN_LANES;
 
         lane_fill(&lane, &m->entries[i], &m->out->blocks[to], i % COLUMN_LANES);
-        if (i % COLUMN_LANES == 0)
-            m->out->least[to] = m->entries[i].least;
+        if (i % COLUMN_LANES == 0 && i > 0)
+            m->out->more_from[to - 1] = m->entries[i].least;
     }
-    limits->clear_to = m->entries[0].least;
-    limits->blocked_from = -float_under(-blocked_from);
+    lanes_end(m->out, cell->first, cell->count);
+    *limits = (struct light_cell){cell->first, m->entries[0].least, -float_under(-blocked_from),
+                                  m->out->more_from[cell->first]};
+}
+
+static uint32_t grid_name(uint32_t first, uint32_t side)
+{
+    return LIGHT_INNER | (uint32_t)__builtin_ctz(side) << LIGHT_SIDE_SHIFT | first;
+}
+
+/* The list of no polygons: the block behind all others. */
+static struct light_cell nothing(const struct mesh *tree)
+{
+    return (struct light_cell){(uint32_t)tree->columns.block_count, NAN, INFINITY, NAN};
 }
 
 static void cell_fill(const struct maker *m, uint32_t index, struct box2 box)
@@ -167,6 +196,8 @@ static void cell_fill(const struct maker *m, uint32_t index, struct box2 box)
         uint32_t side = cell->count & ~COLUMN_INNER;
         double w = (box.x_max - box.x_min) / side, h = (box.y_max - box.y_min) / side;
 
+        m->out->cells[index] = nothing(m->tree); /* clear, until one looks */
+        m->out->cells[index].first = grid_name(cell->first, side);
         for (uint32_t i = 0; i < side * side; i++)
             cell_fill(m, cell->first + i,
                       (struct box2){box.x_min + (i % side) * w, box.y_min + (i / side) * h,
@@ -177,7 +208,7 @@ static void cell_fill(const struct maker *m, uint32_t index, struct box2 box)
     if (cell->count > 0)
         list_fill(m, cell, &m->out->cells[index], &box);
     else
-        m->out->cells[index] = (struct light_cell){.clear_to = INFINITY, .blocked_from = INFINITY};
+        m->out->cells[index] = nothing(m->tree);
 }
 
 static uint32_t longest_list(const struct mesh_columns *columns)
@@ -194,65 +225,98 @@ void light_blocks_free(struct light_blocks *blocks)
 {
     free(blocks->blocks);
     free(blocks->cells);
-    free(blocks->least);
+    free(blocks->more_from);
+    free(blocks->roots);
+}
+
+static size_t root_count(const struct mesh_columns *columns)
+{
+    return (size_t)columns->side * columns->side;
 }
 
 size_t light_blocks_bytes(const struct mesh *tree)
 {
-    return tree->columns.block_count * (sizeof(struct light_block) + sizeof(float)) +
-           tree->columns.cell_count * sizeof(struct light_cell);
+    const struct mesh_columns *columns = &tree->columns;
+
+    return (columns->block_count + 1) * (sizeof(struct light_block) + sizeof(float)) +
+           (columns->cell_count + 1) * sizeof(struct light_cell) +
+           root_count(columns) * sizeof(uint32_t);
+}
+
+/* An empty cell of the root is a grid of one, too. */
+static void roots_fill(const struct maker *m)
+{
+    const struct mesh_columns *columns = &m->tree->columns;
+    double whole = (double)(1ull << COLUMN_PLACE);
+
+    m->out->cells[columns->cell_count] = nothing(m->tree);
+    lanes_end(m->out, columns->block_count, 0);
+    for (uint32_t i = 0; i < root_count(columns); i++) {
+        double w = whole / columns->scale_x, h = whole / columns->scale_y;
+        double x = columns->x_min + (i % columns->side) * w;
+        double y = columns->y_min + (i / columns->side) * h;
+
+        cell_fill(m, i, (struct box2){x, y, x + w, y + h});
+        m->out->roots[i] = columns->cells[i].count & COLUMN_INNER
+                               ? m->out->cells[i].first
+                               : grid_name((uint32_t)columns->cell_count, 1);
+    }
 }
 
 bool light_blocks_make(const struct mesh *tree, const uint8_t *is_loose, double doubt_m,
                        struct light_blocks *out)
 {
     const struct mesh_columns *columns = &tree->columns;
-    size_t bytes = (columns->block_count + 1) * sizeof *out->blocks;
-    double whole = (double)(1ull << COLUMN_PLACE);
+    size_t blocks = columns->block_count + 1, cells = columns->cell_count + 1;
     struct maker m = {tree, is_loose, out, NULL};
 
-    *out = (struct light_blocks){.blocks = aligned_alloc(64, bytes),
-                                 .cells = calloc(columns->cell_count + 1, sizeof *out->cells),
-                                 .least = calloc(columns->block_count + 1, sizeof *out->least),
-                                 .doubt_m = -float_under(-doubt_m)};
+    *out = (struct light_blocks){.doubt_m = -float_under(-doubt_m)};
+    if (cells > LIGHT_FIRST)
+        return false;
+    out->blocks = huge_alloc(blocks * sizeof *out->blocks); /* points come in any order */
+    out->cells = aligned_alloc(64, (cells + 3) / 4 * 4 * sizeof *out->cells);
+    out->more_from = calloc(blocks, sizeof *out->more_from);
+    out->roots = calloc(root_count(columns) + 1, sizeof *out->roots);
     m.entries = malloc((longest_list(columns) + 1) * sizeof *m.entries);
-    if (!out->blocks || !out->cells || !out->least || !m.entries) {
+    if (!out->blocks || !out->cells || !out->more_from || !out->roots || !m.entries) {
         free(m.entries);
         light_blocks_free(out);
         *out = (struct light_blocks){.blocks = NULL};
         return false;
     }
-    memset(out->blocks, 0, bytes);
-    for (uint32_t i = 0; i < columns->side * columns->side; i++) {
-        double w = whole / columns->scale_x, h = whole / columns->scale_y;
-        double x = columns->x_min + (i % columns->side) * w;
-        double y = columns->y_min + (i / columns->side) * h;
-
-        cell_fill(&m, i, (struct box2){x, y, x + w, y + h});
-    }
+    memset(out->blocks, 0, blocks * sizeof *out->blocks);
+    roots_fill(&m);
     free(m.entries);
     return true;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+/* A point of a cell, in what a block is asked by. */
+struct spot {
+    int16_t x, y;
+    float z;
+};
+
 #ifdef LIGHT_HAS_AVX2
-#define FOR_AVX2 __attribute__((target("avx2")))
+#define FOR_AVX2 __attribute__((target("avx2,bmi2")))
 
 FOR_AVX2 static inline bool is_any_avx2(ints8 mask)
 {
     return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
 }
 
-FOR_AVX2 static inline ints8 edge_avx2(const struct light_block *b, unsigned edge, int32_t x,
-                                       int32_t y)
+FOR_AVX2 static inline ints8 edge_avx2(const struct light_block *b, unsigned edge,
+                                       const struct spot *at)
 {
-    __m256i place = _mm256_set1_epi32((int32_t)((uint32_t)(x & 0xffff) | (uint32_t)y << 16));
+    int32_t both;
     __m128i ab = _mm_load_si128((const __m128i *)(const void *)b->ab[edge]);
     __m128i c = _mm_load_si128((const __m128i *)(const void *)b->c[edge]);
 
-    return (ints8)_mm256_add_epi32(_mm256_madd_epi16(_mm256_cvtepi8_epi16(ab), place),
-                                   _mm256_slli_epi32(_mm256_cvtepi16_epi32(c), COLUMN_SHIFT));
+    memcpy(&both, at, sizeof both);
+    return (ints8)_mm256_add_epi32(
+        _mm256_madd_epi16(_mm256_cvtepi8_epi16(ab), _mm256_set1_epi32(both)),
+        _mm256_slli_epi32(_mm256_cvtepi16_epi32(c), COLUMN_SHIFT));
 }
 
 FOR_AVX2 static inline ints8 least_avx2(ints8 a, ints8 b)
@@ -262,7 +326,7 @@ FOR_AVX2 static inline ints8 least_avx2(ints8 a, ints8 b)
 #endif
 
 /* One edge of eight polygons. */
-PLACE_INLINE ints8 edge_at(const struct light_block *b, unsigned edge, int32_t x, int32_t y,
+PLACE_INLINE ints8 edge_at(const struct light_block *b, unsigned edge, const struct spot *at,
                            bool has_avx2)
 {
     shorts8 ab, c;
@@ -270,12 +334,12 @@ PLACE_INLINE ints8 edge_at(const struct light_block *b, unsigned edge, int32_t x
     (void)has_avx2;
 #ifdef LIGHT_HAS_AVX2
     if (has_avx2)
-        return edge_avx2(b, edge, x, y);
+        return edge_avx2(b, edge, at);
 #endif
     memcpy(&ab, b->ab[edge], sizeof ab);
     memcpy(&c, b->c[edge], sizeof c);
-    return __builtin_convertvector((shorts8)(ab << 8) >> 8, ints8) * x +
-           __builtin_convertvector(ab >> 8, ints8) * y +
+    return __builtin_convertvector((shorts8)(ab << 8) >> 8, ints8) * at->x +
+           __builtin_convertvector(ab >> 8, ints8) * at->y +
            __builtin_convertvector(c, ints8) * (1 << COLUMN_SHIFT);
 }
 
@@ -310,19 +374,13 @@ PLACE_INLINE floats8 size_of(const floats8 *v)
     return (floats8)((ints8)*v & 0x7fffffff);
 }
 
-/* A point of a cell, in what a block is asked by. */
-struct spot {
-    int32_t x, y;
-    float z;
-};
-
-/* Of eight polygons at most `left`: is one certainly in front, may one be? */
-PLACE_INLINE bool block_any(const struct light_block *b, int32_t left, const struct spot *at,
-                            float doubt_m, bool *is_unsure, bool has_avx2)
+/* Of eight polygons: is one certainly in front, may one be? Both may be, and no branch depends on
+ * it. */
+PLACE_INLINE unsigned block_any(const struct light_block *b, const struct spot *at, float doubt_m,
+                                bool has_avx2)
 {
-    const ints8 number = {0, 1, 2, 3, 4, 5, 6, 7};
-    ints8 e0 = edge_at(b, 0, at->x, at->y, has_avx2), e1 = edge_at(b, 1, at->x, at->y, has_avx2);
-    ints8 e2 = edge_at(b, 2, at->x, at->y, has_avx2);
+    ints8 e0 = edge_at(b, 0, at, has_avx2), e1 = edge_at(b, 1, at, has_avx2);
+    ints8 e2 = edge_at(b, 2, at, has_avx2);
     ints8 two = least_of(&e0, &e1, has_avx2), inside = least_of(&two, &e2, has_avx2);
     floats8 plane, x_unit, y_unit;
 
@@ -333,163 +391,208 @@ PLACE_INLINE bool block_any(const struct light_block *b, int32_t left, const str
     floats8 doubt = (size_of(&x_unit) + size_of(&y_unit)) * DOUBT_UNITS +
                     size_of(&plane) * DOUBT_HEIGHT + doubt_m;
     ints8 is_front = over<-doubt, is_behind = over> doubt;
-    ints8 maybe = (inside >= 0) & (number < left);
-    ints8 unsure = maybe & ~is_behind;
-    ints8 blocks_it = maybe & is_front & (inside >= 2 * COLUMN_DOUBT + MARGIN);
+    ints8 unsure = (inside >= 0) & ~is_behind;
+    ints8 blocks_it = is_front & (inside >= 2 * COLUMN_DOUBT + MARGIN);
 
-    *is_unsure = is_any(&unsure, has_avx2);
-    return is_any(&blocks_it, has_avx2);
-}
-
-/* The rest of a list that has told nothing certain. */
-PLACE_INLINE uint8_t rest_any(const struct light_blocks *all, uint32_t first, uint32_t count,
-                              const struct spot *at, bool is_unsure, bool has_avx2)
-{
-    int32_t left = (int32_t)count - COLUMN_LANES;
-    uint32_t i = first + 1;
-
-    do {
-        bool may_be;
-
-        if (block_any(&all->blocks[i], left, at, all->doubt_m, &may_be, has_avx2))
-            return LIGHT_BLOCKED;
-        is_unsure |= may_be;
-        left -= COLUMN_LANES;
-        i++;
-    } while (left > 0 && at->z >= all->least[i]);
-    return is_unsure ? LIGHT_UNSURE : LIGHT_CLEAR;
+    return (unsigned)is_any(&unsure, has_avx2) * LIGHT_UNSURE |
+           (unsigned)is_any(&blocks_it, has_avx2) * LIGHT_BLOCKED;
 }
 
 /* Some points on their way: each step of all before the next step of any, as in mesh_floor.c. */
 struct some {
-    struct place place[TOGETHER];
+    double dx[TOGETHER], dy[TOGETHER]; /* places in the root, as place_begin has them */
+    float z[TOGETHER];
+    uint64_t x[TOGETHER], y[TOGETHER]; /* places in the cell */
+    uint32_t cell[TOGETHER], block[TOGETHER];
+    float more_from[TOGETHER]; /* of the block */
     struct spot spot[TOGETHER];
-    uint8_t todo[TOGETHER], next[TOGETHER];
-    uint8_t *answers;
+    uint8_t todo[TOGETHER];
 };
 
-/* Down to the cells that have lists; how many, in todo. */
-PLACE_INLINE size_t some_descend(const struct mesh *tree, const struct light_blocks *blocks,
-                                 const struct vec3 *at, size_t count, struct some *some)
+PLACE_INLINE doubles4 gathered(const struct vec3 *const at[4], size_t axis)
 {
-    uint8_t leaves[TOGETHER];
-    size_t inner = 0, leaf_count = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        bool is_in = place_begin(tree, at[i].x, at[i].y, &some->place[i]);
-
-        some->answers[i] = LIGHT_UNSURE;
-        some->todo[inner] = (uint8_t)i;
-        inner += is_in;
-        if (is_in)
-            __builtin_prefetch(some->place[i].cell);
-    }
-    while (inner > 0) {
-        size_t asked = inner;
-
-        inner = 0;
-        for (size_t k = 0; k < asked; k++) {
-            uint8_t i = some->todo[k];
-            bool is_inner = some->place[i].cell->count >= COLUMN_INNER;
-
-            some->next[inner] = leaves[leaf_count] = i;
-            inner += is_inner;
-            leaf_count += !is_inner;
-        }
-        for (size_t k = 0; k < inner; k++) {
-            uint8_t i = some->todo[k] = some->next[k];
-
-            some->place[i] = place_inside(tree, some->place[i]);
-            __builtin_prefetch(some->place[i].cell);
-            __builtin_prefetch(blocks->cells + (some->place[i].cell - tree->columns.cells));
-        }
-    }
-    memcpy(some->todo, leaves, sizeof leaves);
-    return leaf_count;
+    return (doubles4){(&at[0]->x)[axis], (&at[1]->x)[axis], (&at[2]->x)[axis], (&at[3]->x)[axis]};
 }
 
-/* What the cells tell without their lists; those that have to be asked are left in todo. */
-PLACE_INLINE size_t some_limits(const struct mesh *tree, const struct light_blocks *blocks,
-                                const struct vec3 *at, size_t count, struct some *some)
+/* From the locale's frame into the root's, four at a time. */
+PLACE_INLINE void some_turn(const struct mesh *tree, const struct vec3 *origins, size_t count,
+                            struct vec3 centre, double reach_m, struct some *some)
 {
-    size_t lists = 0;
+    const struct mesh_columns *columns = &tree->columns;
+    const double *r = tree->header->rotation;
 
-    for (size_t k = 0; k < count; k++) {
-        uint8_t i = some->todo[k];
-        const struct place *place = &some->place[i];
-        const struct light_cell *limits = blocks->cells + (place->cell - tree->columns.cells);
-        const char *first = (const char *)(blocks->blocks + place->cell->first);
-        uint32_t x = (uint32_t)(place->x >> UNIT_SHIFT), y = (uint32_t)(place->y >> UNIT_SHIFT);
-        float z = (float)at[i].z;
+    for (size_t i = 0; i < count; i += 4) {
+        const struct vec3 *first = origins + i;
+        size_t last = count - 1 - i; /* in place of those behind it */
+        const struct vec3 *at[4] = {first, first + (last < 1 ? last : 1),
+                                    first + (last < 2 ? last : 2), first + (last < 3 ? last : 3)};
+        doubles4 x = gathered(at, 0) - centre.x, y = gathered(at, 1) - centre.y;
+        doubles4 z = gathered(at, 2) - centre.z;
+        longs4 is_near = (x <= reach_m) & (x >= -reach_m) & (y <= reach_m) & (y >= -reach_m) &
+                         (z <= reach_m) & (z >= -reach_m);
+        doubles4 dx = (r[0] * x + r[1] * y + r[2] * z - columns->x_min) * columns->scale_x;
+        doubles4 dy = (r[3] * x + r[4] * y + r[5] * z - columns->y_min) * columns->scale_y;
+        doubles4 up = r[6] * x + r[7] * y + r[8] * z;
+
+        dx = (doubles4)((longs4)dx | ~is_near); /* no number, and so outside */
+        memcpy(&some->dx[i], &dx, sizeof dx);
+        memcpy(&some->dy[i], &dy, sizeof dy);
+        floats4 z_float = __builtin_convertvector(up, floats4);
+
+        memcpy(&some->z[i], &z_float, sizeof z_float);
+    }
+}
+
+/* Into the grid of that name. */
+PLACE_INLINE void some_enter(const struct light_blocks *blocks, struct some *some, uint8_t i,
+                             uint32_t name)
+{
+    unsigned bits = (name & ~LIGHT_INNER) >> LIGHT_SIDE_SHIFT;
+    uint64_t x = some->x[i] << bits, y = some->y[i] << bits;
+    uint32_t column = (uint32_t)(x >> COLUMN_PLACE), row = (uint32_t)(y >> COLUMN_PLACE);
+
+    some->x[i] = x & PLACE_MASK;
+    some->y[i] = y & PLACE_MASK;
+    some->cell[i] = (name & LIGHT_FIRST) + (row << bits) + column;
+    __builtin_prefetch(&blocks->cells[some->cell[i]]);
+}
+
+PLACE_INLINE void block_fetch(const struct light_block *block)
+{
+    __builtin_prefetch(block->ab);
+    __builtin_prefetch((const char *)block + 64);
+    __builtin_prefetch((const char *)block + 128);
+}
+
+/* Into the grids of the root; how many are in it, in todo. */
+PLACE_INLINE size_t some_begin(const struct mesh *tree, const struct light_blocks *blocks,
+                               size_t count, struct some *some, uint8_t *answers)
+{
+    size_t in = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct place place;
+
+        answers[i] = LIGHT_UNSURE;
+        if (!place_at(tree, some->dx[i], some->dy[i], &place))
+            continue;
+        some->todo[in++] = (uint8_t)i;
+        some->x[i] = place.x;
+        some->y[i] = place.y;
+        some_enter(blocks, some, (uint8_t)i, blocks->roots[place.cell - tree->columns.cells]);
+    }
+    return in;
+}
+
+/*
+ * What the cells of `inner` tell without their lists; those that have to be asked are added to
+ * todo, and those that are grids, and look as if they were clear, are left in inner.
+ */
+PLACE_INLINE size_t some_limits(const struct light_blocks *blocks, uint8_t *inner, size_t *count,
+                                size_t lists, struct some *some, uint8_t *answers)
+{
+    size_t grids = 0;
+
+    for (size_t k = 0; k < *count; k++) {
+        uint8_t i = inner[k];
+        const struct light_cell *cell = &blocks->cells[some->cell[i]];
+        uint32_t x = (uint32_t)(some->x[i] >> UNIT_SHIFT), y = (uint32_t)(some->y[i] >> UNIT_SHIFT);
+        float z = some->z[i];
         /* each worked out, and no branch that nobody can foretell */
         unsigned is_border = (x - 1 >= COLUMN_UNIT - 2) | (y - 1 >= COLUMN_UNIT - 2);
-        unsigned is_blocked = z > limits->blocked_from, is_clear = z < limits->clear_to;
-        unsigned is_list = !(is_border | is_blocked | is_clear);
+        unsigned is_blocked = z > cell->blocked_from, is_clear = !(z >= cell->clear_to);
 
         _Static_assert(LIGHT_CLEAR == 0 && LIGHT_BLOCKED == 1 && LIGHT_UNSURE == 2, "a sum");
-        some->answers[i] = (uint8_t)(is_border ? LIGHT_UNSURE : is_blocked);
+        answers[i] = (uint8_t)(is_border ? LIGHT_UNSURE : is_blocked);
         some->spot[i] =
-            (struct spot){(int32_t)x - COLUMN_UNIT / 2, (int32_t)y - COLUMN_UNIT / 2, z};
-        some->todo[lists] = i;
-        lists += is_list;
-        __builtin_prefetch(blocks->least + place->cell->first + 1);
-        __builtin_prefetch(first);
-        __builtin_prefetch(first + 64);
-        __builtin_prefetch(first + 128);
+            (struct spot){(int16_t)(x - COLUMN_UNIT / 2), (int16_t)(y - COLUMN_UNIT / 2), z};
+        some->block[i] = cell->first;
+        some->more_from[i] = cell->more_from;
+        inner[grids] = some->todo[lists] = i;
+        grids += cell->first >= LIGHT_INNER;
+        lists += !(is_border | is_blocked | is_clear);
+        block_fetch(&blocks->blocks[cell->first & LIGHT_FIRST]);
     }
+    *count = grids;
     return lists;
 }
 
-PLACE_INLINE void some_any(const struct mesh *tree, const struct light_blocks *blocks,
-                           const struct vec3 *at, size_t count, uint8_t *answers, bool has_avx2)
+/* Down to the lists that have to be asked; how many, in todo. */
+PLACE_INLINE size_t some_descend(const struct mesh *tree, const struct light_blocks *blocks,
+                                 size_t count, struct some *some, uint8_t *answers)
 {
-    struct some some;
-    size_t lists, more = 0;
+    uint8_t inner[TOGETHER];
+    size_t in = some_begin(tree, blocks, count, some, answers), lists = 0;
 
-    some.answers = answers;
-    lists = some_limits(tree, blocks, at, some_descend(tree, blocks, at, count, &some), &some);
+    memcpy(inner, some->todo, sizeof inner);
+    for (;;) {
+        lists = some_limits(blocks, inner, &in, lists, some, answers);
+        if (in == 0)
+            return lists;
+        for (size_t k = 0; k < in; k++)
+            some_enter(blocks, some, inner[k], some->block[inner[k]]);
+    }
+}
+
+/* One block of each list; how many have more. */
+PLACE_INLINE size_t some_blocks(const struct light_blocks *blocks, size_t lists, struct some *some,
+                                uint8_t *answers, bool has_avx2)
+{
+    size_t more = 0;
+
     for (size_t k = 0; k < lists; k++) {
-        uint8_t i = some.todo[k];
-        const struct column_cell *cell = some.place[i].cell;
-        bool is_unsure,
-            is_blocked = block_any(&blocks->blocks[cell->first], (int32_t)cell->count,
-                                   &some.spot[i], blocks->doubt_m, &is_unsure, has_avx2);
-        bool is_more = !is_blocked & (cell->count > COLUMN_LANES) &
-                       (some.spot[i].z >= blocks->least[cell->first + 1]);
+        uint8_t i = some->todo[k];
+        unsigned answer =
+            block_any(&blocks->blocks[some->block[i]], &some->spot[i], blocks->doubt_m, has_avx2);
 
-        answers[i] = (uint8_t)(is_blocked ? LIGHT_BLOCKED : 2 * is_unsure);
-        some.next[more] = i;
-        more += is_more;
+        answers[i] |= (uint8_t)answer;
+        some->todo[more] = i;
+        more += ~answer & LIGHT_BLOCKED & (unsigned)(some->spot[i].z >= some->more_from[i]);
     }
     for (size_t k = 0; k < more; k++) {
-        uint8_t i = some.next[k];
-        const struct column_cell *cell = some.place[i].cell;
+        uint32_t block = ++some->block[some->todo[k]];
 
-        answers[i] = rest_any(blocks, cell->first, cell->count, &some.spot[i],
-                              answers[i] == LIGHT_UNSURE, has_avx2);
+        some->more_from[some->todo[k]] = blocks->more_from[block];
+        block_fetch(&blocks->blocks[block]);
     }
+    return more;
+}
+
+PLACE_INLINE void some_any(const struct mesh *tree, const struct light_blocks *blocks,
+                           const struct vec3 *origins, size_t count, struct vec3 centre,
+                           double reach_m, uint8_t *answers, bool has_avx2)
+{
+    struct some some;
+    size_t lists;
+
+    some_turn(tree, origins, count, centre, reach_m, &some);
+    lists = some_descend(tree, blocks, count, &some, answers);
+    while (lists > 0)
+        lists = some_blocks(blocks, lists, &some, answers, has_avx2);
 }
 
 #ifdef LIGHT_HAS_AVX2
 FOR_AVX2 static void some_any_avx2(const struct mesh *tree, const struct light_blocks *blocks,
-                                   const struct vec3 *at, size_t count, uint8_t *answers)
+                                   const struct vec3 *origins, size_t count, struct vec3 centre,
+                                   double reach_m, uint8_t *answers)
 {
-    some_any(tree, blocks, at, count, answers, true);
+    some_any(tree, blocks, origins, count, centre, reach_m, answers, true);
 }
 #endif
 
 void light_blocks_any(const struct mesh *tree, const struct light_blocks *blocks,
-                      const struct vec3 *at, size_t count, uint8_t *answers)
+                      const struct vec3 *origins, size_t count, struct vec3 centre, double reach_m,
+                      uint8_t *answers)
 {
     for (size_t i = 0; i < count; i += TOGETHER) {
         size_t some = count - i < TOGETHER ? count - i : TOGETHER;
 
 #ifdef LIGHT_HAS_AVX2
         if (tree->simd >= SIMD_AVX2) {
-            some_any_avx2(tree, blocks, at + i, some, answers + i);
+            some_any_avx2(tree, blocks, origins + i, some, centre, reach_m, answers + i);
             continue;
         }
 #endif
-        some_any(tree, blocks, at + i, some, answers + i, false);
+        some_any(tree, blocks, origins + i, some, centre, reach_m, answers + i, false);
     }
 }

@@ -20,16 +20,28 @@ struct light_block {
 
 _Static_assert(sizeof(struct light_block) == 192, "a block is three cache lines");
 
+/*
+ * A cell, 16 bytes, so that a look at it is one cache line. Of a grid: LIGHT_INNER | log2 of its
+ * side << LIGHT_SIDE_SHIFT | its first cell; its heights say clear. Of a list: its first block, and
+ * the heights of points that need no look at the list, or at no more than one block.
+ */
 struct light_cell {
-    float clear_to, blocked_from; /* heights of points that need no look at the list */
+    uint32_t first;
+    float clear_to, blocked_from; /* NaN: clear whatever the height */
+    float more_from; /* below it what follows the first block does not matter; NaN: nothing does */
 };
+
+#define LIGHT_INNER 0x80000000u
+#define LIGHT_FIRST 0x0fffffffu
+#define LIGHT_SIDE_SHIFT 28
 
 /* Beside a tree's columns: cells and lists stand where they do there. */
 struct light_blocks {
     struct light_block *blocks; /* of a cell from the lowest polygon on */
-    float *least;               /* of each block and those behind it in its list */
+    float *more_from;           /* of each block: as a cell's */
     struct light_cell *cells;
-    float doubt_m; /* what heights may be off by besides their rounding */
+    uint32_t *roots; /* the cells of the root, which are all grids, without the rest: few lines */
+    float doubt_m;   /* what heights may be off by besides their rounding */
 };
 
 /*
@@ -41,10 +53,14 @@ bool light_blocks_make(const struct mesh *tree, const uint8_t *is_loose, double 
 void light_blocks_free(struct light_blocks *blocks); /* all zero is fine */
 size_t light_blocks_bytes(const struct mesh *tree);
 
-enum { LIGHT_CLEAR, LIGHT_BLOCKED, LIGHT_UNSURE };
+enum { LIGHT_CLEAR, LIGHT_BLOCKED, LIGHT_UNSURE }; /* LIGHT_BLOCKED | LIGHT_UNSURE: blocked */
 
-/* Is a floor of the tree below each of at[count], places in its frame? */
+/*
+ * Is a floor of the tree below each of origins[count], places around `centre` in the locale's
+ * frame? Those farther from it than reach_m in any coordinate, and no numbers, are unsure.
+ */
 void light_blocks_any(const struct mesh *tree, const struct light_blocks *blocks,
-                      const struct vec3 *at, size_t count, uint8_t *answers);
+                      const struct vec3 *origins, size_t count, struct vec3 centre, double reach_m,
+                      uint8_t *answers);
 
 #endif

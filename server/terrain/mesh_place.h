@@ -19,13 +19,10 @@ struct place {
 #define UNIT_SHIFT (COLUMN_PLACE - 15)
 #define PLACE_MASK ((1ull << COLUMN_PLACE) - 1)
 
-/* The root's cell; false outside of the grid. */
-PLACE_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y,
-                              struct place *place)
+/* The root's cell of a place in it; false outside of the grid. */
+PLACE_INLINE bool place_at(const struct mesh *mesh, double dx, double dy, struct place *place)
 {
     const struct mesh_columns *columns = &mesh->columns;
-    double dx = (at_x - columns->x_min) * columns->scale_x;
-    double dy = (at_y - columns->y_min) * columns->scale_y;
 
 #ifdef __x86_64__
     /* what is no number, or too large, becomes the least integer */
@@ -44,6 +41,16 @@ PLACE_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y,
         (struct place){columns->cells + (y >> COLUMN_PLACE) * columns->side + (x >> COLUMN_PLACE),
                        x & PLACE_MASK, y & PLACE_MASK};
     return true;
+}
+
+/* The root's cell of a point; false outside of the grid. */
+PLACE_INLINE bool place_begin(const struct mesh *mesh, double at_x, double at_y,
+                              struct place *place)
+{
+    const struct mesh_columns *columns = &mesh->columns;
+
+    return place_at(mesh, (at_x - columns->x_min) * columns->scale_x,
+                    (at_y - columns->y_min) * columns->scale_y, place);
 }
 
 /* Into the grid of an inner cell. */

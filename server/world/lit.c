@@ -14,6 +14,8 @@
  */
 #include "world/lit.h"
 
+#include <float.h>
+
 bool light_from_direction(struct vec3 direction, struct light *out)
 {
     *out = (struct light){.toward = vec3_unit(vec3_opposite(direction))};
@@ -25,12 +27,18 @@ struct light light_at_place(struct vec3 place)
     return (struct light){.is_place = true, .place = place};
 }
 
-static double near_m(struct vec3 p)
+/* The largest coordinate, 1 at least. */
+static inline double largest_m(struct vec3 p)
 {
     double x = fabs(p.x), y = fabs(p.y), z = fabs(p.z), most = x > y ? x : y;
 
     most = most > z ? most : z;
-    return LIT_NEAR_RELATIVE * (most > 1 ? most : 1);
+    return most > 1 ? most : 1;
+}
+
+static double near_m(struct vec3 p)
+{
+    return LIT_NEAR_RELATIVE * largest_m(p);
 }
 
 bool light_ray(const struct light *light, struct vec3 point, struct ray *out, double *start_m)
@@ -223,9 +231,11 @@ static bool lit_by_trees(const struct lighting *lighting, const struct vec3 *poi
         if (!lighting->trees[layer])
             return false;
     for (size_t i = 0; i < count; i++) {
-        origins[i] = vec3_add(points[i], vec3_scale(toward, near_m(points[i])));
-        if (!vec3_is_finite(origins[i]))
+        double largest = largest_m(points[i]);
+
+        if (!(largest < DBL_MAX / 2)) /* so all origins are finite */
             return false;
+        origins[i] = vec3_add(points[i], vec3_scale(toward, LIT_NEAR_RELATIVE * largest));
         is_lit[i] = 1;
     }
     for (size_t layer = 0; layer < lighting->choice->count; layer++) {
