@@ -1,6 +1,15 @@
 /*
- * One ray by wide nodes with AVX-512: ray_avx512.c includes this. How nodes are asked, and why no
- * bit is lost: there, and in ray_descent.h.
+ * One ray by wide nodes, for one level of vector instructions: ray_avx2.c and ray_avx512.c include
+ * this after ray_descent.h's vectors and, besides those,
+ *
+ *   v16_broadcast, v16_loadu   lane 0 of four; sixteen from memory
+ *   lane_orders[4]      of rays that fall along u, 1, and v, 2
+ *   v16_boxes_met(t_in, t_out, z_in, in, out, z_out, falling)   a mask: t_in <= t_out, z_in <= in
+ *                       and out <= z_out; the latter two neither when all of `falling` is set
+ *   struct square       4×4 cells, of which square_load gives bounds, for v16_turned to turn
+ *   square_hit(w, square, column, row, lanes, order, flip)   the cells of some lanes
+ *
+ * How nodes are asked, and why no bit is lost: ray_avx512.c, ray_descent.h.
  *
  * Problem: a ray alone has nothing to do while it waits, neither for memory nor for the last
  * number: its time is that of one long chain of operations. The exact beginning of a ray
@@ -12,8 +21,7 @@
  *
  * It begins at the smallest node that holds the ray's way through the field's heights. A square is
  * not asked when it is found but when the next one is, or the descent is over: until then its
- * samples are on their way. The cells that are left in it are tested side by side in float64
- * (ray_eight.h), their samples taken from the square's own vectors.
+ * samples are on their way.
  *
  * Invariants: the first node holds all cells that the ray touches, and those within RAY_BOX_SLACK
  * of it, so that rounding excludes none. Squares are asked in the order in which they are found,
@@ -21,10 +29,9 @@
  */
 #ifndef KOTA_TERRAIN_RAY_ALONE_H
 #define KOTA_TERRAIN_RAY_ALONE_H
-#ifdef __AVX512F__ /* empty for a file that is not compiled for it */
+#ifdef KOTA_RAY_VECTORS
 
 #include "terrain/ray_descent.h"
-#include "terrain/ray_eight.h"
 
 enum { ALONE_WAITING = 2, ALONE_LEVELS = WIDE_TILE_LEVELS + WIDE_TOP_LEVELS_MAX + 1 };
 
@@ -68,14 +75,6 @@ struct alone {
  */
 
 enum alone_way { ALONE_RARE, ALONE_MISS, ALONE_DESCENDS };
-
-/* Of rays that fall along u, 1, and v, 2. */
-static const struct lane_order alone_orders[4] = {
-    {{0x0706050403020100, 0x0f0e0d0c0b0a0908}},
-    {{0x0405060700010203, 0x0c0d0e0f08090a0b}},
-    {{0x0b0a09080f0e0d0c, 0x0302010007060504}},
-    {{0x08090a0b0c0d0e0f, 0x0001020304050607}},
-};
 
 /* x, y and z to a few roundings, in the frame of the field's box; of lane 3 d alone: t_max. */
 struct alone_axes {
@@ -165,9 +164,8 @@ static inline enum alone_way alone_begin(struct alone *a, const struct heightfie
         return ALONE_MISS;
     int down = _mm256_movemask_pd(x.d) & AXES;
     __m128 span = _mm_andnot_ps(_mm_set1_ps(-0.0f), _mm256_cvtpd_ps(x.inv));
-    v16 span_u = _mm512_broadcastss_ps(span);
-    v16 span_v = _mm512_broadcastss_ps(_mm_movehdup_ps(span));
-    const v16 far = _mm512_loadu_ps(box->far);
+    v16 span_u = v16_broadcast(span), span_v = v16_broadcast(_mm_movehdup_ps(span));
+    const v16 far = v16_loadu(box->far);
 
     a->field = field;
     alone_first(a, &x, box, span);
@@ -189,7 +187,7 @@ static inline enum alone_way alone_begin(struct alone *a, const struct heightfie
     a->falling = 0u - ((uint32_t)down >> 2);
     a->in_at = offsetof(struct wide_node, max) - (WIDE_CHILDREN & a->falling);
     a->out_at = offsetof(struct wide_node, min) + (WIDE_CHILDREN & a->falling);
-    a->order = &alone_orders[down & 3];
+    a->order = &lane_orders[down & 3];
     a->flip = 3u * (down & 1) | 6u * (down & 2);
     a->has_begun = false;
     a->first = a->last = 0;
@@ -233,54 +231,23 @@ static inline __attribute__((always_inline)) uint32_t alone_lanes(const struct a
     v16 z_in = v16_fma(dz, p->t_in, v16_set1(a->z_in));
     v16 z_out = v16_fma(dz, p->t_out, v16_set1(a->z_out));
 
-    uint32_t lanes = v16_le(p->t_in, p->t_out);
-
-    __asm__("" : "+r"(lanes)); /* else gcc makes a chain of the three comparisons */
-    return lanes & (v16_le(z_in, in) ^ a->falling) & (v16_le(out, z_out) ^ a->falling);
-}
-
-/* One cell after the other, where float32 leaves more of them than a ray can pass. */
-__attribute__((noinline)) static bool alone_cells_hit(struct alone *a, const struct alone_square *s,
-                                                      uint32_t lanes)
-{
-    for (; lanes != 0; lanes &= lanes - 1) {
-        uint32_t id = (uint32_t)__builtin_ctz(lanes) ^ a->flip, column = id & 3, row = id >> 2;
-
-        if (cell_alone_hit(&a->w, s->column + column, s->row + row,
-                           s->at + (size_t)row * TILE_SAMPLES + column))
-            return true;
-    }
-    return false;
+    return v16_boxes_met(p->t_in, p->t_out, z_in, in, out, z_out, a->falling);
 }
 
 /* The oldest of the waiting squares: the cells that float32 leaves, in the ray's order. */
 __attribute__((flatten, noinline)) static bool alone_square_hit(struct alone *a)
 {
     const struct alone_square *s = &a->waiting[a->first++ % ALONE_WAITING];
-    const float *at = s->at, *last = at + (size_t)WIDE_LEAF_CELLS * TILE_SAMPLES;
     struct alone_pass p = alone_pass(a, 0, s->u, s->v);
-    v16 h00 = four_rows(at, TILE_SAMPLES), h10 = four_rows(at + 1, TILE_SAMPLES);
-    v16 h01 = rows_up(h00, _mm_loadu_ps(last)), h11 = rows_up(h10, _mm_loadu_ps(last + 1));
-    v16 min = v16_min(v16_min(h00, h10), v16_min(h01, h11));
-    v16 max = v16_max(v16_max(h00, h10), v16_max(h01, h11));
-    v16 nan = v16_add(v16_add(h00, h10), v16_add(h01, h11)); /* no overflow makes one */
-    __mmask16 missing = _mm512_cmp_ps_mask(nan, nan, _CMP_UNORD_Q);
-    __m512i ids = _mm512_cvtepu8_epi32(a->order->bytes);
-    uint32_t lanes =
-        alone_lanes(a, &p, _mm512_permutexvar_ps(ids, v16_select(a->falling, min, max)),
-                    _mm512_permutexvar_ps(ids, v16_select(a->falling, max, min)));
+    struct square square;
+    v16 min, max;
+    bool is_whole = square_load(&square, s->at, a->order, &min, &max);
+    uint32_t lanes = alone_lanes(a, &p, v16_turned(v16_select(a->falling, min, max), a->order),
+                                 v16_turned(v16_select(a->falling, max, min), a->order));
 
-    if (__builtin_expect(missing != 0, 0))
+    if (__builtin_expect(!is_whole, 0))
         lanes = v16_le(p.t_in, p.t_out);
-    if (lanes == 0)
-        return false;
-    uint32_t count = (uint32_t)__builtin_popcount(lanes);
-    struct eight_square square = {at, h00, h10, h01, h11, (int32_t)s->column, (int32_t)s->row};
-
-    if (__builtin_expect(count > EIGHT, 0))
-        return alone_cells_hit(a, s, lanes);
-    return eight_square_hit(&a->w, &square, _mm512_maskz_compress_epi32((__mmask16)lanes, ids),
-                            count);
+    return lanes != 0 && square_hit(&a->w, &square, s->column, s->row, lanes, a->order, a->flip);
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------

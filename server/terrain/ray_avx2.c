@@ -1,6 +1,7 @@
 /*
  * Rays by wide nodes with AVX2: two vectors of eight lanes for the sixteen children. Problem,
- * approach, invariants and source: ray_avx512.c, which differs in nothing but the vectors.
+ * approach, invariants and source: ray_avx512.c. But for the vectors this differs in that the cells
+ * of a square are asked one after the other.
  */
 #include "terrain/ray_walk.h"
 
@@ -17,19 +18,28 @@ struct v16_halves {
 
 /* Lane i holds child i ^ flip. */
 struct lane_order {
-    __m128i bytes;
-    __m256i columns; /* of each four lanes */
+    __m256i bytes[2]; /* of lanes 0 to 7, 8 to 15: each to a number of 32 bits, the rest of it 0 */
+    __m256i columns;  /* of each four lanes */
     bool from_last_row;
+};
+
+#define TWO_BYTES(i, flip)                                                                         \
+    (long long)(0x8080800080808000 | ((i) ^ (flip)) | (uint64_t)(((i) + 1) ^ (flip)) << 32)
+#define EIGHT_BYTES(i, flip)                                                                       \
+    TWO_BYTES(i, flip), TWO_BYTES(i + 2, flip), TWO_BYTES(i + 4, flip), TWO_BYTES(i + 6, flip)
+#define FOUR_COLUMNS(flip) (flip) | (1LL ^ (flip)) << 32, (2 ^ (flip)) | (3LL ^ (flip)) << 32
+
+/* Of rays that fall along u, 1, and v, 2. */
+static const struct lane_order lane_orders[4] = {
+    {{{EIGHT_BYTES(0, 0)}, {EIGHT_BYTES(8, 0)}}, {FOUR_COLUMNS(0), FOUR_COLUMNS(0)}, false},
+    {{{EIGHT_BYTES(0, 3)}, {EIGHT_BYTES(8, 3)}}, {FOUR_COLUMNS(3), FOUR_COLUMNS(3)}, false},
+    {{{EIGHT_BYTES(0, 12)}, {EIGHT_BYTES(8, 12)}}, {FOUR_COLUMNS(0), FOUR_COLUMNS(0)}, true},
+    {{{EIGHT_BYTES(0, 15)}, {EIGHT_BYTES(8, 15)}}, {FOUR_COLUMNS(3), FOUR_COLUMNS(3)}, true},
 };
 
 static inline void lane_order_init(struct lane_order *order, uint32_t flip)
 {
-    order->bytes =
-        _mm_xor_si128(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                      _mm_set1_epi8((char)flip));
-    order->columns = _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3),
-                                      _mm256_set1_epi32((int)(flip & 3)));
-    order->from_last_row = (flip & 12) != 0;
+    *order = lane_orders[(flip & 1) | (flip >> 2 & 2)];
 }
 
 static inline v16 v16_set1(float a)
@@ -120,11 +130,10 @@ static inline v16 v16_rows(void)
 
 static inline v16 v16_bytes(const uint8_t *at, const struct lane_order *order)
 {
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+    __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)at));
 
-    bytes = _mm_shuffle_epi8(bytes, order->bytes);
-    return (v16){_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
-                 _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+    return (v16){_mm256_cvtepi32_ps(_mm256_shuffle_epi8(bytes, order->bytes[0])),
+                 _mm256_cvtepi32_ps(_mm256_shuffle_epi8(bytes, order->bytes[1]))};
 }
 
 static inline __m256 two_rows(__m128 first, __m128 second)
@@ -167,9 +176,96 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
 
 #include "terrain/ray_descent.h"
 
+static inline v16 v16_broadcast(__m128 a)
+{
+    __m256 all = _mm256_broadcastss_ps(a);
+
+    return (v16){all, all};
+}
+
+static inline v16 v16_loadu(const float *from)
+{
+    return (v16){_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
+}
+
+/* Of rows in the ray's order. */
+static inline v16 v16_turned(v16 a, const struct lane_order *order)
+{
+    return (v16){_mm256_permutevar_ps(a.low, order->columns),
+                 _mm256_permutevar_ps(a.high, order->columns)};
+}
+
+static inline __m256 eight_boxes_met(__m256 t_in, __m256 t_out, __m256 z_in, __m256 in, __m256 out,
+                                     __m256 z_out, __m256 falling)
+{
+    __m256 is_under = _mm256_xor_ps(_mm256_cmp_ps(z_in, in, _CMP_LE_OQ), falling);
+    __m256 is_over = _mm256_xor_ps(_mm256_cmp_ps(out, z_out, _CMP_LE_OQ), falling);
+
+    return _mm256_and_ps(_mm256_and_ps(is_under, is_over), _mm256_cmp_ps(t_in, t_out, _CMP_LE_OQ));
+}
+
+static inline uint32_t v16_boxes_met(v16 t_in, v16 t_out, v16 z_in, v16 in, v16 out, v16 z_out,
+                                     uint32_t falling)
+{
+    __m256 f = _mm256_castsi256_ps(_mm256_set1_epi32((int)falling));
+
+    return mask_of(
+        eight_boxes_met(t_in.low, t_out.low, z_in.low, in.low, out.low, z_out.low, f),
+        eight_boxes_met(t_in.high, t_out.high, z_in.high, in.high, out.high, z_out.high, f));
+}
+
+/* 4×4 cells: their samples from `at` on. */
+struct square {
+    const float *at;
+};
+
+/* False where a sample is missing: then there are no bounds. Rows in the ray's order. */
+static inline bool square_load(struct square *s, const float *at, const struct lane_order *order,
+                               v16 *min, v16 *max)
+{
+    const ptrdiff_t row = order->from_last_row ? -TILE_SAMPLES : TILE_SAMPLES;
+    const float *west = at + (order->from_last_row ? WIDE_LEAF_CELLS * TILE_SAMPLES : 0);
+    const float *east = west + 1;
+    __m256 west0 = two_rows(_mm_loadu_ps(west), _mm_loadu_ps(west + row));
+    __m256 east0 = two_rows(_mm_loadu_ps(east), _mm_loadu_ps(east + row));
+    __m256 west2 = two_rows(_mm_loadu_ps(west + 2 * row), _mm_loadu_ps(west + 3 * row));
+    __m256 east2 = two_rows(_mm_loadu_ps(east + 2 * row), _mm_loadu_ps(east + 3 * row));
+    __m128 west4 = _mm_loadu_ps(west + 4 * row), east4 = _mm_loadu_ps(east + 4 * row);
+    __m256 low0 = _mm256_min_ps(west0, east0), high0 = _mm256_max_ps(west0, east0);
+    __m256 low2 = _mm256_min_ps(west2, east2), high2 = _mm256_max_ps(west2, east2);
+    __m256 low4 = _mm256_castps128_ps256(_mm_min_ps(west4, east4));
+    __m256 high4 = _mm256_castps128_ps256(_mm_max_ps(west4, east4));
+    __m256 missing = _mm256_or_ps(_mm256_cmp_ps(west0, east0, _CMP_UNORD_Q),
+                                  _mm256_cmp_ps(west2, east2, _CMP_UNORD_Q));
+    __m128 missing4 = _mm_cmp_ps(west4, east4, _CMP_UNORD_Q);
+
+    s->at = at;
+    /* with the next row each */
+    *min = (v16){_mm256_min_ps(low0, _mm256_permute2f128_ps(low0, low2, 0x21)),
+                 _mm256_min_ps(low2, _mm256_permute2f128_ps(low2, low4, 0x21))};
+    *max = (v16){_mm256_max_ps(high0, _mm256_permute2f128_ps(high0, high2, 0x21)),
+                 _mm256_max_ps(high2, _mm256_permute2f128_ps(high2, high4, 0x21))};
+    return (_mm256_movemask_ps(missing) | _mm_movemask_ps(missing4)) == 0;
+}
+
+static inline bool square_hit(struct walk *w, const struct square *s, uint32_t column, uint32_t row,
+                              uint32_t lanes, const struct lane_order *order, uint32_t flip)
+{
+    (void)order;
+    for (; lanes != 0; lanes &= lanes - 1) {
+        uint32_t id = (uint32_t)__builtin_ctz(lanes) ^ flip, c = id & 3, r = id >> 2;
+
+        if (cell_alone_hit(w, column + c, row + r, s->at + (size_t)r * TILE_SAMPLES + c))
+            return true;
+    }
+    return false;
+}
+
+#include "terrain/ray_alone.h"
+
 bool ray_alone_avx2(const struct heightfield *field, const struct ray *ray, struct ray_hit *hit)
 {
-    return descent_alone(field, ray, hit);
+    return alone_hit(field, ray, hit);
 }
 
 void rays_avx2(const struct heightfield *field, const struct ray *rays, size_t count,

@@ -15,9 +15,8 @@
  * left goes through the walk's own arithmetic in float64, with the walk's own entry and exit
  * (cell_alone_hit). So the answer has the bits of ray.c's.
  *
- * One ray goes by ray_alone.h with AVX-512, by ray_descent.h with AVX2. Few rays, and those in
- * fields that ray_lanes.h does not take, take turns, a node each, and each asks for the memory of
- * its next node before the others' turns.
+ * One ray goes by ray_alone.h. Few rays, and those in fields that ray_lanes.h does not take, take
+ * turns, a node each, and each asks for the memory of its next node before the others' turns.
  *
  * Invariants: a lane that the ray's ground line passes and whose heights it meets is in the mask; a
  * cell off the line is refused by its crossings. Rays along a grid line, which walk on both its
@@ -159,6 +158,91 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
 
     *min = _mm512_permutexvar_ps(lanes, _mm512_mask_blend_ps(missing, low, nan));
     *max = _mm512_permutexvar_ps(lanes, _mm512_mask_blend_ps(missing, high, nan));
+}
+
+#include "terrain/ray_descent.h"
+#include "terrain/ray_eight.h"
+
+/* Of rays that fall along u, 1, and v, 2. */
+static const struct lane_order lane_orders[4] = {
+    {{0x0706050403020100, 0x0f0e0d0c0b0a0908}},
+    {{0x0405060700010203, 0x0c0d0e0f08090a0b}},
+    {{0x0b0a09080f0e0d0c, 0x0302010007060504}},
+    {{0x08090a0b0c0d0e0f, 0x0001020304050607}},
+};
+
+static inline v16 v16_broadcast(__m128 a)
+{
+    return _mm512_broadcastss_ps(a);
+}
+
+static inline v16 v16_loadu(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+static inline v16 v16_turned(v16 a, const struct lane_order *order)
+{
+    return _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(order->bytes), a);
+}
+
+static inline uint32_t v16_boxes_met(v16 t_in, v16 t_out, v16 z_in, v16 in, v16 out, v16 z_out,
+                                     uint32_t falling)
+{
+    uint32_t lanes = v16_le(t_in, t_out);
+
+    __asm__("" : "+r"(lanes)); /* else gcc makes a chain of the three comparisons */
+    return lanes & (v16_le(z_in, in) ^ falling) & (v16_le(out, z_out) ^ falling);
+}
+
+/* 4×4 cells, a lane each, row by row: their samples from `at` on. */
+struct square {
+    const float *at;
+    v16 h00, h10, h01, h11;
+};
+
+/* False where a sample is missing: then there are no bounds. */
+static inline bool square_load(struct square *s, const float *at, const struct lane_order *order,
+                               v16 *min, v16 *max)
+{
+    const float *last = at + (size_t)WIDE_LEAF_CELLS * TILE_SAMPLES;
+    v16 h00 = four_rows(at, TILE_SAMPLES), h10 = four_rows(at + 1, TILE_SAMPLES);
+    v16 h01 = rows_up(h00, _mm_loadu_ps(last)), h11 = rows_up(h10, _mm_loadu_ps(last + 1));
+    v16 nan = v16_add(v16_add(h00, h10), v16_add(h01, h11)); /* no overflow makes one */
+
+    (void)order;
+    *s = (struct square){at, h00, h10, h01, h11};
+    *min = v16_min(v16_min(h00, h10), v16_min(h01, h11));
+    *max = v16_max(v16_max(h00, h10), v16_max(h01, h11));
+    return _mm512_cmp_ps_mask(nan, nan, _CMP_UNORD_Q) == 0;
+}
+
+/* One cell after the other, where float32 leaves more of them than a ray can pass. */
+__attribute__((noinline, cold)) static bool square_cells_hit(struct walk *w, const float *at,
+                                                             uint32_t column, uint32_t row,
+                                                             uint32_t lanes, uint32_t flip)
+{
+    for (; lanes != 0; lanes &= lanes - 1) {
+        uint32_t id = (uint32_t)__builtin_ctz(lanes) ^ flip, c = id & 3, r = id >> 2;
+
+        if (cell_alone_hit(w, column + c, row + r, at + (size_t)r * TILE_SAMPLES + c))
+            return true;
+    }
+    return false;
+}
+
+/* Side by side in float64, their samples taken from the square's own vectors. */
+static inline bool square_hit(struct walk *w, const struct square *s, uint32_t column, uint32_t row,
+                              uint32_t lanes, const struct lane_order *order, uint32_t flip)
+{
+    uint32_t count = (uint32_t)__builtin_popcount(lanes);
+    __m512i ids = _mm512_cvtepu8_epi32(order->bytes);
+    struct eight_square square = {s->at,  s->h00,          s->h10,      s->h01,
+                                  s->h11, (int32_t)column, (int32_t)row};
+
+    if (__builtin_expect(count > EIGHT, 0))
+        return square_cells_hit(w, s->at, column, row, lanes, flip);
+    return eight_square_hit(w, &square, _mm512_maskz_compress_epi32((__mmask16)lanes, ids), count);
 }
 
 #include "terrain/ray_alone.h"
