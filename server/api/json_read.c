@@ -22,12 +22,31 @@ enum err_code json_parse(const char *text, size_t length, const struct json_limi
     return ERR_OK;
 }
 
+enum { NAME_BYTES_MAX = 64 }; /* of a member that is named in an error */
+
 static bool is_among(const char *name, const char *const *names)
 {
     for (; *names; names++)
         if (strcmp(name, *names) == 0)
             return true;
     return false;
+}
+
+/* Points to a member, whose name may be any text (RFC 6901: ~ is ~0 and / is ~1 in it). */
+static enum err_code at_member(struct err *err, const char *place, const char *name)
+{
+    char escaped[2 * NAME_BYTES_MAX + 1];
+    size_t length = 0;
+
+    for (size_t i = 0; name[i] && i < NAME_BYTES_MAX; i++) {
+        bool is_special = name[i] == '~' || name[i] == '/';
+
+        escaped[length++] = is_special ? '~' : name[i];
+        if (is_special)
+            escaped[length++] = name[i] == '~' ? '0' : '1';
+    }
+    escaped[length] = '\0';
+    return err_at(err, "%s/%s", place, escaped);
 }
 
 enum err_code json_only_members(const cJSON *object, const char *const *names, const char *place,
@@ -39,12 +58,14 @@ enum err_code json_only_members(const cJSON *object, const char *const *names, c
     }
     for (const cJSON *m = object->child; m; m = m->next) {
         if (!is_among(m->string, names)) {
-            err_set(err, ERR_BAD_INPUT, "there is no member \"%.64s\" here", m->string);
-            return err_at(err, "%s/%.64s", place, m->string);
+            err_set(err, ERR_BAD_INPUT, "there is no member \"%.*s\" here", NAME_BYTES_MAX,
+                    m->string);
+            return at_member(err, place, m->string);
         }
         if (json_member(object, m->string) != m) {
-            err_set(err, ERR_BAD_INPUT, "the member \"%.64s\" is given twice", m->string);
-            return err_at(err, "%s/%.64s", place, m->string);
+            err_set(err, ERR_BAD_INPUT, "the member \"%.*s\" is given twice", NAME_BYTES_MAX,
+                    m->string);
+            return at_member(err, place, m->string);
         }
     }
     return ERR_OK;

@@ -241,6 +241,7 @@ TYPES = [
     ("los", {"segments": [{**GOOD["los"]["segments"][0], "t_max": 1}]}, "/segments/0/t_max"),
     ("los", {"segments": [{"from": [0, 0, 1], "to": [1, 2]}]}, "/segments/0/to"),
     ("los", {"segments": [7]}, "/segments/0"),
+    ("los", {**GOOD["los"], "~a/b": 1}, "/~0a~1b"),
     ("lit", {**GOOD["lit"], "points": [[1, 1]]}, "/points/0"),
     ("lit", {**GOOD["lit"], "light": 7}, "/light"),
     ("lit", {**GOOD["lit"], "light": {"direction": [0, "0", 1]}}, "/light/direction"),
