@@ -130,7 +130,7 @@ static enum err_code vertices_place(const struct polygon_options *options, struc
         struct vec3 v = set->vertices[i];
 
         if (options->up_y)
-            v = (struct vec3){v.x, -v.z, v.y};
+            v = (struct vec3){v.x, 0 - v.z, v.y}; /* of 0 no -0, which answers would tell */
         v = vec3_scale(v, options->scale);
         if (!vec3_is_finite(v))
             return err_set(err, ERR_BAD_INPUT, "vertex %zu is not finite at scale %g", i,

@@ -95,6 +95,18 @@ static void up_y_turns_the_file_and_the_scale_makes_metres(void **state)
     }
 }
 
+static void up_y_makes_no_zero_negative(void **state)
+{
+    static const char flat[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    const struct polygon_options options = {.up_y = true, .scale = 1};
+    struct polygon_set set = polygon_check_good(POLYGON_OBJ, flat, strlen(flat), &options);
+
+    (void)state;
+    for (size_t i = 0; i < set.vertex_count; i++)
+        assert_false(signbit(set.vertices[i].y));
+    polygon_set_free(&set);
+}
+
 static void a_scale_that_is_no_scale_is_refused(void **state)
 {
     static const double scales[] = {0, -1, NAN, INFINITY, -INFINITY};
@@ -154,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_name_tells_its_format_by_its_ending),
         cmocka_unit_test(a_media_type_tells_its_format_and_parameters_do_not_matter),
         cmocka_unit_test(up_y_turns_the_file_and_the_scale_makes_metres),
+        cmocka_unit_test(up_y_makes_no_zero_negative),
         cmocka_unit_test(a_scale_that_is_no_scale_is_refused),
         cmocka_unit_test(a_vertex_that_the_scale_makes_infinite_is_refused),
         cmocka_unit_test(a_file_of_too_many_bytes_is_refused_unread),
