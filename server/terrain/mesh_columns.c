@@ -495,10 +495,6 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
         mesh_columns_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
     }
-    if (!columns_finish(out)) {
-        mesh_columns_free(out);
-        return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
-    }
     out->is_stacked = m.floor_area > STACKED_LEAST * m.cell_area;
     out->side_limit = (uint64_t)out->side << COLUMN_PLACE;
     out->x_min = h->root.x_min;
@@ -509,6 +505,10 @@ enum err_code mesh_columns_make(struct mesh *mesh, struct err *err)
     out->scale_y = (double)out->side_limit / (h->root.y_max - h->root.y_min);
     out->place_0[0] = -out->x_min * out->scale_x;
     out->place_0[1] = -out->y_min * out->scale_y;
+    if (!columns_finish(out)) {
+        mesh_columns_free(out);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
+    }
     return ERR_OK;
 }
 

@@ -84,23 +84,37 @@ static inline struct column_lane column_lane(struct column_block *list, uint32_t
     };
 }
 
+/*
+ * From a point to its square by vectors, x and y side by side: a place is the whole number in the
+ * lowest bits of a double from 2^52 on. It has as many bits behind the point, at most COLUMN_PLACE,
+ * as the root has room for in 52: finer than a 16th of `near`, and than 2^-21 of any cell.
+ */
+struct column_fixed {
+    double scale[2], zero[2]; /* places a metre; that of the frame's (0, 0) and 2^52 */
+    uint64_t square_shift[2]; /* from a place to its square */
+    uint64_t last[2];         /* the square for all that is outside */
+    uint64_t steps[2];        /* from square to square in the directory */
+    uint32_t coarser[4];      /* how many bits less than COLUMN_PLACE; 0, 0, 0 */
+};
+
 struct mesh_columns {
     /* [side][side] of the root first, row 0 at the root's y_min; they are inner or empty */
     struct column_cell *cells;
     struct column_block *blocks; /* and one more, which vectors may read */
-    uint32_t *directory;         /* [squares][squares] (mesh_directory.h) */
-    uint32_t squares;
-    unsigned square_shift; /* from a place to its square */
+    uint32_t *directory;         /* [stride][stride] (mesh_directory.h) */
+    uint32_t squares, stride;    /* stride: squares + 1 */
+    unsigned square_shift;       /* from a place to its square */
     size_t cell_count, block_count;
     uint64_t refs;
     uint32_t side;                         /* 0: there are no columns, ask the tree */
     uint64_t side_limit;                   /* the side's place */
     double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
     double place_0[2];                     /* of the frame's (0, 0) */
-    double x_max, y_max;                   /* of the root that they were made for */
-    double z_min, scale_z;                 /* levels a metre */
-    size_t unused_blocks;                  /* of cells that were made again */
-    bool is_stacked;                       /* floors lie over one another in many places */
+    struct column_fixed fixed;
+    double x_max, y_max;   /* of the root that they were made for */
+    double z_min, scale_z; /* levels a metre */
+    size_t unused_blocks;  /* of cells that were made again */
+    bool is_stacked;       /* floors lie over one another in many places */
 };
 
 /* The level of a height; never falls while z rises, whatever the rounding. NaN: 0. */

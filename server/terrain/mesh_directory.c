@@ -10,10 +10,25 @@
  */
 #include "terrain/mesh_directory.h"
 
+#include "terrain/mesh_lanes.h"
+
+#include <math.h>
 #include <stdlib.h>
 
 #define DEEPER_MOST 0.01
 enum { FINEST = 3, SQUARES_PER_CELL = 8 };
+
+#ifdef HAS_VECTORS
+#define SAME_8(x) x, x, x, x, x, x, x, x
+
+const struct column_vectors column_vectors = {
+    .place = {0x3fff, 0x3fff},
+    .upper = {0x3f80, 0x3f80},
+    .maybe = {SAME_8(SUM_MAYBE), SAME_8(SUM_MAYBE)},
+    .sure = {SAME_8(SUM_SURE), SAME_8(SUM_SURE)},
+    .zero = {0x1p52, 0x1p52},
+};
+#endif
 
 static unsigned side_bits(const struct column_cell *cell)
 {
@@ -78,38 +93,64 @@ static uint32_t entry_of(const struct mesh_columns *c, const struct column_cell 
 static uint32_t entry_at(const struct mesh_columns *c, size_t index)
 {
     unsigned bits = COLUMN_PLACE - c->square_shift;
-    uint32_t squares = c->side << bits, x = (uint32_t)(index % squares);
-    uint32_t y = (uint32_t)(index / squares), mask = (1u << bits) - 1;
+    uint32_t x = (uint32_t)(index % c->stride), y = (uint32_t)(index / c->stride);
+    uint32_t mask = (1u << bits) - 1;
+
+    if (x == c->squares || y == c->squares)
+        return DIRECTORY_ELSE;
     const struct column_cell *cell = &c->cells[(size_t)(y >> bits) * c->side + (x >> bits)];
 
     return entry_of(c, cell, x & mask, y & mask, bits, 0);
 }
 
+static void fixed_set(struct mesh_columns *c)
+{
+    unsigned bits = COLUMN_PLACE;
+
+    while ((uint64_t)c->side << bits > 1ull << 52)
+        bits--;
+    double per_place = ldexp(1, (int)bits - COLUMN_PLACE);
+    unsigned finer = COLUMN_PLACE - c->square_shift;
+
+    c->fixed = (struct column_fixed){
+        {c->scale_x * per_place, c->scale_y * per_place},
+        {0x1p52 + c->place_0[0] * per_place, 0x1p52 + c->place_0[1] * per_place},
+        {bits - finer, bits - finer},
+        {c->squares, c->squares},
+        {1, c->stride},
+        {COLUMN_PLACE - bits, 0, 0, 0},
+    };
+}
+
+static size_t entry_count(const struct mesh_columns *columns)
+{
+    return (size_t)columns->stride * columns->stride;
+}
+
 bool mesh_directory_make(struct mesh_columns *columns)
 {
     unsigned bits = bits_choose(columns);
-    size_t count = ((size_t)columns->side * columns->side) << 2 * bits;
 
-    columns->directory = malloc((count + 1) * sizeof *columns->directory);
-    if (columns->directory == NULL)
-        return false;
     columns->square_shift = COLUMN_PLACE - bits;
     columns->squares = columns->side << bits;
-    for (size_t i = 0; i < count; i++)
+    columns->stride = columns->squares + 1;
+    columns->directory = malloc(entry_count(columns) * sizeof *columns->directory);
+    if (columns->directory == NULL)
+        return false;
+    for (size_t i = 0; i < entry_count(columns); i++)
         columns->directory[i] = entry_at(columns, i);
+    fixed_set(columns);
     return true;
 }
 
 size_t mesh_directory_bytes(const struct mesh_columns *columns)
 {
-    return (size_t)columns->squares * columns->squares * sizeof *columns->directory;
+    return entry_count(columns) * sizeof *columns->directory;
 }
 
 bool mesh_directory_validate(const struct mesh_columns *columns)
 {
-    size_t count = (size_t)columns->squares * columns->squares;
-
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < entry_count(columns); i++)
         if (columns->directory[i] != entry_at(columns, i))
             return false;
     return true;

@@ -12,7 +12,7 @@
  * one block, 2, a pair (2 bits); how far a place in cells of the root is shifted to be one in the
  * cell, in two units (6 bits, not 0). Where it is neither one block nor a pair: 0 in those two
  * bits, and the cell, inner or with a longer list, instead of the block; or DIRECTORY_ELSE: ask the
- * root.
+ * root. One row and one column more, of DIRECTORY_ELSE, are for what is outside of all squares.
  */
 #define DIRECTORY_BLOCK 0x00ffffffu
 #define DIRECTORY_LANES_SHIFT 21 /* leaves the number of lanes */

@@ -12,79 +12,9 @@
  * The answers are those of mesh_floor.c, bit for bit.
  */
 #include "terrain/mesh_contact.h"
-#include "terrain/mesh_directory.h"
-#include "terrain/mesh_lanes.h"
-#include "terrain/mesh_place.h"
+#include "terrain/mesh_square.h"
 
 #include "base/check.h"
-
-/* A point's cell and its place there. */
-struct spot {
-    const struct column_block *blocks;
-    size_t lanes;  /* 8, 16, or 0: ask the cells */
-    uint32_t x, y; /* as pair_at */
-};
-
-ALWAYS_INLINE struct spot spot_of(const struct mesh_columns *columns, uint32_t entry, uint64_t x,
-                                  uint64_t y, enum simd_level simd)
-{
-    /* of an entry without floors any, and what it gives is not used */
-    unsigned shift = ((entry >> DIRECTORY_UNIT_SHIFT) - (simd == SIMD_SCALAR)) & 63;
-
-    return (struct spot){
-        columns->blocks + (entry & DIRECTORY_BLOCK),
-        entry >> DIRECTORY_LANES_SHIFT & DIRECTORY_LANES,
-        (uint32_t)(x >> shift),
-        (uint32_t)(y >> shift),
-    };
-}
-
-#ifdef HAS_VECTORS
-/* As square_find, but for roundings. */
-FOR_AVX2 static inline bool square_find_avx2(const struct mesh_columns *columns, double at_x,
-                                             double at_y, uint64_t *x, uint64_t *y)
-{
-    __m128d place = _mm_fmadd_pd(_mm_set_pd(at_y, at_x), _mm_loadu_pd(&columns->scale_x),
-                                 _mm_loadu_pd(columns->place_0));
-
-    *x = (uint64_t)_mm_cvttsd_si64(place);
-    *y = (uint64_t)_mm_cvttsd_si64(_mm_unpackhi_pd(place, place));
-    KEEP_APART(*x); /* two comparisons, and not one of the greater */
-    return *x < columns->side_limit && *y < columns->side_limit;
-}
-#endif
-
-/* A point's place in cells of the root; false outside of the grid. */
-ALWAYS_INLINE bool square_find(const struct mesh_columns *columns, double at_x, double at_y,
-                               uint64_t *x, uint64_t *y, enum simd_level simd)
-{
-#ifdef HAS_VECTORS
-    if (simd != SIMD_SCALAR)
-        return square_find_avx2(columns, at_x, at_y, x, y);
-#endif
-    (void)simd;
-    double dx = (at_x - columns->x_min) * columns->scale_x;
-    double dy = (at_y - columns->y_min) * columns->scale_y;
-
-#ifdef __x86_64__
-    /* what is no number, or too large, becomes the least integer */
-    *x = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dx));
-    *y = (uint64_t)_mm_cvttsd_si64(_mm_set_sd(dy));
-#else
-    if (!(fabs(dx) < PLACE_FAR && fabs(dy) < PLACE_FAR))
-        return false;
-    *x = (uint64_t)(int64_t)dx;
-    *y = (uint64_t)(int64_t)dy;
-#endif
-    return (*x < columns->side_limit) & (*y < columns->side_limit);
-}
-
-ALWAYS_INLINE uint32_t square_entry(const struct mesh_columns *columns, uint64_t x, uint64_t y)
-{
-    unsigned shift = columns->square_shift;
-
-    return columns->directory[(y >> shift) * columns->squares + (x >> shift)];
-}
 
 /* By all that there is. */
 __attribute__((noinline)) static bool floor_height_long(const struct mesh *mesh, double x, double y,
@@ -99,32 +29,37 @@ __attribute__((noinline)) static bool floor_height_long(const struct mesh *mesh,
     return true;
 }
 
-/* From the directory's cell on: down to its leaf, and all of its list. */
+ALWAYS_INLINE struct column column_begin(const struct mesh *mesh, double x, double y, double limit)
+{
+    return (struct column){.mesh = mesh,
+                           .x = x,
+                           .y = y,
+                           .sign = 1,
+                           .limit = limit,
+                           .best = -INFINITY,
+                           .polygon = NO_POLYGON};
+}
+
+ALWAYS_INLINE bool column_end(const struct column *c, struct mesh_height *out)
+{
+    if (c->polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c->best + c->mesh->lift, c->mesh->polygons[c->polygon].source};
+    return true;
+}
+
+/* All of a cell's list. */
 ALWAYS_INLINE bool cell_height(const struct mesh *mesh, uint32_t entry, uint64_t x, uint64_t y,
                                double at_x, double at_y, double limit, struct mesh_height *out,
                                enum simd_level simd)
 {
     if (entry == DIRECTORY_ELSE)
         return floor_height_long(mesh, at_x, at_y, limit, out);
-    const struct mesh_columns *columns = &mesh->columns;
-    unsigned level = UNIT_SHIFT + 1 - (entry >> DIRECTORY_UNIT_SHIFT);
-    struct place place = {columns->cells + (entry & DIRECTORY_BLOCK), (x << level) & PLACE_MASK,
-                          (y << level) & PLACE_MASK};
-    struct column c = {.mesh = mesh,
-                       .x = at_x,
-                       .y = at_y,
-                       .sign = 1,
-                       .limit = limit,
-                       .best = -INFINITY,
-                       .polygon = NO_POLYGON};
+    struct column c = column_begin(mesh, at_x, at_y, limit);
+    struct place place = square_leaf(mesh, entry, &(struct square){.x = x, .y = y});
 
-    while (place.cell->count & COLUMN_INNER)
-        place = place_inside(mesh, place);
     place_scan(&c, &place, simd);
-    if (c.polygon == NO_POLYGON)
-        return false;
-    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
-    return true;
+    return column_end(&c, out);
 }
 
 #define CELL_HEIGHT(name, target, simd)                                                            \
@@ -141,18 +76,18 @@ CELL_HEIGHT(cell_height_avx2, FOR_AVX2, SIMD_AVX2)
 CELL_HEIGHT(cell_height_avx512, FOR_AVX512, SIMD_AVX512)
 #endif
 
-ALWAYS_INLINE bool cell_height_by(const struct mesh *mesh, uint32_t entry, uint64_t x, uint64_t y,
+ALWAYS_INLINE bool cell_height_by(const struct mesh *mesh, uint32_t entry, struct square square,
                                   double at_x, double at_y, double limit, struct mesh_height *out,
                                   enum simd_level simd)
 {
+    square_split(&mesh->columns, &square, simd);
 #ifdef HAS_VECTORS
     if (simd == SIMD_AVX512)
-        return cell_height_avx512(mesh, entry, x, y, at_x, at_y, limit, out);
+        return cell_height_avx512(mesh, entry, square.x, square.y, at_x, at_y, limit, out);
     if (simd == SIMD_AVX2)
-        return cell_height_avx2(mesh, entry, x, y, at_x, at_y, limit, out);
+        return cell_height_avx2(mesh, entry, square.x, square.y, at_x, at_y, limit, out);
 #endif
-    (void)simd;
-    return cell_height_plain(mesh, entry, x, y, at_x, at_y, limit, out);
+    return cell_height_plain(mesh, entry, square.x, square.y, at_x, at_y, limit, out);
 }
 
 /* What is left of the blocks where there is more than one floor, or doubt: one after the other. */
@@ -160,19 +95,10 @@ ALWAYS_INLINE bool rest_take(const struct mesh *mesh, double x, double y, double
                              const struct column_block *blocks, size_t count, struct lanes lanes,
                              struct mesh_height *out)
 {
-    struct column c = {.mesh = mesh,
-                       .x = x,
-                       .y = y,
-                       .sign = 1,
-                       .limit = limit,
-                       .best = -INFINITY,
-                       .polygon = NO_POLYGON};
+    struct column c = column_begin(mesh, x, y, limit);
 
     pair_take(&c, blocks, count, lanes);
-    if (c.polygon == NO_POLYGON)
-        return false;
-    *out = (struct mesh_height){c.best + mesh->lift, mesh->polygons[c.polygon].source};
-    return true;
+    return column_end(&c, out);
 }
 
 /* Not inlined, so that what they save on the stack is not saved for a single floor. */
@@ -212,47 +138,29 @@ ALWAYS_INLINE bool rest_take_by(const struct mesh *mesh, double x, double y, dou
     return rest_take_plain(mesh, x, y, limit, blocks, count, lanes, out);
 }
 
-/* Several questions are under way at once, so each instruction counts. */
 ALWAYS_INLINE bool floor_height(const struct mesh *mesh, double point_x, double point_y,
                                 double point_z, double reach_up_m, struct mesh_height *out,
                                 bool is_stacked, enum simd_level simd)
 {
-    const struct mesh_columns *columns = &mesh->columns;
     struct vec3 at = column_place(mesh, (struct vec3){point_x, point_y, point_z});
     double limit = at.z + reach_up_m + mesh->header->slack;
-    uint64_t x, y;
+    struct floors f;
 
-    if (!square_find(columns, at.x, at.y, &x, &y, simd))
+    switch (floors_find(mesh, at.x, at.y, limit, is_stacked, &f, simd)) {
+    case OVER_ONE:
+        *out = (struct mesh_height){f.z + mesh->lift, mesh->polygons[f.polygon].source};
+        return true;
+    case OVER_MORE:
+        return rest_take_by(mesh, at.x, at.y, limit, f.spot.blocks, f.spot.lanes, f.lanes, out,
+                            simd);
+    case OVER_CELL:
+        return cell_height_by(mesh, f.entry, f.square, at.x, at.y, limit, out, simd);
+    case OVER_OUTSIDE:
         return floor_height_long(mesh, at.x, at.y, limit, out);
-    uint32_t entry = square_entry(columns, x, y);
-    struct spot spot = spot_of(columns, entry, x, y, simd);
-
-    if (spot.lanes == 0)
-        return entry != 0 && cell_height_by(mesh, entry, x, y, at.x, at.y, limit, out, simd);
-    struct lanes lanes = pair_at(spot.blocks, spot.lanes, spot.x, spot.y, simd);
-
-    if (is_stacked)
-        lanes.maybe &= pair_levels(spot.blocks, spot.lanes, column_level(columns, limit), simd);
-    if (lanes.maybe == 0)
-        return false;
-    const uint32_t *polygons = block_polygons(spot.blocks, spot.lanes);
-    size_t i = (size_t)__builtin_ctz(lanes.maybe);
-    unsigned others = lanes.maybe & (lanes.maybe - 1);
-    uint32_t first = polygons[i];
-
-    /* without others a lane is asked that is not there, in what follows the blocks */
-    if (is_stacked &&
-        is_below(polygons[__builtin_ctz(others | 1u << 31)], first >> COLUMN_LOW_SHIFT))
-        others = 0;
-    if ((others | (lanes.maybe & lanes.doubt)) != 0)
-        return rest_take_by(mesh, at.x, at.y, limit, spot.blocks, spot.lanes, lanes, out, simd);
-    const struct mesh_polygon *p = &mesh->polygons[first & COLUMN_POLYGON];
-    double z = floor_z(p, at.x, at.y);
-
-    if (!(z <= limit)) /* those below it are left */
-        return rest_take_by(mesh, at.x, at.y, limit, spot.blocks, spot.lanes, lanes, out, simd);
-    *out = (struct mesh_height){z + mesh->lift, p->source};
-    return true;
+    case OVER_NOTHING:
+        break;
+    }
+    return false;
 }
 
 /*
@@ -306,7 +214,7 @@ enum { BATCH = 16 };
 /* What the steps of a batch hand on. */
 struct asked {
     struct vec3 at; /* in the mesh's frame; z: the limit */
-    uint64_t x, y;
+    struct square square;
     uint32_t entry;
     struct spot spot;
     struct lanes lanes;
@@ -330,9 +238,9 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
 
         a->at = column_place(mesh, points[i]);
         a->at.z = a->at.z + reach_up_m + mesh->header->slack;
-        bool is_in = square_find(columns, a->at.x, a->at.y, &a->x, &a->y, simd);
+        bool is_in = square_find(columns, a->at.x, a->at.y, &a->square, simd);
 
-        a->entry = is_in ? square_entry(columns, a->x, a->y) : DIRECTORY_ELSE;
+        a->entry = is_in ? square_entry(columns, &a->square, simd) : DIRECTORY_ELSE;
         const unsigned char *lines = columns->blocks[a->entry & DIRECTORY_BLOCK].bytes;
 
         out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
@@ -347,10 +255,10 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
     for (size_t k = 0; k < some_count; k++) {
         struct asked *a = &asked[some[k]];
 
-        a->spot = spot_of(columns, a->entry, a->x, a->y, simd);
+        a->spot = spot_of(columns, a->entry, &a->square, simd);
         /* of a cell no lane is taken: whatever block is asked */
         a->spot.blocks = a->spot.lanes == 0 ? columns->blocks : a->spot.blocks;
-        a->lanes = pair_at(a->spot.blocks, a->spot.lanes, a->spot.x, a->spot.y, simd);
+        a->lanes = spot_lanes(&a->spot, simd);
         if (columns->is_stacked)
             a->lanes.maybe &=
                 pair_levels(a->spot.blocks, a->spot.lanes, column_level(columns, a->at.z), simd);
@@ -376,7 +284,7 @@ ALWAYS_INLINE void floor_batch(const struct mesh *mesh, const struct vec3 *point
         struct asked *a = &asked[hard[k]];
 
         if (a->spot.lanes == 0)
-            cell_height_by(mesh, a->entry, a->x, a->y, a->at.x, a->at.y, a->at.z, &out[hard[k]],
+            cell_height_by(mesh, a->entry, a->square, a->at.x, a->at.y, a->at.z, &out[hard[k]],
                            simd);
         else
             rest_take_by(mesh, a->at.x, a->at.y, a->at.z, a->spot.blocks, a->spot.lanes, a->lanes,

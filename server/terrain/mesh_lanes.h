@@ -1,6 +1,6 @@
 /*
- * Which of a column's floors are over a place, and how high they are. For mesh_floor.c and
- * mesh_height.c only.
+ * Which of a column's floors are over a place, and how high they are. For mesh_floor.c,
+ * mesh_height.c and what those two look up only.
  *
  * Two blocks are tested together, whether there is a second or not: with AVX2 their sixteen
  * polygons are one vector, else they are four of SSE2, else a loop. The arithmetic is of integers
@@ -201,6 +201,19 @@ ALWAYS_INLINE unsigned levels(const uint32_t *polygons, uint32_t level)
  */
 enum { SUM_MAYBE = -1, SUM_SURE = 2 * COLUMN_DOUBT / (1 << COLUMN_SHIFT) + 2 };
 
+/* Known to mesh_directory.c alone: what gcc 12 knows it makes anew, by three instructions, instead
+ * of reading it. */
+extern const struct column_vectors {
+    uint64_t place[2], upper[2]; /* 14 bits, and the upper seven of them */
+    int8_t maybe[16], sure[16];  /* sums */
+    double zero[2];              /* of places (column_fixed) */
+} column_vectors;
+
+ALWAYS_INLINE __m128i load_16(const void *at)
+{
+    return _mm_loadu_si128(at);
+}
+
 FOR_AVX2 static inline __m256i edge_sums(const unsigned char *ab_at, const unsigned char *c_at,
                                          __m256i high, __m256i low)
 {
@@ -213,8 +226,8 @@ FOR_AVX2 static inline __m256i edge_sums(const unsigned char *ab_at, const unsig
 }
 
 /* The least of each polygon's edges. place: x and y, each as two bytes of seven bits. */
-FOR_AVX2 static inline __m256i least_sums(const struct column_block *b, size_t lanes,
-                                          uint32_t place)
+FOR_AVX512 static inline __m256i least_sums(const struct column_block *b, size_t lanes,
+                                            uint32_t place)
 {
     const __m256i high_of = _mm256_set1_epi16(0x0301), low_of = _mm256_set1_epi16(0x0200);
     __m256i both = _mm256_set1_epi32((int32_t)place);
@@ -232,20 +245,32 @@ FOR_AVX2 static inline __m256i least_sums(const struct column_block *b, size_t l
     return _mm256_min_epi16(_mm256_min_epi16(first, second), third);
 }
 
+/* x and y: the lowest 14 bits of the halves of place. */
 FOR_AVX2 static inline struct lanes pair_at_avx2(const struct column_block *b, size_t lanes,
-                                                 uint32_t x, uint32_t y)
+                                                 __m128i place)
 {
-    uint32_t place = (x & 0x3fff) | (y & 0x3fff) << 16;
-    /* the upper seven bits of each go up by one */
-    __m256i least = least_sums(b, lanes, place + (place & 0x3f803f80));
-    __m128i bytes =
+    const struct column_vectors *v = &column_vectors;
+    __m128i upper = _mm_and_si128(place, load_16(v->upper));
+    /* the upper seven bits go up by one: a byte each */
+    __m128i bytes = _mm_add_epi64(_mm_and_si128(place, load_16(v->place)), upper);
+    __m256i both = _mm256_broadcastsi128_si256(bytes);
+    __m256i high = _mm256_shuffle_epi8(both, _mm256_set1_epi16(0x0901));
+    __m256i low = _mm256_shuffle_epi8(both, _mm256_set1_epi16(0x0800));
+    const unsigned char *b1 = b->bytes + 2 * lanes, *b2 = b->bytes + 4 * lanes;
+
+    KEEP_APART(b1); /* as addresses are made of a register, and of another one times 2, 4 or 8 */
+    KEEP_APART(b2);
+    __m256i least = edge_sums(b->bytes, b2 + 2 * lanes, high, low);
+
+    least = _mm256_min_epi16(least, edge_sums(b1, b->bytes + 8 * lanes, high, low));
+    least = _mm256_min_epi16(least, edge_sums(b2, b1 + 8 * lanes, high, low));
+    __m128i sums =
         _mm_packs_epi16(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
 
-    return (struct lanes){
-        _bzhi_u32((unsigned)_mm_movemask_epi8(_mm_cmpgt_epi8(bytes, _mm_set1_epi8(SUM_MAYBE - 1))),
-                  (unsigned)lanes),
-        (unsigned)_mm_movemask_epi8(_mm_cmpgt_epi8(_mm_set1_epi8(SUM_SURE), bytes)),
-    };
+    unsigned outside = (unsigned)_mm_movemask_epi8(_mm_subs_epi8(sums, load_16(v->maybe)));
+    unsigned doubt = (unsigned)_mm_movemask_epi8(_mm_subs_epi8(sums, load_16(v->sure)));
+
+    return (struct lanes){_bzhi_u32(~outside, (unsigned)lanes), doubt};
 }
 
 FOR_AVX2 static inline unsigned levels_avx2(const uint32_t *polygons, uint32_t level)
@@ -291,7 +316,7 @@ ALWAYS_INLINE struct lanes pair_at(const struct column_block *b, size_t lanes, u
     if (simd == SIMD_AVX512)
         return pair_at_avx512(b, lanes, x, y);
     if (simd == SIMD_AVX2)
-        return pair_at_avx2(b, lanes, x, y);
+        return pair_at_avx2(b, lanes, _mm_set_epi64x(y, x));
 #endif
     (void)simd;
     struct lanes low = lanes_at(b, lanes, 0, x, y);

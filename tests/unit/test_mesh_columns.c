@@ -97,6 +97,7 @@ static void no_floor_is_lost_where_cells_meet(void **state)
 static void check_ways(struct mesh *mesh, struct vec3 at, double reach)
 {
     struct mesh_height by_columns = {0}, by_tree = {0}, in_batch, plain = {0};
+    struct mesh_contact whole = {.polygon = MESH_NO_POLYGON};
     uint64_t limit = mesh->columns.side_limit;
     enum simd_level simd = mesh->simd;
     bool is_there = mesh_floor_height(mesh, at, reach, &by_columns);
@@ -105,11 +106,15 @@ static void check_ways(struct mesh *mesh, struct vec3 at, double reach)
     mesh->simd = SIMD_SCALAR;
     bool is_plain = mesh_floor_height(mesh, at, reach, &plain);
 
-    mesh->simd = simd;
     mesh->columns.side_limit = 0; /* outside of all columns: the tree */
     bool is_in_tree = mesh_floor_height(mesh, at, reach, &by_tree);
 
     mesh->columns.side_limit = limit;
+    mesh->simd = simd;
+    if (is_there != mesh_floor(mesh, at, reach, &whole) ||
+        (is_there && whole.polygon != by_tree.polygon))
+        fail_msg("(%.17g, %.17g, %.17g): the whole contact is with %u instead of %u", at.x, at.y,
+                 at.z, whole.polygon, by_tree.polygon);
     if (is_there != is_in_tree || is_there != is_plain ||
         is_there != (in_batch.polygon != MESH_NO_POLYGON) ||
         by_columns.height_m != by_tree.height_m || by_columns.polygon != by_tree.polygon ||
@@ -292,7 +297,7 @@ static void a_wrong_cell_block_or_entry_is_noticed(void **state)
         assert_false(mesh_validate(mesh, &err));
         d->blocks[i].bytes[i % sizeof d->blocks[i].bytes] ^= 1;
     }
-    for (size_t i = 0; i < (size_t)d->squares * d->squares; i += 57) {
+    for (size_t i = 0; i < (size_t)d->stride * d->stride; i += 57) {
         d->directory[i] ^= 1u << i % 32;
         assert_false(mesh_validate(mesh, &err));
         d->directory[i] ^= 1u << i % 32;
