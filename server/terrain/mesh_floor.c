@@ -16,7 +16,7 @@
  * floor by an earlier answer stands on it.
  */
 #include "terrain/mesh_contact.h"
-#include "terrain/mesh_lanes.h"
+#include "terrain/mesh_square.h"
 
 #include "terrain/radial.h"
 
@@ -108,10 +108,41 @@ __attribute__((noinline)) static struct found tree_ask(const struct mesh *mesh, 
     return (struct found){c.best, c.polygon};
 }
 
+/* By the directory; false where it does not know. */
+ALWAYS_INLINE bool square_scan(struct column *c, enum simd_level simd)
+{
+    const struct mesh_columns *columns = &c->mesh->columns;
+    struct square square;
+
+    if (!square_find(columns, c->x, c->y, &square, simd))
+        return false;
+    uint32_t entry = square_entry(columns, &square, simd);
+    struct spot spot = spot_of(columns, entry, &square, simd);
+
+    if (entry == DIRECTORY_ELSE)
+        return false;
+    if (spot.lanes != 0) {
+        struct lanes lanes = spot_lanes(&spot, simd);
+
+        if (c->sign > 0 && columns->is_stacked)
+            lanes.maybe &=
+                pair_levels(spot.blocks, spot.lanes, column_level(columns, c->limit), simd);
+        pair_take(c, spot.blocks, spot.lanes, lanes);
+    } else if (entry != 0) {
+        square_split(columns, &square, simd);
+        struct place place = square_leaf(c->mesh, entry, &square);
+
+        place_scan(c, &place, simd);
+    }
+    return true;
+}
+
 ALWAYS_INLINE void column_scan(struct column *c, enum simd_level simd)
 {
     struct place place;
 
+    if (simd == SIMD_AVX2 && square_scan(c, simd)) /* with AVX-512 that is not measured yet */
+        return;
     if (place_begin(c->mesh, c->x, c->y, &place)) {
         place_descend(c->mesh, &place);
         place_scan(c, &place, simd);
@@ -219,11 +250,9 @@ ALWAYS_INLINE void contact_fill(const struct mesh *mesh, struct vec3 point, stru
     out->polygon = mesh->polygons[polygon].source;
 }
 
-bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                struct mesh_contact *out)
+__attribute__((noinline)) static bool floor_more(const struct mesh *mesh, struct vec3 point,
+                                                 double reach_up_m, struct mesh_contact *out)
 {
-    if (mesh->radial)
-        return radial_floor(mesh->radial, point, reach_up_m, out);
     struct vec3 at = column_place(mesh, point);
     double z;
     uint32_t polygon;
@@ -233,6 +262,40 @@ bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
         return false;
     contact_fill(mesh, point, at, z, polygon, out);
     return true;
+}
+
+#ifdef HAS_VECTORS
+/* One floor in one piece: what a call gives back in memory is waited for. */
+FOR_AVX2 static bool floor_avx2(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                                struct mesh_contact *out)
+{
+    struct vec3 at = column_place(mesh, point);
+    double limit = at.z + reach_up_m + mesh->header->slack;
+    struct floors f;
+
+    switch (floors_find(mesh, at.x, at.y, limit, mesh->columns.is_stacked, &f, SIMD_AVX2)) {
+    case OVER_NOTHING:
+        return false;
+    case OVER_ONE:
+        contact_fill(mesh, point, at, f.z, f.polygon, out);
+        return true;
+    default:
+        break;
+    }
+    return floor_more(mesh, point, reach_up_m, out);
+}
+#endif
+
+bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                struct mesh_contact *out)
+{
+    if (mesh->radial)
+        return radial_floor(mesh->radial, point, reach_up_m, out);
+#ifdef HAS_VECTORS
+    if (mesh->simd == SIMD_AVX2)
+        return floor_avx2(mesh, point, reach_up_m, out);
+#endif
+    return floor_more(mesh, point, reach_up_m, out);
 }
 
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,
