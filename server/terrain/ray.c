@@ -282,9 +282,26 @@ static inline uint32_t level_after_leaving(const struct walk *w, uint32_t level)
     return level < w->field->level_max && (k & ((int64_t)1 << level)) == 0 ? level + 1 : level;
 }
 
+/*
+ * The level of the smallest node that holds the ray's way, but for rounding: over its border the
+ * walk goes on as over any other. A trace shows all from the root on.
+ */
+static inline uint32_t first_level(const struct walk *w)
+{
+    const struct heightfield *field = w->field;
+    uint32_t column = (uint32_t)clamped(w->u0 + w->du * w->t_end, field->cell_cols - 1);
+    uint32_t row = (uint32_t)clamped(w->v0 + w->dv * w->t_end, field->cell_rows - 1);
+    uint32_t apart = (column ^ (uint32_t)w->column) | (row ^ (uint32_t)w->row);
+    uint32_t level = apart == 0 ? 0 : 32 - (uint32_t)__builtin_clz(apart);
+
+    if (w->trace != NULL)
+        return field->level_max;
+    return level > field->leaf_shift ? level : field->leaf_shift;
+}
+
 static bool walk_run(struct walk *w)
 {
-    uint32_t level = w->field->level_max;
+    uint32_t level = first_level(w);
     bool is_over = false;
 
     while (!is_over) {
