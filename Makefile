@@ -295,6 +295,8 @@ $(B)/pic/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
 $(addprefix $(B)/server/terrain/,ray_avx2.o height_avx2.o ray_tree_avx2.o): \
 	CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
+# Loops over four lanes are all unrolled.
+$(B)/server/terrain/ray_avx2.o: CFLAGS += -O3 -mbmi
 $(addprefix $(B)/server/terrain/,ray_avx512.o height_avx512.o ray_tree_avx512.o): \
 	CFLAGS += -mavx2 -mfma -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -fno-tree-slp-vectorize
 endif

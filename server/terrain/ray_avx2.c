@@ -1,7 +1,7 @@
 /*
  * Rays by wide nodes with AVX2: two vectors of eight lanes for the sixteen children. Problem,
  * approach, invariants and source: ray_avx512.c. But for the vectors this differs in that the cells
- * of a square are asked one after the other.
+ * of a square are asked one after the other. Many rays go by ray_turns.h.
  */
 #include "terrain/ray_walk.h"
 
@@ -175,6 +175,7 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
 }
 
 #include "terrain/ray_descent.h"
+#include "terrain/ray_turns.h"
 
 static inline v16 v16_broadcast(__m128 a)
 {
@@ -271,7 +272,10 @@ bool ray_alone_avx2(const struct heightfield *field, const struct ray *ray, stru
 void rays_avx2(const struct heightfield *field, const struct ray *rays, size_t count,
                struct ray_hit *hits)
 {
-    descent_many(field, rays, count, hits);
+    if (count >= TURNS_LEAST && turns_suit(field))
+        turns_many(field, rays, count, hits);
+    else
+        descent_many(field, rays, count, hits);
 }
 
 #else

@@ -22,7 +22,7 @@ enum simd_level simd_best(void)
 {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("bmi2"))
+        !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
         return SIMD_SCALAR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { RAYS = 400 };
+enum { RAYS = 400, MANY = 9 /* enough for what begins together, and a rest */ };
 
 static void expect_same(const struct ray_hit *got, const struct ray_hit *want, const char *how,
                         unsigned field, unsigned i)
@@ -31,12 +31,15 @@ static void expect_same(const struct ray_hit *got, const struct ray_hit *want, c
                  want->t, want->cell[0], want->cell[1]);
 }
 
-/* The scalar answer of ray number i over field number, asked at each level. */
+/* The scalar answer of ray number i over field number, asked at each level, alone and as many. */
 static void expect_levels_same(const struct heightfield *field, const struct ray *ray,
                                const char *how, unsigned number, unsigned i)
 {
-    struct ray_hit want = {.t = INFINITY};
+    struct ray_hit want = {.t = INFINITY}, hits[MANY];
+    struct ray many[MANY];
 
+    for (int k = 0; k < MANY; k++)
+        many[k] = *ray;
     assert_true(simd_select(SIMD_SCALAR));
     heightfield_ray(field, ray, RAY_CLOSEST, &want, NULL);
     for (enum simd_level level = SIMD_SCALAR; level <= simd_best(); level++) {
@@ -45,6 +48,9 @@ static void expect_levels_same(const struct heightfield *field, const struct ray
         assert_true(simd_select(level));
         heightfield_ray(field, ray, RAY_CLOSEST, &got, NULL);
         expect_same(&got, &want, how, number, i);
+        heightfield_rays(field, many, MANY, hits);
+        for (int k = 0; k < MANY; k++)
+            expect_same(&hits[k], &want, how, number, i);
     }
 }
 
