@@ -1,7 +1,7 @@
 /*
  * Rays by wide nodes with AVX2: two vectors of eight lanes for the sixteen children. Problem,
- * approach, invariants and source: ray_avx512.c. But for the vectors this differs in that the cells
- * of a square are asked one after the other. Many rays go by ray_turns.h.
+ * approach, invariants and source: ray_avx512.c, which differs in the vectors and in how many rays
+ * are asked together: here they go by ray_turns.h.
  */
 #include "terrain/ray_walk.h"
 
@@ -175,6 +175,7 @@ static inline void v16_cells(const float *at, size_t stride, const struct lane_o
 }
 
 #include "terrain/ray_descent.h"
+#include "terrain/ray_square.h"
 #include "terrain/ray_turns.h"
 
 static inline v16 v16_broadcast(__m128 a)
@@ -252,14 +253,19 @@ static inline bool square_load(struct square *s, const float *at, const struct l
 static inline bool square_hit(struct walk *w, const struct square *s, uint32_t column, uint32_t row,
                               uint32_t lanes, const struct lane_order *order, uint32_t flip)
 {
-    (void)order;
-    for (; lanes != 0; lanes &= lanes - 1) {
-        uint32_t id = (uint32_t)__builtin_ctz(lanes) ^ flip, c = id & 3, r = id >> 2;
+    uint64_t cells = square_cells(lanes, flip);
+    uint32_t count = (uint32_t)__builtin_popcount(lanes);
 
-        if (cell_alone_hit(w, column + c, row + r, s->at + (size_t)r * TILE_SAMPLES + c))
+    (void)order;
+    /* most often it is one, and that by itself is shorter than four */
+    if (count == 1)
+        return square_cell_hit(w, s->at, column, row, (uint32_t)cells);
+    for (;; count -= ABREAST, cells >>= 4 * ABREAST) {
+        if (abreast_square_hit(w, s->at, column, row, cells, count))
             return true;
+        if (count <= ABREAST)
+            return false;
     }
-    return false;
 }
 
 #include "terrain/ray_alone.h"
