@@ -293,7 +293,8 @@ $(B)/pic/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 
 # One level of vector instructions a file; which of them runs is chosen at run time (simd.h).
 ifneq ($(findstring x86_64,$(shell $(CC) -dumpmachine)),)
-$(addprefix $(B)/server/terrain/,ray_avx2.o height_avx2.o ray_tree_avx2.o): \
+$(addprefix $(B)/server/terrain/,ray_avx2.o height_avx2.o mesh_ray_avx2.o \
+	ray_tree_avx2.o): \
 	CFLAGS += -mavx2 -mfma -mbmi2 -fno-tree-slp-vectorize
 # Loops over four lanes are all unrolled.
 $(B)/server/terrain/ray_avx2.o: CFLAGS += -O3 -mbmi

@@ -18,77 +18,9 @@
  */
 #include "terrain/mesh_contact.h"
 #include "terrain/mesh_lamp.h"
-#include "terrain/pieces.h"
+#include "terrain/mesh_walk.h"
 #include "terrain/power.h"
 #include "terrain/radial.h"
-#include "terrain/ring.h"
-
-#include <float.h>
-
-#define SIDEWAYS 1e-14 /* cosine between ray and normal: seen from its side */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-struct walk {
-    const struct mesh *mesh;
-    struct ring_sight s; /* in the mesh's frame */
-    double d[3];         /* scaled to about 1 */
-    double inv[2];
-    double t_min, t_end; /* t_end shrinks to the nearest hit */
-    bool is_any, is_light;
-    bool is_hit;
-    uint32_t polygon;
-    struct vec3 normal; /* of the hit, not unit, in the mesh's frame */
-};
-
-struct span {
-    double t0, t1;
-};
-
-/* ---- one polygon ---------------------------------------------------------------------------- */
-
-/* True when the ray is inside all edges, and not beyond them; t of the corners. */
-ALWAYS_INLINE bool is_through(const struct walk *w, const uint32_t *corners, uint32_t count,
-                              struct span *t)
-{
-    return ring_is_through(&w->s, w->mesh->vertices, corners, count, &t->t0, &t->t1) &&
-           t->t0 <= w->t_end && t->t1 >= w->t_min;
-}
-
-/* Is it hit, and the best so far? */
-ALWAYS_INLINE bool ring_test(struct walk *w, uint32_t index, const uint32_t *corners,
-                             uint32_t count)
-{
-    const struct vec3 *vertices = w->mesh->vertices;
-    struct span span;
-
-    if (!is_through(w, corners, count, &span))
-        return false;
-    struct vec3 n = piece_normal(vertices, corners, count);
-    struct vec3 v = vertices[corners[0]];
-    double across = n.x * w->d[0] + n.y * w->d[1] + n.z * w->d[2];
-    double t =
-        (n.x * (v.x - w->s.o[0]) + n.y * (v.y - w->s.o[1]) + n.z * (v.z - w->s.o[2])) / across;
-
-    if (__builtin_expect(ring_is_within(&w->s, RING_NARROW, across, n, span.t0, span.t1), 0)) {
-        bool is_sideways = !is_across(across, SIDEWAYS, n) ||
-                           ring_is_within(&w->s, RING_SIDEWAYS, across, n, span.t0, span.t1);
-
-        if ((w->is_light && is_sideways) ||
-            !ring_edge_on(&w->s, vertices, corners, count, &span.t0, &span.t1))
-            return false;
-        if (is_sideways)
-            t = w->t_min > span.t0 ? w->t_min : span.t0;
-    }
-    t = t < span.t0 ? span.t0 : t > span.t1 ? span.t1 : t;
-    /* of two at one place the first of the mesh, in whatever order they are asked */
-    if (!(t >= w->t_min && t <= w->t_end) || (w->is_hit && t == w->t_end && index >= w->polygon))
-        return false;
-    w->is_hit = true;
-    w->t_end = t;
-    w->polygon = index;
-    w->normal = n;
-    return true;
-}
 
 static bool polygon_test(struct walk *w, uint32_t index)
 {
@@ -193,6 +125,25 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
     return true;
 }
 
+#ifdef __x86_64__
+static bool tree_test_avx2(void *asker, const struct ray_tree_block *block, unsigned lane,
+                           double *end)
+{
+    struct walk *w = asker;
+    uint32_t polygon = block->polygon[lane];
+    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
+                                 block->vertex[2][lane]};
+
+    if (polygon & RAY_TREE_PART)
+        return tree_test(asker, block, lane, end);
+    __builtin_prefetch(&w->mesh->polygons[polygon].source); /* told in the end */
+    if (!mesh_triangle_test_avx2(w, polygon, corners))
+        return false;
+    *end = w->t_end;
+    return true;
+}
+#endif
+
 static void tree_fetch(const void *asker, const struct ray_tree_block *block, unsigned lane)
 {
     const struct mesh *mesh = ((const struct walk *)asker)->mesh;
@@ -212,6 +163,10 @@ static inline void line_set(struct ray_tree_line *line, struct walk *w)
     line->is_any = w->is_any;
     line->is_clipped = w->mesh->rays.is_whole; /* slanted_begin */
     line->test = tree_test;
+#ifdef __x86_64__
+    if (w->mesh->simd == SIMD_AVX2)
+        line->test = tree_test_avx2;
+#endif
     line->fetch = tree_fetch;
     line->asker = w;
 }
@@ -369,17 +324,6 @@ static inline int walk_set(struct walk *w, const struct mesh *mesh, const struct
     return exponent;
 }
 
-static bool runs_along_gravity(const struct walk *w)
-{
-    const struct mesh *m = w->mesh;
-    double height = (double)m->nodes[0].z_max - (double)m->nodes[0].z_min;
-
-    /* most do not, and hypot is no less than the larger */
-    return w->s.kz == 2 && fabs(w->d[0]) * height <= m->header->slack * fabs(w->d[2]) &&
-           fabs(w->d[1]) * height <= m->header->slack * fabs(w->d[2]) &&
-           hypot(w->d[0], w->d[1]) * height <= m->header->slack * fabs(w->d[2]);
-}
-
 static inline bool slanted_hit(const struct walk *w, const struct ray *ray, double t,
                                struct mesh_hit *hit)
 {
@@ -393,11 +337,10 @@ static inline bool slanted_hit(const struct walk *w, const struct ray *ray, doub
     return true;
 }
 
-static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
-                    struct among among, struct mesh_hit *hit)
+/* Of any direction. */
+static bool general_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+                        struct among among, struct mesh_hit *hit)
 {
-    if (mesh->radial)
-        return radial_ray(mesh->radial, ray, mode, hit);
     double z = 0, t;
     struct walk w;
     int exponent = walk_set(&w, mesh, ray, mode);
@@ -425,6 +368,28 @@ static bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mod
     return true;
 }
 
+static inline bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+                           struct among among, struct mesh_hit *hit)
+{
+    if (mesh->radial)
+        return radial_ray(mesh->radial, ray, mode, hit);
+#ifdef __x86_64__
+    if (mesh->simd == SIMD_AVX2 && among.at == NULL && mesh->rays.is_whole &&
+        mesh->rays.first.node_count > 0) {
+        struct walk w;
+        struct begun_ray begun;
+        enum walk_begin how = mesh_walk_run_avx2(&w, mesh, ray, mode, tree_test_avx2, &begun);
+
+        if (how != WALK_RARE)
+            return how == WALK_BEGUN && w.is_hit &&
+                   slanted_hit(&w, ray,
+                               scaled(slanted_end(&w, begun.inside, begun.t_max), -begun.exponent),
+                               hit);
+    }
+#endif
+    return general_ray(mesh, ray, mode, among, hit);
+}
+
 bool mesh_ray(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
               struct mesh_hit *hit)
 {
@@ -448,35 +413,51 @@ enum {
 struct asked {
     struct walk walks[TOGETHER];
     struct ray_tree_line lines[TOGETHER];
-    struct span inside[TOGETHER];
-    double t_max[TOGETHER];
-    int exponent[TOGETHER];
+    struct begun_ray begun[TOGETHER];
     size_t number[TOGETHER];
     size_t count;
 };
 
 /* Those along gravity, and those that pass the mesh's box, are answered at once. */
-static void ray_begin(struct asked *asked, const struct mesh *mesh, const struct ray *ray,
-                      enum ray_mode mode, size_t number, struct mesh_hit *hit)
+static enum walk_begin ray_begin(struct asked *asked, const struct mesh *mesh,
+                                 const struct ray *ray, enum ray_mode mode)
 {
     size_t at = asked->count;
     struct walk *w = &asked->walks[at];
-    struct span inside;
+    struct begun_ray *begun = &asked->begun[at];
+
+#ifdef __x86_64__
+    if (mesh->simd == SIMD_AVX2) {
+        enum walk_begin how = mesh_walk_begin_avx2(w, mesh, ray, mode, begun);
+
+        if (how != WALK_RARE)
+            return how;
+    }
+#endif
+    begun->exponent = walk_set(w, mesh, ray, mode);
+    if (runs_along_gravity(w))
+        return WALK_RARE;
+    begun->inside = enter_box(w);
+    if (!(begun->inside.t0 <= begun->inside.t1))
+        return WALK_MISS;
+    begun->t_max = w->t_end;
+    slanted_begin(w, begun->inside);
+    return WALK_BEGUN;
+}
+
+static void ray_add(struct asked *asked, const struct mesh *mesh, const struct ray *ray,
+                    enum ray_mode mode, size_t number, struct mesh_hit *hit)
+{
+    enum walk_begin begun = ray_begin(asked, mesh, ray, mode);
+    size_t at = asked->count;
 
     hit->t = INFINITY;
-    asked->exponent[at] = walk_set(w, mesh, ray, mode);
-    if (runs_along_gravity(w)) {
+    if (begun == WALK_RARE)
         (void)mesh_ray(mesh, ray, mode, hit);
+    if (begun != WALK_BEGUN)
         return;
-    }
-    inside = enter_box(w);
-    if (!(inside.t0 <= inside.t1))
-        return;
-    asked->inside[at] = inside;
-    asked->t_max[at] = w->t_end;
     asked->number[at] = number;
-    slanted_begin(w, inside);
-    line_set(&asked->lines[at], w);
+    line_set(&asked->lines[at], &asked->walks[at]);
     asked->count++;
 }
 
@@ -500,15 +481,16 @@ static void rays_ask(const struct mesh *mesh, const struct ray *rays, size_t cou
 
     asked.count = 0;
     for (size_t i = 0; i < count; i++)
-        ray_begin(&asked, mesh, &rays[i], mode, i, &hits[i]);
+        ray_add(&asked, mesh, &rays[i], mode, i, &hits[i]);
     trees_ask(&mesh->rays, &asked);
     for (size_t i = 0; i < asked.count; i++) {
         const struct walk *w = &asked.walks[i];
         size_t to = asked.number[i];
-        double t = slanted_end(w, asked.inside[i], asked.t_max[i]);
+        const struct begun_ray *begun = &asked.begun[i];
+        double t = slanted_end(w, begun->inside, begun->t_max);
 
         if (w->is_hit)
-            (void)slanted_hit(w, &rays[to], scaled(t, -asked.exponent[i]), &hits[to]);
+            (void)slanted_hit(w, &rays[to], scaled(t, -begun->exponent), &hits[to]);
     }
 }
 

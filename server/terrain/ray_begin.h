@@ -11,53 +11,10 @@
 #define KOTA_TERRAIN_RAY_BEGIN_H
 #ifdef __AVX2__ /* empty for a file that is not compiled for it */
 
+#include "terrain/axes.h"
 #include "terrain/ray_ends.h"
 
-#include <immintrin.h>
-
-enum { AXES = 7 /* lanes 0 to 2 */, BEGIN_EXPONENT_MAX = 480 };
-
-/* x and y from memory, z and lane 3 as given. */
-static inline __m256d axes_load(const double *xy, __m128d z)
-{
-    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(xy)), z, 1);
-}
-
-static inline __m256d axes_abs(__m256d a)
-{
-    return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
-}
-
-/* The greatest of all lanes in all lanes. */
-static inline __m256d axes_greatest(__m256d a)
-{
-    a = _mm256_max_pd(a, _mm256_permute4x64_pd(a, 0x4e));
-    return _mm256_max_pd(a, _mm256_permute_pd(a, 5));
-}
-
-static inline __m256d axes_least(__m256d a)
-{
-    a = _mm256_min_pd(a, _mm256_permute4x64_pd(a, 0x4e));
-    return _mm256_min_pd(a, _mm256_permute_pd(a, 5));
-}
-
-/* The bits of the exponent of the longest component, in all lanes. */
-static inline __m256i axes_exponent(__m256d d)
-{
-    return _mm256_and_si256(_mm256_castpd_si256(axes_greatest(axes_abs(d))),
-                            _mm256_set1_epi64x(0x7ffLL << 52));
-}
-
-/* 2 to the power of less that exponent, as exponent_of counts. */
-static inline __m256d axes_power(__m256i exponent)
-{
-    return _mm256_castsi256_pd(_mm256_sub_epi64(_mm256_set1_epi64x(2045LL << 52), exponent));
-}
-
-static inline int axes_exponent_of(__m256i exponent)
-{
-    return (int)(_mm_cvtsi128_si64(_mm256_castsi256_si128(exponent)) >> 52) - 1022;
-}
+enum { BEGIN_EXPONENT_MAX = 480 };
 
 struct axes {
     __m256d o, d, inv; /* what becomes u0, v0, z0; du, dv, dz; their inverses */

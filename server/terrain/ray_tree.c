@@ -28,12 +28,9 @@
 #define RAY_TREE_TURNS ray_tree_turns_scalar
 #include "terrain/ray_tree_turns.h"
 
-#define STEEP 1e18      /* 1 over the least component that counts */
-#define FAR_OFF 0x1p20F /* no line begins there, but where an image lies about its box */
-
 static double inverse_of(double d)
 {
-    return fabs(d) > 1 / STEEP ? 1 / d : copysign(STEEP, d);
+    return fabs(d) > 1 / RAY_TREE_STEEP ? 1 / d : copysign(RAY_TREE_STEEP, d);
 }
 
 /* Where the line is in the tree's box; false: nowhere. */
@@ -100,7 +97,8 @@ bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *lin
         w->inv[i] = (float)(sign * inv[i]);
         w->shift[i] = w->o[i] * w->inv[i];
         w->near_side[i] = w->inv[i] < 0;
-        if (!(fabsf(w->o[i]) <= FAR_OFF)) /* infinite numbers would find children that are none */
+        if (!(fabsf(w->o[i]) <=
+              RAY_TREE_FAR_OFF)) /* infinite numbers would find children that are none */
             return false;
     }
     axes_set(w, d);
@@ -111,13 +109,17 @@ void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
 {
     struct ray_tree_walk w;
 
+#if defined(__x86_64__)
+    if (tree->simd == SIMD_AVX2) {
+        ray_tree_ask_avx2(tree, line);
+        return;
+    }
+#endif
     if (!ray_tree_begin(tree, line, &w))
         return;
 #if defined(__x86_64__)
     if (tree->simd == SIMD_AVX512)
         ray_tree_walk_avx512(&w);
-    else if (tree->simd == SIMD_AVX2)
-        ray_tree_walk_avx2(&w);
     else
 #endif
         ray_tree_walk_scalar(&w);

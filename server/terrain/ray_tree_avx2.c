@@ -6,8 +6,19 @@
  */
 #ifdef __AVX2__
 
+#include "terrain/ray_tree_begin.h"
+
 #define RAY_TREE_WALK ray_tree_walk_avx2
 #define RAY_TREE_TURNS ray_tree_turns_avx2
+#define RAY_TREE_BEGIN ray_tree_begin_axes
 #include "terrain/ray_tree_turns.h"
+
+void ray_tree_ask_avx2(const struct ray_tree *tree, const struct ray_tree_line *line)
+{
+    struct ray_tree_walk w;
+
+    if (ray_tree_begin_axes(tree, line, &w))
+        ray_tree_walk_avx2(&w);
+}
 
 #endif

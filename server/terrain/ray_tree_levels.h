@@ -6,6 +6,9 @@
 
 #include "terrain/ray_tree.h"
 
+#define RAY_TREE_STEEP 1e18      /* 1 over the least component of a direction that counts */
+#define RAY_TREE_FAR_OFF 0x1p20F /* no line begins there, but where an image lies about its box */
+
 /* In the tree's coordinates; u runs from 0 where the line enters the tree's box. */
 struct ray_tree_walk {
     const struct ray_tree *tree;
@@ -23,8 +26,11 @@ bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *lin
                     struct ray_tree_walk *walk);
 
 void ray_tree_walk_scalar(struct ray_tree_walk *walk);
-void ray_tree_walk_avx2(struct ray_tree_walk *walk);
 void ray_tree_walk_avx512(struct ray_tree_walk *walk);
+
+/* ray_tree_ask, with a beginning of its own */
+void ray_tree_ask_avx2(const struct ray_tree *tree, const struct ray_tree_line *line);
+void ray_tree_walk_avx2(struct ray_tree_walk *walk);
 
 /* ray_tree_ask_all */
 void ray_tree_turns_scalar(const struct ray_tree *tree, const struct ray_tree_line *lines,

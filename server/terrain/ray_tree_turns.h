@@ -11,6 +11,10 @@
 
 #include "terrain/ray_tree_walk.h"
 
+#ifndef RAY_TREE_BEGIN
+#define RAY_TREE_BEGIN ray_tree_begin
+#endif
+
 enum { TURNS = 12, LINE = 64 };
 
 struct turn {
@@ -106,7 +110,7 @@ ALWAYS_INLINE bool turn_begin(struct turn *t, const struct ray_tree *tree,
     t->met = 0;
     t->top = t->stack;
     while (*begun < count)
-        if (ray_tree_begin(tree, &lines[(*begun)++], &t->walk))
+        if (RAY_TREE_BEGIN(tree, &lines[(*begun)++], &t->walk))
             return true;
     return false;
 }
