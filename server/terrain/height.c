@@ -435,21 +435,22 @@ void heightfield_heights_plain(const struct heightfield *field, const struct vec
     }
 }
 
-/* Up to BATCH points. */
+/* 1 up to BATCH points. */
 static bool batch_f32(const struct heightfield *field, const unsigned char *floats, size_t count,
                       enum interpolation mode, const double base[3], unsigned char *out)
 {
     struct vec2 points[BATCH];
     double heights_m[BATCH];
     bool is_finite = true;
+    size_t read = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    do { /* gcc is told that there is a point */
         float at[2];
 
-        memcpy(at, floats + i * sizeof at, sizeof at);
+        memcpy(at, floats + read * sizeof at, sizeof at);
         is_finite &= isfinite(at[0]) && isfinite(at[1]);
-        points[i] = (struct vec2){(double)at[0] + base[0], (double)at[1] + base[1]};
-    }
+        points[read] = (struct vec2){(double)at[0] + base[0], (double)at[1] + base[1]};
+    } while (++read < count);
     heightfield_heights_plain(field, points, count, mode, heights_m);
     for (size_t i = 0; i < count; i++) {
         float height = (float)(heights_m[i] - base[2]);

@@ -20,7 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells. Nearer than this, the upper edges are less than a cell from where they should be. */
+/*
+ * Cells. Nearer than this, the upper edges are less than a cell from where they should be, and what
+ * rays lose by it is within the pads of wide nodes.
+ */
 #define ORIGIN_FAR 0x1p40
 
 struct heightfield_builder {
@@ -142,7 +145,8 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     memcpy(field->strides, (int16_t[8]){1, (int16_t)field->tile_cols, 1, TILE_SAMPLES},
            sizeof field->strides);
     level_choose(field);
-    if (field->origin_u < ORIGIN_FAR && field->origin_v < ORIGIN_FAR) {
+    field->is_far = !(field->origin_u < ORIGIN_FAR && field->origin_v < ORIGIN_FAR);
+    if (!field->is_far) {
         field->inner_m[0] = spec->spacing_x_m * (field->cell_cols - 1);
         field->inner_m[1] = spec->spacing_y_m * (field->cell_rows - 1);
     }

@@ -53,6 +53,8 @@ struct heightfield {
     uint32_t wide_level_count, wide_count;
     struct top_level wide_level[WIDE_TOP_LEVELS_MAX];
     struct wide_node *wide_top; /* behind top */
+    /* the origin is so many cells away that wide nodes may lose a hit; then inner_m is 0, too */
+    bool is_far;
     struct ray_box ray_box;
     struct tile *tiles[]; /* [tile_rows][tile_cols]; here, a step less to a sample */
 };

@@ -447,10 +447,16 @@ __attribute__((noinline)) static bool ray_scalar(const struct heightfield *field
            ray_end(&w, ray, hit);
 }
 
+/* Which vectors its rays may go by. */
+static inline enum simd_level ray_level(const struct heightfield *field)
+{
+    return field->is_far ? SIMD_SCALAR : simd_level();
+}
+
 bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enum ray_mode mode,
                      struct ray_hit *hit, struct ray_trace *trace)
 {
-    enum simd_level level = trace == NULL ? simd_level() : SIMD_SCALAR;
+    enum simd_level level = trace == NULL ? ray_level(field) : SIMD_SCALAR;
 
     (void)mode; /* the first hit is found first: there is no earlier place to stop */
     if (level == SIMD_AVX512)
@@ -471,7 +477,7 @@ static void rays_scalar(const struct heightfield *field, const struct ray *rays,
 void heightfield_rays(const struct heightfield *field, const struct ray *rays, size_t count,
                       struct ray_hit *hits)
 {
-    switch (simd_level()) {
+    switch (ray_level(field)) {
     case SIMD_AVX512:
         rays_avx512(field, rays, count, hits);
         break;

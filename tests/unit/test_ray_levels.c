@@ -272,6 +272,33 @@ static void far_fast_and_slow_rays_are_the_same(void **state)
     assert_true(simd_select(level));
 }
 
+/* An origin so far away that its coordinates are coarse beside cells, or coarser than they. */
+static void fields_far_from_the_origin_are_the_same(void **state)
+{
+    static const double origins[] = {1e9, 1e10, 1e11, 5e11, 1e12, 2e12, 1e13, 1e14, 1e15, 4e15};
+    struct random random = {25};
+    enum simd_level level = simd_level();
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof origins / sizeof *origins; n++) {
+        struct heightfield_spec spec = {
+            300, 270, origins[n], n % 2 ? -origins[n] : 0, 1, 1, (enum triangulation)(n % 3), 0};
+        float *samples = random_samples(&random, &spec);
+        struct err err;
+        struct heightfield *field = heightfield_create(&spec, samples, &err);
+
+        assert_non_null(field);
+        for (unsigned i = 0; i < 3000; i++) {
+            struct ray ray = random_ray(&random, &spec);
+
+            expect_levels_same(field, &ray, "far origin", n, i);
+        }
+        heightfield_unref(field);
+        free(samples);
+    }
+    assert_true(simd_select(level));
+}
+
 /* Just over ground as flat as float32 sees it, and over a border where a tile ends. */
 static void rays_over_flat_ground_leave_the_last_tile(void **state)
 {
@@ -329,6 +356,7 @@ int main(void)
         cmocka_unit_test(all_levels_and_batches_give_the_same_bits),
         cmocka_unit_test(extreme_heights_and_sizes_are_the_same),
         cmocka_unit_test(far_fast_and_slow_rays_are_the_same),
+        cmocka_unit_test(fields_far_from_the_origin_are_the_same),
         cmocka_unit_test(rays_over_flat_ground_leave_the_last_tile),
         cmocka_unit_test(levels_have_names),
     };
