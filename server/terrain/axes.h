@@ -62,13 +62,16 @@ static inline __m256d axes_of(const double three[3])
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(two), _mm_loaddup_pd(three + 2), 1);
 }
 
-/* The axis along which a direction is largest, the last of equals: axis_of_largest of ring.h. */
+/*
+ * The axis along which a direction is largest, the last of equals: axis_of_largest of ring.h. Of
+ * NaN, which no lane is as large as: the first.
+ */
 static inline unsigned axes_largest(__m256d d)
 {
     __m256d sizes = _mm256_blend_pd(axes_abs(d), _mm256_setzero_pd(), 8);
     __m256d is_largest = _mm256_cmp_pd(sizes, axes_greatest(sizes), _CMP_EQ_OQ);
 
-    return 31 - (unsigned)__builtin_clz((unsigned)_mm256_movemask_pd(is_largest) & AXES);
+    return 31 - (unsigned)__builtin_clz(((unsigned)_mm256_movemask_pd(is_largest) & AXES) | 1);
 }
 
 /* The axes as a line whose direction is largest along kz has them: x, y, z and z again. */
