@@ -11,9 +11,8 @@
  * beside all polygons, inside of the bounding rectangle. One thread and its CPU time, rounds
  * interleaved and begun by another contestant each, medians; before it is timed, each asks all
  * points five times, so that nobody pays for the cache that the one before has filled, and those
- * that ask a tree which another has just asked gain nothing by it. Every answer is
- * stored, and compared
- * after each round: heights agree within 1e-4 of the terrain's height. Where they do not, brute
+ * that ask a tree which another has just asked gain nothing by it. Every answer is stored, and
+ * compared at the end: heights agree within 1e-4 of the terrain's height. Where they do not, brute
  * force tells if the point is within that distance of an edge or of a surface, seen from above;
  * anything else is a failure.
  *
@@ -139,7 +138,7 @@ struct contestant {
     void (*destroy)(void *scene);
     void *scene; /* NULL: absent */
     bool is_tree;
-    double times[LISTS][ROUNDS];
+    struct bench_time times[LISTS];
     float *heights; /* [POINTS] */
 };
 
@@ -370,34 +369,38 @@ static void compare(const struct terrain *t, const float *points, const float *w
 
 /* ---- the race ------------------------------------------------------------------------------- */
 
+struct asking {
+    const struct contestant *contestants;
+    const float *points;
+};
+
+static void ask_again(void *context, unsigned way)
+{
+    const struct asking *a = context;
+    const struct contestant *now = &a->contestants[way];
+
+    if (now->scene != NULL)
+        now->floors(now->scene, a->points, POINTS, now->heights);
+}
+
 /* The last contestant is what the others are compared with. */
 static void race(const struct terrain *t, struct contestant *c, float *points[LISTS],
                  struct agreement *agreement)
 {
     const struct contestant *judge = &c[CONTESTANTS - 1];
 
-    for (int round = 0; round < ROUNDS; round++)
-        for (int list = 0; list < LISTS; list++) {
-            for (int turn = 0; turn < CONTESTANTS; turn++) {
-                struct contestant *now = &c[(round + turn) % CONTESTANTS];
-                double start;
+    for (int list = 0; list < LISTS; list++) {
+        struct asking asking = {c, points[list]};
+        struct bench_race race = {CONTESTANTS, ROUNDS, WARM, POINTS, ask_again, &asking};
+        struct bench_time times[CONTESTANTS];
 
-                if (now->scene == NULL)
-                    continue;
-                /* what the one before has put out of the cache comes back first */
-                for (int pass = 0; pass < WARM; pass++)
-                    now->floors(now->scene, points[list], POINTS, now->heights);
-                start = bench_thread_s();
-                now->floors(now->scene, points[list], POINTS, now->heights);
-                now->times[list][round] = (bench_thread_s() - start) / POINTS;
-            }
-            for (int k = 0; k < CONTESTANTS - 1; k++)
-                if (c[k].scene != NULL)
-                    compare(t, points[list], judge->heights, c[k].heights, &agreement[k]);
-        }
-    for (int k = 0; k < CONTESTANTS; k++)
-        for (int list = 0; list < LISTS; list++)
-            (void)bench_median(c[k].times[list], ROUNDS); /* sorts */
+        bench_in_turns(&race, times);
+        for (int k = 0; k < CONTESTANTS; k++)
+            c[k].times[list] = times[k];
+        for (int k = 0; k < CONTESTANTS - 1; k++)
+            if (c[k].scene != NULL)
+                compare(t, points[list], judge->heights, c[k].heights, &agreement[k]);
+    }
 }
 
 static void table_print(const struct contestant *c, const struct agreement *a)
@@ -405,7 +408,7 @@ static void table_print(const struct contestant *c, const struct agreement *a)
     const struct contestant *equal = &c[QOTA_EQUAL], *chosen = &c[QOTA_CHOSEN];
 
     for (int k = 0; k < CONTESTANTS; k++) {
-        double hit = c[k].times[0][ROUNDS / 2], miss = c[k].times[1][ROUNDS / 2];
+        double hit = c[k].times[0].median_s, miss = c[k].times[1].median_s;
 
         if (c[k].scene == NULL) {
             printf("  %-24s skipped: %s is not installed (sh deploy/install-deps.sh bench)\n",
@@ -413,11 +416,11 @@ static void table_print(const struct contestant *c, const struct agreement *a)
             continue;
         }
         printf("  %-24s %7.1f ns %6.1f %6.1f %8.1f ns %6.1f %6.1f   ", c[k].name, 1e9 * hit,
-               hit / equal->times[0][ROUNDS / 2], hit / chosen->times[0][ROUNDS / 2], 1e9 * miss,
-               miss / equal->times[1][ROUNDS / 2], miss / chosen->times[1][ROUNDS / 2]);
+               hit / equal->times[0].median_s, hit / chosen->times[0].median_s, 1e9 * miss,
+               miss / equal->times[1].median_s, miss / chosen->times[1].median_s);
         if (&c[k] != chosen)
-            printf("%.1g m, %llu, %llu", a[k].largest, (unsigned long long)a[k].at_edges / ROUNDS,
-                   (unsigned long long)a[k].wrong / ROUNDS);
+            printf("%.1g m, %llu, %llu", a[k].largest, (unsigned long long)a[k].at_edges,
+                   (unsigned long long)a[k].wrong);
         printf("\n");
     }
     for (int k = 0; k < CONTESTANTS; k++) {
@@ -449,20 +452,15 @@ static void rows_print(const struct contestant *c, const char *terrain)
     for (int peer = BULLET; peer <= EMBREE; peer++)
         for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
             for (int list = 0; list < LISTS; list++) {
-                double peer_s = c[peer].times[list][ROUNDS / 2];
-                double own_s = c[ways[way].who].times[list][ROUNDS / 2];
-                char work[128], note[64];
+                char work[128];
 
                 if (c[peer].scene == NULL)
                     continue;
                 snprintf(work, sizeof work, "contact, %s, %s, %s", lists[list], terrain,
                          ways[way].how);
-                snprintf(note, sizeof note, "%.0f and %.0f ns, equal cuts 12/12", 1e9 * own_s,
-                         1e9 * peer_s);
-                if (ways[way].who == QOTA_CHOSEN)
-                    snprintf(note, sizeof note, "%.0f and %.0f ns", 1e9 * own_s, 1e9 * peer_s);
-                bench_row("contact", work, c[peer].name, peer_s / own_s,
-                          ways[way].is_asked ? asked[peer][list] : 0, note);
+                bench_row_times("contact", work, c[peer].name, &c[ways[way].who].times[list],
+                                &c[peer].times[list], ways[way].is_asked ? asked[peer][list] : 0,
+                                ways[way].who == QOTA_CHOSEN ? NULL : "equal cuts 12/12");
             }
 }
 

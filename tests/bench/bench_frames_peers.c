@@ -239,12 +239,15 @@ static void race(const struct scene *s, int question)
 {
     static const char *const names[QUESTIONS] = {"contact", "rays"};
     static float ts[WAYS][POINTS];
-    double seconds[WAYS] = {0}, ns[WAYS];
     struct asking asking = {s, question, ts};
+    struct bench_race race = {
+        s->embree ? WAYS : EMBREE, ROUNDS, 1, POINTS, ask_again, &asking,
+    };
+    struct bench_time times[WAYS];
     unsigned hits = 0, differ = 0;
-    char work[96], note[96];
+    char work[96];
 
-    bench_in_turns(s->embree ? WAYS : EMBREE, ROUNDS, ask_again, &asking, seconds);
+    bench_in_turns(&race, times);
     judge(s, question, ts[OWN]);
     for (size_t i = 0; i < POINTS; i++) {
         hits += isfinite(ts[OWN][i]);
@@ -253,20 +256,18 @@ static void race(const struct scene *s, int question)
     }
     if (differ > POINTS / 500)
         fail("Embree's answers differ");
-    ns[OWN] = 1e9 * seconds[OWN] / POINTS;
     printf("  %-8s %-8s %5.1f %% hit;  %.0f ns", s->name, names[question], 100.0 * hits / POINTS,
-           ns[OWN]);
+           1e9 * times[OWN].median_s);
     if (s->embree == NULL) {
         printf("\n");
         return;
     }
-    ns[EMBREE] = 1e9 * seconds[EMBREE] / POINTS;
-    printf("  Embree %.0f ns (%u differ)\n", ns[EMBREE], differ);
+    printf("  Embree %.0f ns (%u differ)\n", 1e9 * times[EMBREE].median_s, differ);
     fflush(stdout);
     snprintf(work, sizeof work, "%s, %s of %zu triangles", names[question], s->name,
              s->soup.polygon_count);
-    snprintf(note, sizeof note, "%.0f and %.0f ns; in double precision", ns[OWN], ns[EMBREE]);
-    bench_row("frames", work, peer_embree.name(), ns[EMBREE] / ns[OWN], 0, note);
+    bench_row_times("frames", work, peer_embree.name(), &times[OWN], &times[EMBREE], 0,
+                    "in double precision");
 }
 
 int main(void)

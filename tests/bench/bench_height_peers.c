@@ -150,28 +150,21 @@ static unsigned differences(const struct scene *scene, const float *z, const flo
     return count;
 }
 
-/* Median seconds a point of each way. */
-static void race(const struct scene *scene, float *z[WAYS], double seconds[WAYS])
+struct asking {
+    const struct scene *scene;
+    float *z[WAYS];
+};
+
+static void ask_again(void *context, unsigned way)
 {
-    double times[WAYS][ROUNDS];
+    const struct asking *a = context;
 
-    for (int round = 0; round < ROUNDS; round++)
-        for (int turn = 0; turn < WAYS; turn++) {
-            int way = (round + turn) % WAYS;
-
-            if (way >= BULLET && scene->peer_scene[way] == NULL)
-                continue;
-            ask(scene, way, z[way]);
-            double start = bench_thread_s();
-
-            ask(scene, way, z[way]);
-            times[way][round] = (bench_thread_s() - start) / POINTS;
-        }
-    for (int way = 0; way < WAYS; way++)
-        seconds[way] = bench_median(times[way], ROUNDS);
+    if (way < BULLET || a->scene->peer_scene[way] != NULL)
+        ask(a->scene, (int)way, a->z[way]);
 }
 
-static void rows_print(const struct scene *scene, const char *set, const double seconds[WAYS])
+static void rows_print(const struct scene *scene, const char *set,
+                       const struct bench_time times[WAYS])
 {
     static const double asked[WAYS] = {[BULLET] = 15, [EMBREE] = 50};
     static const char *const how[] = {"in a batch", "one by one", "with normal and cell"};
@@ -179,37 +172,37 @@ static void rows_print(const struct scene *scene, const char *set, const double 
 
     for (int peer = BULLET; peer < WAYS; peer++)
         for (int own = OWN_BATCH; own <= OWN_POINT; own++) {
-            char work[128], note[64];
+            char work[128];
             double wanted = own == OWN_POINT || (peer == EMBREE && !is_random) ? 0 : asked[peer];
 
             if (scene->peer_scene[peer] == NULL)
                 continue;
             snprintf(work, sizeof work, "height, %s, %u², %s", set, scene->map.side, how[own]);
-            snprintf(note, sizeof note, "%.1f and %.0f ns", 1e9 * seconds[own],
-                     1e9 * seconds[peer]);
-            bench_row("heights", work, scene->peer[peer]->name(), seconds[peer] / seconds[own],
-                      wanted, note);
+            bench_row_times("heights", work, scene->peer[peer]->name(), &times[own], &times[peer],
+                            wanted, NULL);
         }
 }
 
 static void set_run(struct scene *scene, int set)
 {
-    double seconds[WAYS];
-    float *z[WAYS];
+    struct asking asking = {.scene = scene};
+    struct bench_race race = {WAYS, ROUNDS, 1, POINTS, ask_again, &asking};
+    struct bench_time times[WAYS];
+    float **z = asking.z;
 
     for (int way = 0; way < WAYS; way++)
         z[way] = allocate(POINTS * sizeof(float));
     points_make(scene, set);
-    race(scene, z, seconds);
+    bench_in_turns(&race, times);
     printf("  %-13s", set_names[set]);
     for (int way = 0; way < WAYS; way++) {
         if (way >= BULLET && scene->peer_scene[way] == NULL)
             continue;
-        printf(" %7.1f ns (%u)", 1e9 * seconds[way],
+        printf(" %7.1f ns (%u)", 1e9 * times[way].median_s,
                way == OWN_ONE ? 0 : differences(scene, z[way], z[OWN_ONE]));
     }
     printf("\n");
-    rows_print(scene, set_names[set], seconds);
+    rows_print(scene, set_names[set], times);
     for (int way = 0; way < WAYS; way++)
         free(z[way]);
 }

@@ -188,13 +188,30 @@ static void judge(const struct scene *scene, const struct light *light, const ui
     }
 }
 
+struct asking {
+    struct scene *scene;
+    const struct lighting *lighting;
+    uint8_t (*is_lit)[POINTS];
+};
+
+static void ask_again(void *context, unsigned way)
+{
+    const struct asking *a = context;
+
+    if (way != EMBREE || a->scene->embree != NULL)
+        ask((int)way, a->scene, &a->lighting[way == OWN_RAYS], a->is_lit[way]);
+}
+
 static void race(struct scene *scene, int sun)
 {
     static uint8_t is_lit[WAYS][POINTS];
-    double yaw = 0.7, times[WAYS][ROUNDS], ns[WAYS] = {0};
+    double yaw = 0.7;
     struct vec3 toward = {cos(yaw) * cos(sun_rise[sun]), sin(yaw) * cos(sun_rise[sun]),
                           sin(sun_rise[sun])};
     struct lighting lighting[2];
+    struct asking asking = {scene, lighting, is_lit};
+    struct bench_race race = {WAYS, ROUNDS, 1, POINTS, ask_again, &asking};
+    struct bench_time times[WAYS];
     unsigned shadows = 0, differ = 0;
     struct light light;
     char work[96], note[96];
@@ -213,21 +230,7 @@ static void race(struct scene *scene, int sun)
                (float[]){(float)ray.origin.x, (float)ray.origin.y, (float)ray.origin.z},
                3 * sizeof(float));
     }
-    for (int round = 0; round < ROUNDS; round++)
-        for (int turn = 0; turn < WAYS; turn++) {
-            int way = (round + turn) % WAYS;
-            double start;
-
-            if (way == EMBREE && scene->embree == NULL)
-                continue;
-            ask(way, scene, &lighting[way == OWN_RAYS], is_lit[way]);
-            start = bench_thread_s();
-            ask(way, scene, &lighting[way == OWN_RAYS], is_lit[way]);
-            times[way][round] = (bench_thread_s() - start) / POINTS;
-        }
-    for (int way = 0; way < WAYS; way++)
-        if (way != EMBREE || scene->embree != NULL)
-            ns[way] = 1e9 * bench_median(times[way], ROUNDS);
+    bench_in_turns(&race, times);
     if (memcmp(is_lit[OWN_TREE], is_lit[OWN_RAYS], POINTS) != 0)
         fail("the tree and rays differ");
     judge(scene, &light, is_lit[OWN_TREE]);
@@ -239,17 +242,18 @@ static void race(struct scene *scene, int sun)
         fail("Embree's answers differ");
     printf("  %-12s %-9s %4.1f %% in shadow;  tree %.0f ns  rays %.0f ns  Embree %.0f ns (%u "
            "differ)\n",
-           scene->name, sun_names[sun], 100.0 * shadows / POINTS, ns[OWN_TREE], ns[OWN_RAYS],
-           ns[EMBREE], differ);
+           scene->name, sun_names[sun], 100.0 * shadows / POINTS, 1e9 * times[OWN_TREE].median_s,
+           1e9 * times[OWN_RAYS].median_s, 1e9 * times[EMBREE].median_s, differ);
     fflush(stdout);
     if (scene->embree != NULL) {
-        snprintf(note, sizeof note, "%.0f and %.0f ns, %.0f %% in shadow", ns[OWN_TREE], ns[EMBREE],
-                 100.0 * shadows / POINTS);
+        snprintf(note, sizeof note, "%.0f %% in shadow", 100.0 * shadows / POINTS);
         snprintf(work, sizeof work, "lit, %s, %s", scene->name, sun_names[sun]);
-        bench_row("light", work, peer_embree.name(), ns[EMBREE] / ns[OWN_TREE], 3, note);
+        bench_row_times("light", work, peer_embree.name(), &times[OWN_TREE], &times[EMBREE], 3,
+                        note);
         snprintf(work, sizeof work, "lit, %s, %s, before there is a tree", scene->name,
                  sun_names[sun]);
-        bench_row("light", work, peer_embree.name(), ns[EMBREE] / ns[OWN_RAYS], 0, NULL);
+        bench_row_times("light", work, peer_embree.name(), &times[OWN_RAYS], &times[EMBREE], 0,
+                        NULL);
     }
     lighting_close(&lighting[OWN_TREE]);
     lighting_close(&lighting[OWN_RAYS]);
@@ -277,9 +281,12 @@ static void race_lamp(struct scene *scene, int lamp)
     static const char *const names[LAMPS] = {"lamp over the ground", "lamp high above"};
     static uint8_t is_lit[2][POINTS];
     struct light light = lamp_of(scene, lamp);
-    double times[2][ROUNDS], ns[2], start = bench_thread_s(), build_us;
+    double start = bench_thread_s(), build_us;
     struct light_cache_stats before, after;
     struct lighting lighting[2];
+    struct asking asking = {scene, lighting, is_lit};
+    struct bench_race race = {OWN_RAYS + 1, ROUNDS, 1, POINTS, ask_again, &asking};
+    struct bench_time times[OWN_RAYS + 1];
     unsigned shadows = 0;
     char work[96], note[96];
 
@@ -290,16 +297,7 @@ static void race_lamp(struct scene *scene, int lamp)
         fail("there is no tree for the lamp");
     build_us = 1e6 * (bench_thread_s() - start) / (double)scene->soup.polygon_count;
     light_cache_stats(scene->cache, &after);
-    for (int round = 0; round < ROUNDS; round++)
-        for (int turn = 0; turn < 2; turn++) {
-            int way = (round + turn) % 2;
-
-            start = bench_thread_s();
-            ask_own(&lighting[way], scene->points, is_lit[way]);
-            times[way][round] = (bench_thread_s() - start) / POINTS;
-        }
-    for (int way = 0; way < 2; way++)
-        ns[way] = 1e9 * bench_median(times[way], ROUNDS);
+    bench_in_turns(&race, times);
     if (memcmp(is_lit[OWN_TREE], is_lit[OWN_RAYS], POINTS) != 0)
         fail("the lamp's tree and rays differ");
     judge(scene, &light, is_lit[OWN_TREE]);
@@ -307,13 +305,13 @@ static void race_lamp(struct scene *scene, int lamp)
         shadows += !is_lit[OWN_TREE][i];
     printf("  %-12s %-20s %4.1f %% in shadow;  tree %.0f ns  rays %.0f ns;  made in %.2f us and "
            "%.0f bytes a polygon\n",
-           scene->name, names[lamp], 100.0 * shadows / POINTS, ns[OWN_TREE], ns[OWN_RAYS], build_us,
+           scene->name, names[lamp], 100.0 * shadows / POINTS, 1e9 * times[OWN_TREE].median_s,
+           1e9 * times[OWN_RAYS].median_s, build_us,
            (double)(after.bytes - before.bytes) / (double)scene->soup.polygon_count);
     fflush(stdout);
     snprintf(work, sizeof work, "lit, %s, %s", scene->name, names[lamp]);
-    snprintf(note, sizeof note, "%.0f and %.0f ns, %.0f %% in shadow", ns[OWN_TREE], ns[OWN_RAYS],
-             100.0 * shadows / POINTS);
-    bench_row("light", work, "its own rays", ns[OWN_RAYS] / ns[OWN_TREE], 0, note);
+    snprintf(note, sizeof note, "%.0f %% in shadow", 100.0 * shadows / POINTS);
+    bench_row_times("light", work, "its own rays", &times[OWN_TREE], &times[OWN_RAYS], 0, note);
     lighting_close(&lighting[OWN_TREE]);
     lighting_close(&lighting[OWN_RAYS]);
 }

@@ -267,25 +267,29 @@ static void ask_again(void *context, unsigned way)
     ask(a->scene, (int)way, a->question, a->ts[way]);
 }
 
-static void row_put(const struct scene *s, int question, const char *how, double ns, double embree)
+static void row_put(const struct scene *s, int question, const char *how,
+                    const struct bench_time *own, const struct bench_time *embree)
 {
-    char work[96], note[96];
+    char work[96];
 
     snprintf(work, sizeof work, "%s, %s of %zu triangles%s", names[question], s->name,
              s->soup.polygon_count, how);
-    snprintf(note, sizeof note, "%.0f and %.0f ns; in double precision", ns, embree);
-    bench_row("rays over polygons", work, peer_embree.name(), embree / ns, 1, note);
+    bench_row_times("rays over polygons", work, peer_embree.name(), own, embree, 1,
+                    "in double precision");
 }
 
 static void race(struct scene *s, int question)
 {
     static float ts[WAYS][RAYS];
-    double seconds[WAYS] = {0}, ns[WAYS];
     struct asking asking = {s, question, ts};
+    struct bench_race race = {
+        s->embree ? WAYS : EMBREE, ROUNDS, 1, RAYS, ask_again, &asking,
+    };
+    struct bench_time times[WAYS];
     unsigned hits = 0, differ = 0;
 
     floats_make(s, question);
-    bench_in_turns(s->embree ? WAYS : EMBREE, ROUNDS, ask_again, &asking, seconds);
+    bench_in_turns(&race, times);
     judge(s, question, ts[OWN]);
     for (size_t i = 0; i < RAYS; i++) {
         hits += isfinite(ts[OWN][i]);
@@ -297,18 +301,16 @@ static void race(struct scene *s, int question)
     }
     if (differ > RAYS / 200)
         fail("Embree's answers differ");
-    for (int way = 0; way < WAYS; way++)
-        ns[way] = 1e9 * seconds[way] / RAYS;
     printf("  %-12s %-12s %5.1f %% hit;  %.0f ns, in a batch %.0f ns", s->name, names[question],
-           100.0 * hits / RAYS, ns[OWN], ns[BATCHES]);
+           100.0 * hits / RAYS, 1e9 * times[OWN].median_s, 1e9 * times[BATCHES].median_s);
     if (s->embree == NULL) {
         printf("\n");
         return;
     }
-    printf("  Embree %.0f ns (%u differ)\n", ns[EMBREE], differ);
+    printf("  Embree %.0f ns (%u differ)\n", 1e9 * times[EMBREE].median_s, differ);
     fflush(stdout);
-    row_put(s, question, "", ns[OWN], ns[EMBREE]);
-    row_put(s, question, ", in batches", ns[BATCHES], ns[EMBREE]);
+    row_put(s, question, "", &times[OWN], &times[EMBREE]);
+    row_put(s, question, ", in batches", &times[BATCHES], &times[EMBREE]);
 }
 
 int main(void)

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RAYS = 1 << 14, ROUNDS = 7, SETS = 3, OURS = 3, WAYS_MAX = 5 };
+enum { RAYS = 1 << 14, ROUNDS = 11, SETS = 3, OURS = 3, WAYS_MAX = 5 };
 
 static const char *const set_names[SETS] = {"picks", "random", "grazing"};
 
@@ -154,7 +154,7 @@ struct way {
     const struct field_peer *peer; /* NULL: ours */
     void *peer_scene;
     void (*ask)(const struct scene *scene, int set, float *t);
-    double ns[SETS];
+    struct bench_time times[SETS];
 };
 
 static void ask_single(const struct scene *scene, int set, float *t)
@@ -211,27 +211,36 @@ static unsigned differences(const struct way *way, const float *t, const float *
     return count;
 }
 
-/* ns a ray of each way, and how often each differs from the first. */
+struct asking {
+    const struct scene *scene;
+    const struct way *ways;
+    int set;
+    float (*t)[RAYS];
+};
+
+static void ask_again(void *context, unsigned way)
+{
+    const struct asking *a = context;
+
+    ask(&a->ways[way], a->scene, a->set, a->t[way]);
+}
+
+/* The time of each way, and how often each differs from the first. */
 static void measure(const struct scene *scene, struct way *ways, int way_count, int set)
 {
     static float t[WAYS_MAX][RAYS];
-    double times[WAYS_MAX][ROUNDS];
+    struct asking asking = {scene, ways, set, t};
+    struct bench_race race = {(unsigned)way_count, ROUNDS, 1, RAYS, ask_again, &asking};
+    struct bench_time times[WAYS_MAX];
     unsigned hits = 0;
 
-    for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < way_count; i++) {
-            ask(&ways[i], scene, set, t[i]); /* nobody pays for what another has evicted */
-            double start = bench_thread_s();
-
-            ask(&ways[i], scene, set, t[i]);
-            times[i][round] = (bench_thread_s() - start) / RAYS;
-        }
+    bench_in_turns(&race, times);
     for (size_t i = 0; i < RAYS; i++)
         hits += t[0][i] < INFINITY;
     printf("  %-8s %5.1f %% hit;", set_names[set], 100.0 * hits / RAYS);
     for (int i = 0; i < way_count; i++) {
-        ways[i].ns[set] = 1e9 * bench_median(times[i], ROUNDS);
-        printf("  %s %.0f ns (%u differ)", ways[i].name, ways[i].ns[set],
+        ways[i].times[set] = times[i];
+        printf("  %s %.0f ns (%u differ)", ways[i].name, 1e9 * times[i].median_s,
                differences(&ways[i], t[i], t[0]));
     }
     printf("\n");
@@ -252,8 +261,9 @@ static void print_rows(const struct way *ways, int way_count, uint32_t side)
                 char work[64];
 
                 snprintf(work, sizeof work, "%s, %s, %u²", names[own], set_names[set], side);
-                bench_row("rays", work, ways[peer].name, ways[peer].ns[set] / ways[own].ns[set],
-                          is_embree ? asked_of_embree[own][set] : asked_of_bullet[own][set], NULL);
+                bench_row_times(
+                    "rays", work, ways[peer].name, &ways[own].times[set], &ways[peer].times[set],
+                    is_embree ? asked_of_embree[own][set] : asked_of_bullet[own][set], NULL);
             }
 }
 
@@ -314,7 +324,7 @@ static void run_diagonal(uint32_t cells, uint32_t every)
         measure(scene, ways, 2, 0);
         snprintf(work, sizeof work, "one ray along the diagonal, a spike every %u², %u²", every,
                  cells);
-        bench_row("rays", work, ways[1].name, ways[1].ns[0] / ways[0].ns[0], 0, NULL);
+        bench_row_times("rays", work, ways[1].name, &ways[0].times[0], &ways[1].times[0], 0, NULL);
         field_peer_embree.destroy(ways[1].peer_scene);
     }
     heightfield_unref(scene->field);

@@ -59,3 +59,17 @@ void bench_row_most(const char *section, const char *work, const char *peer, dou
 {
     row(section, work, peer, true, ratio, asked, note);
 }
+
+void bench_row_times(const char *section, const char *work, const char *peer,
+                     const struct bench_time *own, const struct bench_time *beside, double asked,
+                     const char *note)
+{
+    double own_ns = 1e9 * own->median_s, beside_ns = 1e9 * beside->median_s;
+    bool is_noted = note != NULL && *note != 0;
+    char whole[192];
+
+    snprintf(whole, sizeof whole, "%.*f and %.0f ns; by the least rounds %.3g%s%s", own_ns < 100,
+             own_ns, beside_ns, beside->least_s / own->least_s, is_noted ? "; " : "",
+             is_noted ? note : "");
+    row(section, work, peer, false, beside->median_s / own->median_s, asked, whole);
+}

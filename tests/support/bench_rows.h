@@ -11,6 +11,8 @@
 #ifndef KOTA_TESTS_BENCH_ROWS_H
 #define KOTA_TESTS_BENCH_ROWS_H
 
+#include "support/bench_time.h"
+
 /*
  * How many times kota does better than `peer` at `work`; it is reached where ratio >= asked. An
  * asked ratio of 0 means that none was asked. The note (NULL: none) says what a reader has to know,
@@ -18,6 +20,14 @@
  */
 void bench_row(const char *section, const char *work, const char *peer, double ratio, double asked,
                const char *note);
+
+/*
+ * The same for a question's times: the ratio is that of the medians. The note begins with both in
+ * ns and with the ratio of the least rounds, which others on the machine disturb less.
+ */
+void bench_row_times(const char *section, const char *work, const char *peer,
+                     const struct bench_time *own, const struct bench_time *beside, double asked,
+                     const char *note);
 
 /* The same for a cost in units of the peer: it is reached where ratio <= asked. */
 void bench_row_most(const char *section, const char *work, const char *peer, double ratio,

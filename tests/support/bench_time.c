@@ -37,24 +37,27 @@ double bench_median(double *values, size_t count)
     return values[count / 2];
 }
 
-void bench_in_turns(unsigned ways, unsigned rounds, void (*ask)(void *context, unsigned way),
-                    void *context, double *seconds)
+void bench_in_turns(const struct bench_race *race, struct bench_time *times)
 {
     enum { WAYS_MAX = 8, ROUNDS_MAX = 64 };
-    double times[WAYS_MAX][ROUNDS_MAX];
+    double took_s[WAYS_MAX][ROUNDS_MAX];
 
-    if (ways > WAYS_MAX || rounds == 0 || rounds > ROUNDS_MAX)
+    if (race->ways > WAYS_MAX || race->rounds == 0 || race->rounds > ROUNDS_MAX)
         abort();
-    for (unsigned round = 0; round < rounds; round++)
-        for (unsigned turn = 0; turn < ways; turn++) {
-            unsigned way = (round + turn) % ways;
+    for (unsigned round = 0; round < race->rounds; round++)
+        for (unsigned turn = 0; turn < race->ways; turn++) {
+            unsigned way = (round + turn) % race->ways;
             double start;
 
-            ask(context, way);
+            /* what the one before has put out of the cache comes back first */
+            for (unsigned i = 0; i < race->warm; i++)
+                race->ask(race->context, way);
             start = bench_thread_s();
-            ask(context, way);
-            times[way][round] = bench_thread_s() - start;
+            race->ask(race->context, way);
+            took_s[way][round] = (bench_thread_s() - start) / (double)race->questions;
         }
-    for (unsigned way = 0; way < ways; way++)
-        seconds[way] = bench_median(times[way], rounds);
+    for (unsigned way = 0; way < race->ways; way++) {
+        times[way].median_s = bench_median(took_s[way], race->rounds);
+        times[way].least_s = took_s[way][0]; /* sorted now */
+    }
 }
