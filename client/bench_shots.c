@@ -25,22 +25,20 @@ static enum err_code check_target(struct bench_text target, struct err *err)
     return ERR_OK;
 }
 
-/* One request into out (NULL: only its length). */
-static size_t put_shot(const struct bench_words *words, size_t i, char *out)
+/* One request into out[room] (NULL, 0: only its length), which has room for a NUL behind it. */
+static size_t put_shot(const struct bench_words *words, size_t i, char *out, size_t room)
 {
     struct bench_text target = words->targets[i % words->target_count];
     struct bench_text body = {"", 0};
     char length[128] = "";
     const char *authorization = words->authorization ? words->authorization : "";
-    size_t room = 0, head;
+    size_t head;
 
     if (words->body_count) {
         body = words->bodies[i % words->body_count];
         snprintf(length, sizeof length, "Content-Type: %.64s\r\nContent-Length: %zu\r\n",
                  words->media_type, body.length);
     }
-    if (out)
-        room = SIZE_MAX >> 1;
     head = (size_t)snprintf(out, room, "%s %s%.*s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n",
                             words->body_count ? "POST" : "GET", words->prefix, (int)target.length,
                             target.at, words->host, authorization, *authorization ? "\r\n" : "",
@@ -57,7 +55,7 @@ static enum err_code measure(struct bench_shots *shots, const struct bench_words
 
     for (size_t i = 0; i < shots->count + shots->run; i++) {
         shots->starts[i] = total;
-        total += put_shot(words, i % shots->count, NULL);
+        total += put_shot(words, i % shots->count, NULL, 0);
         if (total > BYTES_MAX)
             return err_set(err, ERR_TOO_LARGE, "the requests have more than %zu bytes together",
                            BYTES_MAX);
@@ -87,7 +85,8 @@ enum err_code bench_shots_make(struct bench_shots *shots, const struct bench_wor
     if (!shots->bytes)
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < all; i++)
-        put_shot(words, i % shots->count, shots->bytes + shots->starts[i]);
+        put_shot(words, i % shots->count, shots->bytes + shots->starts[i],
+                 shots->starts[all] + 1 - shots->starts[i]);
     return ERR_OK;
 }
 
