@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/content_hash.h"
 #include "base/log.h"
+#include "base/wake.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -180,6 +181,7 @@ void cluster_destroy(struct cluster *cluster)
 void cluster_wake(struct cluster *cluster)
 {
     atomic_store(&cluster->is_woken, true);
+    wake_fence();
     uv_async_send(&cluster->async);
 }
 

@@ -26,6 +26,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "http/connection.h"
 #include "http/exchange.h"
 #include "http/head_memo.h"
@@ -307,6 +308,7 @@ static void on_async(uv_async_t *async)
 void http_loop_wake(struct http_loop *loop)
 {
     atomic_store_explicit(&loop->is_woken, true, memory_order_release);
+    wake_fence();
     uv_async_send(&loop->async);
 }
 
@@ -320,6 +322,7 @@ void http_loop_push(struct http_loop *loop, struct http_request *request, int ar
         request->next_arrived[arrival] = head;
     while (!atomic_compare_exchange_weak_explicit(list, &head, request, memory_order_release,
                                                   memory_order_relaxed));
+    wake_fence();
     uv_async_send(&loop->async);
     atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
 }
