@@ -96,9 +96,12 @@ static void a_gap_in_the_log_concerns_only_who_follows_all(void **state)
     append(feed, 5, "a", 3); /* 1 to 4 were trimmed */
     append(feed, 6, "a", 4);
     append(feed, 9, "a", 5); /* 7 and 8 were another locale's */
+    for (uint64_t known = 5; known < 8; known++) {
+        after = known;
+        assert_int_equal(feed_read(feed, NULL, &after, events, 20, &held), 0);
+        assert_false(held);
+    }
     after = 5;
-    assert_int_equal(feed_read(feed, NULL, &after, events, 20, &held), 0);
-    assert_false(held);
     assert_int_equal(feed_read(feed, "a", &after, events, 20, &held), 2);
     assert_true(held);
     after = 8;
@@ -131,6 +134,31 @@ static void a_revision_finds_its_place(void **state)
     /* the reader's own snapshot may be older than the feed's end */
     assert_true(feed_find(feed, "b", 12, 12, &after));
     assert_int_equal(after, 5);
+    feed_destroy(feed);
+}
+
+/* A locale that was taken anew has its revision, and no history before it. */
+static void behind_a_resync_only_its_revision_is_known(void **state)
+{
+    struct feed *feed = make_feed(10);
+    struct feed_event taken = {.sequence = 3, .locale = "a", .revision = 12, .is_resync = true};
+    uint64_t after;
+
+    (void)state;
+    append(feed, 1, "a", 10);
+    append(feed, 2, "a", 11);
+    feed_begin(feed);
+    feed_append(feed, &taken);
+    feed_end(feed);
+    append(feed, 4, "b", 1);
+    assert_true(feed_find(feed, "a", 12, 12, &after));
+    /* whose snapshot is older must hear of it, or it is never told */
+    assert_false(feed_find(feed, "a", 11, 11, &after));
+    append(feed, 5, "a", 13);
+    assert_true(feed_find(feed, "a", 12, 13, &after));
+    assert_int_equal(after, 4);
+    assert_false(feed_find(feed, "a", 11, 13, &after));
+    assert_false(feed_find(feed, "a", 10, 13, &after));
     feed_destroy(feed);
 }
 
@@ -181,6 +209,7 @@ int main(void)
         cmocka_unit_test(who_is_too_slow_is_told_so),
         cmocka_unit_test(a_gap_in_the_log_concerns_only_who_follows_all),
         cmocka_unit_test(a_revision_finds_its_place),
+        cmocka_unit_test(behind_a_resync_only_its_revision_is_known),
         cmocka_unit_test(the_last_ops_are_known),
     };
 

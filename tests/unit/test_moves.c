@@ -148,6 +148,7 @@ static void a_layer_is_told_to_rest_once_and_again_only_when_that_failed(void **
     assert_null(moves_take_rest(moves, due_s));
     assert_true(moves_rest_due_s(moves) > 11);
     moves_rest_later(moves, event, due_s);
+    assert_true(moves_rest_due_s(moves) > due_s && moves_rest_due_s(moves) < 11);
     assert_null(moves_take_rest(moves, due_s));
     assert_true(moves_rest_due_s(moves) > due_s && moves_rest_due_s(moves) < 11);
     event = moves_take_rest(moves, moves_rest_due_s(moves));
