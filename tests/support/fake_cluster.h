@@ -60,6 +60,8 @@ static struct fake_engine {
     _Atomic(struct cluster *) deaf; /* this node hears of no news */
     _Atomic bool hangs;             /* questions for heads are not answered */
     const char *rival;              /* a locale that another node has always just adopted */
+    const char *lease_holder;       /* of all ground; NULL: nobody */
+    size_t leases;                  /* that are held */
     /* Called before entries are read, without the mutex; NULL: nothing. */
     void (*_Atomic before_read)(struct cluster *node, const char *locale);
     /* Called before an append is looked at, without the mutex; NULL: nothing. */
@@ -196,7 +198,8 @@ static void fake_reset(void)
     fake.before_read = NULL;
     fake.deaf = NULL;
     fake.hangs = false;
-    fake.rival = NULL;
+    fake.rival = fake.lease_holder = NULL;
+    fake.leases = 0;
     fake.identity[0] = fake.identity[0] == 'f' ? '0' : 'f';
     fake.connects++;
 }
@@ -681,22 +684,34 @@ enum err_code cluster_nodes(struct cluster *cluster, struct cluster_node **nodes
     return ERR_OK;
 }
 
-/* ---- leases: nobody else wants the ground -------------------------------------------------------
+/* ---- leases: of nobody's ground ----------------------------------------------------------------
  */
 
 enum err_code cluster_lease(struct cluster *cluster, const struct cluster_area *area,
                             uint64_t *fence, char *holder, struct err *err)
 {
-    static _Atomic uint64_t last;
+    static uint64_t last;
 
-    (void)cluster, (void)area, (void)holder;
-    *fence = ++last;
-    return err->code = ERR_OK;
+    (void)cluster;
+    err->code = ERR_OK;
+    pthread_mutex_lock(&fake.mutex);
+    if (fake.lease_holder) {
+        snprintf(holder, CLUSTER_ID_MAX + 1, "%s", fake.lease_holder);
+        err_set(err, ERR_CONFLICT, "a cell of that area of %s is held by %s", area->locale, holder);
+    } else {
+        *fence = ++last;
+        fake.leases++;
+    }
+    pthread_mutex_unlock(&fake.mutex);
+    return err->code;
 }
 
 void cluster_unlease(struct cluster *cluster, uint64_t fence)
 {
     (void)cluster, (void)fence;
+    pthread_mutex_lock(&fake.mutex);
+    fake.leases--;
+    pthread_mutex_unlock(&fake.mutex);
 }
 
 bool cluster_is_lost(struct cluster *cluster, uint64_t fence)

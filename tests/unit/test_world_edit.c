@@ -314,6 +314,62 @@ static void the_feed_tells_what_has_changed(void **state)
     world_destroy(world);
 }
 
+static struct feed_event last_event(struct world *world)
+{
+    struct feed_event event = {.sequence = 0};
+    uint64_t after = feed_last(world_feed(world)) - 1;
+    bool held;
+
+    assert_int_equal(feed_read(world_feed(world), "a", &after, &event, 1, &held), 1);
+    return event;
+}
+
+static void the_box_of_an_edit_holds_the_cells_that_touch_it(void **state)
+{
+    static const struct {
+        struct sample_rect rect;
+        double x0, y0, x1, y1;
+    } cases[] = {
+        {{0, 0, 1, 1}, 0, 0, 1, 1},
+        {{2, 3, 5, 2}, 1, 2, 7, 5},
+        {{COLS - 1, ROWS - 1, 1, 1}, COLS - 2, ROWS - 2, COLS - 1, ROWS - 1},
+    };
+    struct world *world = make_world(1);
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct feed_event event;
+
+        assert_int_equal(apply(world, edit_of(EDIT_SET, cases[i].rect, 1), &err), ERR_OK);
+        event = last_event(world);
+        assert_true(event.has_bounds);
+        if (event.bounds.min.x != cases[i].x0 || event.bounds.min.y != cases[i].y0 ||
+            event.bounds.max.x != cases[i].x1 || event.bounds.max.y != cases[i].y1)
+            fail_msg("case %zu: (%g, %g) to (%g, %g)", i, event.bounds.min.x, event.bounds.min.y,
+                     event.bounds.max.x, event.bounds.max.y);
+    }
+    world_destroy(world);
+}
+
+/* Nobody has to ask for the ground again because of a title. */
+static void a_manifest_has_a_box_where_it_changes_the_ground(void **state)
+{
+    struct world *world = make_world(1);
+    struct world_change change = change_of(WORLD_PUT_LOCALE, "");
+    struct err err;
+
+    (void)state;
+    strcpy(change.manifest.title, "another title");
+    assert_int_equal(apply(world, change, &err), ERR_OK);
+    assert_false(last_event(world).has_bounds);
+    change.manifest.open_sky = !change.manifest.open_sky;
+    assert_int_equal(apply(world, change, &err), ERR_OK);
+    assert_true(last_event(world).has_bounds);
+    assert_true(last_event(world).bounds.max.x == COLS - 1);
+    world_destroy(world);
+}
+
 static void changes_together_are_made_together_or_not_at_all(void **state)
 {
     struct world *world = make_world(1);
@@ -470,6 +526,8 @@ int main(void)
         cmocka_unit_test(a_question_for_an_op_changes_and_counts_nothing),
         cmocka_unit_test(a_repeat_digs_once_and_is_answered_as_at_first),
         cmocka_unit_test(the_feed_tells_what_has_changed),
+        cmocka_unit_test(the_box_of_an_edit_holds_the_cells_that_touch_it),
+        cmocka_unit_test(a_manifest_has_a_box_where_it_changes_the_ground),
         cmocka_unit_test(changes_together_are_made_together_or_not_at_all),
         cmocka_unit_test(no_revision_comes_twice_however_many_locales_were_deleted),
         cmocka_unit_test(readers_see_each_revision_whole),

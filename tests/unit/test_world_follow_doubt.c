@@ -240,8 +240,10 @@ static void ground_that_cannot_be_followed_is_not_leased(void **state)
     start_two(all);
     assert_int_equal(world_lease(all->b.world, "land", low, high, &lease, &is_own, &err), ERR_OK);
     locale_unref(lease.locale);
+    assert_int_equal(fake.leases, 1);
     world_unlease(all->b.world, lease.fence);
     stop(&all->b);
+    assert_int_equal(fake.leases, 0);
     edit(&all->a, "land", 9, 9, 9);
     memset((void *)(uintptr_t)fake_entry_at("land", 3)->entry.data, 0xff, 1);
     start(&all->b);
@@ -249,6 +251,28 @@ static void ground_that_cannot_be_followed_is_not_leased(void **state)
                      ERR_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "not here as the shared log has it"));
     assert_null(lease.locale);
+    assert_int_equal(fake.leases, 0); /* what was taken before the look is let go */
+}
+
+static void whose_ground_is_held_says_whether_by_this_node(void **state)
+{
+    struct nodes *all = *state;
+    struct vec2 low = {0, 0}, high = {4, 4};
+
+    start_two(all);
+    for (int own = 0; own < 2; own++) {
+        struct world_lease lease;
+        struct err err = {.code = ERR_OK};
+        bool is_own;
+
+        pthread_mutex_lock(&fake.mutex);
+        fake.lease_holder = own ? "b" : "a";
+        pthread_mutex_unlock(&fake.mutex);
+        assert_int_equal(world_lease(all->b.world, "land", low, high, &lease, &is_own, &err),
+                         ERR_CONFLICT);
+        assert_int_equal(is_own, own);
+        assert_null(lease.locale);
+    }
 }
 
 #define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -265,6 +289,7 @@ int main(void)
         FACT(a_store_that_fails_after_the_append_leaves_it_open),
         FACT(nothing_is_refused_by_old_ground),
         FACT(ground_that_cannot_be_followed_is_not_leased),
+        FACT(whose_ground_is_held_says_whether_by_this_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,29 @@ static void limits_refuse_and_name_themselves(void **state)
     world_destroy(world);
 }
 
+/* A world may hold more than it takes: it was loaded under other limits. */
+static void a_world_beyond_its_limits_may_still_shrink(void **state)
+{
+    struct world_limits limits = world_limits_default;
+    struct world *world;
+    struct err err;
+
+    (void)state;
+    world = make_world(1, &limits);
+    for (const char *id = "a\0b\0c\0"; *id; id += 2) {
+        assert_int_equal(put_locale(world, id, &err), ERR_OK);
+        assert_int_equal(put_layer(world, id, "ground", 1, &err), ERR_OK);
+    }
+    limits.locales_max = 1;
+    limits.bytes_max = 1;
+    world_set_limits(world, &limits);
+    assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_TOO_LARGE);
+    assert_int_equal(delete (world, "a", "ground", &err), ERR_OK);
+    assert_int_equal(delete (world, "b", "", &err), ERR_OK);
+    assert_valid(world);
+    world_destroy(world);
+}
+
 static void a_pinned_snapshot_stays_as_it_was(void **state)
 {
     struct world *world = make_world(2, &world_limits_default);
@@ -402,6 +425,7 @@ int main(void)
         cmocka_unit_test(locales_stand_in_the_order_of_their_ids),
         cmocka_unit_test(another_triangulation_wraps_every_field),
         cmocka_unit_test(limits_refuse_and_name_themselves),
+        cmocka_unit_test(a_world_beyond_its_limits_may_still_shrink),
         cmocka_unit_test(a_pinned_snapshot_stays_as_it_was),
         cmocka_unit_test(readers_see_whole_snapshots_while_the_writer_publishes),
         cmocka_unit_test(old_snapshots_are_freed_once_readers_have_passed),
