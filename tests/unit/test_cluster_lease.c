@@ -8,6 +8,7 @@
 #include "support/cluster_fixture.h"
 #include "support/tcp_proxy.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -251,6 +252,64 @@ static void who_cannot_reach_the_engine_knows_that_it_has_lost(void **state)
     tcp_proxy_stop(proxy);
 }
 
+static void *pass_in_a_while(void *proxy)
+{
+    sleep_ms(700);
+    tcp_proxy_set(proxy, TCP_PROXY_PASS);
+    return NULL;
+}
+
+/* Waits until the node takes its lease for lost: the engine must still hold it for the node. */
+static void expect_lost_before_its_end(struct cluster *node, uint64_t fence)
+{
+    while (!cluster_is_lost(node, fence))
+        sleep_ms(5);
+    assert_int_equal(cluster_sql("SELECT count(*) FROM kota.lease WHERE holder = 'one' "
+                                 "AND expires > clock_timestamp()"),
+                     1);
+}
+
+/*
+ * Words that are long on their way: the node's own clock counts from before it asked, so its lease
+ * is over for itself before it is for others, by as long as the question was on its way.
+ */
+static void a_lease_ends_here_before_it_ends_there(void **state)
+{
+    struct tcp_proxy *proxy = tcp_proxy_start(test_postgres.port);
+    struct cluster *one;
+    char conninfo[128];
+    pthread_t thread;
+    uint64_t fence;
+
+    (void)state;
+    snprintf(conninfo, sizeof conninfo, "host=127.0.0.1 port=%u user=kota dbname=postgres",
+             tcp_proxy_port(proxy));
+    one = node_with(conninfo, "one", 3000);
+    tcp_proxy_set(proxy, TCP_PROXY_HOLD);
+    CHECK(pthread_create(&thread, NULL, pass_in_a_while, proxy) == 0);
+    fence = must_lease(one, area("a", 0, 0, 0, 0));
+    pthread_join(thread, NULL);
+    expect_lost_before_its_end(one, fence);
+    cluster_destroy(one);
+
+    /* the same of a sign of life: one is sent each 1500 ms, the second of which is on its way long
+     */
+    one = node_with(conninfo, "one", 4500);
+    turn_until(one, "NOT EXISTS (SELECT FROM kota.lease)");
+    fence = must_lease(one, area("a", 0, 0, 0, 0));
+    cluster_sql("CREATE TABLE kota.was AS SELECT expires AS first FROM kota.lease");
+    tcp_proxy_set(proxy, TCP_PROXY_HOLD);
+    for (int i = 0; i < 165; i++)
+        cluster_wait(one, 10);
+    sleep_ms(500);
+    tcp_proxy_set(proxy, TCP_PROXY_PASS);
+    turn_until(one, "(SELECT expires > (SELECT first FROM kota.was) FROM kota.lease)");
+    cluster_wait(one, 20);
+    expect_lost_before_its_end(one, fence);
+    cluster_destroy(one);
+    tcp_proxy_stop(proxy);
+}
+
 /* ---- a process that is stopped --------------------------------------------------------------- */
 
 enum { STOPPED_LEASE_MS = 500 };
@@ -453,6 +512,7 @@ int main(void)
         TEST(an_append_is_bound_to_its_fence),
         TEST(a_lease_is_renewed_while_the_loop_turns),
         TEST(who_cannot_reach_the_engine_knows_that_it_has_lost),
+        TEST(a_lease_ends_here_before_it_ends_there),
         TEST(a_node_that_was_stopped_commits_nothing),
         TEST(even_if_nobody_has_taken_its_cells),
         TEST(nodes_see_each_other_while_they_live),

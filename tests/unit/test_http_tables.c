@@ -74,6 +74,37 @@ static void timers_expire_in_time_whatever_is_changed(void **state)
     }
 }
 
+static size_t expired;
+
+static void count_expired(struct http_timer *timer)
+{
+    (void)timer;
+    expired++;
+}
+
+/* A process that was stopped, or whose loop was held: turns of the wheel have gone by unseen. */
+static void after_a_long_pause_all_that_is_due_expires(void **state)
+{
+    static struct http_timer timers[HTTP_WHEEL_SLOTS];
+    static struct http_wheel one;
+
+    (void)state;
+    for (uint64_t turns = 1; turns <= 3; turns++) {
+        uint64_t span_ms = (uint64_t)HTTP_WHEEL_SLOTS * TICK_MS, now_ms = 12345;
+
+        http_wheel_init(&one, now_ms, TICK_MS);
+        for (size_t i = 0; i < HTTP_WHEEL_SLOTS; i++)
+            http_wheel_set(&one, &timers[i], now_ms + 1 + i * TICK_MS);
+        expired = 0;
+        now_ms += turns * span_ms + 5 * TICK_MS;
+        http_wheel_advance(&one, now_ms, count_expired);
+        assert_int_equal(expired, HTTP_WHEEL_SLOTS);
+        http_wheel_set(&one, &timers[0], now_ms + 1);
+        http_wheel_advance(&one, now_ms + 2 * TICK_MS, count_expired);
+        assert_int_equal(expired, HTTP_WHEEL_SLOTS + 1);
+    }
+}
+
 static struct http_peer peer_of_text(const char *text)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -137,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_expire_in_time_whatever_is_changed),
+        cmocka_unit_test(after_a_long_pause_all_that_is_due_expires),
         cmocka_unit_test(loopback_is_known_in_each_form),
         cmocka_unit_test(the_table_counts_like_a_plain_array),
     };
