@@ -66,6 +66,12 @@ static const struct {
     {"a name that begins like loopback",
      {"http://localhost.evil.example:7420", "localhost.evil.example:7420", false, false},
      ERR_FORBIDDEN},
+    {"an origin that begins like this machine",
+     {"http://127.0.0.1:7420.evil.example", "127.0.0.1:7420", false, false},
+     ERR_FORBIDDEN},
+    {"an origin that this machine begins like",
+     {"http://127.0.0.1:742", "127.0.0.1:7420", false, false},
+     ERR_FORBIDDEN},
     {"a page without an origin", {"null", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
     {"an empty origin", {"", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
 };
@@ -120,6 +126,52 @@ static void edit_tokens_alone_leave_reading_free(void **state)
     assert_token(auth, AUTH_EDIT, "Basic secret-edit", ERR_UNAUTHORIZED);
     assert_token(auth, AUTH_EDIT, "secret-edit", ERR_UNAUTHORIZED);
     auth_destroy(auth);
+}
+
+static void each_byte_of_a_token_counts(void **state)
+{
+    static const char right[] = "Bearer secret-edit";
+    struct auth *auth = auth_of("edit secret-edit\t# the editor\n", false);
+
+    (void)state;
+    assert_token(auth, AUTH_EDIT, right, ERR_OK);
+    for (size_t i = strlen("Bearer "); right[i]; i++) {
+        char wrong[sizeof right];
+
+        memcpy(wrong, right, sizeof right);
+        wrong[i] ^= 1;
+        assert_token(auth, AUTH_EDIT, wrong, ERR_UNAUTHORIZED);
+    }
+    auth_destroy(auth);
+}
+
+static void a_token_has_at_most_511_characters(void **state)
+{
+    static const size_t lengths[] = {511, 512, 560};
+    char token[600], line[700], header[700];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct err err = {.code = ERR_OK};
+        struct auth *auth;
+
+        snprintf(token, sizeof token, "%0*d", (int)lengths[i], 7);
+        snprintf(line, sizeof line, "edit %s\n", token);
+        snprintf(header, sizeof header, "Bearer %s", token);
+        write_tokens(line);
+        auth = auth_create(path, false, &err);
+        if (lengths[i] > 511) {
+            assert_null(auth);
+            assert_non_null(strstr(err.msg, "511"));
+            assert_null(strstr(err.msg, token));
+            continue;
+        }
+        assert_non_null(auth);
+        assert_token(auth, AUTH_EDIT, header, ERR_OK);
+        strcat(header, "0");
+        assert_token(auth, AUTH_EDIT, header, ERR_UNAUTHORIZED);
+        auth_destroy(auth);
+    }
 }
 
 static void a_read_line_makes_reading_need_a_token(void **state)
@@ -204,6 +256,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_tokens_this_machine_alone_writes),
         cmocka_unit_test(edit_tokens_alone_leave_reading_free),
+        cmocka_unit_test(each_byte_of_a_token_counts),
+        cmocka_unit_test(a_token_has_at_most_511_characters),
         cmocka_unit_test(a_read_line_makes_reading_need_a_token),
         cmocka_unit_test(read_only_refuses_every_write),
         cmocka_unit_test(a_reload_swaps_the_tokens_or_keeps_them),
