@@ -35,17 +35,28 @@ static inline __m256d axes_least(__m256d a)
     return _mm256_min_pd(a, _mm256_permute_pd(a, 5));
 }
 
-/* The bits of the exponent of the longest component, in all lanes. */
+/* The bits of the exponent of each lane, which is not below 0. */
+static inline __m256i axes_exponents(__m256d sizes)
+{
+    return _mm256_and_si256(_mm256_castpd_si256(sizes), _mm256_set1_epi64x(0x7ffLL << 52));
+}
+
+/* Those of the longest component, in all lanes. */
 static inline __m256i axes_exponent(__m256d d)
 {
-    return _mm256_and_si256(_mm256_castpd_si256(axes_greatest(axes_abs(d))),
-                            _mm256_set1_epi64x(0x7ffLL << 52));
+    return axes_exponents(axes_greatest(axes_abs(d)));
 }
 
 /* 2 to the power of less that exponent, as exponent_of counts. */
 static inline __m256d axes_power(__m256i exponent)
 {
     return _mm256_castsi256_pd(_mm256_sub_epi64(_mm256_set1_epi64x(2045LL << 52), exponent));
+}
+
+/* 1 over that. */
+static inline __m256d axes_power_back(__m256i exponent)
+{
+    return _mm256_castsi256_pd(_mm256_add_epi64(exponent, _mm256_set1_epi64x(1LL << 52)));
 }
 
 static inline int axes_exponent_of(__m256i exponent)

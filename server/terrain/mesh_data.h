@@ -103,7 +103,15 @@ struct mesh_header {
 
 enum mesh_seal_state { MESH_SEALED, MESH_UNSEALED, MESH_SEALING };
 
+/* What every ray is turned by, its axes side by side (axes.h): lane 3 holds 0. */
+struct mesh_ray_frame {
+    double column[3][4];    /* of the rotation */
+    double centre[3][4];    /* each of its numbers in all lanes */
+    double low[4], high[4]; /* the mesh's box, grown by `near` */
+};
+
 struct mesh_rays {
+    struct mesh_ray_frame frame;
     struct ray_tree first; /* without nodes: rays walk the quadtree */
     struct ray_tree more;  /* of polygons that edits added, or without nodes */
     uint32_t split;        /* the first polygon of `more`; those before it are in `first` */

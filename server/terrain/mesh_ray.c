@@ -126,21 +126,9 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
 }
 
 #ifdef __x86_64__
-static bool tree_test_avx2(void *asker, const struct ray_tree_block *block, unsigned lane,
-                           double *end)
+bool mesh_part_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
 {
-    struct walk *w = asker;
-    uint32_t polygon = block->polygon[lane];
-    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
-                                 block->vertex[2][lane]};
-
-    if (polygon & RAY_TREE_PART)
-        return tree_test(asker, block, lane, end);
-    __builtin_prefetch(&w->mesh->polygons[polygon].source); /* told in the end */
-    if (!mesh_triangle_test_avx2(w, polygon, corners))
-        return false;
-    *end = w->t_end;
-    return true;
+    return tree_test(asker, block, lane, end);
 }
 #endif
 
@@ -165,7 +153,7 @@ static inline void line_set(struct ray_tree_line *line, struct walk *w)
     line->test = tree_test;
 #ifdef __x86_64__
     if (w->mesh->simd == SIMD_AVX2)
-        line->test = tree_test_avx2;
+        line->test = mesh_lane_test_avx2;
 #endif
     line->fetch = tree_fetch;
     line->asker = w;
@@ -263,14 +251,6 @@ static void slanted_begin(struct walk *w, struct span t)
     w->t_end = t.t1 - t.t0 + w->s.pad;
 }
 
-/* t of what was met, if anything was. */
-static double slanted_end(const struct walk *w, struct span t, double t_max)
-{
-    double t_hit = t.t0 + w->t_end > 0 ? t.t0 + w->t_end : 0;
-
-    return t_hit < t_max ? t_hit : t_max;
-}
-
 static bool slanted_ray(struct walk *w, struct span t, struct among among, double *t_hit)
 {
     double t_max = w->t_end;
@@ -286,15 +266,21 @@ static bool slanted_ray(struct walk *w, struct span t, struct among among, doubl
     return w->is_hit;
 }
 
-static void slanted_normal(const struct walk *w, struct mesh_hit *hit)
+static inline struct vec3 slanted_normal(const struct walk *w)
 {
     const struct mesh_polygon *p = &w->mesh->polygons[w->polygon];
     double along = w->normal.x * w->d[0] + w->normal.y * w->d[1] + w->normal.z * w->d[2];
     bool is_away = p->is_wall ? along > 0 : w->normal.z < 0;
 
-    hit->normal =
-        mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
+    return mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
 }
+
+#ifdef __x86_64__
+struct vec3 mesh_normal_tell(const struct walk *w)
+{
+    return slanted_normal(w);
+}
+#endif
 
 /*
  * A ray in the mesh's frame. Its t is scaled by a power of two so that the longest component is
@@ -333,7 +319,7 @@ static inline bool slanted_hit(const struct walk *w, const struct ray *ray, doub
     hit->t = t;
     hit->polygon = w->mesh->polygons[w->polygon].source;
     hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
-    slanted_normal(w, hit);
+    hit->normal = slanted_normal(w);
     return true;
 }
 
@@ -376,15 +362,10 @@ static inline bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum 
 #ifdef __x86_64__
     if (mesh->simd == SIMD_AVX2 && among.at == NULL && mesh->rays.is_whole &&
         mesh->rays.first.node_count > 0) {
-        struct walk w;
-        struct begun_ray begun;
-        enum walk_begin how = mesh_walk_run_avx2(&w, mesh, ray, mode, tree_test_avx2, &begun);
+        enum walk_begin how = mesh_ray_avx2(mesh, ray, mode, hit);
 
         if (how != WALK_RARE)
-            return how == WALK_BEGUN && w.is_hit &&
-                   slanted_hit(&w, ray,
-                               scaled(slanted_end(&w, begun.inside, begun.t_max), -begun.exponent),
-                               hit);
+            return how == WALK_BEGUN;
     }
 #endif
     return general_ray(mesh, ray, mode, among, hit);

@@ -26,12 +26,32 @@ struct ray_tree_polygons mesh_ray_polygons(const struct mesh *mesh, size_t count
     };
 }
 
+static struct mesh_ray_frame frame_of(const struct mesh *mesh)
+{
+    const struct mesh_header *h = mesh->header;
+    const struct mesh_node *root = mesh->nodes;
+    double near = h->near, centre[3] = {h->centre.x, h->centre.y, h->centre.z};
+    struct mesh_ray_frame frame = {
+        .low = {h->root.x_min - near, h->root.y_min - near, (double)root->z_min - near},
+        .high = {h->root.x_max + near, h->root.y_max + near, (double)root->z_max + near},
+    };
+
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++)
+            frame.column[i][k] = h->rotation[3 * k + i];
+        for (int k = 0; k < 4; k++)
+            frame.centre[i][k] = centre[i];
+    }
+    return frame;
+}
+
 enum err_code mesh_rays_make(struct mesh *mesh, struct err *err)
 {
     uint64_t count = mesh->header->count[MESH_POLYGONS];
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
     mesh_rays_free(&mesh->rays);
+    mesh->rays.frame = frame_of(mesh);
     if (ray_tree_build(&polygons, 0, &mesh->rays.first, err) && err->code != ERR_TOO_LARGE)
         return err->code;
     mesh->rays.split = (uint32_t)count;
@@ -58,6 +78,7 @@ enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const ui
 
     if (old->rays.first.node_count == 0)
         return ERR_OK;
+    mesh->rays.frame = frame_of(mesh);
     if (split < old->rays.split / 2 + 1 ||
         (count - split > MORE_LEAST && count - split > split / MORE_SHARE))
         return mesh_rays_make(mesh, err);

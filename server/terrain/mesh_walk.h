@@ -7,12 +7,12 @@
 
 #include "terrain/mesh_data.h"
 #include "terrain/pieces.h"
+#include "terrain/ray_tree_levels.h"
 #include "terrain/ring.h"
 
 #include <float.h>
 
 #define SIDEWAYS 1e-14 /* cosine between ray and normal: seen from its side */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct walk {
     const struct mesh *mesh;
@@ -99,6 +99,14 @@ struct begun_ray {
     int exponent;
 };
 
+/* t of what was met, if anything was. */
+static inline double slanted_end(const struct walk *w, struct span t, double t_max)
+{
+    double t_hit = t.t0 + w->t_end > 0 ? t.t0 + w->t_end : 0;
+
+    return t_hit < t_max ? t_hit : t_max;
+}
+
 /*
  * With AVX2, mesh_ray_avx2.c: walk_set, enter_box and slanted_begin in one, the same bits. RARE:
  * nothing is done; for the general way (rays along an axis or gravity, numbers that are too large).
@@ -108,14 +116,18 @@ enum walk_begin { WALK_RARE, WALK_MISS, WALK_BEGUN };
 enum walk_begin mesh_walk_begin_avx2(struct walk *w, const struct mesh *mesh, const struct ray *ray,
                                      enum ray_mode mode, struct begun_ray *begun);
 
-/* The same, and the whole walk of a mesh's only tree. */
-enum walk_begin mesh_walk_run_avx2(struct walk *w, const struct mesh *mesh, const struct ray *ray,
-                                   enum ray_mode mode,
-                                   bool (*test)(void *asker, const struct ray_tree_block *block,
-                                                unsigned lane, double *end),
-                                   struct begun_ray *begun);
+/* tree_test of mesh_ray.c: triangles by vectors. */
+bool mesh_lane_test_avx2(void *asker, const struct ray_tree_block *block, unsigned lane,
+                         double *end);
 
-/* tree_test of mesh_ray.c for triangles: is_through by vectors. */
-bool mesh_triangle_test_avx2(struct walk *w, uint32_t index, const uint32_t corners[3]);
+/* mesh_ray over a mesh's only tree: WALK_BEGUN: it is hit. */
+enum walk_begin mesh_ray_avx2(const struct mesh *mesh, const struct ray *ray, enum ray_mode mode,
+                              struct mesh_hit *hit);
+
+/* tree_test of mesh_ray.c, which that leaves polygons with more corners to. */
+bool mesh_part_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end);
+
+/* Of the hit, as mesh_hit has it. */
+struct vec3 mesh_normal_tell(const struct walk *w);
 
 #endif

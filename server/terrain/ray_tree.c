@@ -17,6 +17,9 @@
  * side, it passes those of one triangle of its fan, for each diagonal has a sign that is opposite
  * for the two triangles beside it. No polygon has to be flat or convex for this.
  *
+ * A line that begins within 2 of the tree's middle (RAY_TREE_NEAR) may be walked from there: its
+ * origin is rounded by 2^-24, distances are below 4 as well, and the sums stay below the same e.
+ *
  * A line that is walked backwards begins at its far end with the opposite direction.
  */
 #include "terrain/ray_tree.h"

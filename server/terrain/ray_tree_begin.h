@@ -39,14 +39,13 @@ static inline bool axes_clip(const struct ray_tree *tree, const struct ray_tree_
  * walk does; t_base, t_to_u and end are set. False: an image lies, and the line is nowhere near.
  */
 static inline bool ray_tree_begin_at(const struct ray_tree *tree, __m256d o, __m256d d, __m256d inv,
-                                     unsigned kz, struct ray_tree_walk *w)
+                                     unsigned kz, float far_off, struct ray_tree_walk *w)
 {
-    __m256d middle = axes_load(tree->middle, _mm_load_sd(&tree->middle[2]));
+    __m256d middle = axes_load(tree->middle, _mm_loaddup_pd(&tree->middle[2]));
 
     o = _mm256_mul_pd(_mm256_sub_pd(o, middle), _mm256_set1_pd(tree->scale));
     __m128 o_f = _mm256_cvtpd_ps(o), inv_f = _mm256_cvtpd_ps(inv);
-    __m128 is_far =
-        _mm_cmpnle_ps(_mm_andnot_ps(_mm_set1_ps(-0.0F), o_f), _mm_set1_ps(RAY_TREE_FAR_OFF));
+    __m128 is_far = _mm_cmpnle_ps(_mm_andnot_ps(_mm_set1_ps(-0.0F), o_f), _mm_set1_ps(far_off));
     __m256d inv_z = _mm256_permute4x64_pd(axes_turned(inv, kz), 0xaa);
     __m128 shears = _mm256_cvtpd_ps(_mm256_mul_pd(axes_turned(d, kz), inv_z));
 
@@ -85,7 +84,7 @@ static inline bool ray_tree_begin_axes(const struct ray_tree *tree,
         inv = _mm256_xor_pd(inv, signs);
         d = _mm256_xor_pd(d, signs);
     }
-    return ray_tree_begin_at(tree, o, d, inv, axes_largest(d), w);
+    return ray_tree_begin_at(tree, o, d, inv, axes_largest(d), RAY_TREE_FAR_OFF, w);
 }
 
 #endif

@@ -6,7 +6,10 @@
 
 #include "terrain/ray_tree.h"
 
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 #define RAY_TREE_STEEP 1e18      /* 1 over the least component of a direction that counts */
+#define RAY_TREE_NEAR 2.0F       /* a line that begins so near is not clipped (ray_tree.c) */
 #define RAY_TREE_FAR_OFF 0x1p20F /* no line begins there, but where an image lies about its box */
 
 /* In the tree's coordinates; u runs from 0 where the line enters the tree's box. */

@@ -60,7 +60,7 @@ ALWAYS_INLINE bool node_turn(struct turn *t, const struct wide_walk *v, bool is_
 
     if (mask == 0)
         return next_take(t);
-    t->waiting = children_put(node, near, mask, is_any, &t->top);
+    t->waiting = children_put(t->walk.tree, node, near, mask, is_any, &t->top);
     next_fetch(t);
     return true;
 }
