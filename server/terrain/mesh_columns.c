@@ -11,13 +11,13 @@
  * does not cut the cell says nothing there and is left out; a polygon with more than three that do
  * is always asked by its lines.
  *
- * Exactness. The small lines only sort out. Of a and b the larger is exact, the other is off by
- * half a unit times half a cell, 8192: c is rounded at the cell's middle and moved to its corner,
+ * Exactness. The small lines only sort out. An edge's a and b are in units of its own, the smallest
+ * of which both are whole to within 1/COLUMN_WHOLE: that much times half a cell, 512, is what both
+ * directions are off by at most, for c is rounded at the cell's middle and moved to its corner,
  * which is a whole number. With half a unit of the place and of c, 127 and 128, and the slack,
- * which is less than 2^-18 of any cell, that is less than COLUMN_DOUBT, a 500th of the cell. A
- * place nearer to an edge than that (a few in a hundred) is asked by the polygon's own lines in
- * double precision, and heights always come from its plane. So the answer is that of the tree, bit
- * for bit.
+ * which is less than 2^-18 of any cell, that is less than COLUMN_DOUBT, mostly a 4000th of the
+ * cell. A place nearer to an edge is asked by the polygon's own lines in double precision, and
+ * heights always come from its plane. So the answer is that of the tree, bit for bit.
  *
  * Guesses cost more than work. A cell's two blocks are tested together, and a cell of the root is a
  * grid or empty, if need be a grid of one: so neither the number of blocks nor the depth, mostly,
@@ -132,23 +132,38 @@ static int to_integer(double x, int most)
     return x < most ? (int)(x < 0 ? x - 0.5 : x + 0.5) : most;
 }
 
+/*
+ * The most, up to COLUMN_SCALE, that an edge's a and b, of which the larger is 1, can be multiplied
+ * by and be nearly whole. There is one: of 32 multiples of a number one is within 1/32 of whole.
+ */
+static int edge_scale(double smaller)
+{
+    const uint32_t near = UINT32_MAX / COLUMN_WHOLE; /* of fractions of 2^32 */
+    uint32_t step = (uint32_t)(uint64_t)(smaller * 0x1p32), fraction = step * COLUMN_SCALE;
+    int scale = COLUMN_SCALE;
+
+    for (; scale > 1 && fraction + near > 2 * near; scale--)
+        fraction -= step;
+    return scale;
+}
+
 /* a, b and c in units of a, b <= 1, with x and y from -0.5 to 0.5 in the cell. */
 static void edge_set(const struct column_lane *lane, unsigned edge, double a, double b, double c)
 {
-    const double unit = (double)COLUMN_SCALE * COLUMN_UNIT / (1 << COLUMN_SHIFT);
-
-    int x = to_integer(a * COLUMN_SCALE, COLUMN_SCALE),
-        y = to_integer(b * COLUMN_SCALE, COLUMN_SCALE);
+    int scale = edge_scale(fabs(a) < fabs(b) ? fabs(a) : fabs(b));
+    double unit = (double)scale * COLUMN_UNIT, high = 1 << COLUMN_SHIFT;
+    int x = to_integer(a * scale, COLUMN_SCALE), y = to_integer(b * scale, COLUMN_SCALE);
 
     lane->ab[edge * lane->step] = (int8_t)x;
     lane->ab[edge * lane->step + 1] = (int8_t)y;
     lane->c[edge * lane->step / 2] =
-        (int16_t)(to_integer(c * unit, INT16_MAX) - COLUMN_MIDDLE * (x + y));
+        (int16_t)(to_integer((c * unit + COLUMN_DOUBT) / high, INT16_MAX) -
+                  COLUMN_MIDDLE * (x + y));
 }
 
 /*
- * The lane of one polygon in a cell. The larger of |a| and |b| is 1, so that it is exact; an edge
- * that cuts the cell has |c| <= 1, so that c fits from the cell's corner, too.
+ * The lane of one polygon in a cell. The larger of |a| and |b| is 1; an edge that cuts the cell has
+ * |c| <= 1, so that c fits from the cell's corner, too.
  */
 static void lane_set(const struct column_lane *lane, const struct mesh *mesh, uint32_t polygon,
                      const struct box2 *box)
@@ -172,11 +187,11 @@ static void lane_set(const struct column_lane *lane, const struct mesh *mesh, ui
         if (c - 0.5 * unit * (along + across) >= 4 * doubt) /* cuts nothing off */
             continue;
         if (edges == COLUMN_EDGES || !(c >= -1.001 && along * unit <= 1.001)) {
-            edge_set(lane, COLUMN_EDGES - 1, 0, 0, doubt);
+            edge_set(lane, COLUMN_EDGES - 1, 0, 0, 0); /* in doubt everywhere */
             break;
         }
         /* a place is the middle of its unit */
-        edge_set(lane, edges++, a * unit, b * unit, c + 0.5 * unit * (a + b) / COLUMN_UNIT + doubt);
+        edge_set(lane, edges++, a * unit, b * unit, c + 0.5 * unit * (a + b) / COLUMN_UNIT);
     }
 }
 

@@ -19,12 +19,13 @@ enum {
     COLUMN_EDGES = 3, /* edges of a polygon that a block has room for */
     COLUMN_UNIT_BITS = 15,
     COLUMN_UNIT = 1 << COLUMN_UNIT_BITS, /* of a place in a cell: 0 up to COLUMN_UNIT */
-    COLUMN_SCALE = 127,                  /* the larger of an edge's a and b */
+    COLUMN_SCALE = 127,                  /* what the larger of an edge's a and b is up to */
+    COLUMN_WHOLE = 32,                   /* ... both within a 32nd of whole */
     COLUMN_SHIFT = 8,                    /* of its c */
     COLUMN_MIDDLE = COLUMN_UNIT / 2 / (1 << COLUMN_SHIFT), /* what a and b add to c there */
-    COLUMN_DOUBT = 8500, /* what all roundings of an edge's value are less than */
-    COLUMN_PLACE = 50,   /* bits of a place behind the point, in cells of the root */
-    COLUMN_LEVELS = 16   /* of height, in the mesh's whole */
+    COLUMN_DOUBT = 800, /* what all roundings of an edge's value are less than */
+    COLUMN_PLACE = 50,  /* bits of a place behind the point, in cells of the root */
+    COLUMN_LEVELS = 16  /* of height, in the mesh's whole */
 };
 
 /*

@@ -159,6 +159,22 @@ static struct mesh *make_pile(struct random *random, int polygons, double turn)
     return mesh;
 }
 
+/* A point on an edge, or beside it by less than the edge's own roundings in a block, and more. */
+static struct vec3 point_by_edge(const struct mesh *mesh, struct random *random)
+{
+    uint32_t which = (uint32_t)random_in(random, 0, (double)mesh->header->count[MESH_POLYGONS]);
+    const struct mesh_polygon *p = &mesh->polygons[which];
+    uint32_t i = (uint32_t)random_in(random, 0, p->count);
+    struct vec3 a = mesh->vertices[mesh->corners[p->first + i]];
+    struct vec3 b = mesh->vertices[mesh->corners[p->first + (i + 1) % p->count]];
+    double along = random_in(random, 0, 1), beside = pow(10, random_in(random, -9, -1));
+    struct vec3 at = vec3_add(a, vec3_scale(vec3_sub(b, a), along));
+
+    at.x += random_in(random, -beside, beside);
+    at.y += random_in(random, -beside, beside);
+    return vec3_add(mesh_turn_back(mesh->header, at), mesh->header->centre);
+}
+
 static void columns_give_what_the_tree_gives(void **state)
 {
     static const int polygons[] = {1, 7, 60, 4000};
@@ -177,6 +193,8 @@ static void columns_give_what_the_tree_gives(void **state)
                                      random_in(&random, box.min.y - 1, box.max.y + 1),
                                      random_in(&random, box.min.z - 1, box.max.z + 1)},
                        k % 4 == 0 ? INFINITY : 0);
+        for (int k = 0; k < 20000; k++)
+            check_ways(mesh, point_by_edge(mesh, &random), k % 2 == 0 ? INFINITY : 0.1);
         for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k++) {
             struct vec3 v =
                 vec3_add(mesh_turn_back(mesh->header, mesh->vertices[k]), mesh->header->centre);
