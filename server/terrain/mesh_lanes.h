@@ -3,9 +3,9 @@
  * mesh_height.c and what those two look up only.
  *
  * Two blocks are tested together, whether there is a second or not: with AVX2 their sixteen
- * polygons are one vector, else they are four of SSE2, else a loop. The arithmetic is of integers
- * and only sorts out; what it cannot decide by more than its own roundings the lines decide. So the
- * answers cannot differ.
+ * polygons are one vector, else they are four of SSE2 or of NEON, else a loop. The arithmetic is of
+ * integers and only sorts out; what it cannot decide by more than its own roundings the lines
+ * decide. So the answers cannot differ.
  */
 #ifndef KOTA_TERRAIN_MESH_LANES_H
 #define KOTA_TERRAIN_MESH_LANES_H
@@ -16,6 +16,8 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #define HAS_VECTORS
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
@@ -146,6 +148,43 @@ ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, size_t lanes, 
         doubt |= sign_bits(_mm_or_si128(_mm_or_si128(e0, e1), e2)) << 4 * half;
     }
     return (struct lanes){~out & 0xff, doubt};
+}
+#elif defined(__aarch64__)
+/* Four lanes: a x + b y + c. */
+ALWAYS_INLINE int32x4_t edge_values(int16x4_t a, int16x4_t b, int16x4_t c, int16_t x, int16_t y)
+{
+    return vmlal_n_s16(vmlal_n_s16(vshll_n_s16(c, COLUMN_SHIFT), a, x), b, y);
+}
+
+/* Bit i for lane i that is set. */
+ALWAYS_INLINE unsigned lane_bits(uint32x4_t low, uint32x4_t high)
+{
+    static const uint16_t bits[COLUMN_LANES] = {1, 2, 4, 8, 16, 32, 64, 128};
+
+    return vaddvq_u16(vandq_u16(vuzp1q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high)),
+                                vld1q_u16(bits)));
+}
+
+/* Eight lanes, from these bytes of each part on. */
+ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, size_t lanes, size_t from,
+                                    uint32_t x, uint32_t y)
+{
+    const int16_t at_x = (int16_t)(x & (COLUMN_UNIT - 1)), at_y = (int16_t)(y & (COLUMN_UNIT - 1));
+    const int32x4_t sure = vdupq_n_s32(2 * COLUMN_DOUBT);
+    int32x4_t low = vdupq_n_s32(INT32_MAX), high = low;
+
+    for (unsigned k = 0; k < COLUMN_EDGES; k++) {
+        int8x8x2_t ab = vld2_s8((const void *)(block_part(b, lanes, k) + from));
+        int16x8_t c = vld1q_s16((const void *)(block_part(b, lanes, COLUMN_EDGES + k) + from));
+        int16x8_t a_of = vmovl_s8(ab.val[0]), b_of = vmovl_s8(ab.val[1]);
+
+        low = vminq_s32(
+            low, edge_values(vget_low_s16(a_of), vget_low_s16(b_of), vget_low_s16(c), at_x, at_y));
+        high = vminq_s32(high, edge_values(vget_high_s16(a_of), vget_high_s16(b_of),
+                                           vget_high_s16(c), at_x, at_y));
+    }
+    return (struct lanes){lane_bits(vcgezq_s32(low), vcgezq_s32(high)),
+                          lane_bits(vcltq_s32(low, sure), vcltq_s32(high, sure))};
 }
 #else
 ALWAYS_INLINE struct lanes lanes_at(const struct column_block *b, size_t lanes, size_t from,

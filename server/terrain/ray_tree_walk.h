@@ -1,6 +1,7 @@
 /*
  * The walk of ray_tree.h, once a level: whoever includes this defines RAY_TREE_WALK, the function's
- * name. With AVX2 eight lanes are one vector, else they are loops over eight numbers.
+ * name. With AVX2 eight lanes are one vector, on ARM two of NEON, else they are loops over eight
+ * numbers.
  *
  * Levels round differently, and it does not show. A polygon that the line passes is never left out,
  * so the nearest is the same; and where any will do, children are taken in the order of their
@@ -86,6 +87,83 @@ ALWAYS_INLINE unsigned lanes_at_most(lanes a, lanes b)
 ALWAYS_INLINE void lanes_put(lanes a, float *eight)
 {
     _mm256_store_ps(eight, a);
+}
+
+#elif defined(__aarch64__)
+
+#include <arm_neon.h>
+
+struct eight_lanes {
+    float32x4_t low, high;
+};
+
+#define lanes struct eight_lanes /* a vector's name where there is one */
+
+ALWAYS_INLINE lanes lanes_of(const float *eight)
+{
+    return (lanes){vld1q_f32(eight), vld1q_f32(eight + 4)};
+}
+ALWAYS_INLINE lanes lanes_all(float one)
+{
+    return (lanes){vdupq_n_f32(one), vdupq_n_f32(one)};
+}
+ALWAYS_INLINE lanes lanes_add(lanes a, lanes b)
+{
+    return (lanes){vaddq_f32(a.low, b.low), vaddq_f32(a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_sub(lanes a, lanes b)
+{
+    return (lanes){vsubq_f32(a.low, b.low), vsubq_f32(a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_mul(lanes a, lanes b)
+{
+    return (lanes){vmulq_f32(a.low, b.low), vmulq_f32(a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_of_grid(const uint16_t *eight)
+{
+    uint16x8_t grid = vld1q_u16(eight);
+
+    return (lanes){vcvtq_f32_u32(vmovl_u16(vget_low_u16(grid))),
+                   vcvtq_f32_u32(vmovl_u16(vget_high_u16(grid)))};
+}
+ALWAYS_INLINE lanes lanes_mul_add(lanes a, lanes b, lanes c)
+{
+    return (lanes){vfmaq_f32(c.low, a.low, b.low), vfmaq_f32(c.high, a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_mul_sub(lanes a, lanes b, lanes c)
+{
+    return (lanes){vfmaq_f32(vnegq_f32(c.low), a.low, b.low),
+                   vfmaq_f32(vnegq_f32(c.high), a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_sub_mul(lanes a, lanes b, lanes c)
+{
+    return (lanes){vfmsq_f32(a.low, b.low, c.low), vfmsq_f32(a.high, b.high, c.high)};
+}
+/* of NaN and a number the number */
+ALWAYS_INLINE lanes lanes_min(lanes a, lanes b)
+{
+    return (lanes){vminnmq_f32(a.low, b.low), vminnmq_f32(a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_max(lanes a, lanes b)
+{
+    return (lanes){vmaxnmq_f32(a.low, b.low), vmaxnmq_f32(a.high, b.high)};
+}
+ALWAYS_INLINE lanes lanes_abs(lanes a)
+{
+    return (lanes){vabsq_f32(a.low), vabsq_f32(a.high)};
+}
+ALWAYS_INLINE unsigned lanes_at_most(lanes a, lanes b)
+{
+    static const uint16_t bits[WIDE] = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint16x8_t is_at_most = vuzp1q_u16(vreinterpretq_u16_u32(vcleq_f32(a.low, b.low)),
+                                       vreinterpretq_u16_u32(vcleq_f32(a.high, b.high)));
+
+    return vaddvq_u16(vandq_u16(is_at_most, vld1q_u16(bits)));
+}
+ALWAYS_INLINE void lanes_put(lanes a, float *eight)
+{
+    vst1q_f32(eight, a.low);
+    vst1q_f32(eight + 4, a.high);
 }
 
 #else

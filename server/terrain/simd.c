@@ -4,7 +4,8 @@
  * Problem: one program for all machines of a kind, which uses what each has. Approach: what gains
  * from wide vectors exists once a level, in files of its own (ray_avx2.c, ray_avx512.c), compiled
  * for it by a target pragma; a query asks simd_level, one relaxed load, and branches. cpuid is
- * asked once. NEON has no level: the scalar one is complete, and nobody has measured it.
+ * asked once. What every processor of a kind has needs no level: SSE2 and NEON are in the scalar
+ * one.
  *
  * AVX-512 stands for F, BW, DQ and VL, which every processor with AVX2 and the three others has.
  */
