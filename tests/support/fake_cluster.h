@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/content_hash.h"
 #include "cluster/cluster.h"
+#include "support/pause.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -373,7 +374,7 @@ static void fake_lock_rows(const struct cluster *cluster)
     pthread_mutex_lock(&fake.mutex);
     while (fake.holder && fake.holder != cluster) {
         pthread_mutex_unlock(&fake.mutex);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
         pthread_mutex_lock(&fake.mutex);
     }
 }
@@ -422,7 +423,7 @@ enum err_code cluster_heads(struct cluster *cluster, struct cluster_head **heads
 {
     (void)cluster;
     while (fake.hangs)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     pthread_mutex_lock(&fake.mutex);
     if (fake_away(err)) {
         pthread_mutex_unlock(&fake.mutex);

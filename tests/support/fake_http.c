@@ -4,6 +4,7 @@
 #include "support/fake_http.h"
 
 #include "base/check.h"
+#include "support/pause.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CONNECTIONS_MAX = 4096 };
@@ -176,6 +176,6 @@ void fake_wait_closed(int fd)
 bool fake_pause(struct fake_http *server, unsigned ms)
 {
     for (unsigned i = 0; i < ms && !atomic_load(&server->is_stopping); i += 5)
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        pause_ms(5);
     return !atomic_load(&server->is_stopping);
 }

@@ -7,6 +7,7 @@
 
 #include "tests/support/change_make.h"
 #include "tests/support/fake_cluster.h"
+#include "tests/support/pause.h"
 #include "world/record.h"
 #include "world/world_data.h"
 
@@ -277,7 +278,7 @@ static inline void catch_up(struct node *n)
         pthread_mutex_unlock(&fake.mutex);
         if (is_equal && world_staleness_s(n->world) == 0)
             return;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     }
     world_shared(n->world, &shared);
     fail_msg("%s does not catch up: %llu behind, lag %llu, %s", n->name,

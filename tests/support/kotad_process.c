@@ -4,6 +4,7 @@
 #include "support/kotad_process.h"
 
 #include "base/check.h"
+#include "support/pause.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { START_MS_MAX = 120000 };
@@ -63,7 +63,7 @@ void kotad_start(struct kotad_process *process)
                 port = 0;
             fclose(file);
         }
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        pause_ms(10);
     }
     process->port = (uint16_t)port;
     snprintf(process->url, sizeof(process->url), "http://127.0.0.1:%u", port);

@@ -7,6 +7,7 @@
 #include "support/postgres.h"
 
 #include "base/check.h"
+#include "support/pause.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -23,7 +24,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { VERSION_MIN = 15, START_MS_MAX = 120000, ARGUMENTS_MAX = 64, MEMORY_BYTES_MIN = 1 << 30 };
@@ -186,7 +186,7 @@ static bool run_once(struct postgres *postgres)
         CHECK(ms < START_MS_MAX);
         if (waitpid(postgres->pid, NULL, WNOHANG) != 0)
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        pause_ms(20);
     }
     return true;
 }
@@ -197,7 +197,7 @@ void postgres_run(struct postgres *postgres)
         if (tries == 20)
             show_log(postgres);
         CHECK(tries < 20);
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        pause_ms(100);
     }
 }
 

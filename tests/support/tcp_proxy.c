@@ -4,6 +4,7 @@
 #include "support/tcp_proxy.h"
 
 #include "base/check.h"
+#include "support/pause.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINKS_MAX = 64, BUFFER = 65536 };
@@ -191,7 +191,7 @@ static void *run(void *context)
         is_slow = proxy->slow > 0;
         pthread_mutex_unlock(&proxy->mutex);
         if (is_slow)
-            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+            pause_ms(10);
     }
     for (int i = 0; i < LINKS_MAX; i++)
         if (proxy->links[i].is_used)

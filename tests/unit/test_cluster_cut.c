@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "support/cluster_fixture.h"
+#include "support/pause.h"
 #include "support/random.h"
 #include "support/tcp_proxy.h"
 
@@ -306,14 +307,14 @@ static void crashes_of_the_engine_lose_nothing(void **state)
     CHECK(pthread_create(&thread, NULL, append_often, &appender) == 0);
     for (unsigned i = 0; i < times(5); i++) {
         do {
-            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+            pause_ms(100);
             cluster_stats(appender.c.cluster, &stats);
         } while (stats.is_away);
         postgres_crash(&test_postgres);
         postgres_run(&test_postgres);
     }
     do {
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        pause_ms(100);
         cluster_stats(appender.c.cluster, &stats);
     } while (stats.is_away);
     atomic_store(&appender.is_over, true);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "support/cluster_fixture.h"
+#include "support/pause.h"
 #include "support/tcp_proxy.h"
 
 #include <pthread.h>
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -178,11 +178,6 @@ static void an_append_is_bound_to_its_fence(void **state)
     cluster_destroy(two);
 }
 
-static void sleep_ms(unsigned ms)
-{
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
-}
-
 /* Turns a loop until an SQL condition holds. */
 static void turn_until(struct cluster *cluster, const char *condition)
 {
@@ -209,7 +204,7 @@ static void a_lease_is_renewed_while_the_loop_turns(void **state)
     must_refuse(two, area("a", 0, 0, 0, 0), "one");
     cluster_ok(append_fenced(one, 1, fence, &at), &err);
     /* and lost when it does not */
-    sleep_ms(3100);
+    pause_ms(3100);
     assert_true(cluster_is_lost(one, fence));
     assert_int_equal(append_fenced(one, 3, fence, &at), ERR_PRECONDITION_FAILED);
     must_lease(two, area("a", 0, 0, 0, 0));
@@ -254,7 +249,7 @@ static void who_cannot_reach_the_engine_knows_that_it_has_lost(void **state)
 
 static void *pass_in_a_while(void *proxy)
 {
-    sleep_ms(700);
+    pause_ms(700);
     tcp_proxy_set(proxy, TCP_PROXY_PASS);
     return NULL;
 }
@@ -263,7 +258,7 @@ static void *pass_in_a_while(void *proxy)
 static void expect_lost_before_its_end(struct cluster *node, uint64_t fence)
 {
     while (!cluster_is_lost(node, fence))
-        sleep_ms(5);
+        pause_ms(5);
     assert_int_equal(cluster_sql("SELECT count(*) FROM kota.lease WHERE holder = 'one' "
                                  "AND expires > clock_timestamp()"),
                      1);
@@ -301,7 +296,7 @@ static void a_lease_ends_here_before_it_ends_there(void **state)
     tcp_proxy_set(proxy, TCP_PROXY_HOLD);
     for (int i = 0; i < 165; i++)
         cluster_wait(one, 10);
-    sleep_ms(500);
+    pause_ms(500);
     tcp_proxy_set(proxy, TCP_PROXY_PASS);
     turn_until(one, "(SELECT expires > (SELECT first FROM kota.was) FROM kota.lease)");
     cluster_wait(one, 20);
@@ -355,7 +350,7 @@ static void stopped_beyond_its_lease(bool is_taken)
     assert_int_equal(code, ERR_OK);
     assert_int_equal(kill(child, SIGSTOP), 0);
     CHECK(write(ask[1], "a", 1) == 1);
-    sleep_ms(STOPPED_LEASE_MS + 300);
+    pause_ms(STOPPED_LEASE_MS + 300);
     if (is_taken) {
         fence = must_lease(two, area("a", 5, 5, 6, 6));
         cluster_ok(append_fenced(two, 1, fence, &at), &err);

@@ -6,6 +6,7 @@
  */
 #include "client/lib/kota.h"
 #include "support/fake_http.h"
+#include "support/pause.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -321,7 +322,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     } * made;
 
     if (strcmp(node, "slow.test") == 0 && !(hints->ai_flags & AI_NUMERICHOST)) {
-        nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+        pause_ms(2000);
         return EAI_AGAIN;
     }
     made = calloc(1, sizeof(*made));
@@ -377,7 +378,7 @@ static void names_do_not_outlast_it_either(void **state)
     assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_NONE, "a name");
     kota_close(client, NULL, NULL);
     fake_http_stop(server);
-    nanosleep(&(struct timespec){.tv_sec = 2}, NULL); /* the abandoned look-up frees itself */
+    pause_ms(2000); /* the abandoned look-up frees itself */
 }
 
 /* ---- again ----------------------------------------------------------------------------------- */

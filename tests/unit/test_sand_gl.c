@@ -7,6 +7,7 @@
 
 #include "sand/material.h"
 #include "sand/solver.h"
+#include "support/pause.h"
 #include "support/random.h"
 
 #include <epoxy/gl.h>
@@ -15,7 +16,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <cmocka.h>
 
 static struct context *context;
@@ -177,7 +177,7 @@ static struct sand_status status_of(struct sand_engine *engine, uint32_t slot)
     for (int i = 0; i < 20000; i++) {
         if (sand_status_poll(engine, slot, &status))
             return status;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     }
     fail_msg("no status came within 20 s");
     return status;
@@ -637,7 +637,7 @@ static void depth_is_a_gather_bit_for_bit(void **state)
     ok(sand_depth_request(gl, 1, &depth, &err), &err);
     for (int i = 0; !sand_depth_poll(gl, 1, heights); i++) {
         assert_true(i < 20000);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     }
     assert_false(sand_depth_poll(gl, 1, heights));
     uint32_t count = sand_granules_read(gl, 1, granules);
@@ -695,7 +695,7 @@ static void spheres_are_those_of_the_c_engine(void **state)
         sand_spheres_request(engine, 0);
         while (!sand_spheres_poll(engine, 0, spheres[k], &count[k])) {
             assert_true(tries++ < 20000);
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            pause_ms(1);
         }
     }
     assert_int_equal(count[0], 4 * 50 + 2 * CUBE * CUBE * CUBE);
@@ -736,7 +736,7 @@ static void the_latest_answer_wins(void **state)
             steps = status.steps;
             answers++;
         } else {
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            pause_ms(1);
         }
     }
     assert_int_equal(steps, 12);

@@ -147,7 +147,7 @@ static void be_slow(struct cluster *node)
 {
     (void)node;
     fake.before_append = NULL;
-    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    pause_ms(200);
 }
 
 struct asking {
@@ -160,7 +160,7 @@ static void *ask(void *argument)
 {
     struct asking *asking = argument;
 
-    nanosleep(&(struct timespec){.tv_nsec = asking->after_ms * 1000000L}, NULL);
+    pause_ms(asking->after_ms);
     *asking->got = submit(asking->node, with_key(edit_of("land", 1, 1, 5), "twice", 7));
     return NULL;
 }
@@ -250,7 +250,7 @@ static void while_the_log_is_away_reads_go_on(void **state)
     assert_string_equal(w.answer, "made as 3");
     assert_int_equal(revision_of(&all->b, "land"), 3);
     while (world_staleness_s(all->b.world) == 0)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     stop(&all->b);
     start(&all->b); /* serves what it has */
     assert_int_equal(revision_of(&all->b, "land"), 3);
@@ -307,7 +307,7 @@ static void a_node_that_was_away_too_long_takes_a_snapshot(void **state)
     apply(&all->a, change_of(WORLD_DELETE_LOCALE, "gone", ""));
     catch_up(&all->a);
     for (int ms = 0; ms < WAIT_MS && fake_first("land") <= 10; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     start(&all->b);
     world_shared(all->b.world, &shared);
     assert_true(shared.snapshots_taken >= 1);
@@ -340,7 +340,7 @@ static void what_the_log_has_lost_goes_back(void **state)
     catch_up(&all->a);
     assert_int_equal(revision_of(&all->a, "land"), 3);
     for (int ms = 0; ms < WAIT_MS && revision_of(&all->a, "young") != 0; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     assert_int_equal(revision_of(&all->a, "young"), 0);
     world_shared(all->a.world, &shared);
     assert_int_equal(shared.divergences, 2);

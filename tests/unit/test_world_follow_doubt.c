@@ -10,7 +10,7 @@
 static void wait_trimmed(const char *locale, uint64_t first)
 {
     for (int ms = 0; ms < WAIT_MS && fake_first(locale) < first; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     assert_true(fake_first(locale) >= first);
 }
 
@@ -62,7 +62,7 @@ static void a_log_that_has_lost_everything_empties_nobody(void **state)
     fake.locale_count = 0;
     fake_set_away(false);
     do {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
         world_shared(all->a.world, &shared);
     } while (shared.reason[0] == '\0' && revision_of(&all->a, "land") != 0);
     assert_non_null(strstr(shared.reason, "has none of the 1 locales"));
@@ -159,7 +159,7 @@ static void an_engine_that_hangs_is_stale(void **state)
     catch_up(&all->a);
     fake.hangs = true;
     for (; ms < WAIT_MS && world_staleness_s(all->a.world) == 0; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_ms(1);
     fake.hangs = false;
     assert_true(ms < WAIT_MS);
     catch_up(&all->a);

@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "support/near.h"
+#include "support/pause.h"
 #include "support/random.h"
 
 enum { LAYERS = 60, MOVES_A_SECOND = 60, SECONDS = 2, READERS = 2 };
@@ -189,13 +189,6 @@ static void what_cannot_be_moved_is_refused(void **state)
     snprintf(move_none.locale_id, sizeof move_none.locale_id, "nowhere");
     assert_int_equal(world_apply(world, &move_none, &err), ERR_NOT_FOUND);
     world_destroy(world);
-}
-
-static void pause_ms(long ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&time, NULL);
 }
 
 static void a_layer_that_moves_no_more_comes_to_rest(void **state)

@@ -5,6 +5,7 @@
 #include "world/query.h"
 #include "world/world.h"
 
+#include "tests/support/pause.h"
 #include "tests/support/random.h"
 
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -130,13 +130,6 @@ static double floor_at(struct world *world, const char *id, double x, double y, 
         *number = contact.polygon;
     layer_unref(layer);
     return is_there ? contact.point.z : NAN;
-}
-
-static void pause_ms(long ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
 }
 
 static uint64_t rebuilds(struct world *world)

@@ -2,6 +2,7 @@
  * The world: changes, revisions, and readers that never see anything but a whole snapshot.
  */
 #include "world/world.h"
+#include "tests/support/pause.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,7 +11,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -350,7 +350,6 @@ static void readers_see_whole_snapshots_while_the_writer_publishes(void **state)
 static void old_snapshots_are_freed_once_readers_have_passed(void **state)
 {
     struct world *world = make_world(1, &world_limits_default);
-    struct timespec pause = {.tv_nsec = 2000000};
     struct world_stats stats = {.publications = 0};
     struct err err;
 
@@ -364,7 +363,7 @@ static void old_snapshots_are_freed_once_readers_have_passed(void **state)
     assert_int_equal(stats.reclaimed, 0); /* the reader has not passed since */
     for (int i = 0; i < 5000 && stats.reclaimed < 11; i++) {
         world_reader_quiet(world, 0);
-        nanosleep(&pause, NULL);
+        pause_ms(2);
         world_stats(world, &stats);
     }
     assert_int_equal(stats.reclaimed, 11);

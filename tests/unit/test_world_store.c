@@ -6,6 +6,7 @@
 
 #include "tests/support/change_make.h"
 #include "tests/support/fault_vfs.h"
+#include "tests/support/pause.h"
 #include "tests/support/random.h"
 
 #include <pthread.h>
@@ -179,7 +180,7 @@ static void edits_survive_many_restarts(void **state)
             revision++;
         }
         if (round % 2 == 0)
-            usleep(300000); /* some are written to their tiles, some stay in the log */
+            pause_ms(300); /* some are written to their tiles, some stay in the log */
         assert_ground(g, "a", revision, samples);
         restart(g);
         assert_ground(g, "a", revision, samples);
@@ -378,7 +379,7 @@ static void wait_for_all(struct ground *g)
 
     do {
         world_reader_quiet(g->world, 0);
-        usleep(1000);
+        pause_ms(1);
         world_stats(g->world, &stats);
     } while (stats.queued > 0);
 }
