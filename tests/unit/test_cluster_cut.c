@@ -410,7 +410,7 @@ static void a_frozen_engine_is_given_up(void **state)
 /* An append that takes longer than wait_ms on its way is none that is not answered. */
 static void a_slow_line_is_waited_for(void **state)
 {
-    enum { BYTES = 1 << 20, WAIT_MS = 1500, BYTES_IN_10_MS = 2600 }; /* 4 s */
+    enum { BYTES = 1 << 20, WAIT_MS = 1500, BYTES_IN_10_MS = 5200 }; /* 2 s */
     struct cut_case c;
     uint8_t none[CLUSTER_TEST_BYTES_MAX], *data = calloc(1, BYTES);
     struct cluster_entry entry = cluster_test_entry("a", 1, "slow", 0, none);
@@ -447,7 +447,7 @@ static bool see_it(void *context, const struct cluster_entry *entry, struct err 
 /* Bytes that come one by one for a minute are no answer. */
 static void a_trickle_is_given_up(void **state)
 {
-    enum { BYTES = 100000, WAIT_MS = 400, BYTES_IN_10_MS = 16 };
+    enum { BYTES = 100000, START_MS = 5000, WAIT_MS = 400, BYTES_IN_10_MS = 16 };
     struct cut_case c;
     uint8_t none[CLUSTER_TEST_BYTES_MAX], *data = calloc(1, BYTES);
     struct cluster_entry entry = cluster_test_entry("a", 1, "wide", 0, none);
@@ -457,10 +457,11 @@ static void a_trickle_is_given_up(void **state)
 
     (void)state;
     CHECK(data);
-    begin(&c, WAIT_MS);
+    begin(&c, START_MS);
     entry.data = data;
     entry.bytes = BYTES;
     cluster_ok(cluster_append(c.cluster, &entry, 1, &at, &in_doubt, &err), &err);
+    c.cluster->wait_ms = WAIT_MS;
     tcp_proxy_slow(c.proxy, BYTES_IN_10_MS);
     assert_int_equal(cluster_read(c.cluster, "a", 0, see_it, &seen, &count, &err), ERR_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "no answer within"));
