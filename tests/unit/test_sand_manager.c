@@ -22,6 +22,7 @@ struct fake_slot {
     uint64_t steps;
     float speed; /* of the bodies */
     float dug_m; /* how much lower the middle is */
+    float height_m;
     struct sand_depth depth;
     struct sand_pose pose[SAND_BODIES_MAX];
 };
@@ -41,10 +42,10 @@ static struct fake *fake_of(struct sand_engine *engine)
 static enum err_code fake_begin(struct sand_engine *engine, uint32_t slot,
                                 const struct sand_slot_begin *begin, struct err *err)
 {
-    (void)begin;
     (void)err;
     assert_false(fake_of(engine)->slots[slot].is_begun);
-    fake_of(engine)->slots[slot] = (struct fake_slot){.is_begun = true};
+    fake_of(engine)->slots[slot] =
+        (struct fake_slot){.is_begun = true, .height_m = begin->height_m};
     return ERR_OK;
 }
 
@@ -568,6 +569,31 @@ static void the_pool_has_an_end_and_ground_one_owner(void **state)
     rig_destroy(rig);
 }
 
+/* What is above the grid is counted to its last layer, so that one layer stays free. */
+static void a_grid_is_as_high_as_its_engine_has_cells(void **state)
+{
+    static const struct {
+        double layers, cells_more; /* of the engine: whole layers, and cells besides */
+        double height_cells;       /* 0: as was asked */
+    } cases[] = {{1000, 0, 0}, {4, 0, 3}, {4, 7, 3}, {2, 0, 1}, {1, 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig *rig = rig_create();
+        const double cell_m = rig->fake.engine.config.params.cell_m, side = ceil(5 / cell_m);
+        double want = cases[i].height_cells * cell_m;
+
+        rig->fake.engine.config.cells_max =
+            (uint32_t)(cases[i].layers * side * side + cases[i].cells_more);
+        add(rig, 0, 0, false);
+        pass(rig, 0.02);
+        assert_true(rig->fake.slots[0].is_begun);
+        if (fabs((double)rig->fake.slots[0].height_m - (want > 0 ? want : 3)) > 1e-5)
+            fail_msg("case %zu: %g m", i, (double)rig->fake.slots[0].height_m);
+        rig_destroy(rig);
+    }
+}
+
 static void no_more_than_the_cap_are_stepped_at_once(void **state)
 {
     struct rig *rig = rig_create();
@@ -792,6 +818,7 @@ int main(void)
         cmocka_unit_test(a_new_body_and_a_push_wake),
         cmocka_unit_test(bodies_are_lifted_out_of_granules_and_of_each_other),
         cmocka_unit_test(the_pool_has_an_end_and_ground_one_owner),
+        cmocka_unit_test(a_grid_is_as_high_as_its_engine_has_cells),
         cmocka_unit_test(no_more_than_the_cap_are_stepped_at_once),
         cmocka_unit_test(what_does_not_rest_is_capped),
         cmocka_unit_test(rattlers_do_not_keep_a_patch_from_resting),
