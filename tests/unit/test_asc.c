@@ -119,6 +119,8 @@ static void a_header_that_is_wrong_is_refused_and_says_how(void **state)
         {"ncols 2\nnrows two\ncellsize 1\n1 2 3 4", "line 2: \"two\" is not a finite number"},
         {"ncols 2\nnrows 2\ncellsize 0\n1 2 3 4", "\"0\" is not a spacing"},
         {"ncols 2\nnrows 2\ncellsize -1\n1 2 3 4", "\"-1\" is not a spacing"},
+        {"ncols 2\nnrows 2\ndx -2\ndy 1\n1 2 3 4", "\"-2\" is not a spacing"},
+        {"ncols 2\nnrows 2\ndx 1\ndy -3\n1 2 3 4", "\"-3\" is not a spacing"},
         {"ncols 2\nnrows 2\ncellsize nan\n1 2 3 4", "\"nan\" is not a finite number"},
         {"ncols 2\nnrows 2\ncellsize 1e999\n1 2 3 4", "\"1e999\" is not a finite number"},
         {"ncols 2\nnrows 2\ncellsize 1\nNODATA_value inf\n1 2 3 4", "\"inf\" is not a finite"},

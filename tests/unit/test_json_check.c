@@ -75,6 +75,7 @@ static const struct text accepted[] = {
     TEXT("[0e1]"),
     TEXT("[0.0]"),
     TEXT("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"),
+    TEXT("1.00000000000000000000000000000000000000000000000000000000000e5"), /* 63 characters */
 };
 
 static const struct text refused[] = {
@@ -86,6 +87,7 @@ static const struct text refused[] = {
     TEXT("1_000"), TEXT("1 000"), TEXT("1,5"), TEXT("1e999"), TEXT("-1e999"), TEXT("[1e400]"),
     TEXT("1.8e308"), TEXT("0e"), TEXT("1a"), TEXT("[-]"), TEXT("[1.]"),
     TEXT("1234567890123456789012345678901234567890123456789012345678901234"), /* 64 characters */
+    TEXT("1.000000000000000000000000000000000000000000000000000000000000e5"), /* and these */
     /* strings */
     TEXT("\""), TEXT("\"a"), TEXT("a"), TEXT("'a'"), TEXT("\"\\\""), TEXT("\"\\a\""),
     TEXT("\"\\x41\""), TEXT("\"\\0\""), TEXT("\"\\u\""), TEXT("\"\\u12\""), TEXT("\"\\u12g4\""),

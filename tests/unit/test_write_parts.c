@@ -42,6 +42,20 @@ static void a_kept_answer_reads_back(void **state)
     assert_false(kept_answer_decode(NULL, 0, &back));
 }
 
+static void a_location_has_all_the_room_that_it_may(void **state)
+{
+    struct kept_answer answer = {.status = 201, .body = "{}", .body_length = 2}, back;
+    size_t length = 0;
+    unsigned char *bytes;
+
+    (void)state;
+    memset(answer.location, 'a', KEPT_LOCATION_MAX);
+    bytes = kept_answer_encode(&answer, &length);
+    assert_true(kept_answer_decode(bytes, length, &back));
+    assert_string_equal(back.location, answer.location);
+    free(bytes);
+}
+
 static void a_damaged_answer_is_refused(void **state)
 {
     struct kept_answer answer = {200, false, 1, "/v1/locales/a", "{}", 2}, back;
@@ -247,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kept_answer_reads_back),
+        cmocka_unit_test(a_location_has_all_the_room_that_it_may),
         cmocka_unit_test(a_damaged_answer_is_refused),
         cmocka_unit_test(tags_are_read_as_the_rfc_wants),
         cmocka_unit_test(the_order_of_the_query_does_not_make_another_request),
