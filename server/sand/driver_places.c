@@ -4,6 +4,9 @@
  * Without its cache Mesa compiles all shaders anew at each start, about a second of processor time;
  * a driver that stands in a folder of its own is named by LD_LIBRARY_PATH or by
  * __EGL_VENDOR_LIBRARY_DIRS and could not be loaded at all.
+ *
+ * Mesa's cache has a name for each form: a file for each shader, or a database, which is the
+ * default of newer Mesa (Debian 13). Which one it is cannot be known before the driver is loaded.
  */
 #include "sand/driver_places.h"
 
@@ -71,10 +74,13 @@ void driver_places_find(struct driver_places *out)
     out->count = 0;
     add_cache(out, getenv("MESA_SHADER_CACHE_DIR"), "", false);
     add_cache(out, getenv("__GL_SHADER_DISK_CACHE_PATH"), "", false);
-    if (caches)
+    if (caches) {
         add_cache(out, caches, "/mesa_shader_cache", false);
-    else
-        add_cache(out, user ? user->pw_dir : NULL, "/.cache/mesa_shader_cache", true);
+        add_cache(out, caches, "/mesa_shader_cache_db", false);
+    } else if (user) {
+        add_cache(out, user->pw_dir, "/.cache/mesa_shader_cache", true);
+        add_cache(out, user->pw_dir, "/.cache/mesa_shader_cache_db", true);
+    }
     add_cache(out, getenv("HOME"), "/.nv", true);
     add_list(out, getenv("LD_LIBRARY_PATH"));
     add_list(out, getenv("__EGL_VENDOR_LIBRARY_DIRS"));

@@ -76,6 +76,7 @@ static void a_cache_that_is_named_is_made_with_its_parents(void **state)
     snprintf(path, sizeof path, "%s/a/b", (const char *)*state);
     setenv("XDG_CACHE_HOME", path, 1);
     expect_made(path, "/mesa_shader_cache");
+    expect_made(path, "/mesa_shader_cache_db");
     setenv("MESA_SHADER_CACHE_DIR", path, 1);
     expect_made(path, "");
 }
@@ -103,9 +104,9 @@ static void libraries_are_read_only(void **state)
     setenv("XDG_CACHE_HOME", *state, 1);
     setenv("LD_LIBRARY_PATH", "/opt/one::relative:/opt/two", 1);
     driver_places_find(&places);
-    assert_int_equal(places.count, 3);
-    for (size_t i = 1; i < 3; i++) {
-        assert_string_equal(places.paths[i], i == 2 ? "/opt/two" : "/opt/one");
+    assert_int_equal(places.count, 4);
+    for (size_t i = 2; i < 4; i++) {
+        assert_string_equal(places.paths[i], i == 3 ? "/opt/two" : "/opt/one");
         assert_false(places.is_written[i]);
     }
 }
