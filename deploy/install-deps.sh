@@ -6,7 +6,7 @@
 # Parts: build (default), test, fuzz, bench (what the benchmarks compare with), torture (what
 # `make torture` attacks with), ops (what stands beside a daemon or around it: Prometheus, nginx,
 # HAProxy, kubectl, Compose; their tests are skipped without), package (what deploy/build-deb.sh and the tests of packages need),
-# runtime. --check installs nothing, says what is missing and exits with 1 if anything is. When all
+# cross (what tests/cross.sh builds and runs for aarch64 with), runtime. --check installs nothing, says what is missing and exits with 1 if anything is. When all
 # is there the script changes nothing, asks no network and needs no root.
 #
 # Two things are named differently from release to release and are looked up rather than assumed:
@@ -27,6 +27,7 @@ BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light va
 TORTURE='slowhttptest'
 OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client docker-compose-v2'
 PACKAGE='build-essential debhelper lintian debootstrap'
+CROSS='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g libpq5
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
@@ -144,10 +145,11 @@ for argument; do
     torture) parts="$parts torture" wanted="$wanted $TORTURE" ;;
     ops) parts="$parts ops" wanted="$wanted $OPS" ;;
     package) parts="$parts package" wanted="$wanted $PACKAGE" ;;
+    cross) parts="$parts cross" wanted="$wanted $CROSS" ;;
     runtime) parts="$parts runtime" wanted="$wanted $RUNTIME" ;;
     *)
         echo "usage: sh deploy/install-deps.sh [--check]" \
-            "[build] [test] [fuzz] [bench] [torture] [ops] [package] [runtime]" >&2
+            "[build] [test] [fuzz] [bench] [torture] [ops] [package] [cross] [runtime]" >&2
         exit 2
         ;;
     esac
