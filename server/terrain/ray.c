@@ -81,32 +81,41 @@ struct exit {
     enum entry line; /* ENTRY_START: the ray ends inside */
 };
 
+/* By the line that comes first; a tie goes to u. Not before t, where the ray is. */
+static inline struct exit first_exit(double t_u, double t_v, double t, double t_end)
+{
+    struct exit e = {t_u <= t_v ? t_u : t_v, t_u <= t_v ? ENTRY_U : ENTRY_V};
+
+    if (!(e.t <= t_end))
+        e = (struct exit){t_end, ENTRY_START};
+    e.t = e.t < t ? t : e.t;
+    return e;
+}
+
+/* Of the field's lines those that the ray crosses. */
+struct lines {
+    uint64_t u, v;
+};
+
+static inline struct lines lines_of(const struct walk *w)
+{
+    return (struct lines){lines_crossed(w->du, w->field->cell_cols),
+                          lines_crossed(w->dv, w->field->cell_rows)};
+}
+
 /*
  * Where the ray leaves the node of 2^level cells that holds the present cell. The field's own
  * border is no line to cross: there the ray ends at t_end, a rounding behind the border, so that
  * what is aimed exactly at the border is not lost.
  */
-static inline struct exit node_exit(const struct walk *w, uint32_t level)
+static inline struct exit node_exit(const struct walk *w, uint32_t level, struct lines lines)
 {
-    struct exit e = {w->t_end, ENTRY_START};
+    int64_t line_u = ((w->column >> level) + (w->du > 0)) << level;
+    int64_t line_v = ((w->row >> level) + (w->dv > 0)) << level;
+    double t_u = next_crossing(line_u, w->u0, w->inv_du, lines.u);
+    double t_v = next_crossing(line_v, w->v0, w->inv_dv, lines.v);
 
-    if (w->du != 0) {
-        int64_t k = ((w->column >> level) + (w->du > 0)) << level;
-        double t = crossing_u(w, k);
-
-        if (t <= e.t && k > 0 && k < w->field->cell_cols)
-            e = (struct exit){t, ENTRY_U};
-    }
-    if (w->dv != 0) {
-        int64_t k = ((w->row >> level) + (w->dv > 0)) << level;
-        double t = crossing_v(w, k);
-
-        if ((t < e.t || (t == e.t && e.line == ENTRY_START)) && k > 0 && k < w->field->cell_rows)
-            e = (struct exit){t, ENTRY_V};
-    }
-    if (e.t < w->t)
-        e.t = w->t;
-    return e;
+    return first_exit(t_u, t_v, w->t, w->t_end);
 }
 
 /* The last of a node's 2^level columns or rows that the field has. */
@@ -117,6 +126,13 @@ static inline int64_t node_last(int64_t first, uint32_t level, uint32_t cells)
     return last < cells ? last : (int64_t)cells - 1;
 }
 
+/* The column or row of a place, of those from 0 <= low to high. */
+static inline int64_t cell_between(double place, int64_t low, int64_t high)
+{
+    place = place > (double)low ? place : (double)low;
+    return (int64_t)(place < (double)high ? place : (double)high);
+}
+
 /*
  * The column the ray is in when it leaves a node by a v line at t: every u line with
  * crossing_u <= t lies behind. A tie went to u.
@@ -125,7 +141,7 @@ static int64_t column_at(const struct walk *w, double t, uint32_t level)
 {
     int64_t low = (w->column >> level) << level;
     int64_t high = node_last(low, level, w->field->cell_cols);
-    int64_t c = (int64_t)floor(fmin(fmax(w->u0 + w->du * t, (double)low), (double)high));
+    int64_t c = cell_between(w->u0 + w->du * t, low, high);
 
     if (w->du > 0) {
         c = c < w->column ? w->column : c;
@@ -150,7 +166,7 @@ static int64_t row_at(const struct walk *w, double t, uint32_t level)
 {
     int64_t low = (w->row >> level) << level;
     int64_t high = node_last(low, level, w->field->cell_rows);
-    int64_t r = (int64_t)floor(fmin(fmax(w->v0 + w->dv * t, (double)low), (double)high));
+    int64_t r = cell_between(w->v0 + w->dv * t, low, high);
 
     if (w->dv > 0) {
         r = r < w->row ? w->row : r;
@@ -171,7 +187,8 @@ static int64_t row_at(const struct walk *w, double t, uint32_t level)
 }
 
 /* Moves over the node's border; false when the ray ends inside. */
-static bool node_leave(struct walk *w, struct exit e, uint32_t level)
+static inline __attribute__((always_inline)) bool node_leave(struct walk *w, struct exit e,
+                                                             uint32_t level)
 {
     if (e.line == ENTRY_START)
         return false;
@@ -190,7 +207,7 @@ static bool node_leave(struct walk *w, struct exit e, uint32_t level)
 bool ray_leave_node(struct walk *w, uint32_t level)
 {
     w->t = -INFINITY;
-    return node_leave(w, node_exit(w, level), level);
+    return node_leave(w, node_exit(w, level, lines_of(w)), level);
 }
 
 /*
@@ -208,19 +225,15 @@ static bool leaf_hit(struct walk *w, bool *is_over)
     const float *at = heightfield_tile(field, (uint32_t)w->column, (uint32_t)w->row)->samples +
                       (size_t)(w->row & (TILE_CELLS - 1)) * TILE_SAMPLES +
                       (w->column & (TILE_CELLS - 1));
-    double t_u = next_crossing(du, w->u0, w->inv_du, w->column, field->cell_cols);
-    double t_v = next_crossing(dv, w->v0, w->inv_dv, w->row, field->cell_rows);
+    const struct lines lines = lines_of(w);
+    double t_u = next_crossing(w->column + (du > 0), w->u0, w->inv_du, lines.u);
+    double t_v = next_crossing(w->row + (dv > 0), w->v0, w->inv_dv, lines.v);
     double z_in = z0 + dz * w->t;
 
     do {
-        enum entry line = t_u <= t_v ? ENTRY_U : ENTRY_V;
-        double t_exit = t_u <= t_v ? t_u : t_v;
-
-        if (!(t_exit <= t_end)) {
-            line = ENTRY_START;
-            t_exit = t_end;
-        }
-        t_exit = t_exit < w->t ? w->t : t_exit;
+        struct exit e = first_exit(t_u, t_v, w->t, t_end);
+        enum entry line = e.line;
+        double t_exit = e.t;
         double z_out = z0 + dz * t_exit;
         double low = z_in < z_out ? z_in : z_out, high = z_in < z_out ? z_out : z_in;
 
@@ -238,11 +251,11 @@ static bool leaf_hit(struct walk *w, bool *is_over)
         if (line == ENTRY_U) {
             w->column += step_u;
             at += step_u;
-            t_u = next_crossing(du, w->u0, w->inv_du, w->column, field->cell_cols);
+            t_u = next_crossing(w->column + (du > 0), w->u0, w->inv_du, lines.u);
         } else {
             w->row += step_v;
             at += step_v * TILE_SAMPLES;
-            t_v = next_crossing(dv, w->v0, w->inv_dv, w->row, field->cell_rows);
+            t_v = next_crossing(w->row + (dv > 0), w->v0, w->inv_dv, lines.v);
         }
         w->t = t_exit;
         w->entry = line;
@@ -301,11 +314,12 @@ static inline uint32_t first_level(const struct walk *w)
 
 static bool walk_run(struct walk *w)
 {
+    const struct lines lines = lines_of(w);
     uint32_t level = first_level(w);
     bool is_over = false;
 
     while (!is_over) {
-        struct exit e = node_exit(w, level);
+        struct exit e = node_exit(w, level, lines);
         struct bounds b = heightfield_node(w->field, level, (uint32_t)w->column, (uint32_t)w->row);
         bool is_entered = !passes(w, w->t, e.t, (double)b.min, (double)b.max);
 

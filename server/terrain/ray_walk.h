@@ -213,36 +213,158 @@ static inline bool cell_pieces(struct walk *w, const struct corners *k, bool is_
             piece_hit(w, k, is_main, (struct piece){!first, t_cut, f_cut, t_exit, f_out}));
 }
 
+#if defined(__SSE2__) && !defined(__AVX512F__)
+#define CELL_PAIRS
+/*
+ * What most cells need, by pairs of float64: f where the ray comes in and where it leaves, and then
+ * both triangles. The operations are those of f_on_edge, cell_pieces and piece_hit, rounded as
+ * often; what these choose by branches that nobody foretells, masks do here.
+ */
+static inline __m128d pair_of(double first, double second)
+{
+    return _mm_set_pd(second, first);
+}
+
+/* a + s·b, rounded twice. */
+static inline __m128d pair_along(double a, __m128d s, double b)
+{
+    return _mm_add_pd(_mm_set1_pd(a), _mm_mul_pd(_mm_set1_pd(b), s));
+}
+
+static inline __m128d pair_mask(bool first, bool second)
+{
+    return _mm_castsi128_pd(_mm_set_epi64x(-(int64_t)second, -(int64_t)first));
+}
+
+static inline __m128d pair_select(__m128d mask, __m128d yes, __m128d no)
+{
+    return _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no));
+}
+
+static inline __m128d pair_clamp_unit(__m128d x)
+{
+    return _mm_min_pd(_mm_set1_pd(1), _mm_max_pd(_mm_setzero_pd(), x));
+}
+
+static inline __m128d pair_abs(__m128d x)
+{
+    return _mm_andnot_pd(_mm_set1_pd(-0.0), x);
+}
+
+/* f over the edges between two samples each, at s, where the ray is z high. */
+static inline __m128d pair_f(__m128d z, __m128d begin, __m128d end, __m128d s)
+{
+    return _mm_sub_pd(z, _mm_add_pd(begin, _mm_mul_pd(s, _mm_sub_pd(end, begin))));
+}
+
+/* Where the ray comes into the cell and leaves it, by u lines or v lines. */
+static inline __m128d cell_pair_ends(const struct walk *w, const float *at, __m128d t, bool in_u,
+                                     bool out_u)
+{
+    size_t in_along = in_u ? TILE_SAMPLES : 1, out_along = out_u ? TILE_SAMPLES : 1;
+    bool in_far = (in_u & (w->du < 0)) | (!in_u & (w->dv < 0));
+    bool out_far = (out_u & (w->du > 0)) | (!out_u & (w->dv > 0));
+    const float *in = at + in_far * (TILE_SAMPLES + 1 - in_along);
+    const float *out = at + out_far * (TILE_SAMPLES + 1 - out_along);
+    __m128d u = _mm_sub_pd(pair_along(w->u0, t, w->du), _mm_set1_pd((double)w->column));
+    __m128d v = _mm_sub_pd(pair_along(w->v0, t, w->dv), _mm_set1_pd((double)w->row));
+    __m128d s = pair_clamp_unit(pair_select(pair_mask(in_u, out_u), v, u));
+
+    return pair_f(pair_along(w->z0, t, w->dz), pair_of((double)in[0], (double)out[0]),
+                  pair_of((double)in[in_along], (double)out[out_along]), s);
+}
+
+/* The rate at which it nears the hypotenuse is not 0. */
+static inline bool cell_pair_hit(struct walk *w, const float *at, bool is_main, double rate,
+                                 double t_exit, bool in_u, bool out_u)
+{
+    const double c = (double)w->column, r = (double)w->row, t_in = w->t;
+    __m128d f = cell_pair_ends(w, at, pair_of(t_in, t_exit), in_u, out_u);
+    double start = is_main ? (w->u0 - w->v0) - (c - r) : (c + r + 1) - (w->u0 + w->v0);
+    double t_cut = -start / rate, slack = 4 * DBL_EPSILON * (fabs(t_in) + fabs(t_exit));
+    bool is_cut = !((t_cut > t_exit + slack) | (t_cut < t_in - slack));
+    bool is_after = t_cut > t_exit, first = rate > 0;
+    size_t begin = is_main ? 0 : TILE_SAMPLES, end = TILE_SAMPLES + 1 - begin;
+
+    t_cut = t_cut > t_in ? t_cut : t_in;
+    t_cut = t_cut < t_exit ? t_cut : t_exit;
+    __m128d cut = _mm_set1_pd(t_cut);
+    __m128d s = pair_clamp_unit(_mm_sub_pd(pair_along(w->u0, cut, w->du), _mm_set1_pd(c)));
+    __m128d f_cut = pair_f(pair_along(w->z0, cut, w->dz), _mm_set1_pd((double)at[begin]),
+                           _mm_set1_pd((double)at[end]), s);
+    /* one triangle to the cut, the other behind it; or one all along */
+    __m128d leaves = pair_mask(!is_cut, true), pad = _mm_set1_pd(w->pad_m), zero = _mm_setzero_pd();
+    __m128d t0 = pair_of(t_in, t_cut), t1 = pair_select(leaves, _mm_set1_pd(t_exit), cut);
+    __m128d f0 = _mm_move_sd(f_cut, f), f1 = pair_select(leaves, _mm_unpackhi_pd(f, f), f_cut);
+    __m128d is_on0 = _mm_cmple_pd(pair_abs(f0), pad), is_on1 = _mm_cmple_pd(pair_abs(f1), pad);
+    __m128d sides = _mm_xor_pd(_mm_cmpgt_pd(f0, zero), _mm_cmpgt_pd(f1, zero));
+    int hits = _mm_movemask_pd(_mm_or_pd(_mm_or_pd(is_on0, is_on1), sides)) & (1 | is_cut << 1);
+
+    if (hits == 0)
+        return false;
+    __m128d between =
+        _mm_add_pd(t0, _mm_mul_pd(_mm_sub_pd(t1, t0), _mm_div_pd(f0, _mm_sub_pd(f0, f1))));
+    __m128d t = pair_select(is_on0, t0, pair_select(sides, between, t1));
+    bool is_first = hits & 1;
+
+    w->hit_triangle = first ^ !(is_first & (is_cut | is_after));
+    w->hit_t = _mm_cvtsd_f64(is_first ? t : _mm_unpackhi_pd(t, t));
+    return true;
+}
+
+/* No sample of the cell is missing. */
+static inline bool cell_is_whole(const float *at)
+{
+    double rows[2];
+
+    memcpy(&rows[0], at, sizeof rows[0]);
+    memcpy(&rows[1], at + TILE_SAMPLES, sizeof rows[1]);
+    __m128 all = _mm_castpd_ps(_mm_set_pd(rows[1], rows[0]));
+
+    return _mm_movemask_ps(_mm_cmpunord_ps(all, all)) == 0;
+}
+#endif
+
 /*
  * The present cell, its samples at `at`, between w->t and t_exit; exit tells through which line it
  * is left.
  */
 static inline bool cell_hit(struct walk *w, const float *at, double t_exit, enum entry exit)
 {
+    bool is_main = cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row);
+    bool in_u = w->entry == ENTRY_U, out_u = exit == ENTRY_U;
+
+#ifdef CELL_PAIRS
+    double rate = is_main ? w->du - w->dv : -(w->du + w->dv);
+
+    if (__builtin_expect(w->entry != ENTRY_START, 1) && __builtin_expect(exit != ENTRY_START, 1) &&
+        __builtin_expect(rate != 0, 1) && __builtin_expect(cell_is_whole(at), 1))
+        return cell_pair_hit(w, at, is_main, rate, t_exit, in_u, out_u);
+#endif
     struct corners k = {at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
     double f_in = NAN, f_out = NAN;
-
-    bool in_u = w->entry == ENTRY_U, out_u = exit == ENTRY_U;
 
     if (w->entry != ENTRY_START)
         f_in = f_on_edge(w, at, w->t, in_u, (in_u & (w->du < 0)) | (!in_u & (w->dv < 0)));
     if (exit != ENTRY_START)
         f_out = f_on_edge(w, at, t_exit, out_u, (out_u & (w->du > 0)) | (!out_u & (w->dv > 0)));
-    if (cell_pieces(w, &k, cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row), t_exit,
-                    f_in, f_out))
+    if (cell_pieces(w, &k, is_main, t_exit, f_in, f_out))
         return true;
     if (__builtin_expect(exit == ENTRY_START, 0))
         return ray_touches_last(w);
     return __builtin_expect(isnan((k.h00 + k.h10) + (k.h01 + k.h11)), 0) && ray_touches(w, t_exit);
 }
 
-/* Where the next grid line in the ray's direction is crossed; never at the field's border. */
-static inline double next_crossing(double d, double origin, double inv, int64_t cell,
-                                   uint32_t cells)
+/* Of the field's lines those that a ray crosses, from 1 on; the border's are none. */
+static inline uint64_t lines_crossed(double d, uint32_t cells)
 {
-    int64_t k = cell + (d > 0);
+    return d == 0 ? 0 : cells - 1;
+}
 
-    return d == 0 || k <= 0 || k >= cells ? INFINITY : ((double)k - origin) * inv;
+/* Where the next grid line in the ray's direction is crossed. */
+static inline double next_crossing(int64_t line, double origin, double inv, uint64_t lines)
+{
+    return (uint64_t)(line - 1) < lines ? ((double)line - origin) * inv : INFINITY;
 }
 
 /* Bounds of a cell's four samples; NaN is none. */
@@ -286,8 +408,10 @@ static inline bool cell_alone_hit(struct walk *w, int64_t column, int64_t row, c
         return false;
     double u_in = ahead_u == 0 ? -INFINITY : crossing_u(w, column + (w->du < 0));
     double v_in = ahead_v == 0 ? -INFINITY : crossing_v(w, row + (w->dv < 0));
-    double u_out = next_crossing(w->du, w->u0, w->inv_du, column, field->cell_cols);
-    double v_out = next_crossing(w->dv, w->v0, w->inv_dv, row, field->cell_rows);
+    double u_out = next_crossing(column + (w->du > 0), w->u0, w->inv_du,
+                                 lines_crossed(w->du, field->cell_cols));
+    double v_out =
+        next_crossing(row + (w->dv > 0), w->v0, w->inv_dv, lines_crossed(w->dv, field->cell_rows));
     double t_in = u_in > v_in ? u_in : v_in, t_exit = v_out < u_out ? v_out : u_out;
     enum entry exit = (enum entry)(ENTRY_V - (u_out <= v_out));
 
