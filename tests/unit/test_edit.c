@@ -12,17 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "support/field_make.h"
 #include "support/near.h"
-
-static struct heightfield *create(const struct heightfield_spec *spec, const float *samples)
-{
-    struct err err;
-    struct heightfield *field = heightfield_create(spec, samples, &err);
-
-    if (field == NULL)
-        fail_msg("heightfield_create: %s", err.msg);
-    return field;
-}
 
 static float float_of(uint32_t bits)
 {
@@ -157,10 +148,10 @@ static void edit_again_and_again(uint32_t cols, uint32_t rows, uint32_t leaf, ui
     assert_non_null(mirror.samples);
     assert_non_null(mirror.heights);
     fill(&random, mirror.samples, (size_t)cols * rows);
-    mirror.field = create(&mirror.spec, mirror.samples);
+    mirror.field = field_make(&mirror.spec, mirror.samples);
     for (int n = 0; n < STEPS; n++) {
         step(&mirror, &random);
-        struct heightfield *anew = create(&mirror.spec, mirror.samples);
+        struct heightfield *anew = field_make(&mirror.spec, mirror.samples);
 
         if (!same_field(mirror.field, anew, where, sizeof where))
             fail_msg("%ux%u leaf %u seed %llu step %d: %s", cols, rows, leaf,
@@ -203,7 +194,7 @@ static void an_edit_remakes_the_tiles_that_hold_its_samples(void **state)
     float *samples = calloc((size_t)COLS * ROWS, sizeof *samples);
     float *ones = malloc((size_t)COLS * ROWS * sizeof *ones);
     struct heightfield_spec spec = {COLS, ROWS, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct err err;
 
     (void)state;
@@ -237,7 +228,7 @@ static void an_edit_that_changes_nothing_shares_every_tile(void **state)
 {
     float *samples = calloc(600 * 600, sizeof *samples);
     struct heightfield_spec spec = {600, 600, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct sample_rect all = {0, 0, 600, 600};
     struct err err;
 
@@ -284,7 +275,7 @@ static void an_edit_computes_the_blocks_it_changed_alone(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct heightfield *field = create(&spec, samples), *next;
+        struct heightfield *field = field_make(&spec, samples), *next;
         struct sample_rect rect = {cases[i].column, cases[i].row, 1, 1};
         struct err err;
 
@@ -307,7 +298,7 @@ static void read_samples_reads_what_is_there(void **state)
 
     (void)state;
     fill(&random, samples, 700 * 600);
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
 
     for (int n = 0; n < 300; n++) {
         struct sample_rect rect = random_rect(&random, &spec);
@@ -334,7 +325,7 @@ static void set_and_add_by_hand(void **state)
     static const float heights[4] = {0.1f, NAN, -0.0f, 1e38f};
     static const struct heightfield_spec spec = {3, 2, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     const float added[4] = {2.1f, NAN, 0, 0}, set[4] = {0.1f, NAN, -0.0f, 1e38f};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct edit edit = {.kind = EDIT_SET, .rect = {1, 0, 2, 2}, .heights_m = heights};
     struct edit_outcome outcome;
     struct err err;
@@ -428,7 +419,7 @@ static void an_edit_that_cannot_be_is_refused(void **state)
          ERR_UNPROCESSABLE,
          "sample (1, 2) would"},
     };
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct edit_outcome outcome;
     struct err err;
 
@@ -600,7 +591,7 @@ static void brushes_do_what_the_oracle_says(void **state)
             ground.samples[i] = random_in(&random, 0, 1) < holes
                                     ? float_of(0x7fc00000u | i)
                                     : (float)random_in(&random, -50, 50);
-        ground.field = create(&spec, ground.samples);
+        ground.field = field_make(&spec, ground.samples);
         for (int n = 0; n < 4; n++) {
             struct brush brush = random_brush(&random, &spec);
 
@@ -617,7 +608,7 @@ static void a_sample_exactly_at_the_radius_stays(void **state)
 {
     static const struct heightfield_spec spec = {11, 11, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     float samples[121] = {0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     /* 3² + 4² = 5², and an amount by which the least weight would show */
     struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_RAISE, {5, 5}, 5, 3e38}};
     struct edit_outcome outcome;
@@ -644,7 +635,7 @@ static void brushes_of_any_size_are_taken(void **state)
     static const double radii[] = {5e-324, 1e-310, 1e-300, 1e-9, 1, 1e9, 1e300, 1.7e308};
     static const struct heightfield_spec spec = {9, 7, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     float samples[63] = {0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     (void)state;
 
     for (size_t i = 0; i < sizeof radii / sizeof *radii; i++)
@@ -670,7 +661,7 @@ static void a_crater_has_a_pit_and_a_rim(void **state)
 {
     static const struct heightfield_spec spec = {201, 201, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     float *samples = calloc(201 * 201, sizeof *samples);
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_CRATER, {100, 100}, 80, 10}};
     struct edit_outcome outcome;
     struct err err;

@@ -15,19 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "support/field_make.h"
 #include "support/near.h"
-
-static struct heightfield *create(const struct heightfield_spec *spec, const float *samples)
-{
-    struct err err;
-    struct heightfield *field = heightfield_create(spec, samples, &err);
-
-    if (field == NULL)
-        fail_msg("heightfield_create: %s", err.msg);
-    if (!heightfield_validate(field, &err))
-        fail_msg("heightfield_validate: %s", err.msg);
-    return field;
-}
 
 static float *random_samples(struct random *random, size_t count, double holes)
 {
@@ -51,7 +40,7 @@ static void every_size_keeps_its_samples_and_validates(void **state)
             uint32_t cols = sizes[i][0], rows = sizes[i][1];
             float *samples = random_samples(&random, (size_t)cols * rows, 0.1);
             struct heightfield_spec spec = {cols, rows, 0, 0, 1, 1, TRIANGULATION_ANTI, leaf};
-            struct heightfield *field = create(&spec, samples);
+            struct heightfield *field = field_make(&spec, samples);
 
             for (uint32_t n = 0; n < 2000; n++) {
                 uint32_t c = random_below(&random, cols), r = random_below(&random, rows);
@@ -71,7 +60,7 @@ static void validate_finds_a_bound_that_is_off(void **state)
     struct random random = {2};
     float *samples = random_samples(&random, 600 * 300, 0);
     struct heightfield_spec spec = {600, 300, 0, 0, 1, 1, TRIANGULATION_ANTI, 8};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct err err;
 
     (void)state;
@@ -97,7 +86,7 @@ static void rect_bounds_equal_a_scan(void **state)
     struct random random = {3};
     float *samples = random_samples(&random, 530 * 300, 0.3);
     struct heightfield_spec spec = {530, 300, 0, 0, 1, 1, TRIANGULATION_ANTI, 8};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
 
     (void)state;
     for (int n = 0; n < 300; n++) {
@@ -170,7 +159,7 @@ static void heights_of_one_cell_by_hand(void **state)
 
     for (int t = 0; t < 2; t++) {
         struct heightfield_spec spec = {2, 2, 10, 20, 2, 3, (enum triangulation)t, 0};
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             const double want[3] = {t ? cases[i].main : cases[i].anti, cases[i].bilinear,
@@ -210,7 +199,7 @@ static void outside_and_hole_are_different_answers(void **state)
         {1.8, 0.1, {GROUND_HOLE, GROUND_HOLE, GROUND_OK}},
         {0.5, 0.5, {GROUND_OK, GROUND_HOLE, GROUND_HOLE}}, /* on the hypotenuse of what is left */
     };
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -243,7 +232,7 @@ static void the_corners_of_the_bounds_are_inside(void **state)
                                         random_in(&random, 0.01, 90),
                                         TRIANGULATION_MAIN,
                                         0};
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
         struct ground_point got;
         struct box3 box;
 
@@ -266,7 +255,7 @@ static void another_triangulation_shares_the_tiles(void **state)
     struct random random = {5};
     float *samples = random_samples(&random, 300 * 20, 0);
     struct heightfield_spec spec = {300, 20, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct err err;
     struct heightfield *turned =
         heightfield_with_triangulation(field, TRIANGULATION_ALTERNATING, &err);
@@ -286,7 +275,7 @@ static void a_sample_costs_less_than_four_and_a_half_bytes(void **state)
     uint32_t side = 2049;
     float *samples = calloc((size_t)side * side, sizeof *samples);
     struct heightfield_spec spec = {side, side, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct heightfield_stats stats;
 
     (void)state;
@@ -380,7 +369,8 @@ static void a_field_built_on_threads_is_the_same(void **state)
                                   .samples = samples,
                                   .left_out = -1,
                                   .bent = -1};
-            struct heightfield *field = create(&p.spec, samples), *built = build(&p, threads, &err);
+            struct heightfield *field = field_make(&p.spec, samples),
+                               *built = build(&p, threads, &err);
 
             if (built == NULL)
                 fail_msg("%ux%u: %s", cols, rows, err.msg);
@@ -489,7 +479,7 @@ static void zero_bounds_are_positive(void **state)
 
     for (uint32_t i = 0; i < 300 * 300; i++)
         samples[i] = random_below(&random, 2) ? 0 : -0.0f;
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
 
     for (uint32_t tile = 0; tile < 4; tile++)
         for (uint32_t i = 0; i <= field->tiles[tile]->level_offset[TILE_SHIFT]; i++) {
@@ -520,7 +510,7 @@ static void a_serial_is_never_had_twice(void **state)
     (void)state;
 
     for (int n = 0; n < 100; n++) { /* each in the memory of the one before, most likely */
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
 
         assert_true(heightfield_tile_serial(field, 0, 0) > last);
         last = heightfield_tile_serial(field, 0, 0);
@@ -626,7 +616,7 @@ static void the_height_alone_and_in_a_batch_has_the_same_bits(void **state)
             continue;
         float *samples = random_samples(&random, COLS * ROWS, kind / 9 % 2 ? 0.2 : 0);
         struct heightfield_spec spec = {COLS, ROWS, -7, 11, 0.3, 0.7, triangulation, 0};
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
 
         for (size_t i = 0; i < POINTS; i++) {
             double u = random_in(&random, -2, COLS + 1), v = random_in(&random, -2, ROWS + 1);
@@ -675,7 +665,7 @@ static void the_height_alone_is_the_same_where_numbers_end(void **state)
         for (size_t i = 0; i < (size_t)s->cols * s->rows; i++)
             if (random_below(&random, 4) != 0)
                 samples[i] = random_below(&random, 2) ? 0 : -0.0f;
-        struct heightfield *field = create(s, samples);
+        struct heightfield *field = field_make(s, samples);
 
         for (int axis = 0; axis < 2; axis++) {
             const double places[EDGES] = {0,           1,    2,  cells[axis] - 1, cells[axis] - 0.5,

@@ -15,19 +15,8 @@
 #include <cmocka.h>
 
 #include "support/each_level.h"
+#include "support/field_make.h"
 #include "support/near.h"
-
-static struct heightfield *create(const struct heightfield_spec *spec, const float *samples)
-{
-    struct err err;
-    struct heightfield *field = heightfield_create(spec, samples, &err);
-
-    if (field == NULL)
-        fail_msg("heightfield_create: %s", err.msg);
-    if (!heightfield_validate(field, &err))
-        fail_msg("heightfield_validate: %s", err.msg);
-    return field;
-}
 
 /* Rough ground with a share of holes. */
 static float *random_samples(struct random *random, uint32_t cols, uint32_t rows, double holes)
@@ -128,7 +117,7 @@ static void agree_on_size(uint32_t cols, uint32_t rows, unsigned rays, unsigned 
         struct heightfield_spec spec =
             random_spec(&random, cols, rows, (enum triangulation)(random_below(&random, 3)));
         float *samples = random_samples(&random, cols, rows, holes);
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
         struct brute_field brute;
         struct box3 box;
 
@@ -240,7 +229,7 @@ static void a_million_rays_at_vertices_and_edges_do_not_leak(void **state)
 
         if (n % 2 == 0) /* numbers that float64 does not round */
             spec.origin_x_m = spec.origin_y_m = 0, spec.spacing_x_m = spec.spacing_y_m = 0.5;
-        field = create(&spec, samples);
+        field = field_make(&spec, samples);
         for (unsigned i = 0; i < 10000; i++) {
             struct vec3 aim = random_aim(&random, field, (int)(i % 4));
             struct ray ray = steep_ray_at(&random, field, aim);
@@ -278,7 +267,7 @@ static void rays_through_lattice_points_hit_no_later_than_brute_force(void **sta
 
         for (unsigned i = 0; i < cols * rows; i++)
             samples[i] = (float)random_below(&random, 4);
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
 
         brute_field_init(&brute, &spec, samples);
         for (unsigned i = 0; i < 100; i++) {
@@ -319,7 +308,7 @@ static void rays_along_grid_lines_do_not_leak(void **state)
     for (unsigned n = 0; n < 300; n++) {
         struct heightfield_spec spec = random_spec(&random, 20, 25, (enum triangulation)(n % 3));
         float *samples = random_samples(&random, 20, 25, 0);
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
         struct box3 box;
 
         heightfield_bounds(field, &box);
@@ -358,7 +347,7 @@ static void a_vertical_ray_gives_the_triangle_height(void **state)
             random_spec(&random, 2 + random_below(&random, 30), 2 + random_below(&random, 30),
                         (enum triangulation)(n % 3));
         float *samples = random_samples(&random, spec.cols, spec.rows, n % 2 ? 0.2 : 0);
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
         struct box3 box;
 
         heightfield_bounds(field, &box);
@@ -406,7 +395,7 @@ static struct heightfield *peak_field(enum triangulation triangulation, bool has
     samples[12] = 4;
     if (has_hole)
         samples[0] = NAN;
-    return create(&spec, samples);
+    return field_make(&spec, samples);
 }
 
 static void exact_cases_by_hand(void **state)
@@ -466,7 +455,7 @@ static void an_edge_of_a_hole_is_still_ground(void **state)
 {
     static const float samples[9] = {1, 1, 1, 1, 1, 1, NAN, 1, 1};
     static const struct heightfield_spec spec = {3, 3, 0, 0, 1, 1, TRIANGULATION_MAIN, 1};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     /* cell (0,1) keeps no triangle but the one with (1,0) and (1,1): holds sample (1, 1), (1, 2) */
     struct ray along = {{1, 3, 1}, {0, -1, 0}, INFINITY}, inside = {{0.2, 1.9, 5}, {0, 0, -1}, 9};
     struct ray_hit hit;
@@ -482,7 +471,7 @@ static void a_field_without_data_is_never_hit(void **state)
 {
     static const float samples[4] = {NAN, NAN, NAN, NAN};
     static const struct heightfield_spec spec = {2, 2, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
     struct ray ray = {{0.5, 0.5, 5}, {0.01, 0, -1}, INFINITY};
     struct ray_hit hit;
 
@@ -508,7 +497,7 @@ static void normals_and_triangles_are_those_of_the_cell(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct heightfield_spec spec = {2, 2, 0, 0, 2, 3, cases[i].triangulation, 0};
-        struct heightfield *field = create(&spec, samples);
+        struct heightfield *field = field_make(&spec, samples);
         struct ray ray = {{cases[i].x, cases[i].y, 50}, {0, 0, -1}, INFINITY};
         struct vec3 want = vec3_unit((struct vec3){-cases[i].slope_x, -cases[i].slope_y, 1});
         struct ray_hit hit;
@@ -533,7 +522,7 @@ static void the_walk_visits_every_cell_under_the_ray_once(void **state)
 
     (void)state;
     samples[0] = 1; /* the box of the single leaf is 0..1 high: no pruning below 1 */
-    struct heightfield *field = create(&spec, samples);
+    struct heightfield *field = field_make(&spec, samples);
 
     for (unsigned n = 0; n < 2000; n++) {
         struct ray_trace trace = {boxes, 64, 0, cells, 128, 0};
