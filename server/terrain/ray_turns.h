@@ -14,8 +14,8 @@
  * (ray_abreast_begin.h), cells of whatever rays are tested and their hits answered together
  * (ray_abreast.h, ray_abreast_end.h).
  *
- * A step is two loops. The first asks a node or a square, sixteen children in natural order, and
- * turns the mask of those that are met into the ray's order. The second takes the next child, of
+ * A step is two loops. The first asks a node, sixteen children in the ray's order, or a square, in
+ * natural order, and turns the mask of the cells that are met. The second takes the next child, of
  * that square or of one above it. Done one after the other for each ray, the second waits for the
  * first: a quarter slower. A child's near sides are those of its parent and as many children on
  * (turn_before). Heights are mirrored for rays that fall, so that all come in by the greatest
@@ -47,11 +47,23 @@ enum {
 };
 
 /* What a ray waits for. */
-enum turn_kind { TURN_NODE, TURN_TOP, TURN_LEAF, TURN_SQUARE, TURN_CELL, TURN_IDLE, TURN_KINDS };
+enum turn_kind {
+    TURN_NODE,
+    TURN_ROOT,
+    TURN_TOP,
+    TURN_LEAF,
+    TURN_SQUARE,
+    TURN_CELL,
+    TURN_IDLE,
+    TURN_KINDS
+};
 
-/* Of a square's children, by the direction of rays: how many are before one, and where its bit is.
- */
+/* What the direction of rays turns. */
 struct turn_lines {
+    /* of a node: bytes to numbers of 32 bits, rows 0 and 2 in the ray's order, then 1 and 3, as
+     * vectors pack */
+    __m256i rows[2];
+    /* of cells in natural order: how many are before one, and where its bit is */
     _Alignas(32) float u[8], v_low[8], v_high[8];
     uint8_t order[16];
 };
@@ -82,7 +94,8 @@ struct turn {
     const float *samples; /* of a square, and its low corner */
     uint32_t square_column, square_row;
     struct walk *w;
-    size_t ray;
+    const struct ray *ray;
+    struct ray_hit *hit;
 };
 
 struct turn_list {
@@ -104,21 +117,31 @@ struct turns {
     float pad_z, pad_cells;
 };
 
-/* Of rays that fall along u, 1, and v, 2. The mask has rows 0, 2, 1, 3: so do vectors pack. */
+#define TURN_ROWS(i, flip)                                                                         \
+    {                                                                                              \
+        TWO_BYTES(i, flip), TWO_BYTES((i) + 2, flip), TWO_BYTES((i) + 8, flip),                    \
+            TWO_BYTES((i) + 10, flip)                                                              \
+    }
+
+/* Of rays that fall along u, 1, and v, 2. Cells' bits have rows 0, 2, 1, 3: so do vectors pack. */
 static const struct turn_lines turn_lines[4] = {
-    {{0, 1, 2, 3, 0, 1, 2, 3},
+    {{TURN_ROWS(0, 0), TURN_ROWS(4, 0)},
+     {0, 1, 2, 3, 0, 1, 2, 3},
      {0, 0, 0, 0, 1, 1, 1, 1},
      {2, 2, 2, 2, 3, 3, 3, 3},
      {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15}},
-    {{3, 2, 1, 0, 3, 2, 1, 0},
+    {{TURN_ROWS(0, 3), TURN_ROWS(4, 3)},
+     {3, 2, 1, 0, 3, 2, 1, 0},
      {0, 0, 0, 0, 1, 1, 1, 1},
      {2, 2, 2, 2, 3, 3, 3, 3},
      {3, 2, 1, 0, 11, 10, 9, 8, 7, 6, 5, 4, 15, 14, 13, 12}},
-    {{0, 1, 2, 3, 0, 1, 2, 3},
+    {{TURN_ROWS(0, 12), TURN_ROWS(4, 12)},
+     {0, 1, 2, 3, 0, 1, 2, 3},
      {3, 3, 3, 3, 2, 2, 2, 2},
      {1, 1, 1, 1, 0, 0, 0, 0},
      {12, 13, 14, 15, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3}},
-    {{3, 2, 1, 0, 3, 2, 1, 0},
+    {{TURN_ROWS(0, 15), TURN_ROWS(4, 15)},
+     {3, 2, 1, 0, 3, 2, 1, 0},
      {3, 3, 3, 3, 2, 2, 2, 2},
      {1, 1, 1, 1, 0, 0, 0, 0},
      {15, 14, 13, 12, 7, 6, 5, 4, 11, 10, 9, 8, 3, 2, 1, 0}},
@@ -146,61 +169,97 @@ static inline size_t turns_waiting(const struct turn_list *list)
 /* ---- what is asked -----------------------------------------------------------------------------
  */
 
-/* The lanes of a square, in the ray's order, that it passes within its heights. */
-static inline __attribute__((always_inline)) uint32_t turn_lanes(const struct turn *s,
-                                                                 uint32_t level, const __m256 *in,
-                                                                 const __m256 *out)
+/* Two vectors of lanes: when the ray comes into their columns and rows and leaves them, how high.
+ */
+struct turn_way {
+    __m256 t_in[2], t_out[2], z_in[2], z_out[2];
+};
+
+/* Heights are over `base`. How many children are before a lane: columns, rows of both vectors. */
+static inline __attribute__((always_inline)) void turn_pass(struct turn_way *way,
+                                                            const struct turn *s, uint32_t level,
+                                                            __m256 base, __m256 u_before,
+                                                            __m256 v_before0, __m256 v_before1)
 {
-    const struct turn_lines *lines =
-        (const void *)((const char *)(const void *)turn_lines + s->lines_at);
     const float *own = s->levels[level].own;
     __m256 own_u = _mm256_broadcast_ss(&own[0]), own_v = _mm256_broadcast_ss(&own[1]);
     __m256 side_u = _mm256_broadcast_ss(&s->side[0]), side_v = _mm256_broadcast_ss(&s->side[1]);
     __m256 far_u = _mm256_broadcast_ss(&s->side[2]), far_v = _mm256_broadcast_ss(&s->side[3]);
-    __m256 u_in = _mm256_fmadd_ps(side_u, _mm256_load_ps(lines->u), own_u);
-    __m256 v_in[2] = {_mm256_fmadd_ps(side_v, _mm256_load_ps(lines->v_low), own_v),
-                      _mm256_fmadd_ps(side_v, _mm256_load_ps(lines->v_high), own_v)};
-    __m256 u_out = _mm256_add_ps(u_in, far_u), pass[2];
+    __m256 u_in = _mm256_fmadd_ps(side_u, u_before, own_u);
+    __m256 v_in[2] = {_mm256_fmadd_ps(side_v, v_before0, own_v),
+                      _mm256_fmadd_ps(side_v, v_before1, own_v)};
+    __m256 u_out = _mm256_add_ps(u_in, far_u);
     __m256 dz = _mm256_broadcast_ss(&s->dz);
-    __m256 z_in = _mm256_broadcast_ss(&s->z_in), z_out = _mm256_broadcast_ss(&s->z_out);
+    __m256 z_in = _mm256_sub_ps(_mm256_broadcast_ss(&s->z_in), base);
+    __m256 z_out = _mm256_sub_ps(_mm256_broadcast_ss(&s->z_out), base);
 
     u_in = _mm256_max_ps(u_in, _mm256_broadcast_ss(&s->t_low));
     u_out = _mm256_min_ps(u_out, _mm256_broadcast_ss(&s->t_high));
     for (int i = 0; i < 2; i++) {
-        __m256 t_in = _mm256_max_ps(u_in, v_in[i]);
-        __m256 t_out = _mm256_min_ps(u_out, _mm256_add_ps(v_in[i], far_v));
-        __m256 z0 = _mm256_fmadd_ps(dz, t_in, z_in), z1 = _mm256_fmadd_ps(dz, t_out, z_out);
-
-        pass[i] = _mm256_and_ps(_mm256_cmp_ps(t_in, t_out, _CMP_LE_OQ),
-                                _mm256_and_ps(_mm256_cmp_ps(z0, in[i], _CMP_NGT_UQ),
-                                              _mm256_cmp_ps(z1, out[i], _CMP_NLT_UQ)));
+        way->t_in[i] = _mm256_max_ps(u_in, v_in[i]);
+        way->t_out[i] = _mm256_min_ps(u_out, _mm256_add_ps(v_in[i], far_v));
+        way->z_in[i] = _mm256_fmadd_ps(dz, way->t_in[i], z_in);
+        way->z_out[i] = _mm256_fmadd_ps(dz, way->t_out[i], z_out);
     }
-    __m256i words = _mm256_packs_epi32(_mm256_castps_si256(pass[0]), _mm256_castps_si256(pass[1]));
-    __m128i bytes =
-        _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-
-    bytes = _mm_shuffle_epi8(bytes, _mm_loadu_si128((const void *)lines->order));
-    return (uint32_t)_mm_movemask_epi8(bytes);
 }
 
-static inline __m256 eight_bytes(const char *at)
+/*
+ * The signs of what is left of the height at either end and of the time: negative where a lane is
+ * not met. 0 has either sign, so pads keep what a ray touches above it.
+ */
+static inline __m256 turn_missed(const struct turn_way *way, int i, __m256 in_left, __m256 out_left)
 {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)at)));
+    return _mm256_or_ps(_mm256_or_ps(in_left, out_left),
+                        _mm256_sub_ps(way->t_out[i], way->t_in[i]));
 }
 
+static inline __m128i turn_packed(const __m256 *missed)
+{
+    __m256i words =
+        _mm256_packs_epi32(_mm256_castps_si256(missed[0]), _mm256_castps_si256(missed[1]));
+
+    return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+
+static inline const struct turn_lines *turn_lines_of(const struct turn *s)
+{
+    return (const void *)((const char *)(const void *)turn_lines + s->lines_at);
+}
+
+/* Bytes of a node, each to a number of 32 bits; the rest of it 0. */
+static inline __m256 turn_bytes(__m256i sixteen, __m256i order)
+{
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(sixteen, order));
+}
+
+static inline __m256i turn_sixteen(const char *at)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)at));
+}
+
+/* The children of a node, in the ray's order, that it passes within their heights. */
 static inline __attribute__((always_inline)) uint32_t turn_node_lanes(const struct turn *s)
 {
-    const char *in_at = s->at + s->in_at, *out_at = s->at + s->out_at;
-    __m128 both = _mm_castsi128_ps(_mm_loadl_epi64((const void *)s->at));
+    const __m256 u = _mm256_setr_ps(0, 1, 2, 3, 0, 1, 2, 3);
+    const __m256 even = _mm256_setr_ps(0, 0, 0, 0, 2, 2, 2, 2);
+    const __m256 odd = _mm256_setr_ps(1, 1, 1, 1, 3, 3, 3, 3);
+    const __m256i *order = turn_lines_of(s)->rows;
+    __m256i in = turn_sixteen(s->at + s->in_at), out = turn_sixteen(s->at + s->out_at);
+    __m256 sign = _mm256_broadcast_ss((const float *)(const void *)&s->sign);
+    const float *scale = (const float *)(const void *)s->at;
+    __m256 base = _mm256_xor_ps(_mm256_broadcast_ss(scale), sign);
+    __m256 step = _mm256_xor_ps(_mm256_broadcast_ss(scale + 1), sign);
+    struct turn_way way;
+    __m256 missed[2];
 
-    both = _mm_xor_ps(both, _mm_broadcast_ss((const float *)(const void *)&s->sign));
-    __m256 base = _mm256_broadcastss_ps(both), step = _mm256_broadcastss_ps(_mm_movehdup_ps(both));
-    __m256 in[2] = {_mm256_fmadd_ps(eight_bytes(in_at), step, base),
-                    _mm256_fmadd_ps(eight_bytes(in_at + 8), step, base)};
-    __m256 out[2] = {_mm256_fmadd_ps(eight_bytes(out_at), step, base),
-                     _mm256_fmadd_ps(eight_bytes(out_at + 8), step, base)};
+    turn_pass(&way, s, s->level, base, u, even, odd);
+    for (int i = 0; i < 2; i++) {
+        __m256 in_left = _mm256_fmsub_ps(turn_bytes(in, order[i]), step, way.z_in[i]);
+        __m256 out_left = _mm256_fnmadd_ps(turn_bytes(out, order[i]), step, way.z_out[i]);
 
-    return turn_lanes(s, s->level, in, out);
+        missed[i] = turn_missed(&way, i, in_left, out_left);
+    }
+    return 0xffff ^ (uint32_t)_mm_movemask_epi8(turn_packed(missed));
 }
 
 static inline __m256 turn_two_rows(const float *at, __m256 sign)
@@ -234,9 +293,23 @@ static inline __attribute__((always_inline)) uint32_t turn_square_lanes(const st
     __m128 missing4 = _mm_cmpunord_ps(west4, east4);
 
     missing = _mm256_or_ps(missing, _mm256_castps128_ps256(missing4));
-    if (__builtin_expect(!_mm256_testz_ps(missing, missing), 0))
-        in[0] = in[1] = out[0] = out[1] = _mm256_set1_ps(__builtin_nanf(""));
-    return turn_lanes(s, TURN_CELLS, in, out);
+    if (__builtin_expect(!_mm256_testz_ps(missing, missing), 0)) {
+        in[0] = in[1] = _mm256_set1_ps(__builtin_inff());
+        out[0] = out[1] = _mm256_set1_ps(-__builtin_inff());
+    }
+    const struct turn_lines *lines = turn_lines_of(s);
+    struct turn_way way;
+    __m256 missed[2];
+
+    turn_pass(&way, s, TURN_CELLS, _mm256_setzero_ps(), _mm256_load_ps(lines->u),
+              _mm256_load_ps(lines->v_low), _mm256_load_ps(lines->v_high));
+    for (int i = 0; i < 2; i++)
+        missed[i] = turn_missed(&way, i, _mm256_sub_ps(in[i], way.z_in[i]),
+                                _mm256_sub_ps(way.z_out[i], out[i]));
+    __m128i bytes =
+        _mm_shuffle_epi8(turn_packed(missed), _mm_loadu_si128((const void *)lines->order));
+
+    return 0xffff ^ (uint32_t)_mm_movemask_epi8(bytes);
 }
 
 /* ---- what is next ------------------------------------------------------------------------------
@@ -254,14 +327,13 @@ static inline __attribute__((always_inline)) void turn_open(struct turn *s, uint
  * The next child that is open, or none. Its memory is asked for if it is a node of the tile. Nobody
  * guesses what it is, so this has no branch.
  */
-static inline __attribute__((always_inline)) void turn_go_on(struct turns *all, struct turn *s,
-                                                             uint32_t is_over)
+static inline __attribute__((always_inline)) void turn_go_on(struct turns *all, struct turn *s)
 {
     uint32_t open = s->open;
-    size_t level = (size_t)(uint32_t)__builtin_ctz(open);
+    uint64_t level = _tzcnt_u64(open);
     struct turn_level *own = &s->levels[level], *below = own - 1;
     uint32_t left = own->left, rest = left & (left - 1), closed = open & (open - 1);
-    size_t lane = (size_t)(uint32_t)__builtin_ctz(left);
+    uint64_t lane = _tzcnt_u64(left);
     uint32_t index = WIDE_CHILDREN * own->index + 1u + ((uint32_t)lane ^ s->flip);
     __m128 span = _mm_load_ps(s->span), own_t = _mm_load_ps(own->own), before = _mm_setzero_ps();
 
@@ -269,21 +341,20 @@ static inline __attribute__((always_inline)) void turn_go_on(struct turns *all, 
     s->open = rest != 0 ? open : closed;
     before = _mm_loadl_pi(before, (const __m64 *)(const void *)turn_before[lane]);
     own_t = _mm_fmadd_ps(before, _mm_mul_ps(span, _mm_load_ps(all->sides[level])), own_t);
-    struct turn_list *list = all->list_of[level], *idle = &all->list[TURN_IDLE];
-
-    list = is_over != 0 ? idle : list;
     _mm_storel_pi((__m64 *)(void *)below->own, own_t);
     _mm_store_ps(s->side, _mm_mul_ps(span, _mm_load_ps(all->sides[level - 1])));
     s->level = (uint32_t)level - 1;
     below->index = index;
     const char *at = (const char *)s->tile + offsetof(struct tile, wide) +
                      (size_t)index * sizeof(struct wide_node);
+    /* all bits of a node's child; chosen by bits, as gcc makes a branch of a choice */
+    intptr_t is_node = (int64_t)(TURN_CELLS + 1 - level) >> 63;
 
     s->at = at;
-    at = level > TURN_CELLS + 1 ? at : (const char *)own; /* it has no node */
+    at = (const char *)own + ((at - (const char *)own) & is_node);
     __builtin_prefetch(at);
     __builtin_prefetch(at + sizeof(struct wide_node) - 1);
-    turn_join(list, s);
+    turn_join(all->list_of[level], s);
 }
 
 /* Where a node is. */
@@ -295,24 +366,43 @@ static inline const char *turn_node_at(const struct heightfield *field, const st
                              : (const char *)&tile->wide[index];
 }
 
-/* A node above the tiles, or a tile's. */
-static inline void turn_enter_top(struct turns *all, struct turn *s)
+/* A node above the tiles, or the root of a tile: where it is, and whether that is in the field. */
+static inline __attribute__((always_inline)) bool turn_place(struct turns *all, struct turn *s,
+                                                             uint32_t level)
 {
-    uint32_t shift = 2 * s->level, clear = (1u << (shift + 2)) - 1;
-    uint32_t child = s->levels[s->level].index - 1;
+    uint32_t shift = 2 * level, clear = (1u << (shift + 2)) - 1;
+    uint32_t child = s->levels[level].index - 1;
 
     s->column = (s->column & ~clear) | (child & 3) << shift;
     s->row = (s->row & ~clear) | (child >> 2 & 3) << shift;
-    if (s->column >= all->field->cell_cols || s->row >= all->field->cell_rows) {
-        turn_go_on(all, s, 0);
-        return;
-    }
-    s->tile = heightfield_tile(all->field, s->column, s->row);
-    s->levels[s->level].index = 0;
-    s->at = turn_node_at(all->field, s->tile, s->level, 0, s->column, s->row);
+    s->levels[level].index = 0;
+    return s->column < all->field->cell_cols && s->row < all->field->cell_rows;
+}
+
+static inline void turn_wait_for_node(struct turns *all, struct turn *s, const void *at)
+{
+    s->at = at;
     __builtin_prefetch(s->at);
     __builtin_prefetch(s->at + sizeof(struct wide_node) - 1);
     turn_join(&all->list[TURN_NODE], s);
+}
+
+static inline void turn_enter_tile(struct turns *all, struct turn *s)
+{
+    if (!turn_place(all, s, TURN_TILE)) {
+        turn_go_on(all, s);
+        return;
+    }
+    s->tile = heightfield_tile(all->field, s->column, s->row);
+    turn_wait_for_node(all, s, s->tile->wide);
+}
+
+static inline void turn_enter_top(struct turns *all, struct turn *s)
+{
+    if (turn_place(all, s, s->level))
+        turn_wait_for_node(all, s, top_node(all->field, (int)s->level - 2, s->column, s->row));
+    else
+        turn_go_on(all, s);
 }
 
 /* 4×4 cells: their samples are asked for. */
@@ -351,19 +441,23 @@ static __attribute__((noinline)) void turns_ask(struct turns *all)
 
     for (struct turn **at = nodes->at; at != nodes_end; at++)
         turn_open(*at, (*at)->level, turn_node_lanes(*at));
-    for (struct turn **at = squares->at; at != squares_end; at++)
+    for (struct turn **at = squares->at; at != squares_end; at++) {
         turn_open(*at, TURN_CELLS, turn_square_lanes(*at));
+        *nodes_end++ = *at;
+    }
     for (struct turn **at = nodes->at; at != nodes_end; at++)
-        turn_go_on(all, *at, 0);
-    for (struct turn **at = squares->at; at != squares_end; at++)
-        turn_go_on(all, *at, 0);
+        turn_go_on(all, *at);
 }
 
 static __attribute__((noinline)) void turns_enter(struct turns *all)
 {
-    struct turn_list *tops = &all->list[TURN_TOP], *leaves = &all->list[TURN_LEAF];
-    struct turn **end = turns_take(tops);
+    struct turn_list *roots = &all->list[TURN_ROOT], *tops = &all->list[TURN_TOP];
+    struct turn_list *leaves = &all->list[TURN_LEAF];
+    struct turn **end = turns_take(roots);
 
+    for (struct turn **at = roots->at; at != end; at++)
+        turn_enter_tile(all, *at);
+    end = turns_take(tops);
     for (struct turn **at = tops->at; at != end; at++)
         turn_enter_top(all, *at);
     end = turns_take(leaves);
@@ -372,10 +466,10 @@ static __attribute__((noinline)) void turns_enter(struct turns *all)
 }
 
 /* The answer of a ray whose walk tells how it hits. */
-static inline void turns_answer(struct turns *all, const struct walk *w, size_t ray)
+static inline void turns_answer(const struct walk *w, const struct ray *ray, struct ray_hit *hit)
 {
-    if (!ray_end(w, &all->rays[ray], &all->hits[ray]))
-        all->hits[ray].t = INFINITY;
+    if (!ray_end(w, ray, hit))
+        hit->t = INFINITY;
 }
 
 /* The cell that a ray waits for. */
@@ -410,8 +504,8 @@ static __attribute__((noinline)) void turns_ask_cells(struct turns *all)
         struct turn_cell cell = turn_cell(turn[i]);
 
         asked.cells.w[i] = turn[i]->w;
-        asked.ray[i] = &all->rays[turn[i]->ray];
-        asked.hit[i] = &all->hits[turn[i]->ray];
+        asked.ray[i] = turn[i]->ray;
+        asked.hit[i] = turn[i]->hit;
         at[i] = cell.at;
         column[i] = cell.column;
         row[i] = cell.row;
@@ -421,10 +515,13 @@ static __attribute__((noinline)) void turns_ask_cells(struct turns *all)
     for (; left != 0; left &= left - 1) {
         int i = __builtin_ctz(left);
 
-        turns_answer(all, turn[i]->w, turn[i]->ray);
+        turns_answer(turn[i]->w, turn[i]->ray, turn[i]->hit);
     }
     for (int i = 0; i < ABREAST; i++)
-        turn_go_on(all, turn[i], hits >> i & 1);
+        if ((hits >> i & 1) != 0)
+            turn_join(&all->list[TURN_IDLE], turn[i]);
+        else
+            turn_go_on(all, turn[i]);
 }
 
 /* Fewer cells, when nothing else is left. */
@@ -438,9 +535,12 @@ static __attribute__((noinline)) void turns_ask_last_cells(struct turns *all)
         struct turn_cell cell = turn_cell(s);
         bool is_hit = cell_alone_hit(s->w, cell.column, cell.row, cell.at);
 
-        if (is_hit)
-            turns_answer(all, s->w, s->ray);
-        turn_go_on(all, s, is_hit);
+        if (is_hit) {
+            turns_answer(s->w, s->ray, s->hit);
+            turn_join(&all->list[TURN_IDLE], s);
+        } else {
+            turn_go_on(all, s);
+        }
     }
 }
 
@@ -467,7 +567,7 @@ static bool turns_is_answered(struct turns *all, uint32_t k, struct walk *w, siz
     }
     if ((b->may_start_on >> k & 1) == 0 || !ray_touches(w, 0))
         return false;
-    turns_answer(all, w, ray);
+    turns_answer(w, &all->rays[ray], &all->hits[ray]);
     return true;
 }
 
@@ -559,8 +659,8 @@ static inline void turns_first(const struct turns *all, const struct abreast_sta
                     _mm_mul_ps(_mm256_cvtpd_ps(s->in.t_begin), eps), f->heights);
     __m128i flip = _mm_or_si128(_mm_and_si128(down_u, _mm_set1_epi32(3)),
                                 _mm_and_si128(down_v, _mm_set1_epi32(12)));
-    __m128i lines = _mm_or_si128(_mm_and_si128(down_u, _mm_set1_epi32(sizeof turn_lines[0])),
-                                 _mm_and_si128(down_v, _mm_set1_epi32(2 * sizeof turn_lines[0])));
+    __m128i lines = _mm_add_epi32(_mm_and_si128(down_u, _mm_set1_epi32(sizeof turn_lines[0])),
+                                  _mm_and_si128(down_v, _mm_set1_epi32(2 * sizeof turn_lines[0])));
     __m128i other = _mm_and_si128(down_z, _mm_set1_epi32(WIDE_CHILDREN));
     __m128i in_at = _mm_sub_epi32(_mm_set1_epi32(offsetof(struct wide_node, max)), other);
     __m128i out_at = _mm_add_epi32(_mm_set1_epi32(offsetof(struct wide_node, min)), other);
@@ -591,7 +691,8 @@ static inline void turns_put(struct turns *all, struct turn *s, const struct tur
     uint32_t index = first[level] + (uint32_t)(path >> 4 * (level - 2));
     __m128 span = _mm_movelh_ps(f->spans[k], f->spans[k]);
 
-    s->ray = ray;
+    s->ray = &all->rays[ray];
+    s->hit = &all->hits[ray];
     _mm_storeu_ps(&s->dz, f->heights[k]);
     _mm_storeu_ps(&s->t_high, f->ways[k]);
     _mm_storeu_ps((float *)(void *)&s->column, f->places[k]);
@@ -607,6 +708,12 @@ static inline void turns_put(struct turns *all, struct turn *s, const struct tur
     __builtin_prefetch(s->at);
     __builtin_prefetch(s->at + sizeof(struct wide_node) - 1);
     turn_join(&all->list[TURN_NODE], s);
+}
+
+static inline void turns_prefetch(const void *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)at + i);
 }
 
 /* The next rays. */
@@ -626,11 +733,11 @@ static __attribute__((noinline)) void turns_refill(struct turns *all)
         rays[k] = &all->rays[next + k];
         w[k] = turn[k]->w;
     }
-    if (ahead + ABREAST <= all->count)
-        for (size_t k = 0; k < ABREAST; k++) {
-            __builtin_prefetch(&all->rays[ahead + k]);
-            __builtin_prefetch(&all->hits[ahead + k], 1); /* else stores wait for it, in order */
-        }
+    if (ahead + ABREAST <= all->count) {
+        turns_prefetch(&all->rays[ahead], ABREAST * sizeof *all->rays);
+        /* else stores wait for it, in order */
+        turns_prefetch(&all->hits[ahead], ABREAST * sizeof *all->hits);
+    }
     abreast_begin(&all->begun, rays, w, &start);
     turns_first(all, &start, &first);
     uint32_t special = all->begun.misses | all->begun.alone | all->begun.may_start_on;
@@ -648,7 +755,7 @@ static void turns_init(struct turns *all, const struct heightfield *field, const
                        size_t count, struct ray_hit *hits)
 {
     static const uint8_t kinds[TURN_LEVELS] = {TURN_CELL, TURN_CELL, TURN_LEAF, TURN_NODE,
-                                               TURN_NODE, TURN_TOP,  TURN_TOP,  TURN_TOP,
+                                               TURN_NODE, TURN_ROOT, TURN_TOP,  TURN_TOP,
                                                TURN_TOP,  TURN_TOP,  TURN_TOP,  TURN_IDLE};
     uint32_t root = WIDE_TILE_LEVELS + field->wide_level_count;
     float root_cells = (float)(4u << 2 * root);
@@ -660,7 +767,8 @@ static void turns_init(struct turns *all, const struct heightfield *field, const
     all->next = 0;
     abreast_begun_init(&all->begun, field);
     all->pad_cells = RAY_BOX_PAD * root_cells;
-    all->pad_z = RAY_BOX_PAD * (fabsf(all->begun.z.min) + fabsf(all->begun.z.max));
+    /* never 0: of what is left only the sign is looked at */
+    all->pad_z = RAY_BOX_PAD * (fabsf(all->begun.z.min) + fabsf(all->begun.z.max)) + 1e-8f;
     memset(all->turn, 0, sizeof all->turn);
     for (int kind = 0; kind < TURN_KINDS; kind++)
         all->list[kind].end = all->list[kind].at;

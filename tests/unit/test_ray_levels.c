@@ -335,6 +335,32 @@ static void rays_over_flat_ground_leave_the_last_tile(void **state)
     assert_true(simd_select(level));
 }
 
+/* All heights and what is left of them are 0, or -0: along the ground, and from its side. */
+static void rays_in_ground_at_0_are_the_same(void **state)
+{
+    static float samples[257 * 257];
+    struct heightfield_spec spec = {257, 257, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    struct random random = {25};
+    enum simd_level level = simd_level();
+    struct err err;
+    struct heightfield *field = heightfield_create(&spec, samples, &err);
+
+    (void)state;
+    assert_non_null(field);
+    for (unsigned i = 0; i < 2000; i++) {
+        bool is_beside = i & 4;
+        struct ray ray = {{is_beside ? -10 : random_in(&random, 0, 256), random_in(&random, 0, 256),
+                           (i & 1) ? -0.0 : 0.0},
+                          {random_in(&random, is_beside ? 0.1 : -1, 1), random_in(&random, -1, 1),
+                           (i & 2) ? -0.0 : 0.0},
+                          (i & 8) ? 40 : INFINITY};
+
+        expect_levels_same(field, &ray, "at 0", 0, i);
+    }
+    heightfield_unref(field);
+    assert_true(simd_select(level));
+}
+
 static void levels_have_names(void **state)
 {
     enum simd_level level;
@@ -358,6 +384,7 @@ int main(void)
         cmocka_unit_test(far_fast_and_slow_rays_are_the_same),
         cmocka_unit_test(fields_far_from_the_origin_are_the_same),
         cmocka_unit_test(rays_over_flat_ground_leave_the_last_tile),
+        cmocka_unit_test(rays_in_ground_at_0_are_the_same),
         cmocka_unit_test(levels_have_names),
     };
 
