@@ -193,6 +193,12 @@ static void prepare_mesh(struct input *in)
     make_points(in);
 }
 
+static void prepare_mesh_picks(struct input *in)
+{
+    in->mesh = make_mesh();
+    make_rays(in, pick);
+}
+
 static void prepare_api(struct input *in)
 {
     api_test_open(&in->api);
@@ -238,6 +244,19 @@ static double run_contact(struct input *in)
 
         if (mesh_floor(in->mesh, in->points[i], 0, &at))
             sum += at.point.z;
+    }
+    return sum;
+}
+
+static double run_mesh_rays(struct input *in)
+{
+    double sum = 0;
+
+    for (int i = 0; i < QUERIES; i++) {
+        struct mesh_hit hit;
+
+        if (mesh_ray(in->mesh, &in->rays[i], RAY_CLOSEST, &hit))
+            sum += hit.t;
     }
     return sum;
 }
@@ -333,6 +352,7 @@ static const struct set {
     {"ray-picks", prepare_picks, run_rays},
     {"ray-grazing", prepare_grazing, run_rays},
     {"mesh-floor", prepare_mesh, run_contact},
+    {"mesh-ray-picks", prepare_mesh_picks, run_mesh_rays},
     {"edit-128", prepare_field, run_edit},
     {"json-1000-heights", prepare_api, run_json},
     {"json-1-height", prepare_api, run_json_one},
