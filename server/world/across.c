@@ -12,9 +12,10 @@
  * between locales that touch. A contact asks one locale: the one that holds the point, as POST
  * /v1/locate decides.
  *
- * Tried and dropped: a tree over the boxes in the world. A box test is some ten nanoseconds and a
- * world has 1,000 locales at most; turned boxes would have to be wrapped in larger ones.
- * Source: J. Barrus and others, "Locales", 1996, for what a locale is.
+ * Before its box a locale is asked by a ball around it, which all have side by side (reach.h).
+ * Tried and dropped: a tree over the boxes in the world. A world has 1,000 locales unless it is
+ * allowed more, and a ball is some nanoseconds; turned boxes would have to be wrapped in larger
+ * ones. Source: J. Barrus and others, "Locales", 1996, for what a locale is.
  */
 #include "world/across.h"
 
@@ -85,6 +86,7 @@ static int by_entry(const void *a, const void *b)
 static size_t find_crossings(const struct world_snapshot *snapshot, const struct ray *world,
                              struct crossing *out)
 {
+    struct reach_ray asked = reach_ray_of(world);
     size_t count = 0;
 
     for (size_t i = 0; i < snapshot->locale_count; i++) {
@@ -92,7 +94,7 @@ static size_t find_crossings(const struct world_snapshot *snapshot, const struct
         struct ray ray;
         struct box3 box;
 
-        if (!locale->has_bounds)
+        if (!reach_meets_ray(&snapshot->reaches[i], &asked))
             continue;
         ray = to_locale(&locale->manifest.placement, world);
         box = grown(&locale->bounds, rounding_of(locale, world->origin));
@@ -184,6 +186,7 @@ void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world, 
         const struct locale *locale = i ? snapshot->locales[i - 1] : hinted;
 
         if (!locale || (i && locale == hinted) ||
+            (i && !reach_meets_gravity(&snapshot->reaches[i - 1], world)) ||
             !ask_contact(locale, world, reach_up_m, out, contacts))
             continue;
         if (contacts->status == GROUND_OK)

@@ -14,7 +14,8 @@
  * step of that rounding's size.
  *
  * Boxes come first: a floor at or below the point and on the gravity line through it is in the
- * locale's box, so a line that misses the box contains nothing.
+ * locale's box, so a line that misses the box contains nothing. Before them comes what is coarser
+ * and lies side by side for all locales (reach.h).
  * Source: J. Barrus and R. Waters, "QOTA", 1996; J. Barrus and others, "Locales", 1996.
  */
 #include "world/locate.h"
@@ -110,9 +111,13 @@ static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 
 {
     for (size_t i = 0; i < snapshot->locale_count; i++) {
         const struct locale *locale = snapshot->locales[i];
-        struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
-        double rounding = rounding_of(locale, world);
-        struct vec3 held = point;
+        struct vec3 point, held;
+        double rounding;
+
+        if (!reach_meets_gravity(&snapshot->reaches[i], world))
+            continue;
+        point = held = placement_to_locale(&locale->manifest.placement, world);
+        rounding = rounding_of(locale, world);
 
         if (!may_contain(locale, point, rounding) ||
             !(by_rounding ? contains_nearly(locale, point, rounding, &held)

@@ -29,7 +29,7 @@ struct located {
  * The locale of id `hint` (NULL: none) while it contains the point, by LOCATE_BORDER_TOLERANCE
  * beyond its border; else the one with the smallest id that contains it. To contain is what
  * locale_contains says in the locale's own frame; a placement's rounding opens no gap between
- * locales that touch. O(locales), of which all are dismissed by their boxes that do not matter.
+ * locales that touch. O(locales), a cache line for each that does not matter.
  */
 void snapshot_locate(const struct world_snapshot *snapshot, struct vec3 world, const char *hint,
                      struct located *out);

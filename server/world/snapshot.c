@@ -1,6 +1,6 @@
 /*
- * Snapshots: a sorted array of counted locales. A change copies the array of pointers (a thousand
- * locales are 8 KiB) and shares all locales but one.
+ * Snapshots: a sorted array of counted locales, and beside it what calls of the world ask of each
+ * (reach.h). A change copies both (of a thousand locales 72 KiB) and shares all locales but one.
  */
 #include "world/snapshot.h"
 
@@ -19,7 +19,8 @@ struct world_snapshot *snapshot_create(size_t locales_max, size_t reader_count, 
     snapshot->serial = 1;
     snapshot->reader_count = reader_count;
     snapshot->locales = calloc(locales_max + 1, sizeof(struct locale *));
-    if (!snapshot->locales)
+    snapshot->reaches = aligned_alloc(64, (locales_max + 1) * sizeof *snapshot->reaches);
+    if (!snapshot->locales || !snapshot->reaches)
         goto no_memory;
     if (reader_count > 0) {
         size_t bytes = reader_count * sizeof(struct snapshot_hold);
@@ -43,6 +44,7 @@ void snapshot_destroy(struct world_snapshot *snapshot)
         locale_unref(snapshot->locales[i]);
     model_list_unref(snapshot->models);
     free(snapshot->locales);
+    free(snapshot->reaches);
     free(snapshot->holds);
     free(snapshot);
 }
@@ -77,6 +79,17 @@ struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char
     return found ? snapshot->locales[at] : NULL;
 }
 
+/* With those of `from` up to `end` behind them. */
+static void append(struct world_snapshot *snapshot, const struct world_snapshot *from, size_t first,
+                   size_t end)
+{
+    size_t at = snapshot->locale_count;
+
+    for (size_t i = first; i < end; i++)
+        snapshot->locales[snapshot->locale_count++] = locale_ref(from->locales[i]);
+    memcpy(&snapshot->reaches[at], &from->reaches[first], (end - first) * sizeof *from->reaches);
+}
+
 static uint64_t snapshot_bytes(const struct world_snapshot *snapshot)
 {
     uint64_t bytes = snapshot->models ? snapshot->models->bytes : 0;
@@ -98,12 +111,12 @@ struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, cons
         return NULL;
     next->serial = snapshot->serial + 1;
     next->models = model_list_ref(snapshot->models);
-    for (size_t i = 0; i < at; i++)
-        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
-    if (locale)
+    append(next, snapshot, 0, at);
+    if (locale) {
+        next->reaches[at] = reach_of(locale);
         next->locales[next->locale_count++] = locale_ref(locale);
-    for (size_t i = at + (found ? 1 : 0); i < snapshot->locale_count; i++)
-        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
+    }
+    append(next, snapshot, at + (found ? 1 : 0), snapshot->locale_count);
     next->memory_bytes = snapshot_bytes(next);
     return next;
 }
@@ -118,8 +131,7 @@ struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapsho
         return NULL;
     next->serial = snapshot->serial + 1;
     next->models = model_list_ref(models);
-    for (size_t i = 0; i < snapshot->locale_count; i++)
-        next->locales[next->locale_count++] = locale_ref(snapshot->locales[i]);
+    append(next, snapshot, 0, snapshot->locale_count);
     next->memory_bytes = snapshot_bytes(next);
     return next;
 }
@@ -129,6 +141,12 @@ bool snapshot_validate(const struct world_snapshot *snapshot, struct err *err)
     for (size_t i = 0; i < snapshot->locale_count; i++) {
         if (i > 0 && strcmp(snapshot->locales[i - 1]->id, snapshot->locales[i]->id) >= 0) {
             err_set(err, ERR_INTERNAL, "locale %s is out of order", snapshot->locales[i]->id);
+            return false;
+        }
+        struct reach reach = reach_of(snapshot->locales[i]);
+
+        if (memcmp(&snapshot->reaches[i], &reach, sizeof reach) != 0) {
+            err_set(err, ERR_INTERNAL, "locale %s has another reach", snapshot->locales[i]->id);
             return false;
         }
         if (!locale_validate(snapshot->locales[i], err))

@@ -7,6 +7,7 @@
 
 #include "world/locale.h"
 #include "world/models.h"
+#include "world/reach.h"
 
 /* How many requests of one reader hold a snapshot; that reader's thread alone touches it. */
 struct snapshot_hold {
@@ -16,6 +17,7 @@ struct snapshot_hold {
 struct world_snapshot {
     uint64_t serial;         /* 1 for the first one published */
     struct locale **locales; /* sorted by id; a reference on each */
+    struct reach *reaches;   /* of each locale */
     size_t locale_count;
     struct model_list *models;   /* a reference; NULL: none */
     uint64_t memory_bytes;       /* of the locales and models */
