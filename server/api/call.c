@@ -68,6 +68,11 @@ bool span_count(struct span s, uint64_t *out)
     return true;
 }
 
+bool span_index(struct span s, uint64_t *out)
+{
+    return span_count(s, out) && (s.length == 1 || s.at[0] != '0');
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;

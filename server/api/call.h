@@ -147,6 +147,9 @@ bool span_copy(struct span s, char *out, size_t size);
 /* A whole number of at most 18 digits, nothing else. */
 bool span_count(struct span s, uint64_t *out);
 
+/* The same in a path, where each thing has one name: without zeros before it. */
+bool span_index(struct span s, uint64_t *out);
+
 /* A finite decimal number, nothing else. */
 bool span_number(struct span s, double *out);
 

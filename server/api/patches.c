@@ -165,7 +165,7 @@ struct patch_report *patch_find(struct call *call, struct err *err)
 
     if (need_sand(call, err) || call_find_locale(call, err))
         return NULL;
-    if (span_copy(call->params[0], locale, sizeof locale) && span_count(call->params[1], &number))
+    if (span_copy(call->params[0], locale, sizeof locale) && span_index(call->params[1], &number))
         report = sand_report(call->api->sand, locale, number);
     if (report)
         return report;
@@ -377,7 +377,7 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
     if (!report)
         return err->code;
     order.number = report->number;
-    is_body = span_count(call->params[2], &body) && body < report->body_count;
+    is_body = span_index(call->params[2], &body) && body < report->body_count;
     patch_report_unref(report);
     if (!is_body)
         return err_set(err, ERR_NOT_FOUND, "patch %llu has no body %.*s",

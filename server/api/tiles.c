@@ -35,16 +35,11 @@ static const char *const format_words[] = {"png16", "terrarium", "f32", NULL};
 
 static bool decode_index(struct span text, uint32_t *out)
 {
-    uint32_t value = 0;
+    uint64_t value;
 
-    if (!text.at || text.length == 0 || text.length > 7)
+    if (!span_index(text, &value) || value > UINT32_MAX)
         return false;
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.at[i] < '0' || text.at[i] > '9')
-            return false;
-        value = value * 10 + (uint32_t)(text.at[i] - '0');
-    }
-    *out = value;
+    *out = (uint32_t)value;
     return true;
 }
 

@@ -285,6 +285,7 @@ def _():
         for query in ("?per_cell=0", "?per_cell=17", "?per_cell=x", "?width=3"):
             problem(other.get(where + "/surface.f32" + query), 400)
         problem(other.get("/v1/locales/seen/patches/9/surface.f32"), 404)
+        problem(other.get(where.replace("patches/", "patches/0")), 404, "no patch 0")
 
 
 @test("states and poses are streamed, and the stream ends with the patch")
