@@ -41,7 +41,8 @@ class Server:
         self.answer, self.seen, self.lock = answer, [], threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
 
     def accept(self):
         while True:
@@ -84,6 +85,8 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.accepting.join()  # or it would accept where the next server has the same descriptor
         self.listener.close()
 
 
