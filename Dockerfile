@@ -17,8 +17,7 @@ COPY deploy/install-deps.sh deploy/
 RUN sh deploy/install-deps.sh build
 COPY . .
 RUN make -j"$(nproc)" install DESTDIR=/out PREFIX=/usr/local \
-    && strip /out/usr/local/bin/* \
-    && build/release/kota-worldgen demo /out/usr/local/share/kota/demo
+    && strip /out/usr/local/bin/*
 
 FROM debian:bookworm-slim
 COPY deploy/install-deps.sh /usr/local/share/kota/

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The values of an option that may stand several times, in their order, borrowed from argv. */
+/* The values of an option that may be given several times, in their order, borrowed from argv. */
 #define ARGS_LIST_MAX 64
 struct args_list {
     const char *at[ARGS_LIST_MAX];
@@ -22,7 +22,7 @@ struct args_list {
 /* Tables end with an entry without a name. Exactly one of flag, text and list is set. */
 struct args_option {
     const char *name;       /* without the dashes */
-    bool *flag;             /* set to true where the option stands */
+    bool *flag;             /* set to true when the option is given */
     const char **text;      /* gets the option's value, borrowed from argv; the last one counts */
     struct args_list *list; /* gets another value each time; more than it holds are a fault */
 };
@@ -41,7 +41,7 @@ enum args_step { ARGS_END, ARGS_WORD, ARGS_FAULT };
  *
  * word  out for ARGS_WORD, borrowed from argv
  *
- * ARGS_FAULT: err says which option is unknown, lacks its value or has one too many.
+ * ARGS_FAULT: err names the option that is unknown, lacks its value or has one too many.
  */
 enum args_step args_next(struct args *args, const struct args_option *own,
                          const struct args_option *common, const char **word, struct err *err);

@@ -3,8 +3,8 @@
  * collected into chunks of that size and each chunk is asked, checked and printed before the next
  * one is read. Memory stays bounded however long the stream is.
  *
- * In JSON a line is the daemon's result with the revision it was computed at behind it: two chunks
- * of one stream may be answered at different revisions.
+ * In JSON a line is the daemon's result followed by its revision: two chunks of one stream may be
+ * answered at different revisions.
  *
  * Invariant: nothing of a chunk is printed unless its answer holds exactly one object for each row.
  */
@@ -166,11 +166,11 @@ static void note_answered(struct err *err, size_t total)
     if (total == 0)
         return;
     memcpy(msg, err->msg, sizeof(msg));
-    snprintf(err->msg, sizeof(err->msg), "after %zu answered items: %.*s", total,
-             (int)(sizeof(err->msg) - 64), msg);
+    snprintf(err->msg, sizeof(err->msg), "after %zu answered item%s: %.*s", total,
+             total == 1 ? "" : "s", (int)(sizeof(err->msg) - 64), msg);
 }
 
-/* Chunk after chunk. What is wrong with a row is told after the rows before it were answered. */
+/* Chunk after chunk. An error in a row is reported after the rows before it were answered. */
 static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, struct input *input,
                                  cJSON *body, struct input_row *rows, struct table *table)
 {
@@ -189,12 +189,8 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
         while (count < BATCH_ITEMS_MAX &&
                (step = input_next(input, &rows[count], &fault)) == INPUT_ROW)
             count++;
-        if (step == INPUT_FAULT) {
-            progress_end(&progress);
-            kota->err = fault;
-            done = kota_misused(kota);
-            break;
-        }
+        if (step == INPUT_FAULT && !input->stream)
+            count = 0; /* a wrong word of the command line: nothing is sent */
         if (count > 0 && chunk_run(kota, batch, rows, count, table, body)) {
             progress_end(&progress);
             note_answered(&kota->err, total);
@@ -202,9 +198,17 @@ static enum kota_exit chunks_run(struct kota *kota, const struct batch *batch, s
             break;
         }
         total += count;
-        progress_tell(&progress, (double)total, 0);
+        progress_report(&progress, (double)total, 0);
+        if (step == INPUT_FAULT) {
+            progress_end(&progress);
+            kota->err = fault;
+            note_answered(&kota->err, total);
+            done = kota_misused(kota);
+        }
     }
     progress_end(&progress);
+    if (done == KOTA_OK && total == 0)
+        fprintf(stderr, "kota: standard input has no %s: nothing was asked\n", batch->member);
     return done;
 }
 

@@ -14,7 +14,7 @@
 #define BATCH_ITEMS_MAX 10000
 
 struct batch {
-    const char *call;                /* "/height", behind the locale's path */
+    const char *call;                /* "/height", after the locale's path */
     bool is_of_world;                /* call is the whole path; the words hold no locale */
     const char *member;              /* "points": where the items go in the body */
     const struct input_shape *shape; /* of an item */
@@ -33,19 +33,20 @@ struct batch {
 };
 
 /*
- * Asks for every row that stands on the command line behind the locale, or in standard input. body:
- * the other members of the request, which are freed here; NULL: there was no memory for them. The
- * items are added to it and taken out again.
+ * Sends every row of the command line after the locale, or of standard input. body: the other
+ * members of the request, which are freed here; NULL: there was no memory for them. The items are
+ * added to it and taken out again.
  *
  * Without words and with a terminal as standard input it is a misuse. Rows are read, sent and
- * printed BATCH_ITEMS_MAX at a time: a fault in a later chunk leaves the lines of earlier ones.
+ * printed BATCH_ITEMS_MAX at a time. A line that cannot be read ends the command after the lines
+ * before it were answered. A stream without a row is no error; a line on standard error reports it.
  */
 enum kota_exit batch_run(struct kota *kota, const struct batch *batch, cJSON *body);
 
 /* A body that names a layer, if any; NULL without memory. */
 cJSON *batch_body(const char *layer);
 
-/* Reads standard input when the command line has no items. False: kota->err says why not. */
+/* Reads standard input when the command line has no items. False: kota->err has the reason. */
 bool batch_input(struct kota *kota, struct input *input);
 
 /* Numbers that keep their bits; NULL without memory. */
@@ -56,7 +57,7 @@ cJSON *batch_numbers(const double *values, size_t count);
 bool batch_add(cJSON *object, const char *name, cJSON *value);
 bool batch_add_text(cJSON *object, const char *name, const char *text);
 
-/* Puts the revision of the whole answer, if it has one, behind a result. */
+/* Appends the revision of the whole answer, if it has one, to a result. */
 enum err_code batch_add_revision(cJSON *result, const cJSON *answer, struct err *err);
 
 /* The members that every answer has, checked: results is an array of `count` objects. */

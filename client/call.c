@@ -1,17 +1,17 @@
 /*
  * Calls: HTTP by libcurl, JSON by cJSON.
  *
- * libcurl brings what a client must not write anew: time limits, proxies, TLS, IPv6, connections
- * that stay open between the chunks of a batch. What is set here and why:
- *  - a loopback address never goes through a proxy, or `http_proxy` in somebody's environment
- *    would hide the daemon on the same machine;
+ * libcurl provides time limits, proxies, TLS, IPv6, and connections that stay open between the
+ * chunks of a batch. What is set here and why:
+ *  - a loopback address never goes through a proxy, or `http_proxy` in the environment would hide
+ * the daemon on the same machine;
  *  - redirects are not followed, so that a token goes nowhere but to the host it was meant for;
  *  - only http and https, no "Expect: 100-continue" (it costs a round trip), no signals;
  *  - an answer is held in memory and so has a limit; one that is taken as it comes has none, and is
  *    given up by silence instead of by time.
  *
- * Every failure becomes one sentence in struct err: what the daemon said (RFC 9457: title, detail,
- * pointer), or what libcurl said, or how the answer breaks the contract.
+ * Every failure becomes one sentence in struct err: the daemon's problem (RFC 9457: title, detail,
+ * pointer), or libcurl's message, or the violation of the contract.
  *
  * Invariant: a call leaves *answer NULL unless it returns ERR_OK.
  */
@@ -38,8 +38,8 @@ struct call {
     char *authorization; /* "Authorization: Bearer …" or NULL */
     size_t answer_bytes_max;
     char curl_message[CURL_ERROR_SIZE];
-    void (*tell)(void *context, double done, double all);
-    void *tell_context;
+    void (*report)(void *context, double done, double all);
+    void *report_context;
 };
 
 /* The body of an answer as it arrives. */
@@ -58,13 +58,13 @@ struct outgoing {
     bool may_be_empty; /* 204 is an answer, too */
 };
 
-/* An answer that is taken as it comes; what is no 2xx is a body after all. */
+/* An answer that is passed on as it arrives; that of another status than 2xx is kept as a body. */
 struct incoming {
     struct call *call;
     const struct call_stream *stream;
     struct body body;
     struct err *err;
-    bool is_refused; /* by take: err says why */
+    bool is_refused; /* by take: err has the reason */
     curl_off_t bytes_seen;
     struct timespec last; /* when anything came */
 };
@@ -343,7 +343,7 @@ static void call_set_request(struct call *call, const struct outgoing *out, cons
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, out->method);
 }
 
-/* Sends it; body or whatever else CURLOPT_WRITEFUNCTION wants gets the answer. */
+/* Sends it; body, or the context of another CURLOPT_WRITEFUNCTION, gets the answer. */
 static enum err_code call_perform(struct call *call, const struct outgoing *out, void *context,
                                   CURLcode *result, struct err *err)
 {
@@ -500,18 +500,18 @@ static int upload_progress(void *context, curl_off_t all, curl_off_t now, curl_o
     const struct call *call = context;
 
     (void)all, (void)now;
-    call->tell(call->tell_context, (double)up, (double)up_all);
+    call->report(call->report_context, (double)up, (double)up_all);
     return 0;
 }
 
-void call_on_upload(struct call *call, void (*tell)(void *context, double done, double all),
+void call_on_upload(struct call *call, void (*report)(void *context, double done, double all),
                     void *context)
 {
-    call->tell = tell;
-    call->tell_context = context;
-    curl_easy_setopt(call->curl, CURLOPT_XFERINFOFUNCTION, tell ? upload_progress : NULL);
+    call->report = report;
+    call->report_context = context;
+    curl_easy_setopt(call->curl, CURLOPT_XFERINFOFUNCTION, report ? upload_progress : NULL);
     curl_easy_setopt(call->curl, CURLOPT_XFERINFODATA, call);
-    curl_easy_setopt(call->curl, CURLOPT_NOPROGRESS, tell ? 0L : 1L);
+    curl_easy_setopt(call->curl, CURLOPT_NOPROGRESS, report ? 0L : 1L);
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */
@@ -609,7 +609,7 @@ static size_t stream_header(char *line, size_t size, size_t count, void *context
     return length;
 }
 
-/* libcurl asks about once a second; not 0 ends the transfer. */
+/* libcurl calls this about once a second; not 0 ends the transfer. */
 static int stream_progress(void *context, curl_off_t all, curl_off_t now, curl_off_t up_all,
                            curl_off_t up)
 {

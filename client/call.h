@@ -1,7 +1,7 @@
 /*
  * One daemon, spoken to over HTTP: a request in, a JSON document or an error out.
  *
- * This file knows no commands and prints nothing; a client library can take it as it is.
+ * This file is independent of commands and prints nothing.
  */
 #ifndef KOTA_CLIENT_CALL_H
 #define KOTA_CLIENT_CALL_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct call_config {
-    const char *url;         /* "http://127.0.0.1:7420", a path behind it is kept */
+    const char *url;         /* "http://127.0.0.1:7420", a path after it is kept */
     const char *token;       /* bearer token; NULL for none */
     double timeout_s;        /* of one call, connecting included; > 0 */
     size_t answer_bytes_max; /* a longer answer is an error */
@@ -22,7 +22,7 @@ struct call_config {
 /* A connection that is kept between calls. One thread at a time. */
 struct call;
 
-/* NULL: err says what is wrong with the URL or the token. The strings are copied. */
+/* NULL: err has the error of the URL or the token. The strings are copied. */
 struct call *call_open(const struct call_config *config, struct err *err);
 void call_close(struct call *call);
 /* The header line that carries the token, without its end; NULL without a token. */
@@ -32,9 +32,9 @@ const char *call_authorization(const struct call *call);
  * GET and POST. path begins with '/'. On ERR_OK *answer is the document, freed by cJSON_Delete;
  * else it is NULL.
  *
- * Errors: a problem of the daemon keeps its status as the code that stands nearest in err.h, its
- * detail as the message and the first pointer; a call that brought no HTTP answer at all is
- * ERR_BUSY, an answer that is not what the contract says ERR_INTERNAL.
+ * Errors: a problem of the daemon keeps its status as the nearest code of err.h, its detail as the
+ * message and the first pointer; a call without an HTTP answer is ERR_BUSY, an answer that violates
+ * the contract ERR_INTERNAL.
  */
 enum err_code call_get(struct call *call, const char *path, cJSON **answer, struct err *err);
 enum err_code call_post(struct call *call, const char *path, const cJSON *body, cJSON **answer,
@@ -48,7 +48,7 @@ enum err_code call_put(struct call *call, const char *path, const char *media_ty
 enum err_code call_put_new(struct call *call, const char *path, const char *media_type,
                            const void *bytes, size_t length, cJSON **answer, struct err *err);
 
-/* DELETE, only while what is there is at that revision: ERR_PRECONDITION_FAILED. */
+/* DELETE, only at that revision: ERR_PRECONDITION_FAILED. */
 enum err_code call_delete_at(struct call *call, const char *path, double revision, struct err *err);
 
 /*
@@ -70,10 +70,10 @@ enum err_code call_post_bytes(struct call *call, const char *path, const char *m
                               struct err *err);
 
 /*
- * From now on tell is told how much of a body has been sent, about ten times a second, within the
+ * From now on report is called with the sent part of a body, about ten times a second, within the
  * calls. It must not call. NULL ends it, and so does call_get_stream.
  */
-void call_on_upload(struct call *call, void (*tell)(void *context, double done, double all),
+void call_on_upload(struct call *call, void (*report)(void *context, double done, double all),
                     void *context);
 
 /* Did the last call end without a whole HTTP answer? */

@@ -1,14 +1,14 @@
 /*
  * One locale, checked from outside.
  *
- * The same random points, a twentieth of the extent beyond its border on each side, are asked as a
- * batch of JSON, as a batch of float64, and some of them one by one; what comes must be the same
+ * The same random points, a twentieth of the extent beyond its border on each side, are sent as a
+ * batch of JSON, as a batch of float64, and some of them one by one; the answers must have the same
  * bits. Then each heightfield is fetched and the height of every point is computed here, from the
- * triangle of its cell in double precision, as docs/terrain.md says. When somebody edits in
- * between, the revision tells, and the check is done again.
+ * triangle of its cell in double precision, by docs/terrain.md. After an edit in between the
+ * revision differs, and the check is done again.
  *
- * Invariant: a check that cannot be made (no terrain, a field too large, edits without end) says so
- * and is not counted as passed in silence: its detail begins with "not checked".
+ * Invariant: a check that cannot be made (no terrain, a field too large, edits without end) is
+ * reported and does not count as passed: its detail begins with "not checked".
  */
 #include "client/check_ground.h"
 
@@ -55,8 +55,7 @@ struct heap {
     size_t length;
 };
 
-/* ---- small things -----------------------------------------------------------------------------
- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 static const cJSON *member(const cJSON *object, const char *name)
 {
@@ -83,13 +82,13 @@ static bool is_same(double a, double b)
     return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof(a)) == 0 || (a == 0 && b == 0);
 }
 
-static bool say(const struct check_ground *check, const char *what, const struct locale *locale,
-                bool is_good, const char *detail)
+static bool report(const struct check_ground *check, const char *what, const struct locale *locale,
+                   bool is_good, const char *detail)
 {
     struct check_result result = {.is_good = is_good};
 
     snprintf(result.detail, sizeof(result.detail), "%.199s", detail);
-    return check->tell(check->context, what, locale->id, &result);
+    return check->report(check->context, what, locale->id, &result);
 }
 
 static bool read_corner(const cJSON *bounds, const char *name, double out[3])
@@ -102,7 +101,7 @@ static bool read_corner(const cJSON *bounds, const char *name, double out[3])
     return true;
 }
 
-/* One gravity a locale, so the first of its layers that is radial tells. */
+/* One gravity a locale, so its first radial layer decides. */
 static void read_frame(struct locale *out)
 {
     const cJSON *layer;
@@ -140,8 +139,7 @@ static enum err_code locale_get(const struct check_ground *check, const char *id
     return ERR_OK;
 }
 
-/* ---- the same question in all its forms -------------------------------------------------------
- */
+/* ---- the same question in all its forms ------------------------------------------------------ */
 
 /* values [count][form->in] */
 static void make_items(const struct form *form, const struct locale *locale, uint64_t *state,
@@ -207,7 +205,7 @@ static cJSON *json_body(const struct form *form, const double *values, size_t co
     return body;
 }
 
-/* What stands for a point in the binary form: z, or how far it is from the origin or the axis. */
+/* The value of a point in the binary form: z, or its distance from the origin or the axis. */
 static double flat_point(const struct locale *locale, const cJSON *point)
 {
     double x = number_of(cJSON_GetArrayItem(point, 0)), y = number_of(cJSON_GetArrayItem(point, 1)),
@@ -352,8 +350,7 @@ static enum err_code compare_form(const struct check_ground *check, const struct
     return err->code;
 }
 
-/* ---- heights by hand --------------------------------------------------------------------------
- */
+/* ---- heights by hand ------------------------------------------------------------------------- */
 
 struct field {
     const char *layer;
@@ -502,12 +499,11 @@ static bool read_field(const struct locale *locale, const cJSON *layer, struct f
     return out->spacing[0] > 0 && out->spacing[1] > 0;
 }
 
-/* ---- one locale -------------------------------------------------------------------------------
- */
+/* ---- one locale ------------------------------------------------------------------------------ */
 
 /*
  * Runs one comparison, again while the revision moves under it: a form, or the layer of that index
- * by hand. False: tell has had enough.
+ * by hand. False: report has ended it.
  */
 static bool settled(const struct check_ground *check, const char *what, struct locale *locale,
                     const struct form *form, int layer, double *values, struct err *err)
@@ -533,20 +529,21 @@ static bool settled(const struct check_ground *check, const char *what, struct l
         }
         free(field.heights);
         if (err->code == ERR_OK && (!*detail || *detail == '+'))
-            return say(check, what, locale, true,
-                       *detail ? detail + 1 : "JSON, float64 and single answers are the same bits");
+            return report(check, what, locale, true,
+                          *detail ? detail + 1
+                                  : "JSON, float64 and single answers are the same bits");
         cause = *err;
         if (locale_get(check, locale->id, locale, &has_ground, err) || locale->revision == before) {
             *err = cause;
             break;
         }
     }
-    return say(check, what, locale, false, err->code ? err->msg : detail);
+    return report(check, what, locale, false, err->code ? err->msg : detail);
 }
 
 /*
  * Is height, without a layer, one question here? Of several heightfields it asks for the layer, and
- * each is compared by hand; polygons have heights along Z alone, and ceilings have none.
+ * each is compared by hand; polygons have heights along Z only, and ceilings have none.
  */
 static bool has_one_height(const struct locale *locale)
 {
@@ -597,7 +594,7 @@ static enum err_code run_fields(const struct check_ground *check, struct locale 
             snprintf(detail, sizeof(detail),
                      "not checked: layer %.64s has %zu x %zu samples, more than %zu", field.layer,
                      field.cols, field.rows, check->samples_max);
-            goes_on = say(check, "by hand", locale, true, detail);
+            goes_on = report(check, "by hand", locale, true, detail);
         } else {
             goes_on = settled(check, "by hand", locale, NULL, i, values, err);
         }
@@ -615,10 +612,10 @@ enum err_code check_ground_run(const struct check_ground *check, const char *id,
     if (!values)
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     if (locale_get(check, id, &locale, &has_ground, err)) {
-        say(check, "locale", &locale, false, err->msg);
+        report(check, "locale", &locale, false, err->msg);
         err->code = ERR_OK;
     } else if (!has_ground) {
-        say(check, "locale", &locale, true, "not checked: it has no terrain");
+        report(check, "locale", &locale, true, "not checked: it has no terrain");
     } else {
         run_forms(check, &locale, values, err);
         run_fields(check, &locale, values, err);

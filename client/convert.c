@@ -1,11 +1,12 @@
 /*
- * Meshes through assimp: what the daemon does not read becomes OBJ here and is uploaded as that.
+ * Meshes through assimp: a file that the daemon cannot read becomes OBJ here and is uploaded as
+ * that.
  *
  * The daemon reads glTF, OBJ, PLY, STL, AC3D and COLLADA itself, from clients it does not trust;
- * what else assimp reads (FBX, 3DS, OFF, Blender and so on) is nobody's business but that of the
- * one who has the file. assimp is opened at run time, so that this program starts quickly and needs
- * it for nothing else. It crashes on hostile files all the same, so it runs in the jail that the
- * daemon uses, too (base/jail.h): a forked child that can open nothing and sends back a text.
+ * the other formats of assimp (FBX, 3DS, OFF, Blender and so on) are read by the client, for files
+ * of its user. assimp is opened at run time, so that this program starts quickly and needs it for
+ * nothing else. It crashes on hostile files all the same, so it runs in the jail that the daemon
+ * uses, too (base/jail.h): a forked child that can open nothing and sends back a text.
  *
  * Textures, bones and files that the file refers to are left out. Transforms of the tree are
  * applied; faces keep their corners, so that polygon i of the text is face i of the file.
@@ -16,6 +17,7 @@
 
 #include <assimp/scene.h>
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,33 +55,63 @@ bool convert_knows(const char *ending)
     return false;
 }
 
-/* ---- in the child -----------------------------------------------------------------------------
- */
+/* ---- in the child ---------------------------------------------------------------------------- */
 
-/* out = a b */
-static void multiply(const float a[16], const struct aiMatrix4x4 *b, float out[16])
+/* The text, and how large the numbers became on the way to it. */
+struct writing {
+    FILE *out;
+    uint64_t vertices;
+    double reach;
+};
+
+/* Where a node is; reach is made of absolute values, so that what cancels counts. */
+struct place {
+    double at[16], reach[16];
+};
+
+static const struct place place_root = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1},
+                                        {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
+
+/* Everything is float64 from here on: assimp has rounded the file's numbers once, to float32. */
+static struct place place_below(const struct place *above, const struct aiMatrix4x4 *b)
 {
     const float *m = &b->a1;
+    struct place out = {.at = {0}};
 
     for (int r = 0; r < 4; r++)
-        for (int c = 0; c < 4; c++) {
-            out[4 * r + c] = 0;
-            for (int k = 0; k < 4; k++)
-                out[4 * r + c] += a[4 * r + k] * m[4 * k + c];
-        }
+        for (int c = 0; c < 4; c++)
+            for (int k = 0; k < 4; k++) {
+                out.at[4 * r + c] += above->at[4 * r + k] * (double)m[4 * k + c];
+                out.reach[4 * r + c] += above->reach[4 * r + k] * fabs((double)m[4 * k + c]);
+            }
+    return out;
 }
 
-static void write_mesh(FILE *out, const struct aiMesh *mesh, const float m[16], uint64_t *vertices)
+static void write_vertex(struct writing *writing, const struct aiVector3D *v,
+                         const struct place *place)
 {
-    for (unsigned i = 0; i < mesh->mNumVertices; i++) {
-        const struct aiVector3D *v = &mesh->mVertices[i];
-        double at[3];
+    const double own[4] = {(double)v->x, (double)v->y, (double)v->z, 1};
+    double at[3] = {0};
 
-        for (int r = 0; r < 3; r++)
-            at[r] = (double)m[4 * r] * (double)v->x + (double)m[4 * r + 1] * (double)v->y +
-                    (double)m[4 * r + 2] * (double)v->z + (double)m[4 * r + 3];
-        fprintf(out, "v %.9g %.9g %.9g\n", at[0], at[1], at[2]);
+    for (int r = 0; r < 3; r++) {
+        double reach = 0;
+
+        for (int k = 0; k < 4; k++) {
+            at[r] += place->at[4 * r + k] * own[k];
+            reach += place->reach[4 * r + k] * fabs(own[k]);
+        }
+        writing->reach = fmax(writing->reach, reach);
     }
+    fprintf(writing->out, "v %.17g %.17g %.17g\n", at[0], at[1], at[2]);
+}
+
+static void write_mesh(struct writing *writing, const struct aiMesh *mesh,
+                       const struct place *place)
+{
+    FILE *out = writing->out;
+
+    for (unsigned i = 0; i < mesh->mNumVertices; i++)
+        write_vertex(writing, &mesh->mVertices[i], place);
     for (unsigned i = 0; i < mesh->mNumFaces; i++) {
         const struct aiFace *face = &mesh->mFaces[i];
 
@@ -87,38 +119,37 @@ static void write_mesh(FILE *out, const struct aiMesh *mesh, const float m[16], 
             continue;
         fputc('f', out);
         for (unsigned k = 0; k < face->mNumIndices; k++)
-            fprintf(out, " %llu", (unsigned long long)(*vertices + face->mIndices[k] + 1));
+            fprintf(out, " %llu", (unsigned long long)(writing->vertices + face->mIndices[k] + 1));
         fputc('\n', out);
     }
-    *vertices += mesh->mNumVertices;
+    writing->vertices += mesh->mNumVertices;
 }
 
-static void write_node(FILE *out, const struct aiScene *scene, const struct aiNode *node,
-                       const float above[16], unsigned depth, uint64_t *vertices)
+static void write_node(struct writing *writing, const struct aiScene *scene,
+                       const struct aiNode *node, const struct place *above, unsigned depth)
 {
-    float m[16];
+    struct place place;
 
     if (!node || depth > DEPTH_MAX)
         return;
-    multiply(above, &node->mTransformation, m);
+    place = place_below(above, &node->mTransformation);
     for (unsigned i = 0; i < node->mNumMeshes; i++)
-        if (node->mMeshes[i] < scene->mNumMeshes && (uint64_t)ftello(out) < OBJ_BYTES_MAX)
-            write_mesh(out, scene->mMeshes[node->mMeshes[i]], m, vertices);
+        if (node->mMeshes[i] < scene->mNumMeshes && (uint64_t)ftello(writing->out) < OBJ_BYTES_MAX)
+            write_mesh(writing, scene->mMeshes[node->mMeshes[i]], &place);
     for (unsigned i = 0; i < node->mNumChildren; i++)
-        write_node(out, scene, node->mChildren[i], m, depth + 1, vertices);
+        write_node(writing, scene, node->mChildren[i], &place, depth + 1);
 }
 
-/* Sends a length and so many bytes; or the length UINT64_MAX and a message. */
+/* Sends a length, the reach and so many bytes; or the length UINT64_MAX and a message. */
 static void convert_in_jail(void *context, int pipe)
 {
-    static const float unit[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     const struct conversion *job = context;
     const struct aiScene *scene =
         job->assimp.import(job->bytes, (unsigned)job->count, PROCESS_VALIDATE, job->ending);
-    uint64_t length = UINT64_MAX, vertices = 0;
+    struct writing writing = {.reach = 0};
+    uint64_t length = UINT64_MAX;
     char message[MESSAGE_BYTES] = "", *text = NULL;
     size_t bytes = 0;
-    FILE *out;
 
     if (!scene) {
         snprintf(message, sizeof(message), "%s", job->assimp.error());
@@ -127,19 +158,19 @@ static void convert_in_jail(void *context, int pipe)
         jail_write(pipe, message, sizeof(message));
         return;
     }
-    out = open_memstream(&text, &bytes);
-    if (!out)
+    writing.out = open_memstream(&text, &bytes);
+    if (!writing.out)
         return;
-    write_node(out, scene, scene->mRootNode, unit, 0, &vertices);
-    if (fclose(out) != 0)
+    write_node(&writing, scene, scene->mRootNode, &place_root, 0);
+    if (fclose(writing.out) != 0)
         return;
     length = bytes;
     jail_write(pipe, &length, sizeof(length));
+    jail_write(pipe, &writing.reach, sizeof(writing.reach));
     jail_write(pipe, text, bytes);
 }
 
-/* ---- in the parent ----------------------------------------------------------------------------
- */
+/* ---- in the parent --------------------------------------------------------------------------- */
 
 static enum err_code assimp_open(struct assimp *assimp, struct err *err)
 {
@@ -156,8 +187,11 @@ static enum err_code assimp_open(struct assimp *assimp, struct err *err)
     return ERR_OK;
 }
 
-/* What the child sent; err stays ERR_OK when nothing came, since how it ended then says why. */
-static void receive(struct jail *jail, char **obj, size_t *length, struct err *err)
+/*
+ * The output of the child; err stays ERR_OK when there is none, since its exit status then has the
+ * reason.
+ */
+static void receive(struct jail *jail, char **obj, size_t *length, double *reach, struct err *err)
 {
     char message[MESSAGE_BYTES];
     uint64_t bytes;
@@ -174,7 +208,7 @@ static void receive(struct jail *jail, char **obj, size_t *length, struct err *e
                   "it has more polygons than 1 GiB of OBJ can say");
     } else if (!(*obj = malloc((size_t)bytes + 1))) {
         err_set(err, ERR_NO_MEMORY, "out of memory");
-    } else if (jail_read(jail, *obj, (size_t)bytes)) {
+    } else if (jail_read(jail, reach, sizeof(*reach)) && jail_read(jail, *obj, (size_t)bytes)) {
         *length = (size_t)bytes;
     } else {
         free(*obj);
@@ -183,19 +217,22 @@ static void receive(struct jail *jail, char **obj, size_t *length, struct err *e
 }
 
 enum err_code convert_to_obj(const char *bytes, size_t count, const char *ending, char **obj,
-                             size_t *length, struct err *err)
+                             size_t *length, double *step, struct err *err)
 {
     static const struct jail_limits limits = {
         .memory_bytes = (uint64_t)MEMORY_MIB << 20, .cpu_s = CPU_S, .wall_s = WALL_S};
     struct conversion job = {.bytes = bytes, .count = count, .ending = ending};
     struct jail jail;
     enum jail_end end;
+    double reach = 0;
 
     *obj = NULL;
     err->code = ERR_OK;
     if (assimp_open(&job.assimp, err) || jail_start(&jail, &limits, convert_in_jail, &job, err))
         return err->code;
-    receive(&jail, obj, length, err);
+    receive(&jail, obj, length, &reach, err);
+    *step = isfinite(reach) ? ldexp(1, ilogb(fmax(reach, (double)FLT_MIN)) - FLT_MANT_DIG + 1)
+                            : INFINITY;
     end = jail_end(&jail);
     if (err->code || *obj)
         return err->code;

@@ -3,8 +3,8 @@
  *
  * A stream is lines; a line is "field: value", a comment (":…"), or empty, which ends an event.
  * Lines end in CR, LF or both, and bytes come cut anywhere, even between the two. An event without
- * data is none, but its id counts. The id outlives its event and the connection: it says where to
- * go on.
+ * data is none, but its id counts. The id outlives its event and the connection: the next
+ * connection continues after it.
  *
  * Source: WHATWG, "HTML Living Standard", section 9.2 (server-sent events), 2024.
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends and keeps a NUL behind it. */
+/* Appends and keeps a NUL after it. */
 static enum err_code append(char **at, size_t *length, size_t *size, const char *bytes,
                             size_t count, struct err *err)
 {

@@ -14,7 +14,7 @@
 #define EVENTS_WORD_MAX 128
 
 struct event {
-    const char *name; /* "message" when the stream says none */
+    const char *name; /* "message" when the stream has none */
     const char *id;   /* of the last event that had one, "" before */
     const char *data; /* lines joined by '\n' */
 };
@@ -26,7 +26,7 @@ struct events {
     bool has_data, is_after_cr;
     char name[EVENTS_WORD_MAX];
     char next_id[EVENTS_WORD_MAX], id[EVENTS_WORD_MAX]; /* of this event, of the last whole one */
-    long retry_ms; /* as the stream wants it; 0: it did not say */
+    long retry_ms;                                      /* of the stream; 0: none */
     enum err_code (*take)(void *context, const struct event *event, struct err *err);
     void *context;
 };
@@ -37,7 +37,7 @@ struct events {
  */
 enum err_code events_read(struct events *events, const char *bytes, size_t length, struct err *err);
 
-/* The connection has ended: half an event is forgotten; the id stays. */
+/* The connection has ended: half an event is dropped; the id stays. */
 void events_cut(struct events *events);
 void events_free(struct events *events);
 

@@ -1,6 +1,6 @@
 /*
  * Whole files, read with a limit that keeps a slip of the hand (/dev/zero) from filling the memory.
- * Their size is not asked for beforehand: a pipe has none.
+ * Their size is not read before: a pipe has none.
  */
 #include "client/file.h"
 

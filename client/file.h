@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * All bytes of a file, "-" being standard input; freed by free(). A NUL that is not counted stands
- * behind them.
+ * All bytes of a file, "-" being standard input; freed by free(). A NUL that is not counted follows
+ * them.
  *
  * ERR_BAD_INPUT  it cannot be read, and why; longer than most
  */

@@ -1,14 +1,14 @@
 /*
  * Rasters through GDAL.
  *
- * libgdal brings a hundred megabytes of libraries, and most who use this program have PNG or .hgt
- * files that the daemon reads itself. So it is neither linked nor needed to build: it is opened at
- * run time, and the few functions that are called are those of its C interface that have not
- * changed since GDAL 3.0. KOTA_GDAL names a library in place of the ones that are looked for.
+ * libgdal depends on a hundred megabytes of libraries, and most users have PNG or .hgt files that
+ * the daemon reads itself. So it is neither linked nor needed to build: it is opened at run time,
+ * and the few functions that are called are those of its C interface that have not changed since
+ * GDAL 3.0. KOTA_GDAL names a library in place of the default names.
  *
- * What counts as no data is what GDAL's mask says: the no-data value, a mask band or an alpha band.
- * The band's scale, offset and unit of height are told and not applied, so that numbers reach the
- * daemon as they are in the file, and it computes heights from them as for any other file.
+ * No data follows GDAL's mask: the no-data value, a mask band or an alpha band. The band's scale,
+ * offset and unit of height are reported and not applied, so that the daemon gets the numbers of
+ * the file, and computes heights from them as for any other file.
  */
 #include "client/gdal.h"
 
@@ -67,8 +67,7 @@ struct gdal {
 #undef FUNCTION_MEMBER
 };
 
-/* ---- the library ------------------------------------------------------------------------------
- */
+/* ---- the library ----------------------------------------------------------------------------- */
 
 static void *library_open(void)
 {
@@ -125,8 +124,7 @@ static enum err_code gdal_error(const struct gdal *gdal, const char *name, struc
                    (int)(strcspn(said, "\r\n") < 160 ? strcspn(said, "\r\n") : 160), said);
 }
 
-/* ---- what the file says -----------------------------------------------------------------------
- */
+/* ---- what the file says ---------------------------------------------------------------------- */
 
 static void copy_text(char *out, size_t bytes, const char *text)
 {
@@ -190,8 +188,7 @@ static void read_heights(const struct gdal *gdal, void *band, struct gdal_raster
     out->offset = (has_offset && isfinite(offset) ? offset : 0) * unit_m;
 }
 
-/* ---- the samples ------------------------------------------------------------------------------
- */
+/* ---- the samples ----------------------------------------------------------------------------- */
 
 /* Rows [first, first + count): numbers, and NaN where the mask is 0. */
 static bool read_strip(const struct gdal *gdal, void *band, void *mask, uint8_t *valid,
@@ -215,7 +212,7 @@ static bool read_strip(const struct gdal *gdal, void *band, void *mask, uint8_t 
 }
 
 static enum err_code read_samples(const struct gdal *gdal, const char *name, void *band,
-                                  void (*tell)(void *context, double done, double all),
+                                  void (*report)(void *context, double done, double all),
                                   void *context, struct gdal_raster *out, struct err *err)
 {
     size_t strip = STRIP_SAMPLES / out->cols > 0 ? STRIP_SAMPLES / out->cols : 1;
@@ -231,8 +228,8 @@ static enum err_code read_samples(const struct gdal *gdal, const char *name, voi
 
         if (!read_strip(gdal, band, mask, valid, out, row, count))
             gdal_error(gdal, name, err);
-        else if (tell)
-            tell(context, (double)(row + count), (double)out->rows);
+        else if (report)
+            report(context, (double)(row + count), (double)out->rows);
     }
     free(valid);
     return err->code;
@@ -268,7 +265,7 @@ static enum err_code read_dataset(const struct gdal *gdal, const char *name, voi
 }
 
 enum err_code gdal_read(const char *name, int band_number,
-                        void (*tell)(void *context, double done, double all), void *context,
+                        void (*report)(void *context, double done, double all), void *context,
                         struct gdal_raster *out, struct err *err)
 {
     struct gdal gdal = {.library = NULL};
@@ -283,7 +280,7 @@ enum err_code gdal_read(const char *name, int band_number,
         gdal_error(&gdal, name, err);
     } else {
         if (!read_dataset(&gdal, name, dataset, band_number, out, &band, err))
-            read_samples(&gdal, name, band, tell, context, out, err);
+            read_samples(&gdal, name, band, report, context, out, err);
         gdal.GDALClose(dataset);
     }
     if (err->code)

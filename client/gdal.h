@@ -19,7 +19,7 @@ struct gdal_raster {
     bool has_transform;
     double transform[6];
 
-    bool is_geographic, is_projected;        /* neither: the file does not say */
+    bool is_geographic, is_projected;        /* neither: the file has none */
     double unit;                             /* metres (projected) or radians (geographic) a unit */
     double semi_major_m, inverse_flattening; /* of the ellipsoid; 0: unknown, a sphere */
     char frame[96];                          /* the coordinate system's name, "" for none */
@@ -29,16 +29,16 @@ struct gdal_raster {
 };
 
 /*
- * Reads one band, from 1. name is a file, or whatever else GDAL opens ("NETCDF:a.nc:depth").
+ * Reads one band, from 1. name is a file, or another name that GDAL opens ("NETCDF:a.nc:depth").
  *
- * tell  is told the rows that have been read; may be NULL
+ * report         is called with the rows read so far; may be NULL
  *
- * ERR_NO_DEVICE  there is no GDAL here: the message says what to install
- * ERR_BAD_INPUT  it cannot be read, and what GDAL says; no such band; smaller than 2 x 2
+ * ERR_NO_DEVICE  there is no GDAL here: the message names the package
+ * ERR_BAD_INPUT  it cannot be read, with GDAL's message; no such band; smaller than 2 x 2
  * ERR_TOO_LARGE  over 1 GiB of samples
  */
 enum err_code gdal_read(const char *name, int band,
-                        void (*tell)(void *context, double done, double all), void *context,
+                        void (*report)(void *context, double done, double all), void *context,
                         struct gdal_raster *out, struct err *err);
 void gdal_free(struct gdal_raster *raster);
 

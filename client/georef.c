@@ -1,17 +1,19 @@
 /*
  * From a geotransform to spacing and origin.
  *
- * kota's grids stand along their axes in metres, so a raster that is turned or in degrees does not
- * fit as it is. A turned one is refused, with the command that turns it: resampling would change
- * heights behind somebody's back. One in degrees is taken as flat: what a tile of a few degrees is
- * served as everywhere, and `stretch` says how wrong that is at its edge. The radii of curvature
- * are those of the ellipsoid in the middle latitude: a (1 - e2) / (1 - e2 sin2)^1.5 along the
- * meridian, a / sqrt(1 - e2 sin2) along the prime vertical (J. Snyder, Map Projections: A Working
- * Manual, USGS Professional Paper 1395, 1987, p. 24-25).
+ * kota's grids are axis-aligned and in metres, so a raster that is rotated or in degrees does not
+ * fit unchanged. A rotated one is refused, with the command that rotates it: resampling would
+ * change heights silently. One in degrees is taken as flat, like a tile of a few degrees in other
+ * servers; `stretch` is the error of that at its edge. The radii of curvature are those of the
+ * ellipsoid in the middle latitude: a (1 - e2) / (1 - e2 sin2)^1.5 along the meridian, a / sqrt(1 -
+ * e2 sin2) along the prime vertical (J. Snyder, Map Projections: A Working Manual, USGS
+ * Professional Paper 1395, 1987, p. 24-25).
  *
  * Pure: no file, no library but libm.
  */
 #include "client/georef.h"
+
+#include "base/degree_grid.h"
 
 #include <math.h>
 
@@ -80,7 +82,7 @@ static void place_projected(const struct gdal_raster *raster, const double middl
 enum err_code georef_place(const struct gdal_raster *raster, struct georef *out, struct err *err)
 {
     const double *t = raster->transform;
-    double middle[2];
+    double middle[2], size[2];
 
     *out = (struct georef){.has_geo = false};
     if (!raster->has_transform)
@@ -100,5 +102,10 @@ enum err_code georef_place(const struct gdal_raster *raster, struct georef *out,
     if (raster->is_geographic)
         return place_geographic(raster, middle, out, err);
     place_projected(raster, middle, out);
+    size[0] = out->spacing_m[0] * (double)(raster->cols - 1);
+    size[1] = out->spacing_m[1] * (double)(raster->rows - 1);
+    out->seems_degrees =
+        !raster->is_projected &&
+        degree_grid_suspected(out->origin_m, out->spacing_m, size, out->as_degrees_m);
     return ERR_OK;
 }

@@ -15,6 +15,13 @@ struct georef {
     bool is_x_flipped;   /* the file's first column has the greatest x */
     bool is_y_flipped;   /* the file's first row has the greatest y: as a rule */
 
+    /*
+     * No coordinate system, and numbers that are probably degrees (degree_grid.h): the spacing in
+     * metres is then perhaps this.
+     */
+    bool seems_degrees;
+    double as_degrees_m[2];
+
     /* Geographic rasters: where the frame's origin, the middle of the raster, is on the globe, and
        how much the greatest spacing_m[0] of a row differs from the one that all get, as a share. */
     bool has_geo;
@@ -23,9 +30,9 @@ struct georef {
 };
 
 /*
- * Samples are the middles of GDAL's pixels. Projected coordinates become metres and stay what they
- * are. Degrees become a plane that touches the globe in the raster's middle: metres a degree are
- * those of its middle latitude, on the raster's own ellipsoid.
+ * Samples are the middles of GDAL's pixels. Projected coordinates become metres and are not changed
+ * otherwise. Degrees become a plane that touches the globe in the raster's middle: metres a degree
+ * are those of its middle latitude, on the raster's own ellipsoid.
  *
  * ERR_BAD_INPUT  no transform, one that turns or shears, steps of 0, a pole in the middle
  */

@@ -1,9 +1,8 @@
 /*
  * Options for people: "  --name VALUE     what it does", the texts in one column.
  *
- * The column stands behind the longest option, but no further than COLUMN_MAX; where a name is
- * longer than that its text begins on the next line. Lines are broken where the table breaks them:
- * the ones who write it know best.
+ * The column is after the longest option, at most at COLUMN_MAX; where a name is longer than that
+ * its text begins on the next line. Lines are broken only where the table breaks them.
  */
 #include "client/help.h"
 

@@ -1,10 +1,10 @@
 /*
- * What --help says of options.
+ * The options in --help.
  */
 #ifndef KOTA_CLIENT_HELP_H
 #define KOTA_CLIENT_HELP_H
 
-#include "client/kota.h"
+#include "client/option.h"
 
 #include <stdio.h>
 

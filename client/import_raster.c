@@ -1,10 +1,9 @@
 /*
- * From GDAL's raster to what the daemon takes: float32 rows, the query that places them, and a line
- * that says what was made of the coordinates, since a grid in degrees looks the same as one in
- * metres until somebody measures it.
+ * From GDAL's raster to the input of the daemon: float32 rows, the query that places them, and a
+ * line about the treatment of the coordinates, since a grid in degrees looks like one in metres.
  *
  * The numbers go up as they are in the file; the band's scale, offset and unit become height_scale
- * and height_offset. The first row goes first; that it is the north edge is told by flip_y.
+ * and height_offset. The first row is sent first; flip_y states that it is the north edge.
  */
 #include "client/import_raster.h"
 
@@ -15,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Above this share of error, a plane is no map of the area any more. */
+#define STRETCH_LARGE 0.1
 
 static void pair_text(const double pair[2], char out[72])
 {
@@ -39,21 +41,36 @@ static void flip_columns(const struct gdal_raster *raster)
     }
 }
 
+/* How wrong the plane is: of a cut of some degrees, and of half the globe. */
+static void stretch_text(double stretch, char out[192])
+{
+    if (stretch < STRETCH_LARGE)
+        snprintf(out, 192,
+                 "at its edge, lengths along x are wrong by %.2g %%; gdalwarp -t_srs projects it",
+                 100 * stretch);
+    else
+        snprintf(
+            out, 192,
+            "the area is too large for a plane: at its edge, lengths along x are wrong by %.0f "
+            "%%; take a part of it, or project it by gdalwarp -t_srs",
+            100 * stretch);
+}
+
 static void write_note(const struct gdal_raster *raster, const struct georef *place,
                        struct import_raster *out)
 {
-    char where[320];
+    char where[1400], wrong[192];
     const char *frame = *raster->frame ? raster->frame : "no name";
 
-    if (!*out->spacing)
+    stretch_text(place->stretch, wrong);
+    if (!*out->spacing || place->seems_degrees)
         snprintf(where, sizeof(where), "placed by the options alone");
     else if (place->has_geo)
         snprintf(where, sizeof(where),
                  "geographic (%s), taken as a plane that touches the globe at its middle, lat %.6f "
-                 "lng %.6f, which is 0,0: spacing %.6g x %.6g m, wrong by %.2g %% at its edge; "
-                 "gdalwarp -t_srs projects it",
+                 "lng %.6f, which is 0,0: spacing %.9g x %.9g m; %s",
                  frame, place->lat_deg, place->lng_deg, place->spacing_m[0], place->spacing_m[1],
-                 100 * place->stretch);
+                 wrong);
     else
         snprintf(where, sizeof(where), "%s%s%s: spacing %.10g x %.10g m, origin %.10g, %.10g",
                  raster->is_projected ? "projected (" : "",
@@ -91,8 +108,19 @@ static void fill(struct gdal_raster *raster, const struct georef *place, bool ha
     raster->numbers = NULL;
 }
 
+/* Taken as metres, a model of a county would be a field of a few centimetres. */
+static void degrees_error(const char *name, const struct georef *place, struct err *err)
+{
+    err_set(
+        err, ERR_BAD_INPUT,
+        "%.80s has no coordinate system and seems to be in degrees, in steps of %.6g x %.6g: if "
+        "they are degrees, give --spacing %.6g,%.6g; if they are metres, --spacing %.17g,%.17g",
+        name, place->spacing_m[0], place->spacing_m[1], place->as_degrees_m[0],
+        place->as_degrees_m[1], place->spacing_m[0], place->spacing_m[1]);
+}
+
 enum err_code import_raster_read(const char *name, int band, bool has_spacing,
-                                 void (*tell)(void *context, double done, double all),
+                                 void (*report)(void *context, double done, double all),
                                  void *context, struct import_raster *out, struct err *err)
 {
     struct gdal_raster raster;
@@ -101,10 +129,12 @@ enum err_code import_raster_read(const char *name, int band, bool has_spacing,
     bool has_place;
 
     *out = (struct import_raster){.bytes = NULL};
-    if (gdal_read(name, band, tell, context, &raster, err))
+    if (gdal_read(name, band, report, context, &raster, err))
         return err->code;
     has_place = georef_place(&raster, &place, &cause) == ERR_OK;
-    if (has_place || has_spacing)
+    if (has_place && !has_spacing && place.seems_degrees)
+        degrees_error(name, &place, err);
+    else if (has_place || has_spacing)
         fill(&raster, &place, has_place, out);
     else
         err_set(err, cause.code, "%.120s: %.180s", name, cause.msg);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Texts as the options of `kota import` have them; "" where there is nothing to say. */
+/* Texts in the form of the options of `kota import`; "" for none. */
 struct import_raster {
     void *bytes; /* float32 [rows][cols], free() */
     size_t length;
@@ -17,17 +17,17 @@ struct import_raster {
     bool flip_y; /* the first row is the one with the greatest y */
     bool has_geo;
     double lat_deg, lng_deg; /* where the frame's origin is */
-    char note[480];          /* a line for people: what it is, and how it was taken */
+    char note[1600];         /* a line for people: the raster and its treatment */
 };
 
 /*
- * name, band, tell: see gdal_read.
- * has_spacing  the spacing is given by hand, so the file need not say where it lies
+ * name, band, report: see gdal_read.
+ * has_spacing  the spacing is an option, so the file needs no place
  *
  * Errors as gdal_read and georef_place.
  */
 enum err_code import_raster_read(const char *name, int band, bool has_spacing,
-                                 void (*tell)(void *context, double done, double all),
+                                 void (*report)(void *context, double done, double all),
                                  void *context, struct import_raster *out, struct err *err);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Rows of numbers. A stream has one row a line: as CSV ("1,2"), parted by blanks, as a JSON array
  * ("[1,2]") or as a JSON object ({"x":1,"y":2}, {"point":[1,2]}); empty lines and lines that begin
- * with '#' are passed over. When no field of the first line is a number it is a header: it says
- * which columns are meant, in any order and among others, parted by commas, semicolons or tabs, and
- * the lines below are then CSV with as many fields, which may stand in quotes. On the command line
- * a row is one word, or several words of three numbers each (a ray's origin and direction), or a
- * word for each number.
+ * with '#' are passed over. When no field of the first line is a number it is a header: it names
+ * the columns, in any order and among others, separated by commas, semicolons or tabs, and the
+ * lines below are then CSV with as many fields, which may be in quotes. On the command line a row
+ * is one word, or several words of three numbers each (a ray's origin and direction), or a word for
+ * each number.
  *
  * A line is never read further than INPUT_LINE_BYTES_MAX, so that a stream without line ends cannot
  * fill the memory, and nothing but that line is kept. A NUL byte in a line is refused, not taken
@@ -61,8 +61,7 @@ static enum input_step read_line(struct input *input, char line[INPUT_LINE_BYTES
     return INPUT_ROW;
 }
 
-/* ---- JSON objects -----------------------------------------------------------------------------
- */
+/* ---- JSON objects ---------------------------------------------------------------------------- */
 
 static enum err_code take_number(const cJSON *value, const char *name, double *out, struct err *err)
 {
@@ -121,12 +120,11 @@ static enum err_code read_object(const struct input_shape *shape, const char *li
     return err->code;
 }
 
-/* ---- CSV below a header -----------------------------------------------------------------------
- */
+/* ---- CSV below a header ---------------------------------------------------------------------- */
 
 /*
- * The next field of a line, without blanks and quotes around it, into out; *at moves behind its
- * delimiter, or becomes NULL behind the last field. False: a quote is not closed.
+ * The next field of a line, without blanks and quotes around it, into out; *at moves after its
+ * delimiter, or becomes NULL after the last field. False: a quote is not closed.
  */
 static bool next_field(const char **at, char delimiter, char out[INPUT_LINE_BYTES_MAX])
 {
@@ -233,8 +231,7 @@ static enum err_code read_fields(struct input *input, const char *line, struct i
     return ERR_OK;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static enum err_code read_row(struct input *input, const char *line, struct input_row *row,
                               struct err *err)
@@ -244,8 +241,14 @@ static enum err_code read_row(struct input *input, const char *line, struct inpu
         return read_object(input->shape, line, row, err);
     if (input->header.delimiter)
         return read_fields(input, line, row, err);
-    return number_list(line, row->values, input->shape->numbers_min, input->shape->numbers_max,
-                       &row->count, err);
+    if (number_list(line, row->values, input->shape->numbers_min, input->shape->numbers_max,
+                    &row->count, err) &&
+        strchr(line, ';'))
+        err_set(err, ERR_BAD_INPUT,
+                "'%.40s': numbers are separated by commas or blanks; by ';' only below a header "
+                "line, such as '%s;%s'",
+                line, input->shape->names[0], input->shape->names[1]);
+    return err->code;
 }
 
 static enum input_step line_fault(const struct input *input, const char *why, struct err *err)

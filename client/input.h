@@ -38,7 +38,7 @@ extern const struct input_shape input_ground_points, /* x y, or point */
 
 /* The header of a CSV stream: which field is which number. */
 struct input_header {
-    bool is_read;   /* the first line has been looked at */
+    bool is_read;   /* the first line has been read */
     char delimiter; /* '\0': there is no header */
     size_t fields;
     size_t field_of[INPUT_NUMBERS_MAX]; /* `fields`: there is none */
@@ -53,7 +53,7 @@ struct input {
     /* Read instead of the words when it is not NULL; '#' begins a comment line. */
     FILE *stream;
 
-    /* Where it stands: words or lines read so far. */
+    /* The position: words or lines read so far. */
     size_t place;
     struct input_header header;
 };

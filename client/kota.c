@@ -1,12 +1,12 @@
 /*
- * kota: asks a running kotad from the command line.
+ * kota: the command line of a running kotad.
  *
  * main() finds the command in the table below; each command is a file command_*.c that reads its
- * options through kota_begin(), asks through call.h and prints through print.h. Answers go to
- * standard output, everything else to standard error.
+ * options by kota_begin(), calls by call.h and prints by print.h. Answers go to standard output,
+ * everything else to standard error.
  *
  * Exit codes: 0 everything was answered, 1 a call failed, 2 the command line or the input is wrong.
- * A failure is one line: what the daemon said, with the JSON pointer to the place it means.
+ * A failure is one line: the daemon's message, with its JSON pointer.
  */
 #include "client/kota.h"
 
@@ -107,7 +107,7 @@ static void print_command_help(const struct kota_command *command)
     printf("\n%s", exit_help);
 }
 
-/* One line on standard error, behind everything that standard output has got. */
+/* One line on standard error, after all of standard output. */
 static void print_reason(const struct kota *kota, const char *behind)
 {
     char msg[sizeof(kota->err.msg)], pointer[sizeof(kota->err.pointer)];
@@ -263,7 +263,7 @@ static enum err_code check_values(const struct kota_option *table, const void *o
     return ERR_OK;
 }
 
-/* The words behind the command, and its options among them. */
+/* The words after the command, and its options among them. */
 static enum err_code take_words(struct kota *kota, void *options)
 {
     struct args_option common[KOTA_OPTIONS_MAX], own[KOTA_OPTIONS_MAX];

@@ -6,6 +6,7 @@
 
 #include "client/args.h"
 #include "client/call.h"
+#include "client/option.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,26 +16,6 @@ enum kota_exit {
     KOTA_OK = 0,
     KOTA_FAILED = 1, /* a call failed, or its answer could not be printed */
     KOTA_MISUSED = 2 /* the command line or the input is wrong */
-};
-
-/*
- * One option, told once: from this the command line is read, and --help, the manual page and the
- * completion of shells are written. A table ends with an entry that is empty; one without a name is
- * a heading between the options.
- */
-struct kota_option {
-    const char *name;  /* without the dashes */
-    const char *also;  /* what it was called once, and still may be; NULL: nothing else */
-    const char *value; /* what --help calls its value, "X,Y"; NULL: a flag */
-    const char *help;  /* lines, joined by newlines, without the last one */
-    /* What completion offers: words parted by blanks, or ":file", ":locale", ":layer"; NULL: none.
-     */
-    const char *words;
-    bool is_open; /* a value that is none of the words may be right, too */
-    bool repeats; /* may stand several times */
-    /* offsetof within the command's options: a bool of a flag, a const char *, or, when it repeats,
-       a struct args_list. */
-    size_t at;
 };
 
 #define KOTA_OPTIONS_MAX 32
@@ -47,7 +28,7 @@ struct kota {
     bool wants_help, wants_version;
 
     const struct kota_command *command;
-    const char **words; /* [word_count] what stands on the command line behind the command */
+    const char **words; /* [word_count] words of the command line after the command */
     size_t word_count;
     struct call *call;
     double timeout_s; /* --timeout, once kota_begin has read it */
@@ -63,7 +44,7 @@ struct kota_command {
     /* What completion offers for each word, as in kota_option; the last one counts for the rest. */
     const char *words[KOTA_WORD_KINDS_MAX];
     const char *const *examples; /* commands on the demo world, ended by NULL; all of them work */
-    bool is_offline;             /* asks no daemon; its first word is no id */
+    bool is_offline;             /* needs no daemon; its first word is no id */
     enum kota_exit (*run)(struct kota *kota);
 };
 
@@ -80,10 +61,9 @@ extern const struct kota_option kota_common_options[];
 const struct kota_command *kota_find_command(const char *name);
 
 /*
- * The first thing a command does: reads its options into the struct that its table speaks of (NULL:
- * there is no table) and the words, answers --help, and opens the connection. False when there is
- * nothing more to do: return *done then. With words_min 0 the first word need not be the id of a
- * locale.
+ * The first thing a command does: reads its options into the struct of its table (NULL: there is no
+ * table) and the words, answers --help, and opens the connection. False when there is nothing more
+ * to do: return *done then. With words_min 0 the first word need not be the id of a locale.
  */
 bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words_max,
                 enum kota_exit *done);

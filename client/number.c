@@ -1,7 +1,7 @@
 /*
  * Numbers: text to double and back, without the process's locale.
  *
- * strtod alone is too kind for a command line: it takes "nan", "inf", "0x1p3" and leading blanks,
+ * strtod is too lenient for a command line: it accepts "nan", "inf", "0x1p3" and leading blanks,
  * and in a German locale it stops at the point of "1.5". So the grammar is checked by hand first,
  * and the accepted bytes are given to strtod_l with the C locale, which rounds correctly. Back to
  * text, the fewest of 15, 16 or 17 significant digits that read back as the same bits are printed;
@@ -83,7 +83,7 @@ static enum err_code count_fault(struct err *err, const char *text, size_t count
     return list_fault(err, text, why);
 }
 
-/* Steps over what stands between two numbers: false when there is nothing that parts them. */
+/* Skips the separator of two numbers: false when there is none. */
 static bool skip_separator(const char **at, bool comma_needed)
 {
     const char *start = *at;
@@ -94,6 +94,20 @@ static bool skip_separator(const char **at, bool comma_needed)
         return true;
     }
     return !comma_needed && *at != start;
+}
+
+static enum err_code separator_fault(struct err *err, const char *text, bool comma_needed,
+                                     char found)
+{
+    char why[80];
+
+    if (found == '\0') /* of an array */
+        return list_fault(err, text, "the closing bracket is missing");
+    if (!strchr(";:|/", found))
+        return list_fault(err, text, "something follows a number that is no part of one");
+    snprintf(why, sizeof(why), "numbers are separated by commas%s, not by '%c'",
+             comma_needed ? "" : " or blanks", found);
+    return list_fault(err, text, why);
 }
 
 enum err_code number_list(const char *text, double *values, size_t count_min, size_t count_max,
@@ -118,7 +132,7 @@ enum err_code number_list(const char *text, double *values, size_t count_min, si
         if (*skip_blanks(at) == (is_array ? ']' : '\0'))
             break;
         if (!skip_separator(&at, is_array))
-            return list_fault(err, text, "something follows a number that is no part of one");
+            return separator_fault(err, text, is_array, *at);
     }
     if (is_array && *skip_blanks(skip_blanks(at) + 1) != '\0')
         return list_fault(err, text, "something follows the closing bracket");

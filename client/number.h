@@ -1,5 +1,5 @@
 /*
- * Numbers as people and files write them, whatever the locale of the process.
+ * Numbers as people and files write them, in any locale of the process.
  */
 #ifndef KOTA_CLIENT_NUMBER_H
 #define KOTA_CLIENT_NUMBER_H
@@ -25,7 +25,7 @@ size_t number_scan(const char *text, double *out);
  * values  [count_max], count_min..count_max of them are written
  * count   out: how many there were
  *
- * ERR_BAD_INPUT  names the text and what is wrong with it
+ * ERR_BAD_INPUT  names the text and its error
  */
 enum err_code number_list(const char *text, double *values, size_t count_min, size_t count_max,
                           size_t *count, struct err *err);

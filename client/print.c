@@ -2,9 +2,9 @@
  * Output: tables and JSON lines.
  *
  * A line is complete in memory before it is given to the stream, and nothing of a batch is given to
- * the stream before its answer has been checked: who reads the pipe never sees half a line. On a
- * terminal, text from the daemon loses its control characters, so that the title of a locale
- * cannot move somebody's cursor.
+ * the stream before its answer has been checked: a reader of the pipe never gets half a line. On a
+ * terminal, text from the daemon loses its control characters, so that the title of a locale cannot
+ * move the cursor.
  *
  * cJSON prints numbers within an epsilon; here they become raw text by number_format first, so that
  * a height passes through this program without losing a bit.

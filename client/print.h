@@ -20,7 +20,7 @@
  */
 enum err_code print_json_line(FILE *stream, cJSON *value, struct err *err);
 
-/* Rows that are kept until table_print knows how wide each column is. */
+/* Rows that are kept until table_print has the width of each column. */
 struct table;
 
 /* headings: count static strings. NULL without memory. */
@@ -38,8 +38,8 @@ void table_value(struct table *table, const cJSON *value);
 void table_number(struct table *table, double value);
 
 /*
- * Prints the rows (below the headings, the first time) and forgets them. A row that is not whole
- * is a mistake of the caller and aborts.
+ * Prints the rows (below the headings, the first time) and frees them. A row that is not whole is a
+ * mistake of the caller and aborts.
  */
 enum err_code table_print(struct table *table, FILE *stream, struct err *err);
 

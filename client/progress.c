@@ -1,31 +1,23 @@
 /*
  * Progress of long work: upload, download, a stream of points, a benchmark.
  *
- * It is for somebody who looks at a terminal. Standard error that is a file or a pipe gets nothing,
- * not even an escape. Work that is over within a third of a second shows no line: it would only
- * flicker.
+ * It is for terminals only. Standard error that is a file or a pipe gets nothing, not even an
+ * escape. Work that is over within a third of a second shows no line: it would only flicker.
  */
 #include "client/progress.h"
+
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FIRST_NS 300000000u
 #define BETWEEN_NS 100000000u
 
 enum { BAR_MAX = 30, BAR_MIN = 5, COLUMNS_DEFAULT = 80 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static size_t terminal_columns(void)
 {
@@ -94,17 +86,17 @@ void progress_begin(struct progress *progress, const char *what, const char *uni
     *progress = (struct progress){.what = what,
                                   .unit = unit,
                                   .is_shown = is_wanted && isatty(STDERR_FILENO),
-                                  .start_ns = now_ns()};
+                                  .start_ns = monotonic_ns()};
 }
 
-void progress_tell(struct progress *progress, double done, double all)
+void progress_report(struct progress *progress, double done, double all)
 {
     char line[PROGRESS_BYTES_MAX];
     uint64_t now;
 
     if (!progress->is_shown)
         return;
-    now = now_ns();
+    now = monotonic_ns();
     if (now - progress->start_ns < FIRST_NS || now - progress->drawn_ns < BETWEEN_NS)
         return;
     progress_line(progress, done, all, (double)(now - progress->start_ns) * 1e-9,

@@ -1,5 +1,6 @@
 /*
- * How far long work has come: a line on standard error that is drawn over itself, for people alone.
+ * The progress of long work: a line on standard error that is drawn over itself, on a terminal
+ * only.
  */
 #ifndef KOTA_CLIENT_PROGRESS_H
 #define KOTA_CLIENT_PROGRESS_H
@@ -18,15 +19,15 @@ struct progress {
 /* Nothing is ever written unless standard error is a terminal and is_wanted. */
 void progress_begin(struct progress *progress, const char *what, const char *unit, bool is_wanted);
 
-/* all 0: nobody knows how much it will be. Draws at most ten times a second. */
-void progress_tell(struct progress *progress, double done, double all);
+/* all 0: the total is unknown. Draws at most ten times a second. */
+void progress_report(struct progress *progress, double done, double all);
 
 /* The line is taken away again. */
 void progress_end(struct progress *progress);
 
 /*
  * The line itself, at most `columns` wide, without its end; "import  [#####.....]  52%  1.2 MiB of
- * 2.3 MiB". A test looks at it.
+ * 2.3 MiB". Visible for a test.
  */
 #define PROGRESS_BYTES_MAX 256
 void progress_line(const struct progress *progress, double done, double all, double elapsed_s,

@@ -2,11 +2,11 @@
  * Files that appear whole or not at all: a temporary name in the same folder, fsync, rename, fsync
  * of the folder.
  *
- * What a signal leaves behind: nothing. While a file grows, the signals by which people end a
- * program unlink it first and then end the process the way they always do, so that a shell sees
- * "killed by SIGINT" and stops its loop. unlink, sigaction and raise may be called in a handler;
- * the name is set before the handlers and cleared behind them. A signal that was ignored before
- * (nohup) stays ignored. O_TMPFILE would need no handler, but linkat cannot replace a file.
+ * No file is left after a signal. While a file grows, the signals by which people end a program
+ * unlink it first and then end the process the way they always do, so that a shell sees "killed by
+ * SIGINT" and stops its loop. unlink, sigaction and raise may be called in a handler; the name is
+ * set before the handlers and cleared after them. A signal that was ignored before (nohup) stays
+ * ignored. O_TMPFILE would need no handler, but linkat cannot replace a file.
  *
  * Invariant: grown_name is NULL or names a file that this process made.
  */

@@ -12,7 +12,7 @@
 /* One at a time in a process. */
 struct target {
     FILE *file;
-    char *name; /* what it is called while it grows */
+    char *name; /* its name while it grows */
     char *wanted;
 };
 
@@ -29,7 +29,7 @@ enum err_code target_take(void *target, const char *bytes, size_t length, struct
 /* All of it is on the disk; then it gets its name, in place of what had it. */
 enum err_code target_keep(struct target *target, struct err *err);
 
-/* Takes away what was not kept. Also after target_keep, and of a target that is zero. */
+/* Removes the file unless it was kept. Also after target_keep, and of a target that is zero. */
 void target_drop(struct target *target);
 
 #endif

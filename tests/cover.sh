@@ -13,7 +13,7 @@ trap 'rm -f "$notes"' EXIT
 case $(${CC:-cc} --version 2>/dev/null) in
 *clang*) gcov=${GCOV:-llvm-cov gcov} ;;
 esac
-find "$build/server" "$build/client" -name '*.gcno' >"$notes"
+find "$build/server" "$build/client" "$build/deploy" -name '*.gcno' >"$notes"
 [ -s "$notes" ] || { echo "cover: nothing below $build was built for coverage" >&2; exit 1; }
 
 # "File 'server/base/err.c'" and "Lines executed:91.30% of 23" become room, lines and percent.
@@ -23,7 +23,7 @@ while read -r note; do
 done <"$notes" | awk -F"'" '
     /^File / { file = $2; next }
     /^No executable lines/ { file = ""; next }
-    /^Lines executed:/ && file ~ /^(server|client)\/.*\.c$/ {
+    /^Lines executed:/ && file ~ /^(server|client|deploy)\/.*\.c$/ {
         split($0, part, /[:%]| of /)
         room = file
         sub(/\/[^\/]*$/, "", room)

@@ -35,7 +35,7 @@ sources() # sources DIR...: every C file below
 
 everything() # every text file that people write
 {
-    sources server client tests
+    sources server client deploy tests
     find tests deploy proto client \( -name '*.py' -o -name '*.sh' -o -name '*.yaml' -o -name run \
         -o -name '*.html' -o -name '*.js' -o -name '*.mjs' -o -name '*.css' \) -type f \
         -not -path '*/node_modules/*' 2>/dev/null
@@ -43,45 +43,59 @@ everything() # every text file that people write
     [ ! -f deploy/test ] || echo deploy/test
 }
 
+# where what is built, and is no test, lies
+programs="server client deploy tests/bench/sandscene"
+
 rules()
 {
 # ---- arrows between the rooms -------------------------------------------------------------------
 
-rooms="base terrain formats store cluster world sand http api worldgen sandscene"
+rooms="base terrain formats store replica world sand json http api daemon"
 
-# arrows ROOM "ROOMS THAT IT MAY USE"
+# arrows ROOM "ROOMS THAT IT MAY USE" [FOLDER], which is server/ROOM
 arrows()
 {
-    [ -d "server/$1" ] || return 0
+    [ -d "${3:-server/$1}" ] || return 0
     for room in $rooms; do
         case " $1 $2 " in
         *" $room "*) ;;
         *) grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]+[<\"]$room/" \
-            $(sources "server/$1") /dev/null ;;
+            $(sources "${3:-server/$1}") /dev/null ;;
         esac
     done
 }
 
 arrows base "" | check "base uses no other room"
-arrows terrain "base" | check "terrain uses base alone"
-arrows formats "base terrain" | check "formats uses terrain and base alone"
-arrows store "base terrain formats" | check "store uses nothing to its left"
-arrows cluster "base" | check "cluster uses base alone"
-arrows world "base terrain formats store cluster" | check "world uses nothing to its left"
-arrows sand "base terrain formats store cluster world" | check "sand uses nothing to its left"
-arrows sandscene "base terrain formats store cluster world sand" | check "sandscene uses sand and nothing to its right"
-arrows http "base" | check "http uses base alone"
-arrows api "base terrain formats store cluster world sand http" | check "api uses nothing to its left"
-arrows worldgen "base terrain formats" | check "worldgen uses terrain, formats and base alone"
+arrows terrain "base" | check "terrain uses only base"
+arrows formats "base terrain" | check "formats uses only terrain and base"
+arrows store "base terrain formats" | check "store uses only formats, terrain and base"
+arrows replica "base" | check "replica uses only base"
+arrows world "base terrain formats store replica" |
+    check "world uses only replica, store, formats, terrain and base"
+arrows sand "base terrain formats store replica world" | check "sand uses only world and what is below it"
+arrows http "base" | check "http uses only base"
+arrows json "base terrain" | check "json uses only terrain and base"
+arrows api "base terrain formats store replica world sand http json" |
+    check "api uses only json, http, sand and what is below it"
+arrows sandscene "base terrain formats store world sand" tests/bench/sandscene |
+    check "sandscene uses only sand and what is below it"
+arrows demo "base terrain formats" deploy/demo |
+    check "the demo's generator uses only formats, terrain and base"
+find server client -type d ! -path client/web | while read -r folder; do
+    files=$(find "$folder" -maxdepth 1 -type f | wc -l)
+    [ "$files" -le 45 ] || echo "$folder: $files files"
+done | check "no folder but the page's has more than 45 files"
 
-sources server | grep -v '^server/worldgen/' | xargs grep -nE \
+python3 tests/includes.py |
+    check "no circle of includes but those that tests/includes.py lists, each with its reason"
+sources server | xargs grep -nE \
     '#[[:space:]]*include[[:space:]]+"(\.\./|tests/|client/|server/)' |
     check "includes name a room, not a path out of it"
 
 # ---- terrain is pure ----------------------------------------------------------------------------
 
 sources server/terrain | xargs grep -nE \
-    '#[[:space:]]*include[[:space:]]+[<"](uv\.h|sqlite3|GL/|EGL/|GLES|epoxy|cjson|cJSON|llhttp|png\.h|time\.h|sys/|syslog|unistd|pthread|stdio_ext|base/log)' \
+    '#[[:space:]]*include[[:space:]]+[<"](uv\.h|sqlite3|GL/|EGL/|GLES|epoxy|cjson|cJSON|llhttp|png\.h|time\.h|sys/|syslog|unistd|pthread|stdio_ext|base/log|base/clock)' \
     /dev/null | check "terrain includes no libuv, SQLite, GL, cJSON, clock, system or log header"
 sources server/terrain | xargs grep -nE \
     '(^|[^A-Za-z0-9_])(getenv|secure_getenv|clock_gettime|gettimeofday|time|clock|rand|random|srand|printf|fprintf|fopen|open|read|write|log_[a-z]+)\(' \
@@ -99,7 +113,7 @@ sources server/http | xargs grep -niE 'heightfield|terrain|locale' /dev/null |
 everything | grep -v '\.yaml$' | xargs wc -l | awk '$2 != "total" && $1 > 1000 { print $2 ": " $1 " lines" }' |
     check "no file is longer than 1,000 lines"
 
-sources server client tests | xargs awk '
+sources server client deploy tests | xargs awk '
     FNR == 1 { inside = 0 }
     /^[a-z].*\(/ { name = $0 }
     /^\{/ { inside = 1; start = FNR }
@@ -109,7 +123,7 @@ sources server client tests | xargs awk '
         inside = 0
     }' | check "no function is longer than 90 lines"
 
-sources server client tests | xargs awk '
+sources server client deploy tests | xargs awk '
     { line = $0; gsub(/[\200-\277]/, "", line) }
     length(line) > 100 { print FILENAME ":" FNR ": " length(line) " columns" }' |
     check "no line of C is wider than 100 columns"
@@ -124,28 +138,39 @@ marks="TO""DO|FIX""ME|XX""X"
 everything | xargs grep -nE "(^|[^A-Za-z])($marks)([^A-Za-z]|$)" /dev/null |
     check "nothing is left marked as to be done"
 
-sources server client | xargs grep -nE 'typedef[[:space:]]+(struct|union|enum)|typedef .*_t;' \
+sources $programs | xargs grep -nE 'typedef[[:space:]]+(struct|union|enum)|typedef .*_t;' \
     /dev/null | grep -v '(\*' | check "no typedef hides a struct, no type is named _t"
 
-for file in $(sources server client | grep '\.c$'); do
-    awk -v file="$file" '
-        NR == 1 && !/^\/\*/ { print file ": does not open with a comment"; exit }
-        /\*\// {
-            if (NR < 3 || NR > 45)
-                print file ": opens with a comment of " NR " lines"
-            exit
-        }' "$file"
-done | check "each .c opens with the problem, the approach and the source"
+sources $programs | grep '\.c$' | xargs awk '
+    FNR == 1 { opened = !/^\/\*/ }
+    FNR == 1 && opened { print FILENAME ": does not open with a comment" }
+    !opened && /\*\// {
+        opened = 1
+        if (FNR < 3 || FNR > 45)
+            print FILENAME ": opens with a comment of " FNR " lines"
+    }' | check "each .c opens with the problem, the approach and the source"
 
-for file in $(sources server client | grep '\.c$'); do
-    header=${file%.c}.h
-    [ -f "$header" ] || continue
-    first=$(grep -m 1 -E '^[[:space:]]*#[[:space:]]*include' "$file")
-    case $first in
-    *"$(basename "$header")\"") ;;
-    *) echo "$file: its first include is $first" ;;
+sources $programs | grep '\.c$' | xargs grep -m 1 -E '^[[:space:]]*#[[:space:]]*include' |
+    while IFS=: read -r file first; do
+        header=${file%.c}.h
+        [ -f "$header" ] || continue
+        case $first in
+        *"${header##*/}\"") ;;
+        *) echo "$file: its first include is $first" ;;
+        esac
+    done | check "each .c includes its own header first"
+
+awk '!/^#/ && NF { print $1, $2 }' tests/programs.list | while read -r name belongs; do
+    [ -f "tests/api/$name" ] || [ -f "tests/unit/$name.c" ] || [ -f "tests/$name" ] ||
+        [ -f "tests/bench/$name" ] || echo "tests/programs.list: there is no $name"
+    case $belongs in
+    test | all | both) ;;
+    *) echo "tests/programs.list: $name belongs to '$belongs', not to test, all or both" ;;
     esac
-done | check "each .c includes its own header first"
+done | check "tests/programs.list names programs that exist"
+grep -l '^@rest(' tests/api/test_*.py | while read -r file; do
+    grep -q "^${file##*/} both " tests/programs.list || echo "$file: is not listed as 'both'"
+done | check "a file with tests of make test-all is listed as of both"
 
 # ---- headers ------------------------------------------------------------------------------------------
 
@@ -157,8 +182,10 @@ if command -v "$cc" >/dev/null 2>&1; then
     else
         flags="$flags -isystem /usr/share/include/llhttp"
     fi
-    for header in $(sources server client | grep '\.h$'); do
-        said=$("$cc" -std=c17 -D_GNU_SOURCE -Iserver -Iproto -I. $flags -Wall -Wextra -Werror \
+    # one with a .c of its name is what that .c includes first, and the build compiles that
+    for header in $(sources $programs | grep '\.h$'); do
+        [ ! -f "${header%.h}.c" ] || continue
+        said=$("$cc" -std=c17 -D_GNU_SOURCE -Iserver -Iproto -Itests -I. $flags -Wall -Wextra -Werror \
             -fsyntax-only -x c -include "$header" /dev/null 2>&1) ||
             printf '%s: %s\n' "$header" "$said" | head -n 3
     done | check "each header compiles by itself"
@@ -166,14 +193,27 @@ else
     skip "each header compiles by itself" "no $cc here"
 fi
 
-sources server client | grep '\.h$' | while read -r header; do
-    grep -qE '^#ifndef KOTA_[A-Z0-9_]+_H$' "$header" || echo "$header: no include guard KOTA_…_H"
-done | check "each header has a guard KOTA_ROOM_MODULE_H"
+sources $programs | grep '\.h$' | xargs awk '
+    function finish() { if (header && !guard) print header ": has no include guard" }
+    FNR == 1 {
+        finish()
+        header = FILENAME
+        parts = split(toupper(FILENAME), part, "/")
+        name = substr(part[parts], 1, length(part[parts]) - 2)
+        wanted = part[1] == "SERVER" ? "^KOTA_" part[2] "_" name "_H$" : "^KOTA_([A-Z_]+_)?" name "_H$"
+        guard = ""
+    }
+    /^#ifndef/ && !guard {
+        guard = $2
+        if (guard !~ wanted)
+            print header ": its guard is " guard
+    }
+    END { finish() }' | check "each header of the server has the guard KOTA_ROOM_FILE_H, others KOTA_…FILE_H"
 
 # Other versions lay out a few things otherwise; 14 is the one of Debian 12.
 case $(clang-format --version 2>/dev/null) in
 *"version 14."*)
-    sources server client tests | xargs clang-format --dry-run 2>&1 |
+    sources server client deploy tests | xargs clang-format --dry-run 2>&1 |
         grep -E 'warning|error' | head -n 20 | check "clang-format would change nothing"
     ;;
 *) skip "clang-format would change nothing" "clang-format 14 is not installed" ;;

@@ -1,25 +1,25 @@
 /*
- * A game server's ground: avatars that walk over a locale while somebody digs in it.
+ * A game server's ground: avatars that walk over a locale while another client digs in it.
  *
  *     game_server [--url URL] [--locale ID] [--seconds S] [--avatars N] [--rate HZ] [--digs HZ]
  *
  * One thread runs a libuv loop, as a game server would. Each tick moves all avatars and asks for
- * the ground under them in one binary contact batch; when the answer is there each stands on it. A
- * tick that comes while the last answer is still out is missed, and counted. The feed of the locale
- * tells of each change meanwhile.
+ * the ground under them in one binary contact batch; when the answer is there each is placed on it.
+ * A tick that comes while the last answer is still out is missed, and counted. The feed of the
+ * locale reports each change meanwhile.
  *
  * A second thread, with a client of its own, digs craters where avatars stand.
  *
  * Are they on the ground? A referee asks for the heights at the same places, by another question,
- * right after each tick. Both answers name their revision. Are they the same, then each avatar must
- * stand where the height is. Has somebody dug between the two, then `diff` tells which samples may
- * have changed since the first; an avatar beside those must stand right all the same, and one among
- * them is left to the next tick. At the end, when nobody digs any more, all of them are asked about
- * again. One that is off the ground makes the exit status 1, and so do a call that failed, a
- * referee who saw nothing, and a digger who changed nothing.
+ * right after each tick. Both answers name their revision. Where they are the same, each avatar
+ * must stand where the height is. If the ground changed between the two, `diff` says which samples
+ * may have changed since the first; an avatar beside those must stand right all the same, and one
+ * among them is left to the next tick. At the end, when the digging has ended, all of them are
+ * asked about again. One that is off the ground makes the exit status 1, and so do a call that
+ * failed, a referee who saw nothing, and a digger who changed nothing.
  *
  * Coordinates go out as float32 relative to the middle of the locale (`base`): there a float is
- * exact to a tenth of a millimetre. What is sent is what counts: the avatar stands at the rounded
+ * exact to a tenth of a millimetre. What is sent is what counts: the avatar is at the rounded
  * place.
  */
 #include <kota.h>
@@ -97,7 +97,7 @@ static void complain(struct game *game, const char *what, struct kota_answer *an
 
 /* ---- the referee ----------------------------------------------------------------------------- */
 
-/* Does a changed sample touch the cell that the avatar stands in? */
+/* Does a changed sample touch the cell that the avatar is in? */
 static bool is_in_rect(const struct game *game, const struct avatar *avatar, const uint32_t rect[4])
 {
     double column = floor((avatar->xyz[0] + game->base[0] - game->origin[0]) / game->spacing[0]);
@@ -399,7 +399,7 @@ static int play(struct game *game)
     atomic_store(&game->digger.stop, true);
     if (digs)
         pthread_join(game->digger.thread, NULL);
-    ask_again(game); /* nobody digs any more: all of them, at one revision */
+    ask_again(game); /* the digging has ended: all of them, at one revision */
     uv_run(&game->loop, UV_RUN_DEFAULT);
     uv_close((uv_handle_t *)&game->ticker, NULL);
     kota_close(game->client, NULL, NULL);

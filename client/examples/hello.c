@@ -1,10 +1,10 @@
 /*
- * The smallest program that asks for ground: the height at a point of the demo world.
+ * The smallest program that reads the ground: the height at a point of the demo world.
  *
  *     cc hello.c $(pkg-config --cflags --libs libkota) -o hello
  *     ./hello http://127.0.0.1:7420 highlands 1000 1000
  *
- * A request, a call, an answer; whatever goes wrong is told in one place.
+ * A request, a call, an answer; all errors are reported in one place.
  */
 #include <kota.h>
 

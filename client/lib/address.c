@@ -3,9 +3,9 @@
  *
  * getaddrinfo cannot be interrupted, and may take longer than any time-out of a call. libuv runs it
  * on a pool that the caller's other work needs, and cannot close a loop before it has returned. So
- * it runs on a detached thread here, which shares nothing with the client but a counted job: who
- * does not want to wait any longer abandons it, and the thread frees it when the resolver is done.
- * Numbers and localhost need no thread (RFC 6761, section 6.3: localhost is always this machine).
+ * it runs on a detached thread here, which shares nothing with the client but a counted job: a
+ * caller out of time abandons it, and the thread frees it when the resolver is done. Numbers and
+ * localhost need no thread (RFC 6761, section 6.3: localhost is always this machine).
  *
  * Invariant: the thread touches `wakeup` under the job's lock only, and only while the job is not
  * abandoned; so the handle may be closed right after lookup_abandon.

@@ -17,7 +17,7 @@ struct url {
     struct text path;    /* in front of each call's, without a slash at its end */
 };
 
-/* False: error says why. */
+/* False: error has the reason. */
 bool url_parse(struct url *url, const char *text, struct kota_error *error);
 void url_free(struct url *url);
 
@@ -29,7 +29,7 @@ struct addresses {
     size_t count;
 };
 
-/* True: the host needed no asking (a number, localhost), or cannot be asked for (error is set). */
+/* True: the host needed no look-up (a number, localhost), or cannot be looked up (error is set). */
 bool addresses_known(const struct url *url, struct addresses *addresses, struct kota_error *error);
 
 /*

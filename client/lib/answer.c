@@ -1,12 +1,12 @@
 /*
  * Answers: status, headers, bytes, and the document in them.
  *
- * The document is parsed when somebody asks for it, by cJSON, once. Numbers come out as strtod
- * reads them: the daemon writes each so that it reads back as the same bits. A body with a NUL is
- * no JSON, though cJSON would take the NUL for a blank.
+ * The document is parsed at its first use, by cJSON, once. Numbers come out as strtod reads them:
+ * the daemon writes each so that it reads back as the same bits. A body with a NUL is no JSON,
+ * though cJSON would take the NUL for a blank.
  *
- * Reading something that is not there sets the answer's error, so that the caller looks at one
- * place whatever went wrong; the first error stays.
+ * Reading a missing member sets the answer's error, so that the caller checks one place for all
+ * errors; the first error stays.
  */
 #include "client/lib/answer.h"
 

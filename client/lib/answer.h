@@ -1,24 +1,13 @@
 /*
- * An answer as the library fills it.
+ * The life of an answer. Its members are in answer_data.h.
  */
 #ifndef KOTA_LIB_ANSWER_H
 #define KOTA_LIB_ANSWER_H
 
-#include "client/lib/kota.h"
-#include "client/lib/text.h"
-
-struct kota_answer {
-    int status;
-    unsigned tries;
-    struct text headers; /* as in struct response */
-    struct text body;
-    struct cJSON *json;
-    bool json_was_tried;
-    struct kota_error error;
-};
+#include "client/lib/answer_data.h"
 
 struct kota_answer *answer_new(void);
-/* Forgets what a try brought. */
+/* Drops the result of a try. */
 void answer_clear(struct kota_answer *answer);
 /* Seconds of Retry-After; negative: none, or not understood. */
 double answer_retry_after_s(const struct kota_answer *answer);

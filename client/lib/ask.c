@@ -2,8 +2,8 @@
  * Paths, numbers and JSON bodies of typed requests.
  *
  * JSON is written by hand into the request's own body: cJSON would hold each number of a batch in a
- * node of its own. Numbers are checked here, because JSON has no NaN and the daemon could only say
- * that the text is broken; the message names the item instead.
+ * node of its own. Numbers are checked here, because JSON has no NaN and the daemon could only
+ * report malformed text; the message here names the item.
  */
 #include "client/lib/ask.h"
 

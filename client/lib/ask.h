@@ -13,7 +13,7 @@
 struct kota_request *ask_new(const char *method, const char *pattern, ...);
 /* The same for what changes something: it has an Idempotency-Key. */
 struct kota_request *ask_write(const char *method, const char *pattern, ...);
-/* A POST that only asks: it may be repeated. */
+/* A POST that only reads: it may be repeated. */
 struct kota_request *ask_question(const char *locale, const char *what);
 
 /* Vectors into the JSON body: "[1,2,3]". What is not finite fails the request, by name and index.

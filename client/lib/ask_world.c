@@ -3,7 +3,7 @@
  *
  * Every write of a locale gets an Idempotency-Key, so that it can be sent again when its answer is
  * lost. Models take no key: PUT of one is the same however often it is made; DELETE is not, because
- * its repeat says 404.
+ * its repeat is 404.
  */
 #include "client/lib/ask.h"
 
@@ -97,7 +97,7 @@ static struct kota_request *with_locations(struct kota_request *request, const c
     return request;
 }
 
-/* {"locations":"…"}; it only asks */
+/* {"locations":"…"}; it only reads */
 static struct kota_request *post_locations(struct kota_request *request, const char *locations)
 {
     if (!request)
@@ -220,7 +220,7 @@ struct kota_request *kota_put_layer_mesh(const char *locale, const char *layer,
         kota_request_query_number(request, "scale", options->scale);
     if (options->frame != KOTA_CARTESIAN)
         kota_request_query(request, "frame", frames[options->frame]);
-    if (options->pull != KOTA_PULL_USUAL) /* with a cartesian frame the daemon says why not */
+    if (options->pull != KOTA_PULL_USUAL) /* with a cartesian frame the daemon reports the error */
         kota_request_query(request, "gravity", pulls[options->pull]);
     return request;
 }

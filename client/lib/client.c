@@ -5,10 +5,10 @@
  * its callback runs from the loop; kota_call does the same on a private loop, and turns that loop
  * until the callback has run.
  *
- * Time: one clock, set to the earliest thing that is due, and looked through in full when it rings.
- * A call that has ended does not move the clock, so it rings about once in a time-out however many
- * calls pass. Whatever a call waits for (a name, a connection, an answer, a pause) its due time
- * ends it; nothing here waits for the operating system.
+ * Time: one timer, set to the earliest deadline; all deadlines are checked when it fires. A call
+ * that has ended does not move the clock, so it rings about once in a time-out however many calls
+ * pass. Whatever a call waits for (a name, a connection, an answer, a pause) its due time ends it;
+ * nothing here waits for the operating system.
  *
  * Callbacks never run inside the function that caused them: finished calls wait in a list for the
  * `deliver` timer. So callbacks may start, cancel and close without surprise, and a caller sees the
@@ -114,13 +114,13 @@ static void call_free(struct call *call)
 }
 
 /* What happened to feeds while no callback could run. */
-static void tell_news(struct kota_client *client)
+static void report_news(struct kota_client *client)
 {
     while (client->has_news) {
         struct call *call = client->pausing.first;
 
         client->has_news = false;
-        while (call && !(call->watch && watch_tell(call)))
+        while (call && !(call->watch && watch_report(call)))
             call = call->next;
         client->has_news |= call != NULL; /* a callback may have changed the list */
     }
@@ -131,13 +131,13 @@ static void on_deliver(uv_timer_t *timer)
     struct kota_client *client = timer->data;
     size_t count;
 
-    if (client->owns_loop) /* who turns it looks again before it waits */
+    if (client->owns_loop) /* the running thread checks again before it waits */
         uv_stop(client->loop);
     if (client->is_closing && !client->is_shut)
         client_cancel_all(client);
     count = client->finished.count;
 
-    /* those that finish meanwhile come next time, so that the loop goes on */
+    /* those that finish meanwhile come next time, so that the loop continues */
     while (count-- > 0 && client->finished.first) {
         struct call *call = client->finished.first;
         struct kota_answer *answer = call->answer;
@@ -148,7 +148,7 @@ static void on_deliver(uv_timer_t *timer)
         if (answer)
             answer->tries = call->tries;
         if (call->watch)
-            watch_tell(call);
+            watch_report(call);
         call->answer = NULL;
         call_free(call);
         client->in_callback = true;
@@ -157,7 +157,7 @@ static void on_deliver(uv_timer_t *timer)
         client->in_callback = was_in_callback;
         client->callbacks_run += done != NULL;
     }
-    tell_news(client);
+    report_news(client);
     if (client->is_closing && !client->is_shut) {
         client_cancel_all(client); /* closed by one of these callbacks, or going on */
         if (!client->finished.first)
@@ -316,7 +316,7 @@ static void client_has_no_address(struct kota_client *client, const struct kota_
     }
 }
 
-/* True: there are addresses. Else they have been asked for, or waiting calls have failed. */
+/* True: there are addresses. Else they have been requested, or waiting calls have failed. */
 static bool client_has_addresses(struct kota_client *client)
 {
     struct kota_error error;
@@ -534,7 +534,7 @@ static bool check_seconds(double seconds, const char *name, struct kota_error *e
                      seconds);
 }
 
-/* Strings are copied into the client; false: open_error says why. */
+/* Strings are copied into the client; false: open_error has the reason. */
 static bool client_take_options(struct kota_client *client)
 {
     struct kota_options *options = &client->options;

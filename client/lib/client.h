@@ -1,5 +1,5 @@
 /*
- * The inside of a client: calls, connections, and who has what.
+ * The members of a client: calls, connections, and their owners.
  *
  * A call is in exactly one list: `waiting` (for a connection), `sent` (it has one), `pausing`
  * (until wake_ms), `finished` (its callback is to run). A connection has a call, or is idle, or is
@@ -25,7 +25,7 @@ struct call {
     uint64_t number;
     struct kota_request *request;
     struct kota_answer *answer; /* NULL: no memory for one */
-    kota_done_fn *done;         /* NULL: nobody is told */
+    kota_done_fn *done;         /* NULL: no callback */
     void *context;
     struct connection *connection; /* while sent */
     uint64_t due_ms;               /* timed out then; UINT64_MAX: never */
@@ -89,8 +89,7 @@ struct kota_client {
 
 uint64_t now_ms(void);
 
-/* ---- client.c: what connections tell ----------------------------------------------------------
- */
+/* ---- client.c: what connections tell --------------------------------------------------------- */
 
 /* Gives waiting calls to connections, and makes connections for the rest. */
 void client_pump(struct kota_client *client);
@@ -98,7 +97,7 @@ void client_pump(struct kota_client *client);
 void client_due(struct kota_client *client, uint64_t due_ms);
 /* Callbacks run soon. */
 void client_deliver(struct kota_client *client);
-/* No connection could be made: error says why. */
+/* No connection could be made: error has the reason. */
 void client_connect_failed(struct kota_client *client, struct call *dedicated,
                            const struct kota_error *error);
 /* A handle that has been closed by uv_close. */
@@ -107,18 +106,19 @@ void client_handle_closed(struct kota_client *client);
 /* A call with its answer to be, in no list; takes the request. NULL: no memory, or closed. */
 struct call *call_new(struct kota_client *client, struct kota_request *request);
 void call_begin(struct call *call);
-/* The try has failed; is_stale: on a connection that had ended before anything was asked. */
+/* The try has failed; is_stale: on a connection that had ended before the request. */
 void call_failed(struct call *call, const struct kota_error *error, bool is_stale);
 /* The whole answer is in call->answer. */
 void call_answered(struct call *call);
-/* Out of its list; the callback runs from the loop. answer->error says how it went. */
+/* Out of its list; the callback runs from the loop. answer->error has the outcome. */
 void call_finish(struct call *call);
 
-/* ---- connection.c -----------------------------------------------------------------------------
- */
+/* ---- connection.c ---------------------------------------------------------------------------- */
 
-/* Begins to connect to address `index` and those after it; dedicated may be NULL. False: no
- * connection could be begun, and error says why. */
+/*
+ * Begins to connect to address `index` and those after it; dedicated may be NULL. False: no
+ * connection could be begun, and error has the reason.
+ */
 bool connection_open(struct kota_client *client, size_t index, struct call *dedicated,
                      struct kota_error *error);
 /* Sends a call on a connection that is idle or new. */
@@ -128,19 +128,18 @@ void connection_close(struct connection *connection);
 /* The time to connect is over. */
 void connection_give_up(struct connection *connection);
 
-/* ---- watch.c ----------------------------------------------------------------------------------
- */
+/* ---- watch.c --------------------------------------------------------------------------------- */
 
 void watch_free(struct watch *watch);
-/* The headers of the next try: what was told last. */
+/* The headers of the next try: the last event's id. */
 void watch_headers(const struct watch *watch, struct text *head);
 /* A try begins: its bytes go to the feed. */
 void watch_begin(struct call *call, struct response *response);
 /* The try has ended, one way or another; it is made again or ended for good. */
 void watch_ended(struct call *call, const struct kota_error *error);
-/* Calls back what watch_ended could not; false: there is nothing to tell. */
-bool watch_tell(struct call *call);
-/* False: its callback runs right now, and the one who runs it ends it. */
+/* Runs the callback that watch_ended could not; false: there is none. */
+bool watch_report(struct call *call);
+/* False: its callback runs right now, and its caller ends it. */
 bool watch_cancel(struct call *call);
 
 #endif

@@ -6,13 +6,13 @@
  * sockets are used directly: a request is sent from where it lies, as far as the socket takes it,
  * and the rest when it is writable.
  *
- * Reading goes on while a body is being sent: a daemon that refuses it answers early. When sending
- * breaks, the answer may be there all the same; reading tells.
+ * Reading continues while a body is being sent: a daemon that refuses it answers early. When
+ * sending fails, the answer may still have arrived; it is read.
  *
- * A turn reads 512 KiB at most, so that a fast peer does not keep the loop from its timers.
+ * An iteration reads 512 KiB at most, so that a fast peer does not keep the loop from its timers.
  *
- * uv_poll reports a socket in error as UV_EBADF and stops; what the socket has to say is then read
- * by recv and SO_ERROR.
+ * uv_poll reports a socket in error as UV_EBADF and stops; the socket's state is then read by recv
+ * and SO_ERROR.
  */
 #include "client/lib/client.h"
 
@@ -166,7 +166,7 @@ static void connection_rest(struct connection *connection)
     connection->state = CONNECTION_IDLE;
     connection->idle_since_ms = now_ms();
     uv_poll_start(&connection->poll, UV_READABLE, on_poll);
-    if (!connection->client->owns_loop) /* a private one turns only while somebody waits */
+    if (!connection->client->owns_loop) /* a private one runs only while a caller waits */
         uv_unref((uv_handle_t *)&connection->poll);
 }
 
@@ -230,7 +230,7 @@ static void write_head(struct connection *connection, const struct call *call)
     text_adds(head, "\r\n");
 }
 
-/* Sends what the socket takes; true: that was all of it, or it will never be. */
+/* Sends as much as the socket takes; true: all was sent, or sending has failed. */
 static bool send_more(struct connection *connection)
 {
     const struct kota_request *request = connection->call->request;
@@ -408,7 +408,7 @@ static void on_poll(uv_poll_t *handle, int status, int events)
         return;
     }
     if (connection->state == CONNECTION_IDLE) {
-        /* closed by the peer, or bytes that nobody asked for */
+        /* closed by the peer, or unexpected bytes */
         connection_close(connection);
         return;
     }

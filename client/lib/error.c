@@ -2,7 +2,7 @@
  * Errors of the library.
  *
  * A caller branches on the kind and the status, and logs the message; so the message is one whole
- * sentence for every kind, and the daemon's own words stand beside it unchanged. Texts are cut at
+ * sentence for every kind, and the daemon's own words are beside it unchanged. Texts are cut at
  * their size, never overrun, and never within a UTF-8 character.
  *
  * Source: RFC 9457 (problem details).
@@ -24,7 +24,7 @@ void error_clear(struct kota_error *error)
     error->retry_after_s = -1;
 }
 
-/* Takes half a character away from the end of what was cut, and makes it one line. */
+/* Removes half a character from the end of a cut text, and makes it one line. */
 static void tidy(char *text, size_t size)
 {
     size_t length = strlen(text);

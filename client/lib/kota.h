@@ -21,14 +21,14 @@
  * Units are metres, seconds and degrees; vectors are arrays of double in the order x y z, arrays of
  * vectors lie flat: xy[2 * i], xyz[3 * i]. A number that does not exist is NaN.
  *
- * Errors. Nothing here ends the process, writes to a stream, or raises SIGPIPE. A request that
- * cannot be made (an id with a slash, a NaN, no memory) carries its reason to the answer, so that
- * only the answer needs to be looked at. NULL may be given for a request or an answer everywhere:
- * it stands for one that found no memory.
+ * Errors. Nothing here ends the process, writes to a stream, or raises SIGPIPE. The reason of a
+ * request that cannot be made (an id with a slash, a NaN, no memory) is in the answer, so that only
+ * the answer needs to be checked. NULL is accepted for a request or an answer everywhere: an
+ * allocation has failed then.
  *
  * Threads. There is no global state. A client, with its requests under way, belongs to one thread
  * at a time: to the one that runs its loop, or to the one that makes its blocking calls. A request
- * or an answer that is not under way belongs to whoever holds it.
+ * or an answer that is not under way belongs to its holder.
  *
  * Compatibility. Structs with a `size` are filled by their init function, and may grow; those
  * without never change. Structs that the library makes (kota_error, kota_event) may grow at their
@@ -66,14 +66,14 @@ enum kota_error_kind {
     KOTA_ERROR_USAGE,     /* an argument of the caller; nothing was sent */
     KOTA_ERROR_MEMORY,    /* none left; a call that changes something may have been made */
     KOTA_ERROR_ADDRESS,   /* the host's name has no address */
-    KOTA_ERROR_CONNECT,   /* nobody answers there; nothing was sent */
+    KOTA_ERROR_CONNECT,   /* no server there; nothing was sent */
     KOTA_ERROR_LOST,      /* the connection broke before the answer was whole */
     KOTA_ERROR_TIMEOUT,   /* the time was over; the call may have been made or not */
-    KOTA_ERROR_PROTOCOL,  /* what came is not HTTP/1.1 as it must be */
+    KOTA_ERROR_PROTOCOL,  /* the answer is not valid HTTP/1.1 */
     KOTA_ERROR_TOO_LONG,  /* an answer over answer_bytes_max, or a head over 64 KiB */
     KOTA_ERROR_CANCELLED, /* kota_cancel or kota_close */
     KOTA_ERROR_PROBLEM,   /* the daemon refused: status, title, detail and the rest are its own */
-    KOTA_ERROR_CONTENT    /* the answer says something else than the caller wants to read */
+    KOTA_ERROR_CONTENT    /* the answer has other content than the reader expects */
 };
 
 struct kota_error {
@@ -81,9 +81,9 @@ struct kota_error {
     int status;           /* of HTTP; 0: no answer came */
     bool has_limit;       /* limit and got are known */
     double limit, got;    /* what would have been taken, and what came */
-    double retry_after_s; /* as the daemon said; negative: it did not */
+    double retry_after_s; /* of the daemon; negative: none */
     char title[64];       /* "Bad input"; "" without a problem document */
-    char pointer[128];    /* JSON pointer or parameter at fault; "" when there is none */
+    char pointer[128];    /* JSON pointer or parameter of the error; "" when there is none */
     char detail[384];     /* the daemon's sentence; "" without one */
     char message[640];    /* one line for a log, of all kinds; never empty with an error */
 };
@@ -96,7 +96,7 @@ const char *kota_error_name(enum kota_error_kind kind);
 struct kota_options {
     size_t size;
     struct uv_loop_s *loop;   /* borrowed until closed; NULL (default): a private one, blocking */
-    const char *url;          /* "http://127.0.0.1:7420" (default); a path behind it is kept */
+    const char *url;          /* "http://127.0.0.1:7420" (default); a path after it is kept */
     const char *token;        /* bearer token; NULL (default): none */
     double timeout_s;         /* of one call with all its tries and pauses; 10 */
     double connect_timeout_s; /* of one attempt to connect; 3 */
@@ -114,8 +114,8 @@ void kota_options_init(struct kota_options *options, size_t size);
  * A client of one daemon. options NULL: the defaults. The strings are copied. Nothing is connected
  * yet. TLS is not spoken: use a proxy on the same machine.
  *
- * Never NULL unless there is no memory. When options are wrong, kota_open_error says why, and each
- * call on the client gives that error.
+ * Never NULL unless there is no memory. When options are wrong, kota_open_error has the reason, and
+ * each call on the client returns that error.
  */
 struct kota_client *kota_open(const struct kota_options *options);
 const struct kota_error *kota_open_error(const struct kota_client *client); /* NULL: none */
@@ -138,13 +138,13 @@ void kota_close(struct kota_client *client, kota_closed_fn *closed, void *contex
  * Sends a request, waits, gives the answer. Takes the request. The answer is freed by
  * kota_answer_free. For clients with a private loop, outside of callbacks.
  *
- * It returns within the time-out (and what the scheduler adds), whatever the network does.
+ * It returns within the time-out (plus scheduling), in any state of the network.
  *
  * Tries: a call that may be repeated (kota_request_may_repeat) is sent again, up to tries_max times
  * in all and within the time-out, when the connection could not be made or broke, or when the
- * daemon said 429 or 503 with Retry-After. Before that passes as long as Retry-After says, or 0.1,
- * 0.2, 0.4 … s. A pause that would not end within the time-out is not begun: the answer is then
- * what the last try brought.
+ * daemon answered 429 or 503 with Retry-After. Before that passes as long as Retry-After says, or
+ * 0.1, 0.2, 0.4 … s. A pause that would not end within the time-out is not begun: the answer is
+ * then that of the last try.
  */
 struct kota_answer *kota_call(struct kota_client *client, struct kota_request *request);
 
@@ -172,11 +172,11 @@ size_t kota_wait(struct kota_client *client, double timeout_s);
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
 enum kota_event_kind {
-    KOTA_EVENT_OPEN,   /* the feed is connected; what changes from here on will be told */
+    KOTA_EVENT_OPEN,   /* the feed is connected; changes from here on are delivered */
     KOTA_EVENT_EDIT,   /* a change */
-    KOTA_EVENT_RESYNC, /* changes were missed that cannot be told: fetch everything anew */
-    KOTA_EVENT_OTHER,  /* another event of the stream, such as a patch's: name and data say it */
-    KOTA_EVENT_LOST,   /* the connection broke (error says why); it is made again by itself */
+    KOTA_EVENT_RESYNC, /* changes were missed that cannot be delivered: fetch everything again */
+    KOTA_EVENT_OTHER,  /* another event of the stream, such as a patch's, in name and data */
+    KOTA_EVENT_LOST,   /* the connection broke (reason in error); it is made again by itself */
     KOTA_EVENT_ENDED   /* the last one: the locale is gone, or the daemon refused (error) */
 };
 
@@ -197,9 +197,9 @@ struct kota_event {
 /*
  * Follows a feed: takes a request made by kota_get_events, kota_get_locale_events or
  * kota_get_patch_events, and calls back for each event until ENDED. When the connection breaks it
- * is made again, after what the stream asks for (2 s) and more with each failure (30 s at most),
- * and goes on behind the last event that was told (Last-Event-ID). When it cannot know that nothing
- * was missed it tells KOTA_EVENT_RESYNC.
+ * is made again, after the stream's retry time (2 s) and more with each failure (30 s at most), and
+ * continues after the last delivered event (Last-Event-ID). When it cannot know that nothing was
+ * missed it tells KOTA_EVENT_RESYNC.
  *
  * Returns a number for kota_cancel, which ends it without another callback. The feed has a
  * connection of its own and no time-out; it keeps the loop alive.
@@ -211,8 +211,8 @@ uint64_t kota_watch(struct kota_client *client, struct kota_request *request, ko
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /*
- * Any request. path begins with '/' and is sent as it is, behind the path of the client's URL.
- * GET, HEAD and OPTIONS may be repeated.
+ * Any request. path begins with '/' and is sent unchanged, after the path of the client's URL. GET,
+ * HEAD and OPTIONS may be repeated.
  */
 struct kota_request *kota_request_new(const char *method, const char *path);
 void kota_request_free(struct kota_request *request);
@@ -226,7 +226,7 @@ void kota_request_body_borrowed(struct kota_request *request, const char *media_
  */
 void kota_request_query(struct kota_request *request, const char *name, const char *value);
 void kota_request_query_number(struct kota_request *request, const char *name, double value);
-/* One more header; not one that says how the body is framed. */
+/* One more header; not one of the body's framing. */
 void kota_request_header(struct kota_request *request, const char *name, const char *value);
 /* Instead of the client's. > 0. */
 void kota_request_timeout(struct kota_request *request, double timeout_s);
@@ -236,7 +236,7 @@ void kota_request_min_revision(struct kota_request *request, uint64_t revision);
 void kota_request_if_match(struct kota_request *request, uint64_t revision);
 /* Only if what the client holds is old (an ETag with its quotes): else the status is 304. */
 void kota_request_if_none_match(struct kota_request *request, const char *etag);
-/* Of a feed: what is told begins behind this revision (or sequence, of kota_get_events). */
+/* Of a feed: delivery begins after this revision (or sequence, of kota_get_events). */
 void kota_request_since(struct kota_request *request, uint64_t id);
 /*
  * The change happens once, however often it is sent; so it may be repeated. NULL: a random key,
@@ -255,7 +255,7 @@ void kota_answer_free(struct kota_answer *answer);
 /* NULL: none; the answer is a 2xx, or 304, and was read as wanted. */
 const struct kota_error *kota_answer_error(const struct kota_answer *answer);
 int kota_answer_status(const struct kota_answer *answer); /* 0: none came */
-/* Bytes with a NUL behind them. */
+/* Bytes, followed by a NUL. */
 const void *kota_answer_body(const struct kota_answer *answer, size_t *length);
 const char *kota_answer_header(const struct kota_answer *answer, const char *name); /* or NULL */
 /* The revision it was computed at, by header or body; 0: it names none. */
@@ -301,8 +301,10 @@ struct kota_locale {
 
 enum kota_layer_kind { KOTA_HEIGHTFIELD, KOTA_MESH };
 
-/* What gravity runs along in a mesh: the locale's direction, lines through the origin, or lines
- * that meet the Z axis at a right angle. */
+/*
+ * What gravity runs along in a mesh: the locale's direction, lines through the origin, or lines
+ * that meet the Z axis at a right angle.
+ */
 enum kota_frame { KOTA_CARTESIAN, KOTA_SPHERICAL, KOTA_CYLINDRICAL };
 /* Which way; usual: in on a planet (spherical), out in a drum (cylindrical). */
 enum kota_pull { KOTA_PULL_USUAL, KOTA_PULL_IN, KOTA_PULL_OUT };
@@ -328,10 +330,10 @@ struct kota_request *kota_put_locale(const char *id, const char *manifest);
 struct kota_request *kota_delete_locale(const char *id);
 /* format "f32", "png16", "obj"; NULL: as the layer is. The headers tell cols, rows, spacing … */
 struct kota_request *kota_get_layer(const char *locale, const char *layer, const char *format);
-/* A file; the media type tells its format, kota_request_query the rest ("spacing", "role" …). */
+/* A file; the media type is its format, kota_request_query adds the rest ("spacing", "role" …). */
 struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,
                                     const void *bytes, size_t length);
-/* What a file of polygons means; all zero is what it is without. */
+/* The options of a file of polygons; all zero are the defaults. */
 struct kota_mesh_options {
     bool is_ceiling;
     bool is_up_y; /* the file's own upward axis is y, not z */
@@ -350,9 +352,9 @@ struct kota_request *kota_put_layer_heights(const char *locale, const char *laye
                                             double spacing_x_m, double spacing_y_m);
 struct kota_request *kota_delete_layer(const char *locale, const char *layer);
 /*
- * Where a mesh layer stands from now on: turned by yaw_deg about gravity's line through its origin,
- * then moved; yaw_deg NAN: 0. It is not sent again when the connection breaks: a late repeat could
- * undo a newer move.
+ * The new pose of a mesh layer: rotated by yaw_deg about gravity's line through its origin, then
+ * moved; yaw_deg NAN: 0. It is not sent again when the connection breaks: a late repeat could undo
+ * a newer move.
  */
 struct kota_request *kota_put_transform(const char *locale, const char *layer,
                                         const double translation_m[3], double yaw_deg);
@@ -391,7 +393,7 @@ struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush sh
                                           double y, double radius_m, double amount_m);
 bool kota_read_edit(struct kota_answer *answer, struct kota_edit *edit);
 
-/* Which samples may have changed after a revision? 410: fetch everything anew. */
+/* The samples that may have changed after a revision. 410: fetch everything again. */
 struct kota_request *kota_get_diff(const char *locale, uint64_t since);
 /* *count: how many there are; those that fit into rects[capacity] are written. */
 bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t capacity,
@@ -401,13 +403,13 @@ bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t cap
 
 enum kota_ground { KOTA_GROUND_OK, KOTA_GROUND_HOLE, KOTA_GROUND_OUTSIDE };
 
-/* What to tell beside the height. */
+/* The fields beside the height. */
 enum { KOTA_WITH_NORMAL = 1, KOTA_WITH_CELL = 2 };
 
 struct kota_height {
     enum kota_ground status;
     double height_m;
-    double normal[3]; /* NaN unless asked for */
+    double normal[3]; /* NaN unless requested */
     bool has_cell;
     uint32_t cell[2];
 };
@@ -456,7 +458,7 @@ struct kota_surface {
 
 struct kota_contact {
     enum kota_ground status;
-    const char *locale; /* of kota_post_world_contact; borrowed; NULL: none, or not said */
+    const char *locale; /* of kota_post_world_contact; borrowed; NULL: none, or absent */
     struct kota_surface floor, ceiling;
     bool has_placed; /* with a clearance, over ground */
     double placed[3];
@@ -495,7 +497,7 @@ struct kota_hit {
     double t;
     double point[3], normal[3];
     const char *layer;  /* borrowed from the answer; NULL: a miss */
-    const char *locale; /* of kota_post_world_ray; borrowed; NULL: a miss, or not said */
+    const char *locale; /* of kota_post_world_ray; borrowed; NULL: a miss, or absent */
     bool has_cell;      /* a heightfield; else polygon counts */
     uint32_t cell[2];
     unsigned triangle;
@@ -707,8 +709,7 @@ bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch
 bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
                     struct kota_pose *pose);
 
-/* ---- elevation, in the shape of Open Topo Data and Google --------------------------------------
- */
+/* ---- elevation, in the shape of Open Topo Data and Google ------------------------------------ */
 
 /*
  * locations: "lat,lng|lat,lng" or "enc:" and an encoded polyline. Options by kota_request_query;

@@ -1,13 +1,12 @@
 /*
  * Pieces of JSON answers.
  *
- * A member that is null or not there becomes NaN, NULL or 0 as its reader says; whether that is an
- * error is decided by who knows the shape. Members that this version does not know are passed over,
- * so that an older library reads a newer daemon.
+ * A member that is null or absent becomes NaN, NULL or 0 by its reader; the caller decides whether
+ * that is an error. Unknown members are ignored, so that an older library reads a newer daemon.
  */
 #include "client/lib/read.h"
 
-#include "client/lib/answer.h"
+#include "client/lib/answer_data.h"
 #include "client/lib/error.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
  * Answers about ground, as arrays of structs or of numbers.
  *
- * An answer has exactly as many results as were asked for; another count is an error, and so is a
- * result without its status. Nothing is written beyond the caller's count.
+ * An answer has exactly as many results as the request has items; another count is an error, and so
+ * is a result without its status. Nothing is written beyond the caller's count.
  */
 #include "client/lib/read.h"
 

@@ -2,9 +2,9 @@
  * Requests.
  *
  * A request is checked while it is put together, and the first thing that is wrong with it stays in
- * it: the caller sees it in the answer, and nothing of it is sent. What could smuggle something
- * else into the connection is refused here: methods, paths, header names and values take no control
- * characters, and how a body is framed is nobody's business but the library's.
+ * it: the caller sees it in the answer, and nothing of it is sent. Request smuggling is prevented
+ * here: methods, paths, header names and values take no control characters, and only the library
+ * sets the framing of a body.
  */
 #include "client/lib/request.h"
 
@@ -151,7 +151,7 @@ void kota_request_query_number(struct kota_request *request, const char *name, d
     text_free(&digits);
 }
 
-/* The library's own: how bytes are framed, where they go, what it is asked to send. */
+/* The library's own: framing, host, expectations. */
 static bool header_is_ours(const char *name)
 {
     static const char *const ours[] = {"Host",

@@ -25,7 +25,7 @@ struct kota_request {
     struct kota_error error;
 };
 
-/* Why it cannot be sent, or NULL; looks at its memory, too. */
+/* The reason that it cannot be sent, or NULL; checks its memory, too. */
 const struct kota_error *request_error(struct kota_request *request);
 /* printf-style; the first error stays. */
 void request_fail(struct kota_request *request, const char *format, ...)

@@ -1,10 +1,10 @@
 /*
  * Answers: HTTP/1.1 by llhttp, with limits.
  *
- * llhttp splits; this file decides what is taken. The peer is not trusted: heads, header counts,
- * early answers and bodies have limits, and the announced length is looked at before anything is
- * kept. An ordinary answer must say its length, or be chunked: one that ends with the connection
- * cannot be told from one that was cut. Only a stream of events may.
+ * llhttp splits; this file decides what is accepted. The peer is not trusted: heads, header counts,
+ * early answers and bodies have limits, and the announced length is checked before anything is
+ * kept. An ordinary answer must have a length, or be chunked: one that ends with the connection
+ * cannot be distinguished from one that was cut. Only a stream of events may.
  *
  * Invariant: after an error nothing is fed any more; the connection is closed.
  *
@@ -81,7 +81,7 @@ static int on_headers_complete(llhttp_t *parser)
                       status);
             return -1;
         }
-        return 1; /* it has no body, whatever its fields say: RFC 9112, section 6.3 */
+        return 1; /* it has no body, with any fields: RFC 9112, section 6.3 */
     }
     response->has_head = true;
     response->status = status;

@@ -22,18 +22,18 @@ struct response {
     size_t body_bytes_max, head_bytes;
     unsigned header_count, early_count;
     int status;           /* 0 until the head is there */
-    bool is_head_request; /* the answer has no body, whatever its length says */
+    bool is_head_request; /* the answer has no body, at any Content-Length */
     bool is_stream;       /* a 2xx body goes to take, and may end with the connection */
     bool has_begun, has_head, is_done;
     bool is_left;            /* take has ended it */
     bool keeps_alive;        /* once done: another request may follow */
     struct kota_error error; /* kind is none while all is well */
-    /* Bytes of a stream; false ends it (take has said why). */
+    /* Bytes of a stream; false ends it (take has set the reason). */
     bool (*take)(void *context, const char *bytes, size_t length);
     void *context;
 };
 
-/* The caller has zeroed it and set what it wants: body_bytes_max, is_…, take, context. */
+/* The caller has zeroed it and set its options: body_bytes_max, is_…, take, context. */
 void response_begin(struct response *response);
 /* The next bytes. False: an error is set, or take has ended it. */
 bool response_feed(struct response *response, const char *bytes, size_t length);

@@ -3,8 +3,8 @@
  *
  * A stream is lines; a line is "field: value", a comment (":…"), or empty, which ends an event.
  * Lines end in CR, LF or both, and bytes come cut anywhere, even between the two. An event without
- * data is none, but its id counts. The id outlives its event and the connection: it says where to
- * go on; it counts once its event was taken whole.
+ * data is none, but its id counts. The id outlives its event and the connection: the next
+ * connection continues after it; it counts once its event was taken whole.
  *
  * Source: WHATWG, "HTML Living Standard", section 9.2 (server-sent events), 2024.
  */

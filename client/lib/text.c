@@ -1,9 +1,9 @@
 /*
  * A growing text.
  *
- * Whoever writes a request adds a hundred pieces; to look at each for a lack of memory would bury
- * what is written. So a text that could not grow is broken for good, and its reader looks once.
- * Capacity doubles, so that n bytes cost O(n).
+ * A request is made of a hundred pieces; a check of memory after each would hide the code. So a
+ * text that could not grow stays broken, and its reader checks once. Capacity doubles, so that n
+ * bytes cost O(n).
  *
  * Numbers are written by base/json_number, whose texts read back as the same float64 and do not
  * depend on the process's locale, as printf's do.

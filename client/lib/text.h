@@ -10,7 +10,7 @@
 
 /* Zeroed: empty. After a failed allocation it is broken and takes nothing more. */
 struct text {
-    char *at; /* malloc; NUL behind length bytes, or NULL while empty */
+    char *at; /* malloc; NUL after length bytes, or NULL while empty */
     size_t length, capacity;
     bool is_broken;
 };
@@ -23,7 +23,7 @@ void text_add_number(struct text *text, double value);
 void text_add_uint(struct text *text, uint64_t value);
 /* A JSON string with its quotes. False: not UTF-8; nothing is added. */
 bool text_add_json(struct text *text, const char *string);
-/* For a query: what is not unreserved becomes %XX. */
+/* For a query: all but unreserved characters become %XX. */
 void text_add_escaped(struct text *text, const char *string);
 /* "" while empty. */
 const char *text_string(const struct text *text);

@@ -2,14 +2,14 @@
  * Feeds: a stream of events that is kept up.
  *
  * A feed is a call that does not end: it has a connection of its own, and when that breaks it
- * pauses and is sent again with the id of the last event that was told. What the daemon cannot tell
- * any more it says itself (resync). One gap only the library can see: a connection that broke
- * before anything had an id. Then the place to go on from is the Kota-Revision of the head; the
- * feed of all locales has none, and its reader is told to resync.
+ * pauses and is sent again with the id of the last delivered event. Events that the daemon no
+ * longer holds are its resync. One gap only the library can see: a connection that broke before
+ * anything had an id. Then it continues from the Kota-Revision of the head; the feed of all locales
+ * has none, and its reader gets a resync.
  *
- * Events are told as they are read. What happens to the connection (LOST, ENDED) may come about
- * within a function of the caller, so it is kept and told by the `deliver` timer. A callback may
- * cancel its own feed: reading stops there, and whoever called the parser ends the call.
+ * Events are delivered as they are read. Events of the connection (LOST, ENDED) may occur within a
+ * function of the caller, so they are kept and delivered by the `deliver` timer. A callback may
+ * cancel its own feed: reading stops there, and the caller of the parser ends the call.
  */
 #include "client/lib/client.h"
 
@@ -31,9 +31,9 @@ struct watch {
     struct response *response; /* of the try under way */
     char place[32];            /* Kota-Revision of the last head, where no event had an id */
     bool was_open, is_open;    /* ever; in this try */
-    bool is_gone;              /* the event that ends the stream for good was told */
+    bool is_gone;              /* the event that ends the stream for ever was delivered */
     bool is_cancelled, is_in_event;
-    bool has_news; /* lost or ended: error is to be told */
+    bool has_news; /* lost or ended: error is to be delivered */
     bool is_ended;
     unsigned failures; /* tries since the last one that was open */
     struct kota_error error;
@@ -42,7 +42,7 @@ struct watch {
 /* ---- telling --------------------------------------------------------------------------------- */
 
 /* False: the feed is to be read no further. */
-static bool tell(struct watch *watch, const struct kota_event *event)
+static bool report(struct watch *watch, const struct kota_event *event)
 {
     struct kota_client *client = watch->call->client;
     bool was_in_callback = client->in_callback;
@@ -100,7 +100,7 @@ static bool take_event(void *context, const struct sse *sse)
         event.kind = KOTA_EVENT_RESYNC;
     read_event(data, &event);
     watch->is_gone = is_last(watch, &event, data);
-    goes_on = tell(watch, &event);
+    goes_on = report(watch, &event);
     cJSON_Delete(data);
     return goes_on;
 }
@@ -141,11 +141,11 @@ static bool opened(struct watch *watch)
     if (!*watch->sse.id && !request->has_since && revision &&
         strspn(revision, "0123456789") == strlen(revision))
         snprintf(watch->place, sizeof(watch->place), "%.20s", revision);
-    if (!tell(watch, &event))
+    if (!report(watch, &event))
         return false;
     event =
         (struct kota_event){.kind = KOTA_EVENT_RESYNC, .name = "resync", .id = "", .data = "{}"};
-    return !has_gap || tell(watch, &event);
+    return !has_gap || report(watch, &event);
 }
 
 static bool take_bytes(void *context, const char *bytes, size_t length)
@@ -217,7 +217,7 @@ void watch_ended(struct call *call, const struct kota_error *error)
     client_deliver(client);
 }
 
-bool watch_tell(struct call *call)
+bool watch_report(struct call *call)
 {
     struct watch *watch = call->watch;
     struct kota_error error = watch->error;
@@ -227,7 +227,7 @@ bool watch_tell(struct call *call)
     if (!watch->has_news)
         return false;
     watch->has_news = false;
-    tell(watch, &event);
+    report(watch, &event);
     return true;
 }
 
@@ -250,7 +250,7 @@ uint64_t kota_watch(struct kota_client *client, struct kota_request *request, ko
         return 0;
     watch = call->watch = calloc(1, sizeof(*watch));
     if (!watch) {
-        call_finish(call); /* nobody is told */
+        call_finish(call); /* no callback */
         return 0;
     }
     watch->call = call;

@@ -1,5 +1,5 @@
 /**
- * Stands in for field and clipmap where a locale has meshes alone: nothing is fetched, nothing is
+ * Takes the place of field and clipmap where a locale has only meshes: nothing is fetched, nothing is
  * ground, and the camera still has a place to fly in.
  */
 
@@ -23,7 +23,7 @@ export class BareField {
 }
 
 /**
- * The box of what stands on the ground or is it; of a locale of ceilings alone, of those.
+ * The box of what stands on the ground or is it; of a locale with only ceilings, of those.
  * @param {object} locale with bounds
  * @returns {{min: number[], max: number[]}}
  */

@@ -1,5 +1,5 @@
 /**
- * Uniforms of a rectangle of samples that stands by itself: no level beside it to blend with. What
+ * Uniforms of a rectangle of samples on its own: no level beside it to blend with. What
  * the comparison at full resolution and the ground under a patch of sand are drawn with.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The eye of the 3D view: where it stands, what it sees, and how keys, mouse and fingers move it.
+ * The eye of the 3D view: its position, what it sees, and how keys, mouse and fingers move it.
  *
  * Approach: position in the locale's frame (metres, z up) as doubles, a heading (anticlockwise from
  * +x) and a pitch; never a roll, so that "up" on the picture is up. What goes to the graphics card

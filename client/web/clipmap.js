@@ -87,7 +87,7 @@ class Level {
     this.gradientSide = isLit ? side << finer : 0;
     this.lit = this; // the level whose slopes it is lit by
     this.window = null; // [x, y] of vertex 0, null: nothing is here
-    this.dirty = []; // rectangles to read anew
+    this.dirty = []; // rectangles to read again
     this.z = new Float32Array(side * side);
     this.heights = makeTexture(gl, gl.RG32F, side, side, { wrapped: true });
     this.gradients = isLit ? makeTexture(gl, gl.RG16F, this.gradientSide, this.gradientSide,
@@ -240,7 +240,7 @@ export class Clipmap {
     move.level.window = move.to;
   }
 
-  /** Reads anew what an edit has changed, as soon as the blocks are here. */
+  /** Reads again what an edit has changed, as soon as the blocks are here. */
   #refill(wanted) {
     let open = false;
     for (const level of this.levels) {

@@ -111,11 +111,11 @@ async function drawWhole(terrain, target, o) {
   return { pixels, triangles };
 }
 
-function drawClipmaps(terrain, target, plain, relief = true) {
+function drawClipmaps(terrain, target, plain, relief = true, rects = []) {
   const { gl, ground, clipmap, field, camera } = terrain;
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
-    above: terrain.above, plain, relief });
+    above: terrain.above, plain, relief, rects });
   clipmap.draw(pass.at, camera.eye, pass.planes);
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
@@ -190,10 +190,11 @@ async function pictureOf(pixels, width, height) {
 /**
  * @param {object} terrain the 3D view, its levels complete
  * @param {{width?: number, height?: number, samples?: number, whole?: boolean, pictures?: boolean,
- *          allLevels?: boolean, border?: boolean, relief?: boolean}} o
- *   samples: squared, of a pixel; whole: false draws no full resolution (cracks alone);
+ *          allLevels?: boolean, border?: boolean, relief?: boolean, rects?: number[][]}} o
+ *   samples: squared, of a pixel; whole: false draws no full resolution (only cracks);
  *   allLevels: even those that the height of the eye would leave out; border: false leaves out the
- *   triangles that cover gaps of rounding; relief: false draws as in motion
+ *   triangles that cover gaps of rounding; relief: false draws as in motion;
+ *   rects: left out of the ground where background is counted, as those of sand patches
  * @returns {Promise<{mean?: number, p99?: number, cracks: number, background: number,
  *   triangles: number, levels: number, wholeTriangles?: number, pictures?: string[]}>} of grey: the
  *   mean difference and what 99 of 100 pixels are below; pictures as PNG in base64
@@ -210,7 +211,7 @@ export async function compare(terrain, o = {}) {
     for (let fine = clipmap.refine(); !fine.isWhole; fine = clipmap.refine())
       await Promise.all([...fine.wanted.values()].map((place) => terrain.cache.load(place)));
     const near = small(drawClipmaps(terrain, target, false, o.relief));
-    const plain = drawClipmaps(terrain, target, true);
+    const plain = drawClipmaps(terrain, target, true, true, o.rects);
     const result = { cracks: cracksOf(plain, k * width, k * height), background: countBlack(plain),
       triangles: clipmap.counters.triangles, levels: clipmap.shown.length };
     if (o.whole === false) return result;

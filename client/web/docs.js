@@ -1,5 +1,5 @@
 /**
- * The page at /docs: shows /openapi.json and tries its calls. Text goes into the page as text alone;
+ * The page at /docs: shows /openapi.json and tries its calls. Text goes into the page only as text;
  * a schema that others refer to is opened where a person asks for it, so that one may hold itself.
  * What is tried goes through kota.js, with a line for a shell that asks the same.
  */

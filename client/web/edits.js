@@ -1,5 +1,5 @@
 /**
- * The panel that changes the ground and shows who changed it.
+ * The panel that changes the ground and shows the log of edits.
  *
  * While the panel is open clicks belong to it (tool "edit"): a brush, or a rectangle of samples, is
  * used where the click hits the ground. The same can be typed and sent by keyboard. What is going

@@ -16,7 +16,7 @@ export const HOLE = 1e30;
 export class Field {
   /**
    * @param {import("./tilecache.js").TileCache} cache
-   * @param {object} locale @param {object} layer as the API tells of them
+   * @param {object} locale @param {object} layer as the API gives them
    */
   constructor(cache, locale, layer) {
     this.cache = cache;

@@ -2,7 +2,7 @@
  * Keys, mouse, wheel and fingers of the 3D view become motion of its camera.
  *
  *   W A S D  level flight; Q E  sink and rise; arrows  turn; Shift  four times as fast
- *   drag     turns; wheel  ahead along the view; a click (no drag)  is told to onClick
+ *   drag     turns; wheel  ahead along the view; a click (no drag)  calls onClick
  *   fingers  one turns, two move ahead by their distance
  *
  * Speed goes with the height above the ground, so that a metre and a mountain take as long.

@@ -1,6 +1,6 @@
 /**
  * Directions and frames of a locale: which way is up at a place, and how its frame lies in the
- * world. Locales of an older daemon, which tells no gravity or placement, are taken as plain ones.
+ * world. Locales of an older daemon, which report no gravity or placement, are taken as plain ones.
  */
 import { turned } from "/web/poses.js";
 
@@ -60,7 +60,7 @@ export function toLocal(locale, point) {
   return directionToLocal(locale, point.map((v, i) => v - translation[i]));
 }
 
-/** A hit or contact that is told in the world's frame, in the locale's. */
+/** A hit or contact in the world's frame, in the locale's. */
 export function hitToLocal(locale, hit) {
   const moved = { ...hit, point: toLocal(locale, hit.point),
     normal: directionToLocal(locale, hit.normal) };

@@ -308,7 +308,7 @@ export class Ground {
     context.restore();
   }
 
-  /** The cells' borders, where they can be told apart. */
+  /** The cells' borders, where they can be distinguished. */
   #drawGrid(context, view) {
     const [ox, oy] = this.layer.origin, [sx, sy] = this.layer.spacing;
     const [x0, y1] = view.toGround(0, 0), [x1, y0] = view.toGround(view.width, view.height);

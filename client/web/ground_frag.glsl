@@ -22,8 +22,9 @@ uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
 uniform vec3 u_sun;
 uniform vec3 u_sky;
 uniform float u_haze;       // 1 / metres
-uniform vec4 u_rects[8];    // sand patches: x0, y0, x1, y1 relative to the eye
+uniform sampler2D u_rects;  // a texel a sand patch: x0, y0, x1, y1 relative to the eye
 uniform int u_rect_count;
+uniform vec4 u_rect;        // of the patch that is drawn
 uniform float u_rim;        // metres of a patch's rim that fade
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform int u_plain;        // 1: all white, to see where ground is
@@ -109,11 +110,9 @@ float meeting() {
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
-  for (int i = 0; i < u_rect_count; i++) {
-    float d = inside(u_rects[i]);
-    if (u_sand == 0 && d > 0.2 * u_rim) discard; // where the two overlap they look the same
-    if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, d);
-  }
+  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(u_rect));
+  for (int i = 0; i < u_rect_count; i++) // where the two overlap they look the same
+    if (inside(texelFetch(u_rects, ivec2(i, 0), 0)) > 0.2 * u_rim) discard;
   if (u_plain == 1) {
     color = vec4(1.0);
     return;

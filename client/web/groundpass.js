@@ -1,9 +1,9 @@
 /**
  * Draws the ground of a view: sky, light, materials and what the clipmap or the whole field at full
- * resolution is drawn with. Both use one program, so that a comparison sees the geometry alone.
+ * resolution is drawn with. Both use one program, so that a comparison sees only the geometry.
  */
 import { planesOf } from "/web/camera.js";
-import { makeNoise, makeProgram } from "/web/gl.js";
+import { makeNoise, makeProgram, makeTexture } from "/web/gl.js";
 
 const NOISE_SIDE = 256;
 const NOISE_PERIOD = 512; // metres, of the slowest; the shader knows it
@@ -21,6 +21,8 @@ export class Ground {
     /** Two of the same: where processors draw, branches that are not taken cost, too. */
     this.programs = { plain, relief };
     this.noise = makeNoise(gl, NOISE_SIDE);
+    this.rects = null; // a texel a rectangle
+    this.rectsMax = 0; // texels of it
     this.sky = [0.66, 0.75, 0.85];
   }
 
@@ -59,7 +61,7 @@ export class Ground {
     gl.useProgram(program);
     const rise = Math.max(1e-3, field.high - field.low), length = Math.hypot(...SUN);
     const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise", "u_fine",
-      "u_coarse_fine"];
+      "u_coarse_fine", "u_rects"];
     for (const [unit, name] of samplers.entries())
       if (at[name]) gl.uniform1i(at[name], unit);
     gl.activeTexture(gl.TEXTURE3);
@@ -81,10 +83,18 @@ export class Ground {
   }
 
   #setRects(at, rects, eye, spacing) {
-    const { gl } = this, some = rects.slice(0, 8);
-    gl.uniform1i(at.u_rect_count, some.length);
+    const { gl } = this;
+    if (!this.rects || rects.length > this.rectsMax) {
+      gl.deleteTexture(this.rects);
+      this.rectsMax = 2 ** Math.ceil(Math.log2(Math.max(8, rects.length)));
+      this.rects = makeTexture(gl, gl.RGBA32F, this.rectsMax, 1);
+    }
+    gl.activeTexture(gl.TEXTURE6);
+    gl.bindTexture(gl.TEXTURE_2D, this.rects);
+    if (rects.length) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, rects.length, 1, gl.RGBA, gl.FLOAT,
+      Float32Array.from(rects.flat(), (v, i) => v - eye[i % 2]));
+    gl.activeTexture(gl.TEXTURE0);
+    gl.uniform1i(at.u_rect_count, rects.length);
     gl.uniform1f(at.u_rim, 0.75 * spacing);
-    if (some.length) gl.uniform4fv(at.u_rects, some.flatMap(([x0, y0, x1, y1]) =>
-      [x0 - eye[0], y0 - eye[1], x1 - eye[0], y1 - eye[1]]));
   }
 }

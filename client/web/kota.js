@@ -8,7 +8,7 @@
  *   for await (const event of kota.watch("hills")) console.log(event.name, event.data);
  *
  * Every call of the API has a method; what it asks and answers is in /openapi.json. Methods resolve
- * to the answer's JSON; `call`, `get` and `post` to an Answer, which also tells how it was asked
+ * to the answer's JSON; `call`, `get` and `post` to an Answer, which also has its request
  * (`curl`) and what came back (`text`, `headers`). Every failure is a KotaError, of a class that
  * says what kind: NotFoundError, ConflictError, BusyError, TimeoutError, …
  *
@@ -113,7 +113,7 @@ function asWrite(options) {
   return { call: { signal, timeoutMs, quiet, headers }, question };
 }
 
-/** A key that nobody else has; also where a page is not served over TLS. */
+/** A unique key; also where a page is not served over TLS. */
 function freshKey() {
   const bytes = globalThis.crypto ? crypto.getRandomValues(new Uint8Array(16)) :
     Uint8Array.from({ length: 16 }, () => Math.floor(256 * Math.random()));
@@ -137,7 +137,7 @@ export class Kota {
     /** @type {AbortSignal|null} */ this.signal = options.signal ?? null;
     /** A Retry-After that is later than this is not waited for. */
     this.waitMaxMs = options.waitMaxMs ?? 10000;
-    /** A feed on which nothing has come for so long, not even a comment, is taken up anew. */
+    /** A feed on which nothing has come for so long, not even a comment, is opened again. */
     this.silenceMs = options.silenceMs ?? 60000;
     /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
     this.onCall = () => {};
@@ -481,7 +481,7 @@ export class Kota {
   }
 
   /**
-   * Does a light reach these points, and what stands between?
+   * Does a light reach these points, and what is between?
    * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
    *   light @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<Results<{lit: boolean, occluder: any}>>}

@@ -70,7 +70,7 @@ export class TimeoutError extends KotaError {}
 export class BadInputError extends KotaError {}
 /** No token, or one without the right: 401, 403. */
 export class RightsError extends KotaError {}
-/** No such locale, layer, model, …: 404; no longer to be told: 410. */
+/** No such locale, layer, model, …: 404; no longer available: 410. */
 export class NotFoundError extends KotaError {}
 /** It is not as If-Match or If-None-Match say, or in the way of something else: 409, 412. */
 export class ConflictError extends KotaError {}
@@ -125,7 +125,7 @@ function retryMs(text) {
 }
 
 /**
- * The error that an answer of 400 or more stands for.
+ * The error of an answer of 400 or more.
  * @param {Asked} asked @param {Response} response @param {ArrayBuffer} buffer
  */
 export function failure(asked, response, buffer) {

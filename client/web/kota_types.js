@@ -22,7 +22,7 @@
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  * @property {number} [timeoutMs]  of one attempt
- * @property {boolean} [quiet]     not told to onCall
+ * @property {boolean} [quiet]     not reported to onCall
  * @property {boolean} [repeatable] it may be sent again although it is no GET
  */
 
@@ -95,7 +95,9 @@
 
 /**
  * The locale, and the numbers that polygons have: null where nothing is left of an added one.
- * @typedef {Locale & {import: {kept: number, split: number, dropped: number}, layer: string,
+ * @typedef {Locale & {import: {kept: number, split: number, dropped: number,
+ *   reasons?: Record<string, number>, dropped_polygons?: {polygon: number, reason: string}[]},
+ *   layer: string,
  *   added: (number|null)[], removed: number[], polygons: number}} PolygonsChanged
  */
 

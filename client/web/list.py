@@ -1,4 +1,4 @@
-"""Writes the table of the inspector's files, which server/api/web.c embeds.
+"""Writes the table of the inspector's files, which server/api/calls/web.c embeds.
 
     python3 client/web/list.py >web_assets.inc      (called by the Makefile)
 

@@ -151,7 +151,7 @@ function follow(locale) {
   });
 }
 
-/** The manifest anew, after a change that is none of samples. */
+/** The manifest again, after a change that is none of samples. */
 async function refresh(id) {
   if (state.locale?.id !== id) return;
   try {

@@ -126,7 +126,7 @@ class MapPart {
     this.again();
   }
 
-  /** A layer stands elsewhere, which may be out of what could be looked at. */
+  /** A layer has moved, perhaps out of the bounds of the view. */
   moveOutline(id) {
     const { locale, layer } = this.state, bounds = reach(locale, layer);
     if (id === null && bounds) this.view.limit(bounds, this.view.spacing);

@@ -2,9 +2,9 @@
  * Marks (see marks.js) in the 3D view: points, lines, boxes and cells as lines over the ground.
  *
  * What has no height of its own (areas, circles, cells) is laid over the ground that is drawn, a
- * little above it, and laid anew when the view rests. Marks that the ground hides shine through
+ * little above it, and laid again when the view rests. Marks that the ground hides shine through
  * faintly: everything is drawn twice, once without the depth test. Labels are small elements over
- * the canvas, because WebGL has no text. Pictures ("image") are the map's alone.
+ * the canvas, because WebGL has no text. Pictures ("image") are drawn only on the map.
  */
 import { makeProgram } from "/web/gl.js";
 import { colorOf } from "/web/marks.js";

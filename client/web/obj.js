@@ -1,5 +1,5 @@
 /**
- * The little of OBJ that the daemon tells: v and f lines.
+ * The part of OBJ that the daemon writes: v and f lines.
  */
 
 /**

@@ -37,7 +37,7 @@ function pathOf(sides, base) {
   return path;
 }
 
-/** The sides of a layer that stands elsewhere, seen from above. */
+/** The sides of a layer that was moved, seen from above. */
 function turnedPath(sides, orientation) {
   const out = new Float64Array(sides.length);
   for (let i = 0; i < sides.length; i += 3)
@@ -45,7 +45,7 @@ function turnedPath(sides, orientation) {
   return pathOf(out, [0, 0]);
 }
 
-/** A layer that is shown as the box of where it stands. */
+/** A layer that is shown as its box. */
 export function boxOutline({ min, max }) {
   const path = new Path2D();
   path.rect(0, 0, max[0] - min[0], max[1] - min[1]);
@@ -57,7 +57,7 @@ export function boxOutline({ min, max }) {
  * @param {AbortSignal} signal
  * @returns {Promise<{id: string, role: string, note: string, sides: Float64Array|null,
  *   path: Path2D, base: number[]}>} the path is in metres from base, of the layer as its file has
- *   it; without sides it is the box of where it stands; note is "" or says what is not shown
+ *   it; without sides it is the layer's box; note is "" or says what is not shown
  */
 export async function outline(kota, locale, layer, signal) {
   const made = { id: layer.id, role: layer.role, note: "", sides: null };
@@ -72,7 +72,7 @@ export async function outline(kota, locale, layer, signal) {
 }
 
 /**
- * How an outline is drawn where its layer stands.
+ * How an outline is drawn at its layer's pose.
  * @param {object} made by outline @param {object|undefined} pose (poses.js)
  * @returns {{path: Path2D, base: number[], turn: number[]}} the path, turned by [cos, sin], begins
  *   at base

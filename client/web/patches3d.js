@@ -231,7 +231,7 @@ export class Patches {
     const { gl } = this, some = this.live.filter((p) => this.meshes.has(p.id));
     if (!some.length) return;
     gl.uniform1i(at.u_sand, 1);
-    gl.uniform1i(at.u_rect_count, 1);
+    gl.uniform1i(at.u_rect_count, 0); // nothing is left out of them
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(-1, -1);
     for (const patch of some) this.#drawOne(at, field, eye, patch);
@@ -247,7 +247,7 @@ export class Patches {
 
   #drawOne(at, field, eye, patch) {
     const { gl } = this, mesh = this.meshes.get(patch.id), rect = this.#rectOf(patch, field);
-    gl.uniform4fv(at.u_rects, rect.map((v, i) => v - eye[i % 2]));
+    gl.uniform4fv(at.u_rect, rect.map((v, i) => v - eye[i % 2]));
     setPlainBlock(gl, at, field, eye, { first: patch.rect.slice(0, 2), vertices: mesh.cols,
       texels: mesh.side, finer: mesh.finer });
     for (const [unit, texture] of [mesh.heights, mesh.slopes, mesh.slopes].entries()) {

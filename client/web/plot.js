@@ -113,7 +113,7 @@ function listen(svg, items, scale, show) {
 
 /**
  * @param {{distance: number, point: (number|null)[], status: string}[]} items of POST …/profile
- * @param {(item: object) => void} [onChoose] told where the cursor stands
+ * @param {(item: object) => void} [onChoose] called with the item under the cursor
  * @returns {HTMLElement} a figure
  */
 export function profilePlot(items, onChoose = () => {}) {

@@ -14,7 +14,7 @@ export function standing(gravity, { translation, yaw_deg: yaw = 0 }) {
     orientation: [...up.map((v) => v * Math.sin(half)), Math.cos(half)] };
 }
 
-/** @param {object} locale @returns {Map<string, object>} layer → where it stands; those moved */
+/** @param {object} locale @returns {Map<string, object>} layer → its pose; only moved layers */
 export function standingsOf(locale) {
   return new Map(locale.layers.filter((layer) => layer.transform)
     .map((layer) => [layer.id, standing(locale.gravity, layer.transform)]));

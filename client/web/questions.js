@@ -40,7 +40,7 @@ function slope(normal, locale, point) {
   return `${(Math.acos(Math.min(1, Math.abs(along))) * 180 / Math.PI).toFixed(1)}°`;
 }
 
-/** What a hit, a contact or a result of ray tells. */
+/** The members of a hit, a contact or a result of ray that are shown. */
 function hitRows(hit, { locale }) {
   const rows = [["point", vector(hit.point)], ["normal", vector(hit.normal)]];
   if (hit.slope_deg !== undefined) rows.push(["slope", `${hit.slope_deg.toFixed(1)}°`]);

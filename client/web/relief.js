@@ -7,11 +7,11 @@
  * shifted by pixels, and slopes as fine as the grid's are too smooth.
  *
  * Approach: the fragment shader follows the sight line from a little before the triangle that is
- * drawn to a little behind, finds where it meets the ground of the texture (parallax occlusion),
+ * drawn to a little after it, finds where it meets the ground of the texture (parallax occlusion),
  * and takes height, slope and colour from there. Only silhouettes keep the shape of the triangles.
  *
  * Only a view at rest is drawn so: the blocks that it needs are four times as many, and a processor
- * that draws alone is not quick enough while it flies. A map is addressed as a torus, no larger
+ * that only draws is not quick enough while it flies. A map is addressed as a torus, no larger
  * than the field; levels finer than the field share the map of the coarsest of them.
  */
 import { uploadTorus } from "/web/gl.js";

@@ -297,7 +297,7 @@ function startList(kota, state, show, follower) {
   return read;
 }
 
-/** Runs a write by a button; it is off meanwhile, and a refusal is told in words. */
+/** Runs a write by a button; it is off meanwhile, and a refusal is shown in words. */
 function onPress(state, button, after, work) {
   button.addEventListener("click", async () => {
     button.disabled = true;

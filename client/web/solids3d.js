@@ -3,7 +3,7 @@
  *
  * A mesh is uploaded once, relative to a corner of its own, so that large coordinates lose nothing;
  * where it lies and how it is turned are uniforms. Faces are flat and have two sides, but a ceiling's
- * are seen from below alone: it would hide a hall, or a planet under its sky. Layers of too many
+ * are seen only from below: it would hide a hall, or a planet under its sky. Layers of too many
  * polygons are left out, and a message says so.
  */
 import { upField } from "/web/frames.js";

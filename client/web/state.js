@@ -1,18 +1,18 @@
 /**
  * What all parts of the inspector share: which locale and layer is looked at, what has been chosen,
- * and who wants to know. Parts never call each other; they set a value here and listen to others'.
+ * and the listeners of each. Parts never call each other; they set a value here and listen to others'.
  *
  *   state.on("locale", (locale) => …)     state.set("tool", "ray")     state.locale
  *
- * Values and who sets them:
+ * Values and their writers:
  *
- *   locales     [Locale…] as GET /v1/locales tells                              main
+ *   locales     [Locale…] as of GET /v1/locales                                 main
  *   locale      the Locale that is looked at, or null                           main
  *   layer       the heightfield's entry in locale.layers, or null               main
  *   revision    newest known revision of the locale                             main (change feed)
  *   feed        {state: "open"|"lost"|"closed", why}                            main (change feed)
  *   changed     {rect, revision, layer, source} of an edit, rect null for all   main (change feed)
- *   poses       layer → where it stands, of those that were moved (poses.js)    main (change feed)
+ *   poses       layer → its pose, of those that were moved        (poses.js)    main (change feed)
  *   moved       the layer that has another pose now, null: perhaps any          main (change feed)
  *   view        "map" or "3d"                                                   main (buttons)
  *   tool        id of the tool that clicks go to, see tools.js                  tools

@@ -1,6 +1,6 @@
 /**
- * The panel that tells how the daemon does: every two seconds while it is open, from /v1/stats, and
- * the times that requests took from the histogram of /metrics. What counts up is also told as a
+ * The panel of the daemon's state: every two seconds while it is open, from /v1/stats, and
+ * the times that requests took from the histogram of /metrics. A counter is also shown as a
  * rate since the last look, and so are the latencies: what happened an hour ago hides nothing.
  */
 import { fillTable, hiddenWords, make, onPanel, shortBytes, shortNumber, shortTime } from

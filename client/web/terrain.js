@@ -114,7 +114,7 @@ class Terrain {
     this.draw();
   }
 
-  /** Looks at what the map shows, if somebody has chosen that there; the heading stays. */
+  /** Looks at what the map shows, if that is chosen there; the heading stays. */
   #takeOver() {
     const { look } = this.state, { field, camera } = this;
     if (!field || look?.by !== "map" || look === this.lookTaken) return;
@@ -169,7 +169,7 @@ class Terrain {
     if (another) this.#home();
   }
 
-  /** Meshes alone. */
+  /** Only meshes. */
   get #isBare() {
     const { locale, layer } = this.state;
     return !layer && Boolean(locale?.bounds) && locale.layers.some((l) => l.kind === "mesh");

@@ -3,7 +3,7 @@
  * bytes of them.
  *
  * Approach: a Map in order of use is the LRU list. What is asked for twice is fetched once; a fetch
- * nobody waits for any more is aborted. A few are under way at a time (browsers open six
+ * is no longer wanted is aborted. A few are under way at a time (browsers open six
  * connections to a host, and the change feeds hold some), the most urgent first. An edit makes
  * those blocks stale of which it touches a sample: they stay readable, and the next load asks with
  * their tag, so that an unchanged block costs a 304.

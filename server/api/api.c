@@ -1,16 +1,15 @@
 /*
  * The API as the HTTP server sees it: routes and hooks.
  *
- * A request's snapshot is pinned when it begins and let go when its answer is encoded, both on its
- * loop's thread (world.h); the pin is the request's user pointer. A read that asks for a later
- * revision than the snapshot's (Kota-Min-Revision) is parked there, wherever its handler runs. A
- * loop that is about to wait announces that it holds nothing else.
+ * A request's snapshot is pinned when it begins and unpinned when its answer is encoded, both on
+ * its loop's thread (world.h); the pin is the request's user pointer. A read of a later revision
+ * than the snapshot's (Kota-Min-Revision) is parked there, wherever its handler runs. A loop that
+ * is about to wait reports that it pins nothing else.
  */
 #include "api/api.h"
 
 #include "api/call.h"
-#include "api/load.h"
-#include "api/patch_line.h"
+#include "api/calls/patch_wait_queue.h"
 #include "api/routes.h"
 #include "base/power_of_ten.h"
 
@@ -34,6 +33,7 @@ void api_limits_init(struct api_limits *limits)
         .json = json_limits_default,
         .trace_max = 4096,
         .batch_ms_max = 30000,
+        .import_ms_max = 60000,
         .uploads_bytes_max = (uint64_t)2 << 30,
         .tile_cache_bytes_max = (uint64_t)64 << 20,
         .light_cache_bytes_max = (uint64_t)256 << 20,
@@ -61,7 +61,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     struct tile_cache *tiles;
     struct shell_cache *shells;
     struct light_cache *lights;
-    struct patch_line *line;
+    struct patch_wait_queue *patch_queue;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
@@ -69,9 +69,9 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
     shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
     lights = light_cache_create(limits->light_cache_bytes_max, err);
-    line = patch_line_create(err);
-    if (!tiles || !shells || !lights || !line) {
-        patch_line_destroy(line);
+    patch_queue = patch_wait_queue_create(err);
+    if (!tiles || !shells || !lights || !patch_queue) {
+        patch_wait_queue_destroy(patch_queue);
         light_cache_destroy(lights);
         tile_cache_destroy(tiles);
         shell_cache_destroy(shells);
@@ -85,7 +85,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     api->tiles = tiles;
     api->shells = shells;
     api->lights = lights;
-    api->line = line;
+    api->patch_queue = patch_queue;
     limits_derive(&api->limits);
     atomic_store(&api->limits_now, NULL);
     api->route_count = api_route_count;
@@ -101,12 +101,11 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 
 void api_finish(struct api *api)
 {
-    patch_line_destroy(api->line);
+    patch_wait_queue_destroy(api->patch_queue);
     tile_cache_destroy(api->tiles);
     shell_cache_destroy(api->shells);
     light_cache_destroy(api->lights);
     free(api->routes);
-    load_finish(api);
     while (api->kept) {
         struct api_kept_limits *next = api->kept->next;
 
@@ -115,7 +114,7 @@ void api_finish(struct api *api)
     }
 }
 
-/* Who reads a table is not counted, so none is freed; one that was there before is taken again. */
+/* Readers of a table are not counted, so none is freed; an equal earlier one is used again. */
 enum err_code api_set_limits(struct api *api, const struct api_limits *limits, struct err *err)
 {
     struct api_limits wanted = *limits;
@@ -167,12 +166,12 @@ static void request_begin(void *context, struct http_request *request)
     http_request_set_user(request, (void *)snapshot);
     if (!http_request_header(request, "kota-min-revision").at || !is_read_of_locale(api, request))
         return;
-    if (call_is_early(request, snapshot)) {
+    if (call_awaits_revision(request, snapshot)) {
         if (!http_request_is_last_try(request))
             http_request_park(request);
         return;
     }
-    /* it may have come between the snapshot and the question: then it is in the next one */
+    /* the revision may have arrived after the pin: then it is in the next snapshot */
     http_request_set_user(request, (void *)world_pin(api->world, http_request_loop(request)));
     world_unpin(api->world, http_request_loop(request), snapshot);
 }

@@ -1,23 +1,22 @@
 /*
  * Permission to read and to write.
  *
- * Problem: a daemon that serves everyone must not be editable by everyone, and "only from this
- * machine" is not what it seems: a reverse proxy and a web page in a local browser both connect
- * from loopback. Approach: with a token file a write needs `Authorization: Bearer` and a token of
- * scope edit, and a read needs any token once the file has a read line. Without one, only loopback
- * peers may write, and not with an Origin of another host or with a header that a proxy adds. A
- * page of this very origin (the inspector) may write: its Origin names the Host that it asked. A
- * foreign page can make a browser resolve a name to 127.0.0.1 and send its own name as both Origin
- * and Host (DNS rebinding), so such an origin must also be a loopback name.
- * Tokens are compared in constant time against every line, so that neither the time nor the order
- * of the lines tells anything.
+ * Problem: a daemon with public reads must not have public writes, and "only from this machine" is
+ * weaker than it seems: a reverse proxy and a web page in a local browser both connect from
+ * loopback. Approach: with a token file a write needs `Authorization: Bearer` and a token of scope
+ * edit, and a read needs any token once the file has a read line. Without one, only loopback peers
+ * may write, and not with an Origin of another host or with a header that a proxy adds. A page of
+ * the same origin (the inspector) may write: its Origin names the Host of its request. A foreign
+ * page can make a browser resolve a name to 127.0.0.1 and send its own name as both Origin and Host
+ * (DNS rebinding), so such an origin must also be a loopback name. Tokens are compared in constant
+ * time against every line, so that neither the time nor the order of the lines leaks anything.
  *
- * A reload swaps the whole list without a lock that a reader would wait for. Who is about to look
- * raises the counter of his slot, loads the pointer, and lowers the counter when he is done; one
- * slot a loop, on a cache line of its own. The reload stores the new pointer and waits until it has
- * seen each slot at zero: who came before has gone then, who comes later finds the new list. Both
- * sides are sequentially consistent, so that one of the two sees the other (P. McKenney, Is
- * Parallel Programming Hard, chapter 9: hazard counters).
+ * A reload swaps the whole list without a lock that a reader would wait for. A reader raises the
+ * counter of its slot, loads the pointer, and lowers the counter afterwards; one slot a loop, on a
+ * cache line of its own. The reload stores the new pointer and waits until it has seen each slot at
+ * zero: earlier readers have finished then, later ones load the new list. Both sides are
+ * sequentially consistent, so that one of the two sees the other (P. McKenney, Is Parallel
+ * Programming Hard, chapter 9: hazard counters).
  */
 #include "api/auth.h"
 
@@ -49,12 +48,11 @@ struct auth {
     bool is_read_only;
     _Atomic(struct token_list *) list;
     struct slot {
-        _Alignas(64) atomic_uint readers; /* that look at a list now */
+        _Alignas(64) atomic_uint readers; /* that read a list now */
     } slots[SLOTS];
 };
 
-/* ---- the token file ---------------------------------------------------------------------------
- */
+/* ---- the token file -------------------------------------------------------------------------- */
 
 static enum err_code token_add(struct token_list *list, const char *scope, const char *text,
                                const char *file, int line, struct err *err)
@@ -219,8 +217,7 @@ bool auth_has_token_file(const struct auth *auth)
     return auth->token_file != NULL;
 }
 
-/* ---- one request ------------------------------------------------------------------------------
- */
+/* ---- one request ----------------------------------------------------------------------------- */
 
 /* The token of `Bearer TOKEN`; at is NULL when it is none. */
 static struct span bearer_token(struct span header)
@@ -235,7 +232,7 @@ static struct span bearer_token(struct span header)
     return (struct span){header.at + n, header.length - n};
 }
 
-/* Looks at every byte of the stored token, whatever came. */
+/* Compares every byte of the stored token, for any input. */
 static bool token_equals(const struct token *token, struct span given)
 {
     unsigned char differs = token->length != given.length;
@@ -301,7 +298,7 @@ static struct span without_port(struct span authority)
     return authority;
 }
 
-/* 127.0.0.0/8 as a dotted number: "127.evil.example" is somebody's name. */
+/* 127.0.0.0/8 as a dotted number: "127.evil.example" is a host name. */
 static bool is_loopback_ipv4(struct span name)
 {
     char text[INET_ADDRSTRLEN];
@@ -314,7 +311,7 @@ static bool is_loopback_ipv4(struct span name)
     return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-/* Does the page come from the very host and port that it asks, and is that this machine? */
+/* Is the page of the same host and port as the request, and is that this machine? */
 static bool is_own_origin(struct span origin, struct span host)
 {
     static const char *const schemes[] = {"http://", "https://"};

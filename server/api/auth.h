@@ -1,11 +1,11 @@
 /*
- * Who may read, who may write: bearer tokens, or without a token file the loopback rule.
+ * Authorization of reads and writes: bearer tokens, or without a token file the loopback rule.
  */
 #ifndef KOTA_API_AUTH_H
 #define KOTA_API_AUTH_H
 
 #include "base/err.h"
-#include "http/http.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 
@@ -25,11 +25,10 @@ struct auth *auth_create(const char *token_file, bool is_read_only, struct err *
 void auth_destroy(struct auth *auth);
 
 /*
- * Reads the token file again, in two steps, so that others may refuse in between: the first reads,
- * the second puts what was read in force. Requests go on meanwhile, each under one list; when
- * auth_swap returns, nobody looks at the former list any more, and it is wiped.
- * auth_swap(NULL) does nothing; a list that is not swapped is freed by auth_drop. One thread at a
- * time.
+ * Reads the token file again, in two steps, so that another part of a reload may fail in between:
+ * the first reads, the second puts the new list in force. Requests are served meanwhile, each under
+ * one list; when auth_swap returns, the former list has no reader and is wiped. auth_swap(NULL)
+ * does nothing; a list that is not swapped is freed by auth_drop. One thread at a time.
  *
  * ERR_BAD_INPUT names file and line
  */
@@ -45,10 +44,9 @@ size_t auth_tokens(const struct auth *auth);
 
 bool auth_has_token_file(const struct auth *auth);
 
-/* What authorization looks at, apart from the server's own types (so that tests can build one). */
+/* The input of authorization, without the server's types (so that tests can build one). */
 struct auth_request {
-    size_t reader; /* the thread that asks, a small number: those of one number get in each other's
-                      way */
+    size_t reader; /* the calling thread, a small number: threads of one number contend */
     struct span authorization; /* the header's value; at NULL: absent */
     struct span origin, host;
     bool is_forwarded; /* an X-Forwarded-* or Forwarded header is present */

@@ -2,18 +2,18 @@
  * The frame around every call: decode → ask → encode, with one place for errors.
  *
  * An answer function returns an error code; the frame turns it into a problem document, which
- * replaces whatever was written. So a call can decode, ask and encode item by item, without holding
- * a decoded batch, and a mistake in the last item still refuses the whole request.
- * Before each item a batch asks whether it may go on (call_pace, which looks at the clock now and
- * then): one that takes long on a loop is
- * begun again on a worker, and one that takes too long there, or that nobody waits for, ends.
- * The snapshot was pinned when the request began; a call never looks at another one.
+ * replaces the output so far. So a call can decode, ask and encode item by item, without holding a
+ * decoded batch, and a mistake in the last item still refuses the whole request. Before each item a
+ * batch calls call_check_budget, which reads the clock now and then: a batch that takes long on a
+ * loop begins again on a worker; one that takes too long there, or whose client has gone, ends. The
+ * snapshot was pinned when the request began; a call uses no other.
  */
 #include "api/call.h"
 
-#include "api/fleet.h"
-#include "api/json_pieces.h"
-#include "formats/decimal.h"
+#include "base/clock.h"
+
+#include "api/node.h"
+#include "json/json_raw.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -21,65 +21,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/* What a call may hold a loop, and how long a ray's way may be that is begun there: the slowest
- * takes some 20 ns for each row and column that it crosses. */
+/*
+ * The time of a call on a loop, and the longest path of a ray that starts there: the slowest takes
+ * about 20 ns for each row and column that it crosses.
+ */
 #define LOOP_NS_MAX 2000000u
 #define LOOP_RAY_SAMPLES_MAX 100000u
-/* How long a batch goes on between two looks at the clock, and for how many items at most: one look
- * takes as long as some items do. */
+/*
+ * The time and the most items of a batch between two readings of the clock: one reading costs as
+ * much as some items.
+ */
 #define LOOK_NS 50000u
 #define LOOK_ITEMS_MAX 16u
-#define NUMBER_LENGTH_MAX 63
-
-bool span_equals(struct span s, const char *text)
-{
-    return s.at && s.length == strlen(text) && memcmp(s.at, text, s.length) == 0;
-}
-
-bool span_copy(struct span s, char *out, size_t size)
-{
-    if (!s.at || s.length >= size || memchr(s.at, '\0', s.length))
-        return false;
-    memcpy(out, s.at, s.length);
-    out[s.length] = '\0';
-    return true;
-}
-
-bool span_number(struct span s, double *out)
-{
-    return s.at && s.length <= NUMBER_LENGTH_MAX &&
-           decimal_parse(s.at, s.length, out) == DECIMAL_OK;
-}
-
-bool span_count(struct span s, uint64_t *out)
-{
-    uint64_t value = 0;
-
-    if (!s.at || s.length == 0 || s.length > 18)
-        return false;
-    for (size_t i = 0; i < s.length; i++) {
-        if (s.at[i] < '0' || s.at[i] > '9')
-            return false;
-        value = value * 10 + (uint64_t)(s.at[i] - '0');
-    }
-    *out = value;
-    return true;
-}
-
-bool span_index(struct span s, uint64_t *out)
-{
-    return span_count(s, out) && (s.length == 1 || s.at[0] != '0');
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+/* The pace of a batch is not used before this time and this share of its limit are over. */
+#define PACE_NS_LEAST 1000000000u
+#define PACE_SHARE 16u
 
 static char *reply_reserve(void *to, size_t bytes)
 {
@@ -89,6 +46,11 @@ static char *reply_reserve(void *to, size_t bytes)
 static void reply_advance(void *to, size_t bytes)
 {
     http_reply_advance(to, bytes);
+}
+
+struct json_sink json_sink_of_reply(struct http_reply *reply)
+{
+    return (struct json_sink){reply, reply_reserve, reply_advance};
 }
 
 static enum err_code call_open(struct call *call, struct http_request *request,
@@ -105,9 +67,9 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     call->snapshot = http_request_user(request);
     call->body = http_request_body(request);
     call->media_type = http_request_media_type(request);
-    call->started_ns = call->body.length ? now_ns() : 0;
-    json_init(&call->out, (struct json_sink){reply, reply_reserve, reply_advance});
-    /* probes ask nothing of the world, and their own listener pins nothing */
+    call->started_ns = call->body.length ? monotonic_ns() : 0;
+    json_init(&call->out, json_sink_of_reply(reply));
+    /* probes read nothing of the world, and their own listener pins nothing */
     if (!call->snapshot && !http_request_route(request)->is_probe)
         return err_set(err, ERR_BUSY, "no snapshot could be pinned");
     if (count > CALL_QUERY_MAX)
@@ -120,7 +82,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     return ERR_OK;
 }
 
-/* A body is taken as it is: what came compressed must not be read as if it had not. */
+/* A body is not decompressed: a compressed one is refused. */
 static enum err_code check_encoding(const struct call *call, struct err *err)
 {
     struct span encoding = http_request_header(call->request, "content-encoding");
@@ -134,7 +96,7 @@ static enum err_code check_encoding(const struct call *call, struct err *err)
 
 /*
  * Kota-Min-Revision: this daemon must have applied that revision already. A read has waited for it
- * (call_is_early) before this is said.
+ * (call_awaits_revision) before this error.
  */
 static enum err_code check_revision(struct call *call, struct err *err)
 {
@@ -155,7 +117,7 @@ static enum err_code check_revision(struct call *call, struct err *err)
                      (unsigned long long)call->locale->revision, (unsigned long long)least);
 }
 
-bool call_is_early(const struct http_request *request, const struct world_snapshot *snapshot)
+bool call_awaits_revision(const struct http_request *request, const struct world_snapshot *snapshot)
 {
     struct span header = http_request_header(request, "kota-min-revision");
     const struct locale *locale;
@@ -168,7 +130,7 @@ bool call_is_early(const struct http_request *request, const struct world_snapsh
     locale = snapshot_locale(snapshot, id);
     if (locale)
         return locale->revision < least;
-    return fleet_is_coming(http_request_app_context(request), id, least);
+    return node_is_coming(http_request_app_context(request), id, least);
 }
 
 enum err_code call_unknown_locale(struct call *call, struct err *err)
@@ -180,11 +142,23 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
         return err_set(err, ERR_NOT_FOUND,
                        "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
                        WORLD_ID_MAX);
-    if (fleet_check(call, id, err))
+    if (node_check(call, id, err))
         return err->code;
     if (world_is_coming(call->api->world, id))
         return err_set(err, ERR_BUSY, "locale %s is being taken from the shared log", id);
     return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+}
+
+enum err_code call_param_id(const struct call *call, size_t param, const char *kind,
+                            enum err_code code, char out[WORLD_ID_MAX + 1], struct err *err)
+{
+    struct span id = call->params[param];
+
+    if (world_id_is_valid(id.at, id.length) && span_copy(id, out, WORLD_ID_MAX + 1))
+        return ERR_OK;
+    return err_set(err, code, "\"%.*s\" is no %s id: 1 to %d characters of A-Za-z0-9_-",
+                   (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length), id.at ? id.at : "",
+                   kind, WORLD_ID_MAX);
 }
 
 enum err_code call_find_locale(struct call *call, struct err *err)
@@ -200,7 +174,7 @@ enum err_code call_find_locale(struct call *call, struct err *err)
     damage = world_damage(call->api->world, id);
     if (damage)
         return err_set(err, ERR_DAMAGED, "%s", damage);
-    return call->request && call->api->is_shared ? fleet_check_coming(call, id, err) : ERR_OK;
+    return call->request && call->api->is_shared ? node_check_coming(call, id, err) : ERR_OK;
 }
 
 static enum err_code need_locale(struct call *call, struct err *err)
@@ -223,15 +197,15 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
         (needs != CALL_NEEDS_LOCALE || need_locale(&call, &err) == ERR_OK) &&
         check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
-        if (!call.is_deferred && !call.is_moving && call.locale)
+        if (!call.is_deferred && !call.is_offloaded && call.locale)
             http_reply_header_number(reply, "Kota-Revision", call.locale->revision);
         if (!call.is_deferred)
             is_written = json_finish(&call.out);
     }
     call_close(&call);
-    if (call.is_moving)
-        http_request_move(request);
-    if (call.is_deferred || call.is_moving)
+    if (call.is_offloaded)
+        http_request_offload(request);
+    if (call.is_deferred || call.is_offloaded)
         return true;
     if (err.code == ERR_OK && !is_written)
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
@@ -241,50 +215,98 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
             http_reply_header(reply, "Location", "%s", call.location);
     }
     if (call.api && call.api->is_shared)
-        fleet_tell_staleness(call.api->world, reply);
+        node_write_staleness(call.api->world, reply);
     return false;
 }
 
 static enum err_code move(struct call *call, struct err *err)
 {
-    call->is_moving = true;
+    call->is_offloaded = true;
     return err_set(err, ERR_BUSY, "the call is begun again on a worker");
 }
 
-enum err_code call_leave_loop(struct call *call, struct err *err)
+enum err_code call_offload(struct call *call, struct err *err)
 {
-    return call->request && http_request_may_move(call->request) ? move(call, err) : ERR_OK;
+    return call->request && http_request_may_offload(call->request) ? move(call, err) : ERR_OK;
 }
 
-/* As many as take LOOK_NS when they go on like the first i. */
-static size_t items_until_look(size_t i, uint64_t taken_ns)
+/* The items that take LOOK_NS at the pace of the first i. */
+static size_t items_until_clock(size_t i, uint64_t taken_ns)
 {
     uint64_t items = (uint64_t)i * LOOK_NS / (taken_ns + 1);
 
     return items < 1 ? 1 : items > LOOK_ITEMS_MAX ? LOOK_ITEMS_MAX : (size_t)items;
 }
 
-enum err_code call_pace(struct call *call, size_t i, struct err *err)
+/* What has taken so long and may take most_ms, on a worker. */
+static enum err_code check_time(const struct call *call, uint64_t taken_ns, uint64_t most_ms,
+                                const char *what, const char *advice, struct err *err)
+{
+    if (call->request && http_request_is_abandoned(call->request))
+        return err_set(err, ERR_BUSY, "given up: nobody waits for the answer");
+    if (taken_ns <= most_ms * 1000000u)
+        return ERR_OK;
+    return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor((double)taken_ns / 1e6),
+                     "the %s takes more than %llu ms; %s", what, (unsigned long long)most_ms,
+                     advice);
+}
+
+/*
+ * Is a batch that has answered `done` of its items too slow to end in time? One whose first items
+ * take longer than the others may be refused in vain: hence twice the time that is left, and not
+ * before a second and a 16th of all of it are over.
+ */
+static bool is_hopeless(const struct call *call, size_t done, uint64_t taken_ns, uint64_t most_ns,
+                        double *expected_ns)
+{
+    uint64_t least = most_ns / PACE_SHARE;
+
+    least = least > PACE_NS_LEAST ? least : PACE_NS_LEAST;
+    if (done == 0 || done >= call->items || taken_ns < least || taken_ns > most_ns)
+        return false;
+    *expected_ns = (double)taken_ns / (double)done * (double)call->items;
+    return *expected_ns - (double)taken_ns > 2 * (double)(most_ns - taken_ns);
+}
+
+enum err_code call_check_budget(struct call *call, size_t i, struct err *err)
 {
     uint64_t most_ms = call_limits(call)->batch_ms_max, taken_ns;
-    bool may_move;
+    double expected_ns;
+    bool may_offload;
 
-    if (!call->request || i < call->next_look)
+    if (!call->request || i < call->next_clock_item)
         return ERR_OK;
-    may_move = http_request_may_move(call->request);
+    may_offload = http_request_may_offload(call->request);
     if (call->started_ns == 0)
-        call->started_ns = now_ns();
-    taken_ns = now_ns() - call->started_ns;
-    call->next_look = i + items_until_look(i, taken_ns);
-    if (may_move && taken_ns > LOOP_NS_MAX)
+        call->started_ns = monotonic_ns();
+    taken_ns = monotonic_ns() - call->started_ns;
+    call->next_clock_item = i + items_until_clock(i, taken_ns);
+    if (may_offload && taken_ns > LOOP_NS_MAX)
         return move(call, err);
-    if (http_request_is_abandoned(call->request))
-        return err_set(err, ERR_BUSY, "given up: nobody waits for the answer");
-    if (taken_ns > most_ms * 1000000u)
-        return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor((double)taken_ns / 1e6),
-                         "the batch takes more than %llu ms; ask for fewer items at once",
-                         (unsigned long long)most_ms);
+    if (check_time(call, taken_ns, most_ms, "batch", "ask for fewer items at once", err))
+        return err->code;
+    if (is_hopeless(call, i, taken_ns, most_ms * 1000000u, &expected_ns))
+        return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor(expected_ns / 1e6),
+                         "the batch would take about %.0f ms, the most is %llu ms: %zu of %zu "
+                         "items took %llu ms; ask for fewer items at once",
+                         expected_ns / 1e6, (unsigned long long)most_ms, i, call->items,
+                         (unsigned long long)(taken_ns / 1000000u));
     return ERR_OK;
+}
+
+static enum err_code import_ask(void *context, struct err *err)
+{
+    struct call *call = context;
+
+    return check_time(call, monotonic_ns() - call->started_ns, call_limits(call)->import_ms_max,
+                      "import", "bring less at once", err);
+}
+
+struct pace call_import_pace(struct call *call)
+{
+    if (call->started_ns == 0)
+        call->started_ns = monotonic_ns();
+    return (struct pace){.ask = import_ask, .context = call};
 }
 
 /* Rows and columns that a ray may cross. */
@@ -295,7 +317,7 @@ static uint64_t ray_samples(const struct layer_choice *choice)
     for (size_t i = 0; i < choice->count; i++) {
         const struct layer *layer = choice->layers[i];
 
-        if (layer->kind == LAYER_MESH) { /* the leaves along one side, and what is in them */
+        if (layer->kind == LAYER_MESH) { /* the leaves along one side, and their content */
             const struct mesh_stats *stats = &layer->mesh_stats;
 
             samples += (uint64_t)(2 * sqrt((double)stats->leaves) * stats->average_tests);
@@ -308,17 +330,18 @@ static uint64_t ray_samples(const struct layer_choice *choice)
     return samples;
 }
 
-enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err)
+enum err_code call_check_budget_rays(struct call *call, const struct layer_choice *choice,
+                                     struct err *err)
 {
     if (ray_samples(choice) > LOOP_RAY_SAMPLES_MAX && call->request &&
-        http_request_may_move(call->request))
+        http_request_may_offload(call->request))
         return move(call, err);
-    return call_pace(call, 0, err);
+    return call_check_budget(call, 0, err);
 }
 
 size_t call_rays_together(const struct call *call, const struct layer_choice *choice)
 {
-    bool is_on_loop = call->request && http_request_may_move(call->request);
+    bool is_on_loop = call->request && http_request_may_offload(call->request);
     uint64_t most = (uint64_t)LOOP_RAY_SAMPLES_MAX * (is_on_loop ? 1 : LOOK_ITEMS_MAX);
     uint64_t samples = ray_samples(choice);
     size_t together = CALL_RAYS_TOGETHER;
@@ -353,6 +376,7 @@ enum err_code call_take_items(struct call *call, size_t count, struct err *err)
     size_t most = call_limits(call)->items_in_flight_max;
     uint64_t before;
 
+    call->items = count;
     if (count < CALL_ITEMS_COUNTED || call->items_held)
         return ERR_OK;
     before = atomic_fetch_add_explicit(&api->items_in_flight, count, memory_order_relaxed);
@@ -374,6 +398,8 @@ void call_close(struct call *call)
     call->items_held = 0;
     cJSON_Delete(call->json);
     call->json = NULL;
+    free(call->tape.tokens);
+    call->tape = (struct json_tape){NULL, NULL, 0, 0};
     locale_unref(call->newer);
     call->newer = NULL;
     while (call->owned) {
@@ -411,14 +437,14 @@ void call_content_type(struct call *call, const char *media_type)
 
 char *call_open_answer(struct call *call, size_t bytes)
 {
-    char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + PIECE_INTEGER_MAX + bytes);
+    char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + JSON_RAW_INTEGER_MAX + bytes);
 
     if (!at)
         return NULL;
-    at = PIECE(at, "{\"locale\":\""); /* an id has nothing to escape */
-    at = piece_text(at, call->locale->id, strlen(call->locale->id));
-    at = PIECE(at, "\",\"revision\":");
-    return piece_integer(at, call->locale->revision);
+    at = JSON_RAW(at, "{\"locale\":\""); /* an id has nothing to escape */
+    at = json_raw_text(at, call->locale->id, strlen(call->locale->id));
+    at = JSON_RAW(at, "\",\"revision\":");
+    return json_raw_integer(at, call->locale->revision);
 }
 
 void call_begin_answer(struct call *call)

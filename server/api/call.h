@@ -1,65 +1,19 @@
 /*
- * One request as the calls see it: where it asks, what it brings, where the answer goes. It can be
- * made without a connection, so that decoders are tested and fuzzed by themselves.
+ * The frame of a call, around decode, ask and encode. Its members are in call_data.h.
  */
 #ifndef KOTA_API_CALL_H
 #define KOTA_API_CALL_H
 
-#include "api/api.h"
-#include "api/json_batch.h"
-#include "api/json_read.h"
-#include "api/json_write.h"
-#include "world/query.h"
+#include "api/call_data.h"
+#include "base/pace.h"
+#include "world/ask/query.h"
 
-enum { CALL_QUERY_MAX = 32, CALL_PARAMS_MAX = 4 };
-
-struct call {
-    struct api *api;
-    const struct api_limits *limits; /* those of its beginning; NULL: as the api has them now */
-    struct http_request *request;    /* NULL when there is no connection */
-    struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
-    const struct world_snapshot *snapshot;
-    const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
-    struct locale *newer; /* a reference: of fleet_catch_up, in the place of the snapshot's */
-    struct span params[CALL_PARAMS_MAX];
-    struct span body, media_type;
-    size_t query_count;      /* of query */
-    uint32_t query_initials; /* bit c % 32 for each first letter c of a name in query */
-    /* The body, once options_open… has parsed it; NULL when nothing but a batch is in it. Freed by
-     * call_close. */
-    cJSON *json;
-    struct json_batch batch;  /* what options_open_batch has read already; count 0: nothing */
-    struct call_block *owned; /* of call_alloc without a connection */
-    struct json_writer out;
-    const char *location; /* of an ERR_ELSEWHERE */
-    bool is_deferred;     /* another thread will finish: touch nothing any more */
-    bool is_moving;       /* it takes too long for a loop and is begun again on a worker */
-    uint64_t started_ns;  /* of what may take long; 0: not told yet */
-    size_t items_held;    /* of api->items_in_flight */
-    size_t next_look;     /* call_pace looks at the clock before this item */
-    struct http_query_item query[CALL_QUERY_MAX]; /* not cleared */
-};
-
-/* A call sees one table of limits from its beginning to its end, whatever is reloaded meanwhile. */
-static inline const struct api_limits *call_limits(const struct call *call)
-{
-    return call->limits ? call->limits : api_limits(call->api);
-}
-
-/* One more item of the query; there must be room for it. */
-static inline void call_add_query(struct call *call, struct http_query_item item)
-{
-    call->query[call->query_count++] = item;
-    if (item.name.length > 0)
-        call->query_initials |= (uint32_t)1 << (item.name.at[0] & 31);
-}
-
-/* Decodes, asks, encodes into call->out; on error what was written is dropped. */
+/* Decodes, asks, encodes into call->out; on error the output is dropped. */
 typedef enum err_code (*call_answer)(struct call *call, struct err *err);
 
-/* What a route's handler does: builds the call, finds the locale if asked, runs, sends errors. */
+/* The handler of a route: builds the call, finds the locale if needed, runs, sends errors. */
 enum call_needs { CALL_NEEDS_NOTHING, CALL_NEEDS_LOCALE /* params[0] names one that exists */ };
-/* True: the answer comes from elsewhere (is_deferred), or the call begins again (is_moving). */
+/* True: another thread will answer (is_deferred), or the call begins again (is_offloaded). */
 bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
               size_t param_count, enum call_needs needs);
 
@@ -76,28 +30,36 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
  * ERR_BAD_INPUT, ERR_BUSY  Kota-Min-Revision
  */
 enum err_code call_find_locale(struct call *call, struct err *err);
-/* ERR_NOT_FOUND for what params[0] names; or where it is (fleet_check). */
+/* ERR_NOT_FOUND for the name in params[0]; or a redirect to its node (node_check). */
 enum err_code call_unknown_locale(struct call *call, struct err *err);
+/*
+ * params[param] as the id of a "layer" or "model". `code` when it is none: ERR_BAD_INPUT on a PUT,
+ * else ERR_NOT_FOUND.
+ */
+enum err_code call_param_id(const struct call *call, size_t param, const char *kind,
+                            enum err_code code, char out[WORLD_ID_MAX + 1], struct err *err);
 
 /*
- * Does a read ask, by Kota-Min-Revision, for a later revision of its locale than the snapshot's?
- * Then it is worth waiting. False for what is malformed, or names no locale: the call itself says
- * so. Before the handler runs.
+ * Does a read need, by Kota-Min-Revision, a later revision of its locale than the snapshot's? Then
+ * it waits. False for a malformed header or an unknown locale: the call itself returns that error.
+ * Before the handler runs.
  */
-bool call_is_early(const struct http_request *request, const struct world_snapshot *snapshot);
+bool call_awaits_revision(const struct http_request *request,
+                          const struct world_snapshot *snapshot);
 
 /* Memory for as long as the call; NULL when there is none. */
 void *call_alloc(struct call *call, size_t bytes);
 
 /*
- * The call is about to answer so many items: they count among those in flight until call_close.
- * Fewer than CALL_ITEMS_COUNTED are not counted, and a batch alone may always go on.
+ * The call is about to answer so many items: call_check_budget expects that many, and they count
+ * among those in flight until call_close.
+ * Fewer than CALL_ITEMS_COUNTED are not counted, and the only batch is never refused.
  * ERR_BUSY  all batches together would hold more than limits.items_in_flight_max
  */
 enum { CALL_ITEMS_COUNTED = 256 };
 enum err_code call_take_items(struct call *call, size_t count, struct err *err);
 
-/* Frees what decoding allocated, and lets the items go. */
+/* Frees the memory of decoding, and releases the items. */
 void call_close(struct call *call);
 
 /* Header and status of the answer; nothing without a connection. */
@@ -107,50 +69,48 @@ void call_header(struct call *call, const char *name, const char *format, ...)
 void call_content_type(struct call *call, const char *media_type);
 
 /*
- * Before item i of a batch (0 before the first, for what is no batch): may the call go on? Else it
- * returns the error as it is.
- * ERR_BUSY       nobody waits for the answer; or the call leaves the loop and is begun again
- * ERR_TOO_LARGE  the batch has taken limits.batch_ms_max
+ * Before item i of a batch (0 before the first, or without a batch): may the call continue? Else it
+ * returns the error unchanged.
+ * ERR_BUSY       the client has gone; or the call leaves the loop and begins again
+ * ERR_TOO_LARGE  the batch has taken limits.batch_ms_max, or is far from done: at the pace of the
+ *                items before, those that are left would take more than twice the time that is left
  */
-enum err_code call_pace(struct call *call, size_t i, struct err *err);
+enum err_code call_check_budget(struct call *call, size_t i, struct err *err);
 /* The same before the first item of a call whose items may cross whole layers, as rays do. */
-enum err_code call_pace_rays(struct call *call, const struct layer_choice *choice, struct err *err);
+enum err_code call_check_budget_rays(struct call *call, const struct layer_choice *choice,
+                                     struct err *err);
+
+/*
+ * The same for an upload, checked while its layer is built: ERR_BUSY, or ERR_TOO_LARGE after
+ * limits.import_ms_max. Its time begins with the first call of this. Borrows the call.
+ */
+struct pace call_import_pace(struct call *call);
 
 enum { CALL_RAYS_TOGETHER = 64 };
 /*
- * How many rays may be asked between two looks at the clock: 1 to CALL_RAYS_TOGETHER, a power of
- * two, fewer where one may take long.
+ * The rays between two readings of the clock: 1 to CALL_RAYS_TOGETHER, a power of two, fewer where
+ * one may take long.
  */
 size_t call_rays_together(const struct call *call, const struct layer_choice *choice);
 
 /*
- * What follows takes long: ERR_BUSY when the call is on a loop, it is begun again on a worker then
- * (of a route by size). ERR_OK on a worker.
+ * Before long work: ERR_BUSY when the call is on a loop; it then begins again on a worker (of a
+ * route by size). ERR_OK on a worker.
  */
-enum err_code call_leave_loop(struct call *call, struct err *err);
+enum err_code call_offload(struct call *call, struct err *err);
+
+/* The body of a reply, also for an answer that is made after its call. */
+struct json_sink json_sink_of_reply(struct http_reply *reply);
 
 /* `"locale":…,"revision":…` at the start of an answer's object. */
 void call_begin_answer(struct call *call);
 /*
- * The same in one piece with what follows: where that goes, for at most `bytes`, until
- * json_close_room. NULL without memory.
+ * The same, and room for at most `bytes` after it, until json_close_room; returns the room's start.
+ * NULL without memory.
  */
 char *call_open_answer(struct call *call, size_t bytes);
 /* The same, then `"results":[`; and its end. */
 void call_begin_results(struct call *call);
 void call_end_results(struct call *call);
-
-bool span_equals(struct span s, const char *text);
-/* Copies into a C string; false when it does not fit or holds a NUL. */
-bool span_copy(struct span s, char *out, size_t size);
-
-/* A whole number of at most 18 digits, nothing else. */
-bool span_count(struct span s, uint64_t *out);
-
-/* The same in a path, where each thing has one name: without zeros before it. */
-bool span_index(struct span s, uint64_t *out);
-
-/* A finite decimal number, nothing else. */
-bool span_number(struct span s, double *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Every call of the API: the handler that stands in routes[] (server/api/routes.c), and the answer
- * function behind it, which runs without a connection in tests and fuzzers.
+ * Every call of the API: its handler, for api_routes[] (server/api/routes.c), and its answer
+ * function, which runs without a connection in tests and fuzzers.
  */
 #ifndef KOTA_API_CALLS_H
 #define KOTA_API_CALLS_H

@@ -3,14 +3,12 @@
  *
  * Problem: an edit may bring sixteen million samples; nothing of it may cost much before it is
  * clear that it can be taken, and what can be told without the field should not reach the writer.
- * Approach: rect first, its size against the limit, then the samples. Of a JSON text the array of
- * heights is cut out (json_heights.h), so that the tree that is parsed stays small; an f32 body is
- * copied and looked at once.
+ * Approach: rect first, its size against the limit, then the samples: of a JSON text from its tape
+ * (json_tape.h), each the nearest float64 rounded to float32; an f32 body is copied and looked at
+ * once.
  */
 #include "api/edit_decode.h"
 
-#include "api/json_check.h"
-#include "api/json_heights.h"
 #include "api/options.h"
 
 #include <math.h>
@@ -22,8 +20,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "f32 bodies are little
 static const char *const edit_options[] = {"rect", "op", "layer", NULL};
 static const char media_f32[] = "application/vnd.kota.f32";
 
-/* ---- rect and op ------------------------------------------------------------------------------
- */
+/* ---- rect and op ----------------------------------------------------------------------------- */
 
 static enum err_code at_rect(const struct call *call, struct err *err)
 {
@@ -88,8 +85,7 @@ static enum err_code no_memory(size_t count, struct err *err)
     return err_set(err, ERR_NO_MEMORY, "no memory for %zu heights", count);
 }
 
-/* ---- f32 --------------------------------------------------------------------------------------
- */
+/* ---- f32 ------------------------------------------------------------------------------------- */
 
 static enum err_code decode_f32(struct call *call, struct edit *edit, struct err *err)
 {
@@ -118,40 +114,54 @@ static enum err_code decode_f32(struct call *call, struct edit *edit, struct err
     return ERR_OK;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-/*
- * Opens the body like any call's, but with [] in the place of the heights; *heights is what stood
- * there, at NULL when they are not there or no array.
- */
-static enum err_code open_json(struct call *call, struct span *heights, struct err *err)
+/* Item i of the heights. */
+static enum err_code read_height(const struct json_token *token, size_t i, float *out,
+                                 struct err *err)
 {
-    static const char *const items[] = {"heights", "brush", NULL};
-    struct span body = call->body;
-    size_t before, after;
-    char *cut;
-
-    *heights = (struct span){NULL, 0};
-    if (body.length > 0 && body.length <= call_limits(call)->json_bytes_max) {
-        if (json_check(body.at, body.length, &call_limits(call)->json, err))
-            return err->code;
-        *heights = json_find_array(body, "heights");
+    if (token->kind == JSON_NULL) {
+        *out = NAN;
+        return ERR_OK;
     }
-    if (!heights->at)
-        return options_open_json(call, items, edit_options, err);
-    before = (size_t)(heights->at - body.at) + 1;
-    after = body.length - (before + heights->length - 2);
-    cut = malloc(before + after);
-    if (!cut)
-        return err_set(err, ERR_NO_MEMORY, "no memory to parse %zu bytes", before + after);
-    memcpy(cut, body.at, before);
-    memcpy(cut + before, body.at + body.length - after, after);
-    call->body = (struct span){cut, before + after};
-    options_open_json(call, items, edit_options, err);
-    call->body = body;
-    free(cut);
-    return err->code;
+    *out = token->kind == JSON_NUMBER ? (float)token->number : INFINITY;
+    if (isfinite(*out))
+        return ERR_OK;
+    if (token->kind == JSON_NUMBER)
+        err_set(err, ERR_BAD_INPUT, "the height %.17g is beyond float32", token->number);
+    else
+        err_set(err, ERR_BAD_INPUT, "a height is a number, or null for a hole");
+    return err_at(err, "/heights/%zu", i);
+}
+
+static enum err_code read_heights(const struct call *call, struct edit *edit, struct err *err)
+{
+    uint32_t array = json_tape_array(&call->tape, 0, "heights"), item = array + 1;
+    const struct json_token *tokens = call->tape.tokens;
+    size_t count = sample_count(edit);
+    float *heights_m;
+
+    if (array == 0) {
+        err_set(err, ERR_BAD_INPUT, "an array of heights was expected, not %s",
+                json_kind(json_member(call->json, "heights")));
+        return err_at(err, "/heights");
+    }
+    if (tokens[array].count != count) {
+        err_limit(err, ERR_BAD_INPUT, (double)count, (double)tokens[array].count,
+                  "heights has %u items, the rect has %zu samples", tokens[array].count, count);
+        return err_at(err, "/heights");
+    }
+    heights_m = malloc(count * sizeof *heights_m);
+    if (!heights_m)
+        return no_memory(count, err);
+    for (size_t i = 0; i < count; i++, item = tokens[item].next) {
+        if (read_height(&tokens[item], i, &heights_m[i], err)) {
+            free(heights_m);
+            return err->code;
+        }
+    }
+    edit->heights_m = heights_m;
+    return ERR_OK;
 }
 
 static enum err_code decode_brush(struct call *call, const cJSON *json, struct edit *edit,
@@ -205,38 +215,15 @@ static enum err_code decode_brush(struct call *call, const cJSON *json, struct e
 
 static enum err_code decode_json(struct call *call, struct edit *edit, struct err *err)
 {
+    static const char *const items[] = {"heights", "brush", NULL};
     const cJSON *brush;
-    struct span heights;
-    float *heights_m;
-    size_t count;
 
-    if (open_json(call, &heights, err))
+    if (options_open_batch(call, items, edit_options, err))
         return err->code;
     brush = json_given(call->json, "brush");
     if (brush)
         return decode_brush(call, brush, edit, err);
-    if (decode_rect(call, edit, err))
-        return err->code;
-    if (!heights.at) {
-        err_set(err, ERR_BAD_INPUT, "an array of heights was expected, not %s",
-                json_kind(json_member(call->json, "heights")));
-        return err_at(err, "/heights");
-    }
-    count = json_count_items(heights);
-    if (count != sample_count(edit)) {
-        err_limit(err, ERR_BAD_INPUT, (double)sample_count(edit), (double)count,
-                  "heights has %zu items, the rect has %zu samples", count, sample_count(edit));
-        return err_at(err, "/heights");
-    }
-    heights_m = malloc(count * sizeof *heights_m);
-    if (!heights_m)
-        return no_memory(count, err);
-    if (json_read_heights(heights, "/heights", heights_m, err)) {
-        free(heights_m);
-        return err->code;
-    }
-    edit->heights_m = heights_m;
-    return ERR_OK;
+    return decode_rect(call, edit, err) ? err->code : read_heights(call, edit, err);
 }
 
 enum err_code edit_decode(struct call *call, struct edit *edit, char layer[WORLD_ID_MAX + 1],

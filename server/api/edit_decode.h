@@ -5,7 +5,7 @@
 #define KOTA_API_EDIT_DECODE_H
 
 #include "api/call.h"
-#include "terrain/edit.h"
+#include "terrain/field/edit.h"
 
 /*
  * JSON: rect, op and heights, or brush; f32: rect and op in the query. edit->heights_m is malloc

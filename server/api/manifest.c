@@ -1,10 +1,10 @@
 /*
- * Manifests: JSON to struct locale_manifest. A PUT replaces the whole manifest, so whatever it does
- * not name goes back to its default.
+ * Manifests: JSON to struct locale_manifest. A PUT replaces the whole manifest: absent members
+ * return to their defaults.
  */
 #include "api/manifest.h"
 
-#include "api/shape.h"
+#include "api/encode.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ enum err_code manifest_decode(const cJSON *json, struct locale_manifest *out, st
     if (member && json_get_boolean(member, &out->open_sky, err))
         return err_at(err, "/open_sky");
     member = json_given(json, "triangulation");
-    if (member && json_get_word(member, shape_triangulations, &word, err))
+    if (member && json_get_word(member, triangulation_names, &word, err))
         return err_at(err, "/triangulation");
     out->triangulation = (enum triangulation)word;
     return locale_manifest_check(out, err);

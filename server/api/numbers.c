@@ -1,9 +1,9 @@
 /*
- * Where the numbers come from: the world's counters, the server's, the clock and /proc.
+ * The sources of the numbers: the world's counters, the server's, the clock and /proc.
  */
 #include "api/numbers.h"
 
-#include "api/fleet.h"
+#include "api/node.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -50,8 +50,11 @@ void numbers_read(struct api *api, struct numbers *out)
 {
     struct http_server *server = atomic_load(&api->server);
     struct store *store = world_store(api->world);
+    struct err unready;
 
     *out = (struct numbers){.resident_bytes = resident_bytes()};
+    out->limits = *api_limits(api);
+    out->is_ready = api_readiness(api, &unready) == ERR_OK;
     out->uptime_s = seconds(CLOCK_MONOTONIC) - (double)api->started.tv_sec -
                     (double)api->started.tv_nsec * 1e-9;
     out->started_s = api->started_s;
@@ -72,9 +75,15 @@ void numbers_read(struct api *api, struct numbers *out)
     light_cache_stats(api->lights, &out->lights);
     if (atomic_load(&api->state) != API_LOADING && api->sand)
         sand_stats(api->sand, &out->sand);
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        out->patch_slots += out->sand.patches.slots[scale];
+        out->patches_used += out->sand.patches.used[scale];
+        out->particle_steps += out->sand.patches.particle_steps[scale];
+    }
     out->items_in_flight = atomic_load_explicit(&api->items_in_flight, memory_order_relaxed);
     if (server)
         http_server_counters(server, &out->http);
+    out->queue_wait_s = (double)out->http.queue_wait_ms * 1e-3;
 }
 
 void api_loading_text(const struct api *api, char *out, size_t size)
@@ -119,7 +128,7 @@ enum err_code api_readiness(const struct api *api, struct err *err)
         return ERR_OK;
     store_stats(store, &stats);
     if (!stats.is_read_only)
-        return fleet_readiness(api, err);
+        return node_readiness(api, err);
     return err_set(err, ERR_READ_ONLY, "the store is read-only until a restart: %s", stats.reason);
 }
 
@@ -145,4 +154,27 @@ const char *numbers_stream_end(enum http_stream_end reason)
     };
 
     return words[reason];
+}
+
+const char *numbers_phase(enum sand_phase phase)
+{
+    static const char *const words[SAND_PHASE_COUNT] = {
+        [SAND_PHASE_INTEGRATE] = "integrate",
+        [SAND_PHASE_GRID] = "grid",
+        [SAND_PHASE_FORCE] = "force",
+        [SAND_PHASE_DEPTH] = "depth",
+    };
+
+    return words[phase];
+}
+
+void numbers_put_phases(struct json_writer *w, const float ms[SAND_PHASE_COUNT])
+{
+    char key[32];
+
+    for (int phase = 0; phase < SAND_PHASE_COUNT; phase++) {
+        snprintf(key, sizeof key, "%s_ms", numbers_phase((enum sand_phase)phase));
+        json_key(w, key);
+        json_number(w, ms[phase]);
+    }
 }

@@ -9,8 +9,6 @@
  */
 #include "api/options.h"
 
-#include "api/json_check.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +61,7 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
     return ERR_OK;
 }
 
-enum { NAMES_MAX = 24, AROUND_BYTES_MAX = 1024 };
+enum { NAMES_MAX = 24 };
 
 /* Media type, size and query of a call with a JSON body. */
 static enum err_code open_body(struct call *call, const char *const *names, struct err *err)
@@ -109,111 +107,57 @@ enum err_code options_open_json(struct call *call, const char *const *items,
     return only_members(call, items, names, err);
 }
 
-/* ---- batches ----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
-static const char *skip_space(const char *at, const char *end)
+enum err_code options_open_batch(struct call *call, const char *const *items,
+                                 const char *const *names, struct err *err)
 {
-    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
-        at++;
-    return at;
-}
-
-/* Is nothing but the batch in the body: `{"points":[…]}`? */
-static bool is_alone(struct span body, struct span array, const char *name)
-{
-    const char *end = body.at + body.length, *at = skip_space(body.at, array.at);
-    size_t length = strlen(name);
-
-    at = skip_space(at + 1, array.at); /* behind the brace that the finder has seen */
-    if ((size_t)(array.at - at) < length + 3 || at[0] != '"' || memcmp(at + 1, name, length) != 0 ||
-        at[length + 1] != '"')
-        return false;
-    at = skip_space(at + length + 2, array.at);
-    if (*at != ':' || skip_space(at + 1, array.at) != array.at)
-        return false;
-    at = skip_space(array.at + array.length, end);
-    return at < end && *at == '}' && skip_space(at + 1, end) == end;
-}
-
-/* Parses the body with `[]` in the array's place: everything but the batch. */
-static bool parse_around(struct call *call, struct span array)
-{
-    const char *behind = array.at + array.length;
-    size_t before = (size_t)(array.at - call->body.at);
-    size_t rest = (size_t)(call->body.at + call->body.length - behind);
-    char around[AROUND_BYTES_MAX];
-    struct err ignored = {.code = ERR_OK}; /* of this text; the whole one is looked at again */
-
-    if (before + rest + 2 > sizeof around)
-        return false;
-    memcpy(around, call->body.at, before);
-    memcpy(around + before, "[]", 2);
-    memcpy(around + before + 2, behind, rest);
-    return json_parse(around, before + rest + 2, &call_limits(call)->json, &call->json, &ignored) ==
-           ERR_OK;
-}
-
-/* Reads the batch from the text; false when the long way is left. */
-static bool read_batch(struct call *call, const struct json_shape *shape)
-{
-    const char *array = call->body.at ? json_batch_find(call->body, shape) : NULL;
-    size_t values = 1 + shape->stride + shape->part_count, most;
-    struct json_batch batch;
-    double *numbers;
-
-    if (!array)
-        return false;
-    most = json_batch_items_max(call->body, array, shape);
-    if (most > call_limits(call)->items_max)
-        most = call_limits(call)->items_max;
-    if (most > (call_limits(call)->json.values_max - 2 * AROUND_BYTES_MAX) / values)
-        return false; /* only the long way counts values */
-    numbers = call_alloc(call, most * shape->stride * sizeof *numbers);
-    if (!numbers || !json_batch_read(call->body, array, shape, most, numbers, &batch))
-        return false;
-    if (!is_alone(call->body, batch.array, shape->member) && !parse_around(call, batch.array))
-        return false;
-    call->batch = batch;
-    return true;
-}
-
-enum err_code options_open_batch(struct call *call, const struct json_shape *shape,
-                                 const char *const *items, const char *const *names,
-                                 struct err *err)
-{
-    if (open_body(call, names, err))
+    if (open_body(call, names, err) ||
+        json_scan(call->body.at, call->body.length, &call_limits(call)->json, &call->tape, err) ||
+        json_tape_root(&call->tape, items, &call->json, err))
         return err->code;
-    if (!read_batch(call, shape) &&
-        json_parse(call->body.at, call->body.length, &call_limits(call)->json, &call->json, err))
-        return err->code;
-    return call->json ? only_members(call, items, names, err) : ERR_OK;
+    return only_members(call, items, names, err);
+}
+
+enum err_code option_array(struct call *call, const char *name, uint32_t *array, struct err *err)
+{
+    size_t limit = call_limits(call)->items_max, count;
+
+    *array = json_tape_array(&call->tape, 0, name);
+    if (*array == 0) {
+        err_set(err, ERR_BAD_INPUT, "an array of 1 to %zu items was expected, not %s", limit,
+                json_kind(json_member(call->json, name)));
+        return err_at(err, "/%s", name);
+    }
+    count = call->tape.tokens[*array].count;
+    if (count >= 1 && count <= limit)
+        return ERR_OK;
+    if (count == 0)
+        err_limit(err, ERR_BAD_INPUT, 1, 0, "%s is empty; it takes 1 to %zu items", name, limit);
+    else
+        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)count,
+                  "%s has %zu items, the most is %zu", name, count, limit);
+    return err_at(err, "/%s", name);
 }
 
 enum err_code option_batch(struct call *call, const struct json_shape *shape,
                            struct json_batch *out, struct err *err)
 {
-    const cJSON *first;
-    size_t bytes;
+    uint32_t array;
+    size_t count;
 
-    if (call->batch.count == 0) {
-        if (json_get_batch(call->json, shape->member, call_limits(call)->items_max, &first,
-                           &call->batch.count, err))
-            return err->code;
-        bytes = call->batch.count * shape->stride * sizeof(double);
-        call->batch.numbers = call_alloc(call, bytes);
-        if (!call->batch.numbers)
-            return err_set(err, ERR_NO_MEMORY, "no memory for %zu items", call->batch.count);
-        if (json_read_batch(first, shape, call->batch.numbers, err))
-            return err->code;
-    }
-    if (call_take_items(call, call->batch.count, err))
+    if (option_array(call, shape->member, &array, err))
         return err->code;
-    *out = call->batch;
-    return ERR_OK;
+    count = call->tape.tokens[array].count;
+    out->numbers = call_alloc(call, count * shape->stride * sizeof *out->numbers);
+    if (!out->numbers)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %zu items", count);
+    if (json_batch_read(&call->tape, array, shape, out, err))
+        return err->code;
+    return call_take_items(call, count, err);
 }
 
-/* Most options are not given: is there a body, or a name in the query that begins so? */
+/* Most options are absent: is there a body, or a name in the query with this initial? */
 static inline bool may_be_given(const struct call *call, const char *name)
 {
     return call->json || call->query_initials >> (name[0] & 31) & 1;
@@ -325,7 +269,9 @@ static bool as_string(struct span value, char *text, size_t size, cJSON *out)
     return true;
 }
 
-/* Apart from option_word, which most calls come to in vain, for it has room on the stack. */
+/*
+ * Not inlined into option_word, which most calls leave early: this one has a buffer on the stack.
+ */
 __attribute__((noinline)) static enum err_code read_word(struct call *call, const char *name,
                                                          const char *const *words, int *out,
                                                          struct err *err)
@@ -474,8 +420,8 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
 }
 
 /*
- * What world/ says of a choice: it points to the member of a body, but there may be none, or the
- * query may have said it.
+ * An error of world/ about a choice points to the member of a body; without one the option was in
+ * the query.
  */
 static inline enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
 {
@@ -483,8 +429,7 @@ static inline enum err_code chosen(const struct call *call, enum err_code code, 
     struct err ignored;
 
     if (code != ERR_OK && strcmp(err->pointer, "/layer") == 0 &&
-        find(call, "layer", &found, &ignored) == ERR_OK &&
-        (found.query || (!call->json && call->batch.count == 0)))
+        find(call, "layer", &found, &ignored) == ERR_OK && (found.query || !call->json))
         return err_at(err, "layer");
     return code;
 }

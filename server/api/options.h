@@ -1,5 +1,5 @@
 /*
- * Options of a call. An option may stand in the query, or in a JSON body as a top-level member; one
+ * Options of a call. An option is in the query, or in a JSON body as a top-level member; one
  * decoder serves the GET, the JSON and the binary form of a call.
  */
 #ifndef KOTA_API_OPTIONS_H
@@ -22,25 +22,30 @@ enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err);
 
 /*
- * The same for a body with a batch of that shape, which is one of `items`: where the batch is plain
- * it is read from the text into call->batch, and call->json has no items, or is NULL when no other
- * member is there. Whoever does not know about batches finds an array of that name, or a NULL.
+ * The same for a body with long arrays: a member that is an array and among `items` stays on
+ * call->tape, and is an empty array in call->json.
  */
-enum err_code options_open_batch(struct call *call, const struct json_shape *shape,
-                                 const char *const *items, const char *const *names,
-                                 struct err *err);
+enum err_code options_open_batch(struct call *call, const char *const *items,
+                                 const char *const *names, struct err *err);
 
 /*
- * The batch of an opened call: 1..limits.items_max items of `shape`, all read. Call it after the
- * options, whose errors come first.
+ * The array of that name of such a body, of 1..limits.items_max items: its token.
+ * ERR_BAD_INPUT  it is absent, no array or empty
+ * ERR_TOO_LARGE
+ */
+enum err_code option_array(struct call *call, const char *name, uint32_t *array, struct err *err);
+
+/*
+ * The same, all of whose items, of `shape`, are read. Call it after the options, whose errors come
+ * first.
  * ERR_BAD_INPUT, ERR_TOO_LARGE, ERR_NO_MEMORY
  */
 enum err_code option_batch(struct call *call, const struct json_shape *shape,
                            struct json_batch *out, struct err *err);
 
 /*
- * Each leaves *out alone (its default) when the option is absent; a JSON null is absent. The same
- * option in query and body is ERR_BAD_INPUT. err->pointer names the member or parameter.
+ * Each leaves *out unchanged (its default) when the option is absent; a JSON null is absent. The
+ * same option in query and body is ERR_BAD_INPUT. err->pointer names the member or parameter.
  */
 enum err_code option_number(struct call *call, const char *name, double *out, bool *is_given,
                             struct err *err);

@@ -1,14 +1,13 @@
 /*
  * Preconditions of RFC 9110, section 13, where the tag is a revision.
  *
- * Problem: of two editors who have read the same revision one must win and the other must hear of
- * it; only the writer sees the world as a change finds it, and it takes one revision, while a
- * header may list several. Approach: revisions only grow, so of the listed ones those below the
- * snapshot's cannot come true any more; the snapshot's own one is taken if it is listed, else the
- * next that could still come. (A client that lists two revisions which both come true while it
- * waits may be refused; it reads again.) If-Match compares strongly, so a weak tag never matches.
- * Whether the target must be there or must not is a condition of its own; it means the locale, or
- * on a layer's path the layer.
+ * Problem: of two editors that have read the same revision one must win and the other must get an
+ * error; only the writer sees the world at the moment of a change, and it takes one revision, while
+ * a header may list several. Approach: revisions only grow, so listed ones below the snapshot's
+ * cannot match any more; the snapshot's own is taken if it is listed, else the next higher one. (A
+ * client that lists two revisions which both become current while it waits may be refused; it reads
+ * again.) If-Match compares strongly, so a weak tag never matches. Whether the target must be there
+ * or must not is a condition of its own; it means the locale, or on a layer's path the layer.
  */
 #include "api/precondition.h"
 
@@ -33,7 +32,7 @@ static void cut(struct span *rest, size_t length)
     rest->length -= length;
 }
 
-/* Takes one tag; what stands between its quotes goes to *opaque. False when there is none. */
+/* Takes one tag; the text between its quotes goes to *opaque. False when there is none. */
 static bool tag_next(struct span *rest, struct span *opaque, bool *is_weak)
 {
     size_t length = 0;
@@ -83,7 +82,7 @@ static uint64_t revision_of(struct span opaque)
     return revision;
 }
 
-/* Is a better than b, as struct tag_match wants it? */
+/* Is a preferred to b, by the rule of struct tag_match? */
 static bool is_better(uint64_t a, uint64_t b, uint64_t current)
 {
     if (b == UINT64_MAX)
@@ -167,15 +166,14 @@ bool precondition_is_unchanged(const struct call *call)
            (match.is_any || match.revision == call->locale->revision);
 }
 
-static enum err_code decode_none_match(struct span header, struct world_change *change,
-                                       struct err *err)
+static enum err_code decode_none_match(struct span header, bool may_create,
+                                       struct world_change *change, struct err *err)
 {
-    bool is_put = change->kind == WORLD_PUT_LOCALE || change->kind == WORLD_PUT_LAYER;
     struct tag_match match;
 
     if (!tags_read(header, 0, true, &match) || !match.is_any)
         err_set(err, ERR_BAD_INPUT, "If-None-Match of a write takes * alone: only if it is new");
-    else if (!is_put)
+    else if (!may_create)
         err_set(err, ERR_BAD_INPUT, "If-None-Match belongs to a PUT: only if it is new");
     else {
         change->condition = WORLD_IF_ABSENT;
@@ -184,8 +182,8 @@ static enum err_code decode_none_match(struct span header, struct world_change *
     return err_at(err, if_none_match);
 }
 
-enum err_code precondition_decode(const struct call *call, struct world_change *change,
-                                  struct err *err)
+enum err_code precondition_decode(const struct call *call, bool may_create,
+                                  struct world_change *change, struct err *err)
 {
     struct span match_header = header_of(call, "if-match");
     struct span none_match_header = header_of(call, "if-none-match");
@@ -196,7 +194,7 @@ enum err_code precondition_decode(const struct call *call, struct world_change *
         return err_at(err, if_none_match);
     }
     if (none_match_header.at)
-        return decode_none_match(none_match_header, change, err);
+        return decode_none_match(none_match_header, may_create, change, err);
     if (!match_header.at)
         return ERR_OK;
     if (!tags_read(match_header, call->locale ? call->locale->revision : 0, false, &match)) {

@@ -1,6 +1,6 @@
 /*
- * Method, path, handler, where it runs, its body's limit, who may. Permissions, metric labels, the
- * list on `/` and the test of the OpenAPI document derive from this table.
+ * Method, path, handler, place (loop or worker), limit of the body, scope. Permissions, metric
+ * labels, the list on `/` and the test of the OpenAPI document derive from this table.
  */
 #include "api/routes.h"
 
@@ -95,7 +95,7 @@ const struct api_route api_routes[] = {
     PROBE("/healthz", livez_get),
     PROBE("/readyz", readyz_get),
     READ("/openapi.json", openapi_get),
-    /* the page itself tells nothing of a world */
+    /* the page itself has nothing of a world */
     PUBLIC("/", index_get),
     PUBLIC("/docs", docs_get),
     PUBLIC("/web/{file}", web_get),

@@ -1,10 +1,11 @@
 /*
- * The one visible table of what this daemon answers.
+ * The table of all calls.
  */
 #ifndef KOTA_API_ROUTES_H
 #define KOTA_API_ROUTES_H
 
 #include "api/auth.h"
+#include "http/http.h"
 
 struct api_route {
     struct http_route http;

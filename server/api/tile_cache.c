@@ -1,19 +1,19 @@
 /*
  * Encoded tiles within a bound.
  *
- * Encoding a block takes milliseconds, most of them zlib's, and a world is looked at far more often
- * than it is changed. What is kept is found by a hash table of chains and ordered by use in a ring;
- * both links are in the entry, so that nothing is allocated under the lock. An entry counts with
- * its own structure; the table beside them takes 1/256 of the bound.
+ * Encoding a block takes milliseconds, most of them zlib's, and a world is read far more often than
+ * changed. What is kept is found by a hash table of chains and ordered by use in a ring; both links
+ * are in the entry, so that nothing is allocated under the lock. An entry counts with its own
+ * structure; the table beside them takes 1/256 of the bound.
  *
  * References: one is the cache's while the entry is in it, one is each answer's while it copies.
- * What leaves the cache is let go after the lock, so that freeing is never waited for.
+ * Evicted entries are released after the lock, so that no thread waits for freeing.
  *
- * Dropped: telling the cache of edits. Names are made of the serials of the field's tiles, so
- * nothing that is found can be wrong, and what nobody asks for any more is the first to go.
+ * Dropped: invalidation by edits. Keys are made of the serials of the field's tiles, so a hit is
+ * never wrong, and unused entries are evicted first.
  *
- * Invariants: an entry is in the table exactly when it is in the ring; bytes is the sum of what the
- * entries weigh and at most bytes_max.
+ * Invariants: an entry is in the table exactly when it is in the ring; bytes is the sum of the
+ * entries' sizes and at most bytes_max.
  */
 #include "api/tile_cache.h"
 
@@ -45,8 +45,7 @@ struct tile_cache {
 
 _Static_assert(sizeof(struct tile_key) == 32, "a key has no padding");
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 struct tile_entry *tile_entry_create(const struct tile_key *key, const char *tag,
                                      const struct tile_image *image, struct err *err)
@@ -111,8 +110,7 @@ bool tile_tag_matches(const char *match, size_t match_length, const char *tag)
     return false;
 }
 
-/* ---- the table and the ring: under the lock ---------------------------------------------------
- */
+/* ---- the table and the ring: under the lock -------------------------------------------------- */
 
 static size_t bucket_of(const struct tile_cache *cache, const struct tile_key *key)
 {
@@ -146,7 +144,7 @@ static void ring_add_newest(struct tile_cache *cache, struct tile_slot *slot)
     cache->ring.older = slot;
 }
 
-/* Takes what *at points to out; its reference goes to the list *gone. */
+/* Removes the entry at *at; its reference goes to the list *gone. */
 static void take_out(struct tile_cache *cache, struct tile_slot **at, struct tile_slot **gone)
 {
     struct tile_slot *slot = *at;
@@ -159,8 +157,7 @@ static void take_out(struct tile_cache *cache, struct tile_slot **at, struct til
     *gone = slot;
 }
 
-/* ---- the cache --------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 struct tile_cache *tile_cache_create(uint64_t bytes_max, struct err *err)
 {

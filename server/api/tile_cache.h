@@ -1,16 +1,15 @@
 /*
  * Encoded tiles that are kept within a bound of bytes.
  *
- * What is kept is immutable and counted, and named by what it was made of (terrain/block.h), so it
- * never goes stale: an edit asks for other names, and the old ones go when they are the least
- * recently used. Any thread; a lock is held for a look-up or an insertion, never while bytes are
- * copied.
+ * Entries are immutable, counted, and keyed by their sources (block.h), so they never go stale:
+ * after an edit the keys are new, and the old entries are evicted as the least recently used. Any
+ * thread; a lock is held for a look-up or an insertion, never while bytes are copied.
  */
 #ifndef KOTA_API_TILE_CACHE_H
 #define KOTA_API_TILE_CACHE_H
 
-#include "formats/tile_image.h"
-#include "terrain/block.h"
+#include "formats/raster/tile_image.h"
+#include "terrain/field/block.h"
 
 enum { TILE_TAG_BYTES = 64 };
 
@@ -25,7 +24,7 @@ struct tile_entry {
     struct tile_key key;
     char tag[TILE_TAG_BYTES];  /* the ETag, quotes included */
     bool has_body;             /* else only the tag is known: enough for a 304 */
-    const char *media_type;    /* static; with a body, as what follows */
+    const char *media_type;    /* static; with a body, like the next */
     struct height_codes codes; /* scale 0: none */
     const uint8_t *bytes;
     size_t length;
@@ -35,7 +34,7 @@ struct tile_cache;
 
 /* bytes_max 0: nothing is kept. NULL and ERR_NO_MEMORY. */
 struct tile_cache *tile_cache_create(uint64_t bytes_max, struct err *err);
-/* Entries that somebody still holds live on. NULL is fine. */
+/* Entries with references stay alive. NULL is fine. */
 void tile_cache_destroy(struct tile_cache *cache);
 
 /*
@@ -47,16 +46,16 @@ struct tile_entry *tile_entry_create(const struct tile_key *key, const char *tag
 void tile_entry_unref(struct tile_entry *entry); /* NULL is fine */
 
 /*
- * A new reference, or NULL. Wanted by somebody who holds `match`, an If-None-Match header (length 0
- * for none): an entry without a body is given only when its tag is among them. Counts a hit. O(1).
+ * A new reference, or NULL. `match` is an If-None-Match header (length 0 for none): an entry
+ * without a body is returned only when its tag is listed. Counts a hit. O(1).
  */
 struct tile_entry *tile_cache_find(struct tile_cache *cache, const struct tile_key *key,
                                    const char *match, size_t match_length);
 
 /*
  * Keeps an entry (a reference of its own) in the place of one of the same key, but never one
- * without a body in the place of one with; lets go of the least recently used ones until all fit.
- * One that does not fit alone is not kept. Counts a miss: something had to be made.
+ * without a body in the place of one with; evicts the least recently used ones until all fit. One
+ * larger than the cache is not kept. Counts a miss: something had to be made.
  */
 void tile_cache_put(struct tile_cache *cache, struct tile_entry *entry);
 
@@ -65,7 +64,7 @@ bool tile_tag_matches(const char *match, size_t match_length, const char *tag);
 
 struct tile_cache_stats {
     uint64_t hits, misses, evicted;
-    uint64_t entries, bytes; /* kept now; what answers still hold beyond that is not counted */
+    uint64_t entries, bytes; /* kept now, without evicted ones that answers still hold */
     uint64_t bytes_max;
 };
 

@@ -5,7 +5,8 @@
 #include "api/upload.h"
 
 #include "api/options.h"
-#include "api/shape.h"
+#include "api/encode.h"
+#include "base/degree_grid.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,8 @@ const char *const *upload_names(enum layer_kind kind)
     static const char *const rasters[] = {"role",          "spacing", "origin", "height_scale",
                                           "height_offset", "flip_y",  "nodata", "cols",
                                           "rows",          "frame",   NULL};
-    static const char *const polygons[] = {"role", "up", "scale", "frame", "gravity", NULL};
+    static const char *const polygons[] = {
+        "role", "up", "scale", "frame", "gravity", "precision_max_m", "strict", NULL};
 
     return kind == LAYER_MESH ? polygons : rasters;
 }
@@ -54,11 +56,18 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
                                  struct err *err)
 {
     const uint64_t exact_most = (uint64_t)1 << 53;
-    uint64_t cols = 0, rows = 0;
+    uint64_t cols = UINT64_MAX, rows = UINT64_MAX; /* not given */
 
-    if (option_integer(call, "cols", 2, exact_most, &cols, err) ||
-        option_integer(call, "rows", 2, exact_most, &rows, err))
+    if (option_integer(call, "cols", 0, exact_most, &cols, err) ||
+        option_integer(call, "rows", 0, exact_most, &rows, err))
         return err->code;
+    if (cols < 2 || rows < 2) {
+        err_set(err, ERR_BAD_INPUT, "%llu is outside 2..%d",
+                (unsigned long long)(cols < 2 ? cols : rows), HEIGHTFIELD_SIDE_MAX);
+        return err_at(err, cols < 2 ? "cols" : "rows");
+    }
+    cols = cols == UINT64_MAX ? 0 : cols;
+    rows = rows == UINT64_MAX ? 0 : rows;
     if (cols > HEIGHTFIELD_SIDE_MAX || rows > HEIGHTFIELD_SIDE_MAX) {
         err_limit(err, ERR_TOO_LARGE, HEIGHTFIELD_SIDE_MAX, (double)(cols > rows ? cols : rows),
                   "%llu x %llu samples: a side has at most %d", (unsigned long long)cols,
@@ -83,11 +92,11 @@ static enum err_code decode_raster(struct call *call, struct upload *out, struct
 {
     int frame = -1;
 
-    if (option_word(call, "frame", shape_frames, &frame, err))
+    if (option_word(call, "frame", frame_names, &frame, err))
         return err->code;
     if (frame >= 0) {
         err_set(err, ERR_UNPROCESSABLE, "a heightfield takes no frame, frame=%s is for meshes",
-                shape_frames[frame]);
+                frame_names[frame]);
         return err_at(err, "frame");
     }
     if (out->role != LAYER_GROUND) {
@@ -102,28 +111,35 @@ static enum err_code decode_raster(struct call *call, struct upload *out, struct
         option_number(call, "nodata", &out->raster.nodata, &out->raster.has_nodata, err) ||
         decode_size(call, out->format.raster, out, err))
         return err->code;
-    if (out->has_spacing && !(out->spacing_m[0] > 0 && out->spacing_m[1] > 0)) {
-        err_set(err, ERR_BAD_INPUT, "spacing %.17g,%.17g: both must be above 0 m",
-                out->spacing_m[0], out->spacing_m[1]);
-        return err_at(err, "spacing");
-    }
     return ERR_OK;
 }
 
-/* Where gravity pulls: inward on a planet, outward in a drum, unless it is said. */
+/* Of the query or of the file. */
+static enum err_code check_spacing(double x_m, double y_m, struct err *err)
+{
+    double least = HEIGHTFIELD_SPACING_MIN_M, most = HEIGHTFIELD_SPACING_MAX_M;
+
+    if (x_m >= least && x_m <= most && y_m >= least && y_m <= most)
+        return ERR_OK;
+    err_set(err, ERR_BAD_INPUT, "spacing is %.17g,%.17g, each must be %g to %g m", x_m, y_m, least,
+            most);
+    return err_at(err, "spacing");
+}
+
+/* The direction of gravity: inward on a planet, outward in a drum, unless given. */
 static enum err_code decode_space(struct call *call, struct mesh_space *out, struct err *err)
 {
     int frame = MESH_CARTESIAN, pull = -1;
 
-    if (option_word(call, "frame", shape_frames, &frame, err) ||
-        option_word(call, "gravity", shape_pulls, &pull, err))
+    if (option_word(call, "frame", frame_names, &frame, err) ||
+        option_word(call, "gravity", pull_names, &pull, err))
         return err->code;
     if (frame == MESH_CARTESIAN && pull >= 0) {
         err_set(
             err, ERR_UNPROCESSABLE,
             "gravity=%s is for frame=spherical and frame=cylindrical; that of a cartesian layer "
             "is the locale's",
-            shape_pulls[pull]);
+            pull_names[pull]);
         return err_at(err, "gravity");
     }
     out->frame = (enum mesh_frame)frame;
@@ -137,11 +153,18 @@ static enum err_code decode_polygon(struct call *call, struct upload *out, struc
     int axis = 0;
 
     if (option_word(call, "up", axes, &axis, err) || decode_space(call, &out->space, err) ||
-        option_number(call, "scale", &out->polygon.scale, NULL, err))
+        option_number(call, "scale", &out->polygon.scale, NULL, err) ||
+        option_number(call, "precision_max_m", &out->precision_max_m, NULL, err) ||
+        option_boolean(call, "strict", &out->is_strict, err))
         return err->code;
     if (!(out->polygon.scale > 0)) {
         err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", out->polygon.scale);
         return err_at(err, "scale");
+    }
+    if (!(out->precision_max_m >= 0)) {
+        err_set(err, ERR_BAD_INPUT, "precision_max_m %.17g: it must be 0 or more",
+                out->precision_max_m);
+        return err_at(err, "precision_max_m");
     }
     out->polygon.up_y = axis == 1;
     return ERR_OK;
@@ -156,12 +179,31 @@ enum err_code upload_decode(struct call *call, struct upload_format format, bool
         .format = format,
         .raster = {.height_scale = 1, .flip_y = flip_y_default},
         .polygon = polygon_options_default,
+        .precision_max_m = UPLOAD_PRECISION_MAX_M,
     };
-    if (option_word(call, "role", shape_roles, &role, err))
+    if (option_word(call, "role", role_names, &role, err))
         return err->code;
     out->role = (enum layer_role)role;
     return format.kind == LAYER_MESH ? decode_polygon(call, out, err)
                                      : decode_raster(call, out, err);
+}
+
+/* A cellsize in degrees, taken as metres, would make a field of a few centimetres. */
+static enum err_code degrees_refuse(const struct raster *raster, struct err *err)
+{
+    const double origin[2] = {raster->origin_x, raster->origin_y};
+    const double spacing[2] = {raster->spacing_x, raster->spacing_y};
+    const double size[2] = {spacing[0] * (raster->cols - 1), spacing[1] * (raster->rows - 1)};
+    double metres[2];
+
+    if (!raster->has_origin || !degree_grid_suspected(origin, spacing, size, metres))
+        return ERR_OK;
+    err_set(err, ERR_UNPROCESSABLE,
+            "the grid seems to be in degrees: cells of %.6g x %.6g from %.6g, %.6g; spacing says "
+            "the metres: if they are degrees, about %.6g,%.6g; if they are metres, %.17g,%.17g",
+            spacing[0], spacing[1], origin[0], origin[1], metres[0], metres[1], spacing[0],
+            spacing[1]);
+    return err_at(err, "spacing");
 }
 
 static enum err_code spec_of(const struct upload *upload, const struct raster *raster,
@@ -174,12 +216,16 @@ static enum err_code spec_of(const struct upload *upload, const struct raster *r
         out->spacing_x_m = upload->spacing_m[0];
         out->spacing_y_m = upload->spacing_m[1];
     } else if (raster->has_spacing) {
+        if (degrees_refuse(raster, err))
+            return err->code;
         out->spacing_x_m = raster->spacing_x;
         out->spacing_y_m = raster->spacing_y;
     } else {
         err_set(err, ERR_BAD_INPUT, "spacing=sx,sy is missing, and the file does not carry it");
         return err_at(err, "spacing");
     }
+    if (check_spacing(out->spacing_x_m, out->spacing_y_m, err))
+        return err->code;
     if (upload->has_origin) {
         out->origin_x_m = upload->origin_m[0];
         out->origin_y_m = upload->origin_m[1];
@@ -222,9 +268,19 @@ static void raster_layer(struct api *api, const char *id, const struct heightfie
         upload_release(api, charge);
 }
 
+enum err_code upload_check_strict(const struct mesh_import *import, struct err *err)
+{
+    if (import->dropped == 0)
+        return ERR_OK;
+    return err_set(err, ERR_UNPROCESSABLE,
+                   "strict: %llu polygons would be dropped; the first is polygon %u, which %s",
+                   (unsigned long long)import->dropped, import->drops[0].polygon,
+                   mesh_fate_text[import->drops[0].fate]);
+}
+
 static void polygon_layer(struct api *api, const char *id, const struct upload *upload,
-                          struct vec3 gravity, struct polygon_set *polygons, struct uploaded *out,
-                          struct err *err)
+                          struct vec3 gravity, struct polygon_set *polygons, struct pace *pace,
+                          struct uploaded *out, struct err *err)
 {
     uint64_t charge = polygons->polygon_count * MESH_POLYGON_BYTES +
                       polygons->starts[polygons->polygon_count] * MESH_CORNER_BYTES +
@@ -234,27 +290,52 @@ static void polygon_layer(struct api *api, const char *id, const struct upload *
         polygon_set_free(polygons);
         return;
     }
-    out->layer =
-        layer_create_mesh_in(id, upload->role, polygons, upload->space, gravity, &out->import, err);
+    out->layer = layer_create_mesh_in(id, upload->role, polygons, upload->space, gravity, pace,
+                                      &out->import, err);
+    if (out->layer && upload->is_strict && upload_check_strict(&out->import, err)) {
+        err_at(err, "strict");
+        layer_unref(out->layer);
+        out->layer = NULL;
+    }
     if (out->layer)
         out->charge = charge;
     else
         upload_release(api, charge);
 }
 
+static enum err_code precision_check(const struct upload *upload, const struct polygon_set *set,
+                                     struct err *err)
+{
+    if (set->precision_m <= upload->precision_max_m)
+        return ERR_OK;
+    err_limit(err, ERR_UNPROCESSABLE, upload->precision_max_m, set->precision_m,
+              "its coordinates are read as float32, which has steps of %g m there, over "
+              "precision_max_m %g; move them nearer to 0, send OBJ or PLY, or raise it",
+              set->precision_m, upload->precision_max_m);
+    return err_at(err, "precision_max_m");
+}
+
 enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
                            const struct upload *upload, const struct locale_manifest *manifest,
-                           struct uploaded *out, struct err *err)
+                           struct pace *pace, struct uploaded *out, struct err *err)
 {
     struct heightfield_spec spec;
     struct raster raster;
     struct polygon_set polygons;
+    double precision_m;
 
     *out = (struct uploaded){.layer = NULL};
     if (upload->format.kind == LAYER_MESH) {
         if (polygon_decode(upload->format.polygon, bytes, length, &upload->polygon,
-                           &api_limits(api)->polygon, &polygons, err) == ERR_OK)
-            polygon_layer(api, id, upload, manifest->gravity, &polygons, out, err);
+                           &api_limits(api)->polygon, &polygons, err))
+            return err->code;
+        precision_m = polygons.precision_m;
+        if (pace_step(pace, PACE_UNITS, err) || precision_check(upload, &polygons, err))
+            polygon_set_free(&polygons);
+        else
+            polygon_layer(api, id, upload, manifest->gravity, &polygons, pace, out, err);
+        if (out->layer)
+            out->import.precision_m = precision_m;
         return err->code;
     }
     if (raster_decode(upload->format.raster, bytes, length, &upload->raster,

@@ -1,13 +1,12 @@
 /*
- * From the bytes of a file to a layer: what PUT of a layer, `kotad FILE` and a world's locale.json
- * have in common.
+ * From the bytes of a file to a layer, for PUT of a layer, `kotad FILE` and a world's locale.json.
  */
 #ifndef KOTA_API_UPLOAD_H
 #define KOTA_API_UPLOAD_H
 
 #include "api/call.h"
-#include "formats/polygon_file.h"
-#include "formats/raster.h"
+#include "formats/polygon/polygon_file.h"
+#include "formats/raster/raster.h"
 
 /* What a file is: a raster becomes a heightfield, polygons become a mesh. */
 struct upload_format {
@@ -24,24 +23,32 @@ struct upload {
     double spacing_m[2], origin_m[2];
     struct polygon_options polygon; /* LAYER_MESH, as the following */
     struct mesh_space space;
+    bool is_strict; /* no polygon may be dropped */
+    double precision_max_m;
 };
 
-/* By a name's ending, a word of the `format` option (png f32 hgt asc obj glb gltf ply stl ac dae),
- * or a media type. False when it is none. */
+/* The default of the greatest loss that is accepted. */
+#define UPLOAD_PRECISION_MAX_M 0.01
+
+/*
+ * By a name's ending, a word of the `format` option (png f32 hgt asc obj glb gltf ply stl ac dae),
+ * or a media type. False when it is none.
+ */
 bool upload_format_of_name(const char *name, struct upload_format *out);
 bool upload_format_of_word(const char *word, struct upload_format *out);
 bool upload_format_of_media_type(const char *media_type, struct upload_format *out);
 
 /*
  * The names of the options, NULL-terminated. Rasters: role, spacing, origin, height_scale,
- * height_offset, flip_y, nodata, cols, rows, frame. Polygons: role, up, scale, frame, gravity.
+ * height_offset, flip_y, nodata, cols, rows, frame. Polygons: role, up, scale, frame, gravity,
+ * precision_max_m, strict.
  */
 const char *const *upload_names(enum layer_kind kind);
 
 /*
- * Reads these options of a call, from the query or from a JSON object; flip_y_default stands where
- * flip_y is not given. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame for a
- * raster, a gravity for a cartesian mesh.
+ * Reads these options of a call, from the query or from a JSON object; flip_y_default is the
+ * default of flip_y. ERR_BAD_INPUT names the option; ERR_UNPROCESSABLE: a frame for a raster, a
+ * gravity for a cartesian mesh.
  */
 enum err_code upload_decode(struct call *call, struct upload_format format, bool flip_y_default,
                             struct upload *out, struct err *err);
@@ -61,16 +68,23 @@ struct uploaded {
 };
 
 /*
- * Decodes a file and builds the layer as the manifest's triangulation and gravity want it. A
- * file's own spacing (ASC) stands where the options give none; its own origin, a place on a map far
- * from the frame's, does not.
+ * Decodes a file and builds the layer by the manifest's triangulation and gravity. A file's own
+ * spacing (ASC) is the default of the option; its own origin, a place on a map far from the
+ * frame's, is ignored.
  *
+ * ERR_UNPROCESSABLE  a file's own spacing that seems to be in degrees; polygons that the reader
+ *                    rounds by more than precision_max_m
  * ERR_BAD_INPUT  malformed, or no spacing anywhere; else what raster_decode, polygon_decode,
  *                mesh_create and upload_charge say
+ * ERR_UNPROCESSABLE  is_strict, and polygons would be dropped
+ * pace           as of mesh_options
  * *out is empty on error. O(samples), or what a mesh takes: no loop's thread.
  */
 enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
                            const struct upload *upload, const struct locale_manifest *manifest,
-                           struct uploaded *out, struct err *err);
+                           struct pace *pace, struct uploaded *out, struct err *err);
+
+/* ERR_UNPROCESSABLE when polygons were dropped; names the first and why. */
+enum err_code upload_check_strict(const struct mesh_import *import, struct err *err);
 
 #endif

@@ -15,13 +15,14 @@
  */
 #include "api/write.h"
 
-#include "api/fleet.h"
-#include "api/kept_answer.h"
+#include "api/node.h"
+#include "api/idempotency_record.h"
 #include "api/precondition.h"
-#include "api/shape.h"
+#include "api/encode.h"
 #include "api/upload.h"
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "json/json_buffer.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ struct write {
     uint64_t charge; /* of an upload */
     struct http_request *request;
     struct http_reply *reply;
-    enum world_change_kind kind;
+    const struct write_kind *kind;
     enum world_condition condition;
     bool names_none;   /* If-Match has no tag that is a revision */
     const char *place; /* of an edit's error that the writer found */
@@ -41,110 +42,41 @@ struct write {
     struct mesh_import import;
     char location[KEPT_LOCATION_MAX + 1];
     bool is_composed;
-    struct kept_answer answer; /* its body is body.at */
-    struct bytes {
-        char *at;
-        size_t used, size;
-    } body;
+    struct idempotency_record answer; /* its body is body.at */
+    struct json_buffer body;
 };
 
-/* ---- the answer -------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
-static char *bytes_reserve(void *to, size_t bytes)
+void write_encode_locale(struct json_writer *w, const struct world_outcome *outcome,
+                         const struct mesh_import *import)
 {
-    struct bytes *b = to;
-
-    if (b->size - b->used < bytes) {
-        size_t size = 2 * (b->used + bytes);
-        char *grown = realloc(b->at, size);
-
-        if (!grown)
-            return NULL;
-        b->at = grown;
-        b->size = size;
-    }
-    return b->at + b->used;
-}
-
-static void bytes_advance(void *to, size_t bytes)
-{
-    ((struct bytes *)to)->used += bytes;
-}
-
-static void encode_edit(struct json_writer *w, const struct world_outcome *outcome)
-{
-    json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, outcome->locale->id);
-    json_key(w, "revision");
-    json_integer(w, outcome->locale->revision);
-    json_key(w, "rect");
-    shape_rect(w, &outcome->rect);
-    json_end_object(w);
-}
-
-/* A Locale, and what the polygons' numbers are. */
-static void encode_polygons(struct json_writer *w, const struct world_outcome *outcome)
-{
-    const struct polygon_set *set = layer_polygon_set(outcome->layer);
-    const struct polygon_edit *edit = outcome->polygons;
-
-    shape_locale_open(w, outcome->locale, &outcome->import);
-    json_key(w, "layer");
-    json_string(w, outcome->layer->id);
-    json_key(w, "added");
-    json_begin_array(w);
-    for (size_t i = outcome->first_polygon; i < set->polygon_count; i++) {
-        if (set->starts[i] < set->starts[i + 1])
-            json_integer(w, i);
-        else
-            json_null(w);
-    }
-    json_end_array(w);
-    json_key(w, "removed");
-    json_begin_array(w);
-    for (size_t i = 0; i < edit->removed_count; i++)
-        json_integer(w, edit->removed[i]);
-    json_end_array(w);
-    json_key(w, "polygons");
-    json_integer(w, polygon_set_count(set));
-    json_end_object(w);
-}
-
-static bool is_deletion(const struct write *write)
-{
-    return write->kind == WORLD_DELETE_LOCALE || write->kind == WORLD_DELETE_LAYER;
+    encode_locale(w, outcome->locale, import);
 }
 
 /* Makes the answer to a change that was taken. False without memory. */
 static bool compose(struct write *write, const struct world_outcome *outcome)
 {
-    struct kept_answer *answer = &write->answer;
+    struct idempotency_record *answer = &write->answer;
     struct json_writer w;
 
-    *answer = (struct kept_answer){.status = is_deletion(write) ? 204 : 200};
+    *answer = (struct idempotency_record){.status = write->kind->encode ? 200 : 204};
     answer->has_tag = outcome->locale != NULL;
     answer->revision = outcome->locale ? outcome->locale->revision : outcome->revision;
-    write->body.used = 0;
-    if (!is_deletion(write)) {
+    write->body.length = 0;
+    if (write->kind->encode) {
         CHECK(outcome->locale);
-        json_init(&w, (struct json_sink){&write->body, bytes_reserve, bytes_advance});
-        if (write->kind == WORLD_EDIT)
-            encode_edit(&w, outcome);
-        else if (write->kind == WORLD_EDIT_POLYGONS)
-            encode_polygons(&w, outcome);
-        else
-            shape_locale(&w, outcome->locale, write->has_import ? &write->import : NULL);
+        json_init(&w, json_sink_of_buffer(&write->body));
+        write->kind->encode(&w, outcome, write->has_import ? &write->import : NULL);
         if (!json_finish(&w))
             return false;
-        if (outcome->is_new && write->kind != WORLD_EDIT) {
+        if (outcome->is_new) {
             answer->status = 201;
             memcpy(answer->location, write->location, sizeof answer->location);
         }
     }
     answer->body = write->body.at;
-    answer->body_length = write->body.used;
+    answer->body_length = write->body.length;
     write->is_composed = true;
     return true;
 }
@@ -154,18 +86,18 @@ static void *write_answer(void *context, const struct world_outcome *outcome, si
 {
     struct write *write = context;
 
-    return compose(write, outcome) ? kept_answer_encode(&write->answer, bytes) : NULL;
+    return compose(write, outcome) ? idempotency_record_encode(&write->answer, bytes) : NULL;
 }
 
 static enum err_code send_kept(struct http_reply *reply, const struct world_outcome *outcome,
                                struct err *err)
 {
-    struct kept_answer kept;
+    struct idempotency_record kept;
 
-    if (!kept_answer_decode(outcome->answer, outcome->answer_bytes, &kept))
+    if (!idempotency_record_decode(outcome->answer, outcome->answer_bytes, &kept))
         return err_set(err, ERR_DAMAGED,
                        "the write under this Idempotency-Key was made, its answer cannot be read");
-    kept_answer_send(&kept, reply);
+    idempotency_record_send(&kept, reply);
     http_reply_header(reply, "Idempotency-Replayed", "true");
     return ERR_OK;
 }
@@ -199,7 +131,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
         send_kept(write->reply, outcome, &err);
     } else if (write->is_composed || compose(write, outcome)) {
         http_reply_made(write->reply);
-        kept_answer_send(&write->answer, write->reply);
+        idempotency_record_send(&write->answer, write->reply);
     } else {
         http_reply_lose(write->reply);
     }
@@ -209,8 +141,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
     http_request_finish(write->request);
 }
 
-/* ---- a write begins ---------------------------------------------------------------------------
- */
+/* ---- a write begins -------------------------------------------------------------------------- */
 
 static int compare_items(const void *a, const void *b)
 {
@@ -243,51 +174,24 @@ void write_request_hash(const struct call *call, const char *method_and_path,
     content_hash(parts, n * sizeof *parts, hash);
 }
 
-static void path_of(const struct world_change *change, char *out, size_t size)
+static void path_of(const struct write_kind *kind, const struct world_change *change, char *out,
+                    size_t size)
 {
-    switch (change->kind) {
-    case WORLD_PUT_LAYER:
-    case WORLD_DELETE_LAYER:
-        snprintf(out, size, "/v1/locales/%s/layers/%s", change->locale_id, change->layer_id);
-        return;
-    case WORLD_EDIT:
-        snprintf(out, size, "/v1/locales/%s/edits", change->locale_id);
-        return;
-    case WORLD_EDIT_POLYGONS:
-        snprintf(out, size, "/v1/locales/%s/layers/%s/polygons", change->locale_id,
-                 change->layer_id);
-        return;
-    case WORLD_MOVE_LAYER:
-        snprintf(out, size, "/v1/locales/%s/layers/%s/transform", change->locale_id,
-                 change->layer_id);
-        return;
-    case WORLD_PUT_LOCALE:
-    case WORLD_DELETE_LOCALE:
-    case WORLD_PUT_MODEL:    /* api/models.c */
-    case WORLD_DELETE_MODEL: /* as this */
-    case WORLD_FIND_OP:      /* asked for a change of another kind */
-    case WORLD_KEEP_SHELL:   /* the sand's */
-        break;
-    }
-    snprintf(out, size, "/v1/locales/%s", change->locale_id);
+    bool is_of_layer = world_is_of_layer(kind->change);
+
+    snprintf(out, size, "/v1/locales/%s%s%s%s", change->locale_id, is_of_layer ? "/layers/" : "",
+             is_of_layer ? change->layer_id : "", kind->below);
 }
 
-static const char *method_of(enum world_change_kind kind)
-{
-    if (kind == WORLD_EDIT || kind == WORLD_EDIT_POLYGONS)
-        return "POST";
-    return kind == WORLD_PUT_LOCALE || kind == WORLD_PUT_LAYER ? "PUT" : "DELETE";
-}
-
-static enum err_code decode_key(const struct call *call, struct world_change *change,
-                                struct err *err)
+static enum err_code decode_key(const struct call *call, const struct write_kind *kind,
+                                struct world_change *change, struct err *err)
 {
     struct span key =
         call->request ? http_request_header(call->request, "idempotency-key") : (struct span){0};
     char path[KEPT_LOCATION_MAX + 1], method_and_path[sizeof path + 8];
     bool is_good = key.length >= 1 && key.length <= STORE_OP_ID_MAX;
 
-    if (!key.at || change->kind == WORLD_MOVE_LAYER) /* a pose is the same however often */
+    if (!key.at || kind->ignores_key)
         return ERR_OK;
     for (size_t i = 0; i < key.length; i++)
         is_good &= key.at[i] > 0x20 && key.at[i] < 0x7f;
@@ -302,8 +206,8 @@ static enum err_code decode_key(const struct call *call, struct world_change *ch
         return err_at(err, "Idempotency-Key");
     }
     CHECK(span_copy(key, change->op_id, sizeof change->op_id));
-    path_of(change, path, sizeof path);
-    snprintf(method_and_path, sizeof method_and_path, "%s %s", method_of(change->kind), path);
+    path_of(kind, change, path, sizeof path);
+    snprintf(method_and_path, sizeof method_and_path, "%s %s", kind->method, path);
     write_request_hash(call, method_and_path, change->request);
     return ERR_OK;
 }
@@ -314,8 +218,8 @@ static enum err_code locale_id(struct call *call, struct world_change *change, s
 
     if (world_id_is_valid(id.at, id.length) &&
         span_copy(id, change->locale_id, sizeof change->locale_id))
-        return fleet_check(call, change->locale_id, err);
-    if (change->kind == WORLD_PUT_LOCALE)
+        return node_check(call, change->locale_id, err);
+    if (world_makes_locale(change->kind))
         return err_set(err, ERR_BAD_INPUT,
                        "\"%.*s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
                        (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
@@ -325,7 +229,7 @@ static enum err_code locale_id(struct call *call, struct world_change *change, s
 
 static enum err_code judge(struct call *call, const struct world_change *change, struct err *err)
 {
-    if (!call->locale && change->kind != WORLD_PUT_LOCALE)
+    if (!call->locale && !world_makes_locale(change->kind))
         return call_unknown_locale(call, err);
     return precondition_check(call, change, err);
 }
@@ -333,20 +237,18 @@ static enum err_code judge(struct call *call, const struct world_change *change,
 /*
  * What is left to the writer where a key may be known. Where a log is shared, another daemon may
  * have made what is missed here, so that only a revision that has passed is refused at once: the
- * writer looks at the log before it refuses, and so does who needs the locale to decode.
+ * writer looks at the log before it refuses, and so does a decoder that needs the locale.
  */
-static enum err_code check_now(struct call *call, const struct world_change *change,
-                               struct err *err)
+static enum err_code check_now(struct call *call, const struct write_kind *kind,
+                               const struct world_change *change, struct err *err)
 {
-    bool needs_locale = change->kind == WORLD_PUT_LAYER || change->kind == WORLD_EDIT_POLYGONS;
-
     if (judge(call, change, err) == ERR_OK || !call->api->is_shared ||
         (call->locale && change->if_revision != 0))
         return err->code;
     err->code = ERR_OK;
-    if (!needs_locale)
+    if (!kind->needs_locale)
         return ERR_OK;
-    fleet_catch_up(call, change->locale_id);
+    node_catch_up(call, change->locale_id);
     return judge(call, change, err);
 }
 
@@ -365,17 +267,20 @@ static enum err_code check_headers(const struct call *call, struct err *err)
     return ERR_OK;
 }
 
-enum err_code write_open(struct call *call, struct world_change *change, struct err *err)
+enum err_code write_open(struct call *call, const struct write_kind *kind,
+                         struct world_change *change, struct err *err)
 {
+    CHECK(kind->method && kind->below);
+    change->kind = kind->change;
     if (locale_id(call, change, err) || call_find_locale(call, err) || check_headers(call, err))
         return err->code;
-    if (precondition_decode(call, change, err) || decode_key(call, change, err))
+    if (precondition_decode(call, kind->may_create, change, err) ||
+        decode_key(call, kind, change, err))
         return err->code;
-    return change->op_id[0] != '\0' ? ERR_OK : check_now(call, change, err);
+    return change->op_id[0] != '\0' ? ERR_OK : check_now(call, kind, change, err);
 }
 
-/* ---- to the writer ----------------------------------------------------------------------------
- */
+/* ---- to the writer --------------------------------------------------------------------------- */
 
 /* A worker that waits for the writer. */
 struct asked {
@@ -386,7 +291,7 @@ struct asked {
     struct err err;
 };
 
-/* On the writer's thread. The one who waits touches the reply only afterwards. */
+/* On the writer's thread. The waiting thread touches the reply only afterwards. */
 static void asked_done(void *context, const struct world_outcome *outcome)
 {
     struct asked *asked = context;
@@ -402,8 +307,8 @@ static void asked_done(void *context, const struct world_outcome *outcome)
     pthread_mutex_unlock(&asked->mutex);
 }
 
-enum err_code write_repeat(struct call *call, const struct world_change *change, bool *is_answered,
-                           struct err *err)
+enum err_code write_repeat(struct call *call, const struct write_kind *kind,
+                           const struct world_change *change, bool *is_answered, struct err *err)
 {
     struct world_change question = {.kind = WORLD_FIND_OP, .done = asked_done};
     struct asked asked = {
@@ -428,25 +333,15 @@ enum err_code write_repeat(struct call *call, const struct world_change *change,
         return err->code;
     }
     if (!asked.is_known)
-        return check_now(call, change, err);
+        return check_now(call, kind, change, err);
     *is_answered = true;
     call->locale = NULL; /* Kota-Revision is the first answer's */
     return ERR_OK;
 }
 
-static const char *place_of(const struct call *call, const struct world_change *change)
-{
-    if (change->kind == WORLD_EDIT_POLYGONS)
-        return call->json ? "/polygons" : NULL;
-    if (change->kind != WORLD_EDIT)
-        return NULL;
-    if (change->edit.kind == EDIT_BRUSH)
-        return "/brush";
-    return json_given(call->json, "rect") ? "/rect" : "rect";
-}
-
-enum err_code write_submit(struct call *call, struct world_change *change,
-                           const struct mesh_import *import, uint64_t charge, struct err *err)
+enum err_code write_submit(struct call *call, const struct write_kind *kind,
+                           struct world_change *change, const struct mesh_import *import,
+                           uint64_t charge, struct err *err)
 {
     struct write *write = http_request_alloc(call->request, sizeof *write);
 
@@ -460,15 +355,16 @@ enum err_code write_submit(struct call *call, struct world_change *change,
         .charge = charge,
         .request = call->request,
         .reply = call->reply,
-        .kind = change->kind,
+        .kind = kind,
         .condition = change->condition,
         .names_none = change->if_revision == UINT64_MAX,
-        .place = place_of(call, change),
+        .place = kind->place ? kind->place(call, change) : NULL,
         .has_import = import != NULL,
+        .body.size_max = SIZE_MAX,
     };
     if (import)
         write->import = *import;
-    path_of(change, write->location, sizeof write->location);
+    path_of(kind, change, write->location, sizeof write->location);
     change->answer = write_answer;
     change->done = write_done;
     change->context = write;
@@ -491,16 +387,4 @@ enum err_code write_save_meshes(struct call *call, struct layer *const *fresh, s
             return err->code;
     }
     return ERR_OK;
-}
-
-enum err_code write_layer_id(const struct call *call, enum err_code code, char *out,
-                             struct err *err)
-{
-    struct span id = call->params[1];
-
-    if (world_id_is_valid(id.at, id.length) && span_copy(id, out, WORLD_ID_MAX + 1))
-        return ERR_OK;
-    return err_set(err, code, "\"%.*s\" is no layer id: 1 to %d characters of A-Za-z0-9_-",
-                   (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length), id.at ? id.at : "",
-                   WORLD_ID_MAX);
 }

@@ -1,15 +1,37 @@
 /*
  * A write: the change goes to the writer's queue, the request waits there without holding a thread,
  * and the writer's thread finishes the answer. Every write of a locale takes Idempotency-Key and
- * If-Match; one of a model (api/models.c) takes neither.
+ * If-Match; one of a model (api/calls/models.c) takes neither.
  */
 #ifndef KOTA_API_WRITE_H
 #define KOTA_API_WRITE_H
 
 #include "api/call.h"
 
+/* In what writes differ: a constant of the file of the call. */
+struct write_kind {
+    enum world_change_kind change;
+    const char *method; /* hashed with the path for the key */
+    const char *below;  /* of the path, after the locale's or the layer's id: "" or "/edits" */
+    bool may_create;    /* a PUT that takes If-None-Match */
+    bool ignores_key;   /* idempotent without a key */
+    bool needs_locale;  /* to decode it: without it the shared log is followed first */
+
+    /* The body of the answer; NULL: 204 without one. On the writer's thread. */
+    void (*encode)(struct json_writer *w, const struct world_outcome *outcome,
+                   const struct mesh_import *import);
+
+    /* Pointer or option in the request of an error that the writer found in its values; may be
+     * NULL, and return NULL. */
+    const char *(*place)(const struct call *call, const struct world_change *change);
+};
+
+/* encode: the Locale, with `import` where there is one. */
+void write_encode_locale(struct json_writer *w, const struct world_outcome *outcome,
+                         const struct mesh_import *import);
+
 /*
- * Begins a write whose kind (and layer_id, where its path has one) stand in the change: names and
+ * Begins a write; layer_id, where its path has one, is in the change: sets its kind, names and
  * finds its locale, reads its headers into op_id, request, if_revision and condition. For routes
  * that are CALL_NEEDS_NOTHING. With a key the locale may be gone, because the writer may know the
  * first answer; call->locale is NULL then.
@@ -19,25 +41,26 @@
  * ERR_PRECONDITION_FAILED  without a key: by what the snapshot says
  * ERR_DAMAGED              it could not be loaded
  */
-enum err_code write_open(struct call *call, struct world_change *change, struct err *err);
+enum err_code write_open(struct call *call, const struct write_kind *kind,
+                         struct world_change *change, struct err *err);
 
 /*
  * For a write that takes long to decode, after write_open: asks the writer whether the key is
- * known, and then sends the first answer. Waits for the writer: on a worker alone. If it is not,
+ * known, and then sends the first answer. Waits for the writer, so only on a worker. If it is not,
  * what write_open leaves to the writer because of the key is done here.
  */
-enum err_code write_repeat(struct call *call, const struct world_change *change, bool *is_answered,
-                           struct err *err);
+enum err_code write_repeat(struct call *call, const struct write_kind *kind,
+                           const struct world_change *change, bool *is_answered, struct err *err);
 
 /*
- * Submits a change; its outcome becomes the answer (201 with Location when something new came to
- * be, 200 Locale, 204 after a deletion, 200 with the rect after an edit, or the error), with what
- * became of imported polygons (NULL: nothing to say). Takes what the change brings (world_drop),
- * and the charge (upload.h), which is released with the outcome. After
- * ERR_OK the request belongs to the writer: touch nothing of it.
+ * Submits a change; its outcome becomes the answer: 201 with Location when it made a locale or a
+ * layer, 200, 204 without a body, or the error. `import`: the counts of imported polygons, NULL:
+ * none. Takes the values of the change (world_drop), and the charge (upload.h), which is released
+ * with the outcome. After ERR_OK the request belongs to the writer: touch nothing of it.
  */
-enum err_code write_submit(struct call *call, struct world_change *change,
-                           const struct mesh_import *import, uint64_t charge, struct err *err);
+enum err_code write_submit(struct call *call, const struct write_kind *kind,
+                           struct world_change *change, const struct mesh_import *import,
+                           uint64_t charge, struct err *err);
 
 /*
  * Writes the files of the meshes in `fresh` that are not in `now` (may be NULL) ahead of the change
@@ -46,12 +69,7 @@ enum err_code write_submit(struct call *call, struct world_change *change,
 enum err_code write_save_meshes(struct call *call, struct layer *const *fresh, size_t count,
                                 const struct locale *now, struct err *err);
 
-/* The layer's id of …/layers/{layer}: ERR_BAD_INPUT on a PUT, else ERR_NOT_FOUND, when it is none.
- */
-enum err_code write_layer_id(const struct call *call, enum err_code code, char *out,
-                             struct err *err);
-
-/* What a key stands for: the hash of method and path, query, media type and body. */
+/* The hash of a keyed request: of method and path, query, media type and body. */
 void write_request_hash(const struct call *call, const char *method_and_path,
                         uint8_t hash[STORE_REQUEST_BYTES]);
 

@@ -1,7 +1,7 @@
 /*
  * CHECK(): a broken promise between our own functions ends the process, in release builds too.
  * VALIDATE_THAT(): O(n) checks of whole structures, in debug and sanitizer builds only.
- * Bad input never comes here; it returns an error (err.h).
+ * Bad input is no reason for it; it returns an error (err.h).
  */
 #ifndef KOTA_BASE_CHECK_H
 #define KOTA_BASE_CHECK_H

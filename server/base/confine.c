@@ -1,19 +1,18 @@
 /*
  * Less rights for the rest of the process's life.
  *
- * Problem: whoever finds a hole in a daemon that reads hostile bytes has what the daemon has.
- * Approach: root is given up first thing, before a file is made, so that the data directory belongs
- * to who goes on using it; binding a port below 1024 is the one capability that may stay. Then
- * Landlock (Linux 5.13), which needs no privilege: every way to open, make or remove a file is
- * refused but below the paths that are named.
- * A named file is allowed by its directory, since a token file is replaced by renaming another over
- * it, and the kernel's rule would belong to the old one. The graphics libraries load their drivers
- * later, hence /usr, /etc, /sys and /dev. Rights to write stay with what writes.
- * Invariant: a rule that cannot be made leaves the process unconfined, and says so, rather than
- * confined by half of them.
- * Source: landlock(7), capabilities(7), linux/landlock.h. Tried and dropped: seccomp (the drivers
- * of graphics cards use what they like, and a list of calls that is too short ends the daemon
- * later); dropping root after binding (files of the store would belong to root).
+ * Problem: an exploit of a daemon that reads hostile bytes has the rights of the daemon. Approach:
+ * root is given up first, before a file is made, so that the data directory belongs to the final
+ * user; binding a port below 1024 is the one capability that may stay. Then Landlock (Linux 5.13),
+ * which needs no privilege: every way to open, make or remove a file is refused but below the paths
+ * that are named. A named file is allowed by its directory, since a token file is replaced by
+ * renaming another over it, and the kernel's rule would belong to the old one. The graphics
+ * libraries load their drivers later, hence /usr, /etc, /sys and /dev. Only written paths keep the
+ * right to write. Invariant: when a rule cannot be made the process stays unconfined, with a
+ * warning, rather than confined by half of them. Source: landlock(7), capabilities(7),
+ * linux/landlock.h. Tried and dropped: seccomp (the drivers of graphics cards use many calls, and a
+ * list that is too short ends the daemon later); dropping root after binding (files of the store
+ * would belong to root).
  */
 #include "base/confine.h"
 
@@ -43,8 +42,7 @@ enum { PATH_BYTES_MAX = 1100 };
     (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |  \
      LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* ---- the user ---------------------------------------------------------------------------------
- */
+/* ---- the user -------------------------------------------------------------------------------- */
 
 static bool capabilities_set(uint32_t bits)
 {
@@ -85,8 +83,7 @@ enum err_code confine_give(const char *directory, const char *name, struct err *
     return ERR_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool rule_add(int rules, const char *path, uint64_t access)
 {
@@ -101,7 +98,7 @@ static bool rule_add(int rules, const char *path, uint64_t access)
     return is_added;
 }
 
-/* A directory as it is; a file, or what is not there yet, by the directory it is in. */
+/* A directory itself; a file, or a path that does not exist yet, by its directory. */
 static bool path_add(int rules, const struct confine_path *path, uint64_t all)
 {
     uint64_t access =

@@ -1,8 +1,8 @@
 /*
- * What this process gives up for good when it starts: root, and the files it has no business with.
+ * The rights that this process gives up for ever at its start: root, and all files but its own.
  *
- * Both are for the main thread before it makes any other: threads inherit them, the kernel does not
- * spread them to those that are there.
+ * Both are for the main thread before it makes any other: new threads inherit them, existing ones
+ * do not.
  */
 #ifndef KOTA_BASE_CONFINE_H
 #define KOTA_BASE_CONFINE_H
@@ -13,7 +13,7 @@
 
 /*
  * Becomes that user with its groups, if this is root. keeps_ports: binding ports below 1024 stays
- * allowed, and nothing else of what root may.
+ * allowed, and nothing else of root's rights.
  *
  * ERR_BAD_INPUT  no such user, the user is root, this process is not root
  */

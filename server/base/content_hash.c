@@ -1,8 +1,8 @@
 /*
  * BLAKE2b with a digest of 32 bytes and no key, after RFC 7693 (Saarinen and Aumasson 2015).
  *
- * A mesh is named by what is in it, so two meshes must not be made to share a name: a checksum does
- * not do. BLAKE2b is the cheapest such hash to write down and to run without machine instructions
+ * A mesh is named by its content, so two meshes with one name must be infeasible: a checksum is not
+ * enough. BLAKE2b is the cheapest such hash to write down and to run without machine instructions
  * of its own: three times the speed of SHA-256.
  *
  * Words are little-endian, as all machines are that this is built for.

@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 0))) static void err_fill(struct err *err, enum
     err->has_limit = false;
     err->limit = 0;
     err->got = 0;
-    err->pointer[0] = '\0';
+    err->pointer[0] = err->log_only[0] = '\0';
     vsnprintf(err->msg, sizeof err->msg, format, args);
 }
 
@@ -58,6 +58,22 @@ enum err_code err_at(struct err *err, const char *format, ...)
     vsnprintf(err->pointer, sizeof err->pointer, format, args);
     va_end(args);
     return err->code;
+}
+
+enum err_code err_log_only(struct err *err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(err->log_only, sizeof err->log_only, format, args);
+    va_end(args);
+    return err->code;
+}
+
+const char *err_write_for_log(const struct err *err, char text[ERR_LOG_BYTES])
+{
+    snprintf(text, ERR_LOG_BYTES, "%s%s%s", err->msg, err->log_only[0] ? ": " : "", err->log_only);
+    return text;
 }
 
 int err_http_status(enum err_code code)

@@ -2,8 +2,11 @@
  * Errors: one list gives the code, the HTTP status and the title.
  *
  * Functions that can fail on bad input take a `struct err *` as their last argument and return
- * `enum err_code` (ERR_OK is 0). A message says field, value and limit. Bad code does not come
- * here: it aborts in CHECK().
+ * `enum err_code` (ERR_OK is 0). A message has field, value and limit. A bug is no error: it aborts
+ * in CHECK().
+ *
+ * A message may reach any client. The text of a library that may have paths, addresses or names of
+ * roles goes to log_only (err_log_only), which is in no answer.
  */
 #ifndef KOTA_BASE_ERR_H
 #define KOTA_BASE_ERR_H
@@ -50,14 +53,17 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    bool has_limit;   /* limit and got are set: they go into the problem document */
-    double limit;     /* the greatest (or least) value that would have been taken */
-    double got;       /* what came */
-    char pointer[96]; /* JSON pointer or query parameter at fault, "" when there is none */
-    char msg[320];    /* one sentence, UTF-8, names field, value and limit */
+    bool has_limit;     /* limit and got are set: they go into the problem document */
+    double limit;       /* the greatest (or least) value that would have been taken */
+    double got;         /* the value in the input */
+    char pointer[96];   /* JSON pointer or query parameter of the error, "" when there is none */
+    char msg[320];      /* one sentence, UTF-8, names field, value and limit */
+    char log_only[256]; /* more for the operator, never for a client; "" when there is none */
 };
 
-/* Sets code and a printf-style message; clears limit and pointer; returns the code. */
+enum { ERR_LOG_BYTES = sizeof((struct err *)0)->msg + sizeof((struct err *)0)->log_only + 2 };
+
+/* Sets code and a printf-style message; clears limit, pointer and log_only; returns the code. */
 enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -68,6 +74,14 @@ enum err_code err_limit(struct err *err, enum err_code code, double limit, doubl
 /* Names the place of an error that is already set, printf-style; returns its code. */
 enum err_code err_at(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Adds a text for the log only to an error that is already set, printf-style; returns its code. */
+enum err_code err_log_only(struct err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Message and log_only as one text, for a line of the log, in a buffer of the calling block. */
+const char *err_write_for_log(const struct err *err, char text[ERR_LOG_BYTES]);
+#define err_for_log(err) err_write_for_log((err), (char[ERR_LOG_BYTES]){0})
 
 int err_http_status(enum err_code code);
 const char *err_title(enum err_code code);

@@ -1,5 +1,5 @@
 /*
- * What the name of an SRTM tile says (N42E001.hgt): the file itself tells neither place nor
+ * The place in the name of an SRTM tile (N42E001.hgt): the file itself has neither place nor
  * spacing.
  */
 #ifndef KOTA_BASE_HGT_NAME_H

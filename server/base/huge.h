@@ -1,6 +1,6 @@
 /*
- * Memory of large arrays that are read in no order: in huge pages, where the system has any for who
- * asks, so that a look at a place does not wait for where its page is.
+ * Memory of large arrays with random reads: in huge pages, where the system has them, so that a
+ * read does not miss the TLB.
  */
 #ifndef KOTA_BASE_HUGE_H
 #define KOTA_BASE_HUGE_H

@@ -8,8 +8,8 @@
  * the loader) across fork; libraries that run only in jails have no other holder.
  *
  * Memory is bounded by RLIMIT_DATA, which counts private writable pages, those of the parent's copy
- * included: so the bound is set above what /proc/self/statm says the child begins with. RLIMIT_AS
- * would count the shadow memory of sanitizers and mapped files, too.
+ * included: so the bound is set above the child's initial size by /proc/self/statm. RLIMIT_AS would
+ * count the shadow memory of sanitizers and mapped files, too.
  *
  * The wall clock is an alarm within the child, processor time a soft and a hard RLIMIT_CPU; both
  * end it by a signal that it neither blocks nor handles. Signals are blocked around fork, so that

@@ -1,10 +1,11 @@
 /*
- * Code that may crash, hang or eat all memory runs in a child process that can do little else, and
- * speaks to us through a pipe. For libraries that read hostile bytes in ways we cannot check.
+ * Code that may crash, hang or use up memory runs in a child process with few rights, and answers
+ * through a pipe. For libraries whose readers of hostile bytes cannot be checked.
  *
  *   jail_start(&jail, &limits, body, context, &err)   the child calls body(context, pipe)
  *   jail_read(&jail, block, bytes)                    what it wrote with jail_write(); false: no
- * more jail_end(&jail)                                   always; says how it ended
+ *                                                     more
+ *   jail_end(&jail)                                   always; returns how it ended
  *
  * The child is a fork: it sees a copy of our memory, so that body needs no arguments made flat. It
  * can open no file and no socket (RLIMIT_NOFILE 0), has no descriptor but the pipe and standard
@@ -25,7 +26,7 @@
 #include <sys/types.h>
 
 struct jail_limits {
-    uint64_t memory_bytes; /* private memory beside what the parent has already */
+    uint64_t memory_bytes; /* private memory beyond the parent's */
     unsigned cpu_s, wall_s;
 };
 
@@ -45,10 +46,10 @@ enum jail_end {
 enum err_code jail_start(struct jail *jail, const struct jail_limits *limits,
                          void (*body)(void *context, int pipe), void *context, struct err *err);
 
-/* Reads exactly bytes; false when the child wrote fewer, in whatever way it ended. */
+/* Reads exactly bytes; false when the child wrote fewer, at any kind of end. */
 bool jail_read(struct jail *jail, void *block, size_t bytes);
 
-/* In the child: writes all of it; ends the child when nobody reads any more. */
+/* In the child: writes all of it; ends the child when the pipe is closed. */
 void jail_write(int pipe, const void *block, size_t bytes);
 
 /* Closes the pipe, which ends a child that still writes, and waits for it. */

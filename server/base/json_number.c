@@ -25,8 +25,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
 
-/* ---- Schubfach --------------------------------------------------------------------------------
- */
+/* ---- Schubfach ------------------------------------------------------------------------------- */
 
 struct decimal {
     uint64_t digits;
@@ -73,8 +72,7 @@ static struct decimal to_decimal(uint64_t fraction, int biased)
     return (struct decimal){s + (value > 2 || (value == 2 && (s & 1) != 0)), k};
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* A number as seventeen digits, the first of which is not 0: one, eight and eight as text. */
 struct digits {
@@ -167,7 +165,7 @@ static void put_fraction(const struct digits *d, unsigned whole, char *out)
     put_word(out, (plain & low) | (uint64_t)'.' << 8 * whole | (plain & ~low) << 8);
 }
 
-/* `point` digits stand before the decimal point. */
+/* `point` digits are before the decimal point. */
 static size_t put_decimal(const struct digits *d, int point, char *out)
 {
     if (point > 0 && point <= 21) {

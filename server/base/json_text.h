@@ -1,5 +1,5 @@
 /*
- * Text as the inside of a JSON string: quotes and control bytes escaped, whatever is not UTF-8
+ * Text as the inside of a JSON string: quotes and control bytes escaped, bytes that are not UTF-8
  * replaced by U+FFFD, so that the result is always a valid document.
  */
 #ifndef KOTA_BASE_JSON_TEXT_H

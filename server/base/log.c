@@ -3,9 +3,9 @@
  * the kernel keeps whole between threads for pipes up to PIPE_BUF and for files opened to append;
  * so no lock is held while a slow reader of standard error is waited for.
  *
- * A message may quote what a client sent. In both formats control bytes are escaped and broken
- * UTF-8 is replaced (json_text.h), so that a request can neither forge a line nor paint on an
- * operator's terminal. Messages longer than the buffer are cut; a line always ends in a newline.
+ * A message may quote a client's bytes. In both formats control bytes are escaped and broken UTF-8
+ * is replaced (json_text.h), so that a request can neither forge a line nor paint on an operator's
+ * terminal. Messages longer than the buffer are cut; a line always ends in a newline.
  *
  * The text form is `2026-01-31T12:00:00.123Z info [request id trace] message`; the JSON form has
  * the members time, level, request_id and traceparent (when there are such) and message, in this

@@ -1,17 +1,19 @@
 /*
  * systemd's protocols: datagrams of lines, and descriptors from 3 on.
  *
- * Problem: a service manager must know when the daemon is ready, that it still turns, and that it
- * reloads or stops; and it may have opened the socket before the daemon began, so that no
- * connection is refused while the daemon is replaced. Approach: the two protocols are a few lines
- * each, and sd_notify(3) says that they are stable and may be spoken without its library. That was
- * tried and dropped: its sd_notify() waits for ever when the manager does not read (ten datagrams
- * fill its queue), and the drain waited with it. Here a message that finds no room is lost. The
- * socket is opened once, since descriptors may be scarce later. RELOADING=1 carries MONOTONIC_USEC,
- * which newer managers (Type=notify-reload, systemd 253) need to tell one reload from the next.
- * Source: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3), systemd.service(5).
+ * Problem: a service manager needs readiness, the watchdog's sign of life, reload and stop; and it
+ * may open the socket before the daemon starts, so that no connection is refused while the daemon
+ * is replaced. Approach: the two protocols are a few lines each, and by sd_notify(3) they are
+ * stable and may be implemented without its library. That was tried and dropped: its sd_notify()
+ * waits for ever when the manager does not read (ten datagrams fill its queue), and the drain
+ * waited with it. Here a message that finds no room is lost. The socket is opened once, since
+ * descriptors may be scarce later. RELOADING=1 carries MONOTONIC_USEC, which newer managers
+ * (Type=notify-reload, systemd 253) need to distinguish reloads. Source: sd_notify(3),
+ * sd_watchdog_enabled(3), sd_listen_fds(3), systemd.service(5).
  */
 #include "base/notify.h"
+
+#include "base/clock.h"
 
 #include "base/log.h"
 
@@ -28,7 +30,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FIRST_SOCKET = 3, SOCKETS_MAX = 16 };
@@ -48,7 +49,7 @@ static bool environment_number(const char *name, uint64_t *out)
     return true;
 }
 
-/* Is what the variable is about meant for this process, and not for one that started it? */
+/* Is the variable meant for this process, and not for its parent? */
 static bool is_for_us(const char *name)
 {
     uint64_t pid;
@@ -56,8 +57,7 @@ static bool is_for_us(const char *name)
     return !environment_number(name, &pid) || pid == (uint64_t)getpid();
 }
 
-/* ---- messages ---------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static int channel = -1;          /* connected to the manager; -1: there is none */
 static const char *channel_fault; /* why there is none though there should be */
@@ -123,11 +123,9 @@ void notify_ready(void)
 void notify_reloading(void)
 {
     char text[64];
-    struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
-             (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+             (unsigned long long)monotonic_us());
     send_text(text);
 }
 
@@ -158,8 +156,7 @@ uint64_t notify_watchdog_ms(void)
     return us < 1000 ? 1 : us / 1000;
 }
 
-/* ---- sockets ----------------------------------------------------------------------------------
- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 enum err_code notify_socket_address(int socket, char host[static 64], uint16_t *port,
                                     struct err *err)

@@ -1,10 +1,10 @@
 /*
- * What the service manager is told, and what it hands over: systemd's notification protocol and its
+ * Messages to the service manager, and sockets from it: systemd's notification protocol and its
  * socket activation (sd_notify(3), sd_listen_fds(3)).
  *
  * Without a service manager (NOTIFY_SOCKET and LISTEN_FDS are not set) every call does nothing. No
- * call waits for a manager that does not read: what it has no room for is lost, and logged once.
- * Any thread, but for notify_sockets.
+ * call waits for a manager that does not read: a message without room is lost, and logged once. Any
+ * thread, but for notify_sockets.
  */
 #ifndef KOTA_BASE_NOTIFY_H
 #define KOTA_BASE_NOTIFY_H

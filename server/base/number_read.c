@@ -1,17 +1,17 @@
 /*
  * Decimal to binary.
  *
- * Problem: strtod costs 40 to 200 ns a number, follows the process's locale and wants a terminator;
- * a batch of 1,000 points brings 2,000 numbers, many with 17 digits.
- * Approach: digits are gathered eight at a time, as bytes of one word; a word shifted by what is no
- * digit has leading zeros instead, so a run of any length below eight takes no loop. An integer of
- * at most 53 bits and a power of at most 10^22 are one exact multiplication or division (W. D.
- * Clinger, "How to read floating point numbers accurately", 1990). All else is multiplied by a
- * power of ten of 128 bits, of which the upper 64 nearly always decide (D. Lemire, "Number parsing
- * at a gigabyte per second", 2021, after M. Eisel); that the 128 bits always do is shown by N.
- * Mushtak and D. Lemire, "Fast number parsing without fallback", 2022.
- * A number of more than 19 digits lies between its first 19 and those plus one: when both give the
- * same float64 that is it, else strtod is asked, in the C locale.
+ * Problem: strtod costs 40 to 200 ns a number, follows the process's locale and needs a terminator;
+ * a batch of 1,000 points has 2,000 numbers, many with 17 digits. Approach: digits are gathered
+ * eight at a time, as bytes of one word; a word shifted by what is no digit has leading zeros
+ * instead, so a run of any length below eight takes no loop. An integer of at most 53 bits and a
+ * power of at most 10^22 are one exact multiplication or division (W. D. Clinger, "How to read
+ * floating point numbers accurately", 1990). All else is multiplied by a power of ten of 128 bits,
+ * of which the upper 64 nearly always decide (D. Lemire, "Number parsing at a gigabyte per second",
+ * 2021, after M. Eisel); that the 128 bits always do is shown by N. Mushtak and D. Lemire, "Fast
+ * number parsing without fallback", 2022. A number of more than 19 digits lies between its first 19
+ * and those plus one: when both round to the same float64 that is the result, else strtod decides,
+ * in the C locale.
  */
 #include "base/number_read.h"
 
@@ -41,8 +41,7 @@ static const double clinger_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* ---- Eisel and Lemire -------------------------------------------------------------------------
- */
+/* ---- Eisel and Lemire ------------------------------------------------------------------------ */
 
 /* The upper 128 bits of w · 10^power, truncated; the lower half only as exact as they must be. */
 static struct power_of_ten product_of(uint64_t w, int power)
@@ -123,8 +122,7 @@ bool number_from_decimal(uint64_t digits, int exponent, double *out)
     return exponent <= POWER_MOST && eisel_lemire(digits, exponent, out);
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static uint64_t load_8(const char *at, const char *end)
 {
@@ -133,7 +131,7 @@ static uint64_t load_8(const char *at, const char *end)
     if (end - at >= 8)
         memcpy(&word, at, 8);
     else
-        memcpy(&word, at, (size_t)(end - at)); /* what is missing is no digit */
+        memcpy(&word, at, (size_t)(end - at)); /* the missing bytes are no digits */
     return word;
 }
 
@@ -156,7 +154,7 @@ static uint64_t value_of(uint64_t word, unsigned count)
            32;
 }
 
-/* Appends a run of digits to *digits, which wraps around beyond 19; returns behind it. */
+/* Appends a run of digits to *digits, which wraps around beyond 19; returns its end. */
 static inline const char *read_digits(const char *at, const char *end, uint64_t *digits)
 {
     static const uint32_t powers[] = {1,      10,      100,      1000,     10000,
@@ -203,7 +201,7 @@ static double read_slowly(const char *at, size_t length)
     return value;
 }
 
-/* A number of more than 19 digits without its sign, whose last digit stands for 10^power. */
+/* A number of more than 19 digits without its sign; the last digit has the weight 10^power. */
 static bool read_long(const char *at, size_t length, int power, double *out)
 {
     uint64_t digits = 0;

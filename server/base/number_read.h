@@ -18,7 +18,7 @@ enum { NUMBER_DIGITS_EXACT = 19 }; /* significant digits that always fit a uint6
 bool number_from_decimal(uint64_t digits, int exponent, double *out);
 
 /*
- * Reads the JSON number (RFC 8259, section 6) at `at`, which ends before `end`. Returns behind it;
+ * Reads the JSON number (RFC 8259, section 6) at `at`, which ends before `end`. Returns its end;
  * NULL when there is none, when it is too large for a finite float64 or has more than length_max
  * (at most 255) characters. *out is the nearest float64; "-0" is -0. Reads no byte at or beyond
  * `end`. Some 5 to 10 ns; more than 19 significant digits rarely go to strtod. Any thread.

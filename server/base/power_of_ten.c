@@ -4,9 +4,8 @@
  * Problem: printing the shortest text of a float64 (json_number.c) and reading a text as the
  * nearest one (number_read.c) both multiply by a power of ten of 128 bits. Approach: the 667
  * powers are not numbers in the source: they are computed once, exactly, from big integers, each
- * rounded up. Reading wants those above 10^55 rounded down; that is one less, because 5^56 and
- * all above have more than 128 bits and are odd.
- * Invariant: the leading bit of each entry is set.
+ * rounded up. Reading needs those above 10^55 rounded down; that is one less, because 5^56 and all
+ * above have more than 128 bits and are odd. Invariant: the leading bit of each entry is set.
  */
 #include "base/power_of_ten.h"
 

@@ -5,16 +5,16 @@
  * malloc three quarters of building it are page faults (67,000 of 4 kB, 100 of 133 ms), and an edit
  * pays them again for each tile it remakes. Approach: mappings of 8 MiB, aligned to their size, so
  * that a block finds its slab by its address; MADV_HUGEPAGE; a bit for each free block. Slabs with
- * a free block are in a list; the first that is there serves. Pages are first touched by the
- * caller, outside the lock.
+ * a free block are in a list; the first is used. Pages are first touched by the caller, outside the
+ * lock.
  *
  * 29 tiles of 286 kB fill 8 MiB but for 1 %; of 4 MiB, which 14 of them fill, 5 % were lost, and
  * huge pages make it memory that is there. What no block has touched takes none.
  *
- * A slab stays while one of its blocks is used: at worst a field that was mostly deleted or edited
- * away holds more than it needs, but what is free in it is used first by what comes next.
+ * A slab stays while one of its blocks is used: at worst a mostly deleted or replaced field holds
+ * more than it needs, but its free blocks are reused first.
  *
- * Address sanitizer sees each block as one of malloc's: it then knows who used it after its end.
+ * Address sanitizer sees each block as one of malloc's: it then detects use after free.
  *
  * Tried and dropped: mallopt (a threshold beyond the tiles' size makes the heap keep what is freed
  * under a living block, without use of huge pages), one mapping for a field (cannot be given back
@@ -52,7 +52,7 @@ void slab_free(struct slab_pool *pool, void *block)
 
 #else
 
-/* At the start of its SLAB_BYTES, the blocks behind it; pool->lock guards all. */
+/* At the start of its SLAB_BYTES, before the blocks; pool->lock guards all. */
 struct slab {
     struct slab *next, **link; /* in pool->partial: what points here; NULL when it is not there */
     uint64_t free, all;        /* a bit for each block */

@@ -2,9 +2,9 @@
  * Slabs: many large blocks of one size (tiles of terrain), out of huge pages.
  *
  * A block of 275 kB from malloc is a mapping of its own, or a piece of a heap that cannot shrink:
- * 68 page faults each time, or memory that does not come back. A pool takes SLAB_BYTES at once and
- * asks the kernel for huge pages there, uses blocks again that came free, and gives a slab back
- * when none of its blocks is used (but for one, which waits for the next).
+ * 68 page faults each time, or memory that is not returned to the system. A pool maps SLAB_BYTES at
+ * once, with advice for huge pages, reuses free blocks, and unmaps a slab when none of its blocks
+ * is used (but for one, kept for the next).
  */
 #ifndef KOTA_BASE_SLAB_H
 #define KOTA_BASE_SLAB_H
@@ -18,7 +18,7 @@ struct slab;
 
 struct slab_pool {
     pthread_mutex_t lock;
-    size_t block_bytes;   /* of the first block that was asked for, and of all others */
+    size_t block_bytes;   /* of the first block, and of all others */
     struct slab *partial; /* slabs with a free block; lock */
     unsigned empty;       /* how many of them have no block in use; lock */
 };

@@ -1,10 +1,10 @@
 /*
  * Monotonic time-outs of conditions: see timed_wait.h.
  *
- * Problem: a condition waits by CLOCK_REALTIME unless its attributes say otherwise, so that a step
- * of the wall clock (NTP, an operator, a machine that was suspended) lengthens or cuts each wait
- * under way. A writer that waited a quarter of a second then waited an hour. Approach: one function
- * makes the condition, one the deadline, and both mean the same clock.
+ * Problem: a condition waits by CLOCK_REALTIME by default, so that a step of the wall clock (NTP,
+ * an operator, a machine that was suspended) lengthens or cuts each wait under way. A writer that
+ * waited a quarter of a second then waited an hour. Approach: one function makes the condition, one
+ * the deadline, and both mean the same clock.
  */
 #include "base/timed_wait.h"
 

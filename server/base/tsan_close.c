@@ -1,12 +1,13 @@
 /*
  * Closes that ThreadSanitizer sees. Empty in every other build.
  *
- * Problem: libuv closes files by syscall(SYS_close), of which the tool knows nothing. When another
- * thread opens a file soon after, and the kernel gives it the same number, the tool takes it for
- * the old file, which nobody has handed over, and reports a race: the end of a loop against the
+ * Problem: libuv closes files by syscall(SYS_close), which the tool does not intercept. When
+ * another thread opens a file soon after, and the kernel gives it the same number, the tool takes
+ * it for the old file, without a hand-over, and reports a race: the end of a loop against the
  * thread for checkpoints. Approach: the program's own syscall() comes before libc's for all
- * libraries; it gives a close to close(), which the tool watches, and everything else to the kernel
- * as before. So no report is suppressed. libuv does the same where it is itself built for the tool.
+ * libraries; it calls close(), which the tool intercepts, for a close, and the kernel for
+ * everything else as before. So no report is suppressed. libuv does the same where it is itself
+ * built for the tool.
  */
 #if defined(__SANITIZE_THREAD__)
 #include <dlfcn.h>

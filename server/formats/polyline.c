@@ -3,7 +3,7 @@
  *
  * A polyline is a chain of differences in units of 1e-5 degrees, latitude and longitude in turn.
  * Each difference is zigzag coded (the sign is the lowest bit) and cut into groups of five bits,
- * the lowest first; a group plus 32 says that more follow, and 63 makes it a printable character.
+ * the lowest first; 32 is added when more groups follow, and 63 makes it a printable character.
  *
  * A difference of more than six groups would leave the Earth from anywhere on it (30 bits are
  * 10,737 degrees), so that sums of 32 bit steps in 64 bit never overflow. What leaves the Earth is
@@ -12,7 +12,7 @@
  */
 #include "formats/polyline.h"
 
-#include "formats/decimal.h"
+#include "base/decimal.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static bool has_prefix(const char *text, size_t length)
     return length >= sizeof prefix - 1 && memcmp(text, prefix, sizeof prefix - 1) == 0;
 }
 
-/* Out of range, or not a number at all: says which. */
+/* Out of range, or not a number: the error has which. */
 static enum err_code check_place(const struct geo_place *place, size_t number, struct err *err)
 {
     if (!(fabs(place->lat) <= 90))
@@ -46,8 +46,7 @@ static enum err_code check_place(const struct geo_place *place, size_t number, s
     return ERR_OK;
 }
 
-/* ---- polylines --------------------------------------------------------------------------------
- */
+/* ---- polylines ------------------------------------------------------------------------------- */
 
 static enum err_code read_difference(struct text *text, int64_t *out, size_t number,
                                      struct err *err)
@@ -102,8 +101,7 @@ static enum err_code read_polyline(struct text text, struct geo_place *places, s
     return ERR_OK;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static struct text trimmed(struct text text, char what)
 {

@@ -14,8 +14,8 @@ struct geo_place {
 };
 
 /*
- * How many places text[length] holds, at least 1; of a text that cannot be read, how many at most
- * places_read would write before it says so. O(length).
+ * The number of places in text[length], at least 1; for a malformed text, the most that places_read
+ * would write before its error. O(length).
  */
 size_t places_max(const char *text, size_t length);
 

@@ -12,7 +12,7 @@ bool media_type_is(const char *header, const char *type);
 
 enum { WORD_SHOWN_MAX = 32 };
 
-/* text[length] for a message: cut at WORD_SHOWN_MAX, what is not visible ASCII as '?'. */
+/* text[length] for a message: cut at WORD_SHOWN_MAX, other bytes than visible ASCII as '?'. */
 void word_show(const char *text, size_t length, char shown[WORD_SHOWN_MAX + 1]);
 
 #endif

@@ -1,28 +1,56 @@
 /*
  * Encoding of answers: see answer.h.
  *
- * The head is written straight into the connection's output chunk; what the answers of one second
- * and type have in common, from the status line on, is kept ready in one piece. A body up to
- * COPY_BYTES goes behind it into the same chunk, so that pipelined answers leave in one write; a
- * larger one keeps its memory and changes owner.
+ * The head is written straight into the connection's output chunk. The start that the answers of
+ * one second and type share, from the status line on, is cached as one block. A body up to
+ * COPY_BYTES is copied after it into the same chunk, so that pipelined answers leave in one write;
+ * a larger one keeps its memory and changes owner.
  *
  * Framing: Content-Length is on every answer but 204 and 304, which have no body by definition,
- * and streams, which end with their connection; HEAD says what GET would have sent. Source: RFC
- * 9110 sections 8.6, 15; RFC 9112 section 9.3.
+ * and streams, which end with their connection; HEAD has the headers of GET. Source: RFC 9110
+ * sections 8.6, 15; RFC 9112 section 9.3.
  */
 #include "http/answer.h"
 
 #include "base/check.h"
 #include "base/integer_text.h"
-#include "http/loop.h"
-#include "http/server.h"
+#include "http/loop_data.h"
+#include "http/server_data.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define COPY_BYTES ((size_t)8 * 1024)
 #define TYPE_BYTES_MAX 256
 /* Status line, date, id, trace, type, length, connection: all of bounded length. */
 #define FIXED_HEAD_BYTES ((size_t)768 + HTTP_ORIGIN_BYTES_MAX)
+#define DATE_LOOK_NS 5000000u
+
+/* The Date line, made again when the second changes, up to 5 ms late. */
+static void refresh_date(struct http_loop *loop)
+{
+    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct timespec now;
+    struct tm tm;
+
+    if (loop->date_length && loop->clock_ns - loop->date_ns < DATE_LOOK_NS)
+        return;
+    loop->date_ns = loop->clock_ns;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec == loop->date_second && loop->date_length)
+        return;
+    loop->date_second = now.tv_sec;
+    loop->answer_start.length = 0;
+    gmtime_r(&now.tv_sec, &tm);
+    loop->date_length = (size_t)snprintf(
+        loop->date, sizeof loop->date, "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",
+        days[tm.tm_wday], (unsigned)tm.tm_mday % 100, months[tm.tm_mon],
+        (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_hour % 100,
+        (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
+}
 
 struct cursor {
     char *at;
@@ -122,7 +150,7 @@ static void put_status_line(struct cursor *cursor, int status)
     PUT_LITERAL(cursor, "\r\n");
 }
 
-/* Status, date, who may read it, and the type: nothing that differs from one answer to the next. */
+/* Status, date, CORS, and the type: nothing that differs from one answer to the next. */
 static void put_start(struct cursor *cursor, const struct http_loop *loop,
                       const struct http_reply *reply, bool has_body)
 {
@@ -222,7 +250,7 @@ size_t http_answer_encode(struct http_connection *connection, struct http_reques
     struct cursor cursor;
     char *start;
 
-    http_loop_refresh_date(loop);
+    refresh_date(loop);
     start = http_output_reserve(&connection->output, &loop->chunks,
                                 FIXED_HEAD_BYTES + loop->server->cors_length +
                                     reply->headers_length + copied);

@@ -1,18 +1,18 @@
 /*
  * Authorities: see authority.h.
  *
- * Problem: who we are to the client stands in Host and, where a proxy asks, in the target. Nothing
- * here is chosen by it, but what is no authority must be refused: two programs that disagree about
- * `a@b`, `[::1` or `x:80:80` disagree about whom the request is for.
- * Approach: a name is read byte by byte as RFC 3986 has it; what stands in brackets must be an IPv6
- * address, for which inet_pton() is asked. Two things that the grammar has are left out: a comma in
- * a name (two Host values that somebody has joined look like that), and IPvFuture.
+ * Problem: the name of the server is in Host and, in a proxy's request, in the target. Nothing is
+ * chosen by it here, but a malformed authority must be refused: two programs that disagree about
+ * `a@b`, `[::1` or `x:80:80` disagree about the destination of the request. Approach: a name is
+ * read byte by byte by RFC 3986; brackets must hold an IPv6 address, checked by inet_pton(). Two
+ * things of the grammar are refused: a comma in a name (joined Host values look like that), and
+ * IPvFuture.
  *
  * Source: RFC 3986 (2005) sections 3.2.2, 3.2.3; RFC 9112 (2022) section 3.2.
  */
 #include "http/authority.h"
 
-#include "http/target.h"
+#include "base/hex.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -34,8 +34,8 @@ static size_t name_length(struct span text)
     while (i < text.length) {
         if (is_name_byte(text.at[i]))
             i++;
-        else if (text.at[i] == '%' && text.length - i > 2 && http_hex_value(text.at[i + 1]) >= 0 &&
-                 http_hex_value(text.at[i + 2]) >= 0)
+        else if (text.at[i] == '%' && text.length - i > 2 && hex_value(text.at[i + 1]) >= 0 &&
+                 hex_value(text.at[i + 2]) >= 0)
             i += 3;
         else
             break;

@@ -5,11 +5,11 @@
 #define KOTA_HTTP_AUTHORITY_H
 
 #include "base/err.h"
-#include "http/http.h"
+#include "base/span.h"
 
 /*
  * A registered name or IPv4 address, or an IPv6 address in brackets, and maybe a port of 0 to
- * 65535. Nothing at all is taken, too: whether it may be empty is the caller's business.
+ * 65535. An empty text is accepted: the caller decides whether it may be empty.
  *
  * where          "Host header": begins the message
  * ERR_BAD_INPUT  anything else, userinfo among it

@@ -2,29 +2,28 @@
  * Chunked bodies: see chunks.h.
  *
  * Why not llhttp: its older versions take a bare line feed after a chunk's size or in trailers, 8.1
- * refuses a second extension and quoted pairs, which RFC 9112 says to ignore, and none of them
- * bounds extensions or trailers. A proxy in front that reads such bytes in another way would see
- * another end of the request.
+ * refuses a second extension and quoted pairs, which RFC 9112 requires to be ignored, and none of
+ * them bounds extensions or trailers. A proxy in front that reads such bytes in another way would
+ * see another end of the request.
  *
  * Approach: a byte-wise state machine over the framing; a chunk's data is handed out in one step.
- * Extensions must be what the grammar says, bad white space included, and are ignored. Trailer
- * lines are checked like header lines and ignored, whatever they name. What is not body may grow to
- * header_bytes_max, plus 16 bytes for each byte of body: honest one-byte chunks pass, endless
- * extensions do not.
+ * Extensions must follow the grammar, bad white space included, and are ignored. Trailer lines are
+ * checked like header lines and ignored. What is not body may grow to header_bytes_max, plus 16
+ * bytes for each byte of body: honest one-byte chunks pass, endless extensions do not.
  *
  * Source: RFC 9112 (2022) sections 7.1, 7.1.1, 7.1.2; RFC 9110 sections 5.6.2-5.6.4, 6.5.1.
  */
 #include "http/chunks.h"
 
 #include "http/head.h"
-#include "http/target.h"
+#include "base/hex.h"
 
 enum state {
     AT_SIZE, /* the first is 0, the zeroed state */
-    AT_GAP,  /* white space behind a size or an extension: a semicolon must come */
+    AT_GAP,  /* white space after a size or an extension: a semicolon must follow */
     AT_NAME, /* the first byte of an extension's name, or white space before it */
     AT_IN_NAME,
-    AT_NAME_GAP, /* white space behind a name: '=' or a semicolon must come */
+    AT_NAME_GAP, /* white space after a name: '=' or a semicolon must follow */
     AT_VALUE,    /* the first byte of a value, or white space before it */
     AT_IN_VALUE,
     AT_IN_QUOTES,
@@ -48,7 +47,7 @@ static bool is_blank(char c)
 
 static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct err *err)
 {
-    int value = http_hex_value(c);
+    int value = hex_value(c);
 
     if (value >= 0) {
         if (++chunks->digits > SIZE_DIGITS_MAX)
@@ -63,13 +62,13 @@ static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct e
     return ERR_OK;
 }
 
-/* Behind a name or a value that is complete: what may follow, or -1. */
+/* The state after a complete name or value, or -1. */
 static int after_part(char c, enum state gap)
 {
     return c == ';' ? AT_NAME : c == '\r' ? AT_SIZE_LF : is_blank(c) ? (int)gap : -1;
 }
 
-/* What may stand between quotes, but for the backslash and the quote: qdtext of RFC 9110. */
+/* Is it allowed between quotes, apart from the backslash and the quote? qdtext of RFC 9110. */
 static bool is_quotable(char c)
 {
     unsigned char byte = (unsigned char)c;
@@ -77,7 +76,7 @@ static bool is_quotable(char c)
     return c == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-/* The state behind byte c of an extension; -1 when the grammar has no such thing. */
+/* The state after byte c of an extension; -1: not in the grammar. */
 static int extension_next(int state, char c)
 {
     switch (state) {

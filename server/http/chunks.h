@@ -22,10 +22,9 @@ struct http_chunks {
 };
 
 /*
- * Takes bytes from at[0..length), what comes next of the message, up to the end of the first run of
- * the body's own bytes, or of the body. *used is how many were taken, *data that run (empty when
- * there is none yet). Call again with what is left; chunks->is_done tells that the body is
- * complete.
+ * Takes bytes from at[0..length), the next of the message, up to the end of the first run of the
+ * body's own bytes, or of the body. *used is how many were taken, *data that run (empty when there
+ * is none yet). Call again with the rest; chunks->is_done: the body is complete.
  *
  * ERR_BAD_INPUT  malformed; ERR_TOO_LARGE over body_bytes_max; ERR_HEADERS_TOO_LARGE for trailers
  * Cost: constant for a chunk's data, once per byte of framing. No allocation.

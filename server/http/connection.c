@@ -2,22 +2,22 @@
  * Connections: see connection.h.
  *
  * Reading: by uv_poll_t and one recv(2) for each time that a socket is readable: uv_tcp_t reads by
- * read(2), which costs the kernel more, and through two callbacks. What is left is told by the next
- * turn. All connections of a loop read into the loop's one buffer; only what could not be taken
- * (half a head, pipelined requests behind a busy one) is copied into memory of the connection. An
- * idle connection therefore holds no buffer, and a busy one at most PENDING_STOP_BYTES plus one
- * read, since reading stops there.
+ * read(2), which costs the kernel more, and through two callbacks. Bytes that are left make the
+ * socket readable in the next iteration. All connections of a loop read into the loop's one buffer;
+ * only what could not be taken (half a head, pipelined requests behind a busy one) is copied into
+ * memory of the connection. An idle connection therefore holds no buffer, and a busy one at most
+ * PENDING_STOP_BYTES plus one read, since reading stops there.
  *
- * A turn is three stretches: what has come is read from all connections, then answered, then sent.
- * One connection after the other would drive the code of each stretch out of the nearest caches. So
- * between reading and answering a connection has bytes in the loop's buffer that nobody sees (due).
- * Only other connections are read meanwhile; who else acts on connections has those answered before
- * (on_async), and timers run when all are.
+ * An iteration of the loop has three stages: all connections are read, then answered, then sent.
+ * Serving one connection after the other would evict the code of each stage from the nearest
+ * caches. Between reading and answering, the bytes of a connection are in the loop's buffer
+ * (loop->reads). Only other connections are read meanwhile. Everything else that acts on
+ * connections processes these reads first (on_async); timers run after them.
  *
- * Writing: answers made in one turn are gathered, and sent by send(2), which costs the kernel less
- * than write(2); the rest waits until the socket is writable. While more than OUTPUT_STOP_BYTES
- * wait, no further request is taken: a client that does not read its answers holds only its own
- * memory.
+ * Writing: answers made in one iteration are gathered, and sent by send(2), which costs the kernel
+ * less than write(2); the rest waits until the socket is writable. While more than
+ * HTTP_OUTPUT_STOP_BYTES wait, no further request is taken: a client that does not read its answers
+ * holds only its own memory.
  *
  * Deadlines: one for reading, one for writing, the earlier of the two on the loop's wheel. A head
  * must be complete header_ms after its first byte. A body gets body_ms and, for a large one, the
@@ -25,15 +25,16 @@
  * deadline is set when the socket is full and taken back when it has taken something.
  *
  * A stream (stream.h) keeps the connection for itself after its request: what comes is dropped, and
- * its writing shares everything with other answers. In one turn it is asked twice at most, the
- * second time what it writes waits for the next turn, so that an endless one holds no loop.
+ * its output is written like that of other answers. In one iteration it is pulled twice at most;
+ * the output of the second pull waits for the next iteration, so that an endless stream does not
+ * hold the loop.
  *
  * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer, or
- * reach a client that still sends and looks for an answer only afterwards. So after an error the
+ * reach a client that reads the answer only after it has sent everything. So after an error the
  * connection is shut down for writing first and what comes is dropped, unseen and not copied, until
  * the peer has ended (RFC 9112 section 9.6). That is bounded by time, not by bytes: by silence, by
- * a rate as low as a body's, and in all; nobody who is ended by them was about to be done. The
- * connection counts as open meanwhile. One that was turned away does not, and has a shorter time.
+ * the least rate of a body, and in all. The connection counts as open meanwhile. A rejected one
+ * does not, and has a shorter time.
  *
  * Invariant: after http_connection_close nothing here touches the connection but its callback.
  */
@@ -44,7 +45,7 @@
 #include "http/exchange.h"
 #include "http/request.h"
 #include "http/loop.h"
-#include "http/server.h"
+#include "http/server_data.h"
 #include "http/stream.h"
 
 #include <errno.h>
@@ -56,35 +57,28 @@
 #include <unistd.h>
 
 #define PENDING_STOP_BYTES ((size_t)16 * 1024)
-#define OUTPUT_STOP_BYTES ((size_t)256 * 1024)
 #define BODY_BYTES_PER_MS 16
 #define LINGER_SILENCE_MS 5000
 #define LINGER_MS_MAX 30000 /* and body_ms at most */
 #define LINGER_REJECTED_MS 5000
 #define LINGER_DRAINING_MS 500
-#define DROPS_A_TURN 8
+#define DROPS_PER_ITERATION 8
 #define WRITE_BUFFERS 16
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
-#define ACCEPTS_A_TURN 32
-#define DUE_NS_MAX 200000u
+#define ACCEPTS_PER_ITERATION 32
+#define PROCESS_NS_MAX 200000u
 #define RESERVE_CONNECTIONS 8
 #define RESERVE_MS 1000
 
-static void settle(struct http_connection *connection);
+static void connection_update(struct http_connection *connection);
 static void watch(struct http_connection *connection);
 static void set_deadlines(struct http_connection *connection);
 
-bool http_connection_takes_input(const struct http_connection *connection)
-{
-    return connection->state <= HTTP_CONNECTION_DISCARD && !connection->close_after &&
-           connection->output.bytes < OUTPUT_STOP_BYTES;
-}
-
 /*
  * recv(2) and send(2) past the C library, where they are points at which a thread may be cancelled:
- * with several threads that takes two locked instructions a call. Nobody cancels a thread here.
- * Sanitizers watch the library's calls.
+ * with several threads that takes two locked instructions a call. No thread is cancelled here.
+ * Sanitizers intercept the library's calls.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 static ssize_t receive_bytes(int fd, void *out, size_t room)
@@ -108,8 +102,7 @@ static ssize_t send_bytes(int fd, const void *at, size_t length)
 }
 #endif
 
-/* ---- closing ----------------------------------------------------------------------------------
- */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -196,8 +189,7 @@ static void linger(struct http_connection *connection)
     connection->pending_length = connection->pending_capacity = 0;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void write_failed(struct http_connection *connection)
 {
@@ -212,7 +204,7 @@ static void sent(struct http_connection *connection, size_t bytes)
     http_output_sent(&connection->output, &connection->loop->chunks, bytes);
 }
 
-/* The rest, which the socket did not take at once. */
+/* The socket is full: the rest waits until it is writable. */
 static void write_later(struct http_connection *connection)
 {
     connection->is_writing = true;
@@ -230,7 +222,7 @@ static ssize_t write_many(struct http_connection *connection)
     return sendmsg(connection->fd, &message, SEND_FLAGS);
 }
 
-/* How many bytes the socket takes at once; 0 when it is full, below 0 when it is broken. */
+/* The bytes that the socket took; 0 when it is full, below 0 when it is broken. */
 static inline ssize_t try_write(struct http_connection *connection)
 {
     const struct http_chunk *chunk = connection->output.head;
@@ -260,7 +252,7 @@ static void flush(struct http_connection *connection)
     }
 }
 
-/* Asks the stream what it has to say, and sends it. */
+/* Pulls the stream and sends its output. */
 static void run_stream(struct http_connection *connection)
 {
     bool is_broken, has_written = http_stream_pull(connection, &is_broken);
@@ -275,8 +267,7 @@ static void run_stream(struct http_connection *connection)
         http_connection_close(connection);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool keep_pending(struct http_connection *connection, const char *at, size_t length)
 {
@@ -358,10 +349,10 @@ static void read_ended(struct http_connection *connection)
         http_connection_continue(connection);
         return;
     }
-    settle(connection);
+    connection_update(connection);
 }
 
-/* What one read brought. */
+/* Processes the bytes of one read. */
 static void take_read(struct http_connection *connection, const char *at, size_t length)
 {
     if (connection->state == HTTP_CONNECTION_CLOSED)
@@ -370,10 +361,10 @@ static void take_read(struct http_connection *connection, const char *at, size_t
     take_bytes(connection, at, length);
 }
 
-/* The end of input, an error, or nothing: what a read tells that brings no bytes. */
+/* A read without bytes: the end of input, an error, or nothing. */
 static void take_no_read(struct http_connection *connection, ssize_t length, int error)
 {
-    http_connection_answer_due(connection->loop);
+    http_connection_process_reads(connection->loop);
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
     if (length == 0)
@@ -382,12 +373,12 @@ static void take_no_read(struct http_connection *connection, ssize_t length, int
         http_connection_close(connection);
 }
 
-/* The socket is broken: what came before that is still served. */
+/* The socket is broken: the input before that is still served. */
 static void read_rest(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
 
-    http_connection_answer_due(loop);
+    http_connection_process_reads(loop);
     while (connection->state != HTTP_CONNECTION_CLOSED && connection->is_reading) {
         ssize_t length = receive_bytes(connection->fd, loop->read_buffer, HTTP_READ_BYTES);
 
@@ -396,11 +387,11 @@ static void read_rest(struct http_connection *connection)
             return;
         }
         take_read(connection, loop->read_buffer, (size_t)length);
-        settle(connection);
+        connection_update(connection);
     }
 }
 
-/* Reads what has come, to be answered at the end of the turn, or when there is much of it. */
+/* Reads once; the bytes are processed at the end of the iteration, or when there are many. */
 static void read_some(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
@@ -411,62 +402,65 @@ static void read_some(struct http_connection *connection)
         take_no_read(connection, length, errno);
         return;
     }
-    if (loop->due_count == 0) {
+    if (loop->read_count == 0) {
         loop->clock_ns = uv_hrtime();
         loop->is_clock_fresh = true;
-        if (loop->turn_ns == 0)
-            loop->turn_ns = loop->clock_ns;
+        if (loop->iteration_ns == 0)
+            loop->iteration_ns = loop->clock_ns;
     }
-    loop->due[loop->due_count++] = (struct http_due){connection, at, (size_t)length};
+    loop->reads[loop->read_count++] = (struct http_read){connection, at, (size_t)length};
     loop->read_bytes += (size_t)length;
-    if (loop->due_count == HTTP_DUE_MAX || loop->read_bytes > HTTP_READ_BYTES / 2)
-        http_connection_answer_due(loop);
+    if (loop->read_count == HTTP_READS_MAX || loop->read_bytes > HTTP_READ_BYTES / 2)
+        http_connection_process_reads(loop);
 }
 
-static void settle_answered(struct http_loop *loop)
+static void update_processed(struct http_loop *loop)
 {
     loop->is_clock_fresh = false;
-    for (; loop->due_settled < loop->due_answered; loop->due_settled++)
-        settle(loop->due[loop->due_settled].connection);
+    for (; loop->reads_flushed < loop->reads_processed; loop->reads_flushed++)
+        connection_update(loop->reads[loop->reads_flushed].connection);
 }
 
 /* A connection that was closed meanwhile is freed after this. */
-void http_connection_answer_due(struct http_loop *loop)
+void http_connection_process_reads(struct http_loop *loop)
 {
     uint64_t since_ns = 0;
 
-    while (loop->due_answered < loop->due_count) {
-        const struct http_due *due = &loop->due[loop->due_answered];
+    while (loop->reads_processed < loop->read_count) {
+        const struct http_read *read = &loop->reads[loop->reads_processed];
 
-        take_read(due->connection, due->at, due->length);
-        loop->due_answered++;
+        take_read(read->connection, read->at, read->length);
+        loop->reads_processed++;
         if (since_ns == 0)
             since_ns = loop->clock_ns;
-        if (loop->clock_ns - since_ns > DUE_NS_MAX) {
-            settle_answered(loop);
+        if (loop->clock_ns - since_ns > PROCESS_NS_MAX) {
+            update_processed(loop);
             since_ns = 0;
         }
     }
-    settle_answered(loop);
-    loop->due_count = loop->due_answered = loop->due_settled = 0;
+    update_processed(loop);
+    loop->read_count = loop->reads_processed = loop->reads_flushed = 0;
     loop->read_bytes = 0;
 }
 
-void http_connection_send_due(struct http_loop *loop)
+void http_connection_flush_writes(struct http_loop *loop)
 {
-    for (size_t i = loop->due_settled; i < loop->due_answered; i++)
-        if (loop->due[i].connection->state != HTTP_CONNECTION_CLOSED)
-            flush(loop->due[i].connection);
+    for (size_t i = loop->reads_flushed; i < loop->reads_processed; i++)
+        if (loop->reads[i].connection->state != HTTP_CONNECTION_CLOSED)
+            flush(loop->reads[i].connection);
 }
 
-/* While it lingers: has the kernel forget what has come. What others have sent is still due. */
+/*
+ * While it lingers: discards input in the kernel. The reads of other connections stay in the
+ * buffer.
+ */
 static void drop_some(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
     char *at = loop->read_buffer + loop->read_bytes;
     size_t room = HTTP_READ_BYTES - loop->read_bytes;
 
-    for (int i = 0; i < DROPS_A_TURN; i++) {
+    for (int i = 0; i < DROPS_PER_ITERATION; i++) {
         ssize_t length = recv(connection->fd, at, room, MSG_DONTWAIT | MSG_TRUNC);
 
         if (length < 0 && (errno == EAGAIN || errno == EINTR))
@@ -507,7 +501,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
         read_some(connection);
 }
 
-/* Has the loop wait for what is_reading and is_writing say. */
+/* Polls for the events of is_reading and is_writing. */
 static void watch(struct http_connection *connection)
 {
     int events =
@@ -519,17 +513,16 @@ static void watch(struct http_connection *connection)
     CHECK(uv_poll_start(&connection->poll, events, on_ready) == 0);
 }
 
-/* ---- after each turn ---------------------------------------------------------------------------
- */
+/* ---- after each turn ------------------------------------------------------------------------- */
 
-/* Nothing of a request has come that is not answered. */
+/* Every byte so far belongs to an answered request. */
 static bool is_between_requests(const struct http_connection *connection)
 {
     return connection->state == HTTP_CONNECTION_DISCARD ||
            (connection->state == HTTP_CONNECTION_HEAD && connection->pending_length == 0);
 }
 
-/* The peer sends no more: what is incomplete stays so. */
+/* The peer sends no more: an incomplete request is an error. */
 static void end_of_input(struct http_connection *connection)
 {
     struct err err;
@@ -542,7 +535,7 @@ static void end_of_input(struct http_connection *connection)
     http_exchange_fail(connection, &err);
 }
 
-/* Bytes that have come and that nobody has read yet. */
+/* Has the socket unread bytes? */
 static bool has_arrived(const struct http_connection *connection)
 {
     char byte;
@@ -550,7 +543,7 @@ static bool has_arrived(const struct http_connection *connection)
     return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Not later than that; nothing that comes puts it off. */
+/* Shortens the time to linger; input does not extend it. */
 static void hurry(struct http_connection *connection)
 {
     uint64_t latest_ms = uv_now(&connection->loop->uv) + LINGER_DRAINING_MS;
@@ -562,16 +555,16 @@ static void hurry(struct http_connection *connection)
 }
 
 /*
- * A client that has asked before knows that an idle connection may be closed, and asks again. One
- * whose first request is on its way would call that a failure: it has half a second. What has
- * arrived is answered in any case.
+ * A client with an earlier request expects that an idle connection may be closed, and retries. For
+ * a first request on its way that would be a failure, so it has half a second. Bytes that have
+ * arrived are answered in any case.
  */
 static void drain_idle(struct http_connection *connection)
 {
     bool is_head = connection->state == HTTP_CONNECTION_HEAD;
 
     if (is_head && has_arrived(connection))
-        return; /* it is read in this turn of the loop or the next */
+        return; /* it is read in this iteration or the next */
     if (is_head && !connection->has_asked && !connection->peer_ended)
         hurry(connection);
     else
@@ -646,13 +639,13 @@ static void set_deadlines(struct http_connection *connection)
     http_wheel_set(&loop->wheel, &connection->timer, earliest_ms);
 }
 
-/* Sends what is ready; takes more where only the amount of output stood in the way. */
+/* Sends the output; takes more input where only the amount of output prevented that. */
 static void send_and_take(struct http_connection *connection)
 {
     bool was_blocked;
 
     do {
-        was_blocked = connection->output.bytes >= OUTPUT_STOP_BYTES;
+        was_blocked = connection->output.bytes >= HTTP_OUTPUT_STOP_BYTES;
         if (connection->peer_ended && http_connection_takes_input(connection))
             end_of_input(connection);
         flush(connection);
@@ -662,8 +655,8 @@ static void send_and_take(struct http_connection *connection)
     } while (connection->state != HTTP_CONNECTION_CLOSED);
 }
 
-/* Sends what is ready, closes if that was the last, decides whether to read on. */
-static void settle(struct http_connection *connection)
+/* After any change: sends the output, closes a finished connection, sets polling and deadlines. */
+static void connection_update(struct http_connection *connection)
 {
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
@@ -700,7 +693,7 @@ void http_connection_continue(struct http_connection *connection)
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
     feed_pending(connection);
-    settle(connection);
+    connection_update(connection);
 }
 
 void http_connection_expired(struct http_timer *timer)
@@ -725,14 +718,14 @@ void http_connection_expired(struct http_timer *timer)
     }
     if (is_reading_late && connection->stream) {
         http_stream_break_silence(connection);
-        settle(connection);
+        connection_update(connection);
         return;
     }
     if (is_reading_late && connection->reserve != ERR_OK &&
         connection->state < HTTP_CONNECTION_HANDLING) {
         http_connection_refuse(connection, &err);
         http_exchange_fail(connection, &err);
-        settle(connection);
+        connection_update(connection);
         return;
     }
     if (is_reading_late &&
@@ -747,13 +740,12 @@ void http_connection_expired(struct http_timer *timer)
                 connection->state == HTTP_CONNECTION_BODY ? "body" : "request");
         http_exchange_fail(connection, &err);
     }
-    settle(connection);
+    connection_update(connection);
 }
 
-/* ---- accepting ---------------------------------------------------------------------------------
- */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
-/* Counts the connection, or tells which limit it is beyond. */
+/* Counts the connection, or returns the limit that it exceeds. */
 static enum err_code count(struct http_connection *connection)
 {
     struct http_server *server = connection->loop->server;
@@ -771,9 +763,8 @@ static enum err_code count(struct http_connection *connection)
 }
 
 /*
- * Beyond the limits a few connections of each loop are held for probes. They are short, so that
- * those who only flood do not keep them; and where one address has too many, only for the machine
- * itself.
+ * Beyond the limits each loop reserves a few connections for probes. Their time is short, so that a
+ * flood does not hold them. When one address has too many, they are for loopback only.
  */
 static bool take_reserve(struct http_connection *connection, enum err_code why)
 {
@@ -787,7 +778,8 @@ static bool take_reserve(struct http_connection *connection, enum err_code why)
     return true;
 }
 
-static enum err_code say_limit(const struct http_limits *limits, enum err_code why, struct err *err)
+static enum err_code report_limit(const struct http_limits *limits, enum err_code why,
+                                  struct err *err)
 {
     bool is_all = why == ERR_BUSY;
     size_t most = is_all ? limits->connections_max : limits->connections_per_address_max;
@@ -801,10 +793,10 @@ static enum err_code say_limit(const struct http_limits *limits, enum err_code w
 enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err)
 {
     http_count(&connection->loop->counters.rejected, 1);
-    return say_limit(http_limits_now(connection->loop->server), connection->reserve, err);
+    return report_limit(http_limits_now(connection->loop->server), connection->reserve, err);
 }
 
-static void turn_away(struct http_connection *connection, const struct err *err)
+static void reject(struct http_connection *connection, const struct err *err)
 {
     struct http_loop *loop = connection->loop;
     uint64_t now_ms = uv_now(&loop->uv);
@@ -819,7 +811,7 @@ static void turn_away(struct http_connection *connection, const struct err *err)
         return;
     }
     http_exchange_fail(connection, err);
-    settle(connection);
+    connection_update(connection);
 }
 
 static void link_connection(struct http_connection *connection)
@@ -859,21 +851,22 @@ static void begin_connection(struct http_connection *connection, const struct so
     connection->peer = http_peer_of(address);
     why = count(connection);
     if (why != ERR_OK && !take_reserve(connection, why)) {
-        say_limit(http_limits_now(loop->server), why, &err);
-        turn_away(connection, &err);
+        report_limit(http_limits_now(loop->server), why, &err);
+        reject(connection, &err);
         return;
     }
-    settle(connection);
+    connection_update(connection);
 }
 
-/* Whoever waits is not forgotten: he is asked for at each tick and when a connection has gone. */
+/* Connections that wait in the queue are accepted at a later tick, or when a connection has closed.
+ */
 static void accept_later(struct http_loop *loop, const char *why)
 {
     uint64_t now_ms = uv_now(&loop->uv);
 
     loop->accept_waits = true;
     uv_poll_stop(&loop->listener);
-    http_loop_tick(loop); /* nobody else would ask again */
+    http_loop_tick(loop); /* on_tick retries */
     if (loop->reject_logged_ms && now_ms - loop->reject_logged_ms < 1000)
         return;
     loop->reject_logged_ms = now_ms ? now_ms : 1;
@@ -909,7 +902,7 @@ static bool accept_one(struct http_loop *loop)
 
 void http_connection_accept(struct http_loop *loop)
 {
-    for (int i = 0; i < ACCEPTS_A_TURN && accept_one(loop); i++)
+    for (int i = 0; i < ACCEPTS_PER_ITERATION && accept_one(loop); i++)
         ;
 }
 

@@ -1,90 +1,32 @@
 /*
- * One connection: bytes in, bytes out, deadlines. What the bytes mean is exchange.h's business.
+ * One connection: bytes in, bytes out, deadlines. The meaning of the bytes is in exchange.h.
  */
 #ifndef KOTA_HTTP_CONNECTION_H
 #define KOTA_HTTP_CONNECTION_H
 
-#include "http/head.h"
-#include "http/output.h"
-#include "http/peers.h"
-#include "http/wheel.h"
-
-#include <llhttp.h>
-#include <uv.h>
-
-struct http_loop;
-struct http_request;
-struct http_stream;
-
-/* The first three take input. */
-enum http_connection_state {
-    HTTP_CONNECTION_HEAD,     /* waits for a request, or for the rest of its head */
-    HTTP_CONNECTION_BODY,     /* waits for the rest of a body */
-    HTTP_CONNECTION_DISCARD,  /* answered; drops the body before the next request */
-    HTTP_CONNECTION_HANDLING, /* the application has the request, or it is parked */
-    HTTP_CONNECTION_STREAM,   /* answered by a stream; what comes is dropped */
-    HTTP_CONNECTION_LINGER,   /* answered and shut down; what still comes is dropped */
-    HTTP_CONNECTION_CLOSED    /* uv_close was called */
-};
-
-/* What an ordinary request touches comes first, on few cache lines. */
-struct http_connection {
-    uv_poll_t poll;
-    int fd;
-    int polled; /* the events that poll waits for; 0: it is stopped */
-    struct http_loop *loop;
-    struct http_request *request;
-    struct http_stream *stream; /* not NULL in the state STREAM */
-    enum http_connection_state state;
-    enum err_code reserve; /* not ERR_OK: why it is beyond the limits, and may only ask probes */
-    bool is_counted;       /* in the server's and the address's count; else it was turned away */
-    bool is_late;          /* came while the loop was draining */
-    bool has_asked;        /* a request was taken; who has not asked yet is about to */
-    bool is_reading;
-    bool is_writing;   /* the socket is full: waits until it takes more */
-    bool peer_ended;   /* end of file was read */
-    bool close_after;  /* no further request is taken; close when all is sent */
-    bool linger_after; /* and let the peer read the answer first */
-    struct http_output output;
-    size_t pending_length;
-    uint64_t head_since_ms;                       /* first byte of an incomplete head; 0: none */
-    uint64_t read_deadline_ms, write_deadline_ms; /* 0: none */
-    struct http_timer timer;
-    struct http_peer peer;
-    struct http_head head; /* of a head that has begun */
-
-    char *pending; /* read but not taken yet; begins with the head that head describes */
-    size_t pending_capacity;
-    struct http_connection *previous, *next;
-    llhttp_t parser;
-    uint64_t body_since_ms;
-    uint64_t body_received;                    /* bytes on the wire, framing included */
-    uint64_t discard_bytes;                    /* length of the body that is dropped */
-    uint64_t reserve_until_ms;                 /* 0: not set yet */
-    uint64_t linger_since_ms, linger_until_ms; /* of the state LINGER */
-    uint64_t lingered_ms;                      /* when something came last in it */
-    size_t lingered_bytes;                     /* dropped while it lingers, or is a stream */
-};
+#include "http/connection_data.h"
 
 /*
- * Takes connections off the listener's queue. Without memory or a file for another one they are
- * left there, and the listener is not looked at until retry_accept.
+ * Takes connections off the listener's queue. Without memory or a file descriptor for another one
+ * they stay there, and the listener is not polled until
+ * http_connection_retry_accept.
  */
 void http_connection_accept(struct http_loop *loop);
 void http_connection_retry_accept(struct http_loop *loop);
-/* After something changed outside of a read: takes what waits, sends, sets deadlines. */
+/* After a change outside of a read: takes pending input, sends, sets deadlines. */
 void http_connection_continue(struct http_connection *connection);
-/* The end of a turn: answers, sends and decides for all connections that were read in it. */
-void http_connection_answer_due(struct http_loop *loop);
-/* Before something that takes long: sends at least what is answered. */
-void http_connection_send_due(struct http_loop *loop);
-/* May the next bytes be looked at now? */
-bool http_connection_takes_input(const struct http_connection *connection);
-/* Sets and returns why a connection beyond the limits is not served, and counts that. */
+/*
+ * The end of an iteration: answers, sends and sets deadlines for all connections that were read in
+ * it.
+ */
+void http_connection_process_reads(struct http_loop *loop);
+/* Before long work: sends the answers that are ready. */
+void http_connection_flush_writes(struct http_loop *loop);
+/* Sets the error of a connection beyond the limits, and counts it. */
 enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err);
 /* The loop drains: closes it if it is a stream, or idle and no request is on its way. */
 void http_connection_drain(struct http_connection *connection);
-/* At once. A request that the application has is detached and ends by itself. */
+/* At once. A request that is being handled is detached and ends later. */
 void http_connection_close(struct http_connection *connection);
 /* A deadline has passed. */
 void http_connection_expired(struct http_timer *timer);

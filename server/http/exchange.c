@@ -3,19 +3,16 @@
  *
  *   bytes -> head check -> llhttp -> target, route, authorization -> body -> handler -> answer
  *
- * The head is taken whole: once the head check (head.h) has found its end, it is copied into the
+ * The head is accepted whole: once the head check (head.h) has found its end, it is copied into the
  * request's arena and llhttp splits it there, so that all spans stay valid until the request ends.
- * Field lines that are the same as those of one shortly before need neither again (head_memo.h).
- * llhttp is given exactly the bytes that the check found to be the head, never more; so it need not
- * be paused, and where it disagrees about the end the request is refused. Bodies do without it: a
- * length is counted, chunks have their own check (chunks.h).
+ * Bodies do without llhttp: a length is counted, chunks have their own check (chunks.h).
  *
  * A request that is refused before its body (unknown path, wrong method, no authority) is answered
  * at once. If the body is small it is read and dropped after that, and the connection kept; if it
  * is large, chunked or waits for 100 Continue, the connection closes.
  *
- * A handler that finds on the loop that it takes long moves: it is begun again on a worker. What it
- * has done so far is lost, but nobody must foresee what a request costs.
+ * A handler on the loop that takes long offloads itself: it begins again on a worker. Its work so
+ * far is lost, but the cost of a request need not be known before.
  *
  * A handler, or request_begin, that waits for the application's next state parks: the request ends
  * for the application and begins again after the next wake-up, with the same bytes. So a wait holds
@@ -32,10 +29,10 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "http/answer.h"
-#include "http/head_memo.h"
+#include "http/connection.h"
 #include "http/loop.h"
 #include "http/pool.h"
-#include "http/server.h"
+#include "http/server_data.h"
 #include "http/stream.h"
 
 #include <inttypes.h>
@@ -44,71 +41,12 @@
 /* A refused body up to this size is read to keep the connection. */
 #define DISCARD_BYTES_MAX ((uint64_t)64 * 1024)
 #define LOGGED_PATH_BYTES 256
-/* How long the batches of one turn may hold a loop, and what is too short to count as one. */
-#define TURN_NS_MAX 2000000u
+/* The time that the batches of one iteration may take of a loop; shorter bodies do not count. */
+#define ITERATION_NS_MAX 2000000u
 #define SHORT_BODY_BYTES ((size_t)1024)
 #define SHED_LOG_MS 1000
 
-/* ---- what llhttp calls ------------------------------------------------------------------------
- */
-
-static int on_field(llhttp_t *parser, const char *at, size_t length)
-{
-    struct http_request *request = parser->data;
-    struct http_field *field;
-
-    field = request->field_count ? &request->fields[request->field_count - 1] : NULL;
-    if (field && field->value.at == NULL && field->name.at + field->name.length == at) {
-        field->name.length += length;
-        return 0;
-    }
-    if (request->field_count == request->head.header_count)
-        return -1;
-    request->fields[request->field_count++] =
-        (struct http_field){.name = {at, length}, .value = {NULL, 0}};
-    return 0;
-}
-
-static int on_value(llhttp_t *parser, const char *at, size_t length)
-{
-    struct http_request *request = parser->data;
-    struct span *value;
-
-    if (request->field_count == 0)
-        return -1;
-    value = &request->fields[request->field_count - 1].value;
-    if (value->at)
-        value->length = (size_t)(at + length - value->at);
-    else
-        *value = (struct span){at, length};
-    return 0;
-}
-
-static int on_headers_complete(llhttp_t *parser)
-{
-    struct http_request *request = parser->data;
-
-    request->wants_keep_alive = llhttp_should_keep_alive(parser) != 0;
-    request->is_head_parsed = true;
-    parser->upgrade = 0; /* an Upgrade that is not taken is ignored: RFC 9110 section 7.8 */
-    return 0;
-}
-
-static int on_message_complete(llhttp_t *parser)
-{
-    struct http_request *request = parser->data;
-
-    request->is_message_done = true;
-    return 0;
-}
-
-static const llhttp_settings_t parser_settings = {.on_header_field = on_field,
-                                                  .on_header_value = on_value,
-                                                  .on_headers_complete = on_headers_complete,
-                                                  .on_message_complete = on_message_complete};
-
-/* ---- answering --------------------------------------------------------------------------------
- */
+/* ---- answering ------------------------------------------------------------------------------- */
 
 static void log_request(const struct http_request *request, size_t bytes, uint64_t us)
 {
@@ -118,13 +56,13 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
     const struct http_settings *settings = http_settings(server);
     bool is_slow = settings->slow_request_ms && us > (uint64_t)settings->slow_request_ms * 1000;
     struct span path = request->target.path;
-    /* who was turned away before he asked for anything cannot fill the log */
+    /* connections rejected before their request cannot fill the log */
     bool is_failed = is_ours || (status >= 400 && path.at);
     static const char *const names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const char *name = "-";
 
     if (request->route && request->route->is_probe && !is_slow)
-        return; /* they come every second, and what makes them fail is in the log */
+        return; /* they come every second, and the reason of a failure is in the log */
     if (!settings->access_log && (request->is_shed || (!is_failed && !is_slow)))
         return;
     if (!path.at)
@@ -135,9 +73,10 @@ static void log_request(const struct http_request *request, size_t bytes, uint64
     if (request->head.is_head || request->head.is_options)
         name = request->head.is_head ? "HEAD" : "OPTIONS";
     log_write_traced(is_ours || is_slow ? LOG_WARN : LOG_INFO, request->id, request->trace,
-                     "%s %.*s %d %zu bytes %" PRIu64 " us%s", name,
+                     "%s %.*s %d %zu bytes %" PRIu64 " us%s%s%s", name,
                      path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES,
-                     path.at, status, bytes, us, is_slow ? " slow" : "");
+                     path.at, status, bytes, us, is_slow ? " slow" : "",
+                     request->reply.log_only[0] ? ": " : "", request->reply.log_only);
 }
 
 static void count_request(const struct http_request *request, uint64_t us)
@@ -157,7 +96,7 @@ static void count_request(const struct http_request *request, uint64_t us)
 
 static void decide_to_close(struct http_connection *connection, const struct http_request *request)
 {
-    if (!request->wants_keep_alive)
+    if (!request->head.wants_keep_alive)
         connection->close_after = true;
     if (request->loop->is_draining && !connection->close_after)
         connection->close_after = connection->linger_after = true;
@@ -189,7 +128,7 @@ static size_t answer(struct http_connection *connection, struct http_request *re
     return bytes;
 }
 
-/* The reply is as it should be: sends it, tells everybody, lets the request go. */
+/* The reply is complete: sends it, counts and logs it, ends the request. */
 static void complete(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
@@ -240,10 +179,9 @@ void http_exchange_fail(struct http_connection *connection, const struct err *er
     complete(request);
 }
 
-/* ---- handling ---------------------------------------------------------------------------------
- */
+/* ---- handling -------------------------------------------------------------------------------- */
 
-/* Handler and finish (of a deferred request) have both come: answers. */
+/* The handler has returned: answers, unless a deferred request is not finished yet. */
 static bool returned(struct http_request *request)
 {
     request->is_returned = true;
@@ -279,7 +217,7 @@ bool http_exchange_arrived(struct http_request *request, enum http_arrival arriv
     return true;
 }
 
-/* No worker will have time: that is the answer. */
+/* No worker will have time: the request is refused. */
 static void shed(struct http_request *request, const struct http_refusal *why)
 {
     request->is_shed = true;
@@ -287,10 +225,9 @@ static void shed(struct http_request *request, const struct http_refusal *why)
     http_reply_problem_later(&request->reply, &why->err, why->retry_in_s);
 }
 
-/* ---- parking ----------------------------------------------------------------------------------
- */
+/* ---- parking --------------------------------------------------------------------------------- */
 
-/* The handler wants another try: the request ends for the application, and waits. */
+/* The handler cannot answer yet: the request ends for the application, and waits. */
 static void park(struct http_request *request)
 {
     struct http_loop *loop = request->loop;
@@ -301,7 +238,7 @@ static void park(struct http_request *request)
         app->request_end(app->context, request);
     loop->requests_begun--;
     request->user = NULL;
-    request->is_begun = request->is_parking = request->may_move = false;
+    request->is_begun = request->is_parking = request->may_offload = false;
     request->is_parked = true;
     if (request->park_until_ms == 0)
         request->park_until_ms = uv_now(&loop->uv) + http_limits_now(loop->server)->park_ms_max;
@@ -334,14 +271,14 @@ void http_exchange_unpark(struct http_request *request)
 }
 
 /*
- * Of a route by size. All batches of one turn together may hold the loop a while; what comes after
- * that goes to a worker, so that small questions behind it are answered soon.
+ * Of a route by size. All batches of one iteration together have ITERATION_NS_MAX of the loop;
+ * later ones go to a worker, so that small requests after them are answered soon.
  */
 static bool stays_on_loop(const struct http_loop *loop, size_t body_bytes)
 {
     if (body_bytes > http_limits_now(loop->server)->loop_body_bytes_max)
         return false;
-    return body_bytes <= SHORT_BODY_BYTES || loop->clock_ns - loop->turn_ns < TURN_NS_MAX;
+    return body_bytes <= SHORT_BODY_BYTES || loop->clock_ns - loop->iteration_ns < ITERATION_NS_MAX;
 }
 
 /* Begins the request for the application and runs its handler, or has a worker run it. */
@@ -357,11 +294,11 @@ static void handle(struct http_request *request)
     if (app->request_begin)
         app->request_begin(app->context, request);
     if (place == HTTP_BY_SIZE) {
-        request->may_move = stays_on_loop(loop, request->body_length);
-        place = request->may_move ? HTTP_ON_LOOP : HTTP_ON_WORKER;
+        request->may_offload = stays_on_loop(loop, request->body_length);
+        place = request->may_offload ? HTTP_ON_LOOP : HTTP_ON_WORKER;
     }
     if (request->body_length > SHORT_BODY_BYTES && place == HTTP_ON_LOOP)
-        http_connection_send_due(loop);
+        http_connection_flush_writes(loop);
     if (place == HTTP_ON_LOOP && !request->is_parking)
         request->route->handler(request, &request->reply);
     request->is_on_loop = false;
@@ -369,13 +306,13 @@ static void handle(struct http_request *request)
         park(request);
         return;
     }
-    if (place == HTTP_ON_LOOP && !request->is_moving) {
+    if (place == HTTP_ON_LOOP && !request->is_offloaded) {
         returned(request);
         return;
     }
-    if (request->is_moving)
+    if (request->is_offloaded)
         http_reply_reset(&request->reply);
-    request->may_move = false;
+    request->may_offload = false;
     if (http_pool_push(loop->server->pool, request, &why))
         return;
     shed(request, &why);
@@ -386,18 +323,8 @@ void http_exchange_retry(struct http_request *request, bool is_last)
 {
     http_exchange_unpark(request);
     request->is_last_try = is_last || request->loop->is_draining;
-    request->started_ns = uv_hrtime(); /* a wait that was asked for is no latency */
+    request->started_ns = uv_hrtime(); /* a wait by Kota-Min-Revision is no latency */
     handle(request);
-}
-
-void http_exchange_retry_all(struct http_loop *loop)
-{
-    for (size_t left = loop->parked_count; left && loop->parked; left--) {
-        struct http_connection *connection = loop->parked->connection;
-
-        http_exchange_retry(loop->parked, false);
-        http_connection_continue(connection);
-    }
 }
 
 static void dispatch(struct http_connection *connection, struct http_request *request)
@@ -411,8 +338,7 @@ static void dispatch(struct http_connection *connection, struct http_request *re
     handle(request);
 }
 
-/* ---- from head to route -----------------------------------------------------------------------
- */
+/* ---- from head to route ---------------------------------------------------------------------- */
 
 static void answer_options(struct http_request *request, const char *allow)
 {
@@ -429,7 +355,7 @@ static void answer_options(struct http_request *request, const char *allow)
     http_reply_header(reply, "Access-Control-Max-Age", "86400");
 }
 
-/* Is what the target names for probes? */
+/* Is the target's route for probes? */
 static bool is_for_probes(const struct http_request *request)
 {
     const struct http_router *router = &request->loop->server->router;
@@ -446,17 +372,16 @@ static enum err_code admit_probes(struct http_request *request, struct err *err)
     bool is_reserve = connection->reserve != ERR_OK;
 
     if ((!is_reserve && !request->loop->server->probes_only) || is_for_probes(request)) {
-        request->wants_keep_alive = request->wants_keep_alive && !is_reserve;
+        request->head.wants_keep_alive = request->head.wants_keep_alive && !is_reserve;
         return ERR_OK;
     }
     if (!is_reserve)
         return err_set(err, ERR_NOT_FOUND, "there is nothing but probes and counters here");
-    request->wants_keep_alive = false;
+    request->head.wants_keep_alive = false;
     return http_connection_refuse(connection, err);
 }
 
-static enum err_code find_route(struct http_request *request, bool is_found, bool *is_answered,
-                                struct err *err)
+static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
 {
     const struct http_router *router = &request->loop->server->router;
     struct http_match *match = &request->match;
@@ -472,8 +397,7 @@ static enum err_code find_route(struct http_request *request, bool is_found, boo
         *is_answered = true;
         return ERR_OK;
     }
-    if (!is_found)
-        http_router_find(router, &request->target, request->head.method, match);
+    http_router_find(router, &request->target, request->head.method, match);
     if (match->allowed == 0)
         return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
     if (request->head.is_options) {
@@ -510,8 +434,8 @@ static enum err_code check_length(struct http_request *request, struct err *err)
 }
 
 /*
- * A body that a worker will have to take is not read when no worker would have time. Of unknown
- * length it counts as empty: what it is in truth is seen when it has come.
+ * A body that a worker will have to take is not read when no worker would have time. A body of
+ * unknown length counts as empty until it is complete.
  */
 static bool has_worker(struct http_request *request)
 {
@@ -529,108 +453,27 @@ static bool has_worker(struct http_request *request)
     return false;
 }
 
-/* The target's parts and, where it asks a path again, the route: then *is_found. */
-static enum err_code split_target(struct http_request *request, const char *text, bool *is_found,
-                                  struct err *err)
-{
-    struct http_loop *loop = request->loop;
-    const struct http_head *head = &request->head;
-    struct span target = {text + head->target_start, head->target_length};
-
-    *is_found = loop->memo->paths.found && request->connection->reserve == ERR_OK &&
-                !loop->server->probes_only; /* those look at more of the target */
-    return *is_found ? http_path_memo_apply(&loop->memo->paths, text, request, err)
-                     : http_target_parse(&request->target, target, &request->arena, err);
-}
-
-/* Everything that can be said before the body; *is_answered when the reply is already made. */
-static enum err_code admit(struct http_request *request, const char *text, bool *is_answered,
-                           struct err *err)
+/* All checks before the body; *is_answered when the reply is already made. */
+static enum err_code admit(struct http_request *request, bool *is_answered, struct err *err)
 {
     const struct http_app *app = &request->loop->server->app;
-    bool is_found;
+    const struct http_head *head = &request->head;
 
-    if (split_target(request, text, &is_found, err) || admit_probes(request, err) ||
-        find_route(request, is_found, is_answered, err))
+    if (http_target_parse(&request->target, head->target, &request->arena, err) ||
+        admit_probes(request, err) || find_route(request, is_answered, err))
         return err->code;
     if (*is_answered)
         return ERR_OK;
-    if (!is_found)
-        http_path_memo_keep(&request->loop->memo->paths, request, text);
-    if (request->head.expects_other)
+    if (head->expects_other)
         return err_set(err, ERR_EXPECTATION_FAILED, "only Expect: 100-continue is understood");
-    if (request->repeated)
-        return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", request->repeated);
+    /* a proxy that reads the last of several would see another request than this server does */
+    if (head->repeated)
+        return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", head->repeated);
     if (app->authorize && app->authorize(app->context, request, request->route, err))
         return err->code;
     if (check_length(request, err))
         return err->code;
     *is_answered = !has_worker(request);
-    return ERR_OK;
-}
-
-/* Whoever looks at the last of several would read another request than we do. */
-static const char *const single_fields[] = {"content-type", "authorization"};
-
-/* Lower-case names, trimmed values, the media type. text is the arena's own copy. */
-static bool tidy_fields(struct http_request *request, char *text)
-{
-    struct span type;
-    char *copy;
-    size_t length = 0;
-
-    for (size_t i = 0; i < request->field_count; i++) {
-        struct http_field *field = &request->fields[i];
-        char *name = text + (field->name.at - text);
-        struct span *value = &field->value;
-
-        for (size_t c = 0; c < field->name.length; c++)
-            if (name[c] >= 'A' && name[c] <= 'Z')
-                name[c] = (char)(name[c] + 32);
-        request->initials |= (uint32_t)1 << (name[0] & 31);
-        if (!value->at)
-            *value = (struct span){"", 0};
-        while (value->length &&
-               (value->at[value->length - 1] == ' ' || value->at[value->length - 1] == '\t'))
-            value->length--;
-    }
-    for (size_t i = 0; i < sizeof single_fields / sizeof *single_fields; i++)
-        if (http_request_header_is_repeated(request, single_fields[i]))
-            request->repeated = single_fields[i];
-    type = http_request_header(request, "content-type");
-    while (length < type.length && !strchr("; \t", type.at[length]))
-        length++;
-    if (length == 0)
-        return true;
-    copy = http_arena_alloc(&request->arena, length);
-    if (!copy)
-        return false;
-    for (size_t c = 0; c < length; c++)
-        copy[c] = type.at[c] >= 'A' && type.at[c] <= 'Z' ? (char)(type.at[c] + 32) : type.at[c];
-    request->media_type = (struct span){copy, length};
-    return true;
-}
-
-/* llhttp over the copied head; afterwards fields, keep-alive and framing are known. */
-static enum err_code parse_head(struct http_connection *connection, struct http_request *request,
-                                char *text, struct err *err)
-{
-    const struct http_head *head = &request->head;
-    bool has_body = head->is_chunked || head->content_length > 0;
-    llhttp_errno_t rc;
-
-    request->fields =
-        http_arena_alloc(&request->arena, head->header_count * sizeof *request->fields);
-    if (!request->fields)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the headers");
-    llhttp_init(&connection->parser, HTTP_REQUEST, &parser_settings);
-    connection->parser.data = request;
-    rc = llhttp_execute(&connection->parser, text + head->begin, head->length - head->begin);
-    if (rc != HPE_OK || !request->is_head_parsed || request->is_message_done == has_body)
-        return err_set(err, ERR_BAD_INPUT, "the head is malformed: %s",
-                       rc != HPE_OK ? llhttp_errno_name(rc) : "its end is not where it seems");
-    if (!tidy_fields(request, text))
-        return err_set(err, ERR_NO_MEMORY, "no memory for the headers");
     return ERR_OK;
 }
 
@@ -650,7 +493,7 @@ static void refuse_body(struct http_connection *connection, struct http_request 
     connection->state = HTTP_CONNECTION_DISCARD;
 }
 
-/* The head is accepted or refused and there is a body to come (or not). */
+/* After the head: answers or dispatches a request without a body, else waits for the body. */
 static void go_on(struct http_connection *connection, struct http_request *request,
                   bool is_answered, bool more_bytes_follow)
 {
@@ -678,39 +521,25 @@ static void go_on(struct http_connection *connection, struct http_request *reque
         connection->close_after = true;
 }
 
-/* Copies the head and has it split; what was not said before of the same lines is kept. */
-static enum err_code split_head(struct http_connection *connection, struct http_request *request,
-                                const char *at, const struct http_head_lines *known, char **text,
-                                struct err *err)
+/* Copies the head into the request's own memory and parses it there. */
+static enum err_code parse_head(struct http_request *request, const char *at, struct err *err)
 {
-    if (known) {
-        if (http_head_lines_apply(known, request, at, text))
-            return ERR_OK;
+    struct http_head *head = &request->head;
+    char *text = http_arena_alloc(&request->arena, head->length);
+    struct http_field *fields =
+        http_arena_alloc(&request->arena, head->line_count * sizeof *fields);
+
+    if (!text || !fields)
         return err_set(err, ERR_NO_MEMORY, "no memory for the request");
-    }
-    *text = http_arena_alloc(&request->arena, request->head.length);
-    if (!*text)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the request");
-    memcpy(*text, at, request->head.length);
-    if (request->head.content_length == UINT64_MAX)
-        return err_limit(err, ERR_TOO_LARGE,
-                         (double)http_limits_now(connection->loop->server)->body_bytes_max,
-                         (double)UINT64_MAX, "Content-Length is beyond all limits");
-    if (parse_head(connection, request, *text, err)) {
-        http_count(&connection->loop->counters.parse_errors, 1);
-        return err->code;
-    }
-    http_head_memo_keep(connection->loop->memo, request, at, *text);
-    return ERR_OK;
+    memcpy(text, at, head->length);
+    return http_head_parse(head, text, fields, http_limits_now(request->loop->server), err);
 }
 
-/* known: what the memo has found for the head at `at`; else NULL. */
-static void begin(struct http_connection *connection, const char *at, const struct http_head *head,
-                  const struct http_head_lines *known, bool more_bytes_follow)
+/* Begins the request whose checked head is at `at`. */
+static void begin(struct http_connection *connection, const char *at, bool more_bytes_follow)
 {
     struct http_request *request = http_request_take(connection->loop, connection);
     struct err err;
-    char *text = NULL;
     bool is_answered = false;
 
     if (!request) {
@@ -719,31 +548,32 @@ static void begin(struct http_connection *connection, const char *at, const stru
     }
     connection->request = request;
     connection->has_asked = true;
-    request->head = *head;
+    request->head = connection->head;
+    memset(&connection->head, 0, sizeof connection->head);
+    connection->head_since_ms = 0;
     request->peer_is_loopback = connection->peer.is_loopback;
-    if (split_head(connection, request, at, known, &text, &err)) {
+    if (parse_head(request, at, &err)) {
+        http_count(&connection->loop->counters.parse_errors, err.code != ERR_NO_MEMORY);
         http_exchange_fail(connection, &err);
         return;
     }
     http_request_take_ids(request);
-    if (admit(request, text, &is_answered, &err)) {
+    if (admit(request, &is_answered, &err)) {
         http_reply_problem(&request->reply, &err);
         is_answered = true;
     }
     go_on(connection, request, is_answered, more_bytes_follow);
 }
 
-/* ---- feeding ----------------------------------------------------------------------------------
- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static size_t feed_head(struct http_connection *connection, const char *at, size_t length)
 {
     struct http_loop *loop = connection->loop;
-    const struct http_limits *limits = http_limits_now(loop->server);
-    struct http_head head;
+    size_t head_bytes;
     struct err err;
 
-    switch (http_head_feed(&connection->head, at, length, limits, &err)) {
+    switch (http_head_feed(&connection->head, at, length, http_limits_now(loop->server), &err)) {
     case HTTP_HEAD_MORE:
         return 0;
     case HTTP_HEAD_BAD:
@@ -751,29 +581,10 @@ static size_t feed_head(struct http_connection *connection, const char *at, size
         http_exchange_fail(connection, &err);
         return 0;
     default:
-        head = connection->head;
-        memset(&connection->head, 0, sizeof connection->head);
-        connection->head_since_ms = 0;
-        begin(connection, at, &head, NULL, length > head.length);
-        return head.length;
+        head_bytes = connection->head.length;
+        begin(connection, at, length > head_bytes);
+        return head_bytes;
     }
-}
-
-/* The beginning of a request. Nearly all come whole, and like one before. */
-static size_t feed_new_head(struct http_connection *connection, const char *at, size_t length)
-{
-    struct http_head_memo *memo = connection->loop->memo;
-    const struct http_limits *limits = http_limits_now(connection->loop->server);
-    struct http_head head;
-    const struct http_head_lines *known = http_head_memo_find(memo, at, length, limits, &head);
-
-    if (known) {
-        begin(connection, at, &head, known, length > head.length);
-        return head.length;
-    }
-    if (memo->paths.found)
-        connection->head = head;
-    return feed_head(connection, at, length);
 }
 
 /* The first run of the body in at[0..length), how many bytes that takes, and whether it ends. */
@@ -834,12 +645,8 @@ static size_t feed_discarded(struct http_connection *connection, size_t length)
 
 static size_t feed(struct http_connection *connection, const char *at, size_t length)
 {
-    if (connection->state == HTTP_CONNECTION_HEAD && connection->head.scanned == 0)
-        return feed_new_head(connection, at, length);
-    if (connection->state == HTTP_CONNECTION_HEAD) {
-        connection->loop->memo->paths.found = NULL; /* of another line */
+    if (connection->state == HTTP_CONNECTION_HEAD)
         return feed_head(connection, at, length);
-    }
     if (connection->state == HTTP_CONNECTION_BODY)
         return feed_body(connection, at, length);
     return feed_discarded(connection, length);
@@ -853,8 +660,8 @@ size_t http_exchange_feed(struct http_connection *connection, const char *at, si
     if (!loop->is_clock_fresh)
         loop->clock_ns = uv_hrtime();
     loop->is_clock_fresh = false;
-    if (loop->turn_ns == 0)
-        loop->turn_ns = loop->clock_ns;
+    if (loop->iteration_ns == 0)
+        loop->iteration_ns = loop->clock_ns;
     while (used < length && http_connection_takes_input(connection)) {
         size_t taken = feed(connection, at + used, length - used);
 

@@ -3,9 +3,9 @@
  *
  * One thread runs one loop; each loop accepts on its own SO_REUSEPORT socket and owns its
  * connections, parsers, timers and counters. Handlers are plain synchronous functions, run on the
- * loop or on a worker as their route says; a handler may also put its answer off and finish it from
- * any thread. Pipelined requests of a connection are answered in order. When the workers cannot
- * keep up the newest requests for them are refused (503, pool.h); what the loops answer goes on.
+ * loop or on a worker by their route; a handler may also defer its answer and finish it from any
+ * thread. Pipelined requests of a connection are answered in order. When the workers cannot keep
+ * up, the newest requests for them are refused (503, pool.h); the loops still answer theirs.
  *
  * Before anything else the server answers OPTIONS (CORS preflight), HEAD (as GET without a body),
  * 404, 405 with Allow, 413, 414, 431 and all errors of framing, as application/problem+json.
@@ -14,16 +14,11 @@
 #define KOTA_HTTP_HTTP_H
 
 #include "base/err.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* A borrowed run of bytes, not NUL-terminated; at is NULL when there is none. */
-struct span {
-    const char *at;
-    size_t length;
-};
 
 /* name=value of a query, decoded. */
 struct http_query_item {
@@ -68,8 +63,8 @@ struct http_limits {
     size_t bodies_bytes_max;    /* held by all requests together, 1 GiB: 503 */
     size_t answers_bytes_max;   /* of large answers, until they are sent, 1 GiB: 503 */
     size_t loop_body_bytes_max; /* 64 KiB: larger bodies of HTTP_BY_SIZE routes go to the pool */
-    size_t connections_max;     /* per server, 10,000: beyond them a few that may only ask what
-                                   is_probe, one question each; else 503 and close */
+    size_t connections_max;     /* per server, 10,000: beyond them a few for probes only, one
+                                 * request each; else 503 and close */
     size_t connections_per_address_max;             /* 2,000: 429 and close */
     uint32_t idle_ms, header_ms, body_ms, write_ms; /* 60,000 / 10,000 / 60,000 / 30,000 */
     size_t streams_max;         /* answers that do not end, per server, 4,096: 503 */
@@ -88,13 +83,13 @@ struct http_app {
     const struct http_route *routes;
     size_t route_count;
     void *context;
-    /* A request is complete and about to be handled: pin what it reads. Loop thread. */
+    /* A request is complete and about to be handled: pin its snapshot. Loop thread. */
     void (*request_begin)(void *context, struct http_request *request);
-    /* Its answer has been encoded: let go. Loop thread, exactly once for each begin. */
+    /* Its answer has been encoded: unpin. Loop thread, exactly once for each begin. */
     void (*request_end)(void *context, struct http_request *request);
     /* Loop `loop_index` is about to wait for events: nothing unpinned is held. */
     void (*loop_quiet)(void *context, size_t loop_index);
-    /* Loop `loop_index` has ended: it holds nothing any more. The last call on its thread. */
+    /* Loop `loop_index` has ended: it pins nothing. The last call on its thread. */
     void (*loop_gone)(void *context, size_t loop_index);
     /*
      * May this request be handled at all (tokens, origins)? ERR_OK or an error that becomes the
@@ -138,10 +133,9 @@ struct http_counters {
     uint64_t queue_wait_ms; /* that a large request would wait now, as expected */
     uint64_t latency_us_sum;
     uint64_t latency_count[20]; /* bucket i: below 2^i · 8 µs; the last one is open */
-    uint64_t turn_us_sum;
-    uint64_t
-        turn_count[20]; /* turns of the loops that had input, by how long they took: the same */
-    uint64_t loops, body_bytes; /* body_bytes: held by the bodies of requests */
+    uint64_t iteration_us_sum;
+    uint64_t iteration_count[20]; /* iterations with input, by duration: the same */
+    uint64_t loops, body_bytes;   /* body_bytes: held by the bodies of requests */
     uint64_t streams, streams_opened, streams_rejected;
     uint64_t streams_ended[HTTP_STREAM_ENDS]; /* by reason */
 };
@@ -165,20 +159,20 @@ size_t http_server_loops(const struct http_server *server);
 /* From any thread: wakes every loop, so that each passes loop_quiet soon. */
 void http_server_wake(struct http_server *server);
 
-/* How often that loop has waited for events: goes on after each wake-up while it lives. */
-uint64_t http_server_turns(const struct http_server *server, size_t loop_index);
+/* The number of iterations of that loop: grows after each wake-up while its thread runs. */
+uint64_t http_server_iterations(const struct http_server *server, size_t loop_index);
 
 /*
- * Other limits for what comes from now on, and what is logged. connections_max, workers,
- * queue_ms_max and queued_max stay those of the start. A request sees one or the other of each
- * limit where it asks for it. ERR_NO_MEMORY. One thread at a time.
+ * Other limits for later requests, and for the log. connections_max, workers, queue_ms_max and
+ * queued_max stay those of the start. A request sees the old or the new value of each limit.
+ * ERR_NO_MEMORY. One thread at a time.
  */
 enum err_code http_server_set(struct http_server *server, const struct http_limits *limits,
                               uint32_t slow_request_ms, bool access_log, struct err *err);
 
 /*
  * Drains: closes idle connections at once, lets requests under way finish (Connection: close) for
- * at most drain_ms, then closes what is left, joins the threads and frees the server. As long as
+ * at most drain_ms, then closes the rest, joins the threads and frees the server. As long as
  * something is under way new connections are taken and have one answer each, so that probes see the
  * drain; afterwards the port is closed. A handler that still runs then, or a deferred request that
  * is not finished yet, is waited for. NULL is allowed. Call from a thread that is not a loop.
@@ -187,7 +181,7 @@ void http_server_stop(struct http_server *server, uint32_t drain_ms);
 
 /*
  * The same in two steps: after the first the loops have ended, and only the counters may still be
- * asked; the second frees the server.
+ * read; the second frees the server.
  */
 void http_server_drain(struct http_server *server, uint32_t drain_ms);
 void http_server_free(struct http_server *server);
@@ -208,7 +202,7 @@ struct span http_request_body(const struct http_request *request);
 struct span http_request_media_type(const struct http_request *request);
 /* The row of app.routes; not NULL once the request is begun. */
 const struct http_route *http_request_route(const struct http_request *request);
-/* Path and query as they came; memory of the request. at is NULL without memory. */
+/* Path and query, undecoded; memory of the request. at is NULL without memory. */
 struct span http_request_target(struct http_request *request);
 /* The n-th {name} of the route's pattern, percent-decoded. */
 struct span http_request_param(const struct http_request *request, size_t n);
@@ -241,16 +235,16 @@ void *http_request_app_context(const struct http_request *request);
 void http_request_defer(struct http_request *request);
 void http_request_finish(struct http_request *request);
 
-/* Does the handler run on the loop, and may it move? Only where the route says HTTP_BY_SIZE. */
-bool http_request_may_move(const struct http_request *request);
+/* Does the handler run on the loop, and may it be offloaded? Only for routes of HTTP_BY_SIZE. */
+bool http_request_may_offload(const struct http_request *request);
 /*
- * For a handler that may move and finds that it takes long: it returns, its reply is emptied, and
- * it is called once more from its beginning, on a worker.
+ * For a handler that may be offloaded and takes long: it returns, its reply is emptied, and it is
+ * called again from its beginning, on a worker.
  */
-void http_request_move(struct http_request *request);
+void http_request_offload(struct http_request *request);
 /*
- * Will nobody read the answer, because the connection is gone or the time to drain is over? A
- * handler that takes long asks now and then and gives up. Any thread.
+ * Is the answer useless, because the connection is closed or the time to drain is over? A handler
+ * that takes long checks this now and then and gives up. Any thread.
  */
 bool http_request_is_abandoned(const struct http_request *request);
 
@@ -260,19 +254,18 @@ bool http_request_is_abandoned(const struct http_request *request);
  * limits.park_ms_max http_request_is_last_try is true and it must answer. A parked request holds no
  * thread, nor what request_begin pins; its memory (http_request_alloc) stays. Only in a handler
  * that runs on the loop, or in request_begin of any route: then the handler is not called. A
- * handler that may move may park before it moves. A peer that stops sending, and a server that
- * drains, bring the last try at once.
+ * handler that may be offloaded may park before. When the peer stops sending, or the server drains,
+ * the last try follows at once.
  */
 void http_request_park(struct http_request *request);
 bool http_request_is_last_try(const struct http_request *request);
 
-/* Largest body of an answer, whatever the limits are. */
+/* Largest body of an answer, at any limits. */
 #define HTTP_REPLY_BODY_BYTES_MAX ((size_t)512 * 1024 * 1024)
 
-/* ---- a reply ----------------------------------------------------------------------------------
- */
+/* ---- a reply --------------------------------------------------------------------------------- */
 
-/* 200 and an empty body unless said. */
+/* 200 and an empty body by default. */
 void http_reply_status(struct http_reply *reply, int status);
 /*
  * The value is copied; control bytes become spaces. Content-Length, Date, Connection, X-Request-Id
@@ -284,8 +277,8 @@ void http_reply_header(struct http_reply *reply, const char *name, const char *f
 void http_reply_header_number(struct http_reply *reply, const char *name, uint64_t value);
 void http_reply_content_type(struct http_reply *reply, const char *media_type); /* static string */
 /*
- * Grows the body by up to `bytes` and returns where to write them; http_reply_advance tells how
- * many were. NULL without memory (the answer is then 503).
+ * Grows the body by up to `bytes` and returns their place; http_reply_advance adds the bytes that
+ * were written. NULL without memory (the answer is then 503).
  */
 char *http_reply_reserve(struct http_reply *reply, size_t bytes);
 void http_reply_advance(struct http_reply *reply, size_t bytes);
@@ -328,17 +321,21 @@ bool http_stream_write(struct http_stream *stream, const void *bytes, size_t len
 void http_stream_end(struct http_stream *stream, enum http_stream_end reason);
 
 /*
- * Replaces whatever was written, headers included, by an application/problem+json document. 401
- * brings WWW-Authenticate; 429, and 503 but for ERR_NO_DEVICE, bring Retry-After.
+ * Replaces the reply so far, headers included, by an application/problem+json document. 401 brings
+ * WWW-Authenticate; 429, and 503 but for ERR_NO_DEVICE, bring Retry-After.
  */
 void http_reply_problem(struct http_reply *reply, const struct err *err);
+/* For an error that is answered in another form: its log_only goes to the request's line of the
+ * log.
+ */
+void http_reply_log_only(struct http_reply *reply, const struct err *err);
 
 /*
- * What was asked is done and stays so. Should there be no memory for the answer, the connection
- * ends without one: the usual 503 would say that nothing has happened.
+ * The write is done and durable. Without memory for the answer the connection ends without one: the
+ * usual 503 would mean that nothing has happened.
  */
 void http_reply_made(struct http_reply *reply);
-/* As http_reply_made, by one who already has no memory for the answer. */
+/* As http_reply_made, when there is already no memory for the answer. */
 void http_reply_lose(struct http_reply *reply);
 
 #endif

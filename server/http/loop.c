@@ -4,20 +4,20 @@
  * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
  * spreads connections and no loop ever hands one to another. The option must be set before bind;
  * libuv 1.44 has no flag for it, and its listener would close connections when no file is free; so
- * the socket is made here and libuv only tells when somebody is at it. Of a socket that was given
- * each loop has a duplicate: all wait for the one queue, and who is first accepts.
+ * the socket is made here and libuv only polls it. Of an inherited socket each loop has a
+ * duplicate: all poll the one queue, and the first accepts.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, or one waits for memory, so an idle daemon sleeps.
  *
  * The end: draining closes idle connections. While others finish, the listener stays, so that a
- * probe is told that this server is going (each new connection has one answer); those late
- * connections hold nothing up. Without any others the listener is closed. A socket that was given
- * outlives us: of it no more is taken at once, and who comes waits for whoever listens next. When
- * the last connection and the last request are gone the remaining handles are closed and uv_run
- * returns. Requests that a worker or another thread still has are waited for, since their memory is
- * theirs until then.
- * Nobody need wake a loop that drains: it ticks, so that whoever waits for it to be quiet goes on.
+ * probe gets the answer that this server ends (each new connection has one answer); the end does
+ * not wait for those late connections. Without any others the listener is closed. An inherited
+ * socket outlives the process: it is closed at once, and new connections wait for the next process.
+ * When the last connection and the last request are gone the remaining handles are closed and
+ * uv_run returns. Requests that a worker or another thread still has are waited for, since their
+ * memory is theirs until then. A loop that drains ticks, so that the world's writer, which waits
+ * for it to be quiet, is not delayed.
  *
  * All signals are blocked in the loops' threads: they belong to the main thread, and a write to a
  * vanished peer then is an error code and not SIGPIPE.
@@ -29,9 +29,8 @@
 #include "base/wake.h"
 #include "http/connection.h"
 #include "http/exchange.h"
-#include "http/head_memo.h"
 #include "http/request.h"
-#include "http/server.h"
+#include "http/server_data.h"
 #include "http/stream.h"
 
 #include <errno.h>
@@ -55,39 +54,15 @@
 #define TICK_MS_MAX 500
 #define TICK_MS_MIN 5
 #define DRAIN_TICK_MS 10
-#define DATE_LOOK_NS 5000000u
+#define STREAMS_PER_ITERATION 128
 
 /*
- * What the kernel takes of a connection's answers beyond what the peer has room for. Without it
- * tcp_wmem lets each slow reader hold megabytes, and a thousand of them all of the machine's TCP
- * memory: the p99 of everybody else was then 400 to 7,000 ms instead of 0.5 to 8. Accepted sockets
- * inherit it. What waits then waits in our own output, which answers_bytes_max bounds.
+ * The unsent bytes of a connection that the kernel buffers. Without this bound tcp_wmem lets each
+ * slow reader hold megabytes, and a thousand of them all of the machine's TCP memory: the p99 of
+ * other clients was then 400 to 7,000 ms instead of 0.5 to 8. Accepted sockets inherit it. The rest
+ * waits in our own output, which answers_bytes_max bounds.
  */
 #define UNSENT_BYTES_MAX (128 * 1024)
-
-void http_loop_refresh_date(struct http_loop *loop)
-{
-    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    struct timespec now;
-    struct tm tm;
-
-    if (loop->date_length && loop->clock_ns - loop->date_ns < DATE_LOOK_NS)
-        return;
-    loop->date_ns = loop->clock_ns;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (now.tv_sec == loop->date_second && loop->date_length)
-        return;
-    loop->date_second = now.tv_sec;
-    loop->answer_start.length = 0;
-    gmtime_r(&now.tv_sec, &tm);
-    loop->date_length = (size_t)snprintf(
-        loop->date, sizeof loop->date, "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",
-        days[tm.tm_wday], (unsigned)tm.tm_mday % 100, months[tm.tm_mon],
-        (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_hour % 100,
-        (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
-}
 
 static void on_tick(uv_timer_t *timer)
 {
@@ -97,18 +72,18 @@ static void on_tick(uv_timer_t *timer)
     http_connection_retry_accept(loop);
 }
 
-/* From the first input of a turn until the loop waits again: what comes in between waits so long.
+/* From the first input of an iteration until the loop waits again: the delay of input meanwhile.
  */
-static void count_turn(struct http_loop *loop)
+static void count_iteration(struct http_loop *loop)
 {
     uint64_t us;
 
-    if (loop->turn_ns == 0)
+    if (loop->iteration_ns == 0)
         return;
-    us = (uv_hrtime() - loop->turn_ns) / 1000;
-    loop->turn_ns = 0;
-    http_count(&loop->counters.turn_us_sum, us);
-    http_count(&loop->counters.turn_count[http_latency_bucket(us)], 1);
+    us = (uv_hrtime() - loop->iteration_ns) / 1000;
+    loop->iteration_ns = 0;
+    http_count(&loop->counters.iteration_us_sum, us);
+    http_count(&loop->counters.iteration_count[http_latency_bucket(us)], 1);
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -116,21 +91,21 @@ static void on_prepare(uv_prepare_t *prepare)
     struct http_loop *loop = prepare->data;
     const struct http_app *app = &loop->server->app;
 
-    count_turn(loop);
+    count_iteration(loop);
     loop->is_clock_fresh = false;
-    http_count(&loop->counters.turns, 1);
+    http_count(&loop->counters.iterations, 1);
     if (app->loop_quiet)
         app->loop_quiet(app->context, loop->index);
 }
 
 static void on_check(uv_check_t *check)
 {
-    http_connection_answer_due(check->data);
+    http_connection_process_reads(check->data);
 }
 
 static void on_connection(uv_poll_t *listener, int status, int events)
 {
-    (void)status; /* accept(2) says what is wrong */
+    (void)status; /* accept(2) returns the error */
     (void)events;
     http_connection_accept(listener->data);
 }
@@ -187,7 +162,7 @@ static void close_handles(struct http_loop *loop)
     uv_close((uv_handle_t *)&loop->drain_timer, NULL);
 }
 
-/* Takes who waits already, for the kernel would reset them, and then nobody. */
+/* Accepts the connections in the queue, which the kernel would reset, then closes the listener. */
 static void become_deaf(struct http_loop *loop)
 {
     loop->is_deaf = true;
@@ -195,7 +170,7 @@ static void become_deaf(struct http_loop *loop)
     close_listener(loop);
 }
 
-/* Nobody is left but who came while draining: takes no more, and lets the idle among them go. */
+/* Only connections accepted while draining are left: accepts no more, and closes the idle ones. */
 static void stop_listening(struct http_loop *loop)
 {
     struct http_connection *next;
@@ -206,7 +181,7 @@ static void stop_listening(struct http_loop *loop)
         next = at->next;
         if (at->is_late && at->state < HTTP_CONNECTION_HANDLING && at->output.bytes == 0 &&
             (at->state != HTTP_CONNECTION_HEAD || at->pending_length))
-            http_connection_close(at); /* what it has begun holds nothing up */
+            http_connection_close(at); /* the end does not wait for its request */
         else
             http_connection_drain(at);
     }
@@ -236,6 +211,17 @@ static void on_drained(uv_timer_t *timer)
         http_connection_close(loop->connections);
 }
 
+/* All parked requests, once, and their connections. */
+static void retry_parked(struct http_loop *loop)
+{
+    for (size_t left = loop->parked_count; left && loop->parked; left--) {
+        struct http_connection *connection = loop->parked->connection;
+
+        http_exchange_retry(loop->parked, false);
+        http_connection_continue(connection);
+    }
+}
+
 static void drain(struct http_loop *loop)
 {
     struct http_connection *next;
@@ -249,14 +235,14 @@ static void drain(struct http_loop *loop)
         next = at->next;
         http_connection_drain(at);
     }
-    http_exchange_retry_all(loop);
+    retry_parked(loop);
     loop->is_ticking = true;
     uv_timer_start(&loop->tick, on_tick, DRAIN_TICK_MS, DRAIN_TICK_MS);
     uv_timer_start(&loop->drain_timer, on_drained, loop->server->drain_ms, 0);
     http_loop_something_ended(loop);
 }
 
-/* Takes the whole list and turns it, so that requests are answered in the order of their coming. */
+/* Takes the whole list and reverses it, so that requests are answered in order of arrival. */
 static struct http_request *take_arrived(struct http_loop *loop, enum http_arrival arrival)
 {
     struct http_request *list =
@@ -287,18 +273,28 @@ static void answer_arrived(struct http_loop *loop, enum http_arrival arrival)
     }
 }
 
+/* Pulls streams that are due; true when some are left for the next iteration. */
+static bool run_streams(struct http_loop *loop)
+{
+    struct http_stream *stream = NULL;
+
+    for (int i = 0; i < STREAMS_PER_ITERATION && (stream = http_streams_next(loop)); i++)
+        http_connection_continue(stream->connection);
+    return stream && loop->streams && loop->streams_due;
+}
+
 static void on_async(uv_async_t *async)
 {
     struct http_loop *loop = async->data;
 
-    http_connection_answer_due(loop); /* else a drain would take them for idle */
+    http_connection_process_reads(loop); /* else a drain would take them for idle */
     answer_arrived(loop, HTTP_RETURNED);
     answer_arrived(loop, HTTP_FINISHED);
     if (atomic_exchange_explicit(&loop->is_woken, false, memory_order_acquire)) {
         http_streams_wake(loop);
-        http_exchange_retry_all(loop);
+        retry_parked(loop);
     }
-    if (http_streams_turn(loop))
+    if (run_streams(loop))
         uv_async_send(&loop->async);
     if (!loop->is_draining &&
         atomic_load_explicit(&loop->server->is_draining, memory_order_acquire))
@@ -312,21 +308,6 @@ void http_loop_wake(struct http_loop *loop)
     uv_async_send(&loop->async);
 }
 
-void http_loop_push(struct http_loop *loop, struct http_request *request, int arrival)
-{
-    _Atomic(struct http_request *) *list = &loop->arrived[arrival];
-    struct http_request *head = atomic_load_explicit(list, memory_order_relaxed);
-
-    atomic_fetch_add_explicit(&loop->finishing, 1, memory_order_relaxed);
-    do
-        request->next_arrived[arrival] = head;
-    while (!atomic_compare_exchange_weak_explicit(list, &head, request, memory_order_release,
-                                                  memory_order_relaxed));
-    wake_fence();
-    uv_async_send(&loop->async);
-    atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
-}
-
 /* host as an address; its length, 0 when it is none. */
 static socklen_t address_of(const char *host, uint16_t port, struct sockaddr_storage *out)
 {
@@ -338,7 +319,7 @@ static socklen_t address_of(const char *host, uint16_t port, struct sockaddr_sto
     return 0;
 }
 
-/* Binds and listens; NULL, or what could not be done, with errno. Connections inherit options. */
+/* Binds and listens; NULL, or the step that failed, with errno. Connections inherit options. */
 static const char *open_listener(int fd, struct sockaddr *any, socklen_t length)
 {
     int yes = 1, unsent = UNSENT_BYTES_MAX;
@@ -417,8 +398,8 @@ static int highest_file(const struct http_loop *loop)
 
 /*
  * libuv keeps a table of a loop's descriptors by their number, and ends the process when it cannot
- * grow. So it grows to its largest at once, and memory is asked for before, where a want of it can
- * be told.
+ * grow. So it grows to its largest at once, after a trial allocation, whose failure can be
+ * reported.
  */
 static enum err_code table_reserve(struct http_loop *loop, struct err *err)
 {
@@ -452,7 +433,7 @@ static int init_loop(uv_loop_t *uv)
     return uv_loop_init(uv);
 }
 
-/* Memory and descriptors may be wanting; what comes after them takes neither. */
+/* The first two steps take memory and descriptors and may fail; the others cannot. */
 static enum err_code init_handles(struct http_loop *loop, struct err *err)
 {
     int status = init_loop(&loop->uv);
@@ -487,7 +468,6 @@ void http_loop_free(struct http_loop *loop)
     http_chunk_pool_finish(&loop->chunks);
     free(loop->route_counters);
     free(loop->read_buffer);
-    free(loop->memo);
     free(loop);
 }
 
@@ -505,9 +485,8 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
     loop->server = server;
     loop->index = index;
     loop->read_buffer = malloc(HTTP_READ_BYTES);
-    loop->memo = calloc(1, sizeof *loop->memo);
     loop->route_counters = aligned_alloc(64, (routes_bytes + 63) & ~(size_t)63);
-    if (!loop->read_buffer || !loop->memo || !loop->route_counters) {
+    if (!loop->read_buffer || !loop->route_counters) {
         err_set(err, ERR_NO_MEMORY, "no memory for a loop");
         http_loop_free(loop);
         return NULL;

@@ -1,139 +1,10 @@
 /*
- * One loop: its thread, its listening socket, its connections, timers, pools and counters.
- * Everything but the members named atomic belongs to the loop's thread.
+ * The life of a loop: listening, its thread, the end. Its members are in loop_data.h.
  */
 #ifndef KOTA_HTTP_LOOP_H
 #define KOTA_HTTP_LOOP_H
 
-#include "http/http.h"
-#include "http/output.h"
-#include "http/router.h"
-#include "http/wheel.h"
-
-#include <stdatomic.h>
-#include <time.h>
-#include <uv.h>
-
-#define HTTP_DUE_MAX ((size_t)64)
-#define HTTP_READ_BYTES ((size_t)64 * 1024)
-#define HTTP_LATENCY_BUCKETS 20
-#define HTTP_ROUTE_LATENCY_BUCKETS 11
-
-struct http_server;
-struct http_request;
-struct http_connection;
-struct http_stream;
-struct http_head_memo;
-
-/* The bucket of a time: i for one below 2^i · 8 µs, the last one for all others. */
-static inline size_t http_latency_bucket(uint64_t us)
-{
-    size_t bucket = us < 8 ? 0 : 61 - (size_t)__builtin_clzll(us);
-
-    return bucket < HTTP_LATENCY_BUCKETS ? bucket : HTTP_LATENCY_BUCKETS - 1;
-}
-
-/* Written by one thread, read by any: relaxed atomics on cache lines of their own. */
-struct http_loop_counters {
-    _Atomic uint64_t accepted, rejected, open, requests, bytes_in, bytes_out;
-    _Atomic uint64_t timeouts, parse_errors, write_errors, shed;
-    _Atomic uint64_t turns; /* waits for events that were begun */
-    _Atomic uint64_t latency_us_sum;
-    _Atomic uint64_t streams, streams_opened, streams_rejected;
-    _Atomic uint64_t streams_ended[HTTP_STREAM_ENDS];
-    _Atomic uint64_t latency_count[HTTP_LATENCY_BUCKETS];
-    _Atomic uint64_t turn_us_sum, turn_count[HTTP_LATENCY_BUCKETS];
-};
-
-struct http_loop_route_counters {
-    _Atomic uint64_t by_class[6];
-    _Atomic uint64_t latency_us_sum, latency_count[HTTP_ROUTE_LATENCY_BUCKETS];
-};
-
-/* What one read brought. */
-struct http_due {
-    struct http_connection *connection;
-    const char *at; /* in read_buffer */
-    size_t length;
-};
-
-/* The beginning of an answer 200, from its status line to its type, as it was made last. */
-struct http_answer_start {
-    const char *type;
-    size_t length; /* 0: none was made since the date changed */
-    char bytes[1024];
-};
-
-struct http_loop {
-    uv_loop_t uv;
-    uv_poll_t listener;
-    int listener_fd;
-    uv_async_t async;
-    uv_prepare_t prepare;
-    uv_check_t check;
-    uv_timer_t tick;
-    uv_timer_t drain_timer;
-    uv_poll_t highest; /* only while the loop is made, see loop.c */
-    uv_thread_t thread;
-    struct http_server *server;
-    size_t index;
-    bool is_draining, is_ending, is_ticking;
-    bool is_deaf;      /* the listener is closed, or being closed */
-    size_t late_count; /* connections that came while draining; they hold nothing up */
-    bool accept_waits; /* none could be taken, for want of memory or files: listens no more */
-
-    struct http_wheel wheel;
-    struct http_chunk_pool chunks;
-    struct http_request *free_requests;
-    size_t free_request_count;
-    struct http_connection *connections; /* a list */
-    size_t connection_count;
-    size_t rejected_count;                       /* of them, turned away and lingering */
-    size_t reserve_count;                        /* of them, for probes beyond the limits */
-    size_t requests_begun;                       /* and not ended */
-    struct http_due due[HTTP_DUE_MAX];           /* read in this turn and not settled yet */
-    size_t due_count, due_answered, due_settled; /* each at most the one before */
-    struct http_stream *streams, *last_stream;   /* a list */
-    size_t stream_count;
-    size_t streams_due;                        /* from the list's front, since the last wake-up */
-    struct http_request *parked, *last_parked; /* a list */
-    size_t parked_count;
-    uint64_t id_state;
-    uint64_t reject_logged_ms, shed_logged_ms;
-    uint64_t turn_ns;  /* when the first input of this turn was looked at; 0: none yet */
-    uint64_t clock_ns; /* when input was looked at, or the last answer was complete */
-    uint64_t date_ns;  /* clock_ns when the date was looked at */
-    time_t date_second;
-    char date[40]; /* "Date: …\r\n" */
-    size_t date_length;
-    struct http_answer_start answer_start;
-    bool is_clock_fresh; /* clock_ns is from when this input was read, or the answer before it */
-    char *read_buffer;   /* [HTTP_READ_BYTES] */
-    size_t read_bytes;   /* of it, due */
-    struct http_head_memo *memo;
-
-    _Alignas(64) struct http_loop_counters counters;
-    struct http_loop_route_counters *route_counters; /* [route_count + 1] */
-    /* [HTTP_ARRIVALS], pushed by any thread */
-    _Alignas(64) _Atomic(struct http_request *) arrived[2];
-    atomic_uint finishing;
-    atomic_bool is_woken; /* by http_loop_wake, since the loop looked last */
-};
-
-/* The only writer is the loop's thread, so no locked instruction is needed. */
-static inline void http_count(_Atomic uint64_t *counter, uint64_t more)
-{
-    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
-
-    atomic_store_explicit(counter, value + more, memory_order_relaxed);
-}
-
-static inline void http_uncount(_Atomic uint64_t *counter)
-{
-    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
-
-    atomic_store_explicit(counter, value - 1, memory_order_relaxed);
-}
+#include "http/loop_data.h"
 
 /*
  * A loop that listens on address but does not run yet. *port is the port to bind, 0 for a free
@@ -143,22 +14,19 @@ struct http_loop *http_loop_create(struct http_server *server, size_t index, con
                                    uint16_t *port, struct err *err);
 /* Starts the thread. */
 enum err_code http_loop_start(struct http_loop *loop, struct err *err);
-/* Joins the thread (if started), closes all handles. The loop must have been told to drain. */
+/* Joins the thread (if started), closes all handles. The loop must be draining. */
 void http_loop_join(struct http_loop *loop, bool is_started);
 /*
  * After the join of every loop: until then each of them may read the counters of all (/metrics).
  */
 void http_loop_free(struct http_loop *loop);
-/* Looks at the listener (again). Loop thread. */
+/* Polls the listener (again). Loop thread. */
 void http_loop_listen(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);
-void http_loop_push(struct http_loop *loop, struct http_request *request, int arrival);
-/* The Date header's line, remade when the second changes, some milliseconds late. Loop thread. */
-void http_loop_refresh_date(struct http_loop *loop);
 /*
- * The tick must run; so it must when a connection has come. One has gone, or a request: may the
- * loop end?
+ * Starts the tick. So does an opened connection. After the end of a connection or request: closes a
+ * draining loop without any.
  */
 void http_loop_tick(struct http_loop *loop);
 void http_loop_connection_opened(struct http_loop *loop);

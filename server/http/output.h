@@ -22,7 +22,7 @@ struct http_budget {
 bool http_budget_take(struct http_budget *budget, size_t bytes);
 void http_budget_give(struct http_budget *budget, size_t bytes);
 
-/* Memory of malloc() and what it is charged. */
+/* Memory of malloc() and its charge to the budget. */
 struct http_owned {
     void *at; /* NULL: none */
     struct http_budget *budget;
@@ -58,7 +58,7 @@ bool http_output_hand_over(struct http_output *output, const void *at, size_t le
                            struct http_owned owned);
 /* Up to count buffers in order; returns how many. */
 unsigned http_output_buffers(const struct http_output *output, uv_buf_t *buffers, unsigned count);
-/* The first `bytes` have been sent: lets go of them. */
+/* The first `bytes` have been sent: frees them. */
 void http_output_sent(struct http_output *output, struct http_chunk_pool *pool, size_t bytes);
 void http_output_clear(struct http_output *output, struct http_chunk_pool *pool);
 void http_chunk_pool_finish(struct http_chunk_pool *pool);

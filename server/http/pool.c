@@ -1,18 +1,20 @@
 /*
  * Workers: see pool.h.
  *
- * Problem: libuv's pool has one queue without an end. When batches come faster than the cores do
- * them, each waits behind all before it: 400 batches of 34 ms made everybody wait 8 s, in the
- * median, and a small tile just as long.
- * Approach: threads of our own and a queue that is bounded by the time that the next one would
- * wait. That is estimated: the cost of a request is what its route took lately for each 256 bytes
- * of bodies about as large (for what a tiny one takes says nothing of a large one). The newest is
- * refused as soon as its wait would exceed limits.queue_ms_max, so what is taken is answered in
- * bounded time; and should the estimate be wrong, also when the oldest has waited that long. Who
- * has waited twice as long is refused when his turn comes: rather a late refusal than answers that
- * are late for all that follow. Two lanes: what is estimated below SMALL_NS goes first, and large
- * requests never hold the last worker. So a tile does not wait for batches, and nothing large need
- * be cut in pieces.
+ * Problem: libuv's pool has one queue without an end. When batches arrive faster than the cores
+ * finish them, each waits for all before it: 400 batches of 34 ms made all requests wait 8 s, in
+ * the median, and a small tile just as long. Approach: threads of our own and a queue that is
+ * bounded by the time that the next one would wait. That is estimated: the cost of a request is its
+ * route's recent cost for each 256 bytes of bodies about as large (the cost of a tiny one does not
+ * predict that of a large one). The newest is refused as soon as its wait would exceed
+ * limits.queue_ms_max, so accepted requests are answered in bounded time; against a wrong estimate,
+ * also when the oldest has waited that long. A request that has waited twice as long is refused
+ * when a worker takes it: a late refusal costs less than late answers for all that follow. Two
+ * lanes: requests estimated below SMALL_NS go first, and large requests never hold the last worker.
+ * So a tile does not wait for batches, and nothing large need be cut in pieces. A disk or a machine
+ * that stalls for seconds is no load: the requests that waited are done at once when it resumes,
+ * and refusing them would not help. So waiting time is measured by a clock that counts at most
+ * QUIET_NS between two events of the pool (a request is queued, taken or finished).
  *
  * Invariants: under the mutex: cost_ns of a lane is the sum of the estimates in it; large_running
  * <= workers - 1; a request is in one lane, or with one worker, or with its loop.
@@ -44,6 +46,7 @@
 #define SURPRISE_MAX 8.0 /* times the estimate: one that was held up teaches no more */
 #define SMALL_NS 5e6
 #define NS_A_MS 1e6
+#define QUIET_NS 100000000u
 
 enum lane_name { LANE_SMALL, LANE_LARGE, LANES };
 
@@ -71,11 +74,11 @@ struct http_pool {
     double *unit_ns; /* [route_count][SIZE_CLASSES]; 0: not known yet */
     struct lane lanes[LANES];
     size_t queued, busy, large_running;
+    uint64_t clock_ns, event_ns; /* without what was quiet; the last event by the real clock */
     bool is_ending;
 };
 
-/* ---- estimates --------------------------------------------------------------------------------
- */
+/* ---- estimates ------------------------------------------------------------------------------- */
 
 static double units_of(uint64_t body_bytes)
 {
@@ -101,7 +104,7 @@ static void learn(struct http_pool *pool, size_t route, uint64_t body_bytes, dou
         *unit_ns = fmin(now, fmax(FIRST_NS_MAX / units_of(body_bytes), UNIT_NS_FIRST));
 }
 
-/* What one that comes now would wait in that lane; 0 while a worker is free for it. */
+/* The wait of a new request in that lane; 0 while a worker is free for it. */
 static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_t now_ns)
 {
     size_t workers =
@@ -122,15 +125,23 @@ static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_
     return ahead_ns / (double)workers;
 }
 
-/* ---- at the door ------------------------------------------------------------------------------
- */
-
-static bool is_open(const struct http_pool *pool, enum lane_name lane, struct http_refusal *why)
+/* An event; returns the pool's clock. Under the mutex. */
+static uint64_t clock_event(struct http_pool *pool)
 {
-    uint64_t now_ns = uv_hrtime();
-    double expected_ns = wait_ns(pool, lane, now_ns), most_ms = pool->queue_ns_max / NS_A_MS;
+    uint64_t now_ns = uv_hrtime(), passed_ns = now_ns - pool->event_ns;
+
+    pool->clock_ns += passed_ns < QUIET_NS ? passed_ns : QUIET_NS;
+    pool->event_ns = now_ns;
+    return pool->clock_ns;
+}
+
+/* ---- at the door ----------------------------------------------------------------------------- */
+
+static bool is_open(struct http_pool *pool, enum lane_name lane, struct http_refusal *why)
+{
     const struct http_request *oldest = pool->lanes[lane].first;
-    double waited_ns = oldest ? (double)(now_ns - oldest->queued_ns) : 0;
+    double waited_ns = (double)(clock_event(pool) - (oldest ? oldest->queued_ns : pool->clock_ns));
+    double expected_ns = wait_ns(pool, lane, uv_hrtime()), most_ms = pool->queue_ns_max / NS_A_MS;
     double worse_ms = ceil(fmax(expected_ns, waited_ns) / NS_A_MS);
 
     why->retry_in_s = (unsigned)fmin(fmax(ceil(worse_ms / 1000), 1), 3600);
@@ -177,7 +188,7 @@ bool http_pool_push(struct http_pool *pool, struct http_request *request, struct
     is_taken = is_open(pool, request->is_large ? LANE_LARGE : LANE_SMALL, why);
     if (is_taken) {
         lane = &pool->lanes[request->is_large ? LANE_LARGE : LANE_SMALL];
-        request->queued_ns = uv_hrtime();
+        request->queued_ns = pool->clock_ns;
         request->next = NULL;
         if (lane->last)
             lane->last->next = request;
@@ -192,8 +203,7 @@ bool http_pool_push(struct http_pool *pool, struct http_request *request, struct
     return is_taken;
 }
 
-/* ---- a worker ---------------------------------------------------------------------------------
- */
+/* ---- a worker -------------------------------------------------------------------------------- */
 
 /* The next one that may run; NULL: none. */
 static struct http_request *take(struct http_pool *pool)
@@ -240,9 +250,9 @@ static void note_end(struct worker *worker)
 }
 
 /* Without the mutex. True when the handler has run. */
-static bool serve(const struct http_pool *pool, struct http_request *request, uint64_t now_ns)
+static bool serve(const struct http_pool *pool, struct http_request *request, uint64_t clock_ns)
 {
-    double waited_ms = floor((double)(now_ns - request->queued_ns) / NS_A_MS);
+    double waited_ms = floor((double)(clock_ns - request->queued_ns) / NS_A_MS);
     double most_ms = 2 * pool->queue_ns_max / NS_A_MS;
     struct err err;
 
@@ -274,29 +284,30 @@ static void work(void *argument)
     uv_mutex_lock(&pool->mutex);
     for (;;) {
         size_t route;
-        uint64_t body_bytes;
+        uint64_t body_bytes, clock_ns;
         bool has_run;
 
         while (!(request = take(pool)) && !pool->is_ending)
             uv_cond_wait(&pool->work_came, &pool->mutex);
         if (!request)
             break;
+        clock_ns = clock_event(pool);
         note_start(worker, request);
         route = request->route_index;
         body_bytes = request->body_length;
         uv_mutex_unlock(&pool->mutex);
-        has_run = serve(pool, request, worker->started_ns);
+        has_run = serve(pool, request, clock_ns);
         pool->returned(request); /* it is its loop's again */
         uv_mutex_lock(&pool->mutex);
         if (has_run)
             learn(pool, route, body_bytes, (double)(uv_hrtime() - worker->started_ns));
+        clock_event(pool);
         note_end(worker);
     }
     uv_mutex_unlock(&pool->mutex);
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static size_t worker_count_for(size_t wanted)
 {
@@ -314,7 +325,7 @@ static enum err_code start_workers(struct http_pool *pool, size_t count, struct 
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pool->worker_count = count; /* before the first of them looks */
+    pool->worker_count = count; /* before the first of them checks */
     for (size_t i = 0; i < count && status == 0; i++) {
         pool->workers[i].pool = pool;
         status = uv_thread_create(&pool->workers[i].thread, work, &pool->workers[i]);
@@ -351,6 +362,7 @@ struct http_pool *http_pool_create(const struct http_limits *limits, size_t rout
     pool->queued_max = limits->queued_max;
     pool->queue_ns_max = (double)limits->queue_ms_max * NS_A_MS;
     pool->returned = returned;
+    pool->event_ns = uv_hrtime();
     CHECK(uv_mutex_init(&pool->mutex) == 0 && uv_cond_init(&pool->work_came) == 0);
     if (start_workers(pool, count, err)) {
         http_pool_destroy(pool);

@@ -16,7 +16,7 @@ struct http_refusal {
 };
 
 struct http_pool_numbers {
-    uint64_t workers, busy, queued, wait_ms; /* wait_ms: of a large request that came now */
+    uint64_t workers, busy, queued, wait_ms; /* wait_ms: of a new large request */
 };
 
 /* `returned` is called on a worker's thread for each request whose handler has returned. */
@@ -26,16 +26,16 @@ struct http_pool *http_pool_create(const struct http_limits *limits, size_t rout
 void http_pool_destroy(struct http_pool *pool);
 
 /*
- * Would a request of that route, with so many bytes of body, be taken now? False: *why says why
- * not. Cost O(workers); any thread.
+ * Would a request of that route, with so many bytes of body, be taken now? False: *why has the
+ * reason. Cost O(workers); any thread.
  */
 bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_bytes,
                         struct http_refusal *why);
 
 /*
  * Queues a begun request. False, and *why, when it would wait too long or too many wait. A worker
- * runs its handler; when it has waited much longer than was expected, or nobody waits for it any
- * more, it gets a problem document instead. Loop thread.
+ * runs its handler; when it has waited much longer than expected, or its client has gone, it gets a
+ * problem document instead. Loop thread.
  */
 bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why);
 

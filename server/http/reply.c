@@ -2,7 +2,7 @@
  * Putting an answer together: see http.h.
  *
  * The body grows by doubling in memory that the request keeps for the next one on its loop while
- * it is small, so a short answer allocates nothing. Failure is remembered, not returned: a handler
+ * it is small, so a short answer allocates nothing. Failure is recorded, not returned: a handler
  * that ran out of memory half-way leaves a reply that is answered 503, never half a document. A
  * large body is charged to a budget of the server until it is sent, since it waits for its reader.
  *
@@ -10,7 +10,7 @@
  * can never begin a header of its own.
  *
  * Problem documents follow RFC 9457; type is about:blank, because the status and the members
- * errors, limit and got say all there is.
+ * errors, limit and got are complete.
  */
 #include "http/reply.h"
 
@@ -38,6 +38,7 @@ void http_reply_reset(struct http_reply *reply)
     reply->body_length = 0;
     reply->is_failed = reply->is_made = reply->is_endless = false;
     reply->headers_length = 0;
+    reply->log_only[0] = '\0';
 }
 
 void http_reply_free(struct http_reply *reply)
@@ -130,7 +131,7 @@ char *http_reply_reserve(struct http_reply *reply, size_t bytes)
         return NULL;
     }
     if (reply->body_length == 0 && bytes > BODY_KEPT_BYTES)
-        capacity = bytes; /* somebody knows how long it will be */
+        capacity = bytes; /* the caller knows the time */
     while (capacity - reply->body_length < bytes)
         capacity *= 2;
     charge = capacity > BODY_KEPT_BYTES ? capacity - reply->charged : 0;
@@ -245,6 +246,11 @@ static void append_detail(struct http_reply *reply, const struct err *err)
     append_string(reply, detail);
 }
 
+void http_reply_log_only(struct http_reply *reply, const struct err *err)
+{
+    memcpy(reply->log_only, err->log_only, sizeof reply->log_only);
+}
+
 void http_reply_problem(struct http_reply *reply, const struct err *err)
 {
     http_reply_problem_later(reply, err, 1);
@@ -257,6 +263,7 @@ void http_reply_problem_later(struct http_reply *reply, const struct err *err, u
     http_reply_reset(reply);
     reply->status = err_http_status(err->code);
     reply->content_type = "application/problem+json";
+    http_reply_log_only(reply, err);
     add_problem_headers(reply, err->code, retry_in_s);
     append_text(reply, "{\"type\":\"about:blank\",\"title\":");
     append_string(reply, err_title(err->code));

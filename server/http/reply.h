@@ -1,5 +1,5 @@
 /*
- * The inside of an answer that is being put together; http.h has what handlers call.
+ * The members of a reply; the functions for handlers are in http.h.
  */
 #ifndef KOTA_HTTP_REPLY_H
 #define KOTA_HTTP_REPLY_H
@@ -21,8 +21,9 @@ struct http_reply {
     struct http_budget *budget;
     size_t charged;  /* of a large body, to the budget */
     bool is_failed;  /* memory ran out: the answer becomes 503 */
-    bool is_made;    /* then without an answer, for what was asked is done */
+    bool is_made;    /* then without an answer, since the write is done */
     bool is_endless; /* the head of a stream: without a length */
+    char log_only[sizeof((struct err *)0)->log_only]; /* of the error: for the log */
     size_t headers_length;
     char headers[HTTP_REPLY_HEADERS_BYTES]; /* "Name: value\r\n" each */
 };

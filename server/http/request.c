@@ -1,21 +1,22 @@
 /*
- * Requests: see request.h and, for what handlers call, http.h.
+ * Requests: see request.h and, for the functions of handlers, http.h.
  *
  * A request object is large (its first arena block and the reply's headers are inside) and is kept
  * in a pool of its loop, so that an ordinary request needs no malloc. A body of known small length
  * goes into the arena; any other grows by doubling in memory of its own, and every byte of that is
  * charged to one budget of the server: announcing 64 MiB costs nothing, sending it does.
  *
- * A request comes back from a worker, or finished by whom it was deferred to, through a list that
- * any thread may push to and only the loop empties. `finishing` counts the threads between their
- * push and their wake-up: the loop may end its life only when there is none, since the wake-up
- * still touches it.
+ * A request returns from a worker, or from the owner of a deferred one, through a list that any
+ * thread may push to and only the loop empties. `finishing` counts the threads between their push
+ * and their wake-up: the loop may end its life only when there is none, since the wake-up still
+ * touches it.
  */
 #include "http/request.h"
 
 #include "base/check.h"
-#include "http/loop.h"
-#include "http/server.h"
+#include "base/wake.h"
+#include "http/loop_data.h"
+#include "http/server_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,6 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->target.path = (struct span){NULL, 0};
     request->target.segment_count = request->target.item_count = 0;
     request->match.param_count = 0;
-    request->media_type = (struct span){"", 0};
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->started_ns = loop->clock_ns;
     write_id(loop, request->id);
@@ -224,7 +224,7 @@ struct span http_request_body(const struct http_request *request)
 
 struct span http_request_media_type(const struct http_request *request)
 {
-    return request->media_type;
+    return request->head.media_type;
 }
 
 const struct http_route *http_request_route(const struct http_request *request)
@@ -254,14 +254,14 @@ struct span http_request_param(const struct http_request *request, size_t n)
     return request->match.params[n];
 }
 
-/* The first field of that name from the i-th on, among those that may have it; NULL: none. */
+/* The first field of that name from the i-th on; NULL: none. */
 static const struct http_field *find_field(const struct http_request *request, size_t i,
                                            const char *name)
 {
     size_t length = strlen(name);
 
-    for (; i < request->field_count; i++) {
-        const struct http_field *field = &request->fields[i];
+    for (; i < request->head.field_count; i++) {
+        const struct http_field *field = &request->head.fields[i];
 
         if (field->name.length == length && memcmp(field->name.at, name, length) == 0)
             return field;
@@ -269,25 +269,18 @@ static const struct http_field *find_field(const struct http_request *request, s
     return NULL;
 }
 
-/* Most names that are asked for begin as none that came. */
-static inline const struct http_field *field_of(const struct http_request *request, size_t i,
-                                                const char *name)
-{
-    return request->initials >> (name[0] & 31) & 1 ? find_field(request, i, name) : NULL;
-}
-
 struct span http_request_header(const struct http_request *request, const char *name)
 {
-    const struct http_field *field = field_of(request, 0, name);
+    const struct http_field *field = find_field(request, 0, name);
 
     return field ? field->value : (struct span){NULL, 0};
 }
 
 bool http_request_header_is_repeated(const struct http_request *request, const char *name)
 {
-    const struct http_field *field = field_of(request, 0, name);
+    const struct http_field *field = find_field(request, 0, name);
 
-    return field && field_of(request, (size_t)(field - request->fields) + 1, name);
+    return field && find_field(request, (size_t)(field - request->head.fields) + 1, name);
 }
 
 void http_request_take_ids(struct http_request *request)
@@ -310,10 +303,8 @@ bool http_request_has_header_prefix(const struct http_request *request, const ch
 {
     size_t length = strlen(prefix);
 
-    if (!(request->initials >> (prefix[0] & 31) & 1))
-        return false;
-    for (size_t i = 0; i < request->field_count; i++) {
-        const struct http_field *field = &request->fields[i];
+    for (size_t i = 0; i < request->head.field_count; i++) {
+        const struct http_field *field = &request->head.fields[i];
 
         if (field->name.length >= length && memcmp(field->name.at, prefix, length) == 0)
             return true;
@@ -388,25 +379,41 @@ void http_request_defer(struct http_request *request)
     request->is_deferred = true;
 }
 
+void http_request_arrive(struct http_request *request, enum http_arrival arrival)
+{
+    struct http_loop *loop = request->loop;
+    _Atomic(struct http_request *) *list = &loop->arrived[arrival];
+    struct http_request *head = atomic_load_explicit(list, memory_order_relaxed);
+
+    atomic_fetch_add_explicit(&loop->finishing, 1, memory_order_relaxed);
+    do
+        request->next_arrived[arrival] = head;
+    while (!atomic_compare_exchange_weak_explicit(list, &head, request, memory_order_release,
+                                                  memory_order_relaxed));
+    wake_fence();
+    uv_async_send(&loop->async);
+    atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
+}
+
 void http_request_finish(struct http_request *request)
 {
-    http_loop_push(request->loop, request, HTTP_FINISHED);
+    http_request_arrive(request, HTTP_FINISHED);
 }
 
-bool http_request_may_move(const struct http_request *request)
+bool http_request_may_offload(const struct http_request *request)
 {
-    return request->may_move;
+    return request->may_offload;
 }
 
-void http_request_move(struct http_request *request)
+void http_request_offload(struct http_request *request)
 {
-    CHECK(request->may_move && !request->is_deferred);
-    request->is_moving = true;
+    CHECK(request->may_offload && !request->is_deferred);
+    request->is_offloaded = true;
 }
 
 void http_request_park(struct http_request *request)
 {
-    CHECK(request->is_on_loop && !request->is_deferred && !request->is_moving);
+    CHECK(request->is_on_loop && !request->is_deferred && !request->is_offloaded);
     CHECK(!request->is_last_try && !request->stream);
     request->is_parking = true;
 }

@@ -1,5 +1,5 @@
 /*
- * The inside of a request; http.h has what handlers call.
+ * The members of a request; the functions for handlers are in http.h.
  *
  * Life: taken from its loop's pool when a head is complete, filled while the body comes in, given
  * to the application (begun), handled on the loop or on a worker, answered on the loop, released.
@@ -27,12 +27,8 @@ struct http_loop;
 struct http_connection;
 struct http_stream;
 
-/* How a request comes back to its loop from another thread; a deferred one comes both ways. */
+/* The ways by which a request returns to its loop from another thread; a deferred one uses both. */
 enum http_arrival { HTTP_RETURNED, HTTP_FINISHED, HTTP_ARRIVALS };
-
-struct http_field {
-    struct span name, value; /* name in lower case */
-};
 
 struct http_request {
     struct http_request *next; /* in the loop's pool, or in a lane of the workers */
@@ -41,33 +37,26 @@ struct http_request {
     struct http_connection *connection;
     /* http_request_take clears these */
     const struct http_route *route; /* NULL: none */
-    struct http_field *fields;      /* [head.header_count] */
-    size_t field_count;
-    const char *repeated;       /* a field that may stand there once only; NULL: none */
-    struct http_stream *stream; /* made and not begun yet */
+    struct http_stream *stream;     /* made and not begun yet */
     void *user;
-    uint64_t park_until_ms;               /* 0: not parked yet */
-    uint32_t initials;                    /* bit c % 32 for each first letter c of a field's name */
-    bool is_head_parsed, is_message_done; /* set by llhttp's callbacks */
-    bool wants_keep_alive;
-    bool is_begun;    /* request_begin was called */
-    bool is_returned; /* the handler has returned */
-    bool is_deferred; /* set by the handler's thread before it returns */
-    bool is_finished; /* http_request_finish has arrived at the loop */
-    bool may_move;    /* runs on the loop, and could on a worker */
-    bool is_moving;   /* the handler wants to */
-    bool is_on_loop;  /* the loop runs its handler or request_begin now */
-    bool is_parking;  /* the handler wants to be tried again */
-    bool is_parked;   /* it waits for that, in the loop's list */
+    uint64_t park_until_ms; /* 0: not parked yet */
+    bool is_begun;          /* request_begin was called */
+    bool is_returned;       /* the handler has returned */
+    bool is_deferred;       /* set by the handler's thread before it returns */
+    bool is_finished;       /* http_request_finish has arrived at the loop */
+    bool may_offload;       /* runs on the loop, and could on a worker */
+    bool is_offloaded;      /* the handler asked for it */
+    bool is_on_loop;        /* the loop runs its handler or request_begin now */
+    bool is_parking;        /* the handler asked for another try */
+    bool is_parked;         /* it waits for that, in the loop's list */
     bool is_last_try;
-    bool is_shed; /* refused for want of workers */
+    bool is_shed; /* refused: no worker had time */
     bool peer_is_loopback;
 
     size_t route_index; /* the first that is not */
     struct http_head head;
     struct http_target target;
     struct http_match match;
-    struct span media_type;
     char *body;
     size_t body_length, body_capacity;
     size_t body_bytes_max;
@@ -81,7 +70,7 @@ struct http_request {
     uint64_t started_ns;
     bool is_large; /* of the two lanes of the workers */
     double cost_ns;
-    uint64_t queued_ns; /* when it was queued for a worker */
+    uint64_t queued_ns; /* when it was queued for a worker, by the pool's clock */
     struct http_reply reply;
     struct http_arena arena;
     _Alignas(16) char first[HTTP_REQUEST_FIRST_BYTES];
@@ -96,6 +85,8 @@ void http_request_release(struct http_request *request);
  */
 void http_request_take_ids(struct http_request *request);
 void http_request_free(struct http_request *request);
+/* Hands it to its loop, which then calls http_exchange_arrived. Any thread. */
+void http_request_arrive(struct http_request *request, enum http_arrival arrival);
 
 /*
  * Adds to the body. ERR_TOO_LARGE over body_bytes_max, ERR_BUSY when all requests together hold

@@ -4,11 +4,11 @@
  * Patterns are split once. Nearly all routes differ in their last segment, so there is a list for
  * each hash of that, and for those that end in a parameter one for each number of segments; a
  * request is compared with the routes of two lists. Each segment has a mark, some of its bytes in
- * one number, so that one comparison refuses nearly every pattern. The table stays the one visible
- * truth: of what fits, its first row is taken. A tree was left out: it would hide the order.
+ * one number, so that one comparison refuses nearly every pattern. The table is the only source: of
+ * the rows that match, the first is taken. A tree was left out: it would hide the order.
  *
- * Methods of all patterns that fit the path are gathered on the way: they tell 404 from 405 and
- * make the Allow header.
+ * Methods of all patterns that match the path are collected on the way: they distinguish 404 from
+ * 405 and make the Allow header.
  */
 #include "http/router.h"
 

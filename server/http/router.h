@@ -41,7 +41,7 @@ void http_router_finish(struct http_router *router);
 void http_router_find(const struct http_router *router, const struct http_target *target,
                       enum http_method method, struct http_match *match);
 
-/* "GET, HEAD, PUT, OPTIONS": GET brings HEAD, OPTIONS is always there. out[size]. */
+/* "GET, HEAD, PUT, OPTIONS": GET implies HEAD; OPTIONS is always included. out[size]. */
 void http_router_allow_text(unsigned allowed, char *out, size_t size);
 
 #endif

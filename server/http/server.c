@@ -1,16 +1,16 @@
 /*
  * The server as a whole: see http.h.
  *
- * All sockets listen before the first of their threads starts, so a failure serves nobody. With
- * SO_REUSEPORT a second daemon of the same user could share the port without noticing and take
- * half of the clients; a probe without that option finds out first. A socket that was given (socket
- * activation) is nobody else's, and all loops accept from it.
+ * All sockets listen before the first of their threads starts, so that after a failure nothing was
+ * served. With SO_REUSEPORT a second daemon of the same user could share the port without noticing
+ * and take half of the clients; a probe without that option finds out first. An inherited socket
+ * (socket activation) is owned by this process, and all loops accept from it.
  *
  * Settings that a reload may change are tables: made, published by one pointer, never changed.
  *
- * Stopping tells every loop to drain and joins them; a loop ends by itself (loop.c).
+ * Stopping makes every loop drain and joins them; how a loop ends is in loop.c.
  */
-#include "http/server.h"
+#include "http/server_data.h"
 
 #include "base/check.h"
 #include "http/loop.h"
@@ -140,8 +140,8 @@ static bool is_same(const struct http_settings *a, const struct http_settings *b
 }
 
 /*
- * Readers hold a table no longer than a request, but nobody counts them: so all are kept. One that
- * there was already is taken again, so that they are as many as there were different ones.
+ * Readers hold a table no longer than a request, but are not counted, so all tables are kept. One
+ * that there was already is taken again, so that they are as many as there were different ones.
  */
 static enum err_code settings_publish(struct http_server *server,
                                       const struct http_settings *wanted, struct err *err)
@@ -181,7 +181,7 @@ static void free_server(struct http_server *server)
 
 static void request_returned(struct http_request *request)
 {
-    http_loop_push(request->loop, request, HTTP_RETURNED);
+    http_request_arrive(request, HTTP_RETURNED);
 }
 
 static struct http_server *create(const struct http_config *config, const struct http_app *app,
@@ -288,10 +288,11 @@ void http_server_wake(struct http_server *server)
         http_loop_wake(server->loops[i]);
 }
 
-uint64_t http_server_turns(const struct http_server *server, size_t loop_index)
+uint64_t http_server_iterations(const struct http_server *server, size_t loop_index)
 {
     CHECK(loop_index < server->loop_count);
-    return atomic_load_explicit(&server->loops[loop_index]->counters.turns, memory_order_relaxed);
+    return atomic_load_explicit(&server->loops[loop_index]->counters.iterations,
+                                memory_order_relaxed);
 }
 
 enum err_code http_server_set(struct http_server *server, const struct http_limits *limits,
@@ -353,10 +354,10 @@ static void add_loop(const struct http_loop_counters *counters, struct http_coun
     add(&out->streams_rejected, &counters->streams_rejected);
     for (size_t r = 0; r < HTTP_STREAM_ENDS; r++)
         add(&out->streams_ended[r], &counters->streams_ended[r]);
-    add(&out->turn_us_sum, &counters->turn_us_sum);
+    add(&out->iteration_us_sum, &counters->iteration_us_sum);
     for (size_t b = 0; b < HTTP_LATENCY_BUCKETS; b++) {
         add(&out->latency_count[b], &counters->latency_count[b]);
-        add(&out->turn_count[b], &counters->turn_count[b]);
+        add(&out->iteration_count[b], &counters->iteration_count[b]);
     }
 }
 

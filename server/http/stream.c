@@ -1,32 +1,32 @@
 /*
  * Streams: answers that do not end (server-sent events); see stream.h and http.h.
  *
- * Problem: a thousand readers follow what happens, some of them slowly, some of them gone without a
- * word, and none of them may hold memory, a snapshot, or the loop.
+ * Problem: a thousand readers follow the events, some of them slowly, some of them vanished, and
+ * none of them may hold memory, a snapshot, or the loop.
  *
- * Approach: nothing is pushed. A stream is asked (pull) when it may have something to say: at its
- * start, after a wake-up of the server, and when what it wrote has left. It writes at most
- * HTTP_STREAM_OUTPUT_BYTES that wait; what it has no room for stays where it comes from, and there
- * the application sees when a reader has fallen too far behind. The kernel's buffer is kept small,
- * so that a reader that takes nothing is seen soon. The request is over when the head is sent.
+ * Approach: nothing is pushed. A stream is pulled when it may have events: at its start, after a
+ * wake-up of the server, and when its output has been sent. It holds at most
+ * HTTP_STREAM_OUTPUT_BYTES of output; further events stay in their source, where the application
+ * detects a reader that is too far behind. The kernel's buffer is kept small, so that a stalled
+ * reader is detected soon. The request is over when the head is sent.
  *
- * A wake-up pulls STREAMS_A_TURN streams and lets the loop look at its other connections before the
- * next ones: 1,000 streams with one message each are some 10 ms of system calls. The list turns, so
- * that the streams take turns too.
+ * After a wake-up the loop pulls STREAMS_PER_ITERATION streams (loop.c) and serves its other
+ * connections before the next ones: 1,000 streams with one message each take about 10 ms of system
+ * calls. A stream that was pulled goes to the end of the list, so that all have the same share.
  *
  * A peer that takes nothing for write_ms is dropped by its connection's deadline; one that has
- * vanished without a word (no answer to what was sent) by TCP_USER_TIMEOUT.
+ * vanished (no acknowledgement) by TCP_USER_TIMEOUT.
  *
  * Invariants: a stream is in the loop's list from begin to over; each that was made is counted in
- * server->streams until it is freed, and its owner hears exactly one `ended`.
+ * server->streams until it is freed, and its `ended` is called exactly once.
  *
  * Source: WHATWG HTML, section 9.2 (server-sent events), for the comment that breaks the silence.
  */
 #include "http/stream.h"
 
 #include "base/check.h"
-#include "http/loop.h"
-#include "http/server.h"
+#include "http/loop_data.h"
+#include "http/server_data.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,11 +34,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define STREAMS_A_TURN 128
 #define KERNEL_BYTES (64 * 1024)
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 enum err_code http_reply_stream(struct http_request *request, struct http_reply *reply,
                                 const struct http_stream_calls *calls, void *context,
@@ -72,7 +70,7 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
     return ERR_OK;
 }
 
-/* Frees it and tells its owner. */
+/* Frees it and calls `ended`. */
 static void finish(struct http_server *server, struct http_stream *stream,
                    enum http_stream_end reason)
 {
@@ -93,8 +91,7 @@ void http_stream_cancel(struct http_request *request)
         finish(request->loop->server, stream, HTTP_STREAM_LEFT);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void link_last(struct http_loop *loop, struct http_stream *stream)
 {
@@ -126,26 +123,22 @@ void http_streams_wake(struct http_loop *loop)
     loop->streams_due = loop->stream_count;
 }
 
-bool http_streams_turn(struct http_loop *loop)
+struct http_stream *http_streams_next(struct http_loop *loop)
 {
-    size_t left = STREAMS_A_TURN;
+    struct http_stream *stream = loop->streams;
 
-    while (loop->streams_due && loop->streams && left--) {
-        struct http_stream *stream = loop->streams;
-
-        loop->streams_due--;
-        unlink_stream(loop, stream);
-        link_last(loop, stream);
-        stream->is_due = true;
-        http_connection_continue(stream->connection);
-    }
-    if (!loop->streams)
+    if (!stream || loop->streams_due == 0) {
         loop->streams_due = 0;
-    return loop->streams_due > 0;
+        return NULL;
+    }
+    loop->streams_due--;
+    unlink_stream(loop, stream);
+    link_last(loop, stream);
+    stream->is_due = true;
+    return stream;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* A small buffer in the kernel, and a bound on how long it waits for a peer that is silent. */
 static void tune_socket(struct http_connection *connection)
@@ -217,8 +210,7 @@ void http_stream_break_silence(struct http_connection *connection)
         http_stream_write(stream, ":\n\n", 3);
 }
 
-/* ---- what pull calls --------------------------------------------------------------------------
- */
+/* ---- what pull calls ------------------------------------------------------------------------- */
 
 bool http_stream_has_room(const struct http_stream *stream)
 {

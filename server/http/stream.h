@@ -1,5 +1,5 @@
 /*
- * The inside of a stream; http.h has what handlers call.
+ * The members of a stream; the functions for handlers are in http.h.
  *
  * Life of a stream: made by http_reply_stream while its request is handled, begun when the head has
  * been encoded (the request ends with that), over for one reason. Everything on the loop's thread.
@@ -7,13 +7,13 @@
 #ifndef KOTA_HTTP_STREAM_H
 #define KOTA_HTTP_STREAM_H
 
-#include "http/connection.h"
+#include "http/connection_data.h"
 #include "http/http.h"
 #include "http/request.h"
 
 /* Bytes of one stream that may wait to be sent. */
 #define HTTP_STREAM_OUTPUT_BYTES ((size_t)64 * 1024)
-/* http_stream_has_room says that so many may be written. */
+/* Free bytes for which http_stream_has_room is true. */
 #define HTTP_STREAM_ROOM_BYTES ((size_t)16 * 1024)
 /* What a peer may send on after its request; it is dropped. */
 #define HTTP_STREAM_INPUT_BYTES_MAX ((size_t)64 * 1024)
@@ -30,10 +30,12 @@ struct http_stream {
     enum http_stream_end reason;
 };
 
-/* The head is in the connection's output: the stream leaves its request and goes to the loop's
- * list. */
+/*
+ * The head is in the connection's output: the stream leaves its request and goes to the loop's
+ * list.
+ */
 void http_stream_begin(struct http_connection *connection, struct http_request *request);
-/* It could not begin: tells its owner, frees it. Nothing without a stream. */
+/* It could not begin: calls `ended`, frees it. Nothing without a stream. */
 void http_stream_cancel(struct http_request *request);
 
 /*
@@ -44,17 +46,16 @@ void http_stream_cancel(struct http_request *request);
 bool http_stream_pull(struct http_connection *connection, bool *is_broken);
 
 /*
- * Tells the owner, counts, frees; the connection becomes one that closes when all is sent. Nothing
- * without a stream.
+ * Calls `ended`, counts, frees; the connection closes when all is sent. Nothing without a stream.
  */
 void http_stream_over(struct http_connection *connection, enum http_stream_end reason);
 
 /* The stream has been silent for too long: a comment, unless something waits to be sent anyway. */
 void http_stream_break_silence(struct http_connection *connection);
 
-/* Each stream of the loop is due once more; http_streams_turn pulls some of them. */
+/* Each stream of the loop is due once more. */
 void http_streams_wake(struct http_loop *loop);
-/* True when some are left for another turn. */
-bool http_streams_turn(struct http_loop *loop);
+/* The next stream that is due, to be pulled; it goes to the end of the list. NULL: none is. */
+struct http_stream *http_streams_next(struct http_loop *loop);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Request targets: see target.h.
  *
- * Approach: the path is split at '/' first and each segment decoded by itself, so that an encoded
+ * Approach: the path is split at '/' first and each segment decoded separately, so that an encoded
  * slash stays inside its segment and can never change which route is meant. Queries are split at
- * '&' and '=' before decoding for the same reason. An encoded NUL is refused: it would cut the
- * text for any C function behind us. Dot segments are not resolved; no route has them, and a
- * handler sees them as the text they are.
+ * '&' and '=' before decoding for the same reason. An encoded NUL is refused: it would end the text
+ * for any C function. Dot segments are not resolved; no route has them, and a handler sees them as
+ * the text they are.
  *
  * Invariants: every span made here points into the target or into the arena; the head check has
  * already refused control bytes, non-ASCII bytes and '#'.
@@ -14,22 +14,12 @@
  */
 #include "http/target.h"
 
+#include "base/hex.h"
 #include "http/authority.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-
-int http_hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 enum err_code http_percent_decode(char *out, size_t *out_length, const char *in, size_t length,
                                   bool plus_is_space, struct err *err)
@@ -42,8 +32,8 @@ enum err_code http_percent_decode(char *out, size_t *out_length, const char *in,
         if (c == '+' && plus_is_space)
             c = ' ';
         if (c == '%') {
-            int high = length - i > 2 ? http_hex_value(in[i + 1]) : -1;
-            int low = length - i > 2 ? http_hex_value(in[i + 2]) : -1;
+            int high = length - i > 2 ? hex_value(in[i + 1]) : -1;
+            int low = length - i > 2 ? hex_value(in[i + 2]) : -1;
 
             if (high < 0 || low < 0)
                 return err_set(err, ERR_BAD_INPUT,
@@ -115,7 +105,7 @@ static inline size_t length_before(struct span text, char byte)
     return used;
 }
 
-/* Cuts text at the first separator: what is before it is returned, text becomes the rest. */
+/* Cuts text at the first separator: returns the part before it, text becomes the rest. */
 static inline struct span cut(struct span *text, char separator, bool *found)
 {
     struct span head = {text->at, length_before(*text, separator)};
@@ -145,7 +135,7 @@ static enum err_code parse_path(struct http_target *target, const struct decoder
     return ERR_OK;
 }
 
-/* Room for more items; what the old ones took stays with the arena until the request ends. */
+/* Room for more items; the memory of the old ones stays in the arena until the request ends. */
 static bool grow_items(struct http_target *target, size_t *room, struct http_arena *arena)
 {
     size_t wanted = *room ? 4 * *room : 4;

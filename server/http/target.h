@@ -32,9 +32,6 @@ struct http_target {
 enum err_code http_target_parse(struct http_target *target, struct span text,
                                 struct http_arena *arena, struct err *err);
 
-/* The value of one hexadecimal digit, -1 if it is none. */
-int http_hex_value(char c);
-
 /*
  * Decodes in[length] to out (at least length bytes) and sets *out_length. With plus_is_space, '+'
  * becomes a space. ERR_BAD_INPUT for "%" without two hexadecimal digits, and for "%00".

@@ -4,7 +4,7 @@
  * Each request moves its connection's deadline, nearly always to a later time; a heap of uv timers
  * would be re-sorted each time. Here the timer stays in its slot and only the number changes; when
  * the slot comes up and the deadline has moved on, the timer is put into the slot of the new one.
- * A deadline beyond the wheel's span goes into the farthest slot and is looked at again there.
+ * A deadline beyond the wheel's span goes into the farthest slot and is checked again there.
  *
  * A slot that comes up is first moved to a list of its own, so that callbacks may change the wheel.
  *

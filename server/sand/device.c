@@ -1,11 +1,11 @@
 /*
  * Opening what --gpu names, and making the pool on it.
  *
- * Problem: a server may have no GPU, several, or lose the one it has, and must say which. Approach:
+ * Problem: a server may have no GPU, several, or lose its GPU, and must report which. Approach:
  * everything that depends on the device is made here, in one order (context, engines by scale) and
  * unmade in the other; a failure on the way leaves no engine and one reason. The pool is made in
- * full at the start: a patch that begins allocates nothing. Without a word on its size it is what
- * suits the device, and half of it as long as the device says it is too much.
+ * full at the start: a patch that begins allocates nothing. Without a configured size it starts at
+ * the default of the device, and is halved while the device has too little memory.
  *
  * Sizes: a granule takes about 4 cells of the grid (30 r³ in cells of 8 r³); 16 leave room for
  * slopes and for what flies. A contact history is 512 bytes a sphere, and llvmpipe takes buffers of
@@ -16,9 +16,10 @@
 #include "sand/device.h"
 
 #include "base/check.h"
-#include "sand/context.h"
-#include "sand/gl_engine.h"
-#include "sand/solver.h"
+#include "base/log.h"
+#include "sand/engine_gl/context.h"
+#include "sand/engine_gl/gl_engine.h"
+#include "sand/engine_c/solver.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@
 #define GRANULES_LEAST 4096
 
 struct device {
-    struct device_config config; /* as it was asked for */
+    struct device_config config; /* as requested */
     struct context *context;     /* NULL: the C solver, or nothing */
     struct sand_engine *engines[SCALE_COUNT];
     struct device_info info;
@@ -91,8 +92,7 @@ void device_engine_config(const struct device_config *config, enum granular_scal
     granular_params_make(config->material, scale_radius_m(scale), &out->params);
 }
 
-/* ---- engines ----------------------------------------------------------------------------------
- */
+/* ---- engines --------------------------------------------------------------------------------- */
 
 static void engines_destroy(struct device *device)
 {
@@ -142,8 +142,7 @@ static enum err_code pool_create(struct device *device, struct err *err)
     return ERR_OK;
 }
 
-/* ---- the device -------------------------------------------------------------------------------
- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 static void describe(struct device *device)
 {
@@ -170,6 +169,8 @@ static void describe_none(struct device *device, const struct err *why)
     info->engine[0] = '\0';
     info->name[0] = '\0';
     snprintf(info->reason, sizeof info->reason, "%.*s", (int)sizeof info->reason - 1, why->msg);
+    if (why->log_only[0])
+        log_warn("sand: %s", err_for_log(why));
 }
 
 /*

@@ -36,7 +36,7 @@ void device_prepare(const struct device_config *config);
 
 struct device;
 
-/* What is told of a device. */
+/* The description of a device. */
 struct device_info {
     char engine[8];                 /* "gl" or "c"; "" when there is none */
     char name[2 * DEVICE_TEXT_MAX]; /* renderer and version */
@@ -51,13 +51,13 @@ struct device_info {
 struct device *device_create(const struct device_config *config, struct err *err);
 
 /*
- * Opens the device and makes the engines, once. Where that fails it has no engines, and says why.
+ * Opens the device and makes the engines, once. Where that fails it has no engines, and a reason.
  * This and all other calls on one thread, which keeps the OpenGL context.
  */
 void device_open(struct device *device);
 void device_destroy(struct device *device); /* NULL is fine */
 
-/* Any thread: what is being opened need not be finished, since the device is about to go. */
+/* Any thread: opening may be given up, since the device is about to be destroyed. */
 void device_give_up(struct device *device);
 
 /* The engine of a scale; NULL when there is none. */
@@ -65,13 +65,12 @@ struct sand_engine *device_engine(const struct device *device, enum granular_sca
 void device_describe(const struct device *device, struct device_info *out);
 
 /*
- * After a loss: destroys all engines and makes everything anew. When that does not succeed it may
+ * After a loss: destroys all engines and makes everything again. When that does not succeed it may
  * be tried again, and meanwhile there is no device. ERR_BUSY, ERR_INTERNAL, ERR_NO_MEMORY.
  */
 enum err_code device_rebuild(struct device *device, struct err *err);
 
-/* What an engine of this scale would be asked for; the same for every kind of device, of
- * a config as it was made. */
+/* The configuration of an engine of this scale; the same for every kind of device. */
 void device_engine_config(const struct device_config *config, enum granular_scale scale,
                           struct sand_engine_config *out);
 

@@ -8,8 +8,8 @@
  * answers when its fences have passed). Both are used through the inline functions at the end.
  *
  * One thread owns an engine and makes all calls. No call blocks on the device but destroy and
- * granules_read. What is asked for (status, depth, spheres) comes later by polling: `poll` says
- * true once for each answer; of several requests that are pending the latest wins.
+ * granules_read. Answers to requests (status, depth, spheres) come later by polling: `poll` returns
+ * true once for each answer; of several pending requests the latest wins.
  *
  * A slot is free, or begun. begin -> fill in portions -> step with other slots -> end.
  * Granules and bodies that were added take part from the next step on.
@@ -41,13 +41,13 @@ struct sand_engine_config {
 /* What a slot begins with. heights_m[bed.rows][bed.cols], row 0 at the smallest y. */
 struct sand_slot_begin {
     float size_m[2];  /* of the box; each >= 4 D */
-    float height_m;   /* of what is to be held above the lowest bed sample: sizes the cell grid */
+    float height_m;   /* of the granules above the lowest bed sample: sizes the cell grid */
     float gravity[3]; /* m/s2 */
     struct granular_bed bed;
     const float *heights_m;
 };
 
-/* A shell: what a model is at this scale. Borrowed for the call. */
+/* A shell: a model at this scale. Borrowed for the call. */
 struct sand_shape {
     const float (*offsets_m)[3]; /* [particles], from the centre of mass, body frame */
     uint32_t particles;          /* >= 1 */
@@ -86,10 +86,10 @@ struct sand_status {
 };
 
 /*
- * A top-down look at granules alone, along -z. Texel (c, r) is centred on (x0 + c dx, y0 + r dy)
- * and dx by dy wide; each is the mean of oversample^2 points in the centres of its sub-texels.
- * The height of a point is the highest sphere cap z + sqrt(r^2 - d^2) above it, or the bed's
- * height where no sphere is. Points outside the box are looked at like any other.
+ * A top-down view of granules only, along -z. Texel (c, r) is centred on (x0 + c dx, y0 + r dy) and
+ * dx by dy wide; each is the mean of oversample^2 points in the centres of its sub-texels. The
+ * height of a point is the highest sphere cap z + sqrt(r^2 - d^2) above it, or the bed's height
+ * where no sphere is. Points outside the box are treated like any other.
  */
 struct sand_depth {
     float x0, y0, dx, dy;
@@ -153,8 +153,8 @@ static inline enum err_code sand_slot_begin(struct sand_engine *engine, uint32_t
 }
 
 /*
- * Adds granules behind those that the slot has; their ids follow. x, q, v and w are taken as they
- * are (v[3]: time they have been slow). ERR_UNPROCESSABLE: more than granules_max.
+ * Appends granules to those of the slot; their ids follow. x, q, v and w are taken as they are
+ * (v[3]: time they have been slow). ERR_UNPROCESSABLE: more than granules_max.
  */
 static inline enum err_code sand_slot_fill(struct sand_engine *engine, uint32_t slot,
                                            const struct granule *granules, uint32_t count,

@@ -1,6 +1,6 @@
 /*
  * Input of an engine: pools, boxes and bodies are checked and prepared here, once for both
- * engines, so that what the C engine takes the OpenGL engine takes too, with the same bits.
+ * engines, so that both engines accept the same input, with the same bits.
  *
  * The inertia of a body is inverted by cofactors in float64: shells of thin models have moments
  * that differ a thousandfold, and float32 would lose the small one.

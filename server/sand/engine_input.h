@@ -41,8 +41,8 @@ void engine_velocity_cut(float out[3], const float in[3], float most);
 
 /*
  * First of `count` particles in a row that are free, first fit; body[particles_end] is the body of
- * each, GRANULAR_BODY_NONE when free, and those behind are free up to particles_max. particles_max
- * when there is no such row.
+ * each, GRANULAR_BODY_NONE when free, and the rest up to particles_max is free. particles_max when
+ * there is no such row.
  */
 uint32_t engine_particles_find(const uint32_t *body, uint32_t particles_end, uint32_t particles_max,
                                uint32_t count);

@@ -36,13 +36,12 @@ static const float GRANULE_CORNER[GRANULE_SPHERES][3] = {
  */
 #define GRANULAR_DAMPED_OVERLAP 0.02f
 /* Partners that are no spheres, in the contact history. */
-#define GRANULAR_PARTNER_NONE 0xffffffffu
 #define GRANULAR_PARTNER_BED 0xfffffff0u
 #define GRANULAR_PARTNER_WALL 0xfffffff1u /* + 0 west (x=0), 1 east, 2 south (y=0), 3 north */
 
 /*
- * Everything that the step needs to know about one scale of one material. Made by
- * granular_params_make (material.h); tests change single fields. A row of four floats a line.
+ * All parameters of the step for one scale of one material. Made by granular_params_make
+ * (material.h); tests change single fields. A row of four floats a line.
  */
 struct granular_params {
     float radius_m; /* r of each sphere */
@@ -115,7 +114,7 @@ struct granular_bed {
     float dx, dy;        /* spacing, > 0 */
 };
 
-/* A slot's box and cell grid; the walls stand on x = 0, x = size[0], y = 0, y = size[1]. */
+/* A slot's box and cell grid; the walls are at x = 0, x = size[0], y = 0, y = size[1]. */
 struct granular_box {
     float size[2];
     float z_low;       /* lowest elevation of the bed: where the grid begins */

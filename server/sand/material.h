@@ -34,7 +34,7 @@ float scale_radius_m(enum granular_scale scale);
 void granular_params_make(enum granular_material material, float radius_m,
                           struct granular_params *params);
 
-/* Derives masses, inertias and limits anew after radius, density, dt or spheres were changed. */
+/* Derives masses, inertias and limits again after radius, density, dt or spheres were changed. */
 void granular_params_derive(struct granular_params *params);
 
 #endif

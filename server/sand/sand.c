@@ -1,22 +1,23 @@
 /*
  * The sand thread: orders in, ticks of the manager, edits and reports out.
  *
- * Problem: one thread must own the device, because OpenGL is bound to threads, and everybody else
- * must get along without waiting for it. Approach: a bounded queue of orders, each with a callback
- * that is called once; a board of reports (board.h); the writer's answers come back through the
- * queue as well. Between two ticks the thread sleeps until an order comes or the manager wants it.
+ * Problem: one thread must own the device, because OpenGL is bound to threads, and no other thread
+ * may wait for it. Approach: a bounded queue of orders, each with a callback that is called once; a
+ * table of reports (report_table.h); the writer's answers come back through the queue as well.
+ * Between two ticks the thread sleeps until an order or the manager's next time.
  *
  * What happens to a patch's ground meanwhile is read from the change feed: a deleted locale or a
  * replaced layer discards the patch; every other change only moves its revision on. The edit that
- * writes a patch back carries that revision as its precondition, so that it cannot fall on ground
- * that was put in the place of the patch's own between the last look and the commit.
+ * writes a patch back carries that revision as its precondition, so that it cannot apply to ground
+ * that replaced the patch's own between the last check and the commit.
  *
- * Where daemons share a log, the ground of a patch is leased (world/lease.h): the edit carries the
+ * Where daemons share a log, the ground of a patch is leased (lease.h): the edit carries the
  * lease's fence, the lease goes when the patch has ended, and a patch whose lease is lost has
  * failed.
  *
  * Once the device is open the thread is nicer than others: on a machine without a GPU it would take
  * the loops' time.
+ * A driver that is being opened cannot be interrupted: the end leaves the thread in it (sand_stop).
  * Invariants: each order is done exactly once; a submitted edit comes back before the thread ends.
  */
 #include "sand/sand.h"
@@ -24,9 +25,10 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/timed_wait.h"
-#include "sand/board.h"
-#include "sand/leases.h"
-#include "world/lease.h"
+#include "base/clock.h"
+#include "sand/patch/report_table.h"
+#include "sand/patch/leases.h"
+#include "world/follow/lease.h"
 
 #include <errno.h>
 #include <math.h>
@@ -45,6 +47,7 @@
 #define NICENESS 10
 #define SPHERES_WAIT_S 5.0
 #define REBUILD_AGAIN_S 5.0
+#define OPENING_WAIT_S 0.5 /* at the end, for a driver that is being opened */
 
 void sand_config_init(struct sand_config *config)
 {
@@ -52,7 +55,7 @@ void sand_config_init(struct sand_config *config)
         .device = device_config_default, .limits = manager_limits_default, .orders_max = 1000};
 }
 
-/* Somebody who waits for spheres. */
+/* A thread that waits for spheres. */
 struct sphere_wait {
     uint64_t number;
     float (*spheres)[4];
@@ -66,7 +69,7 @@ struct sphere_wait {
 /* What came of a write, from the writer's thread. */
 struct written {
     struct sand *sand;
-    struct node *node; /* to come back with: the writer must not want for memory */
+    struct node *node; /* for the return: the writer must not need memory */
     uint64_t number;
     enum err_code code;
     uint64_t revision;
@@ -79,7 +82,7 @@ struct node {
     struct written *written; /* not NULL: this is no order */
 };
 
-/* Somebody who waits for a patch to end. */
+/* A thread that waits for the end of a patch. */
 struct waiter {
     struct waiter *next;
     uint64_t number;
@@ -92,7 +95,7 @@ struct sand {
     struct world *world;
     struct sand_config config;
     pthread_t thread;
-    struct board board;
+    struct report_table reports;
     struct repeats *repeats;
     _Atomic int followers;
 
@@ -101,6 +104,7 @@ struct sand {
     struct node *first, **last;
     size_t queued;
     struct sphere_wait *spheres;
+    bool is_past_opening, is_left; /* in the driver at the end: touches nothing any more */
     bool is_open, is_stopping, is_over;
     bool saves_at_end;  /* with is_stopping */
     double end_until_s; /* as this */
@@ -119,16 +123,7 @@ struct sand {
     uint64_t ticks, orders;
 };
 
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* ---- the queue --------------------------------------------------------------------------------
- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 void sand_order_drop(struct sand_order *order)
 {
@@ -138,7 +133,7 @@ void sand_order_drop(struct sand_order *order)
         patch_body_free(&order->body);
 }
 
-/* What it brings goes, and the lease with it. */
+/* Frees its members, and releases the lease. */
 static void order_refused(struct sand *sand, struct sand_order *order)
 {
     if (order->kind == SAND_ADD)
@@ -194,8 +189,7 @@ static struct node *take_all(struct sand *sand)
     return all;
 }
 
-/* ---- what the manager says --------------------------------------------------------------------
- */
+/* ---- what the manager says ------------------------------------------------------------------- */
 
 static void answer_waiters(struct sand *sand, struct patch_report *report)
 {
@@ -215,7 +209,7 @@ static void answer_waiters(struct sand *sand, struct patch_report *report)
     }
 }
 
-static void say_end(const struct patch_report *report)
+static void report_end(const struct patch_report *report)
 {
     if (report->state == PATCH_FAILED)
         log_warn("patch %llu of %s has failed: %s", (unsigned long long)report->number,
@@ -231,7 +225,7 @@ static bool is_coming(const struct device_info *device)
     return device->engine[0] == '\0' && device->is_coming;
 }
 
-static void tell_stats(struct sand *sand)
+static void publish_stats(struct sand *sand)
 {
     struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
 
@@ -242,7 +236,7 @@ static void tell_stats(struct sand *sand)
         pthread_cond_broadcast(&sand->is_answered);
     sand->stats = stats;
     pthread_mutex_unlock(&sand->mutex);
-    leases_tell_room(&sand->leases, &stats.device, &stats.patches);
+    leases_report_room(&sand->leases, &stats.device, &stats.patches);
 }
 
 static void on_report(void *context, struct patch_report *report, bool is_state)
@@ -251,7 +245,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
     const bool is_end = patch_state_is_end(report->state);
 
     patch_report_ref(report);
-    board_put(&sand->board, report);
+    report_table_put(&sand->reports, report);
     if (atomic_load(&sand->followers) > 0) {
         pthread_mutex_lock(&sand->mutex);
         if (sand->wake)
@@ -259,9 +253,9 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
         pthread_mutex_unlock(&sand->mutex);
     }
     if (is_state && is_end) {
-        say_end(report);
+        report_end(report);
         leases_let_go(&sand->leases, report->number);
-        tell_stats(sand); /* whoever is answered finds its place free */
+        publish_stats(sand); /* the answered client finds its place free */
         answer_waiters(sand, report);
     }
     patch_report_unref(report);
@@ -271,7 +265,7 @@ static void on_forget(void *context, uint64_t number)
 {
     struct sand *sand = context;
 
-    board_forget(&sand->board, number);
+    report_table_forget(&sand->reports, number);
 }
 
 /* On the writer's thread. */
@@ -312,7 +306,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         free(written);
         free(node);
         free(heights_m);
-        manager_written(sand->manager, number, ERR_NO_MEMORY, 0, "no memory", now_s());
+        manager_written(sand->manager, number, ERR_NO_MEMORY, 0, "no memory", monotonic_s());
         return;
     }
     written->sand = sand;
@@ -326,7 +320,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     sand->writes--;
     free(node);
     free(written);
-    manager_written(sand->manager, number, err.code, 0, err.msg, now_s());
+    manager_written(sand->manager, number, err.code, 0, err.msg, monotonic_s());
 }
 
 static void on_lost(void *context, enum granular_scale scale)
@@ -338,8 +332,7 @@ static void on_lost(void *context, enum granular_scale scale)
     sand->rebuild_at_s = 0;
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------
- */
+/* ---- the feed -------------------------------------------------------------------------------- */
 
 /* False when the patch has ended by it. */
 static bool take_event(struct sand *sand, uint64_t number, struct patch_start *start,
@@ -355,7 +348,7 @@ static bool take_event(struct sand *sand, uint64_t number, struct patch_start *s
              strcmp(event->layer, start->layer) == 0)
         why = "its layer was replaced or deleted";
     if (why)
-        manager_end(sand->manager, number, PATCH_DISCARDED, why, now_s());
+        manager_end(sand->manager, number, PATCH_DISCARDED, why, monotonic_s());
     else
         start->revision = event->revision;
     return why == NULL;
@@ -374,7 +367,7 @@ static void look_at_feed(void *context, uint64_t number, struct patch_start *sta
 
         if (!is_held) {
             manager_end(sand->manager, number, PATCH_FAILED,
-                        "more changes came than the feed holds", now_s());
+                        "more changes came than the feed holds", monotonic_s());
             return;
         }
         for (size_t i = 0; i < count; i++)
@@ -390,11 +383,10 @@ static void look_at_lease(void *context, uint64_t number, struct patch_start *st
 
     if (world_lease_is_lost(sand->world, start->fence))
         manager_end(sand->manager, number, PATCH_FAILED, "the lease of its ground was lost",
-                    now_s());
+                    monotonic_s());
 }
 
-/* ---- orders -----------------------------------------------------------------------------------
- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 /* Is this order under a known key? Then it is answered here. */
 static bool is_repeat_of(struct sand *sand, struct sand_order *order)
@@ -419,7 +411,7 @@ static void do_close(struct sand *sand, struct sand_order *order)
     if (!waiter)
         err_set(&err, ERR_NO_MEMORY, "no memory to wait for the patch");
     else
-        manager_close(sand->manager, order->number, order->discard, now_s(), &report, &err);
+        manager_close(sand->manager, order->number, order->discard, monotonic_s(), &report, &err);
     if (err.code == ERR_OK && !patch_state_is_end(report->state)) {
         *waiter =
             (struct waiter){sand->waiters, order->number, order->key, order->done, order->context};
@@ -447,15 +439,15 @@ static void do_order(struct sand *sand, struct sand_order *order)
         return;
     }
     if (order->kind == SAND_ADD)
-        leases_add(&sand->leases, sand->manager, &order->start, now_s(), &report, &err);
+        leases_add(&sand->leases, sand->manager, &order->start, monotonic_s(), &report, &err);
     else if (order->kind == SAND_BODY)
-        manager_body_add(sand->manager, order->number, &order->body, now_s(), &report, &err);
+        manager_body_add(sand->manager, order->number, &order->body, monotonic_s(), &report, &err);
     else
-        manager_push(sand->manager, order->number, order->body_index, &order->push, now_s(),
+        manager_push(sand->manager, order->number, order->body_index, &order->push, monotonic_s(),
                      &report, &err);
     if (err.code == ERR_OK)
         repeats_keep(sand->repeats, &order->key, report);
-    tell_stats(sand);
+    publish_stats(sand);
     order->done(order->context, err.code, &err, report, false);
     patch_report_unref(report);
 }
@@ -470,7 +462,7 @@ static void do_all(struct sand *sand)
             sand->writes--;
             /* What this edit made is known from here, not only from the feed. */
             manager_written(sand->manager, written->number, written->code, written->revision,
-                            written->why, now_s());
+                            written->why, monotonic_s());
             free(written);
         } else {
             do_order(sand, &node->order);
@@ -500,8 +492,7 @@ static void refuse_all(struct sand *sand)
     }
 }
 
-/* ---- spheres ----------------------------------------------------------------------------------
- */
+/* ---- spheres --------------------------------------------------------------------------------- */
 
 static void wait_over(struct sand *sand, struct sphere_wait **at)
 {
@@ -539,7 +530,7 @@ static bool serve_wait(struct sand *sand, struct sphere_wait *wait, double now)
     return answer > 0 || wait->err.code != ERR_OK;
 }
 
-/* Two who wait for one patch take turns: an engine gives an answer once. */
+/* Two that wait for one patch take turns: an engine returns an answer once. */
 static bool is_first(const struct sand *sand, const struct sphere_wait *wait)
 {
     for (const struct sphere_wait *other = sand->spheres; other != wait; other = other->next)
@@ -548,10 +539,10 @@ static bool is_first(const struct sand *sand, const struct sphere_wait *wait)
     return true;
 }
 
-/* True while somebody waits. */
+/* True while a thread waits. */
 static bool serve_spheres(struct sand *sand)
 {
-    const double now = now_s();
+    const double now = monotonic_s();
     bool is_waiting;
 
     pthread_mutex_lock(&sand->mutex);
@@ -594,20 +585,19 @@ enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**sp
     return ERR_OK;
 }
 
-/* ---- the thread -------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void engines_set(struct sand *sand)
 {
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         manager_set_engine(sand->manager, (enum granular_scale)scale,
-                           device_engine(sand->device, (enum granular_scale)scale), now_s());
+                           device_engine(sand->device, (enum granular_scale)scale), monotonic_s());
 }
 
-/* The device is lost: everything of it goes, and is made anew. */
+/* The device is lost: everything of it is destroyed and made again. */
 static void rebuild(struct sand *sand)
 {
-    const double now = now_s();
+    const double now = monotonic_s();
     struct err err = {.code = ERR_OK};
 
     if (!sand->is_lost || now < sand->rebuild_at_s)
@@ -615,7 +605,7 @@ static void rebuild(struct sand *sand)
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         manager_set_engine(sand->manager, (enum granular_scale)scale, NULL, now);
     if (device_rebuild(sand->device, &err)) {
-        log_error("the device of the patches is lost: %s", err.msg);
+        log_error("the device of the patches is lost: %s", err_for_log(&err));
         sand->rebuild_at_s = now + REBUILD_AGAIN_S;
         return;
     }
@@ -660,11 +650,11 @@ static double turn(struct sand *sand)
     do_all(sand);
     manager_each(sand->manager, look_at_feed, sand);
     manager_each(sand->manager, look_at_lease, sand);
-    next_s = manager_tick(sand->manager, now_s());
+    next_s = manager_tick(sand->manager, monotonic_s());
     rebuild(sand);
     is_asked = serve_spheres(sand);
     sand->ticks++;
-    tell_stats(sand);
+    publish_stats(sand);
     if (is_asked)
         next_s = fmin(next_s, 0.001);
     if (sand->is_lost)
@@ -694,7 +684,7 @@ static void close_one(void *context, uint64_t number, struct patch_start *start)
 
     (void)start;
     ending->open++;
-    manager_close(ending->sand->manager, number, false, now_s(), &report, &err);
+    manager_close(ending->sand->manager, number, false, monotonic_s(), &report, &err);
     patch_report_unref(report);
 }
 
@@ -711,17 +701,17 @@ static void discard_one(void *context, uint64_t number, struct patch_start *star
                                          : "the daemon stops, and discards its patches";
 
     (void)start;
-    manager_end(sand->manager, number, PATCH_DISCARDED, why, now_s());
+    manager_end(sand->manager, number, PATCH_DISCARDED, why, monotonic_s());
 }
 
-/* Settles and writes what there is as long as that may take, discards the rest; no edit is lost. */
+/* Settles and writes patches while time is left, discards the rest; no edit is lost. */
 static void end_patches(struct sand *sand)
 {
     struct ending ending = {.sand = sand};
 
     if (sand->saves_at_end)
         manager_each(sand->manager, close_one, &ending);
-    while (ending.open > 0 && now_s() < sand->end_until_s) {
+    while (ending.open > 0 && monotonic_s() < sand->end_until_s) {
         turn(sand);
         ending.open = 0;
         manager_each(sand->manager, count_one, &ending);
@@ -734,7 +724,7 @@ static void end_patches(struct sand *sand)
     manager_each(sand->manager, discard_one, &ending);
 }
 
-static void say_hello(const struct sand *sand)
+static void report_device(const struct sand *sand)
 {
     const struct device_info *info = &sand->stats.device;
 
@@ -747,14 +737,22 @@ static void say_hello(const struct sand *sand)
 static void *run(void *context)
 {
     struct sand *sand = context;
+    bool is_left;
 
     pthread_setname_np(pthread_self(), "sand");
-    device_open(sand->device); /* at the priority of all: somebody may wait for it already */
+    device_open(sand->device); /* at the normal priority: a request may wait for it already */
+    pthread_mutex_lock(&sand->mutex);
+    sand->is_past_opening = true;
+    is_left = sand->is_left;
+    pthread_cond_broadcast(&sand->is_answered);
+    pthread_mutex_unlock(&sand->mutex);
+    if (is_left)
+        return NULL;
     if (getpriority(PRIO_PROCESS, 0) < NICENESS)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     engines_set(sand);
-    tell_stats(sand);
-    say_hello(sand);
+    publish_stats(sand);
+    report_device(sand);
     pthread_mutex_lock(&sand->mutex);
     sand->is_open = true;
     pthread_cond_broadcast(&sand->is_answered);
@@ -785,8 +783,9 @@ static enum err_code thread_start(struct sand *sand, struct err *err)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (failed)
         return err_set(err, ERR_INTERNAL, "no thread for the patches: %s", strerror(failed));
-    /* OpenGL takes a second or two. Who has asked for a device waits for it; with auto the ground
-     * is served meanwhile, and patches answer that their device is being opened. */
+    /* OpenGL takes a second or two. An explicitly configured device is waited for; with auto the
+     * ground is served meanwhile, and requests for patches get the error that the device is being
+     * opened. */
     pthread_mutex_lock(&sand->mutex);
     while (!sand->is_open && strcmp(sand->config.device.gpu, "auto") != 0)
         pthread_cond_wait(&sand->is_answered, &sand->mutex);
@@ -816,7 +815,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     pthread_mutex_init(&sand->mutex, NULL);
     timed_wait_init(&sand->is_wanted);
     timed_wait_init(&sand->is_answered);
-    board_init(&sand->board);
+    report_table_init(&sand->reports);
     if (!sand->repeats)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
     if (!sand->device || !sand->repeats || thread_start(sand, err)) {
@@ -835,7 +834,7 @@ void sand_end(struct sand *sand, bool saves, double within_s)
         return;
     pthread_mutex_lock(&sand->mutex);
     sand->saves_at_end = saves;
-    sand->end_until_s = now_s() + within_s;
+    sand->end_until_s = monotonic_s() + within_s;
     sand->is_stopping = true;
     sand->wake = NULL;
     device_give_up(sand->device); /* it is there: the thread has not seen is_stopping yet */
@@ -844,13 +843,28 @@ void sand_end(struct sand *sand, bool saves, double within_s)
     pthread_mutex_unlock(&sand->mutex);
 }
 
-void sand_stop(struct sand *sand)
+bool sand_stop(struct sand *sand)
 {
+    const struct timespec until = timed_wait_until(OPENING_WAIT_S);
+    int failed = 0;
+
     if (!sand || sand->is_over)
-        return;
+        return true;
     CHECK(sand->is_stopping);
+    pthread_mutex_lock(&sand->mutex);
+    while (!sand->is_past_opening && failed != ETIMEDOUT)
+        failed = pthread_cond_timedwait(&sand->is_answered, &sand->mutex, &until);
+    sand->is_left = !sand->is_past_opening;
+    pthread_mutex_unlock(&sand->mutex);
+    if (sand->is_left) {
+        log_warn("the device of the patches is still being opened; the end does not wait for it");
+        refuse_all(sand);
+        serve_spheres(sand);
+        return false;
+    }
     pthread_join(sand->thread, NULL);
     sand->is_over = true;
+    return true;
 }
 
 void sand_destroy(struct sand *sand)
@@ -858,7 +872,7 @@ void sand_destroy(struct sand *sand)
     if (!sand)
         return;
     CHECK(sand->is_over);
-    board_finish(&sand->board);
+    report_table_finish(&sand->reports);
     repeats_destroy(sand->repeats);
     pthread_cond_destroy(&sand->is_wanted);
     pthread_cond_destroy(&sand->is_answered);
@@ -866,8 +880,7 @@ void sand_destroy(struct sand *sand)
     free(sand);
 }
 
-/* ---- for other threads ------------------------------------------------------------------------
- */
+/* ---- for other threads ----------------------------------------------------------------------- */
 
 struct patch_report *sand_repeat(struct sand *sand, const struct order_key *key, struct err *err)
 {
@@ -889,12 +902,12 @@ void sand_follow(struct sand *sand, int change)
 
 struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number)
 {
-    return board_find(&sand->board, locale, number);
+    return report_table_find(&sand->reports, locale, number);
 }
 
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count)
 {
-    return board_list(&sand->board, locale, count);
+    return report_table_list(&sand->reports, locale, count);
 }
 
 /* The mutex is held. */

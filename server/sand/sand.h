@@ -1,16 +1,16 @@
 /*
  * Sand: the thread that owns the device, the engines and the manager of patches.
  *
- * Orders go in by a queue, and each is answered once on the sand thread. What others may know
- * comes out as reports (patch.h): the newest of each patch stands on a board, which nobody holds
- * for longer than it takes to count a reference. Edits go to the world's writer like anybody's.
+ * Orders go in by a queue, and each is answered once on the sand thread. The output is reports
+ * (patch.h): the newest of each patch is in the report table, which is locked only for counting a
+ * reference. Edits go to the world's writer like all others.
  */
 #ifndef KOTA_SAND_SAND_H
 #define KOTA_SAND_SAND_H
 
 #include "sand/device.h"
-#include "sand/manager.h"
-#include "sand/repeats.h"
+#include "sand/patch/manager.h"
+#include "sand/patch/repeats.h"
 
 struct sand_config {
     struct device_config device;
@@ -29,23 +29,26 @@ struct sand;
  */
 struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err);
 /*
- * Takes no more orders and begins to end; does not wait. saves: every patch goes on until it rests
- * and is written, for within_s at most, and those that are not written by then are discarded and
- * logged; else all are discarded now. What waits is answered (ERR_BUSY at the end). The world must
- * still run.
+ * Takes no more orders and begins to end; does not wait. saves: every patch continues until it
+ * rests and is written, for within_s at most, and those that are not written by then are discarded
+ * and logged; else all are discarded now. What waits is answered (ERR_BUSY at the end). The world
+ * must still run.
  */
 void sand_end(struct sand *sand, bool saves, double within_s);
-/* Waits for that and joins the thread; reports can still be read. NULL is fine. */
-void sand_stop(struct sand *sand);
-void sand_destroy(struct sand *sand); /* after sand_stop; NULL is fine */
+/*
+ * Waits for that and joins the thread; reports can still be read. NULL is fine. False: the thread
+ * is in a driver that is still being opened. It then touches nothing but the driver and this sand,
+ * which is not destroyed, and only _exit ends the process safely.
+ */
+bool sand_stop(struct sand *sand);
+void sand_destroy(struct sand *sand); /* after sand_stop was true; NULL is fine */
 
-/* Called after each new report of a patch while somebody follows one; any time, sand thread. */
+/* Called after each new report of a patch while one is followed; any time, sand thread. */
 void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context);
 /* Somebody begins (1) or ends (-1) to follow patches. Any thread. */
 void sand_follow(struct sand *sand, int change);
 
-/* ---- orders, any thread -----------------------------------------------------------------------
- */
+/* ---- orders, any thread ---------------------------------------------------------------------- */
 
 /*
  * What came of an order, on the sand thread: the report is borrowed, NULL unless ERR_OK.
@@ -68,33 +71,32 @@ struct sand_order {
     void *context;
 };
 
-/* Frees what an order brings that is not submitted. */
+/* Frees the members of an order that is not submitted. */
 void sand_order_drop(struct sand_order *order);
 
 /*
  * An order under a key that is known (repeats.h) does nothing and gets the report that the first
- * one got (is_repeat); another request under it is ERR_UNPROCESSABLE. Who decodes an order asks
- * before, because a repeat is answered whatever has become of the room for it. Any thread.
+ * one got (is_repeat); another request under it is ERR_UNPROCESSABLE. Called before an order is
+ * decoded, because a repeat is answered even when no patch is free. Any thread.
  */
 struct patch_report *sand_repeat(struct sand *sand, const struct order_key *key, struct err *err);
 
 /*
- * Queues an order; what it brings is taken, also on error, and then done is not called.
+ * Queues an order; takes its members, also on error, and then done is not called.
  * ERR_BUSY: too many wait, or the daemon stops. ERR_NO_MEMORY.
  */
 enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct err *err);
 
 /*
  * The spheres of a patch as they are now: (*spheres)[*count][4] as sand_spheres_poll gives them,
- * malloc. Waits for the sand thread, at most some seconds: on a worker alone.
+ * malloc. Waits for the sand thread, at most some seconds: on a worker only.
  * ERR_CONFLICT  the patch has no granules, not yet or no more
  * ERR_BUSY
  */
 enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
                                  uint32_t *count, struct err *err);
 
-/* ---- what can be known, any thread ------------------------------------------------------------
- */
+/* ---- what can be known, any thread ----------------------------------------------------------- */
 
 /* The newest report, a reference; NULL when the locale has no such patch. */
 struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number);
@@ -118,13 +120,13 @@ enum err_code sand_ready(struct sand *sand, struct err *err);
 enum err_code sand_wait(struct sand *sand, double seconds, struct err *err);
 
 /*
- * What an engine of this scale takes, for making orders; while there is none, what it may take at
- * most. ERR_NO_DEVICE: this daemon has no patches of this scale.
+ * The limits of an engine of this scale, for making orders; while there is none, their maxima.
+ * ERR_NO_DEVICE: this daemon has no patches of this scale.
  */
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
                                  struct sand_engine_config *out, struct err *err);
 
-/* Is a slot of this scale free at the moment? Only a hint: ERR_BUSY as manager_add would say. */
+/* Is a slot of this scale free at the moment? Only a hint: ERR_BUSY as of manager_add. */
 enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err);
 
 struct sand_stats {

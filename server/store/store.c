@@ -1,24 +1,25 @@
 /*
  * Opening, closing, transactions, errors and numbers of the store.
  *
- * Problem: what was acknowledged must survive the loss of power, and what could not be written must
- * not be acknowledged. Approach: SQLite's WAL with synchronous=FULL makes a COMMIT durable before
- * it returns. After an error in a write nobody knows what of it reached the disk (an fsync that
- * failed once may succeed when it is tried again, with the data lost: "fsyncgate", 2018), so the
- * first error makes the store read-only until the file is opened, and read, again.
+ * Problem: acknowledged changes must survive the loss of power, and changes that could not be
+ * written must not be acknowledged. Approach: SQLite's WAL with synchronous=FULL makes a COMMIT
+ * durable before it returns. After an error in a write it is unknown which part reached the disk
+ * (an fsync that failed once may succeed when it is tried again, with the data lost: "fsyncgate",
+ * 2018). So the first error makes the store read-only until the file is opened, and read, again.
  *
- * A file that was removed or replaced takes every write and keeps none: its name is looked at
- * before BEGIN and after COMMIT.
+ * Writes to a file that was removed or replaced succeed and are lost: so its name is checked before
+ * BEGIN and after COMMIT.
  *
- * Want of memory before COMMIT is no such error: nothing was written, rollback is enough. Nor is
- * a busy database before anything was written.
+ * A lack of memory before COMMIT is no such error: nothing was written, rollback is enough. Nor is
+ * a busy database before the first write.
  *
- * A rollback makes the mirror (store_mirror.c) stale; it is read again before the next write.
+ * A rollback makes the cache (store_row_cache.c) stale; it is read again before the next write.
  */
 #include "store/store.h"
 
 #include "base/check.h"
 #include "base/timed_wait.h"
+#include "base/clock.h"
 #include "store/store_data.h"
 
 #include <errno.h>
@@ -28,16 +29,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-uint64_t store_now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 void store_clean(const char *text, char *out, size_t size)
 {
@@ -54,6 +46,11 @@ void store_clean(const char *text, char *out, size_t size)
 }
 
 /* ---- errors --------------------------------------------------------------------------------- */
+
+bool store_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
 
 enum err_code store_code(int rc, bool is_writing)
 {
@@ -74,21 +71,39 @@ enum err_code store_code(int rc, bool is_writing)
     }
 }
 
+/*
+ * Was the error a full disk, quota or file size limit? SQLite has a code for ENOSPC only. The
+ * connection's errno may be that of a later call; its two files have their own.
+ */
+static bool has_no_room(sqlite3 *db)
+{
+    static const int files[] = {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER};
+    bool is_full = store_is_full(sqlite3_system_errno(db));
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        sqlite3_file *file = NULL;
+        int error = 0;
+
+        if (sqlite3_file_control(db, "main", files[i], &file) == SQLITE_OK && file &&
+            file->pMethods &&
+            file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error) == SQLITE_OK)
+            is_full = is_full || store_is_full(error);
+    }
+    return is_full;
+}
+
 enum err_code store_sqlite_error(struct store *store, sqlite3 *db, int rc, bool is_writing,
                                  const char *what, struct err *err)
 {
-    /* the VFS that has no space for more says so by errno */
-    bool is_full = (rc & 0xff) == SQLITE_IOERR && db && sqlite3_system_errno(db) == ENOSPC;
     const char *reason = sqlite3_errstr(rc);
+    int family = rc & 0xff;
+    bool is_full = (family == SQLITE_IOERR || family == SQLITE_CANTOPEN) && db && has_no_room(db);
 
-    size_t length = strlen(store->path), most = sizeof store->stats.reason / 2;
-    const char *end = length > most ? store->path + length - most : store->path;
-
+    err_set(err, is_full ? ERR_DISK_FULL : store_code(rc, is_writing),
+            "kota.db: %s: %s (SQLite %d)", what, is_full ? "no space for it" : reason, rc);
     if (db && sqlite3_extended_errcode(db) == rc)
         reason = sqlite3_errmsg(db);
-    return err_set(err, is_full ? ERR_DISK_FULL : store_code(rc, is_writing),
-                   "%s%s: %s: %.100s (SQLite %d)", end == store->path ? "" : "...", end, what,
-                   reason, rc);
+    return err_log_only(err, "%.140s: %.100s", store->path, reason);
 }
 
 bool store_has_failed(struct store *store)
@@ -107,6 +122,8 @@ void store_poison(struct store *store, const struct err *err)
     if (!store->stats.is_read_only) {
         store->stats.is_read_only = true;
         store->stats.cause = err->code == ERR_DISK_FULL ? ERR_DISK_FULL : ERR_READ_ONLY;
+        store->failure = *err;
+        store->failure.code = store->stats.cause;
         snprintf(store->stats.reason, sizeof store->stats.reason, "%.*s",
                  (int)sizeof store->stats.reason - 1, err->msg);
     }
@@ -141,8 +158,9 @@ enum err_code store_check_names(struct store *store, struct err *err)
     snprintf(wal, sizeof wal, "%s-wal", store->path);
     if (is_there && is_same_file(wal, &store->wal))
         return ERR_OK;
-    err_set(err, ERR_READ_ONLY, "%.100s was removed or replaced while in use",
-            is_there ? wal : store->path);
+    err_set(err, ERR_READ_ONLY, "kota.db%s was removed or replaced while in use",
+            is_there ? "-wal" : "");
+    err_log_only(err, "%s", is_there ? wal : store->path);
     store_poison(store, err);
     return err->code;
 }
@@ -194,10 +212,29 @@ static enum err_code take_lock(struct store *store, struct err *err)
     snprintf(path, sizeof path, "%s/lock", store->directory);
     store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (store->lock < 0)
-        return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_BAD_INPUT, "%.200s: %s", path,
-                       strerror(errno));
+        return err_set(err, store_is_full(errno) ? ERR_DISK_FULL : ERR_BAD_INPUT, "%.200s: %s",
+                       path, strerror(errno));
     if (flock(store->lock, LOCK_EX | LOCK_NB) != 0)
         return err_set(err, ERR_CONFLICT, "%.200s: another process uses the directory", path);
+    return ERR_OK;
+}
+
+/* Refuses a folder without write permission at the start, not at the first change. A full disk is
+ * accepted: the data can be read. */
+static enum err_code check_folder(const char *folder, struct err *err)
+{
+    char path[STORE_PATH_MAX + 32];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/start.part", folder);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0 && !store_is_full(errno))
+        return err_set(err, ERR_BAD_INPUT, "the folder %.200s cannot be written: %s", folder,
+                       strerror(errno));
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
     return ERR_OK;
 }
 
@@ -209,8 +246,10 @@ static enum err_code open_directory(struct store *store, struct err *err)
         return ERR_OK;
     snprintf(meshes, sizeof meshes, "%s/meshes", store->directory);
     if (!store_make_directory(store->directory) || !store_make_directory(meshes))
-        return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_BAD_INPUT,
+        return err_set(err, store_is_full(errno) ? ERR_DISK_FULL : ERR_BAD_INPUT,
                        "%.200s cannot be made: %s", store->directory, strerror(errno));
+    if (check_folder(store->directory, err) || check_folder(meshes, err))
+        return err->code;
     return take_lock(store, err);
 }
 
@@ -269,14 +308,14 @@ void store_close(struct store *store)
     for (size_t i = 0; i < store->statement_count; i++)
         sqlite3_finalize(store->statements[i].prepared);
     /*
-     * What is open is rolled back; the last connection checkpoints and removes the WAL. Not after
-     * an error: what this process takes for written may not be what the disk has, and only a
-     * recovery reads the WAL by its checksums.
+     * An open transaction is rolled back; the last connection checkpoints and removes the WAL. Not
+     * after an error: the disk may differ from this process's view of it, and only a recovery reads
+     * the WAL by its checksums.
      */
     if (store_has_failed(store))
         sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     CHECK(sqlite3_close(store->db) == SQLITE_OK);
-    mirror_free(&store->mirror);
+    row_cache_free(&store->cache);
     free(store->op_row);
     free(store->old_files);
     if (store->lock >= 0)
@@ -297,7 +336,7 @@ static enum err_code remembered(struct store *store, struct err *err)
 
     pthread_mutex_lock(&store->stats_mutex);
     if (store->stats.is_read_only)
-        code = err_set(err, store->stats.cause, "%s", store->stats.reason);
+        code = (*err = store->failure).code;
     pthread_mutex_unlock(&store->stats_mutex);
     return code;
 }
@@ -311,11 +350,11 @@ static void tolerate(void *context, const char *locale, const char *message)
         err_set(err, ERR_READ_ONLY, "%s", message);
 }
 
-static enum err_code read_mirror(struct store *store, struct err *err)
+static enum err_code read_row_cache(struct store *store, struct err *err)
 {
     struct err damage = {.code = ERR_OK};
 
-    if (mirror_load(store, store->is_loaded ? tolerate : NULL, &damage, err) == ERR_OK) {
+    if (row_cache_load(store, store->is_loaded ? tolerate : NULL, &damage, err) == ERR_OK) {
         if (!damage.code)
             return ERR_OK;
         *err = damage;
@@ -339,7 +378,7 @@ enum err_code store_begin(struct store *store, struct err *err)
     if (remembered(store, err) || store_check_names(store, err) ||
         checkpointer_make_room(store, err))
         return err->code;
-    if (!store->is_mirrored && read_mirror(store, err))
+    if (!store->is_cached && read_row_cache(store, err))
         return err->code;
     begin = store_statement(store, "BEGIN IMMEDIATE", err);
     if (!begin)
@@ -365,15 +404,15 @@ static void count_commit(struct store *store, uint64_t us)
     store->stats.commits++;
     store->stats.commit_us_sum += us;
     store->stats.commit_count[bucket]++;
-    store->stats.behind_tiles = store->mirror.behind_tiles;
-    store->stats.behind_bytes = store->mirror.pending_bytes;
+    store->stats.behind_tiles = store->cache.behind_tiles;
+    store->stats.behind_bytes = store->cache.pending_bytes;
     pthread_mutex_unlock(&store->stats_mutex);
 }
 
 enum err_code store_commit(struct store *store, struct err *err)
 {
     sqlite3_stmt *commit;
-    uint64_t start = store_now_us();
+    uint64_t start = monotonic_us();
     int rc;
 
     CHECK(store->is_in_transaction && !store->has_failed);
@@ -392,10 +431,10 @@ enum err_code store_commit(struct store *store, struct err *err)
     }
     sqlite3_reset(commit);
     store->is_in_transaction = false;
-    if (store_check_names(store, err)) /* what was committed is in a file that nobody finds */
+    if (store_check_names(store, err)) /* the committed data is in a file without its name */
         return err->code;
-    count_commit(store, store_now_us() - start);
-    checkpointer_tell(store);
+    count_commit(store, monotonic_us() - start);
+    checkpointer_notify(store);
     return ERR_OK;
 }
 
@@ -407,12 +446,12 @@ void store_rollback(struct store *store)
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK) {
         struct err err;
 
-        err_set(&err, ERR_READ_ONLY, "%.100s: cannot roll back: %.40s", store->path,
-                sqlite3_errmsg(store->db));
+        err_set(&err, ERR_READ_ONLY, "kota.db: cannot roll back");
+        err_log_only(&err, "%.140s: %.100s", store->path, sqlite3_errmsg(store->db));
         store_poison(store, &err);
     }
     store->is_in_transaction = false;
-    store->is_mirrored = false;
+    store->is_cached = false;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -437,9 +476,9 @@ void store_stats(struct store *store, struct store_stats *out)
 
 void store_behind(const struct store *store, struct store_behind *out)
 {
-    out->tiles = store->mirror.behind_tiles;
-    out->log_bytes = store->mirror.pending_bytes - store->mirror.polygon_bytes;
-    out->edits = store->mirror.pending_count - store->mirror.polygon_edits;
-    out->polygon_edits = store->mirror.polygon_edits;
-    out->polygon_bytes = store->mirror.polygon_bytes;
+    out->tiles = store->cache.behind_tiles;
+    out->log_bytes = store->cache.pending_bytes - store->cache.polygon_bytes;
+    out->edits = store->cache.pending_count - store->cache.polygon_edits;
+    out->polygon_edits = store->cache.polygon_edits;
+    out->polygon_bytes = store->cache.polygon_bytes;
 }

@@ -4,33 +4,33 @@
  *
  *   DIR/kota.db         locales, layers, tiles, the log of edits, models (server/store/schema/)
  *   DIR/meshes/HASH.*   images of meshes and the polygons they were built of; written, synced and
- *                       renamed before the COMMIT that names them; what nobody names is removed by
- *                       store_load
+ *                       renamed before the COMMIT that names them; store_load removes
+ *                       unreferenced files
  *   DIR/lock            held while a process uses the directory
  *
- * One thread at a time uses a store, but where it says otherwise: the main thread for store_open
- * and store_load, then the writer's. Nothing here knows locales as the world does; what is stored
- * are values of terrain and formats under names.
+ * One thread at a time uses a store, except where noted: the main thread for store_open and
+ * store_load, then the writer's. The store has values of terrain and formats under names; the
+ * world's meaning of them is not used here.
  *
- * A heightfield's edits are logged as their outcome (terrain/edit.h) and are durable by that; its
- * tiles are brought up to date later (store_materialise), which also lets go of the logged samples.
- * The store remembers which tiles are behind. Edits of a mesh's polygons are logged alike; its
- * files are written when the log has much of it (store_put_mesh), else at the end, and a load makes
- * the edits that are logged.
+ * Edits of a heightfield are durable by their row in the log, which has their outcome (edit.h). The
+ * touched tiles are stale until store_materialise writes them and removes the logged samples; the
+ * store has a list of stale tiles. Edits of a mesh's polygons are logged, too; its files are
+ * written when the log has much of the mesh (store_put_mesh), else at the end, and a load applies
+ * the logged edits.
  *
  * Errors of a write: ERR_DISK_FULL and ERR_READ_ONLY. After either, and after any error at COMMIT,
- * the store is read-only until it is opened again: SQLite's state in memory and what reached the
- * disk may differ, so nothing is tried twice. What failed is not acknowledged; whether it is there
- * after a restart is open, but it is there whole or not at all.
+ * the store is read-only until it is opened again: SQLite's state in memory may differ from the
+ * disk, so nothing is retried. A failed transaction is not acknowledged; after a restart it is
+ * there as a whole or not at all.
  */
 #ifndef KOTA_STORE_STORE_H
 #define KOTA_STORE_STORE_H
 
 #include "base/err.h"
-#include "formats/polygon_edit.h"
-#include "terrain/edit.h"
-#include "terrain/heightfield.h"
-#include "terrain/mesh.h"
+#include "formats/polygon/polygon_edit.h"
+#include "terrain/field/edit.h"
+#include "terrain/field/heightfield.h"
+#include "terrain/mesh/mesh.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,8 +54,8 @@ struct store_options {
                               meshes/, so that a test's VFS sees every byte that is written */
     enum store_sync sync;
     uint64_t wal_bytes_max; /* 0: 1 GiB; a write that finds more is refused with ERR_BUSY */
-    uint64_t log_rows_max;  /* rows of the log kept for a locale, 0: 10,000 */
-    bool is_read_only;      /* for verification: nothing is written, the lock is not taken */
+    uint64_t log_rows_max;  /* rows of the log for a locale, 0: 10,000 */
+    bool is_read_only;      /* for verification: writes nothing, takes no lock */
     unsigned threads;       /* that load tiles; 0: one a core */
 };
 
@@ -72,31 +72,28 @@ struct store;
  */
 struct store *store_open(const struct store_options *options, struct err *err);
 
-/* Ends a transaction that is open without a commit, checkpoints what it can, closes. NULL is fine.
- */
+/* Rolls back an open transaction, checkpoints, closes. NULL is fine. */
 void store_close(struct store *store);
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 struct store_locale {
     char id[STORE_ID_MAX + 1];
     uint64_t revision; /* of the last committed change */
-    bool is_deleted;   /* only the revision is left of it, so that a new one goes on counting */
+    bool is_deleted;   /* only the revision is left of it, so that a new one continues from it */
     char title[STORE_TITLE_MAX + 1];
     double gravity[3], translation[3], rotation[4];
     bool open_sky;
     enum triangulation triangulation;
     bool has_geo;
     double geo_lat_deg, geo_lng_deg;
-    uint64_t transform_seq; /* out of store_load alone; put by store_put_pose */
+    uint64_t transform_seq; /* only from store_load; written by store_put_transform_seq */
 };
 
-/* Where a layer stands that was moved. */
+/* The pose of a moved layer. */
 struct store_pose {
     double translation[3], yaw_deg;
     uint64_t transform_seq; /* of the layer's last move */
-    uint64_t locale_seq;    /* where its locale's transform_seq goes on; 0 out of store_load */
 };
 
 enum store_layer_kind { STORE_HEIGHTFIELD, STORE_MESH };
@@ -107,12 +104,12 @@ struct store_layer {
     enum store_layer_kind kind;
     int role;                        /* as the world numbers them */
     const struct heightfield *field; /* STORE_HEIGHTFIELD */
-    const struct mesh *mesh;         /* STORE_MESH, as what follows */
+    const struct mesh *mesh;         /* STORE_MESH, as the next two members */
     const struct polygon_set *polygons;
     double gravity[3]; /* the mesh was built for it */
 };
 
-/* One row of the log: what one revision was. */
+/* One row of the log: one revision. */
 struct store_edit {
     char locale[STORE_ID_MAX + 1];
     uint64_t revision;            /* one more than the locale's last */
@@ -126,11 +123,11 @@ struct store_edit {
     struct sample_rect rect;
     const float
         *heights_m; /* [rect.rows][rect.cols]: the new samples; NULL: not an edit of samples */
-    const void *polygons; /* an edit of a mesh's polygons, polygon_edit_encode; NULL: it is none */
+    const void *polygons; /* an edit of a mesh's polygons, polygon_edit_encode; else NULL */
     size_t polygons_bytes;
     bool has_bounds;
     struct box3 bounds;
-    const void *answer; /* with an op_id: what was answered, as the caller encodes it */
+    const void *answer; /* with an op_id: the answer, in the caller's encoding */
     size_t answer_bytes;
 };
 
@@ -142,7 +139,7 @@ struct store_model {
     size_t length;
 };
 
-/* What was made of a model for the sand, as its caller encodes it (server/sand/shell.h). */
+/* A shell of a model, in the encoding of server/sand/body/shell.h. */
 struct store_shell {
     uint8_t model[STORE_HASH_BYTES]; /* of the model's bytes */
     uint32_t version;                /* of the making */
@@ -151,25 +148,24 @@ struct store_shell {
     size_t length; /* > 0 */
 };
 
-/* ---- one transaction ---------------------------------------------------------------------------
- */
+/* ---- one transaction ------------------------------------------------------------------------- */
 
 /*
- * begin … commit, or begin … rollback. After an error of any call in between, rollback is the only
- * one that is allowed. ERR_BUSY from begin: the WAL is at its limit, because a reader (a backup)
- * keeps it from being checkpointed; try again later.
+ * begin … commit, or begin … rollback. After an error of any call in between only rollback is
+ * allowed. ERR_BUSY from begin: the WAL is at its limit, because a reader (a backup) prevents its
+ * checkpoint; try again later.
  */
 enum err_code store_begin(struct store *store, struct err *err);
 enum err_code store_commit(struct store *store, struct err *err);
 void store_rollback(struct store *store);
 
-/* A locale's row, new or anew; with is_deleted its layers and tiles go, too. */
+/* Inserts or replaces a locale's row; is_deleted removes its layers and tiles, too. */
 enum err_code store_put_locale(struct store *store, const struct store_locale *locale,
                                struct err *err);
 
 /*
- * A layer, new or in the place of the one of its id, with all its tiles or its mesh's files.
- * Samples that are logged for it and not yet in its tiles are let go: the tiles are newer.
+ * Inserts or replaces a layer with all its tiles or its mesh's files. Its logged samples that are
+ * not in tiles yet are removed: the tiles are newer.
  */
 enum err_code store_put_layer(struct store *store, const struct store_layer *layer,
                               struct err *err);
@@ -177,17 +173,20 @@ enum err_code store_drop_layer(struct store *store, const char *locale, const ch
                                struct err *err);
 
 /*
- * The pose of a mesh layer that is there, and its locale's transform_seq; or none any more. A pose
- * goes with its layer, but not when the layer is put anew.
+ * Writes, or removes, the pose of an existing mesh layer. It is removed with its layer, but not
+ * when the layer is replaced.
  */
 enum err_code store_put_pose(struct store *store, const char *locale, const char *layer,
                              const struct store_pose *pose, struct err *err);
 enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
                               struct err *err);
+/* The transform_seq from which an existing locale continues. An equal row writes nothing. */
+enum err_code store_put_transform_seq(struct store *store, const char *locale, uint64_t seq,
+                                      struct err *err);
 
 /*
- * Appends a row to the log, sets the locale's revision, and remembers the tiles that its samples
- * touch as behind.
+ * Appends a row to the log, sets the locale's revision, and marks the tiles that its samples touch
+ * as stale.
  */
 enum err_code store_log(struct store *store, const struct store_edit *edit, struct err *err);
 
@@ -198,17 +197,17 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
 enum err_code store_drop_model(struct store *store, const char *id, struct err *err);
 
 /*
- * Keeps a shell, new or in the place of the one of its model, version and radius; shells of that
- * model of other versions go. Nothing when no model has that content (any more): shells go with
- * the last that has it.
+ * Inserts or replaces the shell of a model, version and radius; removes shells of that model of
+ * other versions. No effect when no model has that content: shells are removed with the last such
+ * model.
  */
 enum err_code store_put_shell(struct store *store, const struct store_shell *shell,
                               struct err *err);
 
 /*
  * The shell of the key's model, version and radius, as of the last commit: *bytes is malloc, or
- * NULL when there is none. ERR_DAMAGED: it is there and not what was written; to be made and put
- * again. Any thread.
+ * NULL when there is none. ERR_DAMAGED: its checksum is wrong; it is to be made and put again.
+ * Any thread.
  */
 enum err_code store_find_shell(struct store *store, const struct store_shell *key, void **bytes,
                                size_t *length, struct err *err);
@@ -229,16 +228,16 @@ enum err_code store_find_deleted(struct store *store, const char *locale, uint64
 
 /* ---- a log that others share -------------------------------------------------------------------
  *
- * A store may hold what stands in a log that several daemons follow (server/cluster/). It remembers
- * which log, and for each locale the last entry that it holds. Nothing of this is looked at by the
- * other calls.
+ * A store may be a copy of a log that several daemons follow (server/replica/). It has the identity
+ * of the log, and for each locale the last entry that was applied. Other calls do not use these
+ * rows.
  */
 
 enum { STORE_IDENTITY_MAX = 32 };
 
 struct store_shared_log {
     char identity[STORE_IDENTITY_MAX + 1]; /* "": none */
-    char node[STORE_ID_MAX + 1];           /* the name that this directory's daemon has; "": none */
+    char node[STORE_ID_MAX + 1];           /* the name of this directory's daemon; "": none */
 };
 
 struct store_applied {
@@ -247,21 +246,21 @@ struct store_applied {
     char op_id[STORE_OP_ID_MAX + 1]; /* of the entry */
 };
 
-/* Empty when there is none. ERR_DAMAGED. */
+/* Empty without one. ERR_DAMAGED. */
 enum err_code store_get_shared_log(struct store *store, struct store_shared_log *out,
                                    struct err *err);
 
 /* In a transaction, as the next three. */
 enum err_code store_put_shared_log(struct store *store, const struct store_shared_log *log,
                                    struct err *err);
-/* Of no log any more: its rows and those of all locales in it go. */
+/* Removes the rows about the log and about all locales in it. */
 enum err_code store_leave_shared_log(struct store *store, struct err *err);
 enum err_code store_put_applied(struct store *store, const struct store_applied *applied,
                                 struct err *err);
 
 /*
- * All of a locale goes, damaged or not, its deletion and its log included, as if it had never been
- * there: to be put anew at any revision. Files of meshes stay until the next load.
+ * Removes a locale, damaged or not, its deletion and its log included, without a trace, so that it
+ * can be put at any revision. Files of meshes stay until the next load.
  */
 enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err);
 /* The same of all models, and of their shells. */
@@ -273,10 +272,9 @@ enum err_code store_each_applied(struct store *store,
                                               struct err *err),
                                  void *context, struct err *err);
 
-/* ---- behind the log ----------------------------------------------------------------------------
- */
+/* ---- logged edits that are not in tiles or files --------------------------------------------- */
 
-/* What is logged and not yet in tiles; edits of polygons by themselves. No cost. */
+/* Counts of logged edits that are not in tiles yet; edits of polygons apart. O(1). */
 struct store_behind {
     uint64_t tiles, log_bytes, edits;
     uint64_t polygon_edits, polygon_bytes;
@@ -284,16 +282,16 @@ struct store_behind {
 void store_behind(const struct store *store, struct store_behind *out);
 
 /*
- * In one transaction of its own: writes the tiles that are behind, as `field_of` gives the layer's
- * current heightfield (NULL: the layer is gone), and lets go of the samples in the log and of rows
- * beyond log_rows_max. ERR_DISK_FULL or ERR_READ_ONLY as any write.
+ * In one transaction of its own: writes the stale tiles from the layer's current heightfield, which
+ * `field_of` returns (NULL: no such layer), and removes the samples in the log and rows beyond
+ * log_rows_max. ERR_DISK_FULL or ERR_READ_ONLY as any write.
  */
 typedef const struct heightfield *(*store_field_of)(void *context, const char *locale,
                                                     const char *layer);
 enum err_code store_materialise(struct store *store, store_field_of field_of, void *context,
                                 struct err *err);
 
-/* Edits of a mesh layer that are in the log and not in its files. O(rows of the log not let go). */
+/* Edits of a mesh layer that are in the log and not in its files. O(rows that are not in files). */
 struct store_mesh_behind {
     uint64_t edits, bytes;
 };
@@ -301,39 +299,38 @@ void store_mesh_behind(const struct store *store, const char *locale, const char
                        struct store_mesh_behind *out);
 
 /*
- * In one transaction of its own: the files of a mesh layer that is there are those of `mesh` and
- * `polygons`, which hold its edits up to `revision`; those are let go of the log. Files that nobody
- * names any more for an hour are removed. Errors as of any write.
+ * In one transaction of its own: sets the files of an existing mesh layer to those of `mesh` and
+ * `polygons`, which include its edits up to `revision`, and removes those edits from the log. Files
+ * that were unreferenced for an hour are removed. Errors as of any write.
  */
 enum err_code store_put_mesh(struct store *store, const char *locale, const char *layer,
                              const struct mesh *mesh, const struct polygon_set *polygons,
                              uint64_t revision, struct err *err);
 
 /*
- * Writes the files of a mesh ahead of the transaction that names them (store_put_layer writes what
- * is missing). Any thread. ERR_DISK_FULL does not make the store read-only here.
+ * Writes the files of a mesh before the transaction that names them (store_put_layer writes missing
+ * ones). Any thread. ERR_DISK_FULL does not make the store read-only here.
  */
 enum err_code store_save_mesh(struct store *store, const struct mesh *mesh,
                               const struct polygon_set *polygons, struct err *err);
 
-/* ---- load and verify ---------------------------------------------------------------------------
- */
+/* ---- load and verify ------------------------------------------------------------------------- */
 
 /*
  * Everything in the store, in this order: each locale (deleted ones, too), its layers in their
- * order with all logged samples applied, then the log's rows, oldest first, without samples. What
- * `layer` gets it takes. A callback that returns false ends the load with its err.
+ * order with all logged samples applied, then the log's rows, oldest first, without samples.
+ * `layer` takes its arguments. A callback that returns false ends the load with its err.
  *
- * damage  something that cannot be trusted: a tile, a mesh, a row; locale is "" when it cannot be
- *         told. The message names locale, layer and tile. Of a locale with damage nothing else is
- *         told (its id goes to `damage` instead), so that nobody sees half of it. The load goes on.
+ * damage  a damaged tile, mesh or row; locale is "" when it is unknown. The message names locale,
+ *         layer and tile. A locale with damage is reported only here, so that no half of one is
+ *         served. The load continues.
  */
 struct store_loaded_layer {
     char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1];
     enum store_layer_kind kind;
     int role;
     struct heightfield *field;
-    struct mesh *mesh; /* over the mapped file; built anew where the log has edits of it */
+    struct mesh *mesh; /* over the mapped file; rebuilt where the log has edits of it */
     struct polygon_set polygons;
     bool is_behind; /* it has */
     double gravity[3];
@@ -351,14 +348,14 @@ struct store_sink {
 
 /*
  * Loads and verifies: the checksum of every row, that every tile is there, that aprons agree, that
- * revisions have no gap, the content hash of every mesh. Removes files in meshes/ that nobody names
+ * revisions have no gap, the content hash of every mesh. Removes unreferenced files in meshes/
  * (not when read-only).
  */
 enum err_code store_load(struct store *store, const struct store_sink *sink, struct err *err);
 
 /*
- * The greatest sequence in the log, rows of damaged locales included, which are not told: where the
- * world's counting goes on. After store_load.
+ * The greatest sequence in the log, rows of damaged locales included: the world continues from it.
+ * After store_load.
  */
 enum err_code store_last_sequence(struct store *store, uint64_t *out, struct err *err);
 
@@ -369,19 +366,18 @@ enum err_code store_models(struct store *store,
                            void *context, struct err *err);
 
 /*
- * store_load into nothing, and SQLite's own integrity_check: `kotad --check`. say is called for
- * each thing that is wrong. Returns how many, or -1 with err when the store cannot be read at all.
+ * store_load without a result, and SQLite's own integrity_check: `kotad --check`. on_damage is
+ * called for each error. Returns their number, or -1 with err when the store cannot be read at all.
  */
-long store_check(struct store *store, void (*say)(void *context, const char *message),
+long store_check(struct store *store, void (*on_damage)(void *context, const char *message),
                  void *context, struct err *err);
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 struct store_stats {
     bool is_read_only;   /* after an error */
     enum err_code cause; /* ERR_DISK_FULL or ERR_READ_ONLY then */
-    char reason[160];    /* what failed, then */
+    char reason[160];    /* the error, then */
     uint64_t database_bytes, wal_bytes, wal_bytes_max;
     uint64_t commits, commit_us_sum;
     uint64_t commit_count[20]; /* bucket i: below 2^i · 64 µs; the last one is open */

@@ -1,13 +1,13 @@
 /*
- * Where a store stands in a log that others share.
+ * The applied position of a store in a shared log.
  *
- * Problem: after a crash a daemon must know which entries of the shared log its tables hold, each
+ * Problem: after a crash a daemon must know which entries of the shared log its tables have, each
  * exactly once, and whether the log is still the one that it followed. Approach: a row for each
- * locale, written with the change in one transaction; it holds the op_id of its entry, because a
- * revision alone says nothing where a log was restored from a copy that had less.
+ * locale, written with the change in one transaction. It has the op_id of its entry, because a
+ * revision is ambiguous where a log was restored from an older copy.
  *
- * A row that cannot be trusted is damage of its locale: it can be taken anew from the log. To that
- * end a locale can be forgotten as a whole (store_forget_locale), rows of its log included.
+ * A damaged row is damage of its locale, which can be replaced from the log. To that end a locale
+ * can be removed as a whole (store_forget_locale), rows of its log included.
  */
 #include "store/store_data.h"
 
@@ -150,15 +150,15 @@ enum err_code store_get_shared_log(struct store *store, struct store_shared_log 
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-struct telling {
-    void (*tell)(void *context, const char *locale, const char *message);
+struct reporting {
+    void (*report)(void *context, const char *locale, const char *message);
     void *context;
 };
 
-static bool tell_bad(void *context, const struct store_applied *applied, bool is_good,
-                     struct err *err)
+static bool report_bad(void *context, const struct store_applied *applied, bool is_good,
+                       struct err *err)
 {
-    const struct telling *telling = context;
+    const struct reporting *reporting = context;
     char locale[STORE_ID_MAX + 1], message[192];
 
     (void)err;
@@ -169,26 +169,26 @@ static bool tell_bad(void *context, const struct store_applied *applied, bool is
              "locale %s: where it is in the shared log is damaged "
              "(checksum)",
              locale);
-    telling->tell(telling->context, locale, message);
+    reporting->report(reporting->context, locale, message);
     return true;
 }
 
 enum err_code applied_check(struct store *store,
-                            void (*tell)(void *context, const char *locale, const char *message),
+                            void (*report)(void *context, const char *locale, const char *message),
                             void *context, struct err *err)
 {
     struct store_shared_log log;
 
     if (store_get_shared_log(store, &log, err) == ERR_DAMAGED) {
-        tell(context, "", err->msg);
+        report(context, "", err->msg);
         err->code = ERR_OK;
     }
-    if (err->code || each_row(store, tell_bad, &(struct telling){tell, context}, err))
+    if (err->code || each_row(store, report_bad, &(struct reporting){report, context}, err))
         return err->code;
     return ERR_OK;
 }
 
-/* ---- a locale that is to be taken anew ------------------------------------------------------- */
+/* ---- a locale that is to be replaced ------------------------------------------------------- */
 
 static enum err_code run_on_locale(struct store *store, const char *sql, const char *locale,
                                    struct err *err)
@@ -202,31 +202,31 @@ static enum err_code run_on_locale(struct store *store, const char *sql, const c
 }
 
 /* Samples in rows of the log that are about to go. */
-static void forget_pending(struct mirror *mirror, const char *locale)
+static void forget_pending(struct row_cache *cache, const char *locale)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < mirror->pending_count; i++) {
-        const struct mirror_pending *row = &mirror->pending[i];
+    for (size_t i = 0; i < cache->pending_count; i++) {
+        const struct row_cache_pending *row = &cache->pending[i];
 
         if (strcmp(row->locale, locale) == 0)
-            mirror->pending_bytes -= (uint64_t)row->rect.cols * row->rect.rows * sizeof(float);
+            cache->pending_bytes -= (uint64_t)row->rect.cols * row->rect.rows * sizeof(float);
         else
-            mirror->pending[kept++] = *row;
+            cache->pending[kept++] = *row;
     }
-    mirror->pending_count = kept;
+    cache->pending_count = kept;
 }
 
 enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err)
 {
-    struct mirror *mirror = &store->mirror;
-    struct mirror_locale *row = mirror_locale(mirror, locale);
+    struct row_cache *cache = &store->cache;
+    struct row_cache_locale *row = row_cache_locale(cache, locale);
 
     CHECK(store->is_in_transaction && !store->has_failed);
-    forget_pending(mirror, locale);
-    for (size_t i = mirror->layer_count; i-- > 0;)
-        if (strcmp(mirror->layers[i].locale, locale) == 0)
-            mirror_remove_layer(mirror, &mirror->layers[i]);
+    forget_pending(cache, locale);
+    for (size_t i = cache->layer_count; i-- > 0;)
+        if (strcmp(cache->layers[i].locale, locale) == 0)
+            row_cache_remove_layer(cache, &cache->layers[i]);
     if (run_on_locale(store, "DELETE FROM tile WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM layer WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM edit WHERE locale = ?1", locale, err) ||
@@ -236,8 +236,8 @@ enum err_code store_forget_locale(struct store *store, const char *locale, struc
         return err->code;
     if (!row)
         return ERR_OK;
-    mirror_remove_locale(mirror, row);
-    return mirror_write_store(store, err);
+    row_cache_remove_locale(cache, row);
+    return row_cache_write_store(store, err);
 }
 
 enum err_code store_forget_models(struct store *store, struct err *err)
@@ -247,6 +247,6 @@ enum err_code store_forget_models(struct store *store, struct err *err)
     CHECK(store->is_in_transaction && !store->has_failed);
     if (!run || store_run(store, run, "cannot remove models", err))
         return err->code;
-    store->mirror.models = 0;
-    return shells_sweep(store, err) ? err->code : mirror_write_store(store, err);
+    store->cache.models = 0;
+    return shells_sweep(store, err) ? err->code : row_cache_write_store(store, err);
 }

@@ -1,8 +1,8 @@
 /*
  * Models, and the whole store verified without being used (`kotad --check`).
  *
- * The check is the load, into nothing, and what the load leaves out because it takes long: the
- * models' hashes and SQLite's integrity_check of all pages.
+ * The check is a load without a result, and two checks that are too long for a load: the models'
+ * hashes and SQLite's integrity_check of all pages.
  */
 #include "store/store_data.h"
 
@@ -59,9 +59,9 @@ enum err_code store_models(struct store *store,
     }
     if (!err->code && rc != SQLITE_DONE)
         store_sqlite_error(store, store->db, rc, false, "models cannot be read", err);
-    if (!err->code && store->is_mirrored && count != store->mirror.models)
+    if (!err->code && store->is_cached && count != store->cache.models)
         err_set(err, ERR_DAMAGED, "%llu models are there of %llu", (unsigned long long)count,
-                (unsigned long long)store->mirror.models);
+                (unsigned long long)store->cache.models);
     sqlite3_finalize(row);
     return err->code;
 }
@@ -69,7 +69,7 @@ enum err_code store_models(struct store *store,
 /* ---- the check ------------------------------------------------------------------------------ */
 
 struct check {
-    void (*say)(void *context, const char *message);
+    void (*on_damage)(void *context, const char *message);
     void *context;
     long found;
 };
@@ -109,20 +109,20 @@ static bool drop_model(void *context, const struct store_model *model, struct er
     return true;
 }
 
-static void say(void *context, const char *message)
+static void report(void *context, const char *message)
 {
     struct check *check = context;
     char line[256];
 
     store_clean(message, line, sizeof line);
     check->found++;
-    check->say(check->context, line);
+    check->on_damage(check->context, line);
 }
 
-static void say_damage(void *context, const char *locale, const char *message)
+static void report_damage(void *context, const char *locale, const char *message)
 {
     (void)locale; /* the message names it */
-    say(context, message);
+    report(context, message);
 }
 
 static void check_pages(struct store *store, struct check *check)
@@ -131,35 +131,35 @@ static void check_pages(struct store *store, struct check *check)
     int rc = sqlite3_prepare_v2(store->db, "PRAGMA integrity_check", -1, &row, NULL);
 
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        const char *said;
+        const char *found;
 
         rc = sqlite3_step(row);
-        said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
-        if (said && strcmp(said, "ok") != 0)
-            say(check, said);
+        found = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+        if (found && strcmp(found, "ok") != 0)
+            report(check, found);
     }
     if (rc != SQLITE_DONE)
-        say(check, sqlite3_errmsg(store->db));
+        report(check, sqlite3_errmsg(store->db));
     sqlite3_finalize(row);
 }
 
-long store_check(struct store *store, void (*say_it)(void *context, const char *message),
+long store_check(struct store *store, void (*on_damage)(void *context, const char *message),
                  void *context, struct err *err)
 {
-    struct check check = {say_it, context, 0};
-    struct store_sink sink = {&check, drop_locale, drop_layer, drop_edit, say_damage};
+    struct check check = {on_damage, context, 0};
+    struct store_sink sink = {&check, drop_locale, drop_layer, drop_edit, report_damage};
 
     if (store_load(store, &sink, err))
         return -1;
     if (store_models(store, drop_model, NULL, err)) {
         if (err->code != ERR_DAMAGED)
             return -1;
-        say(&check, err->msg);
+        report(&check, err_for_log(err));
     }
     if (shells_check(store, err)) {
         if (err->code != ERR_DAMAGED)
             return -1;
-        say(&check, err->msg);
+        report(&check, err_for_log(err));
     }
     check_pages(store, &check);
     return check.found;

@@ -1,20 +1,20 @@
 /*
- * The WAL: when it is copied into the database, and what happens when it cannot be.
+ * The WAL: when it is copied into the database, and the limits when it cannot be.
  *
  * Problem: a checkpoint writes and syncs two files, which no edit should wait for; but a WAL that
  * is not reset grows for ever, and it is reset only when all of it is in the database, no reader
  * uses it, and the next write begins. Approach, in three steps:
  *
  *   4 MiB, or half a second of quiet   a thread with a connection of its own checkpoints PASSIVE:
- *                                      it waits for nobody and nobody waits for it
+ *                                      no transaction waits for it, nor it for one
  *   soft limit (a quarter of the cap,  writers that never leave a gap: before its next transaction
  *   at most 64 MiB)                    the writer itself checkpoints and resets
  *   wal_bytes_max                      a reader (a backup) is in the way: the transaction is
  *                                      refused with ERR_BUSY until it has gone
  *
  * Sizes are those of the frames in use, as the last commit left them; the file may be larger, since
- * it is overwritten from its beginning (and cut to journal_size_limit then). `turn` is held by who
- * checkpoints, so that the writer does not take the thread for a reader in its way.
+ * it is overwritten from its beginning (and cut to journal_size_limit then). `turn` is held during
+ * a checkpoint, so that the writer does not take the thread for a reader in its way.
  */
 #include "store/store_data.h"
 
@@ -112,8 +112,8 @@ static void *run(void *context)
     return NULL;
 }
 
-/* The connection is opened here: on the thread its first look at the schema, at whatever moment,
- * would be a reader in the writer's way. */
+/* The connection is opened here: on the thread its first read of the schema, at any moment, would
+ * be a reader in the writer's way. */
 enum err_code checkpointer_start(struct store *store, struct err *err)
 {
     struct checkpointer *c = &store->checkpointer;
@@ -151,16 +151,16 @@ void checkpointer_stop(struct store *store)
 
 /* ---- the writer ----------------------------------------------------------------------------- */
 
-void checkpointer_tell(struct store *store)
+void checkpointer_notify(struct store *store)
 {
     struct checkpointer *c = &store->checkpointer;
     uint64_t frames = atomic_load(&store->wal_frames);
     bool is_first;
 
     pthread_mutex_lock(&c->mutex);
-    is_first = c->commits++ == c->commits_done; /* else the thread looks by itself */
+    is_first = c->commits++ == c->commits_done; /* else the thread checks by itself */
     if (frames < c->frames_done)
-        c->frames_done = 0; /* the WAL has begun anew */
+        c->frames_done = 0; /* the WAL was reset */
     c->is_due |= frames - c->frames_done >= DUE_FRAMES;
     if (is_first || c->is_due)
         pthread_cond_signal(&c->wake);

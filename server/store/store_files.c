@@ -3,21 +3,23 @@
  *
  * Problem: an image of hundreds of megabytes should be mapped at a start, not copied out of a
  * database; yet a COMMIT that names it must never be durable before it. Approach: the file is
- * written under a temporary name, synced, renamed, and its folder synced, before the COMMIT. What
- * no row names after a crash is removed at the next load, and only then: a backup may be copying.
+ * written under a temporary name, synced, renamed, and its folder synced, before the COMMIT. Files
+ * that no row names after a crash are removed at the next load, and only then: a backup may be
+ * copying.
  *
  *   HASH.qota      the image. HASH is BLAKE2b-256 of its first 4 KiB, which hold its header and in
- *                  it the hash of all the rest. (mesh_content alone will not do: it leaves the
- *                  header out, and a mesh and the same mesh moved differ nowhere else.)
+ *                  it the hash of all the rest. (mesh_content does not suffice: it omits the
+ *                  header, and a mesh and the same mesh moved differ only there.)
  *   HASH.polygons  "KOTAPOLY", 3 × uint64 counts (vertices, polygons, corners), then vertices
  *                  (3 × float64), starts and corners (uint32). HASH is BLAKE2b-256 of all of it.
  *
- * A file that is there already is compared with what is to be written; a damaged one is replaced.
- * Bytes go through SQLite's VFS, so that a test's VFS sees them (store_data.h, STORE_FCNTL_*).
+ * An existing file is compared with the bytes to be written; a damaged one is replaced. Bytes go
+ * through SQLite's VFS, so that a test's VFS sees them (store_data.h, STORE_FCNTL_*).
  */
 #include "store/store_data.h"
 
 #include "base/content_hash.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -107,6 +109,11 @@ struct file {
     sqlite3_file *of;      /* NULL: not open */
 };
 
+static int errno_code(int otherwise)
+{
+    return store_is_full(errno) ? SQLITE_FULL : otherwise;
+}
+
 static int file_open(struct store *store, const char *path, int flags, struct file *file)
 {
     int rc = SQLITE_NOMEM;
@@ -118,6 +125,8 @@ static int file_open(struct store *store, const char *path, int flags, struct fi
                                NULL);
     if (rc == SQLITE_OK)
         return rc;
+    if (rc == SQLITE_CANTOPEN)
+        rc = errno_code(rc);
     if (file->of && file->of->pMethods)
         file->of->pMethods->xClose(file->of);
     sqlite3_free_filename(file->name);
@@ -134,11 +143,6 @@ static void file_close(struct file *file)
     sqlite3_free_filename(file->name);
     free(file->of);
     file->of = NULL;
-}
-
-static int errno_code(int otherwise)
-{
-    return errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL : otherwise;
 }
 
 static int file_sync_directory(struct file *file)
@@ -202,7 +206,7 @@ static int file_holds(struct store *store, const char *path, const void *bytes, 
             file.of->pMethods->xRead(file.of, chunk, (int)part, (sqlite3_int64)at) == SQLITE_OK &&
             memcmp(chunk, (const char *)bytes + at, part) == 0;
     }
-    if (*holds) /* somebody may have renamed it a moment ago */
+    if (*holds) /* it may have been renamed a moment ago */
         rc = file_sync_directory(&file);
     file_close(&file);
     free(chunk);
@@ -219,7 +223,7 @@ static int file_write(struct file *file, const void *bytes, size_t length)
         rc = file->of->pMethods->xWrite(file->of, (const char *)bytes + at, (int)part,
                                         (sqlite3_int64)at);
     }
-    return rc;
+    return rc == SQLITE_IOERR_WRITE ? errno_code(rc) : rc;
 }
 
 static int file_save(struct store *store, const char *path, const void *bytes, size_t length)
@@ -269,7 +273,7 @@ static void *polygons_encode(const struct polygon_set *set, size_t *length)
     return bytes;
 }
 
-/* The bytes were hashed; what is wrong here was written so. */
+/* The hash matches: an error here is a bug of the writer, not damage. */
 static bool polygons_decode(const char *bytes, size_t length, struct polygon_set *out,
                             struct err *err)
 {
@@ -327,8 +331,9 @@ enum err_code files_save_mesh(struct store *store, const struct mesh *mesh,
         rc = save_polygons(store, polygons, polygons_name);
     if (rc == SQLITE_OK)
         return ERR_OK;
-    return err_set(err, store_code(rc, true), "%.160s/meshes: cannot write a mesh: %s",
-                   store->directory, sqlite3_errstr(rc));
+    err_set(err, store_code(rc, true), "meshes: cannot write a mesh: %s (SQLite %d)",
+            sqlite3_errstr(rc), rc);
+    return err_log_only(err, "%s/meshes", store->directory);
 }
 
 enum err_code store_save_mesh(struct store *store, const struct mesh *mesh,
@@ -435,12 +440,12 @@ enum err_code files_load_polygons(struct store *store, const uint8_t name[STORE_
     return err->code;
 }
 
-/* ---- what nobody names ---------------------------------------------------------------------- */
+/* ---- unreferenced files ---------------------------------------------------------------------- */
 
 static bool is_named(const struct store *store, const char *file)
 {
-    for (size_t i = 0; i < store->mirror.layer_count; i++) {
-        const struct mirror_layer *layer = &store->mirror.layers[i];
+    for (size_t i = 0; i < store->cache.layer_count; i++) {
+        const struct row_cache_layer *layer = &store->cache.layers[i];
 
         if (layer->kind != STORE_MESH)
             continue;
@@ -461,7 +466,7 @@ static const char *suffix_of(const struct old_file *file)
 
 static void note_old(struct store *store, const uint8_t name[STORE_HASH_BYTES], bool is_image)
 {
-    struct old_file file = {.since_us = store_now_us(), .is_image = is_image};
+    struct old_file file = {.since_us = monotonic_us(), .is_image = is_image};
     size_t room = store->old_file_room ? 2 * store->old_file_room : 16;
 
     memcpy(file.name, name, sizeof file.name);
@@ -476,7 +481,7 @@ static void note_old(struct store *store, const uint8_t name[STORE_HASH_BYTES], 
     store->old_files[store->old_file_count++] = file;
 }
 
-void files_note_old(struct store *store, const struct mirror_layer *layer)
+void files_note_old(struct store *store, const struct row_cache_layer *layer)
 {
     note_old(store, layer->mesh, true);
     note_old(store, layer->polygons, false);
@@ -484,7 +489,7 @@ void files_note_old(struct store *store, const struct mirror_layer *layer)
 
 void files_sweep_old(struct store *store)
 {
-    uint64_t now_us = store_now_us();
+    uint64_t now_us = monotonic_us();
     size_t done = 0;
 
     while (done < store->old_file_count &&

@@ -1,21 +1,21 @@
 /*
  * Everything in the store, verified, to a sink.
  *
- * Problem: damage must be found at the start, named, and kept from being served, yet one bad tile
- * must not take the rest of the world away. Approach, in this order:
+ * Problem: damage must be found at the start, named, and never be served, yet one bad tile must not
+ * prevent the rest of the world from being served. Approach, in this order:
  *
- * 1. SQLite's integrity_check of the small tables: their pages and indexes. The one of tiles would
- *    take longer than the load; what it would find there, a missing or wrong row, is found below.
- * 2. The small tables into the mirror, each row by its checksum, rows counted (store_mirror.c).
+ * 1. SQLite's integrity_check of the small tables: their pages and indexes. That of tiles would
+ *    take longer than the load; missing and wrong rows of it are found below.
+ * 2. The small tables into the cache, each row by its checksum, rows counted (store_row_cache.c).
  * 3. The log, row by row: checksums, no gap within a locale, from log_first to log_last.
- * 4. Each locale: all its layers are loaded before the sink sees any of it. One that has damage is
- *    told as damage alone.
+ * 4. Each locale: all its layers are loaded before the sink sees any of it. One with damage is
+ *    reported only as damage.
  * 5. The log's rows of sound locales.
  *
- * Damage that belongs to no locale, of a page or a count, makes the store read-only: what is
- * written into a table that is not whole may spoil more. A damaged locale stays marked in the
- * mirror: its samples are not let go of (store_materialise), and no file is removed while there is
- * damage, since the row that names it may be the damaged one.
+ * Damage that belongs to no locale, of a page or a count, makes the store read-only: a write into a
+ * damaged table may damage more. A damaged locale stays marked in the cache: its samples stay in
+ * the log (store_materialise). No file is removed while there is damage, since the row that names
+ * it may be the damaged one.
  */
 #include "store/store_data.h"
 
@@ -35,15 +35,15 @@ struct load {
     uint64_t damages;
     struct err lost;    /* damage of no known locale */
     uint64_t *log_next; /* of each locale: the next revision of its log */
-    /* locales that rows name and that are not there, told once each; more are not told */
+    /* missing locales that rows name, reported once each; more are not reported */
     char missing[MISSING_MAX][STORE_ID_MAX + 1];
     size_t missing_count;
 };
 
-static void tell(void *context, const char *locale, const char *message)
+static void report(void *context, const char *locale, const char *message)
 {
     struct load *load = context;
-    struct mirror_locale *of = mirror_locale(&load->store->mirror, locale);
+    struct row_cache_locale *of = row_cache_locale(&load->store->cache, locale);
     char line[256];
 
     store_clean(message, line, sizeof line);
@@ -56,7 +56,7 @@ static void tell(void *context, const char *locale, const char *message)
 }
 
 /* A row that can be trusted names a locale that is not there. */
-static void tell_missing(struct load *load, const char *locale, const char *what)
+static void report_missing(struct load *load, const char *locale, const char *what)
 {
     char message[224];
 
@@ -67,7 +67,7 @@ static void tell_missing(struct load *load, const char *locale, const char *what
         return;
     snprintf(load->missing[load->missing_count++], sizeof load->missing[0], "%s", locale);
     snprintf(message, sizeof message, "locale %s is not there, but %s", locale, what);
-    tell(load, locale, message);
+    report(load, locale, message);
 }
 
 /* ---- the small tables ----------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static enum err_code check_table(struct load *load, const char *table)
             continue;
         store_clean(said, finding, sizeof finding);
         snprintf(message, sizeof message, "table %s: %s", table, finding);
-        tell(load, "", message);
+        report(load, "", message);
     }
     sqlite3_finalize(row);
     if (rc == SQLITE_DONE)
@@ -98,7 +98,7 @@ static enum err_code check_table(struct load *load, const char *table)
                        load->err);
     if (load->err->code == ERR_NO_MEMORY)
         return ERR_NO_MEMORY;
-    tell(load, "", load->err->msg); /* what can be read is told all the same */
+    report(load, "", load->err->msg); /* readable rows are reported nevertheless */
     *load->err = (struct err){0};
     return ERR_OK;
 }
@@ -111,12 +111,12 @@ static enum err_code check_table(struct load *load, const char *table)
  */
 static void check_row(struct load *load, sqlite3_stmt *row)
 {
-    struct mirror *mirror = &load->store->mirror;
+    struct row_cache *cache = &load->store->cache;
     struct store_edit edit;
     bool is_good = edit_row_read(row, &edit);
-    struct mirror_locale *locale = mirror_locale(mirror, edit.locale);
+    struct row_cache_locale *locale = row_cache_locale(cache, edit.locale);
     bool has_codec = sqlite3_column_type(row, EDIT_COLUMN_COUNT) != SQLITE_NULL;
-    uint64_t *next = locale ? &load->log_next[locale - mirror->locales] : NULL;
+    uint64_t *next = locale ? &load->log_next[locale - cache->locales] : NULL;
     char message[224];
 
     if (is_good && next && edit.revision == *next &&
@@ -126,7 +126,7 @@ static void check_row(struct load *load, sqlite3_stmt *row)
         return;
     }
     if (is_good && !next) {
-        tell_missing(load, edit.locale, "its log is");
+        report_missing(load, edit.locale, "its log is");
         return;
     }
     snprintf(message, sizeof message, "locale %s, revision %llu: the log's row %llu is %s",
@@ -135,8 +135,8 @@ static void check_row(struct load *load, sqlite3_stmt *row)
              : edit.revision != *next ? "not the next revision"
                                       : "damaged (samples)");
     if (next && edit.revision >= *next)
-        *next = edit.revision + 1; /* told once, not for each row behind */
-    tell(load, locale ? edit.locale : "", message);
+        *next = edit.revision + 1; /* reported once, not for each later row */
+    report(load, locale ? edit.locale : "", message);
 }
 
 static enum err_code check_log(struct load *load)
@@ -144,24 +144,24 @@ static enum err_code check_log(struct load *load)
     static const char sql[] = "SELECT " EDIT_COLUMNS ", codec, "
                               "iif(codec IS NULL, data_crc = row_crc(sequence, codec, data), 0) "
                               "FROM edit ORDER BY sequence";
-    struct mirror *mirror = &load->store->mirror;
+    struct row_cache *cache = &load->store->cache;
     sqlite3_stmt *row = NULL;
     char message[224];
     int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
 
-    for (size_t i = 0; i < mirror->locale_count; i++)
-        load->log_next[i] = mirror->locales[i].log_first;
+    for (size_t i = 0; i < cache->locale_count; i++)
+        load->log_next[i] = cache->locales[i].log_first;
     if (rc == SQLITE_OK)
         while ((rc = sqlite3_step(row)) == SQLITE_ROW)
             check_row(load, row);
     if (rc != SQLITE_DONE) {
         snprintf(message, sizeof message, "table edit cannot be read to its end: %.120s",
-                 sqlite3_errmsg(load->store->db));
-        tell(load, "", message);
+                 sqlite3_errstr(rc));
+        report(load, "", message);
     }
     sqlite3_finalize(row);
-    for (size_t i = 0; i < mirror->locale_count; i++) {
-        const struct mirror_locale *locale = &mirror->locales[i];
+    for (size_t i = 0; i < cache->locale_count; i++) {
+        const struct row_cache_locale *locale = &cache->locales[i];
 
         if (locale->is_damaged ||
             (load->log_next[i] == locale->log_last + 1 &&
@@ -170,7 +170,7 @@ static enum err_code check_log(struct load *load)
         snprintf(message, sizeof message, "locale %s: it is at revision %llu, its log ends at %llu",
                  locale->row.id, (unsigned long long)locale->row.revision,
                  (unsigned long long)load->log_next[i] - 1);
-        tell(load, locale->row.id, message);
+        report(load, locale->row.id, message);
     }
     return (rc & 0xff) == SQLITE_NOMEM
                ? err_set(load->err, ERR_NO_MEMORY, "no memory to read the log")
@@ -190,33 +190,33 @@ static enum err_code check_tile_owners(struct load *load)
         "   ORDER BY t.locale, t.layer LIMIT 1)"
         " FROM owner WHERE owner.locale IS NOT NULL)"
         "SELECT locale, layer FROM owner WHERE locale IS NOT NULL";
-    struct mirror *mirror = &load->store->mirror;
+    struct row_cache *cache = &load->store->cache;
     sqlite3_stmt *row = NULL;
     char message[256];
     int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
 
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         const char *locale, *id;
-        const struct mirror_layer *layer;
+        const struct row_cache_layer *layer;
 
         rc = sqlite3_step(row);
         if (rc != SQLITE_ROW)
             break;
         locale = (const char *)sqlite3_column_text(row, 0);
         id = (const char *)sqlite3_column_text(row, 1);
-        layer = mirror_layer(mirror, locale ? locale : "", id ? id : "");
+        layer = row_cache_layer(cache, locale ? locale : "", id ? id : "");
         if (layer && layer->kind == STORE_HEIGHTFIELD)
             continue;
         snprintf(message, sizeof message,
                  "locale %.64s: there are tiles of layer %.64s, which is "
                  "not there",
                  locale ? locale : "?", id ? id : "?");
-        tell(load, mirror_locale(mirror, locale ? locale : "") ? locale : "", message);
+        report(load, row_cache_locale(cache, locale ? locale : "") ? locale : "", message);
     }
     if (rc != SQLITE_DONE && (rc & 0xff) != SQLITE_NOMEM) {
         snprintf(message, sizeof message, "table tile cannot be listed: %.120s",
-                 sqlite3_errmsg(load->store->db));
-        tell(load, "", message);
+                 sqlite3_errstr(rc));
+        report(load, "", message);
     }
     sqlite3_finalize(row);
     return (rc & 0xff) == SQLITE_NOMEM
@@ -234,8 +234,8 @@ static void free_layer(struct store_loaded_layer *layer)
     polygon_set_free(&layer->polygons);
 }
 
-static enum err_code load_layer(struct load *load, const struct mirror_locale *locale,
-                                const struct mirror_layer *from, struct store_loaded_layer *out,
+static enum err_code load_layer(struct load *load, const struct row_cache_locale *locale,
+                                const struct row_cache_layer *from, struct store_loaded_layer *out,
                                 struct err *err)
 {
     struct err said;
@@ -259,19 +259,19 @@ static enum err_code load_layer(struct load *load, const struct mirror_locale *l
 }
 
 /* All layers of a locale; *count of them are made, also on an error. */
-static enum err_code load_layers(struct load *load, const struct mirror_locale *locale,
+static enum err_code load_layers(struct load *load, const struct row_cache_locale *locale,
                                  struct store_loaded_layer *layers, size_t *count, struct err *err)
 {
-    const struct mirror *mirror = &load->store->mirror;
+    const struct row_cache *cache = &load->store->cache;
 
-    for (size_t i = 0; i < mirror->layer_count; i++)
-        if (strcmp(mirror->layers[i].locale, locale->row.id) == 0 &&
-            load_layer(load, locale, &mirror->layers[i], &layers[(*count)++], err))
+    for (size_t i = 0; i < cache->layer_count; i++)
+        if (strcmp(cache->layers[i].locale, locale->row.id) == 0 &&
+            load_layer(load, locale, &cache->layers[i], &layers[(*count)++], err))
             return err->code;
     return ERR_OK;
 }
 
-static bool give_locale(struct load *load, const struct mirror_locale *locale,
+static bool give_locale(struct load *load, const struct row_cache_locale *locale,
                         struct store_loaded_layer *layers, size_t count)
 {
     const struct store_sink *sink = load->sink;
@@ -288,7 +288,7 @@ static bool give_locale(struct load *load, const struct mirror_locale *locale,
     return true;
 }
 
-static enum err_code load_locale(struct load *load, struct mirror_locale *locale)
+static enum err_code load_locale(struct load *load, struct row_cache_locale *locale)
 {
     struct store_loaded_layer *layers = NULL;
     size_t count = 0;
@@ -304,7 +304,7 @@ static enum err_code load_locale(struct load *load, struct mirror_locale *locale
         if (err.code == ERR_NO_MEMORY)
             *load->err = err;
         else
-            tell(load, locale->row.id, err.msg);
+            report(load, locale->row.id, err.msg);
     } else if (!give_locale(load, locale, layers, count) && !load->err->code) {
         err_set(load->err, ERR_INTERNAL, "the load was ended");
     }
@@ -316,7 +316,7 @@ static enum err_code load_locale(struct load *load, struct mirror_locale *locale
 
 static enum err_code give_log(struct load *load)
 {
-    struct mirror *mirror = &load->store->mirror;
+    struct row_cache *cache = &load->store->cache;
     const struct store_sink *sink = load->sink;
     sqlite3_stmt *row = NULL;
     int rc = sqlite3_prepare_v2(
@@ -325,11 +325,11 @@ static enum err_code give_log(struct load *load)
     if (rc == SQLITE_OK)
         while (!load->err->code && (rc = sqlite3_step(row)) == SQLITE_ROW) {
             struct store_edit edit;
-            const struct mirror_locale *locale;
+            const struct row_cache_locale *locale;
 
             if (!edit_row_read(row, &edit))
-                continue; /* told by check_log */
-            locale = mirror_locale(mirror, edit.locale);
+                continue; /* reported by check_log */
+            locale = row_cache_locale(cache, edit.locale);
             if (!locale || locale->is_damaged)
                 continue;
             if (!sink->edit(sink->context, &edit, load->err) && !load->err->code)
@@ -343,16 +343,16 @@ static enum err_code give_log(struct load *load)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static uint64_t tiles_of(const struct mirror *mirror)
+static uint64_t tiles_of(const struct row_cache *cache)
 {
     uint64_t tiles = 0;
 
-    for (size_t i = 0; i < mirror->layer_count; i++) {
+    for (size_t i = 0; i < cache->layer_count; i++) {
         struct heightfield_tile_layout layout;
 
-        if (mirror->layers[i].kind != STORE_HEIGHTFIELD)
+        if (cache->layers[i].kind != STORE_HEIGHTFIELD)
             continue;
-        layout = heightfield_tile_layout(&mirror->layers[i].spec);
+        layout = heightfield_tile_layout(&cache->layers[i].spec);
         tiles += (uint64_t)layout.tile_cols * layout.tile_rows;
     }
     return tiles;
@@ -368,27 +368,27 @@ static enum err_code load_all(struct load *load)
 {
     static const char *const small[] = {"store", "locale", "layer",      "edit",   "model",
                                         "shell", "pose",   "shared_log", "applied"};
-    struct mirror *mirror = &load->store->mirror;
+    struct row_cache *cache = &load->store->cache;
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         if (check_table(load, small[i]))
             return load->err->code;
-    if (mirror_load(load->store, tell, load, load->err))
+    if (row_cache_load(load->store, report, load, load->err))
         return load->err->code;
-    atomic_store(&load->store->tiles_to_load, tiles_of(mirror));
-    load->log_next = calloc(mirror->locale_count + 1, sizeof *load->log_next);
+    atomic_store(&load->store->tiles_to_load, tiles_of(cache));
+    load->log_next = calloc(cache->locale_count + 1, sizeof *load->log_next);
     if (!load->log_next)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
     if (check_log(load) || check_tile_owners(load) ||
-        applied_check(load->store, tell, load, load->err))
+        applied_check(load->store, report, load, load->err))
         return load->err->code;
     if (poses_without_locale(load->store) != 0)
-        tell(load, "", "table pose: it cannot be read, or a pose belongs to no locale");
+        report(load, "", "table pose: it cannot be read, or a pose belongs to no locale");
     load->readers = tile_readers_open(load->store, load->err);
     if (!load->readers)
         return load->err->code;
-    for (size_t i = 0; i < mirror->locale_count; i++)
-        if (load_locale(load, &mirror->locales[i]))
+    for (size_t i = 0; i < cache->locale_count; i++)
+        if (load_locale(load, &cache->locales[i]))
             return load->err->code;
     return give_log(load);
 }
@@ -399,7 +399,7 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
 
     CHECK(!store->is_in_transaction);
     *err = (struct err){0};
-    if (store->is_read_only) /* somebody else may write: one state for all that is read */
+    if (store->is_read_only) /* another process may write: one state for all reads */
         sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
     load_all(&load);
     tile_readers_close(load.readers);
@@ -412,8 +412,8 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
     if (!err->code && load.damages == 0 && !store->is_read_only)
         files_sweep(store);
     pthread_mutex_lock(&store->stats_mutex);
-    store->stats.behind_tiles = store->mirror.behind_tiles;
-    store->stats.behind_bytes = store->mirror.pending_bytes;
+    store->stats.behind_tiles = store->cache.behind_tiles;
+    store->stats.behind_bytes = store->cache.pending_bytes;
     pthread_mutex_unlock(&store->stats_mutex);
     return err->code;
 }

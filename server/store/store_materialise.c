@@ -1,11 +1,11 @@
 /*
- * Tiles behind the log.
+ * Stale tiles: the lazy write-back of logged edits.
  *
  * Problem: an edit must be durable at the cost of its own samples, not of the tiles that it
- * touches (264 KB each). Approach: the log's row is the edit; from time to time the tiles that were
- * touched are written once, whatever number of edits touched them, and in the same transaction the
- * samples leave the log. So at each commit tiles and logged samples together are the field, and a
- * load applies what is still logged; applying samples that a tile has already changes nothing.
+ * touches (264 KB each). Approach: the log's row is the edit. From time to time the touched tiles
+ * are written once, whatever the number of edits, and in the same transaction the samples are
+ * removed from the log. So at each commit tiles and logged samples together are the field, and a
+ * load applies the logged samples; to apply samples that a tile has already changes nothing.
  *
  * Rows stay in the log without their samples, for diffs and repeats, up to log_rows_max a locale.
  */
@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-static bool is_behind(const struct mirror_layer *layer, size_t tile)
+static bool is_behind(const struct row_cache_layer *layer, size_t tile)
 {
     return layer->behind[tile / 64] >> tile % 64 & 1;
 }
 
-static enum err_code write_behind(struct store *store, struct mirror_layer *layer,
+static enum err_code write_behind(struct store *store, struct row_cache_layer *layer,
                                   const struct heightfield *field, uint64_t revision,
                                   struct err *err)
 {
@@ -33,24 +33,23 @@ static enum err_code write_behind(struct store *store, struct mirror_layer *laye
             if (is_behind(layer, (size_t)ty * layout.tile_cols + tx) &&
                 store_write_tile(store, layer, field, revision, tx, ty, err))
                 return err->code;
-    mirror_clear_behind(&store->mirror, layer);
+    row_cache_clear_behind(&store->cache, layer);
     return ERR_OK;
 }
 
-static bool is_whole(const void *context, const struct mirror_pending *row)
+static bool is_whole(const void *context, const struct row_cache_pending *row)
 {
-    struct store *store = (struct store *)(uintptr_t)context; /* to look up only */
-    const struct mirror_locale *locale = mirror_locale(&store->mirror, row->locale);
+    struct store *store = (struct store *)(uintptr_t)context; /* only to look up */
+    const struct row_cache_locale *locale = row_cache_locale(&store->cache, row->locale);
 
     return !row->is_of_polygons && (!locale || !locale->is_damaged);
 }
 
-/* The revision of the first edit of a locale's polygons that is in the log alone, or `otherwise`.
- */
+/* The first revision of a locale whose edit of polygons is only in the log, or `otherwise`. */
 static uint64_t first_needed(const struct store *store, const char *locale, uint64_t otherwise)
 {
-    for (size_t i = 0; i < store->mirror.pending_count; i++) {
-        const struct mirror_pending *row = &store->mirror.pending[i];
+    for (size_t i = 0; i < store->cache.pending_count; i++) {
+        const struct row_cache_pending *row = &store->cache.pending[i];
 
         if (row->is_of_polygons && strcmp(row->locale, locale) == 0)
             return row->revision < otherwise ? row->revision : otherwise;
@@ -58,7 +57,7 @@ static uint64_t first_needed(const struct store *store, const char *locale, uint
     return otherwise;
 }
 
-enum err_code store_trim_log(struct store *store, struct mirror_locale *locale, struct err *err)
+enum err_code store_trim_log(struct store *store, struct row_cache_locale *locale, struct err *err)
 {
     sqlite3_stmt *run;
     uint64_t first;
@@ -77,37 +76,37 @@ enum err_code store_trim_log(struct store *store, struct mirror_locale *locale, 
     sqlite3_bind_int64(run, 2, (int64_t)locale->log_first);
     if (store_run(store, run, "cannot shorten the log", err))
         return err->code;
-    return mirror_write_locale(store, locale, err);
+    return row_cache_write_locale(store, locale, err);
 }
 
 static enum err_code write_all(struct store *store, store_field_of field_of, void *context,
                                struct err *err)
 {
-    struct mirror *mirror = &store->mirror;
+    struct row_cache *cache = &store->cache;
 
-    for (size_t i = 0; i < mirror->layer_count; i++) {
-        struct mirror_layer *layer = &mirror->layers[i];
-        const struct mirror_locale *locale = mirror_locale(mirror, layer->locale);
+    for (size_t i = 0; i < cache->layer_count; i++) {
+        struct row_cache_layer *layer = &cache->layers[i];
+        const struct row_cache_locale *locale = row_cache_locale(cache, layer->locale);
         const struct heightfield *field;
 
         if (!layer->behind || locale->is_damaged)
             continue;
         field = field_of(context, layer->locale, layer->id);
         if (!field)
-            mirror_clear_behind(mirror, layer);
+            row_cache_clear_behind(cache, layer);
         else if (write_behind(store, layer, field, locale->row.revision, err))
             return err->code;
     }
-    if (store_let_go(store, is_whole, store, err))
+    if (store_drop_logged(store, is_whole, store, err))
         return err->code;
-    for (size_t i = 0; i < mirror->locale_count; i++) {
-        struct mirror_locale *locale = &mirror->locales[i];
+    for (size_t i = 0; i < cache->locale_count; i++) {
+        struct row_cache_locale *locale = &cache->locales[i];
 
         if (locale->is_damaged)
             continue;
         if (locale->applied_rev != locale->row.revision) {
             locale->applied_rev = locale->row.revision;
-            if (mirror_write_locale(store, locale, err))
+            if (row_cache_write_locale(store, locale, err))
                 return err->code;
         }
         if (store_trim_log(store, locale, err))

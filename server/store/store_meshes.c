@@ -1,19 +1,18 @@
 /*
- * Meshes behind the log.
+ * Stale meshes: the lazy write-back of logged edits of polygons.
  *
  * Problem: an edit of one polygon must be durable at the cost of that polygon, not of the mesh's
- * image, which may have hundreds of megabytes. Approach: as for samples, the log's row holds what
- * was added and removed (polygon_edit_encode), and the layer's files are those of an older
- * revision. When the log has much of a mesh, and at the end, its files are written whole
- * (store_put_mesh), ahead of a transaction that names them and lets go of the rows. So at each
- * commit the files and the logged edits together are the layer.
+ * image, which may have hundreds of megabytes. Approach: as for samples, the log's row has the
+ * added and removed polygons (polygon_edit_encode), and the layer's files are those of an older
+ * revision. When the log has much of a mesh, and at the end, its files are written as a whole
+ * (store_put_mesh), before a transaction that names them and removes the rows. So at each commit
+ * the files and the logged edits together are the layer.
  *
- * A load makes the logged edits in the polygons and builds the mesh of the result once, however
- * many they are: which numbers there are follows from the edits alone, and a mesh that is built
- * anew has the answers of one that was edited.
+ * A load applies the logged edits to the polygons and builds the mesh of the result once: the
+ * numbers of polygons follow from the edits, and a rebuilt mesh has the answers of an edited one.
  *
- * Applying an edit that the files have already would not be right, other than with samples. So the
- * rows that the files hold are let go in the very transaction that names the files.
+ * Unlike samples, an edit of polygons must not be applied twice. So the rows that the files include
+ * are removed in the same transaction that names the files.
  */
 #include "store/store_data.h"
 
@@ -22,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_row_of(const struct mirror_pending *row, const char *locale, const char *layer)
+static bool is_row_of(const struct row_cache_pending *row, const char *locale, const char *layer)
 {
     return row->is_of_polygons && strcmp(row->layer, layer) == 0 &&
            strcmp(row->locale, locale) == 0;
@@ -31,19 +30,18 @@ static bool is_row_of(const struct mirror_pending *row, const char *locale, cons
 void store_mesh_behind(const struct store *store, const char *locale, const char *layer,
                        struct store_mesh_behind *out)
 {
-    const struct mirror *mirror = &store->mirror;
+    const struct row_cache *cache = &store->cache;
 
     *out = (struct store_mesh_behind){0, 0};
-    for (size_t i = 0; mirror->polygon_edits > 0 && i < mirror->pending_count; i++) {
-        if (!is_row_of(&mirror->pending[i], locale, layer))
+    for (size_t i = 0; cache->polygon_edits > 0 && i < cache->pending_count; i++) {
+        if (!is_row_of(&cache->pending[i], locale, layer))
             continue;
         out->edits++;
-        out->bytes += mirror->pending[i].bytes;
+        out->bytes += cache->pending[i].bytes;
     }
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* A layer's rows up to a revision. */
 struct held {
@@ -51,14 +49,14 @@ struct held {
     uint64_t revision;
 };
 
-static bool is_held(const void *context, const struct mirror_pending *row)
+static bool is_held(const void *context, const struct row_cache_pending *row)
 {
     const struct held *held = context;
 
     return is_row_of(row, held->locale, held->layer) && row->revision <= held->revision;
 }
 
-static enum err_code put_mesh(struct store *store, struct mirror_layer *layer,
+static enum err_code put_mesh(struct store *store, struct row_cache_layer *layer,
                               const struct mesh *mesh, const struct polygon_set *polygons,
                               const struct held *held, struct err *err)
 {
@@ -70,9 +68,9 @@ static enum err_code put_mesh(struct store *store, struct mirror_layer *layer,
     }
     if (store_write_layer_row(store, layer, err))
         return err->code;
-    if (store_let_go(store, is_held, held, err))
+    if (store_drop_logged(store, is_held, held, err))
         return err->code;
-    return store_trim_log(store, mirror_locale(&store->mirror, layer->locale), err);
+    return store_trim_log(store, row_cache_locale(&store->cache, layer->locale), err);
 }
 
 enum err_code store_put_mesh(struct store *store, const char *locale, const char *layer_id,
@@ -80,11 +78,11 @@ enum err_code store_put_mesh(struct store *store, const char *locale, const char
                              uint64_t revision, struct err *err)
 {
     const struct held held = {locale, layer_id, revision};
-    struct mirror_layer *layer, before;
+    struct row_cache_layer *layer, before;
 
     if (store_begin(store, err))
         return err->code;
-    layer = mirror_layer(&store->mirror, locale, layer_id);
+    layer = row_cache_layer(&store->cache, locale, layer_id);
     CHECK(layer && layer->kind == STORE_MESH);
     before = *layer;
     if (put_mesh(store, layer, mesh, polygons, &held, err)) {
@@ -98,11 +96,10 @@ enum err_code store_put_mesh(struct store *store, const char *locale, const char
     return ERR_OK;
 }
 
-/* ---- load -------------------------------------------------------------------------------------
- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static enum err_code read_row(struct store *store, sqlite3_stmt *read,
-                              const struct mirror_pending *row, struct polygon_edit *out,
+                              const struct row_cache_pending *row, struct polygon_edit *out,
                               struct err *err)
 {
     int rc;
@@ -120,28 +117,28 @@ static enum err_code read_row(struct store *store, sqlite3_stmt *read,
 }
 
 /* All logged edits of a layer, oldest first; *count of them are made, also on an error. */
-static enum err_code read_rows(struct store *store, const struct mirror_layer *layer,
+static enum err_code read_rows(struct store *store, const struct row_cache_layer *layer,
                                struct polygon_edit *edits, size_t *count, struct err *err)
 {
     static const char sql[] = "SELECT codec = 1 AND data_crc = row_crc(sequence, codec, data), "
                               "data FROM edit WHERE sequence = ?1";
-    const struct mirror *mirror = &store->mirror;
+    const struct row_cache *cache = &store->cache;
     sqlite3_stmt *read = NULL;
     int rc = sqlite3_prepare_v2(store->db, sql, -1, &read, NULL);
 
     err->code = ERR_OK;
     if (rc != SQLITE_OK)
         store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
-    for (size_t i = 0; !err->code && i < mirror->pending_count; i++)
-        if (is_row_of(&mirror->pending[i], layer->locale, layer->id) &&
-            read_row(store, read, &mirror->pending[i], &edits[*count], err) == ERR_OK)
+    for (size_t i = 0; !err->code && i < cache->pending_count; i++)
+        if (is_row_of(&cache->pending[i], layer->locale, layer->id) &&
+            read_row(store, read, &cache->pending[i], &edits[*count], err) == ERR_OK)
             ++*count;
     sqlite3_finalize(read);
     return err->code;
 }
 
 /* The layer's mesh of its polygons as they are now. */
-static enum err_code build(const struct mirror_layer *layer, struct store_loaded_layer *out,
+static enum err_code build(const struct row_cache_layer *layer, struct store_loaded_layer *out,
                            struct err *err)
 {
     const struct polygon_set *set = &out->polygons;
@@ -164,7 +161,7 @@ static enum err_code build(const struct mirror_layer *layer, struct store_loaded
     return ERR_OK;
 }
 
-enum err_code meshes_apply_log(struct store *store, const struct mirror_layer *layer,
+enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer *layer,
                                struct store_loaded_layer *out, struct err *err)
 {
     struct store_mesh_behind behind;

@@ -1,10 +1,10 @@
 /*
- * Where layers stand that were moved.
+ * Poses of moved layers.
  *
  * A pose changes many times a second and is written once in a while, many of them in a transaction.
- * So it has a table of its own: the layer's row, which names its files, is left alone. A row is
- * written whole and carries its checksum; one that belongs to no mesh that is there is damage, as
- * rows go with their layers in one transaction.
+ * So it has a table of its own: the layer's row, which names its files, is not written. A row is
+ * written whole and has a checksum. A row without its mesh is damage, as rows are removed with
+ * their layers in one transaction.
  */
 #include "store/store_data.h"
 
@@ -19,7 +19,11 @@ static enum err_code put_row(struct store *store, const char *locale, const char
                              const double pose[4], uint64_t seq, struct err *err)
 {
     sqlite3_stmt *write = store_statement(
-        store, "INSERT OR REPLACE INTO pose VALUES (?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4))", err);
+        store,
+        "INSERT INTO pose VALUES (?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4)) ON CONFLICT (locale, "
+        "layer) DO UPDATE SET pose = excluded.pose, seq = excluded.seq, crc = excluded.crc "
+        "WHERE crc <> excluded.crc OR seq <> excluded.seq OR pose <> excluded.pose",
+        err);
 
     if (!write)
         return err->code;
@@ -33,16 +37,22 @@ static enum err_code put_row(struct store *store, const char *locale, const char
 enum err_code store_put_pose(struct store *store, const char *locale, const char *layer,
                              const struct store_pose *pose, struct err *err)
 {
-    static const double none[4] = {0, 0, 0, 0};
-    const struct mirror_layer *there = mirror_layer(&store->mirror, locale, layer);
+    const struct row_cache_layer *there = row_cache_layer(&store->cache, locale, layer);
     const double row[4] = {pose->translation[0], pose->translation[1], pose->translation[2],
                            pose->yaw_deg};
 
     CHECK(store->is_in_transaction && !store->has_failed);
     CHECK(there && there->kind == STORE_MESH);
-    if (put_row(store, locale, layer, row, pose->transform_seq, err))
-        return err->code;
-    return put_row(store, locale, "", none, pose->locale_seq, err);
+    return put_row(store, locale, layer, row, pose->transform_seq, err);
+}
+
+enum err_code store_put_transform_seq(struct store *store, const char *locale, uint64_t seq,
+                                      struct err *err)
+{
+    static const double none[4] = {0, 0, 0, 0};
+
+    CHECK(store->is_in_transaction && !store->has_failed);
+    return put_row(store, locale, "", none, seq, err);
 }
 
 enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
@@ -96,7 +106,7 @@ static bool take_row(sqlite3_stmt *row, uint64_t *transform_seq, struct store_lo
     if (!layer || layer->kind != STORE_MESH || !(fabs(pose[3]) <= POSE_YAW_MAX_DEG))
         return false;
     layer->has_pose = true;
-    layer->pose = (struct store_pose){{pose[0], pose[1], pose[2]}, pose[3], seq, 0};
+    layer->pose = (struct store_pose){{pose[0], pose[1], pose[2]}, pose[3], seq};
     return true;
 }
 

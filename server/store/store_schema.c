@@ -1,24 +1,25 @@
 /*
- * The database file: how it is made, known again and migrated; the checksum of a row.
+ * The database file: created, recognised and migrated; the checksum of a row.
  *
  * Making: a new database is made whole under another name and renamed when it is on the disk. So
  * kota.db either is not there or has its tables; an empty file, or one without them, is damage and
- * not a new world. (SQLite itself takes an empty file for a new database.)
+ * not a new world. (SQLite itself treats an empty file as a new database.)
  *
- * Knowing: beside user_version, the tables as the file declares them are compared with what the
- * scripts of schema/ make of an empty database. A flipped bit in a declaration can change what a
- * value means (an affinity, a key) without a word from SQLite.
+ * Recognising: besides user_version, the declarations of tables in the file are compared with those
+ * that the scripts of schema/ make in an empty database. A flipped bit in a declaration can change
+ * the meaning of a value (an affinity, a key) without an error of SQLite.
  *
  * Migration: user_version is the number of the last script that ran; each later one runs in a
  * transaction of its own.
  *
- * Checksums: SQLite has none of its own for what is in the database file. Each row carries the
+ * Checksums: SQLite has none for the database file. Each row has the
  * CRC-32 of its values, computed by the SQL function row_crc, where it is written and where it is
  * read, so that no column can be forgotten on one side only.
  */
 #include "store/store_data.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,8 +125,8 @@ static int connection_settings(struct store *store, sqlite3 *db, bool is_writer)
         rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     if (rc != SQLITE_OK || !is_writer)
         return rc;
-    /* secure_delete, on by default in Debian, would write each page once more to blank it. What a
-     * larger page cache holds grows with the log for ten minutes, and a soak with it. */
+    /* secure_delete, on by default in Debian, would write each page once more to blank it. A larger
+     * page cache would grow with the log for ten minutes. */
     rc = sqlite3_exec(db,
                       "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
                       "PRAGMA cache_size=-2048; PRAGMA journal_size_limit=16777216;"
@@ -139,6 +140,20 @@ static int connection_settings(struct store *store, sqlite3 *db, bool is_writer)
                         NULL, NULL, NULL);
 }
 
+/* The path as a URI: SQLite interprets %, ? and #, and two slashes at the beginning. */
+static char *immutable_uri(const char *path)
+{
+    char escaped[3 * (STORE_PATH_MAX + 16) + 1], *to = escaped;
+
+    for (const char *c = path; *c; c++)
+        if (strchr("%?#", *c))
+            to += sprintf(to, "%%%02x", (unsigned)*c);
+        else
+            *to++ = *c;
+    *to = '\0';
+    return sqlite3_mprintf("file:%s%s?immutable=1", path[0] == '/' ? "//" : "", escaped);
+}
+
 int store_connect(struct store *store, const char *path, bool is_writer, sqlite3 **out)
 {
     const char *vfs = store->vfs_name[0] ? store->vfs_name : NULL;
@@ -147,7 +162,7 @@ int store_connect(struct store *store, const char *path, bool is_writer, sqlite3
 
     *out = NULL;
     if (store->is_immutable) {
-        char *uri = sqlite3_mprintf("file:%s?immutable=1", path);
+        char *uri = immutable_uri(path);
 
         if (!uri)
             return SQLITE_NOMEM;
@@ -200,7 +215,7 @@ static int fill_new(sqlite3 *db)
                : rc;
 }
 
-/* Makes kota.db whole under another name, then gives it its own. */
+/* Makes kota.db whole under another name, then renames it. */
 static enum err_code make_database(struct store *store, struct err *err)
 {
     static const char *const remains[] = {"", "-wal", "-shm", "-journal"};
@@ -247,7 +262,7 @@ static int pragma_integer(sqlite3 *db, const char *sql, int64_t *out)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-/* All declarations: their checksum. What somebody's ANALYZE left is no harm. */
+/* The checksum of all declarations, except tables of ANALYZE. */
 static int declarations(sqlite3 *db, int64_t *crc)
 {
     return pragma_integer(db,
@@ -257,7 +272,7 @@ static int declarations(sqlite3 *db, int64_t *crc)
                           crc);
 }
 
-/* What the scripts make of nothing. */
+/* The declarations that the scripts make in an empty database. */
 static int declarations_wanted(struct store *store, int64_t *crc)
 {
     sqlite3 *db = NULL;
@@ -337,6 +352,33 @@ static enum err_code set_wal(struct store *store, struct err *err)
     return ERR_OK;
 }
 
+/*
+ * SQLite opens a file without write permission for reading, and fails at the first change. So
+ * permission is checked first, before SQLite makes a read-only -shm beside the file.
+ */
+static enum err_code check_file(struct store *store, struct err *err)
+{
+    int fd = open(store->path, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_BAD_INPUT, "%.200s cannot be written: %s", store->path,
+                       strerror(errno));
+    close(fd);
+    return ERR_OK;
+}
+
+/* The same for the files beside it. Other errors appear when they are read. */
+static enum err_code check_log(struct store *store, struct err *err)
+{
+    int rc = sqlite3_exec(store->db, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL);
+    int family = rc & 0xff;
+
+    if (family == SQLITE_READONLY || family == SQLITE_PERM || family == SQLITE_CANTOPEN)
+        return err_set(err, ERR_BAD_INPUT, "%.200s-wal or -shm cannot be written: %s", store->path,
+                       sqlite3_errstr(rc));
+    return ERR_OK;
+}
+
 enum err_code store_open_database(struct store *store, struct err *err)
 {
     int rc;
@@ -347,6 +389,8 @@ enum err_code store_open_database(struct store *store, struct err *err)
         if (make_database(store, err))
             return err->code;
     }
+    if (!store->is_read_only && check_file(store, err))
+        return err->code;
     if (store->is_read_only) {
         char wal[sizeof store->path + 8];
 
@@ -360,5 +404,7 @@ enum err_code store_open_database(struct store *store, struct err *err)
         return err->code;
     if (store->is_read_only)
         return ERR_OK;
-    return set_wal(store, err) ? err->code : store_check_names(store, err);
+    if (set_wal(store, err) || check_log(store, err))
+        return err->code;
+    return store_check_names(store, err);
 }

@@ -1,12 +1,12 @@
 /*
- * Shells of models: what the sand makes of a model and keeps (server/sand/shell.h).
+ * Shells of models: spheres that the sand derives from a model (server/sand/body/shell.h).
  *
- * Nothing is lost when a shell is, but time: so they are not counted, and one that is damaged is an
- * error of whoever asks for it and of nobody else; putting it again mends it. They go with the last
- * model of their content, and with the first shell of a newer version.
+ * A lost shell costs only time: so rows are not counted, and a damaged one is an error only of the
+ * call that reads it; to put it again repairs it. Shells are removed with the last model of their
+ * content, and with the first shell of a newer version.
  *
- * They are looked for by workers, which have no connection; one is opened for each look. That costs
- * about a millisecond, a shell some hundred, and no connection waits for a patch that never comes.
+ * Workers read them, which have no connection; one is opened for each read. That takes about a
+ * millisecond, to make a shell some hundred, and no idle connection is held for a patch.
  */
 #include "store/store_data.h"
 

@@ -2,19 +2,18 @@
  * A layer's heightfield from its tiles, fast.
  *
  * Problem: a world of gigabytes is to be served soon after a start, so tiles should come in at a
- * good part of the speed of memory, yet each byte is to be verified. Approach: the rows' places are
- * listed first (without their data, which lies on overflow pages); then threads, each with a
- * connection of its own, read a tile's blob straight into the samples of the tile that is built,
- * checksum it there, lay the log's samples over it, and build its pyramid while all is in the
- * cache.
+ * good part of the speed of memory, yet each byte is to be verified. Approach: the rows' ids are
+ * listed first (without their data, which is on overflow pages); then threads, each with a
+ * connection of its own, read a tile's blob straight into the samples of the new tile, checksum it
+ * there, apply the log's samples, and build its pyramid while all is in the cache.
  *
  * mmap_size was tried and dropped: the faults of the mapping cost more than the copies that it
- * saves (8192×8192 samples, two cores: 125 ms with it, 77 ms without), and a sector that cannot be
- * read would end the process with SIGBUS instead of naming a tile. A read-only store is read on its
- * one connection, in its one transaction, for somebody else may write meanwhile.
+ * saves (8192×8192 samples, two cores: 125 ms with it, 77 ms without), and an unreadable sector
+ * would end the process with SIGBUS instead of an error that names a tile. A read-only store is
+ * read on its one connection, in one transaction, because another process may write meanwhile.
  *
- * Samples of the log are verified before they are laid over a tile; the tile's own checksum is
- * over what was stored. Aprons are compared when all tiles are there (the builder's finish).
+ * Samples of the log are verified before they are applied to a tile; the tile's own checksum is of
+ * the stored bytes. Aprons are compared when all tiles are loaded (the builder's finish).
  */
 #include "store/store_data.h"
 
@@ -51,10 +50,10 @@ struct overlay {
     float *heights_m;
 };
 
-/* A load under way. What is behind the atomic is constant while threads run. */
+/* A load under way. The members after the atomic are constant while threads run. */
 struct tiles {
     struct store *store;
-    const struct mirror_layer *layer;
+    const struct row_cache_layer *layer;
     struct heightfield_spec spec;
     struct heightfield_tile_layout layout;
     struct heightfield_builder *builder;
@@ -127,7 +126,7 @@ struct tile_readers *tile_readers_open(struct store *store, struct err *err)
     return readers;
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- the list of tiles ---------------------------------------------------------------------- */
 
 static enum err_code damaged_tile(const struct tiles *t, uint32_t tx, uint32_t ty, const char *what,
                                   struct err *err)
@@ -183,7 +182,7 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
 
 /* One row's samples out of the log. */
 static enum err_code read_overlay(struct tiles *t, sqlite3_stmt *row,
-                                  const struct mirror_pending *pending, struct overlay *out,
+                                  const struct row_cache_pending *pending, struct overlay *out,
                                   struct err *err)
 {
     size_t bytes = (size_t)pending->rect.cols * pending->rect.rows * sizeof(float);
@@ -211,21 +210,21 @@ static enum err_code read_overlays(struct tiles *t, struct err *err)
 {
     static const char sql[] = "SELECT codec = 0 AND data_crc = row_crc(sequence, codec, data), "
                               "data FROM edit WHERE sequence = ?1";
-    const struct mirror *mirror = &t->store->mirror;
+    const struct row_cache *cache = &t->store->cache;
     sqlite3_stmt *row = NULL;
     int rc;
 
     if (!t->layer->behind)
         return ERR_OK;
-    t->overlays = calloc(mirror->pending_count, sizeof *t->overlays);
+    t->overlays = calloc(cache->pending_count, sizeof *t->overlays);
     if (!t->overlays)
         return err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
     rc = sqlite3_prepare_v2(t->store->db, sql, -1, &row, NULL);
     if (rc != SQLITE_OK)
         return store_sqlite_error(t->store, t->store->db, rc, false, "the log cannot be read", err);
     *err = (struct err){0};
-    for (size_t i = 0; i < mirror->pending_count && !err->code; i++) {
-        const struct mirror_pending *pending = &mirror->pending[i];
+    for (size_t i = 0; i < cache->pending_count && !err->code; i++) {
+        const struct row_cache_pending *pending = &cache->pending[i];
 
         if (strcmp(pending->locale, t->layer->locale) == 0 &&
             strcmp(pending->layer, t->layer->id) == 0)
@@ -374,8 +373,8 @@ static struct heightfield *finish(struct tiles *t, struct err *err)
 }
 
 struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
-                               const struct mirror_layer *layer, enum triangulation triangulation,
-                               struct err *err)
+                               const struct row_cache_layer *layer,
+                               enum triangulation triangulation, struct err *err)
 {
     struct tiles t = {.store = store, .layer = layer, .spec = layer->spec};
     struct heightfield *field = NULL;

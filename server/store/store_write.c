@@ -1,9 +1,9 @@
 /*
- * What changes: locales, layers, the log, models.
+ * Writes: locales, layers, the log, models.
  *
- * Each call writes its rows into the open transaction and keeps the mirror in step. Order within a
- * transaction is the caller's: samples that are logged before their layer is put anew are let go by
- * it, samples logged after it are behind it.
+ * Each call writes its rows into the open transaction and updates the cache. The order within a
+ * transaction is the caller's: to replace a layer removes samples that were logged for it before;
+ * samples that are logged after it make its tiles stale.
  */
 #include "store/store_data.h"
 
@@ -45,7 +45,7 @@ static const float *tile_pack(const struct heightfield *field, uint32_t tx, uint
     return *packed;
 }
 
-enum err_code store_write_tile(struct store *store, const struct mirror_layer *layer,
+enum err_code store_write_tile(struct store *store, const struct row_cache_layer *layer,
                                const struct heightfield *field, uint64_t revision, uint32_t tx,
                                uint32_t ty, struct err *err)
 {
@@ -92,28 +92,29 @@ static enum err_code run_on_layer(struct store *store, const char *sql, const ch
 #define DELETE_TILES "DELETE FROM tile WHERE locale = ?1 AND layer = ?2"
 #define DELETE_LAYER "DELETE FROM layer WHERE locale = ?1 AND id = ?2"
 
-static bool is_of_layer(const void *context, const struct mirror_pending *row)
+static bool is_of_layer(const void *context, const struct row_cache_pending *row)
 {
-    const struct mirror_layer *layer = context;
+    const struct row_cache_layer *layer = context;
 
     return strcmp(row->locale, layer->locale) == 0 && strcmp(row->layer, layer->id) == 0;
 }
 
-enum err_code store_let_go(struct store *store,
-                           bool (*is_gone)(const void *context, const struct mirror_pending *row),
-                           const void *context, struct err *err)
+enum err_code store_drop_logged(struct store *store,
+                                bool (*is_gone)(const void *context,
+                                                const struct row_cache_pending *row),
+                                const void *context, struct err *err)
 {
     static const char sql[] = "UPDATE edit SET codec = NULL, data = NULL, "
                               "data_crc = row_crc(?1, NULL, NULL) WHERE sequence = ?1";
-    struct mirror *mirror = &store->mirror;
+    struct row_cache *cache = &store->cache;
     size_t kept = 0;
 
-    for (size_t i = 0; i < mirror->pending_count; i++) {
-        const struct mirror_pending row = mirror->pending[i];
+    for (size_t i = 0; i < cache->pending_count; i++) {
+        const struct row_cache_pending row = cache->pending[i];
         sqlite3_stmt *run;
 
         if (!is_gone(context, &row)) {
-            mirror->pending[kept++] = row;
+            cache->pending[kept++] = row;
             continue;
         }
         run = store_statement(store, sql, err);
@@ -122,25 +123,26 @@ enum err_code store_let_go(struct store *store,
         sqlite3_bind_int64(run, 1, (int64_t)row.sequence);
         if (store_run(store, run, "cannot let go of logged samples", err))
             return err->code;
-        mirror->pending_bytes -= row.bytes;
-        mirror->polygon_edits -= row.is_of_polygons;
-        mirror->polygon_bytes -= row.is_of_polygons ? row.bytes : 0;
+        cache->pending_bytes -= row.bytes;
+        cache->polygon_edits -= row.is_of_polygons;
+        cache->polygon_bytes -= row.is_of_polygons ? row.bytes : 0;
     }
-    mirror->pending_count = kept;
+    cache->pending_count = kept;
     return ERR_OK;
 }
 
-static enum err_code drop_contents(struct store *store, struct mirror_layer *layer, struct err *err)
+static enum err_code drop_contents(struct store *store, struct row_cache_layer *layer,
+                                   struct err *err)
 {
-    if (store_let_go(store, is_of_layer, layer, err))
+    if (store_drop_logged(store, is_of_layer, layer, err))
         return err->code;
-    mirror_clear_behind(&store->mirror, layer);
+    row_cache_clear_behind(&store->cache, layer);
     return layer->kind == STORE_HEIGHTFIELD ? run_on_layer(store, DELETE_TILES, layer->locale,
                                                            layer->id, "cannot remove tiles", err)
                                             : ERR_OK;
 }
 
-enum err_code store_write_layer_row(struct store *store, const struct mirror_layer *layer,
+enum err_code store_write_layer_row(struct store *store, const struct row_cache_layer *layer,
                                     struct err *err)
 {
     const struct heightfield_spec *spec = &layer->spec;
@@ -177,7 +179,7 @@ enum err_code store_write_layer_row(struct store *store, const struct mirror_lay
     return store_run(store, write, "cannot write a layer", err);
 }
 
-static enum err_code put_tiles(struct store *store, const struct mirror_layer *layer,
+static enum err_code put_tiles(struct store *store, const struct row_cache_layer *layer,
                                const struct heightfield *field, uint64_t revision, struct err *err)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
@@ -189,27 +191,27 @@ static enum err_code put_tiles(struct store *store, const struct mirror_layer *l
     return ERR_OK;
 }
 
-/* The layer's place in the mirror, emptied of what it held. */
-static struct mirror_layer *layer_slot(struct store *store, struct mirror_locale *locale,
-                                       const char *id, struct err *err)
+/* The layer's entry in the cache, emptied. */
+static struct row_cache_layer *layer_slot(struct store *store, struct row_cache_locale *locale,
+                                          const char *id, struct err *err)
 {
-    struct mirror_layer *layer = mirror_layer(&store->mirror, locale->row.id, id);
+    struct row_cache_layer *layer = row_cache_layer(&store->cache, locale->row.id, id);
 
     if (layer)
         return drop_contents(store, layer, err) ? NULL : layer;
-    layer = mirror_add_layer(&store->mirror, locale->row.id, id);
+    layer = row_cache_add_layer(&store->cache, locale->row.id, id);
     if (!layer) {
         no_memory(store, "a layer", err);
         return NULL;
     }
     locale->layers++;
-    return mirror_write_locale(store, locale, err) ? NULL : layer;
+    return row_cache_write_locale(store, locale, err) ? NULL : layer;
 }
 
 enum err_code store_put_layer(struct store *store, const struct store_layer *put, struct err *err)
 {
-    struct mirror_locale *locale = mirror_locale(&store->mirror, put->locale);
-    struct mirror_layer *layer;
+    struct row_cache_locale *locale = row_cache_locale(&store->cache, put->locale);
+    struct row_cache_layer *layer;
 
     expect_transaction(store);
     CHECK(locale && !locale->row.is_deleted);
@@ -237,21 +239,22 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *put
                : ERR_OK;
 }
 
-static enum err_code remove_layer(struct store *store, struct mirror_layer *layer, struct err *err)
+static enum err_code remove_layer(struct store *store, struct row_cache_layer *layer,
+                                  struct err *err)
 {
     if (drop_contents(store, layer, err) || store_drop_pose(store, layer->locale, layer->id, err) ||
         run_on_layer(store, DELETE_LAYER, layer->locale, layer->id, "cannot remove a layer", err))
         return err->code;
-    mirror_remove_layer(&store->mirror, layer);
+    row_cache_remove_layer(&store->cache, layer);
     return ERR_OK;
 }
 
 enum err_code store_drop_layer(struct store *store, const char *locale_id, const char *id,
                                struct err *err)
 {
-    struct mirror *mirror = &store->mirror;
-    struct mirror_locale *locale = mirror_locale(mirror, locale_id);
-    struct mirror_layer *layer = mirror_layer(mirror, locale_id, id);
+    struct row_cache *cache = &store->cache;
+    struct row_cache_locale *locale = row_cache_locale(cache, locale_id);
+    struct row_cache_layer *layer = row_cache_layer(cache, locale_id, id);
     uint32_t position;
 
     expect_transaction(store);
@@ -259,9 +262,9 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
     position = layer->position;
     if (remove_layer(store, layer, err))
         return err->code;
-    /* those behind it move up, so that the next one's position is behind all */
-    for (size_t i = 0; i < mirror->layer_count; i++) {
-        layer = &mirror->layers[i];
+    /* later ones move up, so that the next one's position is the last */
+    for (size_t i = 0; i < cache->layer_count; i++) {
+        layer = &cache->layers[i];
         if (strcmp(layer->locale, locale_id) != 0 || layer->position <= position)
             continue;
         layer->position--;
@@ -269,32 +272,32 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
             return err->code;
     }
     locale->layers--;
-    return mirror_write_locale(store, locale, err);
+    return row_cache_write_locale(store, locale, err);
 }
 
 /* ---- locales -------------------------------------------------------------------------------- */
 
 static enum err_code remove_layers(struct store *store, const char *locale, struct err *err)
 {
-    struct mirror *mirror = &store->mirror;
+    struct row_cache *cache = &store->cache;
 
-    for (size_t i = mirror->layer_count; i-- > 0;)
-        if (strcmp(mirror->layers[i].locale, locale) == 0 &&
-            remove_layer(store, &mirror->layers[i], err))
+    for (size_t i = cache->layer_count; i-- > 0;)
+        if (strcmp(cache->layers[i].locale, locale) == 0 &&
+            remove_layer(store, &cache->layers[i], err))
             return err->code;
     return ERR_OK;
 }
 
 enum err_code store_put_locale(struct store *store, const struct store_locale *put, struct err *err)
 {
-    struct mirror_locale *locale = mirror_locale(&store->mirror, put->id);
+    struct row_cache_locale *locale = row_cache_locale(&store->cache, put->id);
 
     expect_transaction(store);
     if (!locale) {
-        locale = mirror_add_locale(&store->mirror, put->id);
+        locale = row_cache_add_locale(&store->cache, put->id);
         if (!locale)
             return no_memory(store, "a locale", err);
-        if (mirror_write_store(store, err))
+        if (row_cache_write_store(store, err))
             return err->code;
     }
     CHECK(put->revision >= locale->row.revision);
@@ -304,7 +307,7 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
             return err->code;
         locale->layers = 0;
     }
-    return mirror_write_locale(store, locale, err);
+    return row_cache_write_locale(store, locale, err);
 }
 
 /* ---- the log -------------------------------------------------------------------------------- */
@@ -343,7 +346,7 @@ static void bind_edit(sqlite3_stmt *write, const struct store_edit *edit)
 static enum err_code remember_data(struct store *store, const struct store_edit *edit,
                                    struct err *err)
 {
-    struct mirror_pending pending = {
+    struct row_cache_pending pending = {
         .sequence = edit->sequence, .revision = edit->revision, .rect = edit->rect};
 
     pending.is_of_polygons = edit->polygons != NULL;
@@ -353,7 +356,7 @@ static enum err_code remember_data(struct store *store, const struct store_edit 
 
     memcpy(pending.locale, edit->locale, sizeof pending.locale);
     memcpy(pending.layer, edit->layer, sizeof pending.layer);
-    if (mirror_add_pending(&store->mirror, &pending, err) == ERR_OK)
+    if (row_cache_add_pending(&store->cache, &pending, err) == ERR_OK)
         return ERR_OK;
     CHECK(err->code == ERR_NO_MEMORY); /* a caller's rect is inside a layer that is there */
     store->has_failed = true;
@@ -362,7 +365,7 @@ static enum err_code remember_data(struct store *store, const struct store_edit 
 
 enum err_code store_log(struct store *store, const struct store_edit *edit, struct err *err)
 {
-    struct mirror_locale *locale = mirror_locale(&store->mirror, edit->locale);
+    struct row_cache_locale *locale = row_cache_locale(&store->cache, edit->locale);
     sqlite3_stmt *write;
 
     expect_transaction(store);
@@ -388,7 +391,7 @@ enum err_code store_log(struct store *store, const struct store_edit *edit, stru
     locale->row.revision = edit->revision;
     if ((edit->heights_m || edit->polygons) && remember_data(store, edit, err))
         return err->code;
-    return mirror_write_locale(store, locale, err);
+    return row_cache_write_locale(store, locale, err);
 }
 
 bool edit_row_read(sqlite3_stmt *row, struct store_edit *out)
@@ -486,8 +489,8 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return store_write_error(store, rc, "cannot look for a model", err);
     if (rc == SQLITE_DONE) {
-        store->mirror.models++;
-        if (mirror_write_store(store, err))
+        store->cache.models++;
+        if (row_cache_write_store(store, err))
             return err->code;
     }
     write = store_statement(store,
@@ -516,9 +519,9 @@ enum err_code store_drop_model(struct store *store, const char *id, struct err *
     sqlite3_bind_text(write, 1, id, -1, SQLITE_STATIC);
     if (store_run(store, write, "cannot delete a model", err))
         return err->code;
-    CHECK(store->mirror.models > 0);
-    store->mirror.models--;
+    CHECK(store->cache.models > 0);
+    store->cache.models--;
     if (shells_sweep(store, err))
         return err->code;
-    return mirror_write_store(store, err);
+    return row_cache_write_store(store, err);
 }

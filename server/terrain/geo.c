@@ -1,7 +1,7 @@
 /*
  * WGS84 to a local east-north tangent plane, and points along great circles.
  *
- * A point of the ellipsoid at latitude f stands N cos f away from the axis and N (1 - e²) sin f
+ * A point of the ellipsoid at latitude f is N cos f away from the axis and N (1 - e²) sin f
  * above the equator's plane, N = a / sqrt(1 - e² sin² f). Turned about the axis so that the
  * origin's meridian is in front, east is the sideways part, and north what of the two differences
  * lies along the origin's north. Only the difference of the longitudes enters, and its remainder by

@@ -25,7 +25,7 @@ struct geo_frame geo_frame_at(double lat_deg, double lng_deg);
  * False beyond the horizon: on the other half of the Earth, which lies under the same plane again.
  *
  * Accuracy: float64, better than 1e-8 m anywhere. Exact for points on the ellipsoid; a point h
- * above it stands h/R of its distance further out (1 km high, 10 km away: 1.6 m). The plane leaves
+ * above it is h/R of its distance further out (1 km high, 10 km away: 1.6 m). The plane leaves
  * the ellipsoid by distance²/2R: 8 cm at 1 km, 7.8 m at 10 km.
  */
 bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out);

@@ -1,7 +1,7 @@
 /*
  * Rigid motion about one axis.
  *
- * Problem: a surface that stands elsewhere is asked in its own frame, so each point is turned
+ * Problem: a moved surface is queried in its own frame, so each point is turned
  * twice, and a game that sets the yaw to 90 degrees wants a bridge that lies exactly along the
  * axis. Approach: Rodrigues' form. A vector's part along the axis stays, the part across is turned;
  * under the axis +Z the part along is exactly (0, 0, z), so that heights are shifted and nothing
@@ -16,7 +16,7 @@
 #include <float.h>
 
 /* Steps of a turn and a shift that round, in units in the last place, with some to spare. */
-#define ROUNDING_STEPS 16
+#define MOTION_ROUNDING_ULPS 16
 
 #define DEGREE (M_PI / 180)
 
@@ -118,6 +118,6 @@ struct vec3 motion_velocity(const struct motion *motion, struct vec3 point)
 
 double motion_rounding(const struct motion *motion, struct vec3 point)
 {
-    return ROUNDING_STEPS * DBL_EPSILON *
+    return MOTION_ROUNDING_ULPS * DBL_EPSILON *
            (vec3_length(point) + vec3_length(motion->pose.translation));
 }

@@ -1,5 +1,5 @@
 /*
- * Where a rigid surface stands that may be moved: turned by a yaw about an axis through its own
+ * The pose of a rigid surface that may be moved: turned by a yaw about an axis through its own
  * origin, then shifted; and how fast it goes. Values only, no allocation.
  *
  * "In" is from the frame around into the surface's own, "out" is back.
@@ -37,19 +37,19 @@ struct motion motion_at(const struct pose *pose, struct vec3 axis);
  */
 void motion_came_from(struct motion *motion, const struct pose *earlier, double seconds);
 
-/* Points, and directions, which are turned alone. Under the axis +Z, z is turned by no bit. */
+/* Points, and directions, which are only turned. Under the axis +Z, z is turned by no bit. */
 struct vec3 motion_point_in(const struct motion *motion, struct vec3 point);
 struct vec3 motion_point_out(const struct motion *motion, struct vec3 point);
 struct vec3 motion_turn_in(const struct motion *motion, struct vec3 direction);
 struct vec3 motion_turn_out(const struct motion *motion, struct vec3 direction);
 
-/* The box around a box of the own frame: larger than what is in it unless the yaw is right. */
+/* The box around a box of the own frame: larger than its contents unless the yaw is right. */
 struct box3 motion_box_out(const struct motion *motion, const struct box3 *box);
 
-/* How fast what is at a point of the frame around goes, m/s. */
+/* The velocity of the surface at a point of the frame around, m/s. */
 struct vec3 motion_velocity(const struct motion *motion, struct vec3 point);
 
-/* What rounding may do to a point on its way in or out, in metres. */
+/* The error of a point by rounding on its way in or out, in metres. */
 double motion_rounding(const struct motion *motion, struct vec3 point);
 
 #endif

@@ -12,7 +12,7 @@
  */
 #include "terrain/pick.h"
 
-#include "terrain/heightfield_data.h"
+#include "terrain/field/heightfield_data.h"
 
 #include <float.h>
 

@@ -4,7 +4,7 @@
 #ifndef KOTA_TERRAIN_PICK_H
 #define KOTA_TERRAIN_PICK_H
 
-#include "terrain/ray.h"
+#include "terrain/field_ray/ray.h"
 
 struct camera {
     struct vec3 eye, target, up;

@@ -1,6 +1,6 @@
 /*
  * Directions of rays by powers of two, exactly, and without libm's general functions: half of what
- * a short ray costs. Inside of the room only.
+ * a short ray costs. Private to terrain/.
  */
 #ifndef KOTA_TERRAIN_POWER_H
 #define KOTA_TERRAIN_POWER_H

@@ -1,11 +1,11 @@
 /*
- * What pictures of ground have in common: colours as linear light, their development into bytes,
+ * Shared by pictures of ground: colours as linear light, their development into bytes,
  * and normals that do not show the facets.
  */
 #ifndef KOTA_TERRAIN_SHADE_H
 #define KOTA_TERRAIN_SHADE_H
 
-#include "terrain/ray.h"
+#include "terrain/field_ray/ray.h"
 
 /* Linear light, or the share of it that a surface gives back (0..1). */
 struct colour {

@@ -1,12 +1,12 @@
 /*
  * Line of sight and profiles.
  *
- * A sight line is a ray of length one. What needs care is its ends: eyes and targets mostly stand
+ * A sight line is a ray of length one. Its ends need care: eyes and targets are mostly
  * on the ground, with heights that came from an earlier answer and may have been rounded to float32
- * on the way, so "on the ground" is a hair above or below it. An end within SIGHT_END_TOLERANCE of
- * the surface is therefore taken to stand on top of it, lifted by that tolerance: a line that only
+ * on the way, so "on the ground" is a hair above or below it. An end within sight_end_tolerance of
+ * the surface is therefore moved on top of it, lifted by that tolerance: a line that only
  * touches the ground at its ends is free, and one that leaves an end downwards, into the hill that
- * it stands on, is blocked there. When one end alone is on the surface the line may as well come to
+ * it is on, is blocked there. When only one end is on the surface the line may as well come to
  * it from below, so the end is then tried on the under side, too. Between two ends on the surface
  * it may not: it would run inside the ground. Ends clearly below stay below: a line inside the
  * ground that meets no surface is free, since surfaces have two sides.
@@ -30,7 +30,7 @@ static struct end end_at(const struct heightfield *field, struct vec3 point)
     double tolerance_m;
 
     heightfield_height(field, at, INTERPOLATION_TRIANGLE, &ground);
-    tolerance_m = SIGHT_END_TOLERANCE * fmax(1, fabs(ground.height_m));
+    tolerance_m = sight_end_tolerance(ground.height_m);
     if (ground.status != GROUND_OK || fabs(point.z - ground.height_m) > tolerance_m)
         return (struct end){point, 0};
     point.z = ground.height_m;

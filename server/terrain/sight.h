@@ -4,13 +4,16 @@
 #ifndef KOTA_TERRAIN_SIGHT_H
 #define KOTA_TERRAIN_SIGHT_H
 
-#include "terrain/ray.h"
+#include "terrain/field_ray/ray.h"
 
 /*
- * Ends of a sight line this near the surface (relative to their height, at least 1 m) count as on
- * it: the precision of a float32 height that a client read and sent back.
+ * Ends of a sight line this near the surface count as on it: a micrometre, or where that is more
+ * the error of a client that keeps the height as a float32 (1 mm at 8 km).
  */
-#define SIGHT_END_TOLERANCE 1e-6
+static inline double sight_end_tolerance(double height_m)
+{
+    return fmax(1e-6, 0x1p-23 * fabs(height_m));
+}
 
 /*
  * Whether the ground leaves the straight line between two points free. A line that only touches the
@@ -28,7 +31,7 @@ struct profile_path {
     const struct vec2 *points;
     size_t count;
     double length_m; /* filled by profile_path_init */
-    size_t segment;  /* the one asked last, and where it starts: */
+    size_t segment;  /* of the last query, and where it starts: */
     double segment_start_m;
 };
 

@@ -2,32 +2,31 @@
  * One writer, many readers, no waiting for readers.
  *
  * Problem: thousands of requests a second read the world while edits replace parts of it. Locks
- * would make readers wait for a writer; a counted pointer alone cannot be loaded safely (between
- * the load and the increment the last owner may free it).
- * Approach: epochs. `published` holds the snapshot. A reader announces in `seen` the epoch it had
- * read when it last held nothing. To retire a snapshot the writer swaps the pointer, bumps the
- * epoch and tags the old snapshot with the new one: as soon as every reader has announced that
- * epoch, no reader can still be between load and increment, and the writer lets its own reference
- * go. What a request holds longer is counted: plainly for each reader (snapshot_hold, touched by
- * its thread alone), and with one atomic increment when a reader holds its first and lets go of its
- * last. A reader keeps the snapshot it saw last, so that in the steady state no atomic write is
- * made. Whoever lets go last hands the snapshot back to the writer, so that a loop never frees a
- * gigabyte.
- * A reader that does not run (yet, or any more) stands at the end of time and holds nothing back;
- * readers are let in before their threads start, under the mutex under which the writer looks.
- * Back-pressure: with more than retired_max snapshots waiting, the writer publishes nothing until
- * the readers have passed.
- * Invariants: only the writer stores `published` and `epoch`; refs > 0 while published or held; the
- * mutex guards the queue, the garbage, the wake function and the counters, never a snapshot.
- * Source: P. McKenney and others on quiescent-state based reclamation; measured before: reads run
- * at millions a second and are clean under ThreadSanitizer. Dropped: liburcu (its online/offline
- * hooks do not fit libuv, whose callbacks run inside the poll).
+ * would make readers wait for a writer. A counted pointer cannot be loaded safely: between the load
+ * and the increment the last owner may free it. Approach: epoch-based reclamation. `published` is
+ * the snapshot. A reader announces in `seen` the epoch at its last quiet moment, when it held no
+ * snapshot. To retire a snapshot the writer swaps the pointer, increments the epoch and tags the
+ * old snapshot with the new one. As soon as every reader has announced that epoch, no reader can be
+ * between load and increment, and the writer drops its own reference. Longer holds are counted:
+ * with a plain count per reader (snapshot_hold, touched only by its thread), and with one atomic
+ * operation for a reader's first and last hold. A reader holds the snapshot that it saw last, so
+ * the steady state has no atomic write. The last release returns the snapshot to the writer, so
+ * that a loop never frees a gigabyte. A reader whose thread does not run has the greatest epoch and
+ * delays nothing. Readers are admitted before their threads start, under the mutex that the writer
+ * holds when it compares epochs. Back-pressure: with more than retired_max snapshots waiting, the
+ * writer publishes nothing until the readers have passed. Invariants: only the writer stores
+ * `published` and `epoch`; refs > 0 while published or held; the mutex guards the queue, the
+ * garbage, the wake function and the counters, never a snapshot. Source: P. McKenney and others on
+ * quiescent-state based reclamation; measured before: reads run at millions a second and are clean
+ * under ThreadSanitizer. Dropped: liburcu (its online/offline hooks do not fit libuv, whose
+ * callbacks run inside the poll).
  */
 #include "world/world.h"
 
 #include "base/check.h"
 #include "base/timed_wait.h"
-#include "world/follow.h"
+#include "base/clock.h"
+#include "world/world_data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +44,7 @@ const struct world_limits world_limits_default = {
 
 enum { POLL_FIRST_MS = 1, POLL_LAST_MS = 64 };
 
-/* ---- readers ----------------------------------------------------------------------------------
- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 static void snapshot_hold(struct world_snapshot *snapshot, size_t reader)
 {
@@ -58,11 +56,11 @@ void world_signal(struct world *world)
 {
     pthread_cond_signal(&world->changed);
     if (world->follow)
-        cluster_wake(world->follow->log);
+        follow_wake(world->follow);
 }
 
 /* Takes one reference away; the last one hands the snapshot to the writer. */
-static void snapshot_let_go(struct world *world, struct world_snapshot *snapshot)
+static void snapshot_release(struct world *world, struct world_snapshot *snapshot)
 {
     if (__atomic_fetch_sub(&snapshot->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
@@ -77,7 +75,7 @@ static void snapshot_drop(struct world *world, struct world_snapshot *snapshot, 
 {
     CHECK(snapshot->holds[reader].count > 0);
     if (--snapshot->holds[reader].count == 0)
-        snapshot_let_go(world, snapshot);
+        snapshot_release(world, snapshot);
 }
 
 const struct world_snapshot *world_pin(struct world *world, size_t reader)
@@ -135,8 +133,7 @@ void world_reader_gone(struct world *world, size_t reader)
     atomic_store_explicit(&r->seen, UINT64_MAX, memory_order_release);
 }
 
-/* ---- the writer: publish and reclaim ----------------------------------------------------------
- */
+/* ---- the writer: publish and reclaim --------------------------------------------------------- */
 
 /* Under the mutex, so that it does not miss readers that world_readers_begin just let in. */
 static uint64_t seen_least(const struct world *world)
@@ -176,7 +173,7 @@ void world_reclaim(struct world *world)
         if (!world->retired)
             world->retired_last = &world->retired;
         world->retired_count--;
-        snapshot_let_go(world, snapshot);
+        snapshot_release(world, snapshot);
     }
     pthread_mutex_lock(&world->mutex);
     garbage = world->garbage;
@@ -224,14 +221,6 @@ static struct world_revision revision_of(const struct locale *locale)
     return of;
 }
 
-uint64_t world_now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 void world_make_room(struct world *world)
 {
     for (int ms = POLL_FIRST_MS; world->retired_count >= world->limits.retired_max;) {
@@ -269,8 +258,7 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->retired_count++;
 }
 
-/* ---- from any thread --------------------------------------------------------------------------
- */
+/* ---- from any thread ------------------------------------------------------------------------- */
 
 void world_drop(const struct world_change *change)
 {
@@ -285,75 +273,76 @@ void world_drop(const struct world_change *change)
     free((void *)(uintptr_t)change->shell.bytes);
 }
 
-static struct unit *unit_create(size_t count)
+static struct change_group *group_create(size_t count)
 {
-    struct unit *unit = calloc(1, sizeof *unit + count * sizeof unit->changes[0]);
+    struct change_group *group = calloc(1, sizeof *group + count * sizeof group->changes[0]);
 
-    if (unit)
-        unit->count = count;
-    return unit;
+    if (group)
+        group->count = count;
+    return group;
 }
 
-/* Moves come alone: they are made where others wait for a commit. */
-static bool is_of_moves(const struct unit *unit)
+/* A group has only moves or none: moves are published without a commit. */
+static bool is_of_moves(const struct change_group *group)
 {
     size_t moves = 0;
 
-    for (size_t i = 0; i < unit->count; i++)
-        moves += unit->changes[i].kind == WORLD_MOVE_LAYER;
-    CHECK(moves == 0 || moves == unit->count);
+    for (size_t i = 0; i < group->count; i++)
+        moves += change_is_of_pose(group->changes[i].kind);
+    CHECK(moves == 0 || moves == group->count);
     return moves > 0;
 }
 
-/* Takes the unit; on error it is freed and what its changes bring is let go. */
-static enum err_code enqueue(struct world *world, struct unit *unit, struct err *err)
+/* Takes the group; on error it is freed with the values of its changes. */
+static enum err_code enqueue(struct world *world, struct change_group *group, struct err *err)
 {
     size_t most;
     bool is_full;
 
-    unit->queued_us = world_now_us();
+    group->queued_us = monotonic_us();
     pthread_mutex_lock(&world->mutex);
     most = world->wanted.queue_max;
-    is_full = world->queued_count > 0 && world->queued_count + unit->count > most;
+    is_full = world->queued_count > 0 && world->queued_count + group->count > most;
     if (!is_full) {
-        struct unit ***last = is_of_moves(unit) ? &world->last_move : &world->last;
+        struct change_group ***last = is_of_moves(group) ? &world->last_move : &world->last;
 
-        **last = unit;
-        *last = &unit->next;
-        world->queued_count += unit->count;
+        **last = group;
+        *last = &group->next;
+        world->queued_count += group->count;
         world_signal(world);
     }
     pthread_mutex_unlock(&world->mutex);
     if (!is_full)
         return ERR_OK;
-    for (size_t i = 0; i < unit->count; i++)
-        world_drop(&unit->changes[i]);
-    free(unit);
+    for (size_t i = 0; i < group->count; i++)
+        world_drop(&group->changes[i]);
+    free(group);
     return err_limit(err, ERR_BUSY, (double)most, (double)most + 1,
                      "%zu changes wait already; try again in a moment", most);
 }
 
-/* A unit of these changes, which it takes; NULL lets them go. */
-static struct unit *unit_of(const struct world_change *changes, size_t count, struct err *err)
+/* A group of these changes, which it takes; NULL lets them go. */
+static struct change_group *group_of(const struct world_change *changes, size_t count,
+                                     struct err *err)
 {
-    struct unit *unit = unit_create(count);
+    struct change_group *group = group_create(count);
 
     for (size_t i = 0; i < count; i++) {
-        if (unit)
-            unit->changes[i] = changes[i];
+        if (group)
+            group->changes[i] = changes[i];
         else
             world_drop(&changes[i]);
     }
-    if (!unit)
+    if (!group)
         err_set(err, ERR_NO_MEMORY, "no memory for a change");
-    return unit;
+    return group;
 }
 
 enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err)
 {
-    struct unit *unit = unit_of(change, 1, err);
+    struct change_group *group = group_of(change, 1, err);
 
-    return unit ? enqueue(world, unit, err) : err->code;
+    return group ? enqueue(world, group, err) : err->code;
 }
 
 struct waiter {
@@ -374,14 +363,14 @@ static void waiter_done(void *context, const struct err *err)
     pthread_mutex_unlock(&waiter->mutex);
 }
 
-/* Queues a unit and waits until it is done. */
-static enum err_code wait_for(struct world *world, struct unit *unit, struct err *err)
+/* Queues a group and waits until it is done. */
+static enum err_code wait_for(struct world *world, struct change_group *group, struct err *err)
 {
     struct waiter waiter = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
-    unit->done = waiter_done;
-    unit->context = &waiter;
-    if (enqueue(world, unit, err))
+    group->done = waiter_done;
+    group->context = &waiter;
+    if (enqueue(world, group, err))
         return err->code;
     pthread_mutex_lock(&waiter.mutex);
     while (!waiter.is_done)
@@ -396,9 +385,9 @@ static enum err_code wait_for(struct world *world, struct unit *unit, struct err
 enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
                               struct err *err)
 {
-    struct unit *unit = unit_of(changes, count, err);
+    struct change_group *group = group_of(changes, count, err);
 
-    return unit ? wait_for(world, unit, err) : err->code;
+    return group ? wait_for(world, group, err) : err->code;
 }
 
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err)
@@ -408,15 +397,15 @@ enum err_code world_apply(struct world *world, const struct world_change *change
 
 enum err_code world_load(struct world *world, struct err *err)
 {
-    struct unit *unit;
+    struct change_group *group;
 
     if (!world->store)
         return ERR_OK;
-    unit = unit_create(0);
-    if (!unit)
+    group = group_create(0);
+    if (!group)
         return err_set(err, ERR_NO_MEMORY, "no memory to load the store");
-    unit->is_load = true;
-    return wait_for(world, unit, err);
+    group->is_load = true;
+    return wait_for(world, group, err);
 }
 
 enum err_code world_save_layer(struct world *world, const struct layer *layer, struct err *err)
@@ -488,8 +477,7 @@ size_t world_revisions(struct world *world, struct world_revision *out)
     return count;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void world_free(struct world *world)
 {
@@ -536,6 +524,7 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
     size_t bytes = (reader_count + 1) * sizeof(struct reader);
     struct world_snapshot *first;
 
+    change_kinds_check();
     if (!world) {
         err_set(err, ERR_NO_MEMORY, "no memory for a world");
         return NULL;

@@ -9,12 +9,12 @@
 #ifndef KOTA_WORLD_WORLD_H
 #define KOTA_WORLD_WORLD_H
 
-#include "cluster/cluster.h"
+#include "replica/cluster.h"
 #include "store/store.h"
-#include "terrain/edit.h"
-#include "world/feed.h"
-#include "world/moves.h"
-#include "world/snapshot.h"
+#include "terrain/field/edit.h"
+#include "world/values/feed.h"
+#include "world/values/moves.h"
+#include "world/values/snapshot.h"
 
 struct world_limits {
     size_t locales_max;            /* 1,000 */
@@ -23,32 +23,51 @@ struct world_limits {
     size_t queue_max;              /* changes that wait, 1,000: ERR_BUSY */
     uint64_t edit_samples_max;     /* samples that one edit may change, 16,777,216 */
     struct polygon_limits polygon; /* of a mesh that is edited */
-    size_t retired_max; /* snapshots that wait to be let go before the writer slows down, 64 */
+    size_t retired_max;            /* retired snapshots before the writer slows down, 64 */
 };
 
 extern const struct world_limits world_limits_default;
 
-enum world_change_kind {
-    WORLD_PUT_LOCALE, /* manifest: a new locale, or the next revision of one */
-    WORLD_DELETE_LOCALE,
-    WORLD_PUT_LAYER, /* layer: added, or in the place of the layer of that id */
-    WORLD_DELETE_LAYER,
-    WORLD_EDIT,      /* samples of a heightfield: layer_id, or "" for the locale's only one */
-    WORLD_PUT_MODEL, /* of no locale: no revision, no event, no op_id */
-    WORLD_DELETE_MODEL,
-    WORLD_FIND_OP,      /* changes nothing: op_id and request alone; was it made before? */
-    WORLD_MOVE_LAYER,   /* pose: published at once, kept later; no revision, no event, no op_id */
-    WORLD_KEEP_SHELL,   /* store_put_shell: as of a model, and nothing is published */
-    WORLD_EDIT_POLYGONS /* polygons of a mesh layer: some added, some removed */
-};
+/*
+ * The kinds of change: X(constant, its number, number of its entries in a shared log, its table).
+ * The first number is in the rows of the store; log number 0: it is not recorded. Neither changes
+ * once it is in use. The table is `const struct change_kind NAME` of a file in world/write/kinds/.
+ *
+ * PUT_LOCALE    manifest: a new locale, or the next revision of one
+ * PUT_LAYER     layer: added, or in the place of the layer of that id
+ * EDIT          samples of a heightfield: layer_id, or "" for the locale's only one
+ * PUT_MODEL, DELETE_MODEL  of no locale: no revision, no event, no op_id
+ * FIND_OP       changes nothing: only op_id and request; was it made before?
+ * MOVE_LAYER    pose: published at once, written later; no revision, no event, no op_id
+ * KEEP_SHELL    store_put_shell: as of a model, and nothing is published
+ * EDIT_POLYGONS polygons of a mesh layer: some added, some removed
+ */
+#define WORLD_CHANGE_KINDS(X)                                                                      \
+    X(WORLD_PUT_LOCALE, 0, 1, put_locale_kind)                                                     \
+    X(WORLD_DELETE_LOCALE, 1, 2, delete_locale_kind)                                               \
+    X(WORLD_PUT_LAYER, 2, 3, put_layer_kind)                                                       \
+    X(WORLD_DELETE_LAYER, 3, 4, delete_layer_kind)                                                 \
+    X(WORLD_EDIT, 4, 5, edit_kind)                                                                 \
+    X(WORLD_PUT_MODEL, 5, 6, put_model_kind)                                                       \
+    X(WORLD_DELETE_MODEL, 6, 7, delete_model_kind)                                                 \
+    X(WORLD_FIND_OP, 7, 0, find_op_kind)                                                           \
+    X(WORLD_MOVE_LAYER, 8, 0, move_layer_kind)                                                     \
+    X(WORLD_KEEP_SHELL, 9, 0, keep_shell_kind)                                                     \
+    X(WORLD_EDIT_POLYGONS, 10, 8, edit_polygons_kind)
+
+#define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
+enum world_change_kind { WORLD_CHANGE_KINDS(WORLD_CHANGE_CONSTANT) };
 
 /* Is a change of that kind one of a layer that its path names? */
 bool world_is_of_layer(enum world_change_kind kind);
 
-/* What must be there before a change: the locale, or for one of a layer the layer. */
+/* May its locale be missing, because it makes one? */
+bool world_makes_locale(enum world_change_kind kind);
+
+/* What must exist before a change: the locale, or for a change of a layer the layer. */
 enum world_condition { WORLD_IF_ANY, WORLD_IF_PRESENT, WORLD_IF_ABSENT };
 
-/* What came of a change; everything is borrowed for the time of the callback. */
+/* The outcome of a change; everything is borrowed for the time of the callback. */
 struct world_outcome {
     enum err_code code;          /* ERR_OK: durable and published */
     const struct err *err;       /* when not ERR_OK */
@@ -57,13 +76,13 @@ struct world_outcome {
     uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
     struct sample_rect rect;     /* WORLD_EDIT */
-    const struct polygon_edit *polygons; /* WORLD_EDIT_POLYGONS, as what follows: as it was asked */
+    const struct polygon_edit *polygons; /* WORLD_EDIT_POLYGONS, as the next three */
     const struct layer *layer;           /* as it is then */
     uint32_t first_polygon;    /* number of the first that was added; those that were dropped are
                                   gaps in the layer's set */
     struct mesh_import import; /* of those that were added */
-    const void *answer;        /* a change with an op_id: what `answer` said, when it was first
-                                  made, if this is a repeat; else NULL */
+    const void *answer;        /* of a repeat: the answer that `answer` returned the first time;
+                                  else NULL */
     size_t answer_bytes;
 };
 
@@ -71,8 +90,8 @@ struct world_outcome {
 typedef void (*world_done)(void *context, const struct world_outcome *outcome);
 
 /*
- * What the change with an op_id is answered with, to be kept with it: asked once, on the writer's
- * thread, before the commit. malloc, or NULL without memory.
+ * Encodes the answer to a change with an op_id, which is stored with it. Called once, on the
+ * writer's thread, before the commit. malloc, or NULL without memory.
  */
 typedef void *(*world_answer)(void *context, const struct world_outcome *outcome, size_t *bytes);
 
@@ -81,8 +100,8 @@ struct world_change {
     char locale_id[WORLD_ID_MAX + 1];
     char layer_id[WORLD_ID_MAX + 1];
     struct locale_manifest manifest;
-    struct layer *layer;     /* WORLD_PUT_LAYER; taken, whatever comes of the change. With
-                                WORLD_EDIT_POLYGONS what was made of `base` by the edit */
+    struct layer *layer;     /* WORLD_PUT_LAYER; taken, also on error. WORLD_EDIT_POLYGONS:
+                                the next layer, made of `base` by the edit, or NULL */
     bool is_whole;           /* WORLD_PUT_LOCALE, without a store: the layers there are go */
     struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
     char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
@@ -91,37 +110,38 @@ struct world_change {
     struct edit edit;                     /* WORLD_EDIT; edit.heights_m is malloc and taken */
     struct polygon_edit polygons;         /* WORLD_EDIT_POLYGONS; its arrays are taken */
     struct layer *base;                   /* then: `layer` was made of it ahead, or NULL; taken */
+    struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
-    char op_id[STORE_OP_ID_MAX + 1];      /* "": none. With a known one nothing is changed */
-    uint8_t request[STORE_REQUEST_BYTES]; /* with an op_id: what was asked for */
+    char op_id[STORE_OP_ID_MAX + 1];      /* "": none. A known one changes nothing */
+    uint8_t request[STORE_REQUEST_BYTES]; /* with an op_id: hash of the request */
     world_answer answer;                  /* with an op_id */
     world_done done;                      /* may be NULL */
     void *context;
 };
 
 /*
- * The errors of a change, beside those of what it does:
+ * The errors of a change, besides those of its kind:
  * ERR_NOT_FOUND            no such locale or layer
  * ERR_PRECONDITION_FAILED  if_revision is not the locale's (or there is none), or the condition
- *                          does not hold; of a locale that is not there only a PUT of it is refused
- *                          so, all else is ERR_NOT_FOUND
+ *                          does not hold; only a PUT of a missing locale is refused so, any other
+ *                          change of one is ERR_NOT_FOUND
  * ERR_UNPROCESSABLE        the op_id is known from another request
  * ERR_DAMAGED              the locale could not be loaded from the store
- * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot take it; reads go on
+ * ERR_READ_ONLY, ERR_DISK_FULL  the store cannot write it; reads go on
  * ERR_BUSY                 the queue is full; a backup keeps the WAL at its limit
  *
- * With a shared log, beside these:
- * ERR_UNAVAILABLE          the log is away; whether the change was made is open where the message
- *                          says so. Reads, moves and repeats go on
+ * With a shared log also:
+ * ERR_UNAVAILABLE          the log is unreachable; the message says if the outcome is unknown.
+ *                          Reads, moves and repeats go on
  * ERR_PRECONDITION_FAILED  the change's fence is stale
  *
- * WORLD_MOVE_LAYER is published without a commit: it goes before other changes that wait, and is
- * written to the store within about a second, all moves of that time together. Reads and moves go
- * on when the store takes nothing more.
+ * WORLD_MOVE_LAYER is published without a commit, before other queued changes. It is written to the
+ * store within about a second, together with all moves of that time. Reads and moves go on when the
+ * store can no longer be written.
  */
 
 enum { WORLD_CHANGE_BUCKETS = 20 };
@@ -136,14 +156,14 @@ struct world_stats {
     uint64_t locales, layers, memory_bytes;
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
-    uint64_t reclaimed; /* snapshots let go and freed */
+    uint64_t reclaimed; /* snapshots freed */
     uint64_t damaged;   /* locales that could not be loaded */
     uint64_t change_us_sum;
     uint64_t change_count[WORLD_CHANGE_BUCKETS]; /* changes by the time from the queue to their
                                   answer: bucket i below 2^i · 64 µs; the last one is open */
 };
 
-/* The revisions of the first locales by id, for those who hold no snapshot. */
+/* The revisions of the first locales by id, for callers without a snapshot. */
 enum { WORLD_REVISIONS_MAX = 100 };
 struct world_revision {
     char locale_id[WORLD_ID_MAX + 1];
@@ -161,24 +181,24 @@ struct world *world_create(size_t reader_count, const struct world_limits *limit
                            struct store *store, struct err *err);
 
 /*
- * Fills a new world from its store, before anything else is asked of it, and with a shared log from
- * that, if it is not away. What is damaged is left out and told by world_damage. ERR_DAMAGED: the
- * store as a whole cannot be read; ERR_NO_MEMORY; ERR_CONFLICT: the store is not of that log.
+ * Fills a new world from its store, before any other call, and from a shared log if that can be
+ * reached. Damaged locales are left out, and world_damage reports them. ERR_DAMAGED: the store as a
+ * whole cannot be read; ERR_NO_MEMORY; ERR_CONFLICT: the store is not of that log.
  */
 enum err_code world_load(struct world *world, struct err *err);
 
 /* ---- a log that several daemons share -----------------------------------------------------------
  *
  * With it a change is durable when the log has it; the store is a copy that follows. Each daemon
- * applies the entries of all in the order of their revisions and publishes them (cluster/cluster.h,
+ * applies the entries of all in the order of their revisions and publishes them (replica/cluster.h,
  * docs/cluster.md).
  */
 
 struct world_sharing {
     struct cluster *log;     /* borrowed; from here on the writer's */
-    const char *node;        /* this node's id, kept in the store */
+    const char *node;        /* this node's id, in the store */
     const char *locales;     /* patterns with commas between: which are followed; "": all */
-    uint64_t snapshot_every; /* entries behind a snapshot before the next one is made */
+    uint64_t snapshot_every; /* entries after a snapshot before the next one */
     uint64_t keep_entries;   /* that stay before it */
     uint32_t poll_ms;        /* of the log; silence for twice as long counts as stale; 0: 3,000 */
 };
@@ -202,7 +222,7 @@ double world_staleness_s(const struct world *world);
  * Any thread. */
 uint64_t world_applied(struct world *world, const char *locale_id);
 
-/* Has the log a locale that is on its way here, for the first time or anew? Any thread. */
+/* Does the log have a locale, or a newer state of it, that is being fetched? Any thread. */
 bool world_is_coming(struct world *world, const char *locale_id);
 
 struct world_shared {
@@ -216,14 +236,14 @@ struct world_shared {
     uint64_t entries_applied; /* of others */
     uint64_t snapshots_taken; /* in the place of a locale */
     uint64_t snapshots_made;
-    uint64_t divergences; /* the log had lost what was applied */
-    uint64_t races_lost;  /* batches made anew, because another node was faster */
+    uint64_t divergences; /* the log had lost applied entries */
+    uint64_t races_lost;  /* commits made again, because another node was faster */
 };
 
 /* False: there is no shared log. Any thread. */
 bool world_shared(struct world *world, struct world_shared *out);
 
-/* NULL: none. What of it is for any thread is any thread's. */
+/* NULL: none. Its calls for any thread may be called on any thread. */
 struct cluster *world_log(const struct world *world);
 
 /* Finishes the queue, materialises, joins the writer, frees everything. All readers must be gone.
@@ -237,26 +257,26 @@ void world_destroy(struct world *world);
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context);
 
 /*
- * Queues a change. On error the change is not queued, done is not called, what it brings is let go:
+ * Queues a change. On error it is not queued, done is not called, and its values are dropped:
  * ERR_BUSY when the queue is full, ERR_NO_MEMORY. Any thread.
  */
 enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err);
 
-/* Lets go of what a change brings, when it is not submitted. */
+/* Drops the values of a change that is not submitted. */
 void world_drop(const struct world_change *change);
 
 /* Queues a change and waits for its outcome. Any thread but the writer's and the readers'. */
 enum err_code world_apply(struct world *world, const struct world_change *change, struct err *err);
 
 /*
- * The same for several changes, of one locale or of several, moves alone or none of them, all or
- * none: one commit, one publication. Each takes a revision of its locale. The error is the first
- * that was refused.
+ * The same for several changes of one locale or of several, all or none: one commit, one
+ * publication. Either all of them are moves or none is. Each is a revision of its locale. The error
+ * is that of the first refused change.
  */
 enum err_code world_apply_all(struct world *world, const struct world_change *changes, size_t count,
                               struct err *err);
 
-/* Writes a mesh layer's files ahead of its change (nothing without a store). Any thread. */
+/* Writes a mesh layer's files before its change (without a store: no effect). Any thread. */
 enum err_code world_save_layer(struct world *world, const struct layer *layer, struct err *err);
 
 /* The feed of all changes. Any thread. */
@@ -269,9 +289,9 @@ struct moves *world_moves(struct world *world);
 struct store *world_store(struct world *world);
 
 /*
- * Why a locale that is not there may be missing: a message that names what is damaged, of that
- * locale or of the store as a whole; or NULL. With id NULL the first of all. Set before serving
- * begins, constant then. Any thread.
+ * The reason why a locale may be missing: a message about damage to that locale or to the store as
+ * a whole; or NULL. id NULL: the first message. Set before serving begins, constant then. Any
+ * thread.
  */
 const char *world_damage(const struct world *world, const char *id);
 
@@ -285,7 +305,7 @@ void world_readers_begin(struct world *world);
 const struct world_snapshot *world_pin(struct world *world, size_t reader);
 void world_unpin(struct world *world, size_t reader, const struct world_snapshot *snapshot);
 
-/* The reader holds nothing but what it has pinned. Reader's thread; never waits. */
+/* The reader holds only its pinned snapshots. Reader's thread; never waits. */
 void world_reader_quiet(struct world *world, size_t reader);
 
 /* The reader's thread has ended: it no longer holds anything back. */
@@ -295,8 +315,8 @@ void world_reader_gone(struct world *world, size_t reader);
 void world_set_limits(struct world *world, const struct world_limits *limits);
 
 /*
- * Has the writer go round once, and tells how often it has by then: between two calls the number
- * grows, unless the writer hangs. Any thread; does not wait.
+ * Wakes the writer, and returns how many turns it has made: the number grows between two calls
+ * unless the writer hangs. Any thread; does not wait.
  */
 uint64_t world_writer_turns(struct world *world);
 

@@ -1,43 +1,51 @@
 /*
- * The inside of a world, for the files of this room only; everybody else uses world.h.
+ * The inside of a world, private to world/; other rooms include world.h.
  *
  *   world.c    readers, epochs, publication, the queue, life
- *   writer.c   what the writer's thread does, and when
- *   batch.c    changes that share a commit: made, committed, published, answered
- *   change.c   one change against a draft of the next snapshot
- *   builder.c  trees of meshes built anew, and files of meshes, behind the edits
- *   move.c     layers that move: published without a commit, at rest after a while, kept later
- *   lease.c    rights to ground, for those who ask the writer for them
+ *   writer.c   the loop of the writer's thread
+ *   group_commit.c  groups of changes that share a transaction: made, committed, published,
+ *              answered; commit_shared.c: the same with a log that several daemons share
+ *   change.c   one change against a draft of the next snapshot; kinds/: a file a kind of change
+ *   builder.c  trees of meshes rebuilt, and files of meshes written, after edits
+ *   move.c     moving layers: published without a commit, at rest after a while, written later
+ *   lease.c    leases of ground, for other threads
  *   persist.c  between the world's values and the store's
  *   follow*.c  a log that other daemons share (follow.h); record.c: its bytes
  */
 #ifndef KOTA_WORLD_WORLD_DATA_H
 #define KOTA_WORLD_WORLD_DATA_H
 
-#include "world/ops.h"
+#include "world/write/ops.h"
 #include "world/world.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What belongs to one reader. */
+/* The state of one reader. */
 struct reader {
     _Alignas(64) _Atomic uint64_t seen; /* the epoch at its last quiet moment */
     struct world_snapshot *current;     /* the one it met last, held; reader's thread only */
 };
 
 /* Changes that are made together or not at all; or the load of the store. */
-struct unit {
-    struct unit *next;
+struct change_group {
+    struct change_group *next;
     bool is_load;
-    void (*done)(void *context, const struct err *err); /* of the unit; may be NULL */
+    void (*done)(void *context, const struct err *err); /* of the group; may be NULL */
     void *context;
     uint64_t queued_us; /* CLOCK_MONOTONIC */
+
+    /* during its group commit, group_commit.c */
+    struct change_result *results; /* [count]; NULL: not made, or without memory */
+    bool is_on_draft; /* made against changes of the same commit, which are not published yet */
+    bool is_refused;  /* by the shared log: it is not made again */
+    struct err err;
+
     size_t count;
     struct world_change changes[];
 };
 
-/* The revision at which a locale was deleted: one of that id goes on from there. */
+/* The revision at which a locale was deleted: a new one of that id continues from it. */
 struct tombstone {
     char locale_id[WORLD_ID_MAX + 1];
     uint64_t revision;
@@ -46,7 +54,7 @@ struct tombstone {
 struct tombstones {
     struct tombstone *at;
     size_t count, capacity;
-    uint64_t dropped; /* the greatest revision of those that are kept no more */
+    uint64_t dropped; /* the greatest revision of dropped tombstones */
 };
 
 struct damage {
@@ -67,13 +75,13 @@ struct world {
     struct moves *moves;
     pthread_t writer;
 
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
-    struct unit *first, **last;
-    struct unit *first_move, **last_move; /* moves alone, which wait for no commit */
+    struct change_group *first, **last;
+    struct change_group *first_move, **last_move; /* only moves, which wait for no commit */
     size_t queued_count;
     struct lease_order *leases;     /* that wait, in order */
-    struct world_snapshot *garbage; /* let go by its last holder, for the writer to free */
+    struct world_snapshot *garbage; /* without holders, for the writer to free */
     bool is_stopping, is_poked;
     struct world_limits wanted; /* the writer's limits from its next turn on */
     struct world_stats counted;
@@ -92,7 +100,7 @@ struct world {
     struct ops *ops;              /* as this */
     struct builder *builder;
     bool is_store_broken;
-    bool had_moves; /* the last batch was of moves: now the others */
+    bool had_moves; /* the last commit was of moves: now the others */
 
     /* set by the load, constant then */
     struct damage *damages;
@@ -101,46 +109,56 @@ struct world {
     size_t stored_count;
 };
 
-/* ---- world.c, for the writer ------------------------------------------------------------------
- */
+/* ---- world.c, for the writer ----------------------------------------------------------------- */
 
-/* Waits while too many old snapshots cannot be let go. */
+/* Waits while too many old snapshots cannot be freed. */
 void world_make_room(struct world *world);
 
 /* Publishes; takes the reference on `next`. The readers are to be woken then. */
 void world_publish(struct world *world, struct world_snapshot *next);
 
-/* Calls the wake function, so that readers pass their quiet moment and followers look. */
+/* Calls the wake function, so that readers pass their quiet moment and streams are written. */
 void world_wake(struct world *world);
 
-/* Lets go of what every reader has passed, and frees what nobody holds. */
+/* Releases snapshots that every reader has passed, and frees those without holders. */
 void world_reclaim(struct world *world);
-
-/* CLOCK_MONOTONIC. */
-uint64_t world_now_us(void);
 
 /* Something is to be done for the writer. Under the mutex. */
 void world_signal(struct world *world);
 
-/* ---- batch.c ------------------------------------------------------------------------------------
- */
+/* ---- kinds/kind.c ---------------------------------------------------------------------------- */
 
-/* The most units that one batch takes. */
-enum { BATCH_CHANGES_MAX = 256 };
+/* CHECKs that each kind has all that it needs and that numbers are used once. */
+void change_kinds_check(void);
 
-/* Makes the units of a list, commits, publishes, answers; takes them. */
-void batch_run(struct world *world, struct unit *units);
+/* Is it published without a commit? */
+bool change_is_of_pose(enum world_change_kind kind);
 
-/* ---- writer.c ---------------------------------------------------------------------------------
- */
+/* ---- follow/follow.c, for world.c ------------------------------------------------------------ */
+
+/* NULL and ERR_NO_MEMORY. */
+struct follow *follow_create(const struct world_sharing *sharing, struct err *err);
+void follow_free(struct follow *follow); /* NULL is fine */
+
+/* Ends a wait of the writer's thread for the log. Any thread. */
+void follow_wake(struct follow *follow);
+
+/* ---- group_commit.c -------------------------------------------------------------------------- */
+
+/* The most groups of one commit. */
+enum { COMMIT_GROUPS_MAX = 256 };
+
+/* Makes the groups of a list (at least one), commits, publishes, answers; takes them. */
+void group_commit_run(struct world *world, struct change_group *groups);
+
+/* ---- writer.c -------------------------------------------------------------------------------- */
 
 void *writer_main(void *world);
 
 /* Is there anything to do at once? Under the mutex. */
 bool writer_has_work(const struct world *world);
 
-/* ---- change.c ---------------------------------------------------------------------------------
- */
+/* ---- change.c -------------------------------------------------------------------------------- */
 
 /* The snapshot in the making and the counters that go with it. */
 struct draft {
@@ -148,141 +166,146 @@ struct draft {
     struct world_snapshot *snapshot; /* borrowed while it is the published one, else a reference */
     bool is_own;
     uint64_t sequence;
-    struct tombstones buried; /* locales that the draft deletes */
-    bool is_followed;         /* others have made these changes: no limit refuses them */
+    struct tombstones deleted; /* locales that the draft deletes */
+    bool is_followed;          /* others have made these changes: no limit refuses them */
 };
 
-/*
- * Publishes what the draft has become; between the two the steps that led to it are announced. Not
- * of a draft that is nobody's own.
- */
+/* Publishes the draft, which must be its own; between the two calls the results are announced. */
 void draft_publish_begin(struct draft *draft);
 void draft_publish_end(struct draft *draft);
 
 /* The draft becomes `next`, which it takes; on error (next is NULL, or too large) it stays. */
 enum err_code draft_advance(struct draft *draft, struct world_snapshot *next, struct err *err);
 
-/* One change as it stands in a draft. */
-struct step {
+/* The last revision of a locale that is not in the draft; 0: it is new. */
+enum err_code draft_last_revision(const struct draft *draft, const char *locale_id,
+                                  uint64_t *revision, struct err *err);
+
+/* One change that was made in a draft, or found to be a repeat. */
+struct change_result {
     const struct world_change *change;
     struct locale *before, *after; /* references; NULL: none */
     const struct layer *layer;     /* that was put or edited; after's */
     struct edit_outcome outcome;   /* WORLD_EDIT */
-    uint32_t first_polygon;        /* WORLD_EDIT_POLYGONS, as what follows */
+    uint32_t first_polygon;        /* WORLD_EDIT_POLYGONS, as the next member */
     struct mesh_import import;
-    bool is_of_model; /* no locale, no event */
     struct feed_event event;
     bool is_new;
     bool is_repeat;
-    void *answer; /* malloc: of the first time when it is a repeat, else what is to be kept */
+    void *answer; /* malloc: of a repeat the first answer, else the one to be stored */
     size_t answer_bytes;
 };
 
 void draft_begin(struct draft *draft, struct world *world);
-/* Lets go of the draft's snapshot unless it was taken, and of the rest. */
+/* Frees the draft's snapshot unless it was published, and the rest. */
 void draft_end(struct draft *draft);
 
-/* A draft that begins where `draft` stands, which must not change meanwhile. */
+/* A draft that begins as a copy of `draft`, which must not change meanwhile. */
 void draft_fork(const struct draft *draft, struct draft *out);
-/* `draft` becomes what its fork has become; the fork is empty then. */
+/* `draft` becomes its fork, which is empty afterwards. */
 void draft_join(struct draft *draft, struct draft *fork);
 
 /*
  * Makes the change in the draft, or finds that it was made before. On error the draft is as it was.
- * *step is to be freed by step_finish in any case.
+ * *result is to be freed by result_finish in any case.
  */
-enum err_code step_make(struct draft *draft, const struct world_change *change, struct step *step,
-                        struct err *err);
-void step_finish(struct step *step);
+enum err_code change_make(struct draft *draft, const struct world_change *change,
+                          struct change_result *result, struct err *err);
+void result_finish(struct change_result *result);
 
-/* Has it made a revision, or changed what the store keeps with it: is it no move, no nothing? */
-bool step_is_durable(const struct step *step);
+/* Has it rows for the store: is it neither a move, nor a repeat, nor a question? */
+bool result_is_durable(const struct change_result *result);
+
+/* No locale, no event: a model, or values that are derived from one. */
+bool result_is_of_model(const struct change_result *result);
 
 /* Has it left the draft as it was: a repeat, or a question? */
-bool step_makes_nothing(const struct step *step);
+bool result_makes_nothing(const struct change_result *result);
 
-/* Tells the feed, and who follows moves, of a published step. */
-void step_announce(struct world *world, const struct step *step);
+/* Appends a published result to the feed, and calls its kind. */
+void result_announce(struct world *world, const struct change_result *result);
 
-/* What the change's callbacks are told of it. */
-struct world_outcome step_outcome(const struct step *step, const struct err *err);
+/* The outcome that the change's callbacks get. */
+struct world_outcome result_outcome(const struct change_result *result, const struct err *err);
 
-/* A locale's tombstone; when it is none of those kept, the greatest that was dropped, or 0. */
+/* The revision of a locale's tombstone; without one the greatest that was dropped, or 0. */
 uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id);
 /* Adds or renews one; the oldest is dropped when there are too many, the new one without memory. */
 void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision);
 
-/* ---- move.c -----------------------------------------------------------------------------------
- */
+/* ---- move.c ---------------------------------------------------------------------------------- */
 
-/* Seconds of a clock that only grows. */
-double move_now_s(void);
-
-/* Makes a WORLD_MOVE_LAYER: step->after and step->layer, of the same revision. */
-enum err_code move_make(struct draft *draft, struct step *step, struct err *err);
-
-/* What a published step means for the moves that are told. */
-void move_announce(struct world *world, const struct step *step);
-
-/* Seconds until move_look has something to do; INFINITY: not before the next move. */
+/* Seconds until move_poll has something to do; INFINITY: not before the next move. */
 double move_wait_s(const struct world *world);
 
-/* Publishes what has come to rest, and writes what is to be kept, if it is time. */
-void move_look(struct world *world);
+/* Publishes layers that have come to rest, and writes poses, if it is time. */
+void move_poll(struct world *world);
 
-/* Writes what is to be kept, at the end. */
+/* Writes all poses, at the end. */
 void move_finish(struct world *world);
 
-/* ---- builder.c --------------------------------------------------------------------------------
- */
+/* ---- builder.c ------------------------------------------------------------------------------- */
 
-/* The thread that builds trees anew and writes files of meshes. NULL and ERR_NO_MEMORY, or
+/* The thread that rebuilds trees and writes files of meshes. NULL and ERR_NO_MEMORY, or
  * ERR_INTERNAL. */
 struct builder *builder_create(struct world *world, struct err *err);
-/* Joins the thread and lets go of what it made; NULL is fine. */
+/* Joins the thread and frees its results; NULL is fine. */
 void builder_destroy(struct builder *builder);
 
-/* What a published step means for it. Writer. */
-void builder_note(struct builder *builder, const struct step *step);
+/* Polygons of the result's layer were edited. Writer. */
+void builder_note(struct builder *builder, const struct change_result *result);
 
-/* The log has edits of a layer that its files have not, as a load has found. Writer. */
+/* A load found edits of a layer in the log that its files do not have. Writer. */
 void builder_note_behind(struct builder *builder, const char *locale, const char *layer);
 
-/* Takes what was built, and gives the next job. Writer. */
-void builder_look(struct world *world);
+/* Takes a finished job, and starts the next one. Writer. */
+void builder_poll(struct world *world);
 
-/* Seconds until builder_look has something to do; INFINITY: not before it says so itself. */
+/* Seconds until builder_poll has something to do; INFINITY: it will wake the writer. */
 double builder_wait_s(const struct world *world);
 
-/* Waits for the job under way and writes the files of all meshes that are behind the log. */
+/* Waits for the job under way and writes the files of all meshes with edits in the log. */
 void builder_finish(struct world *world);
 
-/* ---- lease.c ----------------------------------------------------------------------------------
- */
+/* ---- lease.c --------------------------------------------------------------------------------- */
 
-/* Does what waits; is_over: refuses who asks for a lease. With a shared log. */
-void lease_look(struct world *world, bool is_over);
+/* Runs the queued orders; is_over: refuses new leases. With a shared log. */
+void lease_poll(struct world *world, bool is_over);
 
-/* Frees what came after the writer had ended: leases let go, which end with the log's node. */
+/* Frees orders that came after the writer had ended: releases, which end with the log's node. */
 void lease_finish(struct world *world);
 
-/* ---- persist.c --------------------------------------------------------------------------------
- */
+/* ---- persist.c ------------------------------------------------------------------------------- */
 
-/* Writes the pose of one layer, as it is in the snapshot, and its locale's transform_seq + spare.
- */
+/* An upper bound of the moves of a locale between two writes of its transform_seq. */
+#define PERSIST_SEQ_SPARE ((uint64_t)1 << 20)
+
+/* Writes the pose of one layer, as it is in the snapshot. */
 enum err_code persist_pose(struct store *store, const struct locale *locale,
-                           const struct layer *layer, uint64_t spare, struct err *err);
+                           const struct layer *layer, struct err *err);
 
-/* Writes a step into the store's open transaction. */
-enum err_code persist_step(struct store *store, const struct step *step, struct err *err);
+/* Writes the locale's transform_seq + spare, where it has one. */
+enum err_code persist_transform_seq(struct store *store, const struct locale *locale,
+                                    uint64_t spare, struct err *err);
+
+/* Rows of a locale's manifest, of its end at a revision, and of one of its layers. */
+enum err_code persist_manifest(struct store *store, const struct locale *locale, struct err *err);
+enum err_code persist_tombstone(struct store *store, const struct locale *locale, uint64_t revision,
+                                struct err *err);
+enum err_code persist_layer(struct store *store, const struct locale *locale,
+                            const struct layer *layer, struct err *err);
+
+/* Writes a result into the store's open transaction: values, then its row of the log. */
+enum err_code persist_result(struct store *store, const struct change_result *result,
+                             struct err *err);
 
 /*
- * A locale as it is (NULL: deleted at that revision), in the place of what the store had of it,
- * with its event as the only row of its log.
+ * Replaces all rows of a locale (NULL: deleted at that revision), with its event as the only row of
+ * its log.
  */
-enum err_code persist_anew(struct store *store, const char *locale_id, const struct locale *locale,
-                           const struct feed_event *event, struct err *err);
+enum err_code persist_replacement(struct store *store, const char *locale_id,
+                                  const struct locale *locale, const struct feed_event *event,
+                                  struct err *err);
 enum err_code persist_model(struct store *store, const struct model *model, struct err *err);
 
 /* Fills the world's draft, tombstones, feed and damages. Writer's thread. */

@@ -98,3 +98,8 @@ def scrape(daemon, **named):
     check(answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8",
           f"Content-Type {answer.headers['content-type']}")
     return parse(answer.body.decode("utf-8"))
+
+
+def bodies_bytes(daemon):
+    """Memory of the bodies of requests under way; those of 2,048 bytes and less are not counted."""
+    return scrape(daemon)["kota_request_bodies_bytes"].value()

@@ -4,7 +4,7 @@ import re
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR, ROOT
+from daemon import BIN_DIR, ROOT, Daemon
 
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
@@ -28,3 +28,20 @@ def demo_world():
         subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", folder], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return folder
+
+
+class Demo:
+    """A daemon of the demo world for a whole program, started at the first use."""
+
+    def __init__(self):
+        self.daemon = None
+
+    @property
+    def url(self):
+        if self.daemon is None:
+            self.daemon = Daemon("--world", demo_world())
+        return self.daemon.url
+
+    def stop(self):
+        if self.daemon:
+            self.daemon.stop()

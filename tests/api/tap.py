@@ -3,16 +3,23 @@
 A file registers functions with @test("a sentence") and ends with run(). A function passes when it
 returns, fails when it raises, and is skipped when it raises Skip. case(sentence, function) does
 the same for the rows of a table. Random numbers come from rng(name), whose seed is printed.
+
+@rest("a sentence") registers a test that belongs to make test-all: it runs with KOTA_TEST_ALL=1,
+which leaves out the others of its file, or where words of the command line choose it. Such a file
+is `both` in tests/programs.list.
 """
 import math
 import os
 import random
+import signal
 import sys
 import time
 import traceback
 import zlib
 
 _tests = []
+_rest = set()
+ALL = os.environ.get("KOTA_TEST_ALL") == "1"
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
 
 
@@ -29,6 +36,11 @@ def test(sentence):
         _tests.append((sentence, function))
         return function
     return register
+
+
+def rest(sentence):
+    _rest.add(sentence)
+    return test(sentence)
 
 
 def case(sentence, function, *args, **named):
@@ -87,13 +99,19 @@ def run(finish=None, sentence="the daemon stops cleanly afterwards"):
     words = sys.argv[1:]
     chosen = [word for word in words if word[0] != "-"]
     left_out = [word[1:] for word in words if word[0] == "-"]
-    tests = [t for t in _tests if not chosen or any(word in t[0] for word in chosen)]
+    tests = [t for t in _tests if (any(word in t[0] for word in chosen) if chosen else
+                                   (t[0] in _rest) == (ALL and bool(_rest)))]
     for word in left_out:
         if not any(word in sentence for sentence, _ in _tests):
             sys.exit(f"no test is called '{word}'")
     tests = [t for t in tests if not any(word in t[0] for word in left_out)]
     if finish:
         tests.append((sentence, finish))
+    # a shell that runs this in the background ignores them, and programs started here would, too
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT
+                          else signal.SIG_DFL)
     print(f"# seed {SEED} (KOTA_TEST_SEED)")
     failed = 0
     for number, (sentence, function) in enumerate(tests, 1):

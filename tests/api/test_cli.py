@@ -583,12 +583,54 @@ def endless():
 @test("a bad line of a stream is named, and what was answered before it is whole lines")
 def bad_line():
     with Stub(heights) as stub:
-        fails(kota("height", "a", stdin=b"1,2\n3,nan\n", url=stub.url), 2, "line 2", "'3,nan'")
+        fails(kota("height", "a", stdin=b"3,nan\n1,2\n", url=stub.url), 2, "line 1", "'3,nan'")
         equal(len(stub.requests), 0, "requests")
-        result = kota("height", "a", stdin=b"1,2\n" * 10000 + b"3;4\n", url=stub.url)
-        equal(result.status, 2, "status")
-        check("line 10001" in result.err, str(result))
-        equal(len(result.lines), 10000, "lines")
+        for before in (1, 9999, 10000, 10001):
+            result = kota("height", "a", stdin=b"1,2\n" * before + b"3,nan\n5,6\n", url=stub.url)
+            equal((result.status, len(result.lines)), (2, before), "status and lines")
+            check(result.err.startswith(
+                f"kota: after {before} answered item{'s' * (before > 1)}: standard input, line {before + 1}: '3,nan'"),
+                result.err)
+
+
+@test("a bad line after good ones of each command that reads lines")
+def bad_line_of_each():
+    good = {"height": "1,2", "contact": "1,2,3", "contains": "1,2,3", "ray": "1,2,3,0,0,-1",
+            "los": "1,2,3,4,5,6", "locate": "1,2,3"}
+
+    def answer(request):
+        items = max(json.loads(request.body).values(), key=lambda value: len(str(value)))
+        return reply({"revision": 1, "results": [{"status": "ok"}] * len(items)})
+
+    with Stub(answer) as stub:
+        for name, line in good.items():
+            result = kota(name, *([] if name == "locate" else ["a"]),
+                          stdin=f"{line}\n{line}\nx\n{line}\n".encode(), url=stub.url)
+            equal((result.status, len(result.lines)), (2, 2), f"{name}: {result}")
+            check("standard input, line 3: 'x'" in result.err, result.err)
+
+
+@test("a wrong word of the command line is no request at all")
+def bad_word():
+    with Stub(heights) as stub:
+        fails(kota("height", "a", "1,2", "3,nan", url=stub.url), 2, "'3,nan'")
+        equal(len(stub.requests), 0, "requests")
+
+
+@test("numbers that are separated by something else: the message says what separates them")
+def separators():
+    with Stub(heights) as stub:
+        fails(kota("height", "a", stdin=b"1;2\n", url=stub.url), 2, "line 1: '1;2'",
+              "separated by commas or blanks; by ';' only below a header line, such as 'x;y'")
+        fails(kota("contact", "a", stdin=b"[1;2;3]\n", url=stub.url), 2, "such as 'x;y'")
+        fails(kota("height", "a", "1;2", url=stub.url), 2,
+              "separated by commas or blanks, not by ';'")
+        fails(kota("height", "a", "1:2", url=stub.url), 2, "not by ':'")
+        fails(kota("height", "a", "[1|2]", url=stub.url), 2, "separated by commas, not by '|'")
+        fails(kota("height", "a", "[1,2", url=stub.url), 2, "the closing bracket is missing")
+        equal(len(stub.requests), 0, "requests")
+        result = kota("height", "a", stdin=b"x;y\n1;2\n", url=stub.url)
+        equal((result.status, len(result.lines)), (0, 1), "below a header")
 
 
 @test("a call that fails in the midst of a stream leaves whole lines and says how many")
@@ -606,11 +648,14 @@ def late_failure():
     equal(len(result.lines), 10000, "lines")
 
 
-@test("an empty stream is no request and no fault")
+@test("an empty stream is no request and no fault, and is told")
 def empty_stream():
     with Stub(heights) as stub:
-        result = kota("height", "a", stdin=b"# nothing\n\n", url=stub.url)
-        equal((result.status, result.out, result.err), (0, b"", ""), "outcome")
+        for name, what in (("height", "points"), ("ray", "rays")):
+            for text in (b"", b"# nothing\n\n") + ((b"x,y\n",) if name == "height" else ()):
+                result = kota(name, "a", stdin=text, url=stub.url)
+                equal((result.status, result.out, result.err),
+                      (0, b"", f"kota: standard input has no {what}: nothing was asked\n"), "outcome")
         equal(len(stub.requests), 0, "requests")
 
 

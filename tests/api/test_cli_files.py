@@ -3,9 +3,9 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
-import daemon
 from daemon import clean_environment
 from kota_cli import HANG_SECONDS, KOTA, Stub, fails, kota, reply
 from tap import case, check, equal, run, test
@@ -33,6 +33,15 @@ def server(answer):
 COMMANDS = {"export": ["export", "a", "ground", "x.f32"], "view": ["patch", "view", "a", "1", "x.png"]}
 
 
+def half_comes(folder, process, name):
+    """Waits until the file that becomes `name` grows."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while not any(os.path.getsize(os.path.join(folder, entry)) > 6 for entry in os.listdir(folder)
+                  if entry != name):
+        check(time.monotonic() < deadline and process.poll() is None, "no file grows")
+        time.sleep(0.01)
+
+
 def ends(name, number, had_before):
     """A signal in the midst of the download: nothing is left, the old file is as it was."""
     with tempfile.TemporaryDirectory() as folder, server(half) as stub:
@@ -43,11 +52,7 @@ def ends(name, number, had_before):
         process = subprocess.Popen([KOTA, *words], cwd=folder, stdin=subprocess.DEVNULL,
                                    env=clean_environment({"KOTA_URL": stub.url}),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + HANG_SECONDS
-        while not any(os.path.getsize(os.path.join(folder, entry)) > 6 for entry in os.listdir(folder)
-                      if entry != words[-1]):
-            check(time.monotonic() < deadline and process.poll() is None, "no file grows")
-            time.sleep(0.01)
+        half_comes(folder, process, words[-1])
         process.send_signal(number)
         process.communicate(timeout=HANG_SECONDS)
         equal(process.returncode, -number, "how it ended")
@@ -109,26 +114,21 @@ def _():
 @test("an ignored SIGHUP stays ignored, as under nohup")
 def _():
     with tempfile.TemporaryDirectory() as folder:
-        state = []
+        may_end = threading.Event()
 
         def slow(connection, is_over):
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n1234")
-            state.append(1)
-            while len(state) < 2 and not is_over.wait(0.01):
-                pass
-            connection.sendall(b"5678")
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"\0" * 50000)
+            may_end.wait(HANG_SECONDS)
+            connection.sendall(b"\0" * 50000)
 
         with server(slow) as stub:
             process = subprocess.Popen(
                 ["sh", "-c", f"trap '' HUP; exec {KOTA} export a ground x.f32"], cwd=folder,
                 env=clean_environment({"KOTA_URL": stub.url}), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while not state:
-                time.sleep(0.01)
-            time.sleep(0.2 * daemon.SLOW)
-            process.send_signal(signal.SIGHUP)
-            time.sleep(0.1)
-            state.append(2)
+            half_comes(folder, process, "x.f32")
+            process.send_signal(signal.SIGHUP)  # is pending before the other half can be read
+            may_end.set()
             equal(process.wait(timeout=HANG_SECONDS), 0, "how it ended")
         equal(os.listdir(folder), ["x.f32"], "files")
 

@@ -182,6 +182,34 @@ def _():
     same_grid("deg")
 
 
+@test("a globe is told to be too large for a plane")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = translate(folder, "globe.tif", "-a_srs", "EPSG:4326", "-a_ullr", "-180", "90", "180",
+                         "-90")
+        _, said = imported("globe", path)
+    check("the area is too large for a plane" in said and "wrong by 95 %" in said, said)
+    check("e+" not in said, said)
+
+
+@test("a grid in degrees without a coordinate system is refused; --spacing says the metres")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bijou.asc")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("ncols 2\nnrows 3\nxllcorner -104.6\nyllcorner 39.5\ncellsize 0.000277\n"
+                       "1 2\n3 4\n5 6\n")
+        fails(kota("import", "bijou", "ground", path, url=home().url), 1, "degrees", "23.8")
+        if not shutil.which("gdal_translate"):
+            raise Skip("no GDAL (gdal-bin)")
+        fails(kota("import", "bijou", "ground", path, "--format", "gdal", url=home().url), 2,
+              "degrees", "--spacing 23.8", "--spacing 0.000277")
+        locale, said = imported("bijou", path, "--format", "gdal", "--spacing", "23.8,30.7")
+        check("by the options alone" in said, said)
+        near_all(locale["layers"][0]["spacing"], [23.8, 30.7], "spacing")
+        equal(samples("bijou")[0], 5, "the south row is first")
+
+
 @test("options go before what the file says; a file that says nothing needs them")
 def _():
     with tempfile.TemporaryDirectory() as folder:
@@ -351,6 +379,23 @@ def _():
             fails(kota("import", "a", "mesh", path, url=stub.url), 2, "roof.off")
             fails(kota("import", "a", "mesh", path, "--format", "assimp", url=stub.url), 2, "roof.off")
             equal(len(stub.requests), 0, "requests")
+
+
+@test("what assimp rounds to float32 is told, and refused beyond --precision-max-m")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "far.off")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("OFF\n3 1 0\n400000.1 5600000.2 1\n400010 5600000.2 1\n400000.1 5600010 1\n"
+                       "3 0 1 2\n")
+        result = kota("import", "far", "mesh", path, url=home().url)
+        if result.status and "assimp is not installed" in result.err:
+            raise Skip("no assimp")
+        fails(result, 2, "steps of 0.5 m", "--precision-max-m 0.01")
+        result = kota("import", "far", "mesh", path, "--precision-max-m", "0.5", url=home().url)
+        check(result.status == 0 and "in steps of 0.5 m" in result.err, str(result))
+        result = kota("import", "far", "mesh", path, "--scale", "0.01", url=home().url)
+        check(result.status == 0 and "in steps of 0.005 m" in result.err, str(result))
 
 
 @test("an X file with a turned and moved part stands where its tree puts it")

@@ -12,26 +12,19 @@ import sys
 import tempfile
 import termios
 
-from daemon import BIN_DIR, ROOT, Daemon, clean_environment
+from daemon import BIN_DIR, ROOT, clean_environment
 from kota_cli import HANG_SECONDS
+from pages import Demo, commands
 from tap import Skip, case, check, equal, run, test
-from test_readme import commands, demo_world
 
 PAGE = os.path.join(ROOT, "docs", "command-line.md")
 BLOCK = re.compile(r"```console( terminal)?\n(.*?)```", re.DOTALL)
 FOLDER = tempfile.mkdtemp(prefix="kota-command-line-")
-_demo = None
-
-
-def demo():
-    global _demo
-    if _demo is None:
-        _demo = Daemon("--world", demo_world())
-    return _demo
+demo = Demo()
 
 
 def environment():
-    return clean_environment({"KOTA_URL": f"http://127.0.0.1:{demo().port}", "LC_ALL": "C.UTF-8",
+    return clean_environment({"KOTA_URL": demo.url, "LC_ALL": "C.UTF-8",
                               "PATH": os.path.abspath(BIN_DIR) + ":" + os.environ["PATH"]})
 
 
@@ -69,7 +62,7 @@ def true_block(terminal, block):
         if command.startswith("gdal") and not shutil.which("gdal_translate"):
             raise Skip("no gdal_translate (gdal-bin)")
         output = (on_terminal if terminal else in_pipe)(command).rstrip("\n")
-        output = output.replace(f"http://127.0.0.1:{demo().port}", "http://127.0.0.1:7420")
+        output = output.replace(demo.url, "http://127.0.0.1:7420")
         lines += ["$ " + command] + ([output] if output else [])
     return "\n".join(lines) + "\n"
 
@@ -109,8 +102,7 @@ def _():
 
 
 def finish():
-    if _demo:
-        _demo.stop()
+    demo.stop()
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 

@@ -249,7 +249,8 @@ def paints(name, shape, triangulation):
         if shape == "flatten" and terrain.height(*brush["center"])[0] != "ok":
             problem(edit(name, {"brush": brush}, 422), 422, pointer="/brush")
             continue
-        touched = {(c, r) for c, r, t, _ in weighed(terrain, brush) if t < 1 - 1e-9}
+        inside = {(c, r): t for c, r, t, _ in weighed(terrain, brush)}
+        touched = {at for at, t in inside.items() if t < 1 - 1e-9}
         if not touched:
             continue
         want, before = brushed(terrain, brush), terrain.h
@@ -261,7 +262,7 @@ def paints(name, shape, triangulation):
                 if (c, r) in touched:
                     near(got[r][c], want[r][c], what, 3e-7, abs(before[r][c]) + 1)
                     check(c0 <= c < c0 + cols and r0 <= r < r0 + rows, f"{what}: not in the rect")
-                elif (c, r) not in {(a, b) for a, b, _, _ in weighed(terrain, brush)}:
+                elif (c, r) not in inside:
                     check(got[r][c] == before[r][c] or math.isnan(got[r][c]), f"{what}: changed")
         if shape == "crater":
             moved = sum(got[r][c] - before[r][c] for c, r in touched)

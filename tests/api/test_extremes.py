@@ -94,8 +94,8 @@ def asked(name):
         for ray, item in zip(rays, in_time(at + "/ray", {"rays": rays, "mode": mode})["results"]):
             check(item["status"] in ("hit", "miss", "invalid"), f"{item}")
             if item["status"] == "invalid":
-                # Directions below the least normal number are as good as zero.
-                check(max(map(abs, ray["direction"])) < 2.2250738585072014e-308,
+                check(max(map(abs, ray["direction"])) < 2.2250738585072014e-308 or
+                      max(map(abs, ray["origin"] + ray["direction"])) > 1e307,
                       f"{ray} is possible: {item}")
             if item["status"] == "hit":
                 check(isinstance(item["t"], (int, float)) and item["t"] >= 0, f"{ray}: {item}")
@@ -167,6 +167,42 @@ def _():
     answer = daemon.put("/v1/locales/overflow/layers/ground?cols=2&rows=2&spacing=1,1"
                         "&height_scale=1e300", struct.pack("<4f", 1e30, 0, 0, 0), media=F32)
     check(answer.status in (400, 422), str(answer))
+
+
+@test("a ray whose numbers are too large or too small is invalid, and says which")
+def _():
+    put_locale(daemon, "rays")
+    f32 = "cols=2&rows=2&spacing=1,1"
+    daemon.put(f"/v1/locales/rays/layers/ground?{f32}", struct.pack("<4f", 0, 0, 0, 0), media=F32)
+    for origin, direction, word in (([0.2, 0.3, -1e308], [0, 0, 1e308], "origin"),
+                                    ([0.2, 0.3, -1], [0, 0, 1e308], "direction has a number"),
+                                    ([0.2, 0.3, 1], [1e-310, 0, -1e-308], "2.3e-308"),
+                                    ([0.2, 0.3, 1], [0, 0, 0], "zero vector")):
+        ray = {"origin": origin, "direction": direction}
+        for target in ("/v1/locales/rays/ray", "/v1/ray"):
+            item = in_time(target, {"rays": [ray]})["results"][0]
+            equal(item["status"], "invalid", f"{ray} to {target}")
+            check(word in item["detail"], f"{ray}: {item}")
+    item = in_time("/v1/locales/rays/ray", {"rays": [
+        {"origin": [0.2, 0.3, -1e307], "direction": [0, 0, 1e307]}]})["results"][0]
+    equal((item["status"], item["t"]), ("hit", 1), "the largest")
+
+
+@test("spacings without a slope and sides without a cell are refused by field, value and limit")
+def _():
+    put_locale(daemon, "small")
+    at = "/v1/locales/small/layers/ground"
+    for query, words in (("cols=2&rows=2&spacing=1e-320,1", ("spacing", "1e-30", "1e+30")),
+                         ("cols=2&rows=2&spacing=1,1e31", ("spacing", "1e+30")),
+                         ("cols=1&rows=2&spacing=1,1", ("1 is outside 2..1048576",)),
+                         ("cols=2&rows=0&spacing=1,1", ("0 is outside 2..1048576",))):
+        answer = daemon.put(f"{at}?{query}", struct.pack("<4f", 0, 0, 0, 0), media=F32)
+        equal(answer.status, 400, query)
+        for word in words:
+            check(word in answer.json["detail"], f"{query}: {answer}")
+    text = b"ncols 2\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1e-320\n0 0\n0 0\n"
+    answer = daemon.put(at, text, media="application/vnd.kota.asc")
+    check(answer.status == 400 and "spacing" in answer.json["detail"], str(answer))
 
 
 run(daemon.stop)

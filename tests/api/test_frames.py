@@ -393,10 +393,12 @@ def _():
 def _():
     put_locale(daemon, "dropped")
     through = [(-9, -9, -9), (9, -9, -9), (9, 9, 9), (-9, 9, 9)]
+    around = {"kept": 6, "split": 0, "dropped": 1, "reasons": {"around_centre": 1},
+              "dropped_polygons": [{"polygon": 6, "reason": "around_centre"}]}
     told = put_mesh(daemon, "dropped", CUBE + [through], query="frame=spherical")
-    equal(told["import"], {"kept": 6, "split": 0, "dropped": 1}, "through the centre")
+    equal(told["import"], around, "through the centre")
     told = put_mesh(daemon, "dropped", CUBE + [through], query="frame=cylindrical", status=200)
-    equal(told["import"], {"kept": 6, "split": 0, "dropped": 1}, "through the axis")
+    equal(told["import"], around, "through the axis")
     problem(daemon.put(at("dropped") + "/layers/mesh?frame=spherical", obj([through]),
                        media="model/obj"), 422, "origin", "1")
     problem(daemon.put(at("dropped") + "/layers/mesh?frame=cylindrical", obj([through]),

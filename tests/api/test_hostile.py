@@ -88,14 +88,40 @@ def _():
     daemon.stop()
 
 
+@test("a batch that cannot end in time is 413 long before its time is over")
+def _():
+    most_ms = 16_000 * SLOW  # judged after a second, or a sixteenth of this
+    ray, on_x = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY), [0, 1, .5]
+    daemon = start("--max-batch-ms", str(most_ms), cols=1 << 20)
+    daemon.ok("PUT", "/v1/locales/aside", {"gravity": [1, 0, 0]}, status=201)
+    daemon.ok("PUT", f"/v1/locales/aside/layers/ground?cols={1 << 20}&rows=4&spacing=1,1",
+              spikes(1 << 20), media=F32, status=201)
+    for path, body, more, items in (
+            (LAND + "/ray", ray * 1_000_000, {"media": F32}, 1_000_000),
+            (LAND + "/ray", {"rays": [ALONG] * 10_000}, {}, 10_000),
+            ("/v1/locales/aside/contact", {"footprints": [[on_x, [1, 1, .5], [0, 2, .5]]] * 5_000},
+             {}, 5_000)):
+        begun = time.monotonic()
+        answer = daemon.post(path, body, **more)
+        took_ms = (time.monotonic() - begun) * 1000
+        problem(answer, 413, f"the most is {most_ms} ms", limit=most_ms)
+        check(answer.json["got"] > 2 * most_ms, f"{path}: {answer.json}")
+        check("items took" in answer.json["detail"], f"{path}: {answer.json}")
+        check(took_ms < most_ms / 2, f"{path}: {items} items were refused after {took_ms:.0f} ms")
+    equal(len(daemon.ok("POST", LAND + "/ray", {"rays": [ALONG]})["results"]), 1, "a short one")
+    daemon.stop()
+
+
 @test("SIGTERM ends batches that would take hours")
 def _():
     daemon = start("--drain-ms", "100", "--max-batch-ms", "3600000", cols=1 << 20)
     body = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY) * 1_000_000
     with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
         s.sendall(head("ray", len(body), F32) + body)
-        daemon.get("/livez")
-        time.sleep(0.2)
+        deadline = time.monotonic() + 20 * SLOW
+        while daemon.ok("GET", "/v1/stats")["items_in_flight"] == 0:
+            check(time.monotonic() < deadline, "the batch is not begun")
+            time.sleep(0.01)
         daemon.process.send_signal(signal.SIGTERM)
         equal(daemon.process.wait(60 * SLOW), 0, "exit status")
     daemon.stop()

@@ -290,6 +290,38 @@ def _():
 ASC_ROWS = [[1, 2.5, -9999], [4, 5e1, 6]]
 
 
+def put(target, body):
+    answer = daemon.ask("PUT", target, body, media="text/plain")
+    check(answer.status in (200, 201), f"{target}: {answer}")
+    return answer.json
+
+
+@test("ASC: a grid in degrees is refused; spacing says the metres")
+def _():
+    grid = asc([[1, 2], [3, 4]], 0.000277, (-104.6, 39.5))
+    at = "/v1/locales/degrees/layers/ground"
+    put_locale(daemon, "degrees")
+    answer = daemon.ask("PUT", at, grid, media="text/plain")
+    problem(answer, 422, "degrees", "23.8", "30.7", "0.000277", pointer="spacing")
+    layer = put(at + "?spacing=23.8,30.7", grid)["layers"][0]
+    equal(layer["spacing"], [23.8, 30.7], "spacing")
+    put(at + "?spacing=0.000277,0.000277", grid)
+    put(at, asc([[1, 2], [3, 4]], 0.01))  # a scan at 0, 0
+    daemon.ask("DELETE", "/v1/locales/degrees")
+
+
+@test("ASC: NODATA is compared as the float32 sample")
+def _():
+    at = "/v1/locales/lowest/layers/ground"
+    put_locale(daemon, "lowest")
+    for code, cell in (("-3.4028235e+38", "-3.4028234663852886e+38"), ("-9999.9", "-9999.9004")):
+        grid = f"ncols 2\nnrows 2\ncellsize 1\nNODATA_value {code}\n{cell} 1.5\n2 3\n".encode()
+        put(at + "?flip_y=true", grid)
+        got = struct.unpack("<4f", daemon.get(at).body)
+        check(got[2] != got[2] and (got[0], got[1], got[3]) == (2, 3, 1.5), f"{code}: {got}")
+    daemon.ask("DELETE", "/v1/locales/lowest")
+
+
 @test("ASC: cellsize is the spacing, NODATA a hole; the origin is 0,0 unless the query says")
 def _():
     want = [[1, 2.5, NAN], [4, 50, 6]]

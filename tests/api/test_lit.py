@@ -7,7 +7,7 @@ from fields import results
 from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, judge_ray, put_mesh, put_world,
                          random_soup, rectangle, soup_place, wall)
 from oracle import add, dot, f32, random_terrain, scale, sub, unit
-from tap import case, check, equal, fail, near, rng, run, test
+from tap import ALL, case, check, equal, fail, near, rng, run, test
 
 daemon = Daemon()
 SIZE = 40.0
@@ -95,15 +95,17 @@ def as_ray_item(item, start):
 
 def agree_with_brute_force(name, kind):
     world, random, shadows = worlds[name], rng(f"lit {name} {kind}"), 0
+    count = 300 if ALL else 100
     for _ in range(3):
         light = light_of(random, kind, scale(world.gravity, -1))
-        points = points_of(random, world, light, 300)
+        points = points_of(random, world, light, count)
         for point, item in zip(points, results(daemon, at(name) + "/lit",
                                                {"points": points, "light": light}, len(points))):
             ray, start = ray_of(light, point)
             shadows += not item["lit"]
             judge_ray(world, ray, as_ray_item(item, start))
-    check(40 < shadows < 860, f"{shadows} of 900 points in shadow")
+    asked = 3 * count
+    check(0.04 * asked < shadows < 0.96 * asked, f"{shadows} of {asked} points in shadow")
 
 
 for name in worlds:
@@ -283,14 +285,12 @@ def _():
         stats = lights(little)
         equal((stats["builds"], stats["lights"]), (31, 31), f"{stats}")
         check(stats["evicted"] > 10 and stats["trees"] == 31 - stats["evicted"], f"{stats}")
-        for i in range(4):  # lights at places, which pay at 32 times as many points
+        for i in range(4):  # lights at positions have no tree
             light = {"position": [3 + 8 * i, 16, 2 + 3 * i]}
             want = ask(none, light)
-            for _ in range(90):
+            for _ in range(9):
                 equal(ask(little, light), want, "a lamp, with a cache and without")
-            check(lights(little)["bytes"] <= 400000, f"bytes: {lights(little)}")
-        stats = lights(little)
-        equal((stats["builds"], stats["lights"], stats["refused"]), (35, 35, 0), f"{stats}")
+        equal(lights(little), stats, "counted as before the lamps")
         equal((lights(none)["builds"], lights(none)["trees"], lights(none)["bytes"]), (0, 0, 0), "0")
         metrics = little.get("/metrics").body.decode()
         for name in ("hits_total", "misses_total", "builds_total", "refused_total",
@@ -307,12 +307,12 @@ def _():
         before = some.memory_kib()
         body = struct.pack("<3d", 10, 10, 0)
         for i in range(10000):
-            where = f"position={i % 32},{i / 320},6" if i % 2 else f"direction={i + 1},1,-3"
+            where = f"position={i % 32},{i / 320},6" if i % 4 == 3 else f"direction={i + 1},1,-3"
             answer = some.post(f"{at('a')}/lit?{where}", body, media=F64)
             equal((answer.status, len(answer.body)), (200, 1), f"light {i}")
         stats = lights(some)
         equal((stats["builds"], stats["trees"], stats["lights"], stats["misses"]),
-              (0, 0, 1024, 10000), f"{stats}")
+              (0, 0, 1024, 7500), f"{stats}")
         check(some.memory_kib() < before + 8192, f"{before} KiB before, {some.memory_kib()} after")
 
 
@@ -329,8 +329,8 @@ def _():
         equal({i["lit"] for i in results(some, at("a") + "/lit", under, 300)}, {True}, "no bridge")
         put_mesh(some, "a", bridge, status=200)
         equal(results(some, at("a") + "/lit", under, 300)[0]["lit"], False, "the bridge again")
-        # the flat ground alone has no height: its own columns answer
-        equal(lights(some)["builds"], 1, "after the bridge came back")
+        # one tree of the mesh with the bridge, which was found again, and one of the flat ground
+        equal(lights(some)["builds"], 2, "after the bridge came back")
 
 
 run(daemon.stop)

@@ -6,15 +6,14 @@ import shutil
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR, Daemon, ROOT, clean_environment
+from daemon import BIN_DIR, ROOT, clean_environment
 from kota_cli import HANG_SECONDS, kota
+from pages import Demo
 from tap import Skip, case, check, equal, run, test
-from test_readme import demo_world
 
-PAGES = {"kota.1": "kota", "kotad.8": "kotad", "kota-worldgen.1": "kota-worldgen",
-         "kota-sand.1": "kota-sand"}
+PAGES = {"kota.1": "kota", "kotad.8": "kotad"}
 COMMANDS = re.findall(r"^  ([a-z]+) +\S", kota("--help").out.decode().split("\nOptions")[0], re.M)
-_demo = None
+demo = Demo()
 
 
 def page_path(name):
@@ -55,7 +54,7 @@ def complete(name, program):
     options = set()
     for said in help_texts(program):
         options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", said.split("Examples:")[0]))
-    check(len(options) >= (1 if program != "kota-sand" else 5), f"{program}: {options}")
+    check(len(options) >= 1, f"{program}: {options}")
     for option in sorted(options):
         check(f"--{option}" in text, f"{name} lacks --{option}")
     if program == "kota":
@@ -88,8 +87,7 @@ def _():
         env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         subprocess.run([*make, "install"], check=True, env=env, stdout=subprocess.DEVNULL)
         share = os.path.join(folder, "usr/share")
-        for path in ("man/man1/kota.1", "man/man1/kota-sand.1", "man/man1/kota-worldgen.1",
-                     "man/man8/kotad.8", "bash-completion/completions/kota",
+        for path in ("man/man1/kota.1", "man/man8/kotad.8", "bash-completion/completions/kota",
                      "zsh/site-functions/_kota", "fish/vendor_completions.d/kota.fish"):
             check(os.path.getsize(os.path.join(share, path)) > 200, path)
         subprocess.run([*make, "uninstall"], check=True, env=env, stdout=subprocess.DEVNULL)
@@ -97,20 +95,12 @@ def _():
         equal(left, [], "files that are left")
 
 
-def demo():
-    global _demo
-    if _demo is None:
-        _demo = Daemon("--world", demo_world())
-    return _demo
-
-
 def works(command):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.abspath(BIN_DIR) + ":" + os.environ["PATH"]
-        url = f"http://127.0.0.1:{demo().port}"
         done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=HANG_SECONDS,
-                              env=clean_environment({"KOTA_URL": url, "PATH": path}))
+                              env=clean_environment({"KOTA_URL": demo.url, "PATH": path}))
         check(done.returncode == 0, f"{command}: {done}")
         if "patch ls" not in command and "model ls" not in command and "export" not in command:
             check(done.stdout, f"{command} prints nothing")
@@ -122,4 +112,4 @@ for name_ in COMMANDS:
         case(f"example: {line_}", works, line_)
 
 
-run(lambda: _demo.stop() if _demo else None)
+run(demo.stop)

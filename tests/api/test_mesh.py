@@ -93,7 +93,10 @@ def imported(rings, kept, split, dropped):
     daemon.ask("DELETE", at("import"))
     answer = scene("import", obj(rings, share=False))
     got = answer["import"]
-    equal(set(got), {"kept", "split", "dropped"}, "members")
+    why = {"reasons", "dropped_polygons"} if dropped else set()
+    equal(set(got), {"kept", "split", "dropped"} | why, "members")
+    equal(sum(got.get("reasons", {}).values()), dropped, "reasons")
+    equal(len(got.get("dropped_polygons", [])), dropped, "polygons with their reasons")
     if isinstance(kept, tuple):
         check(got["kept"] >= kept[0], f"kept {got['kept']}, at least {kept[0]} convex pieces")
     else:

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import shutil
+import socket
 import struct
 import tempfile
 import threading
@@ -177,7 +178,10 @@ def loads(media, body, polygons, layer="format"):
     daemon.ask("DELETE", "/v1/locales/format")
     put_locale(daemon, "format")
     answer = put_mesh(daemon, "format", body, layer, media=media)
-    equal(answer["import"], {"kept": polygons, "split": 0, "dropped": 0}, "import")
+    told = {"kept": polygons, "split": 0, "dropped": 0}
+    if media in (AC3D, DAE):
+        told["precision_m"] = 2.0 ** -22  # float32 at 3
+    equal(answer["import"], told, "import")
     equal(answer["bounds"], {"min": [0, 0, 1], "max": [2, 2, 3]}, "bounds")
     points = [[1.5, 0.5, 2], [0.25, 0.5, 2], [1.5, 0.5, 9], [0.25, 0.5, 9]]
     got = results(daemon, "/v1/locales/format/contact", {"points": points}, 4)
@@ -194,6 +198,64 @@ for name_, media_, body_, polygons_ in FORMATS:
 for ending_ in ("; charset=utf-8", ";charset=utf-8"):
     case(f"a media type with {ending_!r} is taken", loads, OBJ + ending_, obj_text(), 2)
 case("a media type in capitals is taken", loads, "MODEL/OBJ", obj_text(), 2)
+
+
+UTM = (400000.1, 5600000.2)
+
+
+def utm(body, corners):
+    """The text of a file, its corners moved to UTM coordinates, which float32 has not."""
+    text = body.decode()
+    for corner in sorted(set(corners), reverse=True):
+        for number in ("{}", "{}.0"):
+            old = " ".join(number.format(v) for v in corner)
+            new = f"{corner[0] + UTM[0]!r} {corner[1] + UTM[1]!r} {corner[2]}"
+            text = text.replace("\n" + old + "\n", "\n" + new + "\n")
+            text = text.replace("vertex " + old + "\n", "vertex " + new + "\n")
+    return text.encode()
+
+
+def at_utm(media, body):
+    global before
+    daemon.ask("DELETE", "/v1/locales/format")
+    put_locale(daemon, "format")
+    answer = put_mesh(daemon, "format", body, media=media)
+    check("precision_m" not in answer["import"], f"{answer['import']}")
+    equal(answer["bounds"], {"min": [UTM[0], UTM[1], 1], "max": [UTM[0] + 2, UTM[1] + 2, 3]},
+          "bounds")
+    before = daemon.get("/v1/locales").body
+
+
+MOVED = {"nodes": [{"mesh": 0, "translation": [*UTM, 0]}]}
+for name_, media_, body_ in (
+        ("PLY as text", PLY, utm(ply_text().replace(b"float", b"double"), CORNERS)),
+        ("STL as text", STL, utm(stl_text(), CORNERS)), ("glTF", GLTF, gltf(**MOVED)),
+        ("GLB", GLB, glb(**MOVED))):
+    case(f"{name_}: coordinates of a map are exact", at_utm, media_, body_)
+
+
+def rounded(media, body):
+    global before
+    answer = daemon.ask("PUT", TARGET, body, media=media)
+    problem(answer, 422, "0.5", pointer="precision_max_m", limit=0.01, got=0.5)
+    refuse(422, body, "precision_max_m=0.4999", ("precision_max_m",), media)
+    refuse(400, body, "precision_max_m=-1", ("precision_max_m",), media)
+    refuse(400, body, "precision_max_m=x", ("precision_max_m",), media)
+    refuse(422, body, "precision_max_m=0.01&scale=0.1", ("0.05",), media)
+    daemon.ask("DELETE", "/v1/locales/format")
+    put_locale(daemon, "format")
+    answer = put_mesh(daemon, "format", body, media=media, query="precision_max_m=0.5")
+    equal(answer["import"]["precision_m"], 0.5, "precision_m")
+    before = daemon.get("/v1/locales").body
+
+
+for name_, media_, body_ in (
+        ("AC3D", AC3D, utm(ac3d(), CORNERS)),
+        ("COLLADA", DAE, collada().replace(b"0 0 1 2 0 1", b"0 0 1 2 5600000.2 1")),
+        ("glTF that is left to assimp", GLTF,
+         gltf(**MOVED).replace(b'"scene"', b'"extensionsRequired": ["KOTA_x"], "scene"', 1))):
+    case(f"{name_}: what float32 rounds is refused, and told where it is taken", rounded, media_,
+         body_)
 
 
 @test("nodes of a glTF move and turn what hangs on them, a mesh used twice is there twice")
@@ -266,7 +328,12 @@ def real_file(folder, name, media, query, kept, dropped, low, high):
     locale = "real-" + name.replace(".", "-")
     daemon.ok("PUT", f"/v1/locales/{locale}", {"title": name}, status=201)
     answer = put_mesh(daemon, locale, body, media=media, query=query)
-    equal(answer["import"], {"kept": kept, "split": 0, "dropped": dropped}, "import")
+    told = answer["import"]
+    equal([told["kept"], told["split"], told["dropped"]], [kept, 0, dropped], "import")
+    equal(sum(told.get("reasons", {}).values()), dropped, "reasons")
+    # what assimp reads is rounded to float32, by far less than a millimetre here
+    equal("precision_m" in told, media in (DAE, AC3D), "precision_m")
+    check(told.get("precision_m", 0) < 1e-3, f"{told}")
     stats = daemon.ok("GET", f"/v1/locales/{locale}/layers/mesh/stats")
     equal(stats["polygons"], kept, "polygons")
     check(1 < stats["average_tests"] < 40 and stats["depth"] <= 12, f"{stats}")
@@ -426,6 +493,71 @@ for what_, body_, status_, words_ in (
         ("vertices too far away to be told apart", b"v 0 0 0\nv 1e300 0 0\nv 0 1e300 0\nf 1 2 3\n",
          (400, 422), ())):
     case(f"an OBJ of {what_} is refused", refuse, status_, body_, "", words_)
+
+
+@test("an import tells which polygons it dropped and why; a strict one is refused, and changes nothing")
+def _():
+    global before
+    daemon.ok("PUT", "/v1/locales/dropped", {}, status=201)
+    target = "/v1/locales/dropped/layers/mesh"
+    body = (TRIANGLE + b"v 1 1 0\nv 1 1 0.5\n" +
+            b"f 1 2 3\nf 1 2 1\nf 1 4 2 3\nf 1 5 2 3\nf 1 2 2\n")
+    refused = daemon.put(target + "?strict=true", body, media=OBJ)
+    problem(refused, 422, "3 polygons", "polygon 1", "corners", pointer="strict")
+    equal(daemon.get(target).status, 404, "the layer after that")
+    put = daemon.ok("PUT", target, body, status=201, media=OBJ)
+    equal(put["import"], {
+        "kept": 3, "split": 1, "dropped": 3, "reasons": {"few_corners": 2, "crosses_itself": 1},
+        "dropped_polygons": [{"polygon": 1, "reason": "few_corners"},
+                             {"polygon": 2, "reason": "crosses_itself"},
+                             {"polygon": 4, "reason": "few_corners"}]}, "import")
+    change = {"polygons": [[[0, 0, 9], [1, 0, 9], [0, 1, 9]], [[0, 0, 9], [1, 1, 9]]]}
+    problem(daemon.post(target + "/polygons", {**change, "strict": True}), 422, "1 polygons",
+            "polygon 1", pointer="/strict")
+    changed = daemon.ok("POST", target + "/polygons", change)
+    equal((changed["import"]["dropped_polygons"], changed["added"]),
+          ([{"polygon": 1, "reason": "few_corners"}], [5, None]), "of the change")
+    before = daemon.get("/v1/locales").body
+
+
+@test("an import that takes too long is 413 with the limit, and the next one is taken")
+def _():
+    with Daemon("--max-import-ms", "1") as slow:
+        slow.ok("PUT", "/v1/locales/a", {}, status=201)
+        body = TRIANGLE + b"f 1 2 3\n" * 400_000
+        problem(slow.put("/v1/locales/a/layers/mesh", body, media=OBJ), 413, "1 ms", limit=1)
+        slow.ok("GET", "/v1/locales/a")
+        equal(slow.ok("GET", "/v1/limits")["import_ms_max"], 1, "import_ms_max")
+
+
+def stars(count, corners):
+    """OBJ of as many concave rings side by side: each takes milliseconds to split."""
+    lines = []
+    for ring in range(count):
+        for i in range(corners):
+            turn, far = 2 * math.pi * i / corners, 50 if i % 2 else 100
+            lines.append(f"v {300 * ring + far * math.cos(turn):.6f} {far * math.sin(turn):.6f} 0")
+        lines.append("f " + " ".join(str(-i) for i in range(corners, 0, -1)))
+    return "\n".join(lines).encode()
+
+
+@test("an import whose client has gone ends without a layer")
+def _():
+    with Daemon() as some:
+        some.ok("PUT", "/v1/locales/a", {}, status=201)
+        body, path = stars(400, 1023), "/v1/locales/a/layers/mesh"
+        with socket.create_connection(("127.0.0.1", some.port), timeout=60) as gone:
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            gone.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {OBJ}\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            until = time.monotonic() + 60
+            while not json.loads(some.get("/v1/stats").body)["http"]["workers_busy"]:
+                check(time.monotonic() < until, "no worker took the import")
+        until = time.monotonic() + 120
+        while f"PUT {path} 503" not in some.log_text():
+            check(time.monotonic() < until, f"the import went on: {some.log_text()[-500:]}")
+            time.sleep(0.05)
+        equal(some.get(path).status, 404, "the layer")
 
 
 @test("2,000,001 polygons are 413 with limit and got")
@@ -776,15 +908,17 @@ for what_, layer_, words_ in (
     case(f"a world whose mesh has {what_} is refused, and named", bad_world, layer_, words_)
 
 
-@test("float32 files keep their numbers to the bit")
+@test("a file keeps its numbers to the bit: float32 of binary ones, the digits of a text")
 def _():
     global before
-    height = f32(0.1)
+    text = ply_text().replace(b"0 3\n", b"0 0.1\n").replace(b"1 3\n", b"1 0.1\n")
+    binary = ply_binary().replace(struct.pack("<f", 3), struct.pack("<f", 0.1))
     put_locale(daemon, "bits")
-    body = ply_text().replace(b"0 3\n", b"0 0.1\n").replace(b"1 3\n", b"1 0.1\n")
-    put_mesh(daemon, "bits", body, media=PLY)
-    item = results(daemon, "/v1/locales/bits/contact", {"points": [[0.25, 0.25, 0.5]]}, 1)[0]
-    equal(item["floor"]["point"][2], height, "0.1 as float32")
+    for body, height in ((binary, f32(0.1)), (text, 0.1)):
+        daemon.ask("DELETE", "/v1/locales/bits/layers/mesh")
+        put_mesh(daemon, "bits", body, media=PLY)
+        item = results(daemon, "/v1/locales/bits/contact", {"points": [[0.25, 0.25, 0.5]]}, 1)[0]
+        equal(item["floor"]["point"][2], height, "0.1")
     before = daemon.get("/v1/locales").body
 
 

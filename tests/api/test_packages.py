@@ -36,7 +36,7 @@ def deb_lines(name):
     return [line for line in text_of("deploy/debian/" + name).splitlines() if line]
 
 
-VERSION = re.search(r'KOTA_VERSION "(.*?)"', text_of("server/api/api.h")).group(1)
+VERSION = re.search(r'KOTA_VERSION "(.*?)"', text_of("server/api/api_data.h")).group(1)
 HELP = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, env=clean_environment(),
                       check=True).stdout.decode()
 OPTIONS = set(re.findall(r"(?m)^  --([a-z-]+)", HELP))

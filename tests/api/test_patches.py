@@ -1,4 +1,7 @@
-"""Patches: a body falls on sand, and what has settled is everybody's ground. By the C solver."""
+"""Patches: a body falls on sand, and what has settled is everybody's ground. By the C solver.
+
+Of coarse granules in make test, of medium ones in make test-all.
+"""
 import json
 import os
 import shutil
@@ -9,17 +12,17 @@ import time
 from daemon import F32, SLOW, Daemon, check, equal, problem
 from events import Stream
 from models import BOX
-from tap import near, run, test
+from tap import ALL, near, run, test
 
 SIDE = 24
 ENDS = ("written", "discarded", "failed")
-WAIT_S = 120 * SLOW
-# A sanitizer's build takes minutes for a drop of some 200 medium granules; what is tried here is the
-# course of a patch, and that of 40 coarse ones is the same. They are thrown higher.
-SCALE, DEPTH, SPLASH = ("medium", 1, 1.2) if SLOW == 1 else ("coarse", 1.8, 2)
+WAIT_S = 600 * SLOW
+# A drop of some 200 medium granules takes seconds, and minutes in a sanitizer's build; what is tried
+# here is the course of a patch, and that of 40 coarse ones is the same. They are thrown higher.
+SCALE, DEPTH, SPLASH = ("medium", 1, 1.2) if SLOW == 1 and ALL else ("coarse", 1.8, 2)
 
 daemon = Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "500",
-                "--patch-write-ms", "300", "--patch-granules", "2000", "--patches-coarse", "2",
+                "--patch-write-ms", "300", "--patch-granules", "2000", "--patches-coarse", "3",
                 "--patches-fine", "0")
 
 
@@ -102,7 +105,9 @@ def _():
         stream.block()
         where = post("drop", bodies=[body()], seed=3).headers["location"]
         patch = wait(where, "active", "resting")
-        equal(samples("drop"), before, "the ground while it is simulated")
+        ground = samples("drop")
+        check(ground == before or daemon.ok("GET", where)["state"] in ("writing", "written"),
+              "the ground has changed while it is simulated")
         patch = wait(where, "written")
         event = {}
         while "data" not in event:  # comments break the silence

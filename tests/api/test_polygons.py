@@ -104,7 +104,11 @@ def _():
         [[12, 0, 1], [14, 0, 1], [14, 2, 1]]]})
     equal(answer.status, 200, "status")
     said = answer.json
-    equal(said["import"], {"kept": 5, "split": 1, "dropped": 3}, "import")
+    equal(said["import"], {
+        "kept": 5, "split": 1, "dropped": 3, "reasons": {"few_corners": 2, "no_area": 1},
+        "dropped_polygons": [{"polygon": 1, "reason": "no_area"},
+                             {"polygon": 2, "reason": "few_corners"},
+                             {"polygon": 3, "reason": "few_corners"}]}, "import")
     equal(said["added"], [1, None, None, None, 5, 6], "added")
     equal((said["id"], said["layer"], said["revision"], said["removed"], said["polygons"]),
           ("answer", "mesh", 3, [], 4), "the rest")
@@ -306,6 +310,46 @@ def metric(name, where=None):
     raise AssertionError(name)
 
 
+def rebuilt(before):
+    deadline = time.monotonic() + 30 * SLOW
+    while metric("kota_mesh_rebuilds_total") == before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    check(metric("kota_mesh_rebuilds_total") > before, "no tree was built anew")
+
+
+@test("rays from outside keep their bits when the tree is built anew")
+def _():
+    rings = []
+    for i in range(40 * 40):  # hills that stand askew
+        corners = [(a / 10, b / 20) for a, b in ((i % 40, i // 40), (i % 40 + 1, i // 40),
+                                                 (i % 40, i // 40 + 1))]
+        rings.append([(0.8 * a - 0.6 * b, 0.6 * a + 0.8 * b, math.sin(a + b))
+                      for a, b in corners])
+    outlier = [(90, 90, 50), (91, 90, 50), (90, 91, 50)]
+    random = rng("outside")
+    rays = []
+    for _ in range(400):
+        origin = [random.uniform(-20, 40), random.uniform(-30, 0), random.uniform(17, 19)]
+        target = [random.uniform(0, 2), random.uniform(1, 3), 0]
+        rays.append({"origin": origin, "direction": [b - a for a, b in zip(origin, target)]})
+    for name, gravity in (("level", [0, 0, -1]), ("tilted", [0.6, 0, -0.8])):
+        daemon.ok("PUT", f"/v1/locales/{name}", {"gravity": gravity}, status=201)
+        put_mesh(daemon, name, rings + [outlier])
+        before = metric("kota_mesh_rebuilds_total")
+        change(name, remove=[len(rings)] + list(range(500)))
+        asked = [(f"/v1/locales/{name}/ray", {"rays": rays}),
+                 (f"/v1/locales/{name}/los",
+                  {"segments": [{"from": ray["origin"],
+                                "to": [a + 1.01 * b for a, b in zip(*ray.values())]}
+                               for ray in rays]})]
+        first = [daemon.ok("POST", where, body) for where, body in asked]
+        rebuilt(before)
+        for (where, body), answer in zip(asked, first):
+            equal(daemon.ok("POST", where, body), answer, where)
+        hits = sum(item["status"] == "hit" for item in first[0]["results"])
+        check(hits > 60, f"{hits} rays hit")
+
+
 @test("a tree that many edits have unbalanced is built anew, and nobody can tell")
 def _():
     make("busy", grid_rings(12, 12))
@@ -316,10 +360,7 @@ def _():
         x, y = random.uniform(0, 11), random.uniform(0, 11)
         ring = rectangle(x, y, x + 0.5, y + 0.5, 0.08 * (i + 1))
         rings[change("busy", [ring])["added"][0]] = ring
-    deadline = time.monotonic() + 30 * SLOW
-    while metric("kota_mesh_rebuilds_total") == before and time.monotonic() < deadline:
-        time.sleep(0.02)
-    check(metric("kota_mesh_rebuilds_total") > before, "no tree was built anew")
+    rebuilt(before)
     equal(daemon.ok("GET", "/v1/locales/busy")["revision"], 132, "revisions")
     world = world_of(rings)
     for _ in range(200):

@@ -1,9 +1,11 @@
 """deploy/nginx.conf and deploy/haproxy.cfg by the real programs: TLS, rates, what they hide, SSE.
 
-Then the tests of the API once more, through each of them (KOTA_TEST_PROXY): three files here, and with
-KOTA_LONG=1 (make proxies) every file but those that through.py names, each with its reason.
+Then the tests of the API once more, through each of them (KOTA_TEST_PROXY): a few files here, most of
+them in make test-all, and with KOTA_LONG=1 (make proxies) every file but those that through.py names,
+each with its reason.
 """
 import concurrent.futures
+import functools
 import http.server
 import json
 import os
@@ -21,8 +23,8 @@ from daemon import (F32, FRONTS, PROBLEM, PROXY, ROOT, TOKEN, Daemon, ask_once, 
 from events import Stream
 from fields import Terrain
 from proxies import Front
-from tap import Failure, Skip, case, check, equal, run
-from through import SHORT, left_out, longest_first, names_of_all
+from tap import Failure, Skip, case, check, equal, rest, run, test
+from through import SHORT, SHORTEST, left_out, longest_first, names_of_all
 
 LONG = os.environ.get("KOTA_LONG") == "1"
 FIELD = Terrain(2, 2, [[1, 2], [3, 4]])
@@ -287,7 +289,7 @@ def inspector(kind):
 def once_more(kind, name, chosen):
     for needed in (kind, "openssl"):
         program(needed)  # else it is skipped
-    environment = {**os.environ, "KOTA_TEST_PROXY": kind}
+    environment = {**os.environ, "KOTA_TEST_PROXY": kind, "KOTA_TEST_ALL": ""}
     done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "api", f"test_{name}.py"),
                            *chosen, *(f"-{sentence}" for sentence in left_out(name, kind))],
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -318,8 +320,8 @@ TESTS = ((hides, "probes and counters are not to be seen, however they are writt
          (rates, "too many requests are 429 with Retry-After, and pass later"),
          (heads, "X-Forwarded-* are the proxy's own, traceparent and Host the client's"),
          (gone, "without a daemon it is 503"),
-         (http2, "HTTP/2 is spoken"),
-         (inspector, "the inspector: with a token it shows all, without one it says what it cannot"))
+         (http2, "HTTP/2 is spoken"))
+INSPECTOR = "the inspector: with a token it shows all, without one it says what it cannot"
 KINDS = ("nginx", "haproxy")
 
 if PROXY:
@@ -328,8 +330,10 @@ case("what is left out is there, and has a reason", names_of_all)
 for kind_ in KINDS:
     for function, sentence_ in TESTS:
         case(f"{kind_}: {sentence_}", function, kind_)
+    rest(f"{kind_}: {INSPECTOR}")(functools.partial(inspector, kind_))
     for name_, chosen_ in () if LONG else SHORT.items():
-        case(f"{kind_}: test_{name_}.py passes through it", once_more, kind_, name_, chosen_)
+        (test if name_ in SHORTEST else rest)(f"{kind_}: test_{name_}.py passes through it")(
+            functools.partial(once_more, kind_, name_, chosen_))
 if LONG:
     all_of_them()
 run()

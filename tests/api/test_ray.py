@@ -1,5 +1,6 @@
 """Rays and lines of sight against Möller–Trumbore over every triangle."""
 import math
+import struct
 
 from daemon import Daemon, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_shapes, put_terrain, results
@@ -364,6 +365,22 @@ def _():
     near(got[3]["t"], 1.25 / 4, "t")
     near_all(got[3]["point"], [1.25, 1.5, 1], "point")
     near(got[4]["t"], 0.5, "t")
+
+
+@test("at 8 km an end may be off by a rounding to float32, and not by more")
+def _():
+    put_terrain(daemon, "high", Terrain(9, 9, [[8000 + 0.1 * c + 0.07 * r for c in range(9)]
+                                               for r in range(9)]))
+    random = rng("high ends")
+    points = [[random.uniform(0.5, 7.5), random.uniform(0.5, 7.5)] for _ in range(200)]
+    heights = [item["height"] for item in
+               results(daemon, at("high") + "/height", {"points": points}, 200)]
+    rounded = [struct.unpack("<f", struct.pack("<f", z))[0] for z in heights]
+    for ends, visible in ((heights, True), (rounded, True), ([z - 0.003 for z in heights], False)):
+        segments = [{"from": [*p, z], "to": [p[0] + 0.1, p[1], z + 50]}
+                    for p, z in zip(points, ends)]
+        got = results(daemon, at("high") + "/los", {"segments": segments}, 200)
+        equal([item["visible"] for item in got], [visible] * 200, f"visible, {visible}")
 
 
 @test("two points read from height see each other unless ground is between")

@@ -6,21 +6,14 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import time
 
 from daemon import KOTAD, SLOW, Daemon, clean_environment, parse_answers, problem
+from folders import folder, fresh
 from images import asc, hgt, png
+from metrics import bodies_bytes
 from tap import case, check, equal, fail, near, run, test
 
-folder = tempfile.TemporaryDirectory(prefix="kota-test-")
-NUMBERS = iter(range(1000))
-
-
-def fresh():
-    path = os.path.join(folder.name, f"d{next(NUMBERS)}")
-    os.mkdir(path)
-    return path
 
 
 def write(path, data):
@@ -297,7 +290,10 @@ def _():
         with Daemon("--log-format", form, "--access-log") as daemon:
             daemon.raw(b"GET /v1/locales/%0Aforged%0D%0Aline%1b[31m HTTP/1.1\r\nHost: x\r\n"
                        b"Connection: close\r\n\r\n")
-            time.sleep(0.3)
+            deadline = time.monotonic() + 30 * SLOW
+            while " 404 " not in daemon.log_text() and ":404," not in daemon.log_text():
+                check(time.monotonic() < deadline, f"no line of the request: {daemon.log_text()}")
+                time.sleep(0.02)
             lines = daemon.log_text().splitlines()
             check(not any(line.lstrip().startswith(("forged", "line")) for line in lines),
                   f"{lines}")
@@ -323,6 +319,14 @@ def request_head(body):
             f"Content-Length: {len(body)}\r\n\r\n").encode()
 
 
+def body_comes(daemon):
+    """Waits until the daemon has read some of a large body."""
+    deadline = time.monotonic() + 20 * SLOW
+    while bodies_bytes(daemon) == 0:
+        check(time.monotonic() < deadline, "no body came")
+        time.sleep(0.01)
+
+
 def drained(number):
     """An idle connection is closed at once, a request under way is answered, exit status 0."""
     daemon = field_daemon()
@@ -333,7 +337,7 @@ def drained(number):
         busy = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
         half = len(BATCH) // 2
         busy.sendall(request_head(BATCH) + BATCH[:half])
-        time.sleep(0.3)
+        body_comes(daemon)
         daemon.process.send_signal(number)
         equal(idle.recv(100), b"", "the idle connection is closed at once")
         check(daemon.is_alive(), "it waits for the request under way")
@@ -418,7 +422,7 @@ def _():
     try:
         with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
             s.sendall(request_head(BATCH) + BATCH[:10])
-            time.sleep(0.2)
+            body_comes(daemon)
             daemon.process.send_signal(signal.SIGTERM)
             equal(daemon.process.wait(60 * SLOW), 0, "exit status")
     finally:

@@ -520,22 +520,6 @@ def _():
     connection.close()
 
 
-@test("a schema of a newer program is refused, and says so, and stays as it is")
-def _():
-    data = fresh()
-    two_locales(data)
-    connection = database(data)
-    connection.execute("PRAGMA user_version = 999")
-    connection.close()
-    with open(os.path.join(data, "kota.db"), "rb") as file:
-        before = file.read()
-    refused(data, re.compile("newer|999"), what="a newer schema")
-    status, text = run_check(data)
-    check(status != 0 and re.search("newer|999", text), f"--check: {status}, {text}")
-    with open(os.path.join(data, "kota.db"), "rb") as file:
-        check(file.read() == before, "the file has been changed")
-
-
 @test("--data that is a file, or below one, is refused")
 def _():
     path = os.path.join(folder.name, "a-file")

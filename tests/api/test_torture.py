@@ -5,7 +5,7 @@ import sys
 import tempfile
 
 from daemon import ROOT, SLOW
-from tap import case, check, run
+from tap import case, check, rest, run
 
 FOLDER = os.path.join(ROOT, "tests", "torture")
 
@@ -28,11 +28,11 @@ def part(name, least, **settings):
     check(done.returncode == 0 and len(words) >= least and set(words) == {"held"}, said[-3000:])
 
 
-case("a flood of connections, half-closed and reset ones, and no files left", part, "flood", 3,
-     KOTA_FLOOD_CONNECTIONS=800, KOTA_FLOOD_ROUNDS=2)
+rest("a flood of connections, half-closed and reset ones, and no files left")(
+    lambda: part("flood", 3, KOTA_FLOOD_CONNECTIONS=800, KOTA_FLOOD_ROUNDS=2))
 case("kill -9 under reads, edits and patches: nothing that was acknowledged is lost", part, "kill", 1,
-     KOTA_KILL_ROUNDS=8)
-case("a soak: every answer is right at the revision that it names, no file stays open", part, "soak",
-     2, KOTA_SOAK_SECONDS=20)
+     KOTA_KILL_ROUNDS=4)
+rest("a soak: every answer is right at the revision that it names, no file stays open")(
+    lambda: part("soak", 2, KOTA_SOAK_SECONDS=20))
 
 run()

@@ -112,6 +112,9 @@ def _():
     for hint in ("west", "east"):
         item = touch([[110, 5, 11]], hints=[hint])[0]
         equal((item["locale"], item["status"]), (hint, "ok"), "a border belongs to both")
+    for point in ([105, 3, 11], [110, 5, 11], [99, 3, 11]):
+        for hint in ("atlantis", "", "no id at all, ä"):
+            equal(touch([point], hints=[hint]), touch([point]), f"a hint of no locale, {point}")
     item = touch([[110 + 5e-7, 5, 11]], hints=["west"])[0]
     equal((item["locale"], item["status"]), ("west", "ok"), "a hair over the border the hint holds")
     near_all(item["floor"]["point"], [110, 5, 10], "its floor", 3e-8, 100)
@@ -428,7 +431,7 @@ def _():
                 {"origin": [105, 5, 50], "direction": [0, 0, -1], "t_max": 0}])
     equal([i["status"] for i in got[:2]], ["invalid", "invalid"], "invalid")
     check("zero" in got[0]["detail"] and "negative" in got[1]["detail"], f"{got[:2]}")
-    equal(got[2]["status"], "miss", "far away")
+    equal([got[2]["status"], got[5]["status"]], ["invalid"] * 2, "numbers beyond 1e307, or denormal")
     equal((got[4]["status"], got[4]["locale"]), ("hit", "west"), "a direction of 1e-300 m")
     equal(got[6]["status"], "miss", "no way at all")
     far = touch([[1e308, 1e308, -1e308], [-1e308, 0, 0], [5e-324, 0, 0]], clearance=1)
@@ -450,6 +453,8 @@ REFUSED = [
     ("contact", "fewer hints than points", {"points": [[1, 2, 3]] * 2, "hints": ["west"]}, 400,
      "/hints"),
     ("contact", "a hint that is a number", {"points": [[1, 2, 3]], "hints": [7]}, 400, "/hints/0"),
+    ("contact", "a mode of no clearance", {"points": [[1, 2, 3]], "clearance_mode": "exact"}, 400,
+     "/clearance_mode"),
     ("contact", "a negative reach", {"points": [[1, 2, 3]], "reach_up": -1}, 400, "/reach_up"),
     ("contact", "a footprint of two", {"footprints": [[[1, 2, 3]] * 2]}, 400, "/footprints/0"),
     ("contact", "a footprint with a clearance",

@@ -9,7 +9,8 @@ import re
 from daemon import ROOT
 from tap import check
 
-# In make test; make proxies takes all.
+# In make test-all, the shortest in make test; make proxies takes all.
+SHORTEST = ("height",)
 EVENTS = ("a stream is text", "an event tells", "an edit tells", "two subscribers", "since= replays",
           "what lies in the future", "a deleted locale", "Kota-Min-Revision waits")
 SHORT = {"height": (), "events": EVENTS, "tiles": (), "cli": ("ls and info", "its problems come")}
@@ -33,8 +34,9 @@ DIRECT = {
     "install": NO_DAEMON, "mesh_oracle": NO_DAEMON, "oracle": NO_DAEMON, "packages": NO_DAEMON,
     "sand_compare": NO_DAEMON, "sand_scenes": NO_DAEMON, "torture": NO_DAEMON,
     "hostile": FRAMING, "hostile_storms": FRAMING, "hostile_writes": FRAMING, "http": FRAMING,
-    "http_again": FRAMING, "http_corpus": FRAMING,
+    "http_corpus": FRAMING,
     "proxies": "it is this test", "restarts": "it has a proxy of its own",
+    "python_client": "it has a proxy of its own",
     "prometheus": "it scrapes the daemon itself",
     "rights": "who somebody is: through a proxy, nobody is from this machine",
     "web": "the inspector has a test of its own here (tests/web/behind.mjs)",

@@ -13,7 +13,7 @@ on a machine of two processors the pair cannot reach 2. Where it is allowed all 
 work (SCHED_RR): a balancer waits for the slower of two processors, which else is the one that others use.
 HAProxy's configuration is the one of deploy/docker/haproxy-cluster.cfg with other addresses.
 
-Called by `make bench`. Skipped where there is no PostgreSQL, no HAProxy or one processor only.
+Called by `make bench-all`. Skipped where there is no PostgreSQL, no HAProxy or one processor only.
 """
 import array
 import json

@@ -40,9 +40,15 @@ enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA_EQUAL, QOTA_CHOSEN, CONTESTA
 
 /* ---- the terrains --------------------------------------------------------------------------- */
 
+/* Drawn by KOTA_BENCH_SEED. */
+static double shift_x, shift_y, steepness = 1;
+
 static double hill(double x, double y)
 {
-    return 9 * sin(x / 61) * cos(y / 47) + 3 * sin(x / 17 + 1) + 2 * cos((x - y) / 23);
+    x += shift_x;
+    y += shift_y;
+    return steepness *
+           (9 * sin(x / 61) * cos(y / 47) + 3 * sin(x / 17 + 1) + 2 * cos((x - y) / 23));
 }
 
 static bool is_pond(double x, double y)
@@ -114,7 +120,13 @@ static void make_trees(struct soup *soup, struct random *random)
 
 static bool make_track(struct soup *soup)
 {
-    struct random random = {1996};
+    struct random random = {bench_seed() != 0 ? bench_seed() : 1996};
+
+    if (bench_seed() != 0) {
+        shift_x = random_in(&random, 0, 1e4);
+        shift_y = random_in(&random, 0, 1e4);
+        steepness = random_in(&random, 0.3, 4);
+    }
 
     make_hills(soup, &random);
     make_road(soup);
@@ -501,7 +513,8 @@ static bool terrain_race(struct terrain *t, const char *name)
     return is_good;
 }
 
-int main(void)
+/* With an argument only the terrain of that name. */
+int main(int argc, char **argv)
 {
     static const struct {
         const char *file, *name; /* file NULL: made here */
@@ -524,6 +537,9 @@ int main(void)
     for (size_t i = 0; i < sizeof terrains / sizeof *terrains; i++) {
         struct terrain t = {0};
 
+        if ((argc > 1 && strcmp(argv[1], terrains[i].name) != 0) ||
+            (bench_seed() != 0 && terrains[i].file != NULL))
+            continue;
         if (terrains[i].file == NULL ? make_track(&t.soup)
                                      : soup_read(&t.soup, terrains[i].file, true))
             is_good &= terrain_race(&t, terrains[i].name);

@@ -9,7 +9,7 @@ Start: from exec to the port file (which appears when /readyz answers 200), with
 8192 x 8192 samples in the store, beside `cat` of the database from a warm page cache; interleaved,
 medians. Checksums and the pyramid are part of the start.
 
-Called by `make bench`.
+Called by `make bench-all`.
 """
 import array
 import os

@@ -27,7 +27,7 @@
 #include "support/bench_time.h"
 #include "support/random.h"
 #include "support/same_field.h"
-#include "terrain/edit.h"
+#include "terrain/field/edit.h"
 #include "world/world.h"
 
 #include <stdio.h>
@@ -233,7 +233,8 @@ static void edit_rows(const double edit_s_at[PLACES], const double world_s_at[PL
                  1e3 * pyramid_median_s);
         bench_row("edits", work, "its pyramid anew", pyramid_median_s / edit_s_at[p], GOAL_TIMES,
                   note);
-        snprintf(work, sizeof work, "the same in a world, until announced, %s", places[p].name);
+        snprintf(work, sizeof work, "edit of 128² in a world of 8192², until announced, %s",
+                 places[p].name);
         snprintf(note, sizeof note, "%.0f µs and %.0f ms", 1e6 * world_s_at[p],
                  1e3 * pyramid_median_s);
         bench_row("edits", work, "its pyramid anew", pyramid_median_s / world_s_at[p],

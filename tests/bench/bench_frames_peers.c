@@ -1,5 +1,5 @@
 /*
- * `make bench`: contact and rays on meshes under radial gravity, against Embree's rtcIntersect1
+ * `make bench-all`: contact and rays on meshes under radial gravity, against Embree's rtcIntersect1
  * (robust, high quality) on the same triangles, in one thread, in turns, medians.
  *
  * A planet is a bumpy ball of triangles that is walked on outside, a drum a bumpy tube that is
@@ -16,7 +16,7 @@
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
 #include "support/mesh_oracle.h"
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -106,7 +106,7 @@ static void ask_one(const struct scene *scene, float *z)
 {
     for (size_t i = 0; i < POINTS; i++)
         z[i] =
-            (float)heightfield_height_only(scene->field, point_at(scene, i), INTERPOLATION_TRIANGLE)
+            (float)heightfield_interpolate(scene->field, point_at(scene, i), INTERPOLATION_TRIANGLE)
                 .height_m;
 }
 
@@ -317,15 +317,18 @@ static void gdal_run(struct scene *scene)
     free(z);
 }
 
+/* With an argument only the map of that side. */
 int main(int argc, char **argv)
 {
     static const uint32_t sides[] = {1024, 4096};
-    int count = argc > 1 && strcmp(argv[1], "small") == 0 ? 1 : 2;
 
     printf(
         "\nHeights of real terrain, ns a point: a batch, one by one, with normal and cell, Bullet, "
         "Embree\n(answers that differ)\n");
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < 2; i++) {
+        if (argc > 1 && (uint32_t)atoi(argv[1]) != sides[i])
+            continue;
+
         struct scene scene = {.points = allocate(sizeof(float[POINTS][2]))};
 
         if (!bench_map(sides[i], &scene.map))

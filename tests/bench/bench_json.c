@@ -11,7 +11,7 @@
  * answer are summed, so that nothing is lifted out of a loop. One thread.
  */
 #include "api/batch.h"
-#include "api/json_pieces.h"
+#include "json/json_raw.h"
 #include "api/options.h"
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
@@ -72,8 +72,7 @@ static void make_ground(struct api_test *t)
     free(heights_m);
 }
 
-/* ---- bodies -----------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 struct body {
     char *bytes;
@@ -134,8 +133,7 @@ static struct body binary_body(struct random *random, size_t count)
     return (struct body){(char *)numbers, count * 2 * sizeof *numbers};
 }
 
-/* ---- the peers' handlers ------------------------------------------------------------------------
- */
+/* ---- the peers' handlers --------------------------------------------------------------------- */
 
 static enum err_code parse(struct call *call, const char *member, const cJSON **first,
                            struct err *err)
@@ -205,8 +203,8 @@ static enum err_code heights_by_cjson_in(struct call *call, struct err *err)
         struct ground_point ground = peer_height(call, point);
         char *at = json_open_room(&call->out, 128);
 
-        at = PIECE(at, "{\"status\":\"ok\",\"height\":");
-        at = piece_number(at, ground.height_m);
+        at = JSON_RAW(at, "{\"status\":\"ok\",\"height\":");
+        at = json_raw_number(at, ground.height_m);
         *at++ = '}';
         if (point->next)
             *at++ = ',';
@@ -263,8 +261,7 @@ static enum err_code heights_left_out(struct call *call, struct err *err)
     return ERR_OK;
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 struct side {
     const char *name;

@@ -4,8 +4,7 @@
  *
  * Points stand on the ground, uniformly seen from above, and begin a centimetre over it, in random
  * order. The sun stands high, at 50 degrees, or low, at 12. Ours is the whole question to a locale
- * of one layer (lighting_lit), with its tree built; and again by rays, as it is before. Lights at
- * places are raced with and without their trees, which have to agree on every point.
+ * of one layer (lighting_lit), with its tree built; and again by rays, as it is before.
  *
  * Every answer of Embree is compared with ours. It works with 24 bits: near edges they may differ,
  * and how often is told; more than 1 of 200 ends the program. And every 64th point is put to brute
@@ -16,13 +15,13 @@
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
 #include "support/mesh_oracle.h"
-#include "world/lit.h"
+#include "world/ask/lit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 1 << 15, ROUNDS = 9, SUNS = 2, LAMPS = 2, JUDGED = 64 };
+enum { POINTS = 1 << 15, ROUNDS = 9, SUNS = 2, JUDGED = 64 };
 enum { OWN_TREE, OWN_RAYS, EMBREE, WAYS };
 
 #define LIFT_M 0.01
@@ -47,8 +46,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* ---- the scene -------------------------------------------------------------------------------
- */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
 static void *copy_of(const void *from, size_t count, size_t size)
 {
@@ -147,8 +145,7 @@ static void scene_free(struct scene *scene)
     soup_free(&scene->soup);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_own(const struct lighting *lighting, const struct vec3 *points, uint8_t *is_lit)
 {
@@ -259,63 +256,6 @@ static void race(struct scene *scene, int sun)
     lighting_close(&lighting[OWN_RAYS]);
 }
 
-/* ---- a light at a place ----------------------------------------------------------------------
- */
-
-/* Hangs over the middle of the ground, some metres high or half as high as the mesh is wide. */
-static struct light lamp_of(const struct scene *scene, int lamp)
-{
-    const struct mesh *mesh = scene->locale->layers[0]->mesh;
-    struct box3 b = mesh_bounds(mesh);
-    struct vec3 at = vec3_scale(vec3_add(b.min, b.max), 0.5);
-    struct mesh_contact floor;
-
-    at.z = b.max.z + (lamp == 0 ? 0 : fmax(b.max.x - b.min.x, b.max.y - b.min.y) / 2);
-    if (lamp == 0 && mesh_floor(mesh, at, 0, &floor))
-        at.z = floor.point.z + 3;
-    return light_at_place(at);
-}
-
-static void race_lamp(struct scene *scene, int lamp)
-{
-    static const char *const names[LAMPS] = {"lamp over the ground", "lamp high above"};
-    static uint8_t is_lit[2][POINTS];
-    struct light light = lamp_of(scene, lamp);
-    double start = bench_thread_s(), build_us;
-    struct light_cache_stats before, after;
-    struct lighting lighting[2];
-    struct asking asking = {scene, lighting, is_lit};
-    struct bench_race race = {OWN_RAYS + 1, ROUNDS, 1, POINTS, ask_again, &asking};
-    struct bench_time times[OWN_RAYS + 1];
-    unsigned shadows = 0;
-    char work[96], note[96];
-
-    light_cache_stats(scene->cache, &before);
-    if (!lighting_open(&lighting[OWN_TREE], &scene->choice, &light, 1 << 20, scene->cache, true) ||
-        !lighting_open(&lighting[OWN_RAYS], &scene->choice, &light, POINTS, NULL, true) ||
-        lighting[OWN_TREE].trees[0] == NULL)
-        fail("there is no tree for the lamp");
-    build_us = 1e6 * (bench_thread_s() - start) / (double)scene->soup.polygon_count;
-    light_cache_stats(scene->cache, &after);
-    bench_in_turns(&race, times);
-    if (memcmp(is_lit[OWN_TREE], is_lit[OWN_RAYS], POINTS) != 0)
-        fail("the lamp's tree and rays differ");
-    judge(scene, &light, is_lit[OWN_TREE]);
-    for (size_t i = 0; i < POINTS; i++)
-        shadows += !is_lit[OWN_TREE][i];
-    printf("  %-12s %-20s %4.1f %% in shadow;  tree %.0f ns  rays %.0f ns;  made in %.2f us and "
-           "%.0f bytes a polygon\n",
-           scene->name, names[lamp], 100.0 * shadows / POINTS, 1e9 * times[OWN_TREE].median_s,
-           1e9 * times[OWN_RAYS].median_s, build_us,
-           (double)(after.bytes - before.bytes) / (double)scene->soup.polygon_count);
-    fflush(stdout);
-    snprintf(work, sizeof work, "lit, %s, %s", scene->name, names[lamp]);
-    snprintf(note, sizeof note, "%.0f %% in shadow", 100.0 * shadows / POINTS);
-    bench_row_times("light", work, "its own rays", &times[OWN_TREE], &times[OWN_RAYS], 0, note);
-    lighting_close(&lighting[OWN_TREE]);
-    lighting_close(&lighting[OWN_RAYS]);
-}
-
 int main(void)
 {
     static const struct {
@@ -335,8 +275,6 @@ int main(void)
         }
         for (int sun = 0; sun < SUNS; sun++)
             race(&scene, sun);
-        for (int lamp = 0; lamp < LAMPS; lamp++)
-            race_lamp(&scene, lamp);
         scene_free(&scene);
     }
     return 0;

@@ -1,11 +1,11 @@
 /*
- * Real terrain for benchmarks: the Puget Sound map of the shared test data, enlarged by the
- * generator of kota-worldgen.
+ * Ground for benchmarks: the Puget Sound map of the shared test data, or noise drawn by the seed
+ * KOTA_BENCH_SEED, enlarged by the generator of kota-worldgen.
  */
 #ifndef KOTA_TESTS_BENCH_MAP_H
 #define KOTA_TESTS_BENCH_MAP_H
 
-#include "terrain/heightfield.h"
+#include "terrain/field/heightfield.h"
 #include "tests/bench/field_peers.h"
 
 /*

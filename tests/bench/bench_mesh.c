@@ -1,6 +1,7 @@
 /*
- * `make bench`: Q's table 4 (Barrus and Waters 1996) on terrains of today beside Q's own numbers,
- * what chosen cuts give at equal memory, how long 10,000 polygons take, and what a question costs.
+ * `make bench-all`: Q's table 4 (Barrus and Waters 1996) on terrains of today beside Q's own
+ * numbers, what chosen cuts give at equal memory, how long 10,000 polygons take, and what a
+ * question costs.
  *
  * Q measured Diamond Park: 13,346 polygons of outdoor terrain. Here stand a race track of 13,004
  * triangles and an open map of 9,779. The average of tests is Q's: polygons in a leaf, weighted by

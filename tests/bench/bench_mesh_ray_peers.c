@@ -16,7 +16,7 @@
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
 #include "support/mesh_oracle.h"
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * mesh anew, in one run on one thread. While it is timed, each edited mesh is asked for the floor
  * that has come or gone.
  */
-#include "terrain/mesh_edit.h"
+#include "terrain/mesh/mesh_edit.h"
 
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
@@ -66,8 +66,13 @@ static double edit_s(const struct mesh *mesh, struct random *random, const struc
     soup_add(&roof, (const struct vec3[]){{x, y, 50}, {x + 1, y, 50}, {x, y + 1, 50}}, 3);
     view = soup_view(&roof);
     after = soup_view(ground); /* the bounds stay */
-    struct mesh_change change = {is_removal ? NULL : &view, (uint32_t)ground->polygon_count,
-                                 &number, is_removal, &after};
+    struct mesh_change change = {is_removal ? NULL : &view,
+                                 (uint32_t)ground->polygon_count,
+                                 &number,
+                                 is_removal,
+                                 &after,
+                                 NULL,
+                                 NULL};
 
     begin = bench_thread_s();
     next = mesh_edit(mesh, &change, &err);

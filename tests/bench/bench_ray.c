@@ -1,5 +1,5 @@
 /*
- * `make bench`: text T's table 4.1 (Sjöstrand 2017) as a program, and what leaf size costs and
+ * `make bench-all`: text T's table 4.1 (Sjöstrand 2017) as a program, and what leaf size costs and
  * gives.
  *
  * T's scene: a height map of n×n cells, one spike a 32×32 leaf, and a ray along the diagonal that
@@ -17,8 +17,8 @@
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
 #include "support/random.h"
-#include "terrain/heightfield_data.h"
-#include "terrain/ray.h"
+#include "terrain/field/heightfield_data.h"
+#include "terrain/field_ray/ray.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,10 +18,10 @@
  * For comparison: C. Leach 2014 (GTX 770) stepped 19.5 M spheres a second without history; R.
  * Zhang et al. 2024 (Chrono DEM-Engine, RTX 3080) about 417 M with it.
  */
-#include "sand/gl_engine.h"
+#include "sand/engine_gl/gl_engine.h"
 #include "sand/material.h"
-#include "sand/packing.h"
-#include "sand/solver.h"
+#include "sand/convert/packing.h"
+#include "sand/engine_c/solver.h"
 
 #include "support/bench_time.h"
 
@@ -44,8 +44,7 @@ static void must(enum err_code code, const struct err *err)
     }
 }
 
-/* ---- the ground -------------------------------------------------------------------------------
- */
+/* ---- the ground ------------------------------------------------------------------------------ */
 
 struct ground {
     struct granular_params params;
@@ -119,8 +118,7 @@ static void slot_fill(struct sand_engine *engine, uint32_t slot, const struct gr
     must(sand_slot_fill(engine, slot, ground->granules, ground->count, &err), &err);
 }
 
-/* ---- measuring --------------------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static struct sand_status status_after(struct sand_engine *engine, uint64_t steps)
 {
@@ -238,8 +236,7 @@ static void measure_c(const struct ground *ground, double seconds)
     measure(engine, ground, seconds);
 }
 
-/* ---- the program ------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
     const char *gpu;

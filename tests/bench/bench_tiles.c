@@ -1,6 +1,6 @@
 /*
- * `make bench`: what a tile costs when it is made, when it is kept, and when the client has it; and
- * what reading a block costs at each level.
+ * `make bench-all`: what a tile costs when it is made, when it is kept, and when the client has it;
+ * and what reading a block costs at each level.
  *
  * A field of hills and noise, 4097×4097 samples. Times are medians of rounds that are interleaved
  * in one run; ratios only: times of one machine mean nothing on another.

@@ -1,15 +1,15 @@
 /*
  * Calls of the world where it has many locales: points and rays, beside a loop that asks each
- * locale's own box, as they did before there were reaches (world/reach.h). A thousand fields of
+ * locale's own box, as they did before there were reaches (bounding_sphere.h). A thousand fields of
  * 90 m, 100 m apart; one thread, in turns; both name the same locale for every point.
  */
 #include "base/check.h"
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
 #include "support/random.h"
-#include "world/across.h"
-#include "world/locate.h"
-#include "world/query.h"
+#include "world/ask/across.h"
+#include "world/ask/locate.h"
+#include "world/ask/query.h"
 #include "world/world.h"
 
 #include <stdio.h>

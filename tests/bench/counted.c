@@ -11,9 +11,9 @@
  * instructions.py looks at.
  */
 #include "base/check.h"
-#include "terrain/edit.h"
-#include "terrain/mesh.h"
-#include "terrain/ray.h"
+#include "terrain/field/edit.h"
+#include "terrain/mesh/mesh.h"
+#include "terrain/field_ray/ray.h"
 
 #include "support/api_call.h"
 #include "support/random.h"
@@ -34,8 +34,7 @@ struct input {
     float *binary;       /* the same */
 };
 
-/* ---- ground: value noise of whole numbers, no libm ---------------------------------------------
- */
+/* ---- ground: value noise of whole numbers, no libm ------------------------------------------- */
 
 static double lattice(uint32_t column, uint32_t row)
 {
@@ -106,8 +105,7 @@ static struct mesh *make_mesh(void)
     return mesh;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static struct vec3 place(struct random *random)
 {
@@ -205,8 +203,7 @@ static void prepare_api(struct input *in)
     make_points(in);
 }
 
-/* ---- what is counted ----------------------------------------------------------------------------
- */
+/* ---- what is counted ------------------------------------------------------------------------- */
 
 static double run_height(struct input *in)
 {

@@ -1,14 +1,12 @@
-"""Makes one table of the rows that the programs of `make bench` have written.
+"""Makes a table of the rows that the benchmarks have written (tests/support/bench_rows.h).
 
-    python3 tests/bench/report.py ROWS [DOCUMENT]
-    python3 tests/bench/report.py --reasons DOCUMENT
+    python3 tests/bench/report.py ROWS               prints all rows, in their order
+    python3 tests/bench/report.py ROWS DOCUMENT      prints the rows that short.tsv lists, and puts
+                                                     them into the document
 
-Prints the table; with a document, it also replaces what stands there between the lines
-`<!-- table of make bench, LEVEL -->` and `<!-- end of the table -->`, where LEVEL is the machine's
-vector instructions (avx512, avx2 or scalar): so a document holds a table for each kind of machine.
-The order is that of the rows. A row that is not reached says why: reasons.tsv has, for a level or
-`*` and a pattern of "section: work", the reason; the first line that fits counts. With --reasons
-all tables of a document are left as they are but for these.
+A document has a table for each machine, between the lines `<!-- make bench: MACHINE -->` and
+`<!-- end -->`. The table of this machine is replaced; where there is none, it is added after the last.
+A row of short.tsv that is not reached says why.
 """
 import datetime
 import os
@@ -16,15 +14,10 @@ import re
 import subprocess
 import sys
 
-REASONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reasons.tsv")
-MISSED, WHY = "**not reached**", "; why: "
-NO_REASON = "nobody knows why yet"
-BEGIN, END = "<!-- table of make bench, {} -->", "<!-- end of the table -->"
-# as server/terrain/simd.c has it
-LEVELS = (("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"}),
-          ("avx2", {"avx2", "fma", "bmi2"}))
-PACKAGES = ("libembree3-3", "libbullet3.24", "gdal-bin", "nginx-light", "wrk", "libuv1", "gcc",
-            "postgresql-15", "haproxy")
+SHORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "short.tsv")
+MISSED = "**not reached**"
+BEGIN, END = "<!-- make bench: {} -->", "<!-- end -->"
+PACKAGES = ("libembree4-4", "libembree3-3", "libbullet3.24", "nginx-light", "wrk", "libuv1", "gcc")
 
 
 def read_rows(path):
@@ -40,6 +33,14 @@ def read_rows(path):
     return rows
 
 
+def read_short(path=SHORT):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    if any(len(cells) != 4 for cells in lines):
+        raise SystemExit(f"{path}: a line has four cells: section, work, peer, reason")
+    return lines
+
+
 def figure(value):
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
@@ -51,91 +52,62 @@ def versions():
     return ", ".join(f"{p[0]} {p[1]}" for p in found if len(p) == 3 and p[2] == "installed")
 
 
-def of_processor(name):
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        found = re.search(rf"^{name}\s*: (.*)$", file.read(), re.M)
-    return found.group(1) if found else ""
-
-
 def machine():
-    return f"{of_processor('model name') or os.uname().machine}, {os.cpu_count()} processors"
+    """The processor's name, and its family and model, since virtual machines hide the name."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        info = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", file.read(), re.M))
+    parts = [info.get("model name") or os.uname().machine]
+    parts += [f"{name.split()[-1]} {info[name]}" for name in ("cpu family", "model") if name in info]
+    return ", ".join(parts + [f"{os.cpu_count()} processors"])
 
 
-def level():
-    flags = set(of_processor("flags").split())
-    return next((name for name, needed in LEVELS if needed <= flags), "scalar")
+def line_of(row, reason=""):
+    section, work, peer, kind, ratio, asked, note = row
+    is_reached = ratio <= asked if kind == "most" else ratio >= asked
+    want = f"{'≤' if kind == 'most' else '≥'} {asked:g}" if asked else "–"
+    end = "" if not asked else "reached" if is_reached else MISSED
+    end = "; ".join(part for part in (end, note) if part)
+    if end.startswith(MISSED) and reason:
+        end += f"; why: {reason}"
+    return f"| {section}: {work} | {peer} | {want} | {figure(ratio)} | {end} |"
 
 
-def read_reasons(path=REASONS):
-    reasons = []
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            cells = line.rstrip("\n").split("\t")
-            if line.startswith("#"):
-                continue
-            if len(cells) != 3 or not all(cells):
-                raise SystemExit(f"{path}:{number}: not a reason: {line!r}")
-            reasons.append((cells[0], re.compile(cells[1]), cells[2]))
-    return reasons
-
-
-def reason_of(reasons, on, section, work):
-    return next((why for where, pattern, why in reasons
-                 if where in ("*", on) and pattern.search(f"{section}: {work}")), NO_REASON)
-
-
-def table(rows, reasons):
-    out, section = [], None
-    for name, work, peer, kind, ratio, asked, note in rows:
-        if name != section:
-            section = name
-            out += ["", f"**{name}**", "", "| work | beside | asked | got | |", "|---|---|---|---|---|"]
-        is_reached = ratio <= asked if kind == "most" else ratio >= asked
-        want = f"{'≤' if kind == 'most' else '≥'} {asked:g}" if asked else "–"
-        end = ("" if not asked else "reached" if is_reached else MISSED)
-        end = "; ".join(part for part in (end, note) if part)
-        if asked and not is_reached:
-            end += WHY + reason_of(reasons, level(), name, work)
-        out.append(f"| {work} | {peer} | {want} | {figure(ratio)} | {end} |")
-    return out[1:]
+def short_lines(rows):
+    """The rows that short.tsv lists, in its order, with a reason where one is not reached."""
+    out = []
+    for section, work, peer, reason in read_short():
+        found = [row for row in rows if row[:2] == (section, work) and row[2].startswith(peer)]
+        out += [line_of(row, reason) for row in found]
+        if not found:
+            print(f"no row {section}: {work}, beside {peer} (sh deploy/install-deps.sh bench)",
+                  file=sys.stderr)
+    return out
 
 
 def put(document, lines):
-    begin = BEGIN.format(level())
+    begin = BEGIN.format(machine())
+    table = "\n".join([begin, "", *lines, "", END])
     with open(document, encoding="utf-8") as file:
         text = file.read()
-    if text.count(begin) != 1 or END not in text[text.index(begin):]:
-        raise SystemExit(f"{document}: needs one line {begin}, and a line {END} behind it")
-    head, tail = text.split(begin)
+    if begin in text:
+        at = text.index(begin)
+        to = text.index(END, at) + len(END)
+    elif END in text:
+        at = to = text.rindex(END) + len(END)
+        table = "\n\n" + table
+    else:
+        raise SystemExit(f"{document}: needs a line {END} after a table of `make bench`")
     with open(document, "w", encoding="utf-8") as file:
-        file.write(head + begin + "\n\n" + "\n".join(lines) + "\n\n" + tail[tail.index(END):])
-
-
-def give_reasons(document, reasons):
-    out, on, section = [], None, None
-    with open(document, encoding="utf-8") as file:
-        for line in file.read().split("\n"):
-            found = re.fullmatch(BEGIN.format("(.*)"), line)
-            on = found.group(1) if found else None if line == END else on
-            found = re.fullmatch(r"\*\*(.*)\*\*", line)
-            section = found.group(1) if found else section
-            if on and line.startswith("| ") and MISSED in line:
-                work = line[2:].split(" | ")[0]
-                line = (line.removesuffix(" |").split(WHY)[0] + WHY
-                        + reason_of(reasons, on, section, work) + " |")
-            out.append(line)
-    with open(document, "w", encoding="utf-8") as file:
-        file.write("\n".join(out))
+        file.write(text[:at] + table + text[to:])
 
 
 def main():
-    if len(sys.argv) not in (2, 3) or sys.argv[-1] == "--reasons":
+    if len(sys.argv) not in (2, 3):
         raise SystemExit(__doc__)
-    if sys.argv[1] == "--reasons":
-        give_reasons(sys.argv[2], read_reasons())
-        return
+    rows = read_rows(sys.argv[1])
     lines = [f"{machine()}; {versions()}; {datetime.date.today().isoformat()}.", "",
-             *table(read_rows(sys.argv[1]), read_reasons())]
+             "| work | beside | asked | got | |", "|---|---|---|---|---|"]
+    lines += short_lines(rows) if len(sys.argv) == 3 else [line_of(row) for row in rows]
     print("\n".join(lines))
     if len(sys.argv) == 3:
         put(sys.argv[2], lines)

@@ -1,4 +1,4 @@
-"""Rows of the table of `make bench`, from Python: what tests/support/bench_rows.h is for C."""
+"""Rows of the benchmarks, from Python: what tests/support/bench_rows.h is for C."""
 import os
 
 

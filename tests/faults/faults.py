@@ -3,7 +3,7 @@ import mmap
 import os
 import struct
 
-MEMORY, READ, WRITE, ACCEPT, POLL, OPEN, SYNC, FILE, MAKE = (1 << i for i in range(9))
+MEMORY, READ, WRITE, ACCEPT, POLL, OPEN, SYNC, FILE, MAKE, LIBRARY = (1 << i for i in range(10))
 ON_FILE, ON_SOCKET, ON_OTHER = 1, 2, 4
 SHORT = -1
 
@@ -35,6 +35,11 @@ class Orders:
         """(calls that were counted, calls that failed)."""
         self.set(0, 0)
         return self.get(5), self.get(6)
+
+
+def late(name, kind, milliseconds, where=ON_FILE | ON_SOCKET | ON_OTHER):
+    """Calls that come back late, and do what they should."""
+    return Fault(name, kind, -milliseconds, where)
 
 
 class Fault:

@@ -33,6 +33,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What faults.py calls by the same names. */
@@ -46,6 +47,7 @@ enum kind {
     KIND_SYNC = 64,
     KIND_FILE = 128, /* sizes and names of files */
     KIND_MAKE = 256, /* processes, threads, pipes */
+    KIND_LIBRARY = 512,
 };
 
 enum where { ON_FILE = 1, ON_SOCKET = 2, ON_OTHER = 4 };
@@ -55,7 +57,7 @@ enum { SHORT = -1 };
 struct order {
     _Atomic uint64_t kind;  /* 0: nothing counts */
     _Atomic uint64_t where; /* descriptors of which kind count */
-    _Atomic int64_t fault;  /* an errno, or SHORT */
+    _Atomic int64_t fault;  /* an errno, SHORT, or below: so many milliseconds late, and no fault */
     _Atomic uint64_t first; /* of the calls that fail, from 1; 0: none */
     _Atomic uint64_t count; /* how many fail */
     _Atomic uint64_t calls; /* that were counted */
@@ -88,10 +90,19 @@ static uint64_t where_is(int fd)
     return S_ISREG(status.st_mode) ? ON_FILE : S_ISSOCK(status.st_mode) ? ON_SOCKET : ON_OTHER;
 }
 
+static void wait_ms(int64_t ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
 /* 0: go on; else the fault of this call. fd is -1 when there is none. */
 static int fault_of(enum kind kind, int fd)
 {
     uint64_t call, first;
+    int64_t fault;
     int saved = errno;
 
     if (!(atomic_load_explicit(&order->kind, memory_order_relaxed) & kind))
@@ -105,7 +116,12 @@ static int fault_of(enum kind kind, int fd)
     if (first == 0 || call < first || call - first >= atomic_load(&order->count))
         return 0;
     atomic_fetch_add(&order->failed, 1);
-    return (int)atomic_load(&order->fault);
+    fault = atomic_load(&order->fault);
+    if (fault >= SHORT)
+        return (int)fault;
+    wait_ms(-fault);
+    errno = saved;
+    return 0;
 }
 
 static bool fails(enum kind kind, int fd)
@@ -117,8 +133,7 @@ static bool fails(enum kind kind, int fd)
     return fault > 0;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
@@ -173,8 +188,7 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off
     return mmap(address, bytes, protection, flags, fd, offset);
 }
 
-/* ---- reading and writing ----------------------------------------------------------------------
- */
+/* ---- reading and writing --------------------------------------------------------------------- */
 
 /* Bytes that a call may ask for: all, or one when it is to be short; false: it has failed. */
 static bool bytes_of(enum kind kind, int fd, size_t *bytes)
@@ -271,8 +285,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
                : syscall(SYS_sendmsg, fd, message, flags);
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------
- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
@@ -340,8 +353,7 @@ int fdatasync(int fd)
     return fails(KIND_SYNC, -1) ? -1 : (int)syscall(SYS_fdatasync, fd);
 }
 
-/* ---- sizes and names, processes and threads ---------------------------------------------------
- */
+/* ---- sizes and names, processes and threads -------------------------------------------------- */
 
 int ftruncate(int fd, off_t bytes)
 {
@@ -385,4 +397,15 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
     return fails(KIND_MAKE, -1) ? EAGAIN : real(thread, attributes, run, context);
+}
+
+/* ---- libraries ------------------------------------------------------------------------------- */
+
+void *dlopen(const char *path, int flags)
+{
+    static void *(*real)(const char *, int);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+    return fails(KIND_LIBRARY, -1) ? NULL : real(path, flags);
 }

@@ -14,12 +14,11 @@ static const char *const media_types[] = {"application/json", "application/vnd.k
 /* Read in two ways; cJSON's number rounded once. */
 static void compare(struct span body, const struct edit *edit)
 {
-    struct err err = {.code = ERR_OK};
+    cJSON *json = cJSON_ParseWithLengthOpts(body.at, body.length, NULL, false);
     const cJSON *item;
-    cJSON *json = NULL;
     size_t n = 0;
 
-    if (json_parse(body.at, body.length, &json_limits_default, &json, &err) != ERR_OK)
+    if (!json)
         abort();
     item = json_member(json, "heights");
     for (item = item->child; item; item = item->next, n++) {

@@ -1,10 +1,11 @@
 /*
- * Fuzzes the JSON checker, the parser behind it, and numbers there and back: what passes the check
- * is parsed, and every number of it reads back as the same bits after it was printed.
+ * Fuzzes the JSON checker, its tape, the parser after it, and numbers there and back: what passes
+ * the check is parsed, the tape names the same values, and every number of it reads back as the
+ * same bits after it was printed.
  */
 #include "base/json_number.h"
-#include "api/json_read.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/json_tape_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,5 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     else if (err.code == ERR_NO_MEMORY || err.msg[0] == '\0')
         abort(); /* passed the check and not the parser, or no reason given */
     cJSON_Delete(json);
+    json_tape_check((const char *)bytes, size);
     return 0;
 }

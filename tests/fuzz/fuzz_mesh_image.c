@@ -4,7 +4,7 @@
  * answer within its own bytes and come to an end.
  */
 #include "base/check.h"
-#include "terrain/radial.h"
+#include "terrain/radial/radial.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ static void ask(const struct mesh *mesh)
 {
     struct box3 b = mesh_bounds(mesh);
     struct mesh_stats stats;
+    size_t length;
     struct err err;
 
     for (int i = 0; i < 27; i++) {
@@ -29,6 +30,7 @@ static void ask(const struct mesh *mesh)
         if (ray_is_valid(&ray))
             mesh_ray(mesh, &ray, i % 2 ? RAY_ANY : RAY_CLOSEST, &hit);
     }
+    CHECK(mesh_image(mesh, &length) && length > 0);
     mesh_stats(mesh, &stats);
     mesh_validate(mesh, &err);
 }

@@ -10,7 +10,7 @@
 #define KOTA_TESTS_FUZZ_FUZZ_RASTER_H
 
 #include "base/check.h"
-#include "formats/raster.h"
+#include "formats/raster/raster.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -9,7 +9,8 @@
  */
 #include "base/check.h"
 #include "tests/fuzz/fuzz.h"
-#include "world/record.h"
+#include "world/follow/record.h"
+#include "world/write/kinds/kind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +96,11 @@ static void read_entry(const struct input *data, const struct record_source *sou
                                   .bytes = data->left};
     struct world_change change;
     struct err err = {.code = ERR_OK};
+    enum world_change_kind known;
+    bool is_of_model =
+        change_kind_of_log(kind, &known) && change_kind(known)->scope == CHANGE_OF_MODEL;
 
-    strcpy(entry.locale,
-           kind == RECORD_MODEL || kind == RECORD_DELETE_MODEL ? RECORD_MODELS : "land");
+    strcpy(entry.locale, is_of_model ? RECORD_MODELS : "land");
     record_change(&entry, source, &change, &err);
     check_error(&err);
     if (change.layer)

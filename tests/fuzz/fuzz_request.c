@@ -9,9 +9,9 @@
  * An answer in JSON must pass the checker, unless it was asked to say NaN; an error must give its
  * reason.
  */
-#include "api/json_check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/api_call.h"
+#include "tests/support/json_tape_check.h"
 
 enum kind { BYTES, DOCUMENT, DOCUMENT_OR_NAN };
 

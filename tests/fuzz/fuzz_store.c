@@ -10,7 +10,7 @@
  */
 #include "base/check.h"
 #include "store/store_data.h"
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -59,8 +59,7 @@ enum { TABLES = sizeof tables / sizeof *tables };
 
 static char folder[64], good[96], work[96];
 
-/* ---- folders ----------------------------------------------------------------------------------
- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
@@ -135,8 +134,7 @@ static struct store *store_at(const char *directory, bool is_read_only)
     return store_open(&options, &err);
 }
 
-/* ---- the good one -----------------------------------------------------------------------------
- */
+/* ---- the good one ---------------------------------------------------------------------------- */
 
 static void put_locale(struct store *store, struct err *err)
 {
@@ -208,11 +206,12 @@ static void put_edit(struct store *store, struct err *err)
                               .answer_bytes = 2};
     struct store_model model = {.id = "box", .media_type = "model/obj", .bytes = "v", .length = 1};
     struct store_shell shell = {.version = 1, .radius_um = 5, .bytes = "s", .length = 1};
-    struct store_pose pose = {{1, 2, 3}, 45, .transform_seq = 8, .locale_seq = 9};
+    struct store_pose pose = {{1, 2, 3}, 45, .transform_seq = 8};
 
     CHECK(store_log(store, &edit, err) == ERR_OK);
     CHECK(store_put_model(store, &model, err) == ERR_OK);
     CHECK(store_put_pose(store, "land", "deck", &pose, err) == ERR_OK);
+    CHECK(store_put_transform_seq(store, "land", 9, err) == ERR_OK);
     store_put_shell(store, &shell, err);
 }
 
@@ -238,8 +237,7 @@ static void start_once(void)
     store_close(store);
 }
 
-/* ---- changes ----------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 struct input {
     const uint8_t *at;
@@ -308,8 +306,7 @@ static void change_row(sqlite3 *db, struct input *input)
         sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool on_layer(void *context, struct store_loaded_layer *layer, struct err *err)
 {

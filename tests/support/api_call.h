@@ -11,6 +11,7 @@
 #ifndef KOTA_TESTS_SUPPORT_API_CALL_H
 #define KOTA_TESTS_SUPPORT_API_CALL_H
 
+#include "api/api.h"
 #include "api/calls.h"
 
 #include <stdio.h>

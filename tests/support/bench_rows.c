@@ -1,5 +1,5 @@
 /*
- * Rows of `make bench`: see bench_rows.h.
+ * Rows of the benchmarks: see bench_rows.h.
  *
  * Each program of the benchmark appends to the same file, one after the other; what one program has
  * written stays when a later one fails, so that a missing peer costs its rows only.
@@ -17,6 +17,13 @@
 static bool is_cell(const char *text)
 {
     return strpbrk(text, "\t\r\n") == NULL;
+}
+
+uint32_t bench_seed(void)
+{
+    const char *text = getenv("KOTA_BENCH_SEED");
+
+    return text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
 static void row(const char *section, const char *work, const char *peer, bool is_most, double ratio,
@@ -43,8 +50,11 @@ static void row(const char *section, const char *work, const char *peer, bool is
         fprintf(stderr, "bench_rows: cannot append to %s\n", path);
         exit(1);
     }
-    fprintf(file, "%s\t%s\t%s\t%s\t%.6g\t%.6g\t%s\n", section, work, peer,
-            is_most ? "most" : "least", ratio, asked, note);
+    fprintf(file, "%s", section);
+    if (bench_seed() != 0)
+        fprintf(file, ", ground of seed %u", bench_seed());
+    fprintf(file, "\t%s\t%s\t%s\t%.6g\t%.6g\t%s\n", work, peer, is_most ? "most" : "least", ratio,
+            asked, note);
     fclose(file);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The rows of the table that `make bench` prints and puts into docs/performance.md.
+ * The rows of the tables that `make bench` and `make bench-all` print.
  *
  * A row is one ratio, measured in one run against a peer on the same input. It goes to standard
  * output and, where KOTA_BENCH_ROWS names a file, as one line of tab-separated text to its end:
@@ -12,6 +12,14 @@
 #define KOTA_TESTS_BENCH_ROWS_H
 
 #include "support/bench_time.h"
+
+#include <stdint.h>
+
+/*
+ * KOTA_BENCH_SEED: the ground is drawn by this number, and the sections of the rows name it. 0
+ * where it is not set: the ground that the tables are about.
+ */
+uint32_t bench_seed(void);
 
 /*
  * How many times kota does better than `peer` at `work`; it is reached where ratio >= asked. An

@@ -5,7 +5,7 @@
 #ifndef KOTA_TESTS_BRUTE_FORCE_H
 #define KOTA_TESTS_BRUTE_FORCE_H
 
-#include "terrain/ray.h"
+#include "terrain/field_ray/ray.h"
 
 /* A triangle is missing beyond the edge opposite to vertex i when is_border[i]. */
 struct brute_triangle {

@@ -37,7 +37,7 @@ static inline struct world_change change_of_mesh(const char *locale, const char 
     memcpy(set.corners, corners, starts[2] * sizeof *corners);
     memcpy(set.starts, starts, 3 * sizeof *starts);
     change.layer = layer_create_mesh_in(layer, LAYER_CEILING, &set, space, (struct vec3){0, 0, -1},
-                                        NULL, &err);
+                                        NULL, NULL, &err);
     if (!change.layer)
         fail_msg("%s", err.msg);
     return change;

@@ -4,7 +4,7 @@
 #ifndef KOTA_TESTS_CLUSTER_FIXTURE_H
 #define KOTA_TESTS_CLUSTER_FIXTURE_H
 
-#include "cluster/cluster.h"
+#include "replica/cluster.h"
 
 #include "support/postgres.h"
 

@@ -1,10 +1,10 @@
 /*
- * The same tests for each level of vector instructions (terrain/simd.h). After cmocka.h.
+ * The same tests for each level of vector instructions (terrain/kernels/simd.h). After cmocka.h.
  */
 #ifndef KOTA_TESTS_EACH_LEVEL_H
 #define KOTA_TESTS_EACH_LEVEL_H
 
-#include "terrain/simd.h"
+#include "terrain/kernels/simd.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #ifndef KOTA_TESTS_FIELD_MAKE_H
 #define KOTA_TESTS_FIELD_MAKE_H
 
-#include "terrain/heightfield.h"
+#include "terrain/field/heightfield.h"
 
 /* samples[rows][cols]; the caller's. Fails the test, with the reason. */
 static inline struct heightfield *field_make(const struct heightfield_spec *spec,

@@ -146,11 +146,11 @@ static void get_huge(struct http_request *request, struct http_reply *reply)
 /* Says where it was when it ended; on the loop it writes a little and moves. */
 static void post_moving(struct http_request *request, struct http_reply *reply)
 {
-    if (http_request_may_move(request)) {
+    if (http_request_may_offload(request)) {
         http_reply_status(reply, 201);
         http_reply_header(reply, "X-Lost", "yes");
         reply_text(reply, "half an answer");
-        http_request_move(request);
+        http_request_offload(request);
         return;
     }
     reply_text(reply, "from a worker");
@@ -250,6 +250,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
                            .loop_quiet = on_quiet,
                            .loop_gone = on_gone,
                            .authorize = authorize};
+    const struct http_config defaults = fixture_config();
     struct err err;
 
     memset(static_bytes, 's', sizeof static_bytes);
@@ -259,7 +260,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
     atomic_store(&fixture->ended, 0);
     atomic_store(&fixture->quiet, 0);
     atomic_store(&fixture->gone, 0);
-    fixture->server = http_server_start(config, &app, &err);
+    fixture->server = http_server_start(config ? config : &defaults, &app, &err);
     if (!fixture->server)
         fail_msg("the server did not start: %s", err.msg);
     fixture->port = http_server_port(fixture->server);

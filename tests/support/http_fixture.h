@@ -42,7 +42,7 @@ struct http_fixture {
 
 /* Defaults that a test may change before fixture_start. */
 struct http_config fixture_config(void);
-/* Starts it; fails the test when it does not start. */
+/* Starts it, by the defaults where config is NULL; fails the test when it does not start. */
 void fixture_start(struct http_fixture *fixture, const struct http_config *config);
 /* Stops it and checks that each begun request has ended. */
 void fixture_stop(struct http_fixture *fixture);

@@ -1,7 +1,7 @@
 /*
- * A body with a batch, read from its text and read the long way (strict check, cJSON, getters): the
- * same verdict, error, numbers and options. For a unit test and a fuzzer; a difference is told and
- * aborts.
+ * A body with a batch, read from its tape and read the long way (all of it as a tree of cJSON,
+ * getters): the same verdict, error, numbers and options. For a unit test and a fuzzer; a
+ * difference is reported and aborts.
  */
 #ifndef KOTA_TESTS_JSON_BATCH_CHECK_H
 #define KOTA_TESTS_JSON_BATCH_CHECK_H
@@ -28,16 +28,48 @@ static inline void json_batch_must(bool condition, const char *what, struct span
     abort();
 }
 
+/* 1..limit items of the array, from cJSON. */
+static inline enum err_code json_batch_first(const struct call *call, const char *name,
+                                             const cJSON **first, size_t *count, struct err *err)
+{
+    size_t limit = call_limits(call)->items_max;
+    const cJSON *array = json_member(call->json, name);
+
+    *count = 0;
+    *first = array ? array->child : NULL;
+    for (const cJSON *item = *first; item; item = item->next)
+        ++*count;
+    if (!cJSON_IsArray(array))
+        err_set(err, ERR_BAD_INPUT, "an array of 1 to %zu items was expected, not %s", limit,
+                json_kind(array));
+    else if (*count == 0)
+        err_limit(err, ERR_BAD_INPUT, 1, 0, "%s is empty; it takes 1 to %zu items", name, limit);
+    else if (*count > limit)
+        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)*count,
+                  "%s has %zu items, the most is %zu", name, *count, limit);
+    else
+        return ERR_OK;
+    return err_at(err, "/%s", name);
+}
+
 /* The long way, as if there were no other. */
 static inline enum err_code json_batch_long_way(struct call *call, const struct json_shape *shape,
                                                 struct json_batch *out, struct err *err)
 {
     const char *const items[] = {shape->member, NULL};
+    const cJSON *item;
+    size_t count;
 
     *out = (struct json_batch){.count = 0};
-    if (options_open_json(call, items, json_batch_options, err))
+    if (options_open_json(call, items, json_batch_options, err) ||
+        json_batch_first(call, shape->member, &item, &count, err))
         return err->code;
-    return option_batch(call, shape, out, err);
+    out->numbers = call_alloc(call, count * shape->stride * sizeof(double));
+    for (; item; item = item->next, out->count++)
+        if (json_batch_item(item, out->count, shape, out->numbers + out->count * shape->stride,
+                            err))
+            return err->code;
+    return ERR_OK;
 }
 
 static inline bool json_batch_same_error(const struct err *a, const struct err *b)
@@ -49,9 +81,9 @@ static inline bool json_batch_same_error(const struct err *a, const struct err *
              (!a->has_limit || (a->limit == b->limit && a->got == b->got))));
 }
 
-/* True when the body was taken; *is_short: its batch was read from the text. */
+/* True when the body was taken; *is_plain: all its items were read from the tape. */
 static inline bool json_batch_check(struct api *api, const struct json_shape *shape,
-                                    struct span body, bool *is_short)
+                                    struct span body, bool *is_plain)
 {
     const char *const items[] = {shape->member, NULL};
     struct call a = {.api = api, .body = body}, b = {.api = api, .body = body};
@@ -59,11 +91,8 @@ static inline bool json_batch_check(struct api *api, const struct json_shape *sh
     struct json_batch batch_a = {.count = 0}, batch_b;
     bool is_taken;
 
-    *is_short = false;
-    if (options_open_batch(&a, shape, items, json_batch_options, &err_a) == ERR_OK) {
-        *is_short = a.batch.count > 0;
-        option_batch(&a, shape, &batch_a, &err_a);
-    }
+    *is_plain = options_open_batch(&a, items, json_batch_options, &err_a) == ERR_OK &&
+                option_batch(&a, shape, &batch_a, &err_a) == ERR_OK && batch_a.is_plain;
     json_batch_long_way(&b, shape, &batch_b, &err_b);
     is_taken = err_b.code == ERR_OK;
     json_batch_must(json_batch_same_error(&err_a, &err_b), "the errors differ", body);

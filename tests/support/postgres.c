@@ -243,7 +243,7 @@ void postgres_halt(struct postgres *postgres)
     end(postgres, SIGINT);
 }
 
-static void say_nothing(void *context, const char *notice)
+static void ignore_notice(void *context, const char *notice)
 {
     (void)context, (void)notice;
 }
@@ -254,7 +254,7 @@ void postgres_sql(const struct postgres *postgres, const char *sql, char *value,
     PGresult *result;
     ExecStatusType status;
 
-    PQsetNoticeProcessor(conn, say_nothing, NULL);
+    PQsetNoticeProcessor(conn, ignore_notice, NULL);
     result = PQexec(conn, sql);
     status = PQresultStatus(result);
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)

@@ -8,7 +8,7 @@
 #ifndef KOTA_TESTS_SUPPORT_RASTER_CHECK_H
 #define KOTA_TESTS_SUPPORT_RASTER_CHECK_H
 
-#include "formats/raster.h"
+#include "formats/raster/raster.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -157,6 +157,16 @@ void raw_answer_free(struct raw_answer *answer)
     *answer = (struct raw_answer){0};
 }
 
+void raw_expect(struct raw_client *client, int status, const char *body)
+{
+    struct raw_answer answer = raw_read(client, false);
+
+    if (answer.status != status || (body && strcmp(answer.body, body) != 0))
+        fail_msg("%d '%.200s' instead of %d '%s'", answer.status, answer.body, status,
+                 body ? body : "(any)");
+    raw_answer_free(&answer);
+}
+
 bool raw_header(const struct raw_answer *answer, const char *name, char *out, size_t size)
 {
     size_t length = strlen(name);

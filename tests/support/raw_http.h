@@ -35,6 +35,8 @@ void raw_end_sending(struct raw_client *client);
 /* The next answer; with is_head its Content-Length counts no bytes. */
 struct raw_answer raw_read(struct raw_client *client, bool is_head);
 void raw_answer_free(struct raw_answer *answer);
+/* The next answer must have this status and, unless NULL, this body. */
+void raw_expect(struct raw_client *client, int status, const char *body);
 /* The next bytes as they come. */
 void raw_read_bytes(struct raw_client *client, void *out, size_t length);
 /* The value of the first header of that name (any case), copied to out[size]; false: none. */

@@ -5,7 +5,7 @@
 #ifndef KOTA_TESTS_SAME_FIELD_H
 #define KOTA_TESTS_SAME_FIELD_H
 
-#include "terrain/heightfield_data.h"
+#include "terrain/field/heightfield_data.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static inline bool same_tile(const struct tile *a, const struct tile *b)
     return a == b || (a->leaf_shift == b->leaf_shift &&
                       memcmp(a->samples, b->samples, sizeof a->samples) == 0 &&
                       memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0 &&
-                      memcmp(a->wide, b->wide, sizeof a->wide) == 0);
+                      memcmp(a->minmax16, b->minmax16, sizeof a->minmax16) == 0);
 }
 
 static inline bool same_field(const struct heightfield *a, const struct heightfield *b, char *where,
@@ -41,7 +41,8 @@ static inline bool same_field(const struct heightfield *a, const struct heightfi
             snprintf(where, where_bytes, "node %u above the tiles differs", i);
             return false;
         }
-    if (memcmp(a->wide_top, b->wide_top, a->wide_count * sizeof *a->wide_top) != 0) {
+    if (memcmp(a->minmax16_top, b->minmax16_top, a->minmax16_count * sizeof *a->minmax16_top) !=
+        0) {
         snprintf(where, where_bytes, "a wide node above the tiles differs");
         return false;
     }

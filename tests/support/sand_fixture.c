@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "sand/material.h"
-#include "sand/solver.h"
+#include "sand/engine_c/solver.h"
 
 const float sand_weightless[3] = {0, 0, 0};
 const float sand_earth[3] = {0, 0, -9.81f};

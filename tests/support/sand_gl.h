@@ -6,7 +6,7 @@
 #ifndef KOTA_TESTS_SAND_GL_H
 #define KOTA_TESTS_SAND_GL_H
 
-#include "sand/gl_engine.h"
+#include "sand/engine_gl/gl_engine.h"
 
 #include "support/sand_fixture.h"
 

@@ -1,9 +1,9 @@
 /*
- * KOTA_SIMD=scalar|avx2|avx512 for test programs and benchmarks, as the daemon reads it: all of
+ * KOTA_SIMD=scalar|avx2 for test programs and benchmarks, as the daemon reads it: all of
  * them run at that level. One that this machine does not have ends the program, which otherwise
  * would test another one.
  */
-#include "terrain/simd.h"
+#include "terrain/kernels/simd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 __attribute__((constructor)) static void simd_from_environment(void)
 {
     const char *name = getenv("KOTA_SIMD");
-    enum simd_level level;
+    struct err err;
 
     if (name == NULL || *name == '\0')
         return;
-    if (!simd_level_of_name(name, &level) || !simd_select(level)) {
-        fprintf(stderr, "KOTA_SIMD=%s: none of scalar, avx2, avx512 that this machine has\n", name);
+    if (simd_select_name(name, &err)) {
+        fprintf(stderr, "KOTA_SIMD: %s\n", err.msg);
         exit(2);
     }
 }

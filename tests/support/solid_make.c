@@ -167,8 +167,7 @@ void solid_turn(struct polygon_set *set, struct random *random, struct vec3 move
     }
 }
 
-/* ---- brute force ------------------------------------------------------------------------------
- */
+/* ---- brute force ----------------------------------------------------------------------------- */
 
 static double segment_distance(struct vec3 a, struct vec3 b, struct vec3 p)
 {

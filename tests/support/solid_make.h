@@ -4,7 +4,7 @@
 #ifndef KOTA_TESTS_SOLID_MAKE_H
 #define KOTA_TESTS_SOLID_MAKE_H
 
-#include "formats/polygon_file.h"
+#include "formats/polygon/polygon_file.h"
 #include "support/random.h"
 
 struct polygon_set solid_box(struct vec3 min, struct vec3 max);

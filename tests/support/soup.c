@@ -55,6 +55,14 @@ void soup_add(struct soup *soup, const struct vec3 *vertices, uint32_t count)
     free(corners);
 }
 
+void soup_square(struct soup *soup, double x, double y, double side, double z)
+{
+    const struct vec3 v[] = {
+        {x, y, z}, {x + side, y, z}, {x + side, y + side, z}, {x, y + side, z}};
+
+    soup_add(soup, v, 4);
+}
+
 void soup_free(struct soup *soup)
 {
     free(soup->vertices);

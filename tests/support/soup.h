@@ -4,7 +4,7 @@
 #ifndef KOTA_TESTS_SOUP_H
 #define KOTA_TESTS_SOUP_H
 
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 struct soup {
     struct vec3 *vertices;
@@ -19,6 +19,8 @@ uint32_t soup_vertex(struct soup *soup, struct vec3 vertex);
 void soup_polygon(struct soup *soup, const uint32_t *corners, uint32_t count);
 /* A polygon with vertices of its own. */
 void soup_add(struct soup *soup, const struct vec3 *vertices, uint32_t count);
+/* A level square from its corner of the smallest x and y. */
+void soup_square(struct soup *soup, double x, double y, double side, double z);
 void soup_free(struct soup *soup);
 
 struct polygon_soup soup_view(const struct soup *soup);

@@ -47,8 +47,7 @@ struct store_locale store_test_locale(const char *id, uint64_t revision);
 struct store_layer store_test_layer(const struct model_layer *layer,
                                     const struct heightfield *field);
 
-/* ---- what a load gives ------------------------------------------------------------------------
- */
+/* ---- what a load gives ----------------------------------------------------------------------- */
 
 struct loaded {
     struct store_locale locales[16];

@@ -2,7 +2,7 @@
  * Indices of AC3D files: what assimp would read as vertex 0 is refused, with its line; what real
  * files do is taken.
  */
-#include "formats/ac3d.h"
+#include "formats/polygon/ac3d.h"
 #include "tests/support/polygon_check.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

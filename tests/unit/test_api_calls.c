@@ -7,7 +7,7 @@
  */
 #include "tests/support/api_call.h"
 
-#include "api/json_check.h"
+#include "tests/support/json_tape_check.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
@@ -324,8 +324,7 @@ static void a_sink_without_memory_is_an_error_not_a_cut_answer(void **state)
     t.out_limit = 0;
 }
 
-/* ---- binary batches ---------------------------------------------------------------------------
- */
+/* ---- binary batches -------------------------------------------------------------------------- */
 
 enum { SEED = 42, ITEMS = 2000 };
 

@@ -1,7 +1,7 @@
 /*
  * Configuration: flags over environment over file, and what is refused in one line.
  */
-#include "api/config.h"
+#include "daemon/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Loading: names of SRTM tiles, metres a degree, and worlds that are refused with file and member.
  * (Whole worlds are started by the tests over a socket.)
  */
-#include "api/load.h"
+#include "daemon/load.h"
 
 #include "base/hgt_name.h"
 #include "tests/support/api_call.h"
@@ -104,7 +104,7 @@ static const struct {
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"locale.json\"}]}",
      {"/layers/0", "locale.json ends in"}},
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"spacing\":[0,1]}]}",
-     {"/layers/0/spacing", "above 0"}},
+     {"/layers/0/spacing", "1e-30"}},
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"spacing\":\"1,1\"}]}",
      {"/layers/0/spacing", "string"}},
     {"{\"layers\":[{\"id\":\"g\",\"file\":\"a.asc\",\"cols\":3}]}", {"/layers/0/cols", "f32"}},

@@ -2,10 +2,10 @@
  * Calls over meshes, without a connection: answers by hand, uploads of OBJ with their options, and
  * what is refused.
  */
-#include "api/json_check.h"
 #include "api/options.h"
 #include "api/upload.h"
 #include "tests/support/api_call.h"
+#include "tests/support/json_tape_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -187,8 +187,7 @@ static void batches_are_the_bits_of_single_answers(void **state)
     assert_int_equal(t.out[0], 7);
 }
 
-/* ---- uploads ----------------------------------------------------------------------------------
- */
+/* ---- uploads --------------------------------------------------------------------------------- */
 
 /* Y up, one unit is a metre: a square at y = 2, and a triangle of no area. */
 static const char square[] = "v 0 2 0\nv 1 2 0\nv 1 2 -1\nv 0 2 -1\nf 1 2 3 4\nf 1 2 1\n";
@@ -209,7 +208,7 @@ static enum err_code upload(const char *query, struct uploaded *out)
         upload_decode(&call, format, false, &options, &t.err))
         return t.err.code;
     return upload_layer(&t.api, "up", square, strlen(square), &options, &locale_manifest_default,
-                        out, &t.err);
+                        NULL, out, &t.err);
 }
 
 static void options_of_polygons_say_role_axis_and_scale(void **state)

@@ -53,6 +53,25 @@ static void nan_is_no_data_with_or_without_a_nodata_value(void **state)
     heights_check(HEAD "nan nan nan nan", 2, 2, (const float[]){NAN, NAN, NAN, NAN});
 }
 
+/* As GDAL and an f32 upload do: texts of different lengths are one sample. */
+static void no_data_is_compared_as_the_float32_sample(void **state)
+{
+    static const struct raster_options own = {
+        .height_scale = 1, .has_nodata = true, .nodata = -9999.9};
+
+    (void)state;
+    heights_check(HEAD "NODATA_value -3.4028235e+38\n-3.4028234663852886e+38 1.5 2 3", 2, 2,
+                  (const float[]){NAN, 1.5f, 2, 3});
+    heights_check(HEAD "NODATA_value -3.4028234663852886e+38\n-3.4028235e+38 1.5 2 3", 2, 2,
+                  (const float[]){NAN, 1.5f, 2, 3});
+    heights_check(HEAD "NODATA_value -9999.9\n-9999.9004 -9999.9 -9999.899 -9999.902", 2, 2,
+                  (const float[]){NAN, NAN, -9999.899f, -9999.902f});
+    heights_check(HEAD "NODATA_value -1.7976931348623157e308\n-1.7976931348623157e308 -3e38 2 3", 2,
+                  2, (const float[]){NAN, -3e38f, 2, 3});
+    raster_check_heights(RASTER_ASC, HEAD "-9999.9004 1 2 3", strlen(HEAD "-9999.9004 1 2 3"), &own,
+                         2, 2, (const float[]){NAN, 1, 2, 3});
+}
+
 static void the_files_no_data_and_ones_own_both_count_before_the_scale(void **state)
 {
     static const struct raster_options options = {
@@ -207,6 +226,7 @@ int main(void)
         cmocka_unit_test(values_come_row_by_row_and_nodata_value_is_no_data),
         cmocka_unit_test(every_truncated_length_is_refused),
         cmocka_unit_test(keys_may_have_any_case_and_order_and_line_ends_mean_nothing),
+        cmocka_unit_test(no_data_is_compared_as_the_float32_sample),
         cmocka_unit_test(nan_is_no_data_with_or_without_a_nodata_value),
         cmocka_unit_test(the_files_no_data_and_ones_own_both_count_before_the_scale),
         cmocka_unit_test(spacing_and_the_lower_left_sample_come_from_the_header),

@@ -4,10 +4,10 @@
  * The names are compared with what is true by definition: an edit of one sample may change the
  * block's name only if it remakes a tile that the block reads, and must if it changes the block.
  */
-#include "terrain/block.h"
+#include "terrain/field/block.h"
 
 #include "support/random.h"
-#include "terrain/edit.h"
+#include "terrain/field/edit.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * Parts of `kota bench` by themselves: the histogram against sorted times, the requests that are
  * made ahead.
  */
-#include "client/bench_histogram.h"
-#include "client/bench_shots.h"
+#include "client/bench/bench_histogram.h"
+#include "client/bench/bench_shots.h"
 #include "support/random.h"
 
 #include <math.h>

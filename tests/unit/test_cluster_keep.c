@@ -2,9 +2,10 @@
  * Blobs, snapshots and trimming on a real PostgreSQL: what is named is there, what is damaged is
  * found, and no entry goes that a verified snapshot does not stand for.
  */
-#include "cluster/cluster_data.h"
+#include "replica/cluster_data.h"
 
 #include "base/check.h"
+#include "base/content_hash.h"
 #include "support/cluster_fixture.h"
 #include "support/random.h"
 
@@ -33,7 +34,7 @@ static struct made make(uint64_t number, size_t length)
     CHECK(made.bytes);
     for (size_t i = 0; i < length; i++)
         made.bytes[i] = (uint8_t)random_bits(&random);
-    cluster_hash(made.bytes, length, made.hash);
+    content_hash(made.bytes, length, made.hash);
     return made;
 }
 
@@ -275,12 +276,12 @@ static void a_blob_that_is_refused_ends_the_putting(void **state)
         memcpy(many.hashes[i], many.made[i].hash, CLUSTER_HASH_BYTES);
     }
     assert_int_equal(put_many(one, &many), ERR_UNAVAILABLE);
-    assert_non_null(strstr(err.msg, "not this one"));
+    assert_non_null(strstr(err.log_only, "not this one"));
     cluster_ok(put_many(one, &many), &err);
     cluster_sql("SELECT setval('kota.times', 30); TRUNCATE kota.blob, kota.blob_part");
     cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);
     assert_int_equal(put_many(one, &many), ERR_UNAVAILABLE);
-    assert_non_null(strstr(err.msg, "not this one"));
+    assert_non_null(strstr(err.log_only, "not this one"));
     cluster_must_append(one, "a", 1, "a-1");
     cluster_sql("SELECT setval('kota.times', 200)");
     cluster_ok(cluster_hold(one, (const char(*)[CLUSTER_ID_MAX + 1]) ids, 1, &err), &err);

@@ -2,7 +2,7 @@
  * Leases, fences and nodes on a real PostgreSQL: a cell has one holder, a fence that is stale
  * commits nothing, and who shows no sign of life is gone.
  */
-#include "cluster/cluster.h"
+#include "replica/cluster.h"
 
 #include "base/check.h"
 #include "support/cluster_fixture.h"
@@ -264,6 +264,25 @@ static void expect_lost_before_its_end(struct cluster *node, uint64_t fence)
                      1);
 }
 
+/* A renewal in the transaction of a hold would go with it; the node must not believe in it. */
+static void no_lease_is_renewed_within_a_hold(void **state)
+{
+    static const char ids[1][CLUSTER_ID_MAX + 1] = {"a"};
+    struct cluster *one = node_with(NULL, "one", 3000); /* a sign of life each second */
+    uint64_t fence;
+
+    (void)state;
+    fence = must_lease(one, area("a", 0, 0, 0, 0));
+    cluster_ok(cluster_hold(one, ids, 1, &err), &err);
+    for (int i = 0; i < 130; i++)
+        cluster_wait(one, 10);
+    cluster_release(one);
+    while (cluster_sql("SELECT count(*) FROM kota.lease WHERE expires > clock_timestamp()") > 0)
+        pause_ms(5);
+    assert_true(cluster_is_lost(one, fence));
+    cluster_destroy(one);
+}
+
 /*
  * Words that are long on their way: the node's own clock counts from before it asked, so its lease
  * is over for itself before it is for others, by as long as the question was on its way.
@@ -502,6 +521,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_cell_has_one_holder),
+        TEST(no_lease_is_renewed_within_a_hold),
         TEST(areas_have_a_limit),
         TEST(a_cell_without_a_fence_is_held),
         TEST(an_append_is_bound_to_its_fence),

@@ -2,9 +2,10 @@
  * The shared log on a real PostgreSQL: what is appended comes back, in order, to everybody; what
  * does not fit is refused whole.
  */
-#include "cluster/cluster.h"
+#include "replica/cluster.h"
 
 #include "base/check.h"
+#include "replica/conninfo.h"
 #include "support/cluster_fixture.h"
 #include "support/random.h"
 
@@ -529,7 +530,7 @@ static void a_newer_schema_is_refused(void **state)
     must_refuse(test_postgres.conninfo, "version 99, made by a newer kotad");
 }
 
-static bool has_file(char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX], size_t count,
+static bool has_file(char paths[CONNINFO_FILES_MAX][CONNINFO_PATH_MAX], size_t count,
                      const char *path)
 {
     for (size_t i = 0; i < count; i++)
@@ -540,22 +541,22 @@ static bool has_file(char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX], size_t cou
 
 static void the_files_of_a_connection_are_told(void **state)
 {
-    char paths[CLUSTER_FILES_MAX][CLUSTER_PATH_MAX];
+    char paths[CONNINFO_FILES_MAX][CONNINFO_PATH_MAX];
     size_t count;
 
     (void)state;
-    cluster_ok(cluster_files("host=/srv/pg,b sslrootcert=/srv/ca.pem sslkey=relative", paths,
-                             &count, &err),
+    cluster_ok(conninfo_files("host=/srv/pg,b sslrootcert=/srv/ca.pem sslkey=relative", paths,
+                              &count, &err),
                &err);
     assert_true(has_file(paths, count, "/srv/pg"));
     assert_true(has_file(paths, count, "/srv/ca.pem"));
     assert_true(has_file(paths, count, "relative"));
     assert_false(has_file(paths, count, "b"));
     setenv("PGPASSFILE", "/srv/passwords", 1);
-    cluster_ok(cluster_files("postgresql://b/x", paths, &count, &err), &err);
+    cluster_ok(conninfo_files("postgresql://b/x", paths, &count, &err), &err);
     unsetenv("PGPASSFILE");
     assert_true(has_file(paths, count, "/srv/passwords"));
-    assert_int_equal(cluster_files("host", paths, &count, &err), ERR_BAD_INPUT);
+    assert_int_equal(conninfo_files("host", paths, &count, &err), ERR_BAD_INPUT);
 }
 
 static void options_have_limits(void **state)

@@ -4,7 +4,7 @@
  *
  * KOTA_LONG=1: 1,000 rounds of leases instead of 100.
  */
-#include "cluster/cluster.h"
+#include "replica/cluster.h"
 
 #include "base/check.h"
 #include "support/cluster_fixture.h"

@@ -1,5 +1,5 @@
 /* Where OpenGL's drivers keep what they compile: the folders are made, the way there included. */
-#include "sand/driver_places.h"
+#include "sand/engine_gl/driver_places.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

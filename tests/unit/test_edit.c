@@ -1,8 +1,9 @@
 /*
  * Edits: what set, add and the brushes make of samples, and the field that comes of it.
  */
-#include "terrain/edit.h"
+#include "terrain/field/edit.h"
 
+#include "support/long_form.h"
 #include "support/random.h"
 #include "support/same_field.h"
 
@@ -137,7 +138,7 @@ static void step(struct mirror *mirror, struct random *random)
 
 static void edit_again_and_again(uint32_t cols, uint32_t rows, uint32_t leaf, uint64_t seed)
 {
-    enum { STEPS = 1500 };
+    int steps = (int)long_form(1500, 250);
     struct random random = {seed};
     struct mirror mirror = {.spec = {cols, rows, -7, 3, 0.5, 2, TRIANGULATION_ANTI, leaf},
                             .samples = malloc((size_t)cols * rows * sizeof(float)),
@@ -149,7 +150,7 @@ static void edit_again_and_again(uint32_t cols, uint32_t rows, uint32_t leaf, ui
     assert_non_null(mirror.heights);
     fill(&random, mirror.samples, (size_t)cols * rows);
     mirror.field = field_make(&mirror.spec, mirror.samples);
-    for (int n = 0; n < STEPS; n++) {
+    for (int n = 0; n < steps; n++) {
         step(&mirror, &random);
         struct heightfield *anew = field_make(&mirror.spec, mirror.samples);
 

@@ -1,10 +1,10 @@
 /*
  * The change feed: order, places of readers, what is held and what is gone; and the table of ops.
  */
-#include "world/feed.h"
+#include "world/values/feed.h"
 
 #include "tests/support/random.h"
-#include "world/ops.h"
+#include "world/write/ops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

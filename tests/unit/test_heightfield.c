@@ -1,8 +1,8 @@
 /*
  * Heightfields: tiles, pyramid, samples, the three heights.
  */
-#include "terrain/heightfield_data.h"
-#include "terrain/simd.h"
+#include "terrain/field/heightfield_data.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/random.h"
 #include "support/same_field.h"
@@ -284,6 +284,8 @@ static void a_sample_costs_less_than_four_and_a_half_bytes(void **state)
     assert_int_equal(stats.samples, 2049 * 2049);
     if ((double)stats.bytes > 4.5 * (double)stats.samples)
         fail_msg("%g bytes per sample", (double)stats.bytes / (double)stats.samples);
+    assert_true(stats.bytes > heightfield_tile_bytes(&spec));
+    assert_true(stats.bytes < heightfield_tile_bytes(&spec) + 65536);
     heightfield_unref(field);
     free(samples);
 }
@@ -436,6 +438,14 @@ static void an_infinite_height_in_a_tile_is_named(void **state)
         assert_null(heightfield_builder_finish(builder, &err));
     }
     heightfield_builder_free(NULL);
+
+    float *samples = calloc(300 * 300, sizeof *samples);
+    struct err err;
+
+    samples[7 * 300 + 259] = INFINITY;
+    assert_null(heightfield_create(&spec, samples, &err));
+    assert_string_equal(err.msg, "height (259, 7) is infinite");
+    free(samples);
 }
 
 static bool same_bound(float a, float b)
@@ -540,7 +550,7 @@ static void expect_same_heights(const struct heightfield *field, const struct ve
     }
     for (size_t i = 0; i < count; i++) {
         struct ground_point want;
-        struct ground_height one = heightfield_height_only(field, points[i], mode);
+        struct ground_height one = heightfield_interpolate(field, points[i], mode);
 
         heightfield_height(field, points[i], mode, &want);
         if (one.status != want.status || heights[i].status != want.status ||

@@ -1,5 +1,6 @@
 /*
- * The head check by itself: what is taken, what is refused and with which status, at every cut.
+ * The head by itself, through both its checks: what is accepted, what is refused and with which
+ * status, at every cut.
  */
 #include "http/head.h"
 
@@ -72,6 +73,12 @@ static const struct head_case cases[] = {
     {"unknown method", HEAD_BYTES("BREW / HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
     {"CONNECT", HEAD_BYTES("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
     {"TRACE", HEAD_BYTES("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
+    {"a method of HTTP/2", HEAD_BYTES("PRI / HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
+    {"a method of 21 letters", HEAD_BYTES("ABCDEFGHIJKLMNOPQRSTU / HTTP/1.1\r\nHost: a\r\n\r\n"),
+     501},
+    {"a method of 21 letters, before the head's end",
+     HEAD_BYTES("ABCDEFGHIJKLMNOPQRSTU / HTTP/1.1\r\n"), 501},
+    {"a method of RTSP", HEAD_BYTES("SETUP / HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
     {"lower-case method", HEAD_BYTES("get / HTTP/1.1\r\nHost: a\r\n\r\n"), 501},
     {"no host", HEAD_BYTES("GET / HTTP/1.1\r\n\r\n"), 400},
     {"two hosts", HEAD_BYTES("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400},
@@ -121,23 +128,44 @@ static const struct head_case cases[] = {
      501},
 };
 
+enum { FIELDS_MAX = 128 };
+
+/*
+ * Both checks of a head: its bytes, and what llhttp finds in them. Once it is complete, text and
+ * fields have what head points into.
+ */
+static enum http_head_state take_head(struct http_head *head, const char *at, size_t length,
+                                      char *text, struct http_field *fields, struct err *err)
+{
+    enum http_head_state state = http_head_feed(head, at, length, &http_limits_default, err);
+
+    if (state != HTTP_HEAD_DONE)
+        return state;
+    assert_true(head->line_count <= FIELDS_MAX);
+    memcpy(text, at, head->length);
+    return http_head_parse(head, text, fields, &http_limits_default, err) ? HTTP_HEAD_BAD
+                                                                          : HTTP_HEAD_DONE;
+}
+
 /* Feeds the bytes in two steps, each in memory of its exact size. */
 static int status_when_cut(const struct head_case *one, size_t first, struct http_head *head)
 {
     struct err err = {0};
     enum http_head_state state;
-    char *copy = malloc(first ? first : 1);
+    struct http_field fields[FIELDS_MAX];
+    char *copy = malloc(first ? first : 1), *text = malloc(one->length);
 
     memset(head, 0, sizeof *head);
     memcpy(copy, one->bytes, first);
-    state = http_head_feed(head, copy, first, &http_limits_default, &err);
+    state = take_head(head, copy, first, text, fields, &err);
     free(copy);
     if (state == HTTP_HEAD_MORE) {
         copy = malloc(one->length);
         memcpy(copy, one->bytes, one->length);
-        state = http_head_feed(head, copy, one->length, &http_limits_default, &err);
+        state = take_head(head, copy, one->length, text, fields, &err);
         free(copy);
     }
+    free(text);
     if (state == HTTP_HEAD_MORE)
         return 0;
     return state == HTTP_HEAD_DONE ? 200 : err_http_status(err.code);
@@ -172,38 +200,83 @@ static void no_prefix_of_a_good_head_is_refused_or_complete(void **state)
     }
 }
 
-static void the_head_tells_method_target_and_framing(void **state)
+static void a_parsed_head_has_method_target_fields_and_framing(void **state)
 {
-    static const char text[] = "\r\nHEAD /a?b HTTP/1.0\r\nContent-Length: 0012\r\nX: y\r\n"
-                               "Expect: 100-Continue\r\n\r\nrest";
+    static const char bytes[] = "\r\nHEAD /a?b HTTP/1.0\r\nContent-Length: 0012\r\nX-Empty: \r\n"
+                                "Expect: 100-Continue\r\nConnection: keep-alive\r\n"
+                                "Content-Type: Text/Plain;charset=UTF-8\r\n\r\nrest";
+    static const struct {
+        const char *name, *value;
+    } expected[] = {{"content-length", "0012"},
+                    {"x-empty", ""},
+                    {"expect", "100-Continue"},
+                    {"connection", "keep-alive"},
+                    {"content-type", "text/plain;charset=UTF-8"}};
     struct http_head head = {0};
+    struct http_field fields[FIELDS_MAX];
+    char text[sizeof bytes];
     struct err err;
 
     (void)state;
-    assert_int_equal(http_head_feed(&head, text, sizeof text - 1, &http_limits_default, &err),
-                     HTTP_HEAD_DONE);
+    assert_int_equal(take_head(&head, bytes, sizeof bytes - 1, text, fields, &err), HTTP_HEAD_DONE);
     assert_int_equal(head.method, METHOD_GET);
-    assert_true(head.is_head);
-    assert_true(head.is_1_0);
-    assert_int_equal(head.target_length, 4);
-    assert_memory_equal(text + head.target_start, "/a?b", 4);
+    assert_true(head.is_head && head.is_1_0 && head.wants_keep_alive && !head.is_options);
+    assert_int_equal(head.target.length, 4);
+    assert_memory_equal(head.target.at, "/a?b", 4);
     assert_int_equal(head.content_length, 12);
-    assert_int_equal(head.header_count, 3);
-    assert_true(head.expects_continue);
-    assert_int_equal(head.length, sizeof text - 1 - 4);
+    assert_true(head.expects_continue && !head.expects_other);
+    assert_int_equal(head.media_type.length, 10);
+    assert_memory_equal(head.media_type.at, "text/plain", 10);
+    assert_null(head.repeated);
+    assert_int_equal(head.length, sizeof bytes - 1 - 4);
+    assert_int_equal(head.field_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < head.field_count; i++) {
+        assert_int_equal(head.fields[i].name.length, strlen(expected[i].name));
+        assert_memory_equal(head.fields[i].name.at, expected[i].name, strlen(expected[i].name));
+        assert_int_equal(head.fields[i].value.length, strlen(expected[i].value));
+        assert_memory_equal(head.fields[i].value.at, expected[i].value, strlen(expected[i].value));
+    }
 }
 
-static void a_length_beyond_64_bits_saturates(void **state)
+static void what_may_be_there_once_only_is_noted(void **state)
 {
-    static const char text[] =
+    static const struct head_case repeats[] = {
+        {"content-type",
+         HEAD_BYTES("GET / HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\n"
+                    "content-type: a/b\r\n\r\n"),
+         200},
+        {"authorization",
+         HEAD_BYTES("GET / HTTP/1.1\r\nAuthorization: Bearer a\r\nHost: a\r\n"
+                    "AUTHORIZATION: Bearer b\r\n\r\n"),
+         200},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
+        struct http_head head = {0};
+        struct http_field fields[FIELDS_MAX];
+        char text[256];
+        struct err err;
+
+        assert_int_equal(take_head(&head, repeats[i].bytes, repeats[i].length, text, fields, &err),
+                         HTTP_HEAD_DONE);
+        assert_string_equal(head.repeated, repeats[i].name);
+    }
+}
+
+static void a_length_beyond_64_bits_is_beyond_the_limit(void **state)
+{
+    static const char bytes[] =
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n";
     struct http_head head = {0};
+    struct http_field fields[FIELDS_MAX];
+    char text[sizeof bytes];
     struct err err;
 
     (void)state;
-    assert_int_equal(http_head_feed(&head, text, sizeof text - 1, &http_limits_default, &err),
-                     HTTP_HEAD_DONE);
-    assert_true(head.content_length == UINT64_MAX);
+    assert_int_equal(take_head(&head, bytes, sizeof bytes - 1, text, fields, &err), HTTP_HEAD_BAD);
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    assert_true(err.has_limit);
 }
 
 /* A head with a target of target_bytes, `headers` more headers and one of value_bytes. */
@@ -266,8 +339,7 @@ static void limits_hold_at_their_edge(void **state)
     free(text);
 }
 
-/* ---- every byte at every place, against the rules spelled out ---------------------------------
- */
+/* ---- every byte at every place, against the rules spelled out -------------------------------- */
 
 #define FILL_BYTES 21 /* two groups of eight, and a rest */
 
@@ -303,6 +375,8 @@ static void each_byte_at_each_place_is_judged_by_the_rules(void **state)
             for (int c = 0; c < 256; c++) {
                 char text[128], fill[FILL_BYTES];
                 struct http_head head = {0};
+                struct http_field fields[FIELDS_MAX];
+                char parsed[128];
                 struct err err;
                 size_t length = strlen(before[place]);
                 bool is_taken;
@@ -318,8 +392,7 @@ static void each_byte_at_each_place_is_judged_by_the_rules(void **state)
                 length += sizeof fill;
                 memcpy(text + length, behind[place], strlen(behind[place]) + 1);
                 length += strlen(behind[place]);
-                is_taken = http_head_feed(&head, text, length, &http_limits_default, &err) ==
-                           HTTP_HEAD_DONE;
+                is_taken = take_head(&head, text, length, parsed, fields, &err) == HTTP_HEAD_DONE;
                 if (is_taken != may_stand((enum place)place, c))
                     fail_msg("byte 0x%02x at %d of place %d: %s", (unsigned)c, at, place,
                              is_taken ? "taken" : err.msg);
@@ -333,8 +406,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_head_is_taken_or_refused_as_the_table_says),
         cmocka_unit_test(no_prefix_of_a_good_head_is_refused_or_complete),
-        cmocka_unit_test(the_head_tells_method_target_and_framing),
-        cmocka_unit_test(a_length_beyond_64_bits_saturates),
+        cmocka_unit_test(a_parsed_head_has_method_target_fields_and_framing),
+        cmocka_unit_test(what_may_be_there_once_only_is_noted),
+        cmocka_unit_test(a_length_beyond_64_bits_is_beyond_the_limit),
         cmocka_unit_test(limits_hold_at_their_edge),
         cmocka_unit_test(each_byte_at_each_place_is_judged_by_the_rules),
     };

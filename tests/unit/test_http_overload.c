@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,13 @@ static int setup_with_little_time(void **state)
 {
     (void)state;
     return start(250, 1000); /* more than a thread takes to wake on a busy machine */
+}
+
+/* What a worker would do is refused. */
+static int setup_with_none(void **state)
+{
+    (void)state;
+    return start(3600000, 0);
 }
 
 static int setup_with_much(void **state)
@@ -162,10 +170,27 @@ static void a_body_for_a_worker_is_not_waited_for(void **state)
     }
 }
 
+/* Time passes and others come meanwhile; how many were refused. */
+static uint64_t come_for(unsigned ms)
+{
+    uint64_t refused = 0;
+
+    for (unsigned passed = 0; passed < ms; passed += 20) {
+        struct raw_client client =
+            ask("POST /echo HTTP/1.1\r\n" HOST "Content-Length: 200000\r\n\r\n");
+
+        poll(NULL, 0, 20);
+        refused = counters().shed;
+        raw_reset(&client);
+    }
+    return refused;
+}
+
 /* However long the test takes: more time makes both refusals only more certain. */
 static void who_waits_too_long_is_refused_and_so_are_those_behind(void **state)
 {
     struct raw_client busy[WORKERS], waiting, client;
+    uint64_t refused;
 
     (void)state;
     for (size_t i = 0; i < WORKERS; i++) {
@@ -174,11 +199,12 @@ static void who_waits_too_long_is_refused_and_so_are_those_behind(void **state)
     }
     waiting = ask(GET_WORKER);
     await_queued(1);
-    poll(NULL, 0, 300);
+    come_for(300);
     client = ask(GET_WORKER);
     expect_refused(&client, "\"limit\":250,");
     raw_close(&client);
-    poll(NULL, 0, 300);
+    refused = come_for(300);
+    assert_true(refused >= 2);
     fixture_open_gate(&fixture, 2);
     expect_refused(&waiting, "\"limit\":500,");
     raw_close(&waiting);
@@ -186,7 +212,73 @@ static void who_waits_too_long_is_refused_and_so_are_those_behind(void **state)
         expect(&busy[i], 200, "worker");
         raw_close(&busy[i]);
     }
-    assert_int_equal(counters().shed, 2);
+    assert_int_equal(counters().shed, refused + 1);
+}
+
+/* Nothing comes and nothing is done for longer than anybody is let wait: all stood still. */
+static void who_waited_while_all_stood_still_is_served(void **state)
+{
+    struct raw_client busy[WORKERS], waiting[20], client;
+
+    (void)state;
+    for (size_t i = 0; i < WORKERS; i++) {
+        busy[i] = ask(GET_WORKER);
+        fixture_await_entered(&fixture);
+    }
+    for (size_t i = 0; i < 20; i++)
+        waiting[i] = ask(GET_WORKER);
+    await_queued(20);
+    poll(NULL, 0, 1000);
+    client = ask(GET_WORKER);
+    await_queued(21);
+    fixture_open_gate(&fixture, WORKERS + 21);
+    for (size_t i = 0; i < WORKERS; i++) {
+        expect(&busy[i], 200, "worker");
+        raw_close(&busy[i]);
+    }
+    for (size_t i = 0; i < 20; i++) {
+        expect(&waiting[i], 200, "worker");
+        raw_close(&waiting[i]);
+    }
+    expect(&client, 200, "worker");
+    raw_close(&client);
+    assert_int_equal(counters().shed, 0);
+}
+
+static void send_still_and_echo(struct raw_client *client, const char *before, int body_bytes)
+{
+    char text[4096];
+
+    assert_in_range(snprintf(text, sizeof text,
+                             "%sPOST /echo HTTP/1.1\r\n" HOST "Content-Length: %d\r\n\r\n%0*d",
+                             before, body_bytes, body_bytes, 7),
+                    0, sizeof text - 1);
+    *client = ask(text);
+}
+
+/* Bodies that are no short ones stay on the loop while their turn is young. */
+static void what_comes_late_in_a_turn_goes_to_a_worker(void **state)
+{
+    static const char still[] = "GET /still HTTP/1.1\r\n" HOST "\r\n";
+    struct raw_client client;
+
+    (void)state;
+    send_still_and_echo(&client, "", 2000);
+    expect(&client, 200, "0007");
+    raw_close(&client);
+    for (int i = 0; i < 2; i++) {
+        send_still_and_echo(&client, still, i ? 2000 : 1000);
+        fixture_await_entered(&fixture);
+        poll(NULL, 0, 3); /* the turn may take 2 ms */
+        fixture_open_gate(&fixture, 1);
+        expect(&client, 200, "worker"); /* as /worker, but on the loop */
+        if (i)
+            expect_refused(&client, "\"limit\":0,\"got\":1");
+        else
+            expect(&client, 200, "0007");
+        raw_close(&client);
+    }
+    assert_int_equal(counters().shed, 1);
 }
 
 static void small_requests_pass_large_ones(void **state)
@@ -256,6 +348,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(who_waits_too_long_is_refused_and_so_are_those_behind,
                                         setup_with_little_time, teardown),
+        cmocka_unit_test_setup_teardown(who_waited_while_all_stood_still_is_served,
+                                        setup_with_little_time, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_late_in_a_turn_goes_to_a_worker, setup_with_none,
+                                        teardown),
         cmocka_unit_test_setup_teardown(small_requests_pass_large_ones, setup_with_much, teardown),
         cmocka_unit_test_setup_teardown(nobody_works_for_who_has_gone, setup_with_much, teardown),
     };

@@ -72,11 +72,6 @@ static enum err_code parse(struct fixture *fixture, const char *text)
                              &fixture->arena, &fixture->err);
 }
 
-static bool span_is(struct span span, const char *text)
-{
-    return span.at && span.length == strlen(text) && memcmp(span.at, text, span.length) == 0;
-}
-
 static void paths_find_their_route(void **state)
 {
     static const struct {
@@ -115,7 +110,7 @@ static void paths_find_their_route(void **state)
         if (match.route != cases[i].route || match.allowed != cases[i].allowed)
             fail_msg("%s: route %zu instead of %zu, methods %u instead of %u", cases[i].target,
                      match.route, cases[i].route, match.allowed, cases[i].allowed);
-        if (cases[i].param && !span_is(match.params[0], cases[i].param))
+        if (cases[i].param && !span_equals(match.params[0], cases[i].param))
             fail_msg("%s: parameter %.*s", cases[i].target, (int)match.params[0].length,
                      match.params[0].at);
     }
@@ -215,8 +210,7 @@ static void the_arena_aligns_bounds_and_starts_over(void **state)
     }
 }
 
-/* ---- all tables of small patterns, against a plain walk ---------------------------------------
- */
+/* ---- all tables of small patterns, against a plain walk -------------------------------------- */
 
 #define WORDS 7
 #define SEED 2011

@@ -46,8 +46,7 @@ struct reader {
     bool ends;
 };
 
-/* ---- the application --------------------------------------------------------------------------
- */
+/* ---- the application ------------------------------------------------------------------------- */
 
 static void pull_messages(void *context, struct http_stream *stream)
 {
@@ -209,8 +208,7 @@ static const struct http_route routes[] = {
     {METHOD_GET, "/hello", get_hello, HTTP_ON_LOOP, 0, false},
 };
 
-/* ---- the fixture ------------------------------------------------------------------------------
- */
+/* ---- the fixture ----------------------------------------------------------------------------- */
 
 static void start(const struct http_config *config)
 {
@@ -373,8 +371,7 @@ static void expect_answer(struct raw_client *client, int status, const char *bod
     raw_answer_free(&answer);
 }
 
-/* ---- streams ----------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void a_stream_brings_what_is_published_and_holds_no_request(void **state)
 {
@@ -658,8 +655,7 @@ static void draining_ends_all_streams_at_once(void **state)
     assert_int_equal(atomic_load(&ended_for[HTTP_STREAM_DRAINED]), 20);
 }
 
-/* ---- parked requests --------------------------------------------------------------------------
- */
+/* ---- parked requests ------------------------------------------------------------------------- */
 
 static void a_parked_request_is_tried_again_after_a_wake_up(void **state)
 {

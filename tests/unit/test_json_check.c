@@ -1,12 +1,12 @@
 /*
  * The strict JSON checker against a table of texts that are JSON and texts that are not, and
- * against cJSON: whatever passes is parsed.
+ * against cJSON: whatever passes is parsed, and the tape and its tree have the same values.
  */
-#include "api/json_check.h"
-#include "api/json_read.h"
 #include "tests/support/json_suite.h"
+#include "tests/support/json_tape_check.h"
 #include "tests/support/random.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,6 +126,7 @@ static enum err_code check_exact(const char *bytes, size_t length, struct err *e
     memcpy(copy, bytes, length);
     err->code = ERR_OK;
     code = json_check(copy, length, &json_limits_default, err);
+    assert_int_equal(json_tape_check(copy, length), code == ERR_OK);
     free(copy);
     return code;
 }
@@ -286,7 +287,7 @@ static void changed_bytes_never_pass_what_the_parser_refuses(void **state)
         for (uint32_t n = 1 + random_below(&random, 3); n > 0; n--)
             changed[random_below(&random, sizeof changed)] =
                 pool[random_below(&random, sizeof pool - 1)];
-        if (json_check(changed, sizeof changed, &json_limits_default, &err) != ERR_OK)
+        if (check_exact(changed, sizeof changed, &err) != ERR_OK)
             continue;
         passed++;
         if (json_parse(changed, sizeof changed, &json_limits_default, &json, &err) != ERR_OK)
@@ -321,6 +322,144 @@ static void the_known_minefield_is_crossed(void **state)
     assert_true(cases[JSON_Y] >= 80 && cases[JSON_N] >= 180 && cases[JSON_I] >= 33);
 }
 
+/* ---- random texts ---------------------------------------------------------------------------- */
+
+struct long_text {
+    char bytes[1 << 16];
+    size_t length;
+};
+
+static void add(struct long_text *text, const char *piece)
+{
+    size_t length = strlen(piece);
+
+    assert_true(text->length + length < sizeof text->bytes);
+    memcpy(text->bytes + text->length, piece, length);
+    text->length += length;
+}
+
+/* A code point, often a power of two, as \u; a pair of surrogates when it is beyond 16 bits. */
+static void add_escape(struct long_text *text, struct random *random)
+{
+    unsigned code = 2u << random_below(random, 20);
+    char escape[16];
+
+    if (random_below(random, 4) != 0)
+        code = 1 + random_below(random, code);
+    if (code > 0xffff)
+        snprintf(escape, sizeof escape, "\\u%04x\\u%04X", 0xd800 + ((code - 0x10000) >> 10),
+                 0xdc00 + (code & 0x3ff));
+    else
+        snprintf(escape, sizeof escape, "\\u%04X", code >> 11 == 0xd800 >> 11 ? 0xd7ff : code);
+    add(text, escape);
+}
+
+static void add_string(struct long_text *text, struct random *random)
+{
+    static const char *const pieces[] = {"a",   "bfu", "/",   "~",   "{",    "]",    ",",
+                                         ":",   "é",   "日",  "😀",   "\x7f", "\\\"", "\\\\",
+                                         "\\/", "\\b", "\\f", "\\n", "\\r",  "\\t"};
+
+    add(text, "\"");
+    for (uint32_t n = random_below(random, 6); n > 0; n--) {
+        if (random_below(random, 3) == 0)
+            add_escape(text, random);
+        else
+            add(text, pieces[random_below(random, sizeof pieces / sizeof *pieces)]);
+    }
+    add(text, "\"");
+}
+
+static void add_number(struct long_text *text, struct random *random)
+{
+    static const char *const formats[] = {"%.17g", "%.0f", "%.3f", "%.6e", "%.25e", "%E"};
+    char number[JSON_NUMBER_BYTES_MAX + 1];
+    double size = random_in(random, -20, random_below(random, 8) == 0 ? 308 : 25);
+
+    snprintf(number, sizeof number, formats[random_below(random, 6)],
+             random_in(random, -1, 1) * pow(10, size));
+    add(text, strlen(number) < JSON_NUMBER_BYTES_MAX ? number : "-0");
+}
+
+static void add_value(struct long_text *text, struct random *random, int depth)
+{
+    static const char *const words[] = {"null", "true", "false", "0", "-0", "-0.0e-7"};
+    static const char *const spaces[] = {"", "", "", " ", "\n\t", "\r "};
+    uint32_t kind = random_below(random, depth > 0 ? 6 : 3);
+    bool is_object = kind == 5;
+
+    add(text, spaces[random_below(random, 6)]);
+    if (kind == 0)
+        add(text, words[random_below(random, 6)]);
+    else if (kind == 1)
+        add_number(text, random);
+    else if (kind == 2)
+        add_string(text, random);
+    if (kind > 2) {
+        add(text, is_object ? "{" : "[");
+        for (uint32_t i = 0, n = random_below(random, 7); i < n; i++) {
+            add(text, i > 0 ? "," : "");
+            if (is_object) {
+                add_string(text, random);
+                add(text, ":");
+            }
+            add_value(text, random, depth - 1);
+        }
+        add(text, is_object ? "}" : "]");
+    }
+    add(text, spaces[random_below(random, 6)]);
+}
+
+/* cJSON is the oracle, in json_tape_check. */
+static void trees_of_random_texts_are_those_of_the_parser(void **state)
+{
+    enum { ROUNDS = 5000 };
+    struct random random = {20260102};
+    struct long_text text;
+
+    (void)state;
+    print_message("seed 20260102\n");
+    for (int round = 0; round < ROUNDS; round++) {
+        text.length = 0;
+        add_value(&text, &random, 6);
+        if (!json_tape_check(text.bytes, text.length))
+            fail_msg("refused: %.*s", (int)text.length, text.bytes);
+    }
+}
+
+/* Growing, and no further than the limits say. */
+static void a_tape_is_bounded_by_the_values(void **state)
+{
+    static const char member[] = "\"\":[]";
+    enum { MEMBERS = 20000 };
+    struct json_limits limits = {8, 2 * MEMBERS + 1};
+    struct json_tape tape = {NULL, NULL, 0, 0};
+    struct err err = {.code = ERR_OK};
+    char *text = malloc(MEMBERS * sizeof member + 1);
+    size_t length = 0;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        text[length++] = i == 0 ? '{' : ',';
+        memcpy(text + length, member, sizeof member - 1);
+        length += sizeof member - 1;
+    }
+    text[length++] = '}';
+    assert_int_equal(json_scan(text, length, &limits, &tape, &err), ERR_OK);
+    assert_int_equal(tape.count, 2 * MEMBERS + 1); /* the root; names and values */
+    assert_int_equal(tape.tokens[0].count, MEMBERS);
+    assert_int_equal(tape.tokens[0].next, tape.count);
+    assert_true(tape.capacity <= 2 * tape.count);
+    free(tape.tokens);
+    tape = (struct json_tape){NULL, NULL, 0, 0};
+    limits.values_max = 1000;
+    assert_int_equal(json_scan(text, length, &limits, &tape, &err), ERR_TOO_LARGE);
+    assert_true(tape.count <= 2 * limits.values_max);
+    free(tape.tokens);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +471,8 @@ int main(void)
         cmocka_unit_test(too_many_values_are_refused_with_limit_and_count),
         cmocka_unit_test(as_deep_as_the_limit_says_and_no_deeper),
         cmocka_unit_test(the_known_minefield_is_crossed),
+        cmocka_unit_test(trees_of_random_texts_are_those_of_the_parser),
+        cmocka_unit_test(a_tape_is_bounded_by_the_values),
         cmocka_unit_test(changed_bytes_never_pass_what_the_parser_refuses),
     };
 

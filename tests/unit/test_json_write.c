@@ -2,9 +2,10 @@
  * The JSON writer and its numbers: what is written reads back as the same bits, and is as short as
  * it can be.
  */
-#include "api/json_check.h"
 #include "base/json_number.h"
-#include "api/json_write.h"
+#include "json/json_buffer.h"
+#include "json/json_write.h"
+#include "tests/support/json_tape_check.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
@@ -277,6 +278,44 @@ static void long_texts_come_whole_through_small_room(void **state)
     assert_memory_equal(buffer.bytes + buffer.used - 11, ",8998,8999]", 11);
 }
 
+/* 9,000 numbers, 43,891 bytes, into a buffer; the writer asks for 8,192 bytes at a time. */
+static bool write_numbers(struct json_buffer *buffer)
+{
+    struct json_writer w;
+
+    json_init(&w, json_sink_of_buffer(buffer));
+    json_begin_array(&w);
+    for (int i = 0; i < 9000; i++)
+        json_number(&w, i);
+    json_end_array(&w);
+    return json_finish(&w);
+}
+
+static void a_buffer_grows_up_to_its_bound(void **state)
+{
+    struct json_buffer buffer = {.size_max = 60000};
+
+    (void)state;
+    assert_true(write_numbers(&buffer));
+    assert_int_equal(buffer.length, 43891);
+    assert_memory_equal(buffer.at + buffer.length - 11, ",8998,8999]", 11);
+    assert_false(write_numbers(&buffer)); /* after the first text */
+    assert_int_equal(buffer.size, 60000);
+    assert_true(buffer.length <= 60000);
+    free(buffer.at);
+}
+
+static void a_buffer_of_fixed_size_does_not_grow(void **state)
+{
+    static char room[10000];
+    struct json_buffer buffer = {.at = room, .size = sizeof room, .size_max = sizeof room};
+
+    (void)state;
+    assert_false(write_numbers(&buffer));
+    assert_ptr_equal(buffer.at, room);
+    assert_true(buffer.length <= sizeof room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +327,8 @@ int main(void)
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(a_full_sink_fails_the_whole_text),
         cmocka_unit_test(long_texts_come_whole_through_small_room),
+        cmocka_unit_test(a_buffer_grows_up_to_its_bound),
+        cmocka_unit_test(a_buffer_of_fixed_size_does_not_grow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

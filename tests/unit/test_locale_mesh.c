@@ -2,7 +2,7 @@
  * Questions over heightfields and meshes together, by hand: a bridge over ground, a roof, storeys,
  * gravity sideways, sight lines that end on polygons.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

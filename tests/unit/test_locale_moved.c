@@ -2,7 +2,7 @@
  * Layers that stand elsewhere, against brute force: the oracle gets the polygons with their
  * vertices moved, the locale the layers with their poses. Gravity points anywhere.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 
 #include "support/mesh_oracle.h"
 
@@ -162,8 +162,7 @@ static void expect_normal(const struct world_of *w, const struct layer *layer, u
     assert_near(vec3_length(normal), 1, 1e-9);
 }
 
-/* ---- contact ----------------------------------------------------------------------------------
- */
+/* ---- contact --------------------------------------------------------------------------------- */
 
 /* The best of the crossings in low..high; *doubt: rounding may have its say. */
 static double best_of(const struct oracle_crossing *crossings, uint32_t count, double low,
@@ -243,8 +242,7 @@ static void contacts_agree_with_brute_force(void **state)
         fail_msg("%u of %d queries decided anything", decided, WORLDS * QUERIES);
 }
 
-/* ---- rays -------------------------------------------------------------------------------------
- */
+/* ---- rays ------------------------------------------------------------------------------------ */
 
 static void rays_agree_with_brute_force(void **state)
 {
@@ -322,8 +320,7 @@ static void sight_agrees_with_brute_force(void **state)
         fail_msg("%u of %d lines decided anything", decided, WORLDS * LINES);
 }
 
-/* ---- heights ----------------------------------------------------------------------------------
- */
+/* ---- heights --------------------------------------------------------------------------------- */
 
 static void heights_are_the_contacts_from_above_and_a_batch_gives_their_bits(void **state)
 {
@@ -364,8 +361,7 @@ static void heights_are_the_contacts_from_above_and_a_batch_gives_their_bits(voi
     }
 }
 
-/* ---- layers as values -------------------------------------------------------------------------
- */
+/* ---- layers as values ------------------------------------------------------------------------ */
 
 static struct layer *square(void)
 {

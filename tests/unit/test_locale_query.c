@@ -2,7 +2,7 @@
  * Questions over several layers, against a plain search through the single ones; the plane under a
  * footprint; contact under any gravity against rays.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>

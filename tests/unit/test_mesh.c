@@ -1,8 +1,9 @@
 /*
  * Floors and ceilings of meshes: by hand, against brute force under any gravity, on shared edges.
  */
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
+#include "support/long_form.h"
 #include "support/mesh_oracle.h"
 
 #include <setjmp.h>
@@ -14,14 +15,6 @@
 #include "support/near.h"
 
 static const struct vec3 down = {0, 0, -1};
-
-static void add_square(struct soup *soup, double x, double y, double side, double z)
-{
-    const struct vec3 v[] = {
-        {x, y, z}, {x + side, y, z}, {x + side, y + side, z}, {x, y + side, z}};
-
-    soup_add(soup, v, 4);
-}
 
 /* ---- by hand -------------------------------------------------------------------------------- */
 
@@ -72,8 +65,8 @@ static struct mesh *bridge(void)
     struct soup soup = {0};
     struct mesh_options options = {.gravity = down};
 
-    add_square(&soup, 0, 0, 10, 0);
-    add_square(&soup, 4, 0, 3, 6);
+    soup_square(&soup, 0, 0, 10, 0);
+    soup_square(&soup, 4, 0, 3, 6);
     struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     soup_free(&soup);
@@ -122,8 +115,8 @@ static void a_wall_and_a_hole_are_no_floor(void **state)
     struct mesh_contact c;
 
     (void)state;
-    add_square(&soup, 0, 0, 1, 0);
-    add_square(&soup, 3, 0, 1, 0);
+    soup_square(&soup, 0, 0, 1, 0);
+    soup_square(&soup, 3, 0, 1, 0);
     soup_add(&soup, wall, 4);
     struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
@@ -290,13 +283,14 @@ static struct mesh_options random_options(struct random *random)
     };
 }
 
-static void a_million_vertical_queries_agree_with_brute_force(void **state)
+static void vertical_queries_agree_with_brute_force(void **state)
 {
-    enum { SOUPS = 500, QUERIES = 1000 };
+    enum { QUERIES = 1000 };
+    unsigned soups = long_form(500, 150);
     struct doubts doubts = {0, 0};
 
     (void)state;
-    for (uint64_t seed = 1; seed <= SOUPS; seed++) {
+    for (uint64_t seed = 1; seed <= soups; seed++) {
         struct random random = {seed};
         struct soup soup = {0};
         struct mesh_options options = random_options(&random);
@@ -313,7 +307,7 @@ static void a_million_vertical_queries_agree_with_brute_force(void **state)
         mesh_unref(mesh);
         soup_free(&soup);
     }
-    assert_int_equal(doubts.asked, 1000000);
+    assert_int_equal(doubts.asked, 2 * soups * QUERIES);
     /* what stands in line with vertices and edges is doubtful, other points are not */
     if (doubts.doubtful > doubts.asked / 2)
         fail_msg("%u of %u queries decided nothing", doubts.doubtful, doubts.asked);
@@ -435,8 +429,8 @@ static void coincident_polygons_end_with_bounded_memory(void **state)
             struct mesh_contact c;
 
             for (int i = 0; i < 3000; i++)
-                add_square(&soup, 0, 0, 1, i % 7);
-            add_square(&soup, 5, 5, 1e-3, 0);
+                soup_square(&soup, 0, 0, 1, i % 7);
+            soup_square(&soup, 5, 5, 1e-3, 0);
             struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
             mesh_stats(mesh, &stats);
@@ -541,6 +535,30 @@ static void a_long_terrain_is_turned_to_its_own_direction(void **state)
     soup_free(&soup);
 }
 
+static void an_upright_terrain_keeps_its_axes(void **state)
+{
+    struct soup soup = {0};
+    const void *images[2];
+    struct mesh *meshes[2];
+    size_t length[2];
+
+    (void)state;
+    for (int r = 0; r < 20; r++)
+        for (int k = 0; k < 30; k++)
+            soup_square(&soup, k, r, 1, r + k);
+    for (int keep = 0; keep < 2; keep++) {
+        struct mesh_options options = {.gravity = down, .keep_axes = keep};
+
+        meshes[keep] = soup_mesh(&soup, &options, NULL);
+        images[keep] = mesh_image(meshes[keep], &length[keep]);
+    }
+    assert_int_equal(length[0], length[1]);
+    assert_memory_equal(images[0], images[1], length[0]);
+    mesh_unref(meshes[0]);
+    mesh_unref(meshes[1]);
+    soup_free(&soup);
+}
+
 static void coordinates_far_from_the_origin_keep_their_precision(void **state)
 {
     struct soup soup = {0};
@@ -551,7 +569,7 @@ static void coordinates_far_from_the_origin_keep_their_precision(void **state)
     (void)state;
     for (int r = 0; r < 30; r++)
         for (int k = 0; k < 30; k++)
-            add_square(&soup, x0 + k, y0 + r, 1, 1200 + k);
+            soup_square(&soup, x0 + k, y0 + r, 1, 1200 + k);
     struct mesh *mesh = soup_mesh(&soup, &options, NULL);
 
     for (int k = 0; k < 30; k++) {
@@ -615,13 +633,14 @@ int main(void)
         cmocka_unit_test(a_wall_and_a_hole_are_no_floor),
         cmocka_unit_test(gravity_may_point_anywhere),
         cmocka_unit_test(a_slope_has_its_normal),
-        cmocka_unit_test(a_million_vertical_queries_agree_with_brute_force),
+        cmocka_unit_test(vertical_queries_agree_with_brute_force),
         cmocka_unit_test(points_on_vertices_and_edges_always_have_a_floor),
         cmocka_unit_test(a_point_that_was_put_on_the_floor_stands_on_it),
         cmocka_unit_test(coincident_polygons_end_with_bounded_memory),
         cmocka_unit_test(a_terrain_that_is_one_straight_wall_can_be_built),
         cmocka_unit_test(cuts_through_the_shared_vertex_separate_four_triangles),
         cmocka_unit_test(a_long_terrain_is_turned_to_its_own_direction),
+        cmocka_unit_test(an_upright_terrain_keeps_its_axes),
         cmocka_unit_test(coordinates_far_from_the_origin_keep_their_precision),
         cmocka_unit_test(bad_soups_are_refused_by_name),
     };

@@ -2,7 +2,7 @@
  * Floors exactly at the corners and at the middles of the edges of small whole-number polygons, on
  * every level: of a contact, of a height, and of one in a batch.
  */
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include "support/random.h"
 #include "support/soup.h"

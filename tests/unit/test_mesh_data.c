@@ -3,7 +3,7 @@
  * (recast_dungeon.oracle.csv, described in the data's SOURCES.md), and every mesh of the set
  * against brute force. Skipped, with the reason, without the data.
  */
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include "support/mesh_oracle.h"
 #include "support/test_data.h"

@@ -3,7 +3,7 @@
  * bounds, columns), and floors, ceilings and rays are those of brute force and of a mesh that is
  * built anew.
  */
-#include "terrain/mesh_edit.h"
+#include "terrain/mesh/mesh_edit.h"
 
 #include "support/mesh_oracle.h"
 
@@ -91,7 +91,7 @@ static struct mesh *anew(struct ground *g, struct vec3 gravity)
     return mesh;
 }
 
-/* Takes `removed` out and puts `added` in. *is_anew counts what could not be done in place. */
+/* Takes `removed` out and puts `added` in. *anew_count counts what could not be done in place. */
 static struct mesh *edit(struct mesh *mesh, struct ground *g, const struct soup *added,
                          const uint32_t *removed, size_t removed_count, struct vec3 gravity,
                          size_t *anew_count)
@@ -112,8 +112,8 @@ static struct mesh *edit(struct mesh *mesh, struct ground *g, const struct soup 
         soup_add(&g->all, v, count);
     }
     struct polygon_soup after = ground_after(g);
-    struct mesh_change change = {added->polygon_count > 0 ? &view : NULL, first, removed,
-                                 removed_count, &after};
+    struct mesh_change change = {
+        added->polygon_count > 0 ? &view : NULL, first, removed, removed_count, &after, NULL, NULL};
     struct mesh *next = mesh_edit(mesh, &change, &err);
 
     if (!next && err.code == ERR_CONFLICT) {
@@ -128,8 +128,7 @@ static struct mesh *edit(struct mesh *mesh, struct ground *g, const struct soup 
     return next;
 }
 
-/* ---- against brute force and a mesh built anew --------------------------------------------------
- */
+/* ---- against brute force and a mesh built anew ----------------------------------------------- */
 
 struct asked {
     struct ground *g;
@@ -248,8 +247,7 @@ static void compare(struct random *random, struct asked *a, const struct mesh *m
     mesh_unref(built);
 }
 
-/* ---- random changes ---------------------------------------------------------------------------
- */
+/* ---- random changes -------------------------------------------------------------------------- */
 
 /* Triangles, convex polygons, walls, and such as cannot be. */
 static void add_random(struct random *random, const struct asked *a, struct soup *out)
@@ -331,16 +329,7 @@ static void thousands_of_changes_leave_the_answers_of_brute_force(void **state)
     free(a);
 }
 
-/* ---- by hand ------------------------------------------------------------------------------------
- */
-
-static void add_square(struct soup *soup, double x, double y, double side, double z)
-{
-    const struct vec3 v[] = {
-        {x, y, z}, {x + side, y, z}, {x + side, y + side, z}, {x, y + side, z}};
-
-    soup_add(soup, v, 4);
-}
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static void numbers_stay_when_others_go(void **state)
 {
@@ -351,8 +340,8 @@ static void numbers_stay_when_others_go(void **state)
 
     (void)state;
     for (int i = 0; i < 4; i++)
-        add_square(&g->all, 2 * i, 0, 1, i);
-    add_square(&added, 2, 0, 1, 7);
+        soup_square(&g->all, 2 * i, 0, 1, i);
+    soup_square(&added, 2, 0, 1, 7);
     struct mesh *mesh = anew(g, down);
 
     mesh = edit(mesh, g, &added, (const uint32_t[]){1, 2}, 2, down, &anew_count);
@@ -382,7 +371,7 @@ static void dented_polygons_are_split_and_impossible_ones_dropped(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        add_square(&g->all, i % 10, i / 10, 1, 0);
+        soup_square(&g->all, i % 10, i / 10, 1, 0);
     soup_add(&added, dented, 5);
     soup_add(&added, line, 3);
     struct mesh *mesh = edit(anew(g, down), g, &added, NULL, 0, down, &anew_count);
@@ -411,12 +400,12 @@ static void the_last_polygon_cannot_go(void **state)
     struct err err;
 
     (void)state;
-    add_square(&g->all, 0, 0, 1, 0);
+    soup_square(&g->all, 0, 0, 1, 0);
     struct mesh *mesh = anew(g, down);
 
     g->is_gone[0] = true;
     struct polygon_soup after = ground_after(g);
-    struct mesh_change change = {NULL, 1, (const uint32_t[]){0}, 1, &after};
+    struct mesh_change change = {NULL, 1, (const uint32_t[]){0}, 1, &after, NULL, NULL};
 
     assert_null(mesh_edit(mesh, &change, &err));
     assert_int_equal(err.code, ERR_UNPROCESSABLE);
@@ -433,14 +422,14 @@ static void a_crowded_leaf_is_split(void **state)
 
     (void)state;
     for (int i = 0; i < 400; i++)
-        add_square(&g->all, i % 20, i / 20, 1, 0);
+        soup_square(&g->all, i % 20, i / 20, 1, 0);
     struct mesh *mesh = anew(g, down);
 
     mesh_stats(mesh, &before);
     for (int i = 0; i < 64; i++) {
         struct soup added = {0};
 
-        add_square(&added, 3.01 + 0.12 * (i % 8), 3.01 + 0.12 * (i / 8), 0.1, 1);
+        soup_square(&added, 3.01 + 0.12 * (i % 8), 3.01 + 0.12 * (i / 8), 0.1, 1);
         mesh = edit(mesh, g, &added, NULL, 0, down, &anew_count);
         soup_free(&added);
     }
@@ -461,13 +450,13 @@ static void polygons_beyond_the_border_are_taken(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        add_square(&g->all, 10 + i % 10, i / 10, 1, 0);
+        soup_square(&g->all, 10 + i % 10, i / 10, 1, 0);
     struct mesh *mesh = anew(g, down);
 
     for (int i = 0; i < 10; i++) {
         struct soup added = {0};
 
-        add_square(&added, 9 - i, 3, 1, i);
+        soup_square(&added, 9 - i, 3, 1, i);
         mesh = edit(mesh, g, &added, NULL, 0, down, &anew_count);
         assert_true(mesh_floor(mesh, (struct vec3){9.5 - i, 3.5, 99}, 0, &c));
         assert_int_equal(c.polygon, 100 + i);
@@ -476,7 +465,7 @@ static void polygons_beyond_the_border_are_taken(void **state)
     assert_int_equal(anew_count, 0);
     struct soup far = {0};
 
-    add_square(&far, 5000, 0, 1, 0);
+    soup_square(&far, 5000, 0, 1, 0);
     mesh = edit(mesh, g, &far, NULL, 0, down, &anew_count);
     assert_int_equal(anew_count, 1);
     assert_true(mesh_floor(mesh, (struct vec3){5000.5, 0.5, 9}, 0, &c));
@@ -492,12 +481,12 @@ static void bad_polygons_are_refused_by_name(void **state)
     struct err err;
 
     (void)state;
-    add_square(&g->all, 0, 0, 1, 0);
+    soup_square(&g->all, 0, 0, 1, 0);
     struct mesh *mesh = anew(g, down);
 
-    add_square(&bad, NAN, 0, 1, 0);
+    soup_square(&bad, NAN, 0, 1, 0);
     struct polygon_soup view = soup_view(&bad), after = ground_after(g);
-    struct mesh_change change = {&view, 1, NULL, 0, &after};
+    struct mesh_change change = {&view, 1, NULL, 0, &after, NULL, NULL};
 
     assert_null(mesh_edit(mesh, &change, &err));
     assert_int_equal(err.code, ERR_BAD_INPUT);
@@ -518,11 +507,11 @@ static void an_edited_image_opens_and_is_named(void **state)
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        add_square(&g->all, i % 10, i / 10, 1, 0);
+        soup_square(&g->all, i % 10, i / 10, 1, 0);
     struct mesh *mesh = anew(g, down);
 
     memcpy(name, mesh_content(mesh), sizeof name);
-    add_square(&added, 2.5, 2.5, 1, 4);
+    soup_square(&added, 2.5, 2.5, 1, 4);
     mesh = edit(mesh, g, &added, (const uint32_t[]){7}, 1, down, &anew_count);
     assert_memory_not_equal(name, mesh_content(mesh), sizeof name);
     memcpy(name, mesh_content(mesh), sizeof name);
@@ -555,14 +544,14 @@ static void heaps_and_large_polygons_end(void **state)
 
     (void)state;
     for (int i = 0; i < 900; i++)
-        add_square(&g->all, i % 30, i / 30, 1, 0);
+        soup_square(&g->all, i % 30, i / 30, 1, 0);
     struct mesh *mesh = anew(g, down);
 
     for (int i = 0; i < 60; i++) {
         struct soup added = {0};
 
         for (int k = 0; k < 10; k++)
-            add_square(&added, i % 2 ? 0 : 15.2, i % 2 ? 0 : 15.2, i % 2 ? 30 : 0.3, 10 * i + k);
+            soup_square(&added, i % 2 ? 0 : 15.2, i % 2 ? 0 : 15.2, i % 2 ? 30 : 0.3, 10 * i + k);
         mesh = edit(mesh, g, &added, NULL, 0, down, &anew_count);
         soup_free(&added);
     }
@@ -570,6 +559,121 @@ static void heaps_and_large_polygons_end(void **state)
     assert_true(stats.bytes < 4 << 20);
     mesh_unref(mesh);
     ground_free(g);
+}
+
+/* ---- another tree of the same polygons ------------------------------------------------------- */
+
+/* Hills that stand askew, and something far away and high that makes the box larger. */
+static struct ground *hills_make(int side)
+{
+    struct ground *g = ground_make();
+    double far = 30;
+    const struct vec3 outlier[3] = {{far, far, 12}, {far + 1, far, 12}, {far, far + 1, 13}};
+
+    for (int i = 0; i < side * side; i++) {
+        struct vec3 v[4];
+
+        for (int k = 0; k < 4; k++) {
+            double x = (i % side + (k == 1 || k == 2)) / 9.0, y = (i / side + k / 2) / 30.0;
+
+            v[k] = (struct vec3){0.8 * x - 0.6 * y, 0.6 * x + 0.8 * y, sin(x + y)};
+        }
+        soup_add(&g->all, (struct vec3[]){v[0], v[1], v[2]}, 3);
+        soup_add(&g->all, (struct vec3[]){v[0], v[2], v[3]}, 3);
+    }
+    soup_add(&g->all, outlier, 3);
+    return g;
+}
+
+static struct ray ray_from_anywhere(struct random *random, struct vec3 gravity)
+{
+    static const double sizes[] = {3, 30, 1e3, 1e7};
+    double size = sizes[random_below(random, 4)];
+    struct vec3 to = {random_in(random, -1, 4), random_in(random, -1, 4), random_in(random, -1, 1)};
+    struct ray ray = {{random_in(random, -size, size), random_in(random, -size, size),
+                       random_in(random, -size, size)},
+                      {0, 0, 0},
+                      INFINITY};
+
+    if (random_below(random, 4) > 0) {
+        ray.direction = vec3_sub(to, ray.origin);
+        if (random_below(random, 4) == 0)
+            ray.t_max = random_in(random, 0.5, 1.5);
+        return ray;
+    }
+    ray.direction = vec3_scale(gravity, random_in(random, 0.1, 9)); /* or all but along it */
+    ray.direction.x += random_in(random, -2e-15, 2e-15) * random_below(random, 2);
+    ray.origin = vec3_sub(to, vec3_scale(gravity, random_in(random, -1, 20)));
+    return ray;
+}
+
+static void expect_same_rays(const struct mesh *a, const struct mesh *b, const struct ray *ray)
+{
+    struct mesh_hit of_a, of_b;
+
+    for (enum ray_mode mode = RAY_CLOSEST; mode <= RAY_LIGHT_ANY; mode++) {
+        bool is_hit = mesh_ray(a, ray, mode, &of_a);
+
+        assert_int_equal(mesh_ray(b, ray, mode, &of_b), is_hit);
+        if (is_hit && !ray_takes_any(mode)) /* which one of several is nobody's promise */
+            assert_memory_equal(&of_b, &of_a, offsetof(struct mesh_hit, polygon) + 4);
+    }
+}
+
+static void expect_same_floors(const struct mesh *a, const struct mesh *b, struct vec3 point)
+{
+    struct mesh_contact of_a, of_b;
+    bool is_over = mesh_floor(a, point, 0.5, &of_a);
+
+    assert_int_equal(mesh_floor(b, point, 0.5, &of_b), is_over);
+    if (is_over)
+        assert_memory_equal(&of_b, &of_a, offsetof(struct mesh_contact, polygon) + 4);
+}
+
+/* An edited mesh, and one built for what is left of it: the same bits. */
+static void another_tree(struct vec3 gravity)
+{
+    struct ground *g = hills_make(60);
+    struct random random = {0xb0c5};
+    const struct soup none = {0};
+    uint32_t *removed = malloc(g->all.polygon_count * sizeof *removed);
+    size_t count = 0, anew_count = 0, hits = 0;
+    struct mesh_hit hit;
+    struct err err;
+
+    assert_non_null(removed);
+    struct mesh *mesh = anew(g, gravity);
+
+    for (uint32_t i = 0; i < 2500; i++)
+        removed[count++] = i;
+    removed[count++] = (uint32_t)g->all.polygon_count - 1;
+    mesh = edit(mesh, g, &none, removed, count, gravity, &anew_count);
+    assert_int_equal(anew_count, 0);
+    struct polygon_soup after = ground_after(g);
+    struct mesh_options options = {.gravity = gravity, .like = mesh};
+    struct mesh *built = mesh_create(&after, &options, NULL, &err);
+
+    assert_non_null(built);
+    for (int i = 0; i < 60000; i++) {
+        struct ray ray = ray_from_anywhere(&random, gravity);
+
+        expect_same_rays(mesh, built, &ray);
+        expect_same_floors(mesh, built, ray.origin);
+        hits += mesh_ray(mesh, &ray, RAY_CLOSEST, &hit);
+    }
+    assert_in_range(hits, 6000, 54000);
+    mesh_unref(built);
+    mesh_unref(mesh);
+    free(removed);
+    ground_free(g);
+}
+
+static void another_tree_of_the_same_polygons_changes_no_bit(void **state)
+{
+    (void)state;
+    another_tree(down);
+    another_tree(vec3_unit((struct vec3){0.2, -0.3, -1}));
+    another_tree(vec3_unit((struct vec3){1, 0.1, 0.05}));
 }
 
 int main(void)
@@ -583,6 +687,7 @@ int main(void)
         cmocka_unit_test(bad_polygons_are_refused_by_name),
         cmocka_unit_test(an_edited_image_opens_and_is_named),
         cmocka_unit_test(heaps_and_large_polygons_end),
+        cmocka_unit_test(another_tree_of_the_same_polygons_changes_no_bit),
         cmocka_unit_test(thousands_of_changes_leave_the_answers_of_brute_force),
     };
 

@@ -1,7 +1,7 @@
 /*
  * Images of meshes: what is written is what is asked, anywhere in memory; damaged ones are refused.
  */
-#include "terrain/mesh_data.h"
+#include "terrain/mesh/mesh_data.h"
 
 #include "support/mesh_oracle.h"
 #include "base/content_hash.h"

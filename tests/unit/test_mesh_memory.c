@@ -2,7 +2,7 @@
  * A mesh is made and opened without memory: each call of the allocator fails once. The image that
  * was lent stays whole and the lender's, and the error says what is wanting.
  */
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
  * Rays against meshes: by hand, against brute force, at vertices and edges, and along gravity.
  */
-#include "terrain/mesh.h"
+#include "terrain/mesh/mesh.h"
 
 #include "support/mesh_oracle.h"
 
@@ -283,8 +283,7 @@ static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state
     assert_int_equal(leaked, 0);
 }
 
-/* ---- along edges and in planes, in whole numbers ----------------------------------------------
- */
+/* ---- along edges and in planes, in whole numbers --------------------------------------------- */
 
 /* Where o + t d, t >= 0, meets a triangle first, borders included; INFINITY: nowhere. */
 static double whole_ray(const struct whole *corner, struct whole o, struct whole d)

@@ -1,8 +1,8 @@
 /*
- * The list of last poses (world/moves.h) against a plain model under a seed, and what it tells the
+ * The list of last poses (moves.h) against a plain model under a seed, and what it tells the
  * writer to do and when.
  */
-#include "world/moves.h"
+#include "world/values/moves.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,16 +162,16 @@ static void a_layer_is_told_to_rest_once_and_again_only_when_that_failed(void **
     moves_destroy(moves);
 }
 
-static size_t kept_count(const struct moves *moves, bool all)
+static size_t kept_count(const struct moves *moves)
 {
     size_t count = 0, at = 0;
 
-    while (moves_next_kept(moves, all, &at))
+    while (moves_next_unwritten(moves, &at))
         count++;
     return count;
 }
 
-static void poses_are_kept_once_and_all_of_them_at_the_end(void **state)
+static void poses_are_kept_once(void **state)
 {
     struct moves *moves = open_moves();
 
@@ -182,19 +182,17 @@ static void poses_are_kept_once_and_all_of_them_at_the_end(void **state)
     moves_touch(moves, "lo", "a", 10, true);
     moves_touch(moves, "lo", "b", 10, true);
     moves_touch(moves, "lo", "c", 10, false);
-    assert_int_equal(kept_count(moves, false), 2);
-    moves_keep_later(moves, 10);
-    assert_true(moves_keep_due_s(moves) > 11);
-    assert_int_equal(kept_count(moves, false), 2);
-    moves_kept(moves);
-    assert_true(isinf(moves_keep_due_s(moves)));
-    assert_int_equal(kept_count(moves, false), 0);
-    assert_int_equal(kept_count(moves, true), 2);
+    assert_int_equal(kept_count(moves), 2);
+    moves_write_later(moves, 10);
+    assert_true(moves_write_due_s(moves) > 11);
+    assert_int_equal(kept_count(moves), 2);
+    moves_written(moves);
+    assert_true(isinf(moves_write_due_s(moves)));
+    assert_int_equal(kept_count(moves), 0);
     moves_touch(moves, "lo", "b", 12, true);
-    assert_int_equal(kept_count(moves, false), 1);
-    assert_int_equal(kept_count(moves, true), 2);
+    assert_int_equal(kept_count(moves), 1);
     moves_forget(moves, "lo", "b");
-    assert_int_equal(kept_count(moves, true), 1);
+    assert_int_equal(kept_count(moves), 0);
     moves_destroy(moves);
 }
 
@@ -203,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_see_the_last_move_of_each_layer_in_order),
         cmocka_unit_test(a_layer_is_told_to_rest_once_and_again_only_when_that_failed),
-        cmocka_unit_test(poses_are_kept_once_and_all_of_them_at_the_end),
+        cmocka_unit_test(poses_are_kept_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,7 @@ static void every_truncated_length_keeps_the_contract(void **state)
                                "usemtl x\nf 1/2/3 2//2 -1/1\nf 1 \\\n2 3 1\n#";
 
     (void)state;
-    polygon_check_truncations(POLYGON_OBJ, text, sizeof text - 1);
+    polygon_check_truncations(POLYGON_OBJ, text, sizeof text - 1, 1);
 }
 
 static void limits_are_told_with_the_true_counts(void **state)

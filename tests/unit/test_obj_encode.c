@@ -1,9 +1,9 @@
 /*
  * Surfaces as OBJ: read again they are the same vertices, bit for bit, and the same triangles.
  */
-#include "formats/obj_encode.h"
+#include "formats/polygon/obj_encode.h"
 
-#include "formats/obj.h"
+#include "formats/polygon/obj.h"
 #include "support/random.h"
 
 #include <math.h>
@@ -178,8 +178,11 @@ static void polygons_keep_order_and_bits(void **state)
     const struct vec3 vertices[] = {
         {0.1, -0.0, 1e-300}, {1e300, 2. / 3, 3}, {4, 5, 6}, {7, 8, 9.000000000000002}, {1, 1, 1}};
     const uint32_t corners[] = {4, 2, 0, 0, 1, 2, 3, 3, 3, 3}, starts[] = {0, 3, 7, 10};
-    struct polygon_set set = {(struct vec3 *)vertices, 5, (uint32_t *)corners, (uint32_t *)starts,
-                              3};
+    struct polygon_set set = {.vertices = (struct vec3 *)vertices,
+                              .vertex_count = 5,
+                              .corners = (uint32_t *)corners,
+                              .starts = (uint32_t *)starts,
+                              .polygon_count = 3};
     struct text text = {0};
     const struct obj_sink sink = {&text, take};
     struct polygon_set got;

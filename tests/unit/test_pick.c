@@ -141,8 +141,25 @@ static void a_view_that_cannot_be_is_told(void **state)
         {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 180}, {9, 9, 1, 1}, "fov_y_deg is 180"},
         {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {0, 9, 1, 1}, "viewport is 0"},
         {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {9, -9, 1, 1}, "viewport is 9×-9"},
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {9, 9, NAN, 1}, "pixel is not finite"},
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {9, 9, 1, NAN}, "pixel is not finite"},
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {9, 9, INFINITY, 1}, "pixel is not finite"},
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, NAN}, {9, 9, 1, 1}, "fov_y_deg is"},
+        /* 0 times an infinite ratio of width to height */
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {1e300, 1e-300, 5e299, 0}, "ray is not finite"},
+        {{{1, 1, 1}, {1, 2, 0}, {0, 0, 1}, 60}, {9, 9, 1e308, 1}, "ray is not finite"},
     };
-    static const double singular[16] = {0};
+    static const double matrices[][16] = {
+        {0},
+        /* far is (0, 0, 0, 0): its direction is no number, and nothing else is wrong */
+        {[10] = -1, [11] = -1, [14] = 1, [15] = 1},
+        {[0] = NAN, [5] = 1, [10] = 1, [15] = 1},
+        {[0] = 1, [5] = 1, [10] = 1, [14] = NAN, [15] = 1},
+        {[0] = 1, [5] = 1, [10] = 1, [15] = NAN},
+        {[0] = 1, [5] = 1, [10] = 1e308, [14] = 1e308, [15] = 1e-10},
+    };
+    static const struct viewport viewports[] = {{9, 9, NAN, 1}, {9, 9, 1, INFINITY}};
+    static const double plain[16] = {[0] = 1, [5] = 1, [10] = 1, [15] = 1};
     struct viewport viewport = {9, 9, 1, 1};
     struct ray ray;
     struct err err;
@@ -154,8 +171,16 @@ static void a_view_that_cannot_be_is_told(void **state)
         if (strstr(err.msg, cases[i].says) == NULL)
             fail_msg("case %zu says \"%s\", not \"%s\"", i, err.msg, cases[i].says);
     }
-    assert_int_equal(pick_unproject_ray(singular, DEPTH_GL, &viewport, &ray, &err),
-                     ERR_UNPROCESSABLE);
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
+        if (pick_unproject_ray(matrices[i], DEPTH_GL, &viewport, &ray, &err) != ERR_UNPROCESSABLE)
+            fail_msg("matrix %zu gives a ray along %g, %g, %g", i, ray.direction.x, ray.direction.y,
+                     ray.direction.z);
+    assert_int_equal(pick_unproject_ray(plain, DEPTH_GL, &viewport, &ray, &err), ERR_OK);
+    for (size_t i = 0; i < sizeof viewports / sizeof *viewports; i++) {
+        assert_int_equal(pick_unproject_ray(plain, DEPTH_GL, &viewports[i], &ray, &err),
+                         ERR_UNPROCESSABLE);
+        assert_non_null(strstr(err.msg, "pixel is not finite"));
+    }
 }
 
 static void a_tile_has_its_centre_on_the_surface_and_bounds_of_all_its_samples(void **state)

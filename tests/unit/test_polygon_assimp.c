@@ -2,7 +2,9 @@
  * Files that assimp reads: each format small and real, node trees good and hostile, a file that
  * names another file, and files that are known to crash assimp 5.2.5.
  */
-#include "formats/assimp_import.h"
+#include "formats/polygon/assimp_import.h"
+
+#include "support/long_form.h"
 #include "tests/support/polygon_check.h"
 
 #include <stdio.h>
@@ -137,6 +139,37 @@ static void an_stl_is_read_as_text_and_as_bytes(void **state)
     assert_int_equal(set.polygon_count, 1);
     corner_check(&set, 0, 1, (struct vec3){1, 0, 0});
     polygon_set_free(&set);
+}
+
+/* 5,600,000 is between 2^22 and 2^23: steps of 0.5. What cancels on the way counts, too. */
+static void what_is_rounded_to_float32_says_in_which_steps(void **state)
+{
+    static const struct polygon_options halved = {.scale = 0.5};
+    static const struct {
+        const char *above, *own;
+        double step;
+    } cases[] = {
+        {"0 0 0", "0 0 5", 0x1p-21},
+        {"0 0 0", "400000.1 5600000.2 5", 0.5},
+        {"0 0 0", "-5600000.2 0 0", 0.5},
+        {"0 0 2800000", "0 0 -2800000", 0.5},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
+        const char *at = strstr(ac3d_square, "OBJECT poly"), *loc = strstr(at, "loc 0 0 5\n");
+        char text[1024];
+        struct polygon_set set;
+        double want = i % 2 ? cases[i / 2].step / 2 : cases[i / 2].step;
+
+        snprintf(text, sizeof text, "%.*sOBJECT group\nloc %s\nkids 1\n%.*sloc %s\n%s",
+                 (int)(at - ac3d_square), ac3d_square, cases[i / 2].above, (int)(loc - at), at,
+                 cases[i / 2].own, loc + strlen("loc 0 0 5\n"));
+        set = polygon_check_good(POLYGON_AC3D, text, strlen(text), i % 2 ? &halved : NULL);
+        if (set.precision_m != want)
+            fail_msg("case %zu: got %g, expected %g", i, set.precision_m, want);
+        polygon_set_free(&set);
+    }
 }
 
 static void a_colladas_unit_counts_and_its_up_axis_does_not(void **state)
@@ -295,17 +328,19 @@ static void files_that_crash_the_library_are_refused(void **state)
                               ERR_BAD_INPUT, "");
 }
 
-static void every_truncated_length_keeps_the_contract(void **state)
+/* Each length is a child of its own: in make test only every ninth. */
+static void truncated_lengths_keep_the_contract(void **state)
 {
     char text[4096];
     size_t length = gltf_write(text, sizeof text, TRIANGLE, "4", "{\"mesh\":0}");
+    size_t every = long_form(1, 9);
 
     (void)state;
-    polygon_check_truncations(POLYGON_PLY, ply_square, strlen(ply_square));
-    polygon_check_truncations(POLYGON_AC3D, ac3d_square, strlen(ac3d_square));
-    polygon_check_truncations(POLYGON_STL, stl_text, strlen(stl_text));
-    polygon_check_truncations(POLYGON_GLTF, text, length);
-    polygon_check_truncations(POLYGON_COLLADA, collada_square, strlen(collada_square));
+    polygon_check_truncations(POLYGON_PLY, ply_square, strlen(ply_square), every);
+    polygon_check_truncations(POLYGON_AC3D, ac3d_square, strlen(ac3d_square), every);
+    polygon_check_truncations(POLYGON_STL, stl_text, strlen(stl_text), every);
+    polygon_check_truncations(POLYGON_GLTF, text, length, every);
+    polygon_check_truncations(POLYGON_COLLADA, collada_square, strlen(collada_square), every);
 }
 
 /* ---- real files
@@ -358,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_ply_keeps_its_polygons_their_order_and_its_vertices),
         cmocka_unit_test(an_ac3d_keeps_its_polygons_and_is_not_subdivided),
         cmocka_unit_test(an_stl_is_read_as_text_and_as_bytes),
+        cmocka_unit_test(what_is_rounded_to_float32_says_in_which_steps),
         cmocka_unit_test(a_colladas_unit_counts_and_its_up_axis_does_not),
         cmocka_unit_test(nodes_place_their_meshes_depth_first_and_mirrors_keep_fronts),
         cmocka_unit_test(a_gltf_cannot_read_files_of_this_machine),
@@ -367,7 +403,7 @@ int main(void)
         cmocka_unit_test(deep_nodes_are_read_to_a_bound_and_then_refused),
         cmocka_unit_test(polygons_count_for_each_node_that_uses_them),
         cmocka_unit_test(files_that_crash_the_library_are_refused),
-        cmocka_unit_test(every_truncated_length_keeps_the_contract),
+        cmocka_unit_test(truncated_lengths_keep_the_contract),
         cmocka_unit_test(a_real_ply_has_its_counts_and_bounds),
         cmocka_unit_test(real_files_agree_with_the_obj_made_of_them),
     };

@@ -1,7 +1,7 @@
 /*
  * Edits of polygon sets: numbers, gaps, limits, two states compared, and the bytes of the log.
  */
-#include "formats/polygon_edit.h"
+#include "formats/polygon/polygon_edit.h"
 
 #include "tests/support/random.h"
 

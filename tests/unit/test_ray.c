@@ -1,10 +1,11 @@
 /*
  * Rays against brute force, exact aims, and the cases that are easy to get wrong by hand.
  */
-#include "terrain/ray.h"
-#include "terrain/simd.h"
+#include "terrain/field_ray/ray.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/brute_force.h"
+#include "support/long_form.h"
 #include "support/random.h"
 
 #include <setjmp.h>
@@ -153,7 +154,7 @@ static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
 static void rays_over_tiles_and_seams_agree_with_brute_force(void **state)
 {
     (void)state;
-    agree_on_size(1025, 700, 500, 250, 7);
+    agree_on_size(1025, 700, long_form(500, 40), long_form(250, 20), 7);
 }
 
 static double aim_z(const struct heightfield *field, double x, double y)

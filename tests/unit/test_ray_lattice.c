@@ -3,8 +3,8 @@
  * samples and rays lie on a lattice, so that the first t is a fraction that nothing rounds. On
  * every level, alone and in batches.
  */
-#include "terrain/ray.h"
-#include "terrain/simd.h"
+#include "terrain/field_ray/ray.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/random.h"
 #include "support/whole.h"
@@ -21,8 +21,7 @@
 
 enum { SIDE_MAX = 4, SAMPLES_MAX = SIDE_MAX * SIDE_MAX, HOLE = -100, BATCH = 80, T_NONE = -1 };
 
-/* ---- the oracle -------------------------------------------------------------------------------
- */
+/* ---- the oracle ------------------------------------------------------------------------------ */
 
 struct fraction {
     int64_t over, under; /* under > 0 */
@@ -121,8 +120,7 @@ static struct fraction first_t(const struct lattice_field *f, const struct latti
     return least;
 }
 
-/* ---- fields and rays ---------------------------------------------------------------------------
- */
+/* ---- fields and rays ------------------------------------------------------------------------- */
 
 static struct heightfield *create(const struct lattice_field *f)
 {
@@ -235,8 +233,7 @@ static void expect_all(const struct lattice_field *f, const struct lattice_ray *
     heightfield_unref(field);
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void rays_that_meet_the_border_first(void **state)
 {

@@ -1,8 +1,8 @@
 /*
  * Every level of vector instructions, alone and in batches, gives the bits of the scalar walk.
  */
-#include "terrain/ray.h"
-#include "terrain/simd.h"
+#include "terrain/field_ray/ray.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/random.h"
 
@@ -363,17 +363,24 @@ static void rays_in_ground_at_0_are_the_same(void **state)
 
 static void levels_have_names(void **state)
 {
-    enum simd_level level;
+    enum simd_level level = simd_level();
+    struct err err;
 
     (void)state;
     for (int i = 0; i < SIMD_LEVELS; i++) {
-        assert_true(simd_level_of_name(simd_level_name((enum simd_level)i), &level));
-        assert_int_equal(level, i);
+        enum simd_level l = (enum simd_level)i;
+        bool has = l <= simd_best();
+
+        assert_int_equal(simd_select_name(simd_level_name(l), &err), has ? ERR_OK : ERR_BAD_INPUT);
+        if (has)
+            assert_int_equal(simd_level(), l);
+        else
+            assert_non_null(strstr(err.msg, "its best is"));
     }
-    assert_false(simd_level_of_name("sse9", &level));
-    assert_false(simd_level_of_name("", &level));
-    if (simd_best() < SIMD_AVX512)
-        assert_false(simd_select(SIMD_AVX512));
+    assert_int_equal(simd_select_name("", &err), ERR_BAD_INPUT);
+    assert_int_equal(simd_select_name("avx512", &err), ERR_BAD_INPUT);
+    assert_string_equal(err.msg, "simd: \"avx512\" is none of scalar, avx2");
+    assert_true(simd_select(level));
 }
 
 int main(void)

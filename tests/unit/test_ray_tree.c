@@ -3,8 +3,8 @@
  * put to all polygons one by one, on every level of vector instructions, whatever the rays; and
  * what edits make of the trees.
  */
-#include "terrain/mesh_contact.h"
-#include "terrain/mesh_edit.h"
+#include "terrain/mesh/mesh_contact.h"
+#include "terrain/mesh/mesh_edit.h"
 
 #include "support/mesh_oracle.h"
 

@@ -2,12 +2,12 @@
  * Changes and locales as bytes: there and back bit for bit, and whatever bytes come back, an error
  * or something sound.
  */
-#include "world/record.h"
+#include "world/follow/record.h"
 
 #include "base/content_hash.h"
 #include "tests/support/change_make.h"
 #include "tests/support/random.h"
-#include "world/world_data.h"
+#include "world/write/kinds/kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,9 +114,10 @@ static void drop(struct world_change *change)
     world_drop(change);
 }
 
-static void make(struct pair *p, int which, const struct world_change *change, struct step *step)
+static void make(struct pair *p, int which, const struct world_change *change,
+                 struct change_result *result)
 {
-    if (step_make(&p->drafts[which], change, step, &p->err))
+    if (change_make(&p->drafts[which], change, result, &p->err))
         fail_msg("%s", p->err.msg);
 }
 
@@ -137,9 +138,9 @@ static void expect_same_locale(struct pair *p, const char *id)
 /* Each truncated length, in a buffer of exactly that size: an error that says something. */
 static void expect_no_part_is_taken(struct pair *p, const struct cluster_entry *entry)
 {
-    size_t step = entry->bytes > 4096 ? 97 : 1;
+    size_t result = entry->bytes > 4096 ? 97 : 1;
 
-    for (size_t length = 0; length < entry->bytes; length += step) {
+    for (size_t length = 0; length < entry->bytes; length += result) {
         struct cluster_entry cut = *entry;
         struct world_change change;
         void *bytes = malloc(length ? length : 1);
@@ -186,13 +187,13 @@ static void send(struct pair *p, struct world_change change)
     struct world_change got;
     struct cluster_entry entry;
     struct record record;
-    struct step steps[2];
+    struct change_result results[2];
     struct world_outcome outcome;
 
-    make(p, 0, &change, &steps[0]);
-    assert_true(record_takes(&steps[0]));
-    p->models += steps[0].is_of_model;
-    assert_int_equal(record_step(&steps[0], p->models, &record, &entry, &p->err), ERR_OK);
+    make(p, 0, &change, &results[0]);
+    assert_true(record_takes(&results[0]));
+    p->models += result_is_of_model(&results[0]);
+    assert_int_equal(record_result(&results[0], p->models, &record, &entry, &p->err), ERR_OK);
     keep_blobs(&p->blobs, &record);
     assert_true(entry.op_id[0] == (change.op_id[0] ? change.op_id[0] : '~'));
     expect_no_part_is_taken(p, &entry);
@@ -200,26 +201,25 @@ static void send(struct pair *p, struct world_change change)
     if (record_change(&entry, &p->source, &got, &p->err))
         fail_msg("%s", p->err.msg);
     assert_string_equal(got.op_id, change.op_id);
-    make(p, 1, &got, &steps[1]);
-    assert_int_equal(steps[1].event.revision, steps[0].event.revision);
-    assert_string_equal(steps[1].event.source, steps[0].event.source);
-    assert_int_equal(steps[1].event.has_rect, steps[0].event.has_rect);
-    assert_memory_equal(&steps[1].event.bounds, &steps[0].event.bounds, sizeof(struct box3));
-    assert_int_equal(steps[1].answer_bytes, steps[0].answer_bytes);
-    if (steps[0].answer)
-        assert_memory_equal(steps[1].answer, steps[0].answer, steps[0].answer_bytes);
-    outcome = step_outcome(&steps[1], NULL);
-    assert_int_equal(outcome.is_new, steps[0].is_new);
+    make(p, 1, &got, &results[1]);
+    assert_int_equal(results[1].event.revision, results[0].event.revision);
+    assert_string_equal(results[1].event.source, results[0].event.source);
+    assert_int_equal(results[1].event.has_rect, results[0].event.has_rect);
+    assert_memory_equal(&results[1].event.bounds, &results[0].event.bounds, sizeof(struct box3));
+    assert_int_equal(results[1].answer_bytes, results[0].answer_bytes);
+    if (results[0].answer)
+        assert_memory_equal(results[1].answer, results[0].answer, results[0].answer_bytes);
+    outcome = result_outcome(&results[1], NULL);
+    assert_int_equal(outcome.is_new, results[0].is_new);
     expect_same_locale(p, change.locale_id);
     for (int i = 0; i < 2; i++)
-        step_finish(&steps[i]);
+        result_finish(&results[i]);
     drop(&got);
     world_drop(&change);
     record_finish(&record);
 }
 
-/* ---- changes ------------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static struct world_change field_change(const char *locale, const char *layer, uint32_t cols,
                                         uint32_t rows)
@@ -375,8 +375,7 @@ static void a_whole_locale_comes_back(void **state)
     record_finish(&records[0]);
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void expect_refused(struct pair *p, const struct cluster_entry *entry, const char *why)
 {
@@ -390,11 +389,11 @@ static void expect_refused(struct pair *p, const struct cluster_entry *entry, co
 static void what_does_not_fit_is_refused(void **state)
 {
     struct pair *p = *state;
-    uint8_t edit[8 + 8] = {1, RECORD_EDIT};
+    uint8_t edit[8 + 8] = {1, (uint8_t)change_log_number(WORLD_EDIT)};
     struct cluster_entry good = {.locale = "land",
                                  .revision = 3,
                                  .op_id = "~1",
-                                 .kind = RECORD_EDIT,
+                                 .kind = change_log_number(WORLD_EDIT),
                                  .layer = "ground",
                                  .has_rect = true,
                                  .rect = {1, 1, 2, 1},
@@ -414,7 +413,7 @@ static void what_does_not_fit_is_refused(void **state)
     bad.has_rect = false;
     expect_refused(p, &bad, "another number of samples");
     bad = good;
-    bad.kind = RECORD_LAYER;
+    bad.kind = change_log_number(WORLD_PUT_LAYER);
     expect_refused(p, &bad, "disagree");
     bad = good;
     strcpy(bad.locale, RECORD_MODELS);
@@ -432,7 +431,7 @@ static void what_does_not_fit_is_refused(void **state)
     bad = good;
     bad.kind = 99;
     expect_refused(p, &bad, "newer");
-    edit[1] = RECORD_EDIT;
+    edit[1] = (uint8_t)change_log_number(WORLD_EDIT);
     edit[4] = 4;
     expect_refused(p, &good, "an answer to nobody");
 }
@@ -443,12 +442,12 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
     struct world_change change;
     struct cluster_entry entry;
     struct record record;
-    struct step step;
+    struct change_result result;
 
     send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
     change = field_change("land", "ground", COLS, ROWS);
-    make(p, 0, &change, &step);
-    assert_int_equal(record_step(&step, 0, &record, &entry, &p->err), ERR_OK);
+    make(p, 0, &change, &result);
+    assert_int_equal(record_result(&result, 0, &record, &entry, &p->err), ERR_OK);
     assert_int_equal(record.blob_count, 4);
     expect_refused(p, &entry, "there is no such part");
     keep_blobs(&p->blobs, &record);
@@ -457,15 +456,15 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
     p->blobs.length[1] += 4;
     p->blobs.lies = true; /* tiles then disagree at their seams */
     expect_refused(p, &entry, "");
-    step_finish(&step);
+    result_finish(&result);
     world_drop(&change);
     record_finish(&record);
     p->blobs.lies = false;
     change = mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false});
-    make(p, 0, &change, &step);
-    assert_int_equal(record_step(&step, 0, &record, &entry, &p->err), ERR_OK);
+    make(p, 0, &change, &result);
+    assert_int_equal(record_result(&result, 0, &record, &entry, &p->err), ERR_OK);
     keep_blobs(&p->blobs, &record);
-    step_finish(&step);
+    result_finish(&result);
     world_drop(&change);
     for (size_t i = 0; i < record.blob_count; i++)
         if (record.blobs[i].part == RECORD_IMAGE) /* of another builder: it is built anew */

@@ -15,8 +15,12 @@
 #include <cmocka.h>
 #include "support/near.h"
 
-/* ---- impact -----------------------------------------------------------------------------------
- */
+/* How much of a test: the short form is for engines slower than that in C. */
+#ifndef contact_form
+#define contact_form(most, few) (most)
+#endif
+
+/* ---- impact ---------------------------------------------------------------------------------- */
 
 struct impact {
     double restitution, overlap_m, duration_s;
@@ -108,8 +112,7 @@ static void a_damped_impact_follows_its_equation(void **state)
     }
 }
 
-/* ---- inclines: gravity is turned, the bed is flat ----------------------------------------------
- */
+/* ---- inclines: gravity is turned, the bed is flat -------------------------------------------- */
 
 static double sphere_acceleration(double angle_rad, float friction)
 {
@@ -136,10 +139,10 @@ static double sphere_acceleration(double angle_rad, float friction)
 
 static void a_sphere_rolls_on_a_slight_incline(void **state)
 {
-    static const double degrees[] = {5, 20, 45};
+    static const double degrees[] = {20, 5, 45};
 
     (void)state;
-    for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) {
+    for (size_t i = 0; i < contact_form(sizeof degrees / sizeof *degrees, 1); i++) {
         double angle = degrees[i] * M_PI / 180, rolling = 5.0 / 7 * 9.81 * sin(angle);
 
         assert_near(sphere_acceleration(angle, 0.5f), rolling, 0.02 * rolling);
@@ -193,8 +196,7 @@ static void a_granule_sticks_on_an_incline(void **state)
     sand_engine_destroy(engine);
 }
 
-/* ---- momentum ----------------------------------------------------------------------------------
- */
+/* ---- momentum -------------------------------------------------------------------------------- */
 
 static void body_momentum(const struct sand_pose *pose, const struct sand_shape *shape,
                           const float origin[3], double linear[3], double angular[3])
@@ -290,7 +292,7 @@ static void collisions_conserve_momentum(void **state)
     pose.w[0] = 1, pose.w[1] = 2, pose.w[2] = -0.5f;
     assert_int_equal(sand_body_add(engine, 0, &brick.shape, &pose, &body, &err), ERR_OK);
     momentum(engine, &brick.shape, p0, l0);
-    sand_frames(engine, 1, 90);
+    sand_frames(engine, 1, contact_form(90, 40));
     momentum(engine, &brick.shape, p1, l1);
     for (int a = 0; a < 3; a++) {
         assert_near(p1[a], p0[a], 1e-6 * p_scale);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <epoxy/gl.h>
 
-#include "sand/context.h"
+#include "sand/engine_gl/context.h"
 
 /* NULL, with the reason printed, where this machine has no software renderer. */
 static struct context *software(void)

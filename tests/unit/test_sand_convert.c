@@ -2,9 +2,9 @@
  * Ground to granules and back: places, cuts, differences with hysteresis, and that nothing changes
  * where nothing has moved.
  */
-#include "sand/convert.h"
+#include "sand/convert/convert.h"
 #include "sand/material.h"
-#include "sand/solver.h"
+#include "sand/engine_c/solver.h"
 
 #include "support/random.h"
 
@@ -51,8 +51,7 @@ static float rolling(uint32_t c, uint32_t r)
     return c % 3 == 0 ? -0.0f : 0.2f * sinf((float)c) + 0.05f * (float)r;
 }
 
-/* ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static void places_are_whole_cells_or_refused(void **state)
 {
@@ -169,8 +168,7 @@ static void columns_are_counted_as_columns(void **state)
     heightfield_unref(field);
 }
 
-/* ---- down -------------------------------------------------------------------------------------
- */
+/* ---- down ------------------------------------------------------------------------------------ */
 
 struct patch_of {
     struct heightfield *field;
@@ -298,8 +296,7 @@ static void too_many_granules_are_told(void **state)
     heightfield_unref(p.field);
 }
 
-/* ---- up, by hand ------------------------------------------------------------------------------
- */
+/* ---- up, by hand ----------------------------------------------------------------------------- */
 
 struct maps {
     float *before, *after;
@@ -462,8 +459,7 @@ static void the_edge_stays_and_volume_is_kept_inside(void **state)
     heightfield_unref(p.field);
 }
 
-/* ---- there and back ---------------------------------------------------------------------------
- */
+/* ---- there and back -------------------------------------------------------------------------- */
 
 static struct sand_engine *engine_make(const struct granular_params *params)
 {

@@ -1,10 +1,13 @@
 /*
  * The physics of test_sand_contact.c once more, on the OpenGL engine: the same tests, compiled with
- * another sand_make. KOTA_TEST_GPU takes another device than Mesa's software renderer.
+ * another sand_make; one incline and less time of the collisions in make test. KOTA_TEST_GPU takes
+ * another device than Mesa's software renderer.
  */
+#include "support/long_form.h"
 #include "support/sand_gl.h"
 
 #define sand_make gl_make
+#define contact_form long_form
 #define main contact_tests
 int contact_tests(void);
 #include "unit/test_sand_contact.c"

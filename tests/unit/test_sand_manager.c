@@ -2,7 +2,7 @@
  * The manager with a clock of its own and an engine that only pretends: states, rest, pause,
  * waking, pool, cap, write-back and its failures.
  */
-#include "sand/manager.h"
+#include "sand/patch/manager.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,8 +13,7 @@
 
 enum { SLOTS = 3, SIDE = 40 };
 
-/* ---- an engine that pretends ------------------------------------------------------------------
- */
+/* ---- an engine that pretends ----------------------------------------------------------------- */
 
 struct fake_slot {
     bool is_begun, is_failed, has_status, wants_depth;
@@ -23,6 +22,8 @@ struct fake_slot {
     float speed; /* of the bodies */
     float dug_m; /* how much lower the middle is */
     float height_m;
+    uint32_t first_chunk;
+    uint64_t stale_steps; /* not 0: answers are of then, and know nothing of later bodies */
     struct sand_depth depth;
     struct sand_pose pose[SAND_BODIES_MAX];
 };
@@ -31,7 +32,10 @@ struct fake {
     struct sand_engine engine;
     struct fake_slot slots[SLOTS];
     bool is_lost, is_silent; /* silent: no answer comes */
+    bool is_late;            /* answers are of before the last body came in */
     uint32_t active_most;    /* slots that were stepped in one call */
+    uint32_t chunk_most;     /* substeps of one call */
+    float substep_ms;
 };
 
 static struct fake *fake_of(struct sand_engine *engine)
@@ -74,6 +78,7 @@ static enum err_code fake_body_add(struct sand_engine *engine, uint32_t slot,
     (void)shape;
     (void)err;
     *body = s->bodies++;
+    s->stale_steps = fake_of(engine)->is_late ? s->steps - 1 : 0;
     s->pose[*body] = *pose;
     s->speed = 5;
     return ERR_OK;
@@ -108,9 +113,12 @@ static enum err_code fake_step(struct sand_engine *engine, uint32_t substeps, ui
         if (!(active >> i & 1))
             continue;
         assert_true(fake->slots[i].is_begun);
+        if (fake->slots[i].steps == 0)
+            fake->slots[i].first_chunk = substeps;
         fake->slots[i].steps += substeps;
         count++;
     }
+    fake->chunk_most = substeps > fake->chunk_most ? substeps : fake->chunk_most;
     fake->active_most = count > fake->active_most ? count : fake->active_most;
     return ERR_OK;
 }
@@ -127,7 +135,8 @@ static bool fake_status_poll(struct sand_engine *engine, uint32_t slot, struct s
     if (!s->has_status || fake_of(engine)->is_silent)
         return false;
     s->has_status = false;
-    *status = (struct sand_status){.steps = s->steps,
+    *status = (struct sand_status){.steps = s->stale_steps ? s->stale_steps : s->steps,
+                                   .phase_ms = {fake_of(engine)->substep_ms},
                                    .time_s = (double)s->steps * engine->config.params.dt_s,
                                    .granules = s->granules,
                                    .asleep = s->asleep,
@@ -135,7 +144,8 @@ static bool fake_status_poll(struct sand_engine *engine, uint32_t slot, struct s
                                    .body_speed_max = s->speed,
                                    .failed = s->is_failed,
                                    .body_alive = ((uint64_t)1 << s->bodies) - 1};
-    memcpy(status->pose, s->pose, sizeof status->pose);
+    if (s->stale_steps == 0)
+        memcpy(status->pose, s->pose, sizeof status->pose);
     return true;
 }
 
@@ -176,8 +186,7 @@ static const struct sand_engine_calls fake_calls = {
     .depth_poll = fake_depth_poll,
 };
 
-/* ---- a manager in its world -------------------------------------------------------------------
- */
+/* ---- a manager in its world ------------------------------------------------------------------ */
 
 struct rig {
     struct fake fake;
@@ -388,8 +397,7 @@ static void settle(struct rig *rig, uint64_t number, uint32_t slot)
     pass_to(rig, number, PATCH_ACTIVE);
 }
 
-/* ---- the way of a patch -----------------------------------------------------------------------
- */
+/* ---- the way of a patch ---------------------------------------------------------------------- */
 
 static void a_patch_goes_its_way(void **state)
 {
@@ -546,8 +554,7 @@ static void bodies_are_lifted_out_of_granules_and_of_each_other(void **state)
     rig_destroy(rig);
 }
 
-/* ---- the pool ---------------------------------------------------------------------------------
- */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
 static void the_pool_has_an_end_and_ground_one_owner(void **state)
 {
@@ -663,8 +670,7 @@ static void rattlers_do_not_keep_a_patch_from_resting(void **state)
     rig_destroy(rig);
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static void closing_writes_without_the_time_of_rest(void **state)
 {
@@ -809,9 +815,64 @@ static void reports_of_poses_keep_their_distance(void **state)
     rig_destroy(rig);
 }
 
+/* Whatever it costs, an order waits for one substep at most until that is known. */
+static void chunks_begin_with_one_substep_and_grow_by_what_is_measured(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint32_t frame = rig->fake.engine.config.params.substeps;
+    uint64_t n;
+
+    (void)state;
+    assert_true(frame > 4);
+    rig->fake.substep_ms = 100;
+    n = add(rig, 5, 5, false);
+    pass_to(rig, n, PATCH_SETTLING);
+    pass(rig, 1);
+    assert_true(rig->fake.slots[0].steps > 10);
+    assert_int_equal(rig->fake.chunk_most, 1);
+    rig->fake.substep_ms = 10;
+    pass(rig, 1);
+    assert_int_equal(rig->fake.chunk_most, 3); /* 30 ms */
+    rig->fake.substep_ms = 0.01f;
+    pass(rig, 1);
+    assert_int_equal(rig->fake.chunk_most, frame);
+    n = add(rig, 20, 20, false); /* its cost was not in what was measured */
+    pass_to(rig, n, PATCH_SETTLING);
+    pass(rig, 0.1);
+    assert_int_equal(rig->fake.slots[1].first_chunk, 1);
+    assert_true(rig->fake.slots[1].steps >= 5 * (uint64_t)frame);
+    rig_destroy(rig);
+}
+
+/* Of an engine that answers late: its slot may have held another body then. */
+static void an_answer_from_before_a_body_came_in_says_nothing_of_it(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, true);
+    struct fake_slot *slot = &rig->fake.slots[0];
+    double x;
+
+    (void)state;
+    rig->fake.is_late = true;
+    settle(rig, n, 0);
+    x = rig->last[n]->bodies[0].position[0];
+    pass(rig, 1);
+    assert_int_equal(slot->bodies, 1);
+    assert_true(rig->last[n]->bodies[0].is_in);
+    assert_true(rig->last[n]->bodies[0].position[0] == x);
+    slot->stale_steps = 0;
+    slot->pose[0].x[0] += 0.5f;
+    slot->has_status = true;
+    pass(rig, 0.2);
+    assert_true(fabs(rig->last[n]->bodies[0].position[0] - x - 0.5) < 1e-5);
+    rig_destroy(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_begin_with_one_substep_and_grow_by_what_is_measured),
+        cmocka_unit_test(an_answer_from_before_a_body_came_in_says_nothing_of_it),
         cmocka_unit_test(a_patch_goes_its_way),
         cmocka_unit_test(a_patch_that_nothing_moved_is_written_without_an_edit),
         cmocka_unit_test(stillness_is_simulated_time_and_rest_is_wall_time),

@@ -1,12 +1,13 @@
 /*
  * The packing that ground is cut from, and what granules do together: packing fractions, heaps.
- * KOTA_LONG=1 (make physics) runs the larger cases.
+ * make test has smaller cases; KOTA_LONG=1 (make physics) runs larger ones.
  */
 #include "sand/material.h"
-#include "sand/packing.h"
-#include "sand/packing_bake.h"
-#include "sand/solver.h"
+#include "sand/convert/packing.h"
+#include "sand/convert/packing_bake.h"
+#include "sand/engine_c/solver.h"
 
+#include "support/long_form.h"
 #include "support/sand_fixture.h"
 
 #include <math.h>
@@ -319,7 +320,7 @@ static void poured_granules_pack_by_their_friction(void **state)
     const float size = long_run() ? 4.5f : 3;
 
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = long_form(0, 2); i < sizeof cases / sizeof *cases; i++) {
         double fraction = poured_fraction(cases[i].friction, size, count);
 
         print_message("# friction %g: %.4f\n", cases[i].friction, fraction);
@@ -410,7 +411,7 @@ static void a_poured_heap_keeps_its_slope(void **state)
     (void)state;
     granular_params_make(MATERIAL_SAND, 0.1f, &params);
     engine = sand_make(&params, 2);
-    heap_pour(engine, long_run() ? 60 : 24);
+    heap_pour(engine, long_run() ? 60 : long_form(24, 12));
     heap_stays(engine);
     sand_engine_destroy(engine);
 }

@@ -2,7 +2,7 @@
  * Orders under an Idempotency-Key: the first answer, for the same request alone, and how many are
  * known.
  */
-#include "sand/repeats.h"
+#include "sand/patch/repeats.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

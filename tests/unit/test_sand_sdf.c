@@ -2,7 +2,7 @@
  * Distance fields: distances and signs against brute force, columns through edges and vertices,
  * and meshes that overlap themselves.
  */
-#include "sand/sdf.h"
+#include "sand/body/sdf.h"
 
 #include "support/solid_make.h"
 

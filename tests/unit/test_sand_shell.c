@@ -2,7 +2,7 @@
  * Shells: mass and inertia by hand, the surface covered, nothing of a granule passes, thin parts
  * kept, what is no solid refused, and the kept form.
  */
-#include "sand/shell.h"
+#include "sand/body/shell.h"
 
 #include "support/solid_make.h"
 #include "support/test_data.h"
@@ -44,8 +44,7 @@ static double nearest_centre(const struct shell *shell, struct vec3 at)
     return best;
 }
 
-/* ---- mass and inertia --------------------------------------------------------------------------
- */
+/* ---- mass and inertia ------------------------------------------------------------------------ */
 
 static void expect_tensor(const struct shell *shell, double xx, double yy, double zz, double slack)
 {
@@ -138,8 +137,7 @@ static void a_turned_body_has_the_turned_tensor(void **state)
     polygon_set_free(&set);
 }
 
-/* ---- cover -------------------------------------------------------------------------------------
- */
+/* ---- cover ----------------------------------------------------------------------------------- */
 
 static void expect_covered(const struct polygon_set *set, const struct shell *shell, uint64_t seed)
 {
@@ -378,8 +376,7 @@ static void the_objects_of_the_shared_set(void **state)
         skip();
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void expect_refused(struct polygon_set set, double radius_m, enum err_code code,
                            const char *part)
@@ -457,8 +454,7 @@ static void threads_change_no_bit(void **state)
     polygon_set_free(&set);
 }
 
-/* ---- use and keeping ---------------------------------------------------------------------------
- */
+/* ---- use and keeping ------------------------------------------------------------------------- */
 
 static void a_shape_has_the_mass_and_a_pose_its_centre(void **state)
 {

@@ -2,7 +2,7 @@
  * Shells kept in a world's store: found again after a restart, gone with their model, and nothing
  * of them in the world itself.
  */
-#include "sand/shell_store.h"
+#include "sand/body/shell_store.h"
 
 #include "support/solid_make.h"
 #include "support/store_fixture.h"

@@ -4,7 +4,7 @@
  */
 #include "sand/engine.h"
 #include "sand/material.h"
-#include "sand/solver.h"
+#include "sand/engine_c/solver.h"
 
 #include "support/sand_fixture.h"
 
@@ -76,6 +76,26 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     if (hash[0] != hash[1] || hash[0] != hash[2])
         fail_msg("1, 2, 4 threads: %016llx %016llx %016llx", (unsigned long long)hash[0],
                  (unsigned long long)hash[1], (unsigned long long)hash[2]);
+}
+
+static void chunks_of_any_size_give_the_same_bits(void **state)
+{
+    const struct granular_params params = sand_medium();
+    struct sand_engine *frames = sand_make(&params, 1), *chunks = sand_make(&params, 1);
+    const uint32_t total = 30 * params.substeps;
+    struct err err;
+
+    (void)state;
+    fall(frames, 0, 7);
+    sand_frames(frames, 1, 30);
+    fall(chunks, 0, 7);
+    for (uint32_t done = 0, chunk = 1; done < total; done += chunk, chunk = chunk * 3 % 23 + 1) {
+        chunk = chunk < total - done ? chunk : total - done;
+        assert_int_equal(sand_engine_step(chunks, chunk, 1, &err), ERR_OK);
+    }
+    assert_true(sand_hash(frames, 0) == sand_hash(chunks, 0));
+    sand_engine_destroy(chunks);
+    sand_engine_destroy(frames);
 }
 
 static void neighbours_change_nothing(void **state)
@@ -152,8 +172,7 @@ static void sleepers_wake_when_their_support_goes(void **state)
     sand_engine_destroy(engine);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static void a_body_comes_to_rest_on_another(void **state)
 {
@@ -418,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(chunks_of_any_size_give_the_same_bits),
         cmocka_unit_test(neighbours_change_nothing),
         cmocka_unit_test(idle_ground_does_not_change_in_a_bit),
         cmocka_unit_test(sleepers_wake_when_their_support_goes),

@@ -2,7 +2,7 @@
  * The surface of a patch: held against a search of all spheres for each point; on the edge, and
  * without spheres, it is the ground.
  */
-#include "sand/surface.h"
+#include "sand/convert/surface.h"
 
 #include "support/random.h"
 

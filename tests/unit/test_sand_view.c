@@ -1,7 +1,7 @@
 /*
  * Pictures of patches: what is in front is seen, what casts a shadow darkens, nothing else changes.
  */
-#include "sand/view.h"
+#include "sand/view/view.h"
 
 #include "support/solid_make.h"
 
@@ -114,8 +114,7 @@ static void project(const struct camera *camera, struct vec3 at, double width, d
     pixel[1] = height / 2 - vec3_dot(from, up) * scale;
 }
 
-/* ---- the camera --------------------------------------------------------------------------------
- */
+/* ---- the camera ------------------------------------------------------------------------------ */
 
 static void all_of_a_patch_is_in_the_picture(void **state)
 {
@@ -174,8 +173,7 @@ static void a_hill_does_not_hide_the_patch(void **state)
     stage_free(&s);
 }
 
-/* ---- what is seen ------------------------------------------------------------------------------
- */
+/* ---- what is seen ---------------------------------------------------------------------------- */
 
 static bool box_is_hit(const struct stage *s, const struct ray *ray)
 {
@@ -379,8 +377,7 @@ static void there_is_sky_beyond_the_ground(void **state)
     stage_free(&s);
 }
 
-/* ---- files and bad input -----------------------------------------------------------------------
- */
+/* ---- files and bad input --------------------------------------------------------------------- */
 
 static void sizes_and_cameras_are_checked(void **state)
 {

@@ -1,7 +1,7 @@
 /*
  * Solids: volumes by hand, and every way not to be one.
  */
-#include "terrain/solid.h"
+#include "terrain/mesh/solid.h"
 
 #include <math.h>
 #include <setjmp.h>

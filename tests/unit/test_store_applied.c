@@ -143,8 +143,7 @@ static void restart(struct writer *w)
     w->store = store_must_open(w->folder);
 }
 
-/* ---- facts -------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static void what_is_applied_comes_back(void **state)
 {

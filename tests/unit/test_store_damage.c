@@ -4,6 +4,7 @@
  */
 #include "store/store.h"
 
+#include "support/long_form.h"
 #include "support/random.h"
 #include "support/store_fixture.h"
 #include "base/content_hash.h"
@@ -18,8 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-enum { FLIPS = 200 };
 
 /* Two locales, "hills" of 600×300 with edits in the log and "lake" of 40×30, and a mesh. */
 struct sample {
@@ -228,7 +227,7 @@ static void flip_and_cut(bool has_wal)
 
     sample_make(&s, has_wal);
     snprintf(path, sizeof path, "%s/kota.db", s.copy);
-    for (uint64_t seed = 0; seed < FLIPS; seed++) {
+    for (uint64_t seed = 0; seed < long_form(200, 60); seed++) {
         struct random random = {seed};
         struct verdict v;
         long bytes, at;

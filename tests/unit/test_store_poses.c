@@ -38,12 +38,13 @@ static void put_moved_deck(struct place *p, uint64_t revision, double x)
                                .gravity = {0, 0, -1},
                                .mesh = p->mesh,
                                .polygons = &p->polygons};
-    struct store_pose pose = {{x, 2, 3}, 90, 7, 9};
+    struct store_pose pose = {{x, 2, 3}, 90, 7};
 
     store_must(store_put_locale(p->store, &locale, &p->err), &p->err);
     log_change(p, revision);
     store_must(store_put_layer(p->store, &deck, &p->err), &p->err);
     store_must(store_put_pose(p->store, "town", "deck", &pose, &p->err), &p->err);
+    store_must(store_put_transform_seq(p->store, "town", 9, &p->err), &p->err);
 }
 
 static void open_place(struct place *p)

@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include "support/fault_vfs.h"
+#include "support/long_form.h"
 #include "support/store_fixture.h"
 
 #include <setjmp.h>
@@ -17,7 +18,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { LOCALES = 2, ROUNDS = 100, STEPS = 30 };
+enum { LOCALES = 2, STEPS = 30 };
+
+static unsigned rounds(void)
+{
+    return long_form(100, 30);
+}
 
 /* What the store should hold: locale i is "a" or "b" with a layer "ground", "b" with a mesh. */
 struct state {
@@ -58,8 +64,7 @@ static void state_copy(struct state *to, const struct state *from)
     to->mesh = from->mesh;
 }
 
-/* ---- changes: each ERR_OK or what the store said ----------------------------------------------
- */
+/* ---- changes: each ERR_OK or what the store said --------------------------------------------- */
 
 static enum err_code log_change(struct world *w, int locale)
 {
@@ -317,7 +322,7 @@ static unsigned cut_rounds(enum store_sync sync, bool is_importing)
     uint64_t calls = calls_of_a_run(is_importing);
     unsigned lost = 0;
 
-    for (uint64_t round = 0; round < ROUNDS; round++) {
+    for (uint64_t round = 0; round < rounds(); round++) {
         struct world w;
 
         world_make(&w, 1000 + round, sync, is_importing);
@@ -350,7 +355,7 @@ static void synchronous_normal_loses_acknowledged_edits(void **state)
     unsigned lost = cut_rounds(STORE_SYNC_NORMAL, false);
 
     (void)state;
-    print_message("# %u of %d rounds lost acknowledged edits\n", lost, ROUNDS);
+    print_message("# %u of %u rounds lost acknowledged edits\n", lost, rounds());
     assert_true(lost > 0);
 }
 
@@ -405,7 +410,7 @@ static void expect_read_only(struct world *w, enum err_code code)
 
 static void fault_rounds(enum fault fault, enum err_code code, uint32_t calls_max)
 {
-    for (uint64_t round = 0; round < ROUNDS; round++) {
+    for (uint64_t round = 0; round < rounds(); round++) {
         struct world w;
 
         world_make(&w, 5000 + round, STORE_SYNC_FULL, round % 2);

@@ -239,8 +239,7 @@ static void tags_are_found_in_their_header(void **state)
     assert_false(tile_tag_matches(NULL, 0, "\"a-1\""));
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct worker {
     struct tile_cache *cache;

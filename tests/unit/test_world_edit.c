@@ -4,8 +4,9 @@
  */
 #include "world/world.h"
 
+#include "tests/support/change_make.h"
 #include "tests/support/random.h"
-#include "world/query.h"
+#include "world/ask/query.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,18 +21,9 @@
 
 enum { COLS = 300, ROWS = 40, SAMPLES = COLS * ROWS, EDITS = 1000, READERS = 2 };
 
-static struct world_change change_of(enum world_change_kind kind, const char *layer)
-{
-    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
-
-    strcpy(change.locale_id, "a");
-    strcpy(change.layer_id, layer);
-    return change;
-}
-
 static struct world_change edit_of(enum edit_kind kind, struct sample_rect rect, float height_m)
 {
-    struct world_change change = change_of(WORLD_EDIT, "");
+    struct world_change change = change_of(WORLD_EDIT, "a", "");
     size_t count = (size_t)rect.cols * rect.rows;
     float *heights_m = malloc(count * sizeof *heights_m);
 
@@ -47,8 +39,8 @@ static struct world *make_world(size_t readers)
 {
     struct heightfield_spec spec = {COLS, ROWS, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     float *heights_m = calloc(SAMPLES, sizeof *heights_m);
-    struct world_change changes[2] = {change_of(WORLD_PUT_LOCALE, ""),
-                                      change_of(WORLD_PUT_LAYER, "ground")};
+    struct world_change changes[2] = {change_of(WORLD_PUT_LOCALE, "a", ""),
+                                      change_of(WORLD_PUT_LAYER, "a", "ground")};
     struct err err = {.code = ERR_OK};
     struct world *world = world_create(readers, &world_limits_default, NULL, &err);
 
@@ -115,7 +107,7 @@ static void a_condition_holds_for_one_of_two(void **state)
     struct world *world = make_world(1);
     struct world_change first = edit_of(EDIT_ADD, corner, 1);
     struct world_change second = edit_of(EDIT_ADD, corner, 1);
-    struct world_change absent = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change absent = change_of(WORLD_PUT_LOCALE, "a", "");
     struct err err;
 
     (void)state;
@@ -136,8 +128,7 @@ static void a_condition_holds_for_one_of_two(void **state)
     world_destroy(world);
 }
 
-/* ---- repeats ------------------------------------------------------------------------------------
- */
+/* ---- repeats --------------------------------------------------------------------------------- */
 
 struct answered {
     pthread_mutex_t mutex;
@@ -243,7 +234,7 @@ static void a_repeat_digs_once_and_is_answered_as_at_first(void **state)
     struct world *world = make_world(1);
     struct answered answered = {.mutex = PTHREAD_MUTEX_INITIALIZER,
                                 .cond = PTHREAD_COND_INITIALIZER};
-    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "");
+    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "a", "");
     struct world_stats stats;
     struct err err;
 
@@ -275,13 +266,12 @@ static void a_repeat_digs_once_and_is_answered_as_at_first(void **state)
     world_destroy(world);
 }
 
-/* ---- the feed -----------------------------------------------------------------------------------
- */
+/* ---- the feed -------------------------------------------------------------------------------- */
 
 static void the_feed_tells_what_has_changed(void **state)
 {
     struct world *world = make_world(1);
-    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "");
+    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "a", "");
     struct feed_event events[8];
     uint64_t after = 0;
     bool held;
@@ -291,7 +281,7 @@ static void the_feed_tells_what_has_changed(void **state)
     assert_int_equal(apply(world, edit_of(EDIT_ADD, (struct sample_rect){0, 3, 5, 2}, 7), &err),
                      ERR_OK);
     assert_int_equal(apply(world, gone, &err), ERR_OK);
-    assert_int_equal(apply(world, change_of(WORLD_PUT_LOCALE, ""), &err), ERR_OK);
+    assert_int_equal(apply(world, change_of(WORLD_PUT_LOCALE, "a", ""), &err), ERR_OK);
     assert_int_equal(feed_read(world_feed(world), "a", &after, events, 8, &held), 5);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(events[i].revision, i + 1);
@@ -356,7 +346,7 @@ static void the_box_of_an_edit_holds_the_cells_that_touch_it(void **state)
 static void a_manifest_has_a_box_where_it_changes_the_ground(void **state)
 {
     struct world *world = make_world(1);
-    struct world_change change = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change change = change_of(WORLD_PUT_LOCALE, "a", "");
     struct err err;
 
     (void)state;
@@ -394,8 +384,7 @@ static void changes_together_are_made_together_or_not_at_all(void **state)
     world_destroy(world);
 }
 
-/* ---- readers while edits are made ---------------------------------------------------------------
- */
+/* ---- readers while edits are made ------------------------------------------------------------ */
 
 /* Revision r has the height r in the rect of edit r - 3 and whatever was there elsewhere. */
 static struct sample_rect rect_of(uint64_t seed)
@@ -489,26 +478,25 @@ static void readers_see_each_revision_whole(void **state)
     world_destroy(world);
 }
 
-/* ---- deletions ----------------------------------------------------------------------------------
- */
+/* ---- deletions ------------------------------------------------------------------------------- */
 
 static void no_revision_comes_twice_however_many_locales_were_deleted(void **state)
 {
     struct world *world = make_world(1);
-    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "");
+    struct world_change gone = change_of(WORLD_DELETE_LOCALE, "a", "");
     struct err err;
 
     (void)state;
     assert_int_equal(apply(world, gone, &err), ERR_OK); /* a, at revision 3 */
     for (int i = 0; i < 10000; i++) {
-        struct world_change put = change_of(WORLD_PUT_LOCALE, ""), drop = gone;
+        struct world_change put = change_of(WORLD_PUT_LOCALE, "a", ""), drop = gone;
 
         snprintf(put.locale_id, sizeof put.locale_id, "b%d", i);
         strcpy(drop.locale_id, put.locale_id);
         assert_int_equal(apply(world, put, &err), ERR_OK);
         assert_int_equal(apply(world, drop, &err), ERR_OK);
     }
-    assert_int_equal(apply(world, change_of(WORLD_PUT_LOCALE, ""), &err), ERR_OK);
+    assert_int_equal(apply(world, change_of(WORLD_PUT_LOCALE, "a", ""), &err), ERR_OK);
     assert_int_equal(
         world_apply(
             world,

@@ -3,8 +3,13 @@
  * an engine in memory (fake_cluster.h). Whatever happens, they end with the same bytes at the same
  * revisions, and so do their stores after a restart.
  */
-#include "tests/support/follow_fixture.h"
+#include "tests/support/follow/follow_fixture.h"
+#include "tests/support/pause.h"
 #include "tests/support/random.h"
+#include "world/world_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 static void every_kind_of_change_is_seen_elsewhere(void **state)
 {

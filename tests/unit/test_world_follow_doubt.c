@@ -3,9 +3,10 @@
  * is refused, lost, appended or leased by what one of them only believes.
  */
 #include "tests/support/fault_vfs.h"
-#include "tests/support/follow_fixture.h"
+#include "tests/support/follow/follow_fixture.h"
+#include "tests/support/pause.h"
 #include "tests/support/random.h"
-#include "world/lease.h"
+#include "world/follow/lease.h"
 
 static void wait_trimmed(const char *locale, uint64_t first)
 {

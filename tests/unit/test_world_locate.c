@@ -2,10 +2,10 @@
  * Points of the world to locales: placements, borders, hints; against containment asked of each
  * locale by itself.
  */
-#include "world/locate.h"
+#include "world/ask/locate.h"
 
 #include "tests/support/random.h"
-#include "world/query.h"
+#include "world/ask/query.h"
 #include "world/world.h"
 
 #include <setjmp.h>

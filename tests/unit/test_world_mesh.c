@@ -1,7 +1,7 @@
 /*
  * Meshes in the world: what a layer keeps, revisions, memory, and gravity that changes.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 #include "world/world.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
  * Layers that move in a published world: no revision, poses that are whole, rest, what is told.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 #include "world/world.h"
 
 #include <pthread.h>
@@ -219,8 +219,7 @@ static void a_layer_that_moves_no_more_comes_to_rest(void **state)
     world_destroy(world);
 }
 
-/* ---- sixty layers, sixty times a second, two readers -------------------------------------------
- */
+/* ---- sixty layers, sixty times a second, two readers ----------------------------------------- */
 
 /* What stands at index k of a layer's way. */
 static struct pose pose_at(size_t layer, uint64_t k)

@@ -2,9 +2,10 @@
  * Polygons of layers edited in a world: revisions and events, poses, trees built anew behind the
  * scenes, readers meanwhile, and the store.
  */
-#include "world/query.h"
+#include "world/ask/query.h"
 #include "world/world.h"
 
+#include "tests/support/change_make.h"
 #include "tests/support/pause.h"
 #include "tests/support/random.h"
 
@@ -20,15 +21,6 @@
 #include <cmocka.h>
 
 static struct err err;
-
-static struct world_change change_of(enum world_change_kind kind, const char *layer)
-{
-    struct world_change change = {.kind = kind, .manifest = locale_manifest_default};
-
-    strcpy(change.locale_id, "a");
-    strcpy(change.layer_id, layer);
-    return change;
-}
 
 static void apply(struct world *world, const struct world_change *change)
 {
@@ -58,7 +50,7 @@ static struct polygon_set squares(uint32_t side, double x, double y, double z)
 
 static void put_squares(struct world *world, const char *id, uint32_t side)
 {
-    struct world_change change = change_of(WORLD_PUT_LAYER, id);
+    struct world_change change = change_of(WORLD_PUT_LAYER, "a", id);
     struct polygon_set set = squares(side, 0, 0, 0);
 
     change.layer = layer_create_mesh(id, LAYER_GROUND, &set, (struct vec3){0, 0, -1}, NULL, &err);
@@ -69,7 +61,7 @@ static void put_squares(struct world *world, const char *id, uint32_t side)
 static struct world *make_world(size_t readers, struct store *store)
 {
     struct world *world = world_create(readers, &world_limits_default, store, &err);
-    struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change locale = change_of(WORLD_PUT_LOCALE, "a", "");
 
     assert_non_null(world);
     if (world_load(world, &err))
@@ -83,7 +75,7 @@ static struct world *make_world(size_t readers, struct store *store)
 static struct world_change edit_of(const char *layer, double x, double y, double z,
                                    const uint32_t *removed, size_t removed_count)
 {
-    struct world_change change = change_of(WORLD_EDIT_POLYGONS, layer);
+    struct world_change change = change_of(WORLD_EDIT_POLYGONS, "a", layer);
 
     if (!isnan(z))
         change.polygons.add = squares(1, x, y, z);
@@ -202,7 +194,7 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 static void a_moved_layer_is_edited_where_it_stands(void **state)
 {
     struct world *world = make_world(1, NULL);
-    struct world_change move = change_of(WORLD_MOVE_LAYER, "m");
+    struct world_change move = change_of(WORLD_MOVE_LAYER, "a", "m");
     struct feed_event events[8];
     struct layer *layer;
     uint64_t after = 0;
@@ -258,8 +250,7 @@ static void an_unbalanced_tree_is_built_anew_unseen(void **state)
     world_destroy(world);
 }
 
-/* ---- readers meanwhile --------------------------------------------------------------------------
- */
+/* ---- readers meanwhile ----------------------------------------------------------------------- */
 
 enum { READERS = 2, ROOFS = 400, SIDE = 24 };
 
@@ -346,8 +337,7 @@ static void readers_see_each_revision_whole(void **state)
     world_destroy(way.world);
 }
 
-/* ---- the store ----------------------------------------------------------------------------------
- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 struct place {
     char directory[64];
@@ -434,7 +424,7 @@ static void expect_roofs(struct place *p, uint32_t last, uint64_t revision)
 static void what_was_answered_is_there_after_a_kill(void **state)
 {
     struct place p = {.directory = "/tmp/kota-polygons-XXXXXX"}, killed = {.store = NULL};
-    struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change locale = change_of(WORLD_PUT_LOCALE, "a", "");
     uint32_t k;
 
     (void)state;
@@ -471,7 +461,7 @@ static void what_was_answered_is_there_after_a_kill(void **state)
 static void files_in_between_and_the_log_together_are_the_layer(void **state)
 {
     struct place p = {.directory = "/tmp/kota-polygons-XXXXXX"}, killed = {.store = NULL};
-    struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change locale = change_of(WORLD_PUT_LOCALE, "a", "");
 
     (void)state;
     assert_non_null(mkdtemp(p.directory));
@@ -509,7 +499,7 @@ static void files_in_between_and_the_log_together_are_the_layer(void **state)
 static void another_gravity_and_a_new_file_let_go_of_the_log(void **state)
 {
     struct place p = {.directory = "/tmp/kota-polygons-XXXXXX"}, killed = {.store = NULL};
-    struct world_change locale = change_of(WORLD_PUT_LOCALE, "");
+    struct world_change locale = change_of(WORLD_PUT_LOCALE, "a", "");
 
     (void)state;
     assert_non_null(mkdtemp(p.directory));

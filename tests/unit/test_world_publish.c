@@ -259,8 +259,7 @@ static void a_pinned_snapshot_stays_as_it_was(void **state)
     world_destroy(world);
 }
 
-/* ---- readers on threads, while the writer publishes ---------------------------------------------
- */
+/* ---- readers on threads, while the writer publishes ------------------------------------------ */
 
 struct reading {
     struct world *world;

@@ -82,8 +82,7 @@ static void restart(struct ground *g)
     start(g);
 }
 
-/* ---- changes ------------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static void apply(struct ground *g, struct world_change change)
 {
@@ -128,8 +127,7 @@ static void edit(struct ground *g, const char *locale, struct sample_rect rect, 
     apply(g, change);
 }
 
-/* ---- what is there ------------------------------------------------------------------------------
- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static const struct locale *look(struct ground *g, const char *id,
                                  const struct world_snapshot **pinned)
@@ -247,8 +245,7 @@ static void locales_and_layers_come_back_as_they_were(void **state)
     free(samples);
 }
 
-/* ---- changes that share a commit ----------------------------------------------------------------
- */
+/* ---- changes that share a commit ------------------------------------------------------------- */
 
 /* Holds the writer between two batches: what is submitted meanwhile is one batch. */
 struct gate {
@@ -350,8 +347,7 @@ static void a_damaged_tile_is_named_and_its_locale_left_out(void **state)
     free(samples);
 }
 
-/* ---- more deleted locales than anything in memory remembers ------------------------------------
- */
+/* ---- more deleted locales than anything in memory remembers ---------------------------------- */
 
 static struct world_change change_of_locale(enum world_change_kind kind, int number)
 {

@@ -1,10 +1,10 @@
 /*
  * Erosion keeps its promises: mass, slopes, drainage, and the same bits for every thread count.
  */
-#include "worldgen/erosion.h"
+#include "deploy/demo/erosion.h"
 
-#include "worldgen/noise.h"
-#include "worldgen/relief.h"
+#include "deploy/demo/noise.h"
+#include "deploy/demo/relief.h"
 
 #include <math.h>
 #include <setjmp.h>

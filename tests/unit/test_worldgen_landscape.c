@@ -2,12 +2,12 @@
  * The demo world: golden numbers of each landscape, their character, the folder they are written
  * to, and enlarged DEMs.
  */
-#include "worldgen/demo.h"
-#include "worldgen/enlarge.h"
-#include "worldgen/landscape.h"
-#include "worldgen/locale_file.h"
-#include "worldgen/picture.h"
-#include "worldgen/world_folder.h"
+#include "deploy/demo/demo.h"
+#include "deploy/demo/enlarge.h"
+#include "deploy/demo/landscape.h"
+#include "deploy/demo/locale_file.h"
+#include "deploy/demo/picture.h"
+#include "deploy/demo/world_folder.h"
 
 #include <math.h>
 #include <setjmp.h>

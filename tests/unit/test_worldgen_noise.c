@@ -2,9 +2,9 @@
  * Noise, grids and rows on threads: the ground the generator stands on. The pinned numbers hold
  * the promise that a seed means the same terrain on every machine.
  */
-#include "worldgen/grid.h"
-#include "worldgen/noise.h"
-#include "worldgen/parallel.h"
+#include "deploy/demo/grid.h"
+#include "deploy/demo/noise.h"
+#include "deploy/demo/parallel.h"
 
 #include "support/random.h"
 

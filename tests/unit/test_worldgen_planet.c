@@ -3,9 +3,9 @@
  * closed, what is said of places holds, the ways around are free, and the files are the same bytes
  * everywhere.
  */
-#include "worldgen/planet.h"
-#include "worldgen/village.h"
-#include "worldgen/village_plan.h"
+#include "deploy/demo/planet.h"
+#include "deploy/demo/village.h"
+#include "deploy/demo/village_plan.h"
 
 #include <math.h>
 #include <setjmp.h>

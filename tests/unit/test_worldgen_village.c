@@ -3,9 +3,9 @@
  * and everything that docs/demo-world.md says about places. The numbers here are the page's, not
  * the generator's.
  */
-#include "worldgen/demo.h"
-#include "worldgen/locale_file.h"
-#include "worldgen/village.h"
+#include "deploy/demo/demo.h"
+#include "deploy/demo/locale_file.h"
+#include "deploy/demo/village.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * What a write is made of: kept answers there and back and cut anywhere, entity tags, the hash of a
  * request, and the union of rectangles beside brute force.
  */
-#include "api/kept_answer.h"
+#include "api/idempotency_record.h"
 #include "api/precondition.h"
 #include "api/rect_set.h"
 #include "api/write.h"
@@ -16,17 +16,16 @@
 
 #include <cmocka.h>
 
-/* ---- kept answers -----------------------------------------------------------------------------
- */
+/* ---- kept answers ---------------------------------------------------------------------------- */
 
 static void a_kept_answer_reads_back(void **state)
 {
-    struct kept_answer answer = {201, true, 7, "/v1/locales/a", "{\"id\":\"a\"}", 10}, back;
+    struct idempotency_record answer = {201, true, 7, "/v1/locales/a", "{\"id\":\"a\"}", 10}, back;
     size_t length = 0;
-    unsigned char *bytes = kept_answer_encode(&answer, &length);
+    unsigned char *bytes = idempotency_record_encode(&answer, &length);
 
     (void)state;
-    assert_true(kept_answer_decode(bytes, length, &back));
+    assert_true(idempotency_record_decode(bytes, length, &back));
     assert_int_equal(back.status, 201);
     assert_true(back.has_tag && back.revision == 7 && back.body_length == 10);
     assert_string_equal(back.location, answer.location);
@@ -35,32 +34,32 @@ static void a_kept_answer_reads_back(void **state)
         unsigned char *exact = malloc(cut + (cut == 0));
 
         memcpy(exact, bytes, cut);
-        assert_false(kept_answer_decode(exact, cut, &back));
+        assert_false(idempotency_record_decode(exact, cut, &back));
         free(exact);
     }
     free(bytes);
-    assert_false(kept_answer_decode(NULL, 0, &back));
+    assert_false(idempotency_record_decode(NULL, 0, &back));
 }
 
 static void a_location_has_all_the_room_that_it_may(void **state)
 {
-    struct kept_answer answer = {.status = 201, .body = "{}", .body_length = 2}, back;
+    struct idempotency_record answer = {.status = 201, .body = "{}", .body_length = 2}, back;
     size_t length = 0;
     unsigned char *bytes;
 
     (void)state;
     memset(answer.location, 'a', KEPT_LOCATION_MAX);
-    bytes = kept_answer_encode(&answer, &length);
-    assert_true(kept_answer_decode(bytes, length, &back));
+    bytes = idempotency_record_encode(&answer, &length);
+    assert_true(idempotency_record_decode(bytes, length, &back));
     assert_string_equal(back.location, answer.location);
     free(bytes);
 }
 
 static void a_damaged_answer_is_refused(void **state)
 {
-    struct kept_answer answer = {200, false, 1, "/v1/locales/a", "{}", 2}, back;
+    struct idempotency_record answer = {200, false, 1, "/v1/locales/a", "{}", 2}, back;
     size_t length = 0;
-    unsigned char *bytes = kept_answer_encode(&answer, &length);
+    unsigned char *bytes = idempotency_record_encode(&answer, &length);
     static const struct {
         size_t at;
         unsigned char value;
@@ -81,15 +80,14 @@ static void a_damaged_answer_is_refused(void **state)
         unsigned char kept = bytes[wrong[i].at];
 
         bytes[wrong[i].at] = wrong[i].value;
-        assert_false(kept_answer_decode(bytes, length, &back));
+        assert_false(idempotency_record_decode(bytes, length, &back));
         bytes[wrong[i].at] = kept;
     }
-    assert_true(kept_answer_decode(bytes, length, &back));
+    assert_true(idempotency_record_decode(bytes, length, &back));
     free(bytes);
 }
 
-/* ---- entity tags ------------------------------------------------------------------------------
- */
+/* ---- entity tags ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *header;
@@ -141,8 +139,7 @@ static void tags_are_read_as_the_rfc_wants(void **state)
     }
 }
 
-/* ---- the hash of a request --------------------------------------------------------------------
- */
+/* ---- the hash of a request ------------------------------------------------------------------- */
 
 static struct call call_of(const char *media, const char *body)
 {
@@ -180,8 +177,7 @@ static void the_order_of_the_query_does_not_make_another_request(void **state)
     assert_memory_not_equal(of_b, of_c, 32);
 }
 
-/* ---- rectangles -------------------------------------------------------------------------------
- */
+/* ---- rectangles ------------------------------------------------------------------------------ */
 
 enum { SIDE = 96 };
 
@@ -257,9 +253,59 @@ static void too_many_rects_are_united(void **state)
     assert_int_equal(set.count, 1);
 }
 
+/* Samples that changed, and samples that the set names, of a wide field. */
+static void unite_wide(uint32_t count, uint32_t places, double most)
+{
+    enum { WIDE = 2000 };
+    static struct rect_set set;
+    static bool wanted[WIDE * WIDE], named[WIDE * WIDE];
+    struct random random = {count};
+    size_t changed = 0, told = 0;
+    struct sample_rect at[2048];
+
+    memset(wanted, 0, sizeof wanted);
+    memset(named, 0, sizeof named);
+    set.count = 0;
+    for (uint32_t i = 0; i < places; i++)
+        at[i] = (struct sample_rect){random_below(&random, WIDE - 8),
+                                     random_below(&random, WIDE - 8), 2, 2};
+    for (uint32_t i = 0; i < count; i++) {
+        struct sample_rect r = at[i % places];
+
+        r.column += 2 * (i / places % 2);
+        r.row += 2 * (i / places / 2);
+        rect_set_add(&set, &r);
+        for (uint32_t y = r.row; y < r.row + r.rows; y++)
+            for (uint32_t x = r.column; x < r.column + r.cols; x++)
+                wanted[y * WIDE + x] = true;
+    }
+    rect_set_finish(&set);
+    assert_true(set.count <= RECT_SET_MAX && set.count > RECT_SET_MAX / 2);
+    for (size_t i = 0; i < set.count; i++)
+        for (uint32_t y = set.rects[i].row; y < set.rects[i].row + set.rects[i].rows; y++)
+            memset(&named[y * WIDE + set.rects[i].column], 1, set.rects[i].cols);
+    for (size_t i = 0; i < sizeof wanted; i++) {
+        assert_true(named[i] || !wanted[i]);
+        changed += wanted[i];
+        told += named[i];
+    }
+    if ((double)told > most * (double)changed)
+        fail_msg("%zu samples for %zu that changed", told, changed);
+}
+
+static void what_is_united_names_little_that_did_not_change(void **state)
+{
+    (void)state;
+    unite_wide(900, 900, 1);    /* few enough */
+    unite_wide(1400, 1400, 20); /* scattered: some have to be united over the gaps between them */
+    unite_wide(1400, 700, 1.1); /* two side by side at each place */
+    unite_wide(2800, 700, 1.1); /* four; the room is full in between */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_united_names_little_that_did_not_change),
         cmocka_unit_test(a_kept_answer_reads_back),
         cmocka_unit_test(a_location_has_all_the_room_that_it_may),
         cmocka_unit_test(a_damaged_answer_is_refused),

@@ -3,35 +3,33 @@
  *
  *   node tests/web/inspect.mjs [PART…]      all parts, or those named; see $KOTA_BIN_DIR
  *
- * Each part has a daemon and a page of its own, so what one does to the ground is not seen by the
- * next. Parts that export `daemonArgs` get them, others run without patches. Nothing is timed.
+ * A part exports `run`, which belongs to make test, or `rest`, which belongs to make test-all
+ * (KOTA_TEST_ALL=1), or both; a part that is named runs whole. Each run has a daemon and a page of its
+ * own, so what one does to the ground is not seen by the next. Parts that export `daemonArgs` get
+ * them, others run without patches. Nothing is timed.
  */
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 
 import { chromiumPath, makeCheck, makeWorld, openBrowser, openPage, startDaemon } from
   "./support.mjs";
 
 const parts = ["map", "live", "moving", "terrain", "docs"];
-const here = dirname(fileURLToPath(import.meta.url));
 
 function skipAll(why) {
   console.log(`1..0 # SKIP ${why}`);
   process.exit(0);
 }
 
-async function runPart(name, chromium, world, check) {
-  const part = await import(`./${name}.mjs`);
+async function runPart(name, part, cases, chromium, world, check) {
   let daemon, browser;
   check.begin(name);
   try {
     daemon = await startDaemon(["--world", world, ...(part.daemonArgs ?? [])]);
     browser = await openBrowser(chromium);
     const page = await openPage(browser, daemon.url, check);
-    await part.run(page, daemon, check);
+    await cases(page, daemon, check);
     check.quiet();
   } catch (error) {
     check(false, "runs to its end", error.stack);
@@ -61,9 +59,13 @@ const folder = await mkdtemp(join(tmpdir(), "kota-web-world-"));
 const check = makeCheck();
 try {
   await makeWorld(join(folder, "world"));
-  for (const name of asked.length ? asked : parts)
-    if (existsSync(join(here, `${name}.mjs`)))
-      await runPart(name, playwright.chromium, join(folder, "world"), check);
+  for (const name of asked.length ? asked : parts) {
+    const part = await import(`./${name}.mjs`);
+    const cases = asked.length ? [part.run, part.rest] :
+      [process.env.KOTA_TEST_ALL === "1" ? part.rest : part.run];
+    for (const each of cases.filter(Boolean))
+      await runPart(name, part, each, playwright.chromium, join(folder, "world"), check);
+  }
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

@@ -70,7 +70,7 @@ async function editByForm(page, daemon, check) {
 async function othersEdit(page, daemon, check) {
   await daemon.kota.post("/v1/locales/beach/edits",
     { brush: { shape: "crater", center: [40, 20], radius: 4, amount: 1 } });
-  await page.waitForSelector("#edit-events li.other", { timeout: 5000 });
+  await page.waitForSelector("#edit-events li.other");
   const line = await page.locator("#edit-events li").first().innerText();
   check(/brush of ground, \d+ × \d+ samples at \d+, \d+.*by others/s.test(line),
     "another client's edit appears in the list, with its place", line);
@@ -145,14 +145,14 @@ async function sand(page, daemon, check) {
     "sand-radius": 0.7, "sand-density": 2500, "sand-above": 1, "sand-speed": 7 });
   const before = await heightAt(daemon.kota, 32, 40);
   await page.click("#sand-create");
-  await page.waitForSelector("#sand-states .now", { timeout: 30000 });
-  await until(async () => await sandState(page) === "resting", "a patch at rest", 90000);
+  await page.waitForSelector("#sand-states .now");
+  await until(async () => await sandState(page) === "resting", "a patch at rest");
   check.equal(await page.locator("#sand-states .been, #sand-states .now").count() >= 3, true,
     "the states that a patch went through are marked");
   const marks = await page.evaluate(async () => (await import("/web/state.js")).state.marks);
   check(marks.filter((mark) => mark.kind === "line").length === 4 &&
     marks.some((mark) => mark.kind === "area"), "the patch and its body are drawn over the ground");
-  await page.waitForSelector("#sand-view:not([hidden])", { timeout: 30000 });
+  await page.waitForSelector("#sand-view:not([hidden])");
   check.equal(await words(page, "sand-list"), "1, resting", "the list tells the state, too");
   const size = await page.locator("#sand-view").evaluate((img) =>
     [img.naturalWidth, img.naturalHeight]);
@@ -167,11 +167,11 @@ async function sand(page, daemon, check) {
   check.equal(await page.locator("#stage #sand-view").count(), 0, "until Escape");
   await page.click("#sand-drop");
   await page.waitForFunction(() => /^2,/m.test(document.getElementById("sand-numbers").innerText
-    .split("Bodies")[1]?.trim() ?? ""), null, { timeout: 20000 });
+    .split("Bodies")[1]?.trim() ?? ""));
   check(true, "one more body is dropped by a button");
-  await until(async () => await sandState(page) === "resting", "rest again", 90000);
+  await until(async () => await sandState(page) === "resting", "rest again");
   await page.click("#sand-write");
-  await until(async () => await sandState(page) === "written", "written back", 90000);
+  await until(async () => await sandState(page) === "written", "written back");
   await written(page, daemon, check, before);
 }
 
@@ -200,7 +200,7 @@ async function discard(page, daemon, check) {
   await page.click("#sand-create");
   await until(async () => (await words(page, "sand-list")).includes("2,"), "a second patch");
   await page.click("#sand-discard");
-  await until(async () => await sandState(page) === "discarded", "discarded", 60000);
+  await until(async () => await sandState(page) === "discarded", "discarded");
   check.equal(await newest(daemon), revision,
     "a patch that is thrown away changes nothing");
 }
@@ -244,7 +244,7 @@ async function status(page, daemon, check) {
   await until(async () => {
     const text = await page.locator("#status-loops tr").first().innerText();
     return Number(/[\d,]+/.exec(text)[0].replaceAll(",", "")) > first && /\/s/.test(text);
-  }, "newer numbers, with a rate", 15000);
+  }, "newer numbers, with a rate");
   check(true, "and it looks again by itself");
 }
 
@@ -344,23 +344,33 @@ async function away(page, check) {
   await own.context().close();
 }
 
-/** @param {any} page @param {any} daemon @param {any} check */
-export async function run(page, daemon, check) {
+async function begin(page, daemon) {
   await putBeach(daemon.kota);
   await visit(page, `${daemon.url}/#beach`);
   await page.waitForFunction(() => document.getElementById("locale").value === "beach");
   await page.waitForFunction(() => document.getElementById("feed").textContent === "live");
+}
+
+/** @param {any} page @param {any} daemon @param {any} check */
+export async function run(page, daemon, check) {
+  await begin(page, daemon);
   await editByForm(page, daemon, check);
   await othersEdit(page, daemon, check);
   await editByClick(page, daemon, check);
   await refusedInWords(page, check);
+  await status(page, daemon, check);
+  await check.shot(page, "live-status");
+  await keyboard(page, check);
+}
+
+/** @param {any} page @param {any} daemon @param {any} check */
+export async function rest(page, daemon, check) {
+  await begin(page, daemon);
   await sand(page, daemon, check);
   await discard(page, daemon, check);
   await status(page, daemon, check);
-  await check.shot(page, "live-status");
   await page.click("#tab-sand");
   await uploads(page, daemon, check);
-  await keyboard(page, check);
   await smallAndDark(page, check);
   await tokenWords(page, check);
   await away(page, check);

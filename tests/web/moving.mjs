@@ -181,7 +181,7 @@ async function throughTheSky(page, { box, put }, check) {
     "and it is the planet that is looked at, not its sky");
 }
 
-export async function run(page, daemon, check) {
+export async function rest(page, daemon, check) {
   await onTheMap(page, daemon, check);
   await inThreeD(page, daemon, check);
   await others(page, daemon, check);

@@ -1,6 +1,7 @@
 /**
  * What the tests of the inspector share: daemons of their own, pages in Chromium, and a check that
- * prints TAP. inspect.mjs runs them; a file of cases exports `async run(page, daemon, check)`.
+ * prints TAP. inspect.mjs runs them; a file of cases exports `async run(page, daemon, check)` for make
+ * test, and a `rest` like it for make test-all.
  *
  *   page     a Playwright page that shows the daemon's inspector, ready
  *   daemon   {url, kota, folder, log(), stop()} of a kotad on the demo world; kota is a client
@@ -22,7 +23,8 @@ import { Kota } from "../../client/web/kota.js";
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const binaries = resolve(root, process.env.KOTA_BIN_DIR ?? "build/release");
 export const pictures = join(binaries, "web");
-const startLimitMs = 120000, stopLimitMs = 60000;
+// Long: on a machine that has little time for a browser what takes a second takes a minute.
+const limitMs = 300000, startLimitMs = limitMs, stopLimitMs = limitMs;
 
 /** Waits. @param {number} ms */
 export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -31,14 +33,14 @@ export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
  * Asks until it is so.
  * @param {() => any} ask may be async; its first true answer is returned
  * @param {string} what said when it never was
- * @param {number} [limitMs]
+ * @param {number} [limit] milliseconds
  */
-export async function until(ask, what, limitMs = 20000) {
-  const end = Date.now() + limitMs;
+export async function until(ask, what, limit = limitMs) {
+  const end = Date.now() + limit;
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
-    if (Date.now() > end) throw new Error(`not within ${limitMs / 1000} s: ${what}`);
+    if (Date.now() > end) throw new Error(`not within ${limit / 1000} s: ${what}`);
     await pause(50);
   }
 }
@@ -134,7 +136,7 @@ const flags = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=s
 /** Chromium with software WebGL. @param {any} chromium Playwright's */
 export function openBrowser(chromium) {
   return chromium.launch({ executablePath: chromiumPath(), headless: true, args: flags,
-    timeout: 120000 });
+    timeout: limitMs });
 }
 
 /**
@@ -146,7 +148,7 @@ export function openBrowser(chromium) {
 export async function openPage(browser, url, check, { ready = true, before, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(30000);
+  page.setDefaultTimeout(limitMs);
   page.on("console", (said) => {
     // the browser fetches a page's icon when it likes, on a busy machine after the daemon has ended
     if (said.location().url.endsWith("/icon.svg") && said.text().includes("net::ERR_")) return;
@@ -160,7 +162,7 @@ export async function openPage(browser, url, check, { ready = true, before, ...o
 }
 
 const isReady = (page) =>
-  page.waitForSelector('html[data-ready="yes"]', { state: "attached", timeout: 60000 });
+  page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
 
 /** Goes to an address anew, also where only what follows # differs; ends when the page is ready. */
 export async function visit(page, url) {

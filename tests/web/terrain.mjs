@@ -1,8 +1,9 @@
 /**
  * The 3D view: that it shows what the tiles hold, that its levels meet without cracks and look
- * like the whole field (on rough ground, too, from low and high), what a step fetches and uploads, that memory stays within its bound over a
- * locale of 8192 x 8192 cells, that picking agrees with the daemon, that edits and holes are seen,
- * that a patch of sand is drawn as it moves, that both views keep one place, that meshes and
+ * like the whole field (on rough ground, too, from low and high), what a step fetches and uploads,
+ * that memory stays within its bound over a locale of 8192 x 8192 cells, that picking agrees with
+ * the daemon, that edits and holes are seen, that a patch of sand is drawn as it moves, that the
+ * ground of each of many patches is left out, that both views keep one place, that meshes and
  * contours are drawn, and what is said where WebGL2 is missing. Frames a second are told, not
  * judged.
  */
@@ -374,12 +375,12 @@ async function sand(page, check) {
       daemon.kota.get(`${where}/1/surface.f32?per_cell=${finer}`);
     const told = async () => new Float32Array((await patchSurface(1)).buffer);
     let first = null; // as soon as there is one: the page may see its first after the barrel has come
-    await until(async () => (first = await told().catch(() => null)) !== null, "granules", 60000);
-    await until(async () => (await drawn()).surfaces > 0, "a surface", 60000);
+    await until(async () => (first = await told().catch(() => null)) !== null, "granules");
+    await until(async () => (await drawn()).surfaces > 0, "a surface");
     await until(async () => (await drawn()).bodies === 1, "a body");
     check(true, "a body is drawn by its model");
     await until(async () => (await daemon.kota.get(`${where}/1`)).json.state === "resting",
-      "a patch at rest", 120000);
+      "a patch at rest");
     const [patch] = (await drawn()).patches;
     const answer = await patchSurface(patch.finer);
     const heights = new Float32Array(answer.buffer), middle = heights[(heights.length - 1) / 2];
@@ -394,7 +395,7 @@ async function sand(page, check) {
       const { surfaces } = await drawn();
       await page.waitForTimeout(4500); // two rounds of a view at rest
       return (await drawn()).surfaces === surfaces;
-    }, "no surface in two rounds", 30000);
+    }, "no surface in two rounds");
     check(true, "while it rests nothing is sent again");
     await check.shot(page, "terrain-sand");
     await daemon.kota.call("DELETE", `${where}/1`);
@@ -404,6 +405,22 @@ async function sand(page, check) {
     await page.goto("about:blank");
     await daemon.stop();
   }
+}
+
+/** Squares of as many patches as a daemon can have are left out of the ground, each of them. */
+async function manyPatches(page, check, at, up, spacing) {
+  await ask(page, "setGrid", 63);
+  await ask(page, "setCamera", { eye: [at[0], at[1], up], target: [at[0], at[1], 0] });
+  const square = (i) => [i % 16 - 8, Math.floor(i / 16) - 6].map((n, k) => at[k] + 6 * n * spacing);
+  const rects = Array.from({ length: 192 }, (_, i) => square(i))
+    .map(([x, y]) => [x, y, x + 4 * spacing, y + 4 * spacing]);
+  const leftOut = async (some) => (await ask(page, "compare",
+    { width: 400, height: 300, whole: false, allLevels: true, rects: some })).background;
+  const parts = [];
+  for (let i = 0; i < rects.length; i += 8) parts.push(await leftOut(rects.slice(i, i + 8)));
+  check(parts.every((count) => count > 0), "eight patches at a time are left out", parts);
+  check.equal(await leftOut([]), 0, "without patches nothing is");
+  check.equal(await leftOut(rects), parts.reduce((a, b) => a + b), "all 192 at once are");
 }
 
 async function meshes(page, daemon, check) {
@@ -471,29 +488,39 @@ async function withoutWebGL(page, daemon, check) {
   await other.context().close();
 }
 
-export async function run(page, daemon, check) {
+/** The spacing of the highlands, their middle, and a place from which to look along them. */
+async function highlands(page, daemon) {
   await show(page, daemon.url, "highlands");
+  const { spacing, at } = await page.evaluate(async () => {
+    const { layer } = (await import("/web/state.js")).state;
+    return { spacing: layer.spacing[0], at: layer.bounds.max.map((v) => v / 2) };
+  });
+  return { spacing, at, up: 2 * at[2] + 60 * spacing,
+    low: [at[0] - 40 * spacing, at[1], 0], // the view lifts it onto the ground
+    ahead: [at[0], at[1] + 200 * spacing, 0] };
+}
+
+export async function run(page, daemon, check) {
+  const { at, up, low, ahead } = await highlands(page, daemon);
   await check.shot(page, "terrain");
-  const spacing = await page.evaluate(async () =>
-    (await import("/web/state.js")).state.layer.spacing[0]);
-  const at = await page.evaluate(async () =>
-    (await import("/web/state.js")).state.layer.bounds.max.map((v) => v / 2));
   await picks(page, daemon, check, "highlands");
   await diagonals(page, check);
-  for (const grid of [63, 127, 255])
-    await cracksFromAbove(page, check, grid, at, 2 * at[2] + 60 * spacing);
-  const low = [at[0] - 40 * spacing, at[1], 0]; // the view lifts it onto the ground
-  await stepsGrowWithTheBorder(page, check, low, spacing);
-  await highViews(page, check, at, 2 * at[0]);
-  for (const grid of [127, 255])
-    await likeTheWhole(page, check, "highlands", grid,
-      { eye: low, target: [at[0], at[1] + 200 * spacing, 0] });
-  await roughViews(page, daemon, check);
-  await restsFine(page, check);
-  await show(page, daemon.url, "highlands");
+  await cracksFromAbove(page, check, 63, at, up);
+  await likeTheWhole(page, check, "highlands", 127, { eye: low, target: ahead });
   await clicks(page, check);
   await edits(page, daemon, check, "highlands");
   await holes(page, daemon, check);
+}
+
+export async function rest(page, daemon, check) {
+  const { spacing, at, up, low, ahead } = await highlands(page, daemon);
+  for (const grid of [127, 255]) await cracksFromAbove(page, check, grid, at, up);
+  await manyPatches(page, check, at, up, spacing);
+  await stepsGrowWithTheBorder(page, check, low, spacing);
+  await highViews(page, check, at, 2 * at[0]);
+  await likeTheWhole(page, check, "highlands", 255, { eye: low, target: ahead });
+  await roughViews(page, daemon, check);
+  await restsFine(page, check);
   await places(page, daemon, check);
   await meshes(page, daemon, check);
   await sand(page, check);

@@ -1,4 +1,4 @@
--- Version 3. Where layers stand that were moved: written some time after they were (world/move.c). A
+-- Version 3. Where layers stand that were moved: written some time after they were (world/write/move.c). A
 -- row with the layer '' is of the locale itself: its transform_seq goes on from there.
 CREATE TABLE pose(
     locale TEXT NOT NULL,

@@ -1,0 +1,129 @@
+/*
+ * kota contact: the floor below points and the ceiling above them.
+ *
+ * On a terminal a row has the status, the floor's height and slope, the ceiling's height, and the
+ * place of a camera with that clearance; the whole contacts, with their normals and cells, are in
+ * the JSON. Footprints (the plane under a vehicle) are for programs, which ask the daemon.
+ */
+#include "client/batch.h"
+#include "client/number.h"
+
+#include <stdint.h>
+
+struct contact_options {
+    const char *reach_up, *clearance, *layer;
+    bool is_exact;
+};
+
+static cJSON *contact_encode(const void *context, const struct input_row *row)
+{
+    (void)context;
+    return batch_numbers(row->values, 3);
+}
+
+static const char *const contact_headings[] = {"X",     "Y",       "Z",     "STATUS",   "FLOOR",
+                                               "SLOPE", "CEILING", "LAYER", "PLACED AT"};
+
+static void contact_show(const void *context, struct table *table, const struct input_row *row,
+                         const cJSON *result)
+{
+    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(result, "floor");
+    const cJSON *ceiling = cJSON_GetObjectItemCaseSensitive(result, "ceiling");
+
+    (void)context;
+    for (size_t i = 0; i < 3; i++)
+        table_number(table, row->values[i]);
+    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "status"));
+    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(floor, "point"), 2));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "slope_deg"));
+    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ceiling, "point"), 2));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "layer"));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "placed"));
+}
+
+/* Adds a number of metres read from an option, if it is given. */
+static enum err_code add_metres(cJSON *body, const char *name, const char *option, const char *text,
+                                struct err *err)
+{
+    struct err cause;
+    double value;
+
+    if (!text)
+        return ERR_OK;
+    if (number_exact_list(text, &value, 1, &cause))
+        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
+    if (!batch_add(body, name, batch_number(value)))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+static enum err_code contact_body(const struct contact_options *options, cJSON *body,
+                                  struct err *err)
+{
+    if (options->is_exact && !options->clearance)
+        return err_set(err, ERR_BAD_INPUT, "--exact needs --clearance");
+    if (add_metres(body, "reach_up", "reach-up", options->reach_up, err) ||
+        add_metres(body, "clearance", "clearance", options->clearance, err))
+        return err->code;
+    if (!batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
+static const struct kota_option contact_table[] = {
+    {.name = "reach-up",
+     .value = "M",
+     .help = "ground up to M metres above a point counts as its floor (0)",
+     .at = offsetof(struct contact_options, reach_up)},
+    {.name = "clearance",
+     .value = "M",
+     .help = "where something M metres above the floor would stand: it is only\n"
+             "raised, never lowered; ground above the point counts, too",
+     .at = offsetof(struct contact_options, clearance)},
+    {.name = "exact",
+     .help = "with --clearance: exactly that far above the floor",
+     .at = offsetof(struct contact_options, is_exact)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "this layer alone, not all of them",
+     .at = offsetof(struct contact_options, layer)},
+    {0},
+};
+
+static enum kota_exit contact_run(struct kota *kota)
+{
+    const struct batch batch = {.call = "/contact",
+                                .member = "points",
+                                .shape = &input_points,
+                                .words_per_row = 1,
+                                .encode = contact_encode,
+                                .headings = contact_headings,
+                                .columns = sizeof(contact_headings) / sizeof(contact_headings[0]),
+                                .show = contact_show};
+    struct contact_options options = {0};
+    enum kota_exit done;
+    cJSON *body;
+
+    if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
+        return done;
+    body = batch_body(options.layer);
+    if (!contact_body(&options, body, &kota->err))
+        return batch_run(kota, &batch, body);
+    cJSON_Delete(body);
+    return kota_misused(kota);
+}
+
+const struct kota_command command_contact = {
+    .name = "contact",
+    .synopsis = "ID [X,Y,Z…]",
+    .summary = "the floor below points and the ceiling above",
+    .help =
+        "Without points they are read from standard input, one a line: three numbers, CSV below\n"
+        "a header with the columns x, y, z, or JSON objects with x, y, z, or with a point.\n",
+    .options = contact_table,
+    .words = {":locale", NULL},
+    .examples = (const char *const[]){"kota contact village 100,80,6 100,80,0",
+                                      "kota contact highlands 1450,3000,100 --clearance 2", NULL},
+    .run = contact_run,
+};

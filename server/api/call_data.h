@@ -1,0 +1,58 @@
+/*
+ * One request as the calls see it: its question, its body, the place of its answer. It can be made
+ * without a connection, so that decoders are tested and fuzzed by themselves.
+ */
+#ifndef KOTA_API_CALL_DATA_H
+#define KOTA_API_CALL_DATA_H
+
+#include "api/api_data.h"
+#include "json/json_batch.h"
+#include "json/json_read.h"
+#include "json/json_write.h"
+
+struct call_block;
+
+enum { CALL_QUERY_MAX = 32, CALL_PARAMS_MAX = 4 };
+
+struct call {
+    struct api *api;
+    const struct api_limits *limits; /* those of its beginning; NULL: as the api has them now */
+    struct http_request *request;    /* NULL when there is no connection */
+    struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
+    const struct world_snapshot *snapshot;
+    const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
+    struct locale *newer;        /* a reference: of node_catch_up, in the place of the snapshot's */
+    struct span params[CALL_PARAMS_MAX];
+    struct span body, media_type;
+    size_t query_count;      /* of query */
+    uint32_t query_initials; /* bit c % 32 for each first letter c of a name in query */
+    /* The body, once options_open… has read it; both freed by call_close. */
+    cJSON *json;
+    struct json_tape tape;    /* its long arrays, by options_open_batch */
+    struct call_block *owned; /* of call_alloc without a connection */
+    struct json_writer out;
+    const char *location;   /* of an ERR_ELSEWHERE */
+    bool is_deferred;       /* another thread will finish: touch nothing any more */
+    bool is_offloaded;      /* too long for a loop: begins again on a worker */
+    uint64_t started_ns;    /* of long work; 0: not started yet */
+    size_t items;           /* of the batch, as call_check_budget counts them; 0: not known */
+    size_t items_held;      /* of api->items_in_flight */
+    size_t next_clock_item; /* call_check_budget reads the clock before this item */
+    struct http_query_item query[CALL_QUERY_MAX]; /* not cleared */
+};
+
+/* A call uses one table of limits from its beginning to its end, also across a reload. */
+static inline const struct api_limits *call_limits(const struct call *call)
+{
+    return call->limits ? call->limits : api_limits(call->api);
+}
+
+/* One more item of the query; there must be room for it. */
+static inline void call_add_query(struct call *call, struct http_query_item item)
+{
+    call->query[call->query_count++] = item;
+    if (item.name.length > 0)
+        call->query_initials |= (uint32_t)1 << (item.name.at[0] & 31);
+}
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * POST …/contact {"points":[[x,y,z]…],"reach_up":0,"clearance":c,"clearance_mode":"at_least|exact"}
+ *   ->  results: {"status","floor":Contact|null,"ceiling":Contact|null,"placed"}
+ * POST …/contact  {"footprints":[[[x,y,z]×3 or more]…],"reach_up"}
+ *   ->  results: {"status","plane":{"normal","d"}|null,"points":[[x,y,z]|null…]}
+ * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z (NaN: none); where gravity is
+ * radial the first and the last are distances from the origin or the axis
+ *
+ * `placed` is there when a clearance is asked: that far above the floor along gravity, or null over
+ * no floor; reach_up is then unbounded unless given, so that a camera below the ground is raised.
+ * A footprint (text Q's car) rests on the plane through its contact points: normal · p + d = 0, in
+ * Q's notation. It is ok when each of its points has a floor and they span a plane; else the status
+ * is that of the first point without one, or hole when the points lie on a line.
+ */
+#include "api/calls/contact.h"
+
+#include "api/batch.h"
+#include "api/calls.h"
+#include "json/json_raw.h"
+#include "api/options.h"
+#include "api/encode.h"
+
+struct contact_options {
+    struct layer_choice choice;
+    struct contact_reach reach;
+};
+
+static enum err_code not_negative(double value, const char *name, struct err *err)
+{
+    if (value >= 0)
+        return ERR_OK;
+    err_limit(err, ERR_BAD_INPUT, 0, value, "%s must be at least 0 m, it is %.17g", name, value);
+    return err_at(err, "/%s", name);
+}
+
+enum err_code contact_decode_reach(struct call *call, struct contact_reach *out, struct err *err)
+{
+    static const char *const modes[] = {"at_least", "exact", NULL};
+    bool has_reach;
+    int mode = -1; /* it is not given */
+
+    *out = (struct contact_reach){.up_m = 0};
+    if (option_number(call, "reach_up", &out->up_m, &has_reach, err) ||
+        option_number(call, "clearance", &out->clearance_m, &out->has_clearance, err) ||
+        option_word(call, "clearance_mode", modes, &mode, err) ||
+        not_negative(out->up_m, "reach_up", err) ||
+        not_negative(out->clearance_m, "clearance", err))
+        return err->code;
+    if (mode >= 0 && !out->has_clearance) {
+        err_set(err, ERR_BAD_INPUT, "clearance_mode says how clearance is kept, and there is none");
+        return err_at(err, "/clearance_mode");
+    }
+    out->mode = mode < 0 ? CLEARANCE_AT_LEAST : (enum clearance_mode)mode;
+    if (out->has_clearance && !has_reach)
+        out->up_m = INFINITY;
+    return ERR_OK;
+}
+
+static enum err_code decode_options(struct call *call, struct contact_options *out, struct err *err)
+{
+    if (contact_decode_reach(call, &out->reach, err) || option_choose(call, &out->choice, err))
+        return err->code;
+    return ERR_OK;
+}
+
+struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity, struct vec3 point,
+                          const struct contact *floor)
+{
+    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
+
+    if (reach->mode == CLEARANCE_AT_LEAST && above >= reach->clearance_m)
+        return point;
+    return vec3_sub(floor->point, vec3_scale(gravity, reach->clearance_m));
+}
+
+enum { POINT_BYTES = 2 * CONTACT_PIECE_BYTES + 256 };
+
+char *contact_raw(char *at, const struct contact *contact)
+{
+    at = JSON_RAW(at, "{\"point\":");
+    at = json_raw_vec3(at, contact->point);
+    at = JSON_RAW(at, ",\"distance\":");
+    at = json_raw_number(at, contact->distance_m);
+    at = JSON_RAW(at, ",\"normal\":");
+    at = json_raw_vec3(at, contact->normal);
+    at = JSON_RAW(at, ",\"slope_deg\":");
+    at = json_raw_number(at, contact->slope_deg);
+    at = JSON_RAW(at, ",\"layer\":");
+    at = encode_id_raw(at, contact->layer->id);
+    at = encode_cell_raw(at, contact->layer, contact->cell);
+    at = encode_polygon_raw(at, contact->layer, contact->polygon);
+    at = encode_velocity_raw(at, contact->layer, contact->velocity);
+    *at++ = '}';
+    return at;
+}
+
+static char *encode_status(char *at, enum ground_status status)
+{
+    const char *word = encode_ground_status(status);
+
+    at = JSON_RAW(at, "{\"status\":\"");
+    return json_raw_text(at, word, strlen(word));
+}
+
+static char *encode_point(char *at, const struct contact_options *options, struct vec3 point,
+                          const struct contacts *contacts)
+{
+    at = encode_status(at, contacts->status);
+    at = JSON_RAW(at, "\",\"floor\":");
+    at = contacts->has_floor ? contact_raw(at, &contacts->floor) : JSON_RAW(at, "null");
+    at = JSON_RAW(at, ",\"ceiling\":");
+    at = contacts->has_ceiling ? contact_raw(at, &contacts->ceiling) : JSON_RAW(at, "null");
+    if (options->reach.has_clearance) {
+        struct vec3 gravity = locale_gravity(options->choice.locale, point);
+
+        at = JSON_RAW(at, ",\"placed\":");
+        at = contacts->has_floor ? json_raw_vec3(at, contact_place(&options->reach, gravity, point,
+                                                                   &contacts->floor))
+                                 : JSON_RAW(at, "null");
+    }
+    *at++ = '}';
+    return at;
+}
+
+static enum err_code answer_points(struct call *call, const struct contact_options *options,
+                                   struct err *err)
+{
+    struct json_batch batch;
+
+    if (option_batch(call, &json_shape_points3, &batch, err) ||
+        call_check_budget_rays(call, &options->choice, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; i < batch.count; i++) {
+        const double *p = batch.numbers + 3 * i;
+        struct vec3 point = {p[0], p[1], p[2]};
+        struct contacts contacts;
+        char *at;
+
+        if (call_check_budget(call, i, err))
+            return err->code;
+        locale_contact(&options->choice, point, options->reach.up_m, &contacts);
+        at = json_open_room(&call->out, POINT_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode_point(at, options, point, &contacts));
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+
+/* ---- footprints ------------------------------------------------------------------------------ */
+
+enum err_code footprints_open(struct call *call, const struct contact_reach *reach, uint32_t *array,
+                              struct err *err)
+{
+    const struct json_token *tokens = call->tape.tokens;
+
+    if (reach->has_clearance) {
+        err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
+        return err_at(err, "/clearance");
+    }
+    if (option_array(call, "footprints", array, err) ||
+        call_take_items(call, tokens[*array].count, err))
+        return err->code;
+    call->items = tokens[*array].count * FOOTPRINT_POINTS_MAX;
+    return ERR_OK;
+}
+
+enum err_code footprint_decode(const struct json_tape *tape, uint32_t item, size_t i,
+                               struct footprint *out, struct err *err)
+{
+    const struct json_token *tokens = tape->tokens;
+    size_t count = tokens[item].count;
+
+    if (tokens[item].kind != JSON_ARRAY) {
+        err_set(err, ERR_BAD_INPUT, "a footprint is an array of 3 to %d points, not %s",
+                FOOTPRINT_POINTS_MAX, json_tape_kind(tape, item));
+        return err_at(err, "/footprints/%zu", i);
+    }
+    item++;
+    for (size_t k = 0; k < count && k < FOOTPRINT_POINTS_MAX; k++, item = tokens[item].next)
+        if (json_tape_vec3(tape, item, &out->asked[k], err))
+            return err_at(err, "/footprints/%zu/%zu", i, k);
+    if (count < 3 || count > FOOTPRINT_POINTS_MAX) {
+        err_limit(err, count < 3 ? ERR_BAD_INPUT : ERR_TOO_LARGE,
+                  count < 3 ? 3 : FOOTPRINT_POINTS_MAX, (double)count,
+                  "a footprint has 3 to %d points, this has %zu", FOOTPRINT_POINTS_MAX, count);
+        return err_at(err, "/footprints/%zu", i);
+    }
+    out->count = count;
+    return ERR_OK;
+}
+
+struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint)
+{
+    struct vec3 sum = {0, 0, 0};
+
+    for (size_t k = 0; k < footprint->count; k++)
+        sum = vec3_add(sum, vec3_scale(footprint->asked[k], 1 / (double)footprint->count));
+    return vec3_opposite(locale_gravity(locale, sum));
+}
+
+/* Footprint `i` of the batch. */
+static enum err_code ask_footprint(struct call *call, const struct contact_options *options,
+                                   size_t i, struct footprint *footprint, struct plane *plane,
+                                   enum ground_status *out, struct err *err)
+{
+    struct vec3 up = contact_up(options->choice.locale, footprint);
+    enum ground_status status = GROUND_OK;
+
+    for (size_t k = 0; k < footprint->count; k++) {
+        struct contacts contacts;
+
+        if (call_check_budget(call, i * FOOTPRINT_POINTS_MAX + k, err))
+            return err->code;
+        locale_contact(&options->choice, footprint->asked[k], options->reach.up_m, &contacts);
+        footprint->has_floor[k] = contacts.has_floor;
+        footprint->floor[k] = contacts.floor.point;
+        if (!contacts.has_floor && status == GROUND_OK)
+            status = contacts.status == GROUND_OUTSIDE ? GROUND_OUTSIDE : GROUND_HOLE;
+    }
+    if (status == GROUND_OK && !plane_through(footprint->floor, footprint->count, up, plane))
+        status = GROUND_HOLE;
+    *out = status;
+    return ERR_OK;
+}
+
+void footprint_members(struct json_writer *w, enum ground_status status,
+                       const struct footprint *footprint, const struct plane *plane)
+{
+    json_key(w, "status");
+    json_string(w, encode_ground_status(status));
+    json_key(w, "plane");
+    if (status == GROUND_OK) {
+        json_begin_object(w);
+        json_key(w, "normal");
+        json_vec3(w, plane->normal);
+        json_key(w, "d");
+        json_number(w, plane->d);
+        json_end_object(w);
+    } else {
+        json_null(w);
+    }
+    json_key(w, "points");
+    json_begin_array(w);
+    for (size_t k = 0; k < footprint->count; k++) {
+        if (footprint->has_floor[k])
+            json_vec3(w, footprint->floor[k]);
+        else
+            json_null(w);
+    }
+    json_end_array(w);
+}
+
+static enum err_code answer_footprints(struct call *call, const struct contact_options *options,
+                                       struct err *err)
+{
+    const struct json_token *tokens = call->tape.tokens;
+    uint32_t array, item;
+
+    if (footprints_open(call, &options->reach, &array, err) ||
+        call_check_budget_rays(call, &options->choice, err))
+        return err->code;
+    call_begin_results(call);
+    item = array + 1;
+    for (size_t i = 0; i < tokens[array].count; i++, item = tokens[item].next) {
+        struct footprint footprint;
+        struct plane plane;
+        enum ground_status status = GROUND_HOLE;
+
+        if (footprint_decode(&call->tape, item, i, &footprint, err) ||
+            ask_footprint(call, options, i, &footprint, &plane, &status, err))
+            return err->code;
+        json_begin_object(&call->out);
+        footprint_members(&call->out, status, &footprint, &plane);
+        json_end_object(&call->out);
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+
+/* A height in the binary answer: z, or, where gravity is radial, the distance from origin or axis.
+ */
+static double binary_height(const struct contact_options *options, struct vec3 point, double base_z)
+{
+    enum mesh_frame frame = locale_space(options->choice.locale).frame;
+
+    if (frame == MESH_CARTESIAN)
+        return point.z - base_z;
+    return frame == MESH_SPHERICAL ? vec3_length(point) : hypot(point.x, point.y);
+}
+
+static enum err_code contact_binary(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"reach_up", "layer", "base", NULL};
+    struct contact_options options;
+    struct batch batch;
+
+    if (batch_open(call, 3, 5, names, &batch, err) || decode_options(call, &options, err) ||
+        call_check_budget_rays(call, &options.choice, err))
+        return err->code;
+    for (size_t i = 0; i < batch.count; i++) {
+        double in[3], out[5] = {NAN, NAN, NAN, NAN, NAN};
+        struct contacts contacts;
+
+        if (call_check_budget(call, i, err) || batch_read(&batch, i, 3, false, in, err))
+            return err->code;
+        locale_contact(
+            &options.choice,
+            (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
+            options.reach.up_m, &contacts);
+        if (contacts.has_floor) {
+            out[0] = binary_height(&options, contacts.floor.point, batch.base[2]);
+            out[1] = contacts.floor.normal.x;
+            out[2] = contacts.floor.normal.y;
+            out[3] = contacts.floor.normal.z;
+        }
+        if (contacts.has_ceiling)
+            out[4] = binary_height(&options, contacts.ceiling.point, batch.base[2]);
+        batch_write(&batch, i, 5, out);
+    }
+    batch_close(call, &batch, 5);
+    return ERR_OK;
+}
+
+enum err_code contact_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"points", "footprints", NULL};
+    static const char *const names[] = {"reach_up", "clearance", "clearance_mode", "layer", NULL};
+    struct contact_options options;
+    bool has_points, has_footprints;
+
+    if (batch_is_binary(call))
+        return contact_binary(call, err);
+    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err))
+        return err->code;
+    has_points = json_member(call->json, "points") != NULL;
+    has_footprints = json_member(call->json, "footprints") != NULL;
+    if (has_points && has_footprints) {
+        err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
+        return err_at(err, "/footprints");
+    }
+    return has_footprints ? answer_footprints(call, &options, err)
+                          : answer_points(call, &options, err);
+}
+API_HANDLER(contact_post, 1, CALL_NEEDS_LOCALE)

@@ -1,0 +1,57 @@
+/*
+ * Shared by …/contact and /v1/contact: reach and clearance, the JSON of a contact and of a
+ * footprint.
+ */
+#ifndef KOTA_API_CONTACT_H
+#define KOTA_API_CONTACT_H
+
+#include "api/call.h"
+
+enum clearance_mode { CLEARANCE_AT_LEAST, CLEARANCE_EXACT };
+
+/* The options reach_up, clearance, clearance_mode. */
+struct contact_reach {
+    double up_m; /* INFINITY when only a clearance is given */
+    bool has_clearance;
+    double clearance_m;
+    enum clearance_mode mode;
+};
+
+/* ERR_BAD_INPUT  no number, or negative */
+enum err_code contact_decode_reach(struct call *call, struct contact_reach *out, struct err *err);
+
+/* The point with its clearance above the floor. */
+struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity, struct vec3 point,
+                          const struct contact *floor);
+
+/* A Contact object as raw JSON (json_raw.h). */
+enum { CONTACT_PIECE_BYTES = 640 };
+char *contact_raw(char *at, const struct contact *contact);
+
+struct footprint {
+    struct vec3 asked[FOOTPRINT_POINTS_MAX];
+    struct vec3 floor[FOOTPRINT_POINTS_MAX];
+    bool has_floor[FOOTPRINT_POINTS_MAX];
+    size_t count;
+};
+
+/* The direction against gravity at the centre of a footprint's points, in the locale's frame. */
+struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint);
+
+/*
+ * The array "footprints" of a batch: its token; its points count as items of the call.
+ * ERR_BAD_INPUT  none, or with a clearance
+ * ERR_BUSY       call_take_items
+ */
+enum err_code footprints_open(struct call *call, const struct contact_reach *reach, uint32_t *array,
+                              struct err *err);
+
+/* Item i of "footprints". ERR_BAD_INPUT, ERR_TOO_LARGE with the place. */
+enum err_code footprint_decode(const struct json_tape *tape, uint32_t item, size_t i,
+                               struct footprint *out, struct err *err);
+
+/* The members status, plane (null unless the status is ok) and points of a footprint's result. */
+void footprint_members(struct json_writer *w, enum ground_status status,
+                       const struct footprint *footprint, const struct plane *plane);
+
+#endif

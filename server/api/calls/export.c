@@ -1,0 +1,240 @@
+/*
+ * GET …/layers/{layer}?format=f32|png16|obj  ->  the whole layer as a file
+ *
+ *   f32    heightfields: little-endian float32, row by row from the smallest y, NaN holes
+ *   png16  heightfields: 16-bit grey, first row the smallest y, code 0 is a hole, height =
+ *          Kota-Offset + Kota-Scale · code
+ *   obj    any layer: the triangles of a heightfield as the locale splits its cells; the polygons
+ *          of a mesh as they came, polygon i the i-th line after the vertices: an f line, or a #
+ *          in the place of one that was removed
+ *
+ * Heightfields tell Kota-Cols, Kota-Rows, Kota-Spacing and Kota-Origin: what a PUT of the same
+ * bytes needs. Without a format a heightfield is f32 and a mesh obj. Everything runs on a worker.
+ * The length of the answer is known, or counted, before its memory is allocated; png16 is estimated
+ * by its codes, which it nearly never exceeds. There is no ETag: it would cost as much as the
+ * answer.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "api/write.h"
+#include "formats/polygon/obj_encode.h"
+#include "formats/raster/tile_image.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum export_format { EXPORT_F32, EXPORT_PNG16, EXPORT_OBJ };
+enum { EXPORT_PNG_COMPRESSION = 4, EXPORT_PNG_SIDE_MAX = 1000000 };
+
+static const char *const format_words[] = {"f32", "png16", "obj", NULL};
+
+static enum err_code check_length(struct call *call, uint64_t bytes, const char *format,
+                                  struct err *err)
+{
+    uint64_t most = call_limits(call)->http.answers_bytes_max;
+
+    if (most > HTTP_REPLY_BODY_BYTES_MAX)
+        most = HTTP_REPLY_BODY_BYTES_MAX;
+    if (bytes <= most)
+        return ERR_OK;
+    return err_limit(err, ERR_TOO_LARGE, (double)most, (double)bytes,
+                     "the layer as %s takes %llu bytes, an answer has at most %llu", format,
+                     (unsigned long long)bytes, (unsigned long long)most);
+}
+
+static char *reserve(struct call *call, size_t bytes, struct err *err)
+{
+    char *room = call->out.sink.reserve(call->out.sink.to, bytes);
+
+    if (!room)
+        err_set(err, ERR_NO_MEMORY, "no memory for the answer");
+    return room;
+}
+
+static bool is_abandoned(const struct call *call, struct err *err)
+{
+    if (!call->request || !http_request_is_abandoned(call->request))
+        return false;
+    err_set(err, ERR_BUSY, "given up: nobody waits for the answer");
+    return true;
+}
+
+static void write_grid_headers(struct call *call, const struct heightfield_spec *spec)
+{
+    call_header(call, "Kota-Cols", "%u", spec->cols);
+    call_header(call, "Kota-Rows", "%u", spec->rows);
+    call_header(call, "Kota-Spacing", "%.17g,%.17g", spec->spacing_x_m, spec->spacing_y_m);
+    call_header(call, "Kota-Origin", "%.17g,%.17g", spec->origin_x_m, spec->origin_y_m);
+}
+
+/* ---- rasters --------------------------------------------------------------------------------- */
+
+static enum err_code export_f32(struct call *call, const struct heightfield *field, struct err *err)
+{
+    const struct heightfield_spec *spec = heightfield_spec(field);
+    uint64_t row_bytes = (uint64_t)spec->cols * sizeof(float);
+    char *room;
+
+    if (check_length(call, row_bytes * spec->rows, "f32", err))
+        return err->code;
+    room = reserve(call, row_bytes * spec->rows, err);
+    if (!room)
+        return err->code;
+    for (uint32_t row = 0; row < spec->rows; row++) {
+        if (is_abandoned(call, err))
+            return err->code;
+        for (uint32_t column = 0; column < spec->cols; column++) {
+            float h = heightfield_sample(field, column, row);
+
+            memcpy(room + row * row_bytes + column * sizeof h, &h, sizeof h);
+        }
+    }
+    call->out.sink.advance(call->out.sink.to, row_bytes * spec->rows);
+    call_content_type(call, "application/vnd.kota.f32");
+    return ERR_OK;
+}
+
+static uint16_t *codes_of(const struct heightfield *field, struct height_codes *scale)
+{
+    const struct heightfield_spec *spec = heightfield_spec(field);
+    uint16_t *codes = malloc((size_t)spec->cols * spec->rows * sizeof *codes), *at = codes;
+    struct box3 box;
+
+    *scale = heightfield_bounds(field, &box) ? height_codes_over(box.min.z, box.max.z)
+                                             : height_codes_over(0, 0);
+    if (!codes)
+        return NULL;
+    for (uint32_t row = 0; row < spec->rows; row++)
+        for (uint32_t column = 0; column < spec->cols; column++)
+            *at++ = height_code(scale, heightfield_sample(field, column, row));
+    return codes;
+}
+
+static enum err_code export_png16(struct call *call, const struct heightfield *field,
+                                  struct err *err)
+{
+    const struct heightfield_spec *spec = heightfield_spec(field);
+    struct raster_bytes png = {NULL, 0};
+    struct height_codes scale;
+    uint16_t *codes;
+    char *room;
+
+    if (spec->cols > EXPORT_PNG_SIDE_MAX || spec->rows > EXPORT_PNG_SIDE_MAX)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "a picture has at most %d samples a side, the layer has %u × %u; f32 has "
+                       "no such limit",
+                       EXPORT_PNG_SIDE_MAX, spec->cols, spec->rows);
+    if (check_length(call, (uint64_t)spec->cols * spec->rows * sizeof *codes, "png16", err))
+        return err->code;
+    codes = codes_of(field, &scale);
+    if (!codes)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a picture of %u × %u", spec->cols,
+                       spec->rows);
+    if (!is_abandoned(call, err))
+        png_encode(spec->cols, spec->rows, 1, codes, EXPORT_PNG_COMPRESSION, &png, err);
+    free(codes);
+    room = err->code ? NULL : reserve(call, png.length, err);
+    if (room) {
+        memcpy(room, png.at, png.length);
+        call->out.sink.advance(call->out.sink.to, png.length);
+        call_header(call, "Kota-Offset", "%.17g", scale.offset_m);
+        call_header(call, "Kota-Scale", "%.17g", scale.scale_m);
+        call_content_type(call, "image/png");
+    }
+    free(png.at);
+    return err->code;
+}
+
+/* ---- OBJ ------------------------------------------------------------------------------------- */
+
+struct obj_text {
+    struct call *call;
+    struct err *err;
+    uint64_t bytes;
+    bool is_counted_only;
+};
+
+static bool take(void *to, const char *bytes, size_t length)
+{
+    struct obj_text *text = to;
+    char *room;
+
+    if (is_abandoned(text->call, text->err))
+        return false;
+    text->bytes += length;
+    if (text->is_counted_only)
+        return true;
+    room = reserve(text->call, length, text->err);
+    if (!room)
+        return false;
+    memcpy(room, bytes, length);
+    text->call->out.sink.advance(text->call->out.sink.to, length);
+    return true;
+}
+
+static enum err_code encode(const struct layer *layer, struct obj_text *text)
+{
+    const struct obj_sink sink = {text, take};
+    bool is_whole = layer->kind == LAYER_MESH ? obj_encode_polygons(layer_polygon_set(layer), &sink)
+                                              : obj_encode_field(layer->field, &sink);
+
+    if (!is_whole && !text->err->code)
+        err_set(text->err, ERR_NO_MEMORY, "no memory for the answer");
+    return text->err->code;
+}
+
+/* Counted first only where it might be too long. */
+static enum err_code export_obj(struct call *call, const struct layer *layer, struct err *err)
+{
+    uint64_t most = layer->kind == LAYER_MESH ? obj_polygons_bytes_max(layer_polygon_set(layer))
+                                              : obj_field_bytes_max(layer->field);
+    struct obj_text text = {call, err, 0, true};
+    struct err ignored = {.code = ERR_OK};
+
+    if (check_length(call, most, "obj", &ignored) != ERR_OK &&
+        (encode(layer, &text) || check_length(call, text.bytes, "obj", err)))
+        return err->code;
+    if (text.bytes > 0) { /* known exactly: one piece of memory */
+        if (!reserve(call, text.bytes, err))
+            return err->code;
+    }
+    text.is_counted_only = false;
+    if (encode(layer, &text) == ERR_OK)
+        call_content_type(call, "model/obj");
+    return err->code;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+enum err_code layer_get_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"format", NULL};
+    char id[WORLD_ID_MAX + 1];
+    const struct layer *layer;
+    int format;
+
+    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, id, err) ||
+        options_open_query(call, names, err))
+        return err->code;
+    layer = locale_layer(call->locale, id);
+    if (!layer)
+        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", id,
+                       call->locale->id);
+    format = layer->kind == LAYER_MESH ? EXPORT_OBJ : EXPORT_F32;
+    if (option_word(call, "format", format_words, &format, err))
+        return err->code;
+    if (layer->kind == LAYER_MESH && format != EXPORT_OBJ) {
+        err_set(err, ERR_UNPROCESSABLE, "layer %s is a mesh, it has no samples for format=%s", id,
+                format_words[format]);
+        return err_at(err, "format");
+    }
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        write_grid_headers(call, heightfield_spec(layer->field));
+    if (format == EXPORT_OBJ)
+        return export_obj(call, layer, err);
+    return format == EXPORT_F32 ? export_f32(call, layer->field, err)
+                                : export_png16(call, layer->field, err);
+}
+API_HANDLER(layer_get, 2, CALL_NEEDS_LOCALE)

@@ -1,0 +1,179 @@
+/*
+ * PUT    …/layers/{layer}?spacing=sx,sy&origin=x,y&height_scale=&height_offset=&flip_y=&nodata=
+ *        image/png, application/vnd.kota.f32 (cols, rows), .hgt, .asc  ->  201 or 200 Locale
+ * PUT    …/layers/{layer}?role=ground|ceiling&up=z|y&scale=
+ *        &frame=cartesian|spherical|cylindrical&gravity=in|out
+ *        model/obj, model/gltf-binary, …  ->  201 or 200 Locale with import:{kept,split,dropped,…}
+ * DELETE …/layers/{layer}        ->  204
+ * GET    …/layers/{layer}/stats  ->  heightfield: {"tiles","samples","bytes","levels"};
+ *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests"}
+ *
+ * An upload is decoded, and a mesh built, on a worker; only the finished layer goes to the writer.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "api/upload.h"
+#include "api/write.h"
+
+#include <string.h>
+
+enum { MEDIA_TYPE_BYTES_MAX = 64 };
+
+/* application/octet-stream has no format: it is in the query. */
+static enum err_code decode_format(struct call *call, struct upload_format *out, struct err *err)
+{
+    static const char *const words[] = {"png",  "f32", "hgt", "asc", "obj", "glb",
+                                        "gltf", "ply", "stl", "ac",  "dae", NULL};
+    char media_type[MEDIA_TYPE_BYTES_MAX] = "";
+    struct upload_format told = {.kind = LAYER_HEIGHTFIELD};
+    int word = -1;
+
+    if (option_word(call, "format", words, &word, err))
+        return err->code;
+    if (word >= 0)
+        upload_format_of_word(words[word], &told);
+    if (call->media_type.length > 0)
+        span_copy(call->media_type, media_type, sizeof media_type);
+    if (strcmp(media_type, "application/octet-stream") == 0) {
+        *out = told;
+        return word >= 0 ? ERR_OK
+                         : err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                                   "application/octet-stream needs format=png, f32, hgt, asc, obj, "
+                                   "glb, gltf, ply, stl, ac or dae");
+    }
+    if (!upload_format_of_media_type(media_type, out))
+        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                       "a layer is image/png, application/vnd.kota.f32, application/vnd.kota.hgt, "
+                       "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, "
+                       "model/ply, model/stl, application/x-ac3d or model/vnd.collada+xml, not "
+                       "\"%s\"",
+                       media_type);
+    if (word >= 0 &&
+        (told.kind != out->kind || told.raster != out->raster || told.polygon != out->polygon)) {
+        err_set(err, ERR_BAD_INPUT, "format=%s contradicts the media type %s", words[word],
+                media_type);
+        return err_at(err, "format");
+    }
+    return ERR_OK;
+}
+
+/* The options of this kind of layer, and `format`. */
+static enum err_code open_query(struct call *call, enum layer_kind kind, struct err *err)
+{
+    const char *names[CALL_QUERY_MAX] = {"format"};
+    const char *const *of_kind = upload_names(kind);
+
+    for (size_t i = 0; of_kind[i]; i++)
+        names[i + 1] = of_kind[i];
+    return options_open_query(call, names, err);
+}
+
+static const struct write_kind put_write = {
+    .change = WORLD_PUT_LAYER,
+    .method = "PUT",
+    .below = "",
+    .may_create = true,
+    .needs_locale = true,
+    .encode = write_encode_locale,
+};
+
+static const struct write_kind delete_write = {
+    .change = WORLD_DELETE_LAYER,
+    .method = "DELETE",
+    .below = "",
+};
+
+enum err_code layer_put_answer(struct call *call, struct err *err)
+{
+    struct world_change change = {.layer_id = ""};
+    struct upload_format format;
+    struct upload upload;
+    struct uploaded uploaded;
+    struct pace pace = call_import_pace(call);
+    bool is_answered;
+
+    if (call_param_id(call, 1, "layer", ERR_BAD_INPUT, change.layer_id, err) ||
+        write_open(call, &put_write, &change, err) || decode_format(call, &format, err) ||
+        open_query(call, format.kind, err) || upload_decode(call, format, false, &upload, err) ||
+        write_repeat(call, &put_write, &change, &is_answered, err) || is_answered)
+        return err->code;
+    if (upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
+                     &call->locale->manifest, &pace, &uploaded, err))
+        return err->code;
+    if (write_save_meshes(call, &uploaded.layer, 1, NULL, err)) {
+        upload_release(call->api, uploaded.charge);
+        layer_unref(uploaded.layer);
+        return err->code;
+    }
+    change.layer = uploaded.layer;
+    return write_submit(call, &put_write, &change,
+                        format.kind == LAYER_MESH ? &uploaded.import : NULL, uploaded.charge, err);
+}
+API_HANDLER(layer_put, 2, CALL_NEEDS_NOTHING)
+
+enum err_code layer_delete_answer(struct call *call, struct err *err)
+{
+    struct world_change change = {.layer_id = ""};
+
+    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, change.layer_id, err) ||
+        write_open(call, &delete_write, &change, err) || options_open_query(call, NULL, err))
+        return err->code;
+    return write_submit(call, &delete_write, &change, NULL, 0, err);
+}
+API_HANDLER(layer_delete, 2, CALL_NEEDS_NOTHING)
+
+static void put(struct json_writer *w, const char *key, uint64_t value)
+{
+    json_key(w, key);
+    json_integer(w, value);
+}
+
+static void stats_of_field(struct json_writer *w, const struct layer *layer)
+{
+    struct heightfield_stats stats;
+
+    heightfield_stats(layer->field, &stats);
+    put(w, "tiles", stats.tiles);
+    put(w, "samples", stats.samples);
+    put(w, "bytes", stats.bytes);
+    put(w, "levels", stats.levels);
+}
+
+static void stats_of_mesh(struct json_writer *w, const struct layer *layer)
+{
+    const struct mesh_stats *stats = &layer->mesh_stats;
+
+    put(w, "nodes", stats->nodes);
+    put(w, "leaves", stats->leaves);
+    put(w, "depth", stats->depth);
+    put(w, "polygons", stats->polygons);
+    put(w, "bytes", stats->bytes);
+    json_key(w, "average_tests");
+    json_number(w, stats->average_tests);
+}
+
+enum err_code layer_stats_get_answer(struct call *call, struct err *err)
+{
+    struct json_writer *w = &call->out;
+    char id[WORLD_ID_MAX + 1];
+    const struct layer *layer;
+
+    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, id, err) ||
+        options_open_query(call, NULL, err))
+        return err->code;
+    layer = locale_layer(call->locale, id);
+    if (!layer)
+        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", id,
+                       call->locale->id);
+    call_begin_answer(call);
+    json_key(w, "layer");
+    json_string(w, layer->id);
+    if (layer->kind == LAYER_MESH)
+        stats_of_mesh(w, layer);
+    else
+        stats_of_field(w, layer);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(layer_stats_get, 2, CALL_NEEDS_LOCALE)

@@ -1,0 +1,118 @@
+/*
+ * GET    /v1/locales       ->  {"locales":[Locale…]}
+ * GET    /v1/locales/{id}  ->  Locale; ETag is its revision, with ".transform_seq" after it once a
+ *                              layer has moved; If-None-Match  ->  304
+ * PUT    /v1/locales/{id}  manifest  ->  201 or 200 Locale
+ * DELETE /v1/locales/{id}  ->  204
+ */
+#include "api/calls.h"
+
+#include "api/node.h"
+#include "api/manifest.h"
+#include "api/options.h"
+#include "api/precondition.h"
+#include "api/encode.h"
+#include "api/upload.h"
+#include "api/write.h"
+
+/* With staleness_s, where there is a shared log. */
+static void put_locale(struct call *call, const struct locale *locale)
+{
+    encode_locale_open(&call->out, locale, NULL);
+    node_staleness_member(&call->out, call->api->world);
+    json_end_object(&call->out);
+}
+
+enum err_code locales_get_answer(struct call *call, struct err *err)
+{
+    struct json_writer *w = &call->out;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    json_begin_object(w);
+    json_key(w, "locales");
+    json_begin_array(w);
+    for (size_t i = 0; i < call->snapshot->locale_count; i++)
+        put_locale(call, call->snapshot->locales[i]);
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(locales_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code locale_get_answer(struct call *call, struct err *err)
+{
+    char tag[LOCALE_TAG_MAX + 1];
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    locale_tag(call->locale, tag);
+    call_header(call, "ETag", "\"%s\"", tag);
+    call_header(call, "Cache-Control", "no-cache");
+    if (precondition_is_unchanged(call))
+        call_status(call, 304);
+    else
+        put_locale(call, call->locale);
+    return ERR_OK;
+}
+API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)
+
+static const struct write_kind put_write = {
+    .change = WORLD_PUT_LOCALE,
+    .method = "PUT",
+    .below = "",
+    .may_create = true,
+    .encode = write_encode_locale,
+};
+
+static const struct write_kind delete_write = {
+    .change = WORLD_DELETE_LOCALE,
+    .method = "DELETE",
+    .below = "",
+};
+
+/* Another gravity needs other meshes: they are built here, on a worker, not by the writer. */
+static enum err_code prepare_meshes(struct call *call, struct world_change *change,
+                                    uint64_t *charge, struct err *err)
+{
+    const struct locale *now = snapshot_locale(call->snapshot, change->locale_id);
+
+    *charge = 0;
+    if (!now || !locale_needs_build(now, &change->manifest))
+        return ERR_OK;
+    if (upload_charge(call->api, now->memory_bytes, err))
+        return err->code;
+    change->prepared = locale_next(now, &change->manifest, NULL, NULL, NULL, err);
+    if (change->prepared && write_save_meshes(call, change->prepared->layers,
+                                              change->prepared->layer_count, now, err) == ERR_OK) {
+        *charge = now->memory_bytes;
+        return ERR_OK;
+    }
+    upload_release(call->api, now->memory_bytes);
+    locale_unref(change->prepared);
+    return err->code;
+}
+
+enum err_code locale_put_answer(struct call *call, struct err *err)
+{
+    struct world_change change = {.layer_id = ""};
+    uint64_t charge;
+
+    if (write_open(call, &put_write, &change, err) ||
+        options_open_json(call, manifest_members, NULL, err) ||
+        manifest_decode(call->json, &change.manifest, err) ||
+        prepare_meshes(call, &change, &charge, err))
+        return err->code;
+    return write_submit(call, &put_write, &change, NULL, charge, err);
+}
+API_HANDLER(locale_put, 1, CALL_NEEDS_NOTHING)
+
+enum err_code locale_delete_answer(struct call *call, struct err *err)
+{
+    struct world_change change = {.layer_id = ""};
+
+    if (write_open(call, &delete_write, &change, err) || options_open_query(call, NULL, err))
+        return err->code;
+    return write_submit(call, &delete_write, &change, NULL, 0, err);
+}
+API_HANDLER(locale_delete, 1, CALL_NEEDS_NOTHING)

@@ -1,0 +1,57 @@
+/*
+ * POST …/los  {"segments":[{"from","to"}…],"layer"}  ->  results: {"visible","t","point"}
+ *
+ * t runs from 0 at `from` to 1 at `to`; it and the blocking point are null where nothing blocks.
+ */
+#include "api/calls.h"
+
+#include "json/json_raw.h"
+#include "api/options.h"
+
+enum { ITEM_BYTES = 256 };
+
+static char *encode(char *at, bool is_visible, const struct locale_hit *blocker)
+{
+    if (is_visible)
+        return JSON_RAW(at, "{\"visible\":true,\"t\":null,\"point\":null}");
+    at = JSON_RAW(at, "{\"visible\":false,\"t\":");
+    at = json_raw_number(at, blocker->at.t);
+    at = JSON_RAW(at, ",\"point\":");
+    at = json_raw_vec3(at, blocker->at.point);
+    *at++ = '}';
+    return at;
+}
+
+enum err_code los_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"segments", NULL};
+    static const char *const names[] = {"layer", NULL};
+    struct layer_choice choice;
+    struct json_batch batch;
+
+    if (options_open_batch(call, items, names, err) || option_choose(call, &choice, err) ||
+        option_batch(call, &json_shape_segments, &batch, err) ||
+        call_check_budget_rays(call, &choice, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; i < batch.count; i++) {
+        const double *p = batch.numbers + 6 * i;
+        struct locale_hit blocker;
+        bool is_visible;
+        char *at;
+
+        if (call_check_budget(call, i, err))
+            return err->code;
+        is_visible = locale_line_of_sight(&choice, (struct vec3){p[0], p[1], p[2]},
+                                          (struct vec3){p[3], p[4], p[5]}, &blocker);
+        at = json_open_room(&call->out, ITEM_BYTES);
+        if (!at)
+            break;
+        if (i > 0)
+            *at++ = ',';
+        json_close_room(&call->out, encode(at, is_visible, &blocker));
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+API_HANDLER(los_post, 1, CALL_NEEDS_LOCALE)

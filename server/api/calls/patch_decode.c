@@ -1,0 +1,602 @@
+/*
+ * POST …/patches  {"center":[x,y],"size":[w,h],"scale"?,"observer"?,"depth"?,"bodies"?,"seed"?,
+ *                  "fill"?,"mode"?,"material"?,"layer"?}
+ * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
+ *                  "mass"?|"density"?}
+ *
+ * Everything that can be refused is refused here, before the sand thread gets it: numbers, the
+ * place on the field, the shells of the models (kept by their hash, shell_cache.h), where bodies
+ * start. Impossible requests are refused first, in any state of the device. Cutting the ground
+ * takes tens of milliseconds, so all of this runs on a worker, after a check that a patch of the
+ * scale is free.
+ */
+#include "api/calls/patch_decode.h"
+
+#include "api/node.h"
+#include "api/options.h"
+#include "api/calls/patch_wait_queue.h"
+#include "sand/body/shell_cache.h"
+#include "world/follow/lease.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far from the observer `auto` takes which granules. */
+#define FINE_WITHIN_M 50.0
+#define MEDIUM_WITHIN_M 200.0
+#define DEPTH_DEFAULT_M 2.0
+#define DENSITY_DEFAULT 1000.0
+#define DENSITY_MAX 1e5
+#define MASS_MAX_KG 1e9
+#define GRAVITY 9.81
+
+static const char *const scale_words[] = {"auto", "fine", "medium", "coarse", NULL};
+static const char *const fill_words[] = {"packed", "stacked", NULL};
+static const char *const mode_words[] = {"difference", "overwrite", NULL};
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* A member of numbers, if it is given. */
+static enum err_code given_numbers(const cJSON *object, const char *name, const char *place,
+                                   size_t count, double *out, bool *is_given, struct err *err)
+{
+    const cJSON *value = json_given(object, name);
+
+    *is_given = value != NULL;
+    if (value && json_get_numbers(value, count, out, err))
+        return err_at(err, "%s/%s", place, name);
+    return ERR_OK;
+}
+
+static enum err_code unit_quaternion(double q[4], const char *place, struct err *err)
+{
+    const double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+
+    if (!(fabs(length - 1) <= 1e-3)) {
+        err_limit(err, ERR_BAD_INPUT, 1, length,
+                  "orientation is a unit quaternion x, y, z, w; this one is %g long", length);
+        return err_at(err, "%s/orientation", place);
+    }
+    for (int i = 0; i < 4; i++)
+        q[i] /= length;
+    return ERR_OK;
+}
+
+/* mass, or density times the model's volume. */
+static enum err_code decode_mass(const cJSON *json, const char *place, double volume_m3,
+                                 double *mass_kg, struct err *err)
+{
+    const cJSON *mass = json_given(json, "mass"), *density = json_given(json, "density");
+    const char *name = mass ? "mass" : "density";
+    double value = DENSITY_DEFAULT;
+
+    if (mass && density) {
+        err_set(err, ERR_BAD_INPUT, "a body has mass or density, not both");
+        return err_at(err, "%s/density", place);
+    }
+    if ((mass || density) && json_get_number(mass ? mass : density, &value, err))
+        return err_at(err, "%s/%s", place, name);
+    if (!(value > 0) || value > (mass ? MASS_MAX_KG : DENSITY_MAX)) {
+        err_limit(err, ERR_UNPROCESSABLE, mass ? MASS_MAX_KG : DENSITY_MAX, value,
+                  "%s is %g %s, it must be above 0 and at most %g", name, value,
+                  mass ? "kg" : "kg/m3", mass ? MASS_MAX_KG : DENSITY_MAX);
+        return err_at(err, "%s/%s", place, name);
+    }
+    *mass_kg = mass ? value : value * volume_m3;
+    return ERR_OK;
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+static const struct model *find_model(const struct call *call, const cJSON *json, const char *place,
+                                      struct err *err)
+{
+    const struct model *model;
+    const char *id;
+
+    if (json_get_string(json_given(json, "model"), &id, err)) {
+        err_at(err, "%s/model", place);
+        return NULL;
+    }
+    model = model_list_find(call->snapshot->models, id);
+    if (!model) {
+        err_set(err, ERR_UNPROCESSABLE, "there is no model \"%.64s\"", id);
+        err_at(err, "%s/model", place);
+    }
+    return model;
+}
+
+static enum err_code decode_poses(const cJSON *json, const char *place, struct patch_body *body,
+                                  struct err *err)
+{
+    bool is_given;
+
+    if (given_numbers(json, "position", place, 3, body->position, &is_given, err))
+        return err->code;
+    if (!is_given) {
+        err_set(err, ERR_BAD_INPUT, "a body needs a position [x,y,z]");
+        return err_at(err, "%s/position", place);
+    }
+    body->orientation[3] = 1;
+    if (given_numbers(json, "orientation", place, 4, body->orientation, &is_given, err) ||
+        unit_quaternion(body->orientation, place, err))
+        return err->code;
+    if (given_numbers(json, "velocity", place, 3, body->velocity, &is_given, err) ||
+        given_numbers(json, "angular_velocity", place, 3, body->angular_velocity, &is_given, err))
+        return err->code;
+    return ERR_OK;
+}
+
+/* Puts the place of the body before the pointer within it. */
+static enum err_code at_body(struct err *err, const char *place)
+{
+    char pointer[sizeof err->pointer];
+
+    memcpy(pointer, err->pointer, sizeof pointer);
+    return err_at(err, "%s%s", place, pointer);
+}
+
+static enum err_code decode_body(struct call *call, const cJSON *json, const char *place,
+                                 const struct patch_start *start,
+                                 const struct granular_params *params, struct patch_body *out,
+                                 struct err *err)
+{
+    static const char *const members[] = {"model", "position",         "orientation", "velocity",
+                                          "mass",  "angular_velocity", "density",     NULL};
+    struct patch_body body = {.shape = {.release = NULL}};
+    const struct model *model;
+    struct shell_ref *shell;
+    double mass_kg = 0;
+
+    if (json_only_members(json, members, place, err))
+        return err->code;
+    model = find_model(call, json, place, err);
+    if (!model || decode_poses(json, place, &body, err) ||
+        decode_mass(json, place, model->solid.volume_m3, &mass_kg, err))
+        return err->code;
+    memcpy(body.model, model->id, sizeof body.model);
+    shell = shell_cache_get(call->api->shells, model, params->radius_m, &call_limits(call)->polygon,
+                            err);
+    if (!shell)
+        return err_at(err, "%s/model", place);
+    shell_ref_body(shell, mass_kg, &body.shape); /* keeps the reference */
+    if (patch_body_check(&body, start->field, &start->place, params, err)) {
+        patch_body_free(&body);
+        return at_body(err, place);
+    }
+    *out = body;
+    return ERR_OK;
+}
+
+static enum err_code decode_bodies(struct call *call, struct patch_start *start,
+                                   const struct sand_engine_config *config, struct err *err)
+{
+    const cJSON *array = json_given(call->json, "bodies"), *item;
+    uint32_t count;
+
+    if (!array)
+        return ERR_OK;
+    if (!cJSON_IsArray(array)) {
+        err_set(err, ERR_BAD_INPUT, "bodies is an array, not %s", json_kind(array));
+        return err_at(err, "/bodies");
+    }
+    count = (uint32_t)cJSON_GetArraySize(array);
+    if (count > config->bodies_max) {
+        err_limit(err, ERR_UNPROCESSABLE, config->bodies_max, count,
+                  "the patch would have %u bodies, the most is %u", count, config->bodies_max);
+        return err_at(err, "/bodies");
+    }
+    start->bodies = calloc((size_t)count + 1, sizeof *start->bodies);
+    if (!start->bodies)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %u bodies", count);
+    cJSON_ArrayForEach(item, array)
+    {
+        char place[32];
+
+        snprintf(place, sizeof place, "/bodies/%u", start->body_count);
+        if (decode_body(call, item, place, start, &config->params,
+                        &start->bodies[start->body_count], err))
+            return err->code;
+        start->body_count++;
+    }
+    return ERR_OK;
+}
+
+/* ---- the patch ------------------------------------------------------------------------------- */
+
+/* What `auto` means: by the distance of the observer from the patch's centre on the ground. */
+static enum err_code auto_scale(struct call *call, struct vec2 center,
+                                const struct heightfield *field, enum granular_scale *out,
+                                struct err *err)
+{
+    const cJSON *observer = json_given(call->json, "observer");
+    struct ground_point ground;
+    struct vec3 eye;
+    double dx, dy, dz, distance_m;
+
+    *out = SCALE_MEDIUM;
+    if (!observer)
+        return ERR_OK;
+    if (json_get_vec3(observer, &eye, err))
+        return err_at(err, "/observer");
+    heightfield_height(field, center, INTERPOLATION_TRIANGLE, &ground);
+    dx = eye.x - center.x;
+    dy = eye.y - center.y;
+    dz = ground.status == GROUND_OK ? eye.z - ground.height_m : 0;
+    distance_m = sqrt(dx * dx + dy * dy + dz * dz);
+    *out = distance_m < FINE_WITHIN_M     ? SCALE_FINE
+           : distance_m < MEDIUM_WITHIN_M ? SCALE_MEDIUM
+                                          : SCALE_COARSE;
+    return ERR_OK;
+}
+
+/* Sand lies on its ground: gravity within 45 degrees of -Z. */
+static enum err_code decode_gravity(const struct call *call, float out[3], struct err *err)
+{
+    const struct vec3 gravity = call->locale->manifest.gravity;
+
+    if (!(gravity.z <= -0.7))
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "gravity of locale %s is [%g,%g,%g]: a patch needs it to point down, within "
+                       "45 degrees of -Z",
+                       call->locale->id, gravity.x, gravity.y, gravity.z);
+    out[0] = (float)(GRAVITY * gravity.x);
+    out[1] = (float)(GRAVITY * gravity.y);
+    out[2] = (float)(GRAVITY * gravity.z);
+    return ERR_OK;
+}
+
+struct asked {
+    struct vec2 center;
+    double size_m[2], depth_m;
+    int scale;
+};
+
+/* Granules of one scale share their dispatches, so there is one material for all patches. */
+static enum err_code decode_material(const struct call *call, struct err *err)
+{
+    const enum granular_material ours = call_limits(call)->sand.device.material;
+    const cJSON *value = json_given(call->json, "material");
+    const char *words[MATERIAL_COUNT + 1] = {NULL};
+    int word = (int)ours;
+
+    for (int i = 0; i < MATERIAL_COUNT; i++)
+        words[i] = material_name((enum granular_material)i);
+    if (value && json_get_word(value, words, &word, err))
+        return err_at(err, "/material");
+    if (word == (int)ours)
+        return ERR_OK;
+    err_set(err, ERR_UNPROCESSABLE, "material is %s, all granules here are %s (--patch-material)",
+            words[word], words[ours]);
+    return err_at(err, "/material");
+}
+
+static enum err_code decode_numbers(struct call *call, struct asked *asked,
+                                    struct patch_start *start, struct err *err)
+{
+    const cJSON *json = call->json, *value;
+    double center[2];
+    bool is_given;
+    int word = 0;
+
+    if (json_get_numbers(json_given(json, "center"), 2, center, err))
+        return err_at(err, "/center");
+    asked->center = (struct vec2){center[0], center[1]};
+    if (json_get_numbers(json_given(json, "size"), 2, asked->size_m, err))
+        return err_at(err, "/size");
+    asked->depth_m = DEPTH_DEFAULT_M;
+    if (given_numbers(json, "observer", "", 3, (double[3]){0}, &is_given, err))
+        return err->code;
+    value = json_given(json, "depth");
+    if (value && json_get_number(value, &asked->depth_m, err))
+        return err_at(err, "/depth");
+    value = json_given(json, "seed");
+    if (value && json_get_integer(value, 0, (uint64_t)1 << 53, &start->seed, err))
+        return err_at(err, "/seed");
+    value = json_given(json, "scale");
+    if (value && json_get_word(value, scale_words, &asked->scale, err))
+        return err_at(err, "/scale");
+    value = json_given(json, "fill");
+    if (value && json_get_word(value, fill_words, &word, err))
+        return err_at(err, "/fill");
+    start->fill = word == 1 ? CONVERT_STACKED : CONVERT_PACKED;
+    word = 0;
+    value = json_given(json, "mode");
+    if (value && json_get_word(value, mode_words, &word, err))
+        return err_at(err, "/mode");
+    start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
+    return decode_material(call, err);
+}
+
+static enum err_code find_ground(struct call *call, struct patch_start *start, struct err *err)
+{
+    struct feed *feed = world_feed(call->api->world);
+    const struct locale *locale = call->locale;
+    const struct layer *layer;
+
+    if (option_choose_field(call, &layer, err))
+        return err->code;
+    memcpy(start->locale, locale->id, sizeof start->locale);
+    memcpy(start->layer, layer->id, sizeof start->layer);
+    start->revision = locale->revision;
+    if (!feed_find(feed, locale->id, locale->revision, locale->revision, &start->feed_after))
+        return err_set(err, ERR_BUSY, "locale %s has just changed; try again", locale->id);
+    start->field = heightfield_ref(layer->field);
+    return ERR_OK;
+}
+
+/* ---- which granules -------------------------------------------------------------------------- */
+
+/* Could the place be granules of this scale? *is_amount: no, they would be too many. */
+static enum err_code try_scale(struct call *call, const struct asked *asked,
+                               enum granular_scale scale, struct patch_start *start,
+                               struct sand_engine_config *config, bool *is_amount, struct err *err)
+{
+    double diameter_m;
+
+    *is_amount = false;
+    err->code = ERR_OK;
+    if (sand_engine_config(call->api->sand, scale, config, err))
+        return err->code;
+    diameter_m = config->params.diameter_m;
+    if (convert_place_find(start->field, asked->center, asked->size_m, asked->depth_m, diameter_m,
+                           call_limits(call)->world.edit_samples_max, &start->place, err) ||
+        convert_grid_make(&start->place, diameter_m, config->depth_max, &start->grid, err))
+        return err->code;
+    start->scale = scale;
+    *is_amount = convert_check(&start->place, &config->params, start->fill, config->granules_max,
+                               err) == ERR_TOO_LARGE;
+    return err->code;
+}
+
+/* The greatest depth that would do for this place and scale, in whole centimetres; 0: none. */
+static double depth_that_fits(const struct convert_place *place,
+                              const struct sand_engine_config *config, enum convert_fill fill)
+{
+    const double count = convert_granules(place, &config->params, fill);
+    struct convert_place thin = *place;
+
+    thin.depth_m = floor(100 * place->depth_m * config->granules_max / count) / 100;
+    if (convert_granules(&thin, &config->params, fill) > config->granules_max)
+        thin.depth_m = floor(100 * (thin.depth_m - (double)config->params.diameter_m)) / 100;
+    return thin.depth_m >= 2 * (double)config->params.diameter_m ? thin.depth_m : 0;
+}
+
+/* The finest of the coarser scales that would do; SCALE_COUNT: none. */
+static int coarser_that_fits(struct call *call, const struct asked *asked,
+                             const struct patch_start *start)
+{
+    for (int scale = (int)start->scale + 1; scale < SCALE_COUNT; scale++) {
+        struct patch_start other = {.field = start->field, .fill = start->fill};
+        struct sand_engine_config config;
+        struct err ignored;
+        bool is_amount;
+
+        if (try_scale(call, asked, (enum granular_scale)scale, &other, &config, &is_amount,
+                      &ignored) == ERR_OK)
+            return scale;
+    }
+    return SCALE_COUNT;
+}
+
+/* For too many granules: an error with a size that fits. */
+static enum err_code too_many_granules(struct call *call, const struct asked *asked,
+                                       const struct patch_start *start,
+                                       const struct sand_engine_config *config, struct err *err)
+{
+    const double depth_m = depth_that_fits(&start->place, config, start->fill);
+    const int coarser = coarser_that_fits(call, asked, start);
+    const bool has_scale = coarser != SCALE_COUNT;
+    const bool has_depth = depth_m > 0;
+    char scale_text[32] = "", depth_text[48] = "";
+    double counts[SCALE_COUNT];
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        struct granular_params params;
+
+        granular_params_make(call_limits(call)->sand.device.material,
+                             scale_radius_m((enum granular_scale)scale), &params);
+        counts[scale] = fmin(convert_granules(&start->place, &params, start->fill), 1e15);
+    }
+    if (has_scale)
+        snprintf(scale_text, sizeof scale_text, "scale %s",
+                 scale_name((enum granular_scale)coarser));
+    if (has_depth)
+        snprintf(depth_text, sizeof depth_text, "%sdepth %g m", has_scale ? " or " : "", depth_m);
+    err_limit(err, ERR_TOO_LARGE, config->granules_max, counts[start->scale],
+              "the patch takes %.0f %s granules, there is room for %u (it takes %.0f fine, %.0f "
+              "medium, %.0f coarse); %s%s would do",
+              counts[start->scale], scale_name(start->scale), config->granules_max,
+              counts[SCALE_FINE], counts[SCALE_MEDIUM], counts[SCALE_COARSE], scale_text,
+              has_scale || has_depth ? depth_text : "only a smaller size");
+    return err_at(err, "/size");
+}
+
+/*
+ * The scale of the request; for auto the finest that fits, and none finer than suits the observer.
+ */
+static enum err_code choose_scale(struct call *call, const struct asked *asked,
+                                  struct patch_start *start, struct sand_engine_config *config,
+                                  struct err *err)
+{
+    enum granular_scale from = (enum granular_scale)(asked->scale - 1);
+    int to = (int)from;
+    struct err why = {.code = ERR_OK}; /* of too many granules the coarsest, else the first */
+
+    if (asked->scale == 0) {
+        to = SCALE_COUNT - 1;
+        if (auto_scale(call, asked->center, start->field, &from, err))
+            return err->code;
+    }
+    for (int scale = (int)from; scale <= to; scale++) {
+        bool is_amount;
+
+        if (try_scale(call, asked, (enum granular_scale)scale, start, config, &is_amount, err) ==
+            ERR_OK)
+            return ERR_OK;
+        if (is_amount)
+            too_many_granules(call, asked, start, config, &why);
+        else if (why.code == ERR_OK || why.code == ERR_NO_DEVICE)
+            why = *err;
+    }
+    *err = why;
+    return err->code;
+}
+
+static void drop_bodies(struct patch_start *start)
+{
+    for (uint32_t i = 0; i < start->body_count; i++)
+        patch_body_free(&start->bodies[i]);
+    free(start->bodies);
+    start->bodies = NULL;
+    start->body_count = 0;
+}
+
+/* All checks of a patch that need no device. */
+static enum err_code decode_place(struct call *call, struct asked *asked, struct patch_start *start,
+                                  struct sand_engine_config *config, struct err *err)
+{
+    if (find_ground(call, start, err) || choose_scale(call, asked, start, config, err) ||
+        decode_gravity(call, start->ground.begin.gravity, err))
+        return err->code;
+    return decode_bodies(call, start, config, err);
+}
+
+/*
+ * Leases the place, and reads the ground again: changes may have come before the lease. The locale
+ * goes with the lease.
+ */
+static enum err_code lease_ground(struct call *call, struct asked *asked, struct patch_start *start,
+                                  struct sand_engine_config *config, struct locale **leased,
+                                  struct err *err)
+{
+    const struct convert_place place = start->place;
+    struct vec2 high = {place.low.x + place.size_m[0], place.low.y + place.size_m[1]};
+    struct world_lease lease;
+    bool is_own;
+
+    if (world_lease(call->api->world, start->locale, place.low, high, &lease, &is_own, err)) {
+        if (!is_own)
+            return err->code;
+        snprintf(start->refusal, sizeof start->refusal, "%s", err->msg);
+        return err->code = ERR_OK; /* it may be a repeat */
+    }
+    if (!lease.locale)
+        return ERR_OK;
+    call->locale = *leased = lease.locale;
+    start->fence = lease.fence;
+    heightfield_unref(start->field);
+    start->field = NULL;
+    drop_bodies(start);
+    if (decode_place(call, asked, start, config, err))
+        return err->code;
+    if (memcmp(&place.low, &start->place.low, sizeof place.low) != 0 ||
+        memcmp(place.size_m, start->place.size_m, sizeof place.size_m) != 0)
+        return err_set(err, ERR_BUSY, "layer %s has just been replaced; try again", start->layer);
+    return ERR_OK;
+}
+
+/* The device for it. *is_opening: the request waits until it is open. */
+static enum err_code check_device(struct call *call, bool is_held, const struct patch_start *start,
+                                  bool *is_opening, struct err *err)
+{
+    if (sand_ready(call->api->sand, err) == ERR_OK && !is_held &&
+        patch_wait_queue_is_busy(call->api->patch_queue))
+        err_set(err, ERR_BUSY, "others wait for the device of the patches");
+    if (err->code != ERR_OK) {
+        *is_opening = err->code == ERR_BUSY;
+        return err->code;
+    }
+    return sand_is_free(call->api->sand, start->scale, err);
+}
+
+static enum err_code decode_start(struct call *call, bool is_held, struct patch_start *start,
+                                  struct locale **leased, bool *is_opening, struct err *err)
+{
+    struct sand_engine_config config;
+    struct asked asked = {.scale = 0};
+    float gravity[3];
+
+    if (decode_numbers(call, &asked, start, err) ||
+        decode_place(call, &asked, start, &config, err) ||
+        check_device(call, is_held, start, is_opening, err) ||
+        lease_ground(call, &asked, start, &config, leased, err))
+        return err->code;
+    memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
+    if (convert_down(start->field, &start->place, &config.params, start->fill, start->seed,
+                     config.granules_max, config.bed_max, &start->ground, err))
+        return err->code;
+    memcpy(start->ground.begin.gravity, gravity, sizeof gravity);
+    start->material = call_limits(call)->sand.device.material;
+    if (start->ground.count == 0)
+        return err_set(err, ERR_UNPROCESSABLE, "no granule fits between the ground and the bed");
+    return ERR_OK;
+}
+
+enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out,
+                           bool *is_opening, struct err *err)
+{
+    static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
+                                        "seed",   "fill", "mode",  "material", NULL};
+    static const char *const options[] = {"layer", NODE_PLACED, NULL};
+    struct patch_start start = {.field = NULL};
+    const struct locale *pinned = call->locale;
+    struct locale *leased = NULL;
+
+    *is_opening = false;
+    if (options_open_json(call, items, options, err))
+        return err->code;
+    decode_start(call, is_held, &start, &leased, is_opening, err);
+    call->locale = pinned;
+    locale_unref(leased);
+    if (err->code == ERR_OK) {
+        *out = start;
+        return ERR_OK;
+    }
+    world_unlease(call->api->world, start.fence);
+    patch_start_free(&start);
+    return err->code;
+}
+
+enum err_code patch_body_decode(struct call *call, const struct patch_report *report,
+                                struct patch_body *out, struct err *err)
+{
+    static const char *const items[] = {"model", "position",         "orientation", "velocity",
+                                        "mass",  "angular_velocity", "density",     NULL};
+    const struct layer *layer = call->locale ? locale_layer(call->locale, report->layer) : NULL;
+    struct patch_start start = {.place = report->place};
+    struct sand_engine_config config;
+
+    if (options_open_json(call, items, NULL, err))
+        return err->code;
+    if (!layer || !layer->field)
+        return err_set(err, ERR_CONFLICT, "the layer %s of the patch is gone", report->layer);
+    if (sand_engine_config(call->api->sand, report->scale, &config, err))
+        return err->code;
+    start.field = layer->field; /* borrowed */
+    if (decode_body(call, call->json, "", &start, &config.params, out, err))
+        return err->code;
+    if (sand_ready(call->api->sand, err))
+        patch_body_free(out);
+    return err->code;
+}
+
+enum err_code patch_push_decode(struct call *call, struct patch_push *out, struct err *err)
+{
+    static const char *const items[] = {"velocity", "angular_velocity", "impulse", NULL};
+    struct patch_push push = {.has_velocity = false};
+
+    if (options_open_json(call, items, NULL, err) ||
+        given_numbers(call->json, "velocity", "", 3, push.velocity, &push.has_velocity, err) ||
+        given_numbers(call->json, "angular_velocity", "", 3, push.angular_velocity,
+                      &push.has_angular_velocity, err) ||
+        given_numbers(call->json, "impulse", "", 3, push.impulse, &push.has_impulse, err))
+        return err->code;
+    if (!push.has_velocity && !push.has_angular_velocity && !push.has_impulse)
+        return err_set(err, ERR_BAD_INPUT,
+                       "a push has velocity, angular_velocity or impulse; this one has none");
+    *out = push;
+    return ERR_OK;
+}

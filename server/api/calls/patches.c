@@ -1,0 +1,383 @@
+/*
+ * POST   …/patches                     ->  201 Patch, Location
+ * GET    …/patches                     ->  {"locale","patches":[Patch…]}
+ * GET    …/patches/{n}                 ->  Patch
+ * DELETE …/patches/{n}?discard=        ->  200 Patch, when it has ended
+ * POST   …/patches/{n}/bodies          ->  201 Patch, Location
+ * PATCH  …/patches/{n}/bodies/{b}      ->  200 Patch
+ *
+ * Orders are decoded here (patch_decode.c) and answered by the sand thread; the request waits
+ * meanwhile without holding a thread. A request for a patch while the device is being opened waits
+ * in a queue (patch_wait_queue.h). Reads are answered at once from the report table. A patch of a
+ * deleted locale can still be read, until its report is dropped. An Idempotency-Key is kept by the
+ * sand (repeats.h), not by the store: a patch is not durable either before it is written. If-Match
+ * is about the locale's revision at the time of the request.
+ *
+ * Where daemons share a log, a patch is made by one that has room for it (node.h): others answer
+ * with its address. The Location of a patch is then absolute, since no other daemon has it.
+ */
+#include "api/calls/patches.h"
+
+#include "api/calls.h"
+#include "api/node.h"
+#include "api/options.h"
+#include "api/calls/patch_decode.h"
+#include "api/calls/patch_wait_queue.h"
+#include "api/calls/encode_patch.h"
+#include "api/precondition.h"
+#include "api/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An order under way; memory of its request. */
+struct patch_order {
+    struct http_request *request;
+    struct http_reply *reply;
+    struct world *world;
+    enum sand_order_kind kind;
+    uint64_t revision; /* of the locale at the request; 0: the locale is deleted */
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* On the sand thread. */
+static void order_done(void *context, enum err_code code, const struct err *err,
+                       struct patch_report *report, bool is_repeat)
+{
+    struct patch_order *order = context;
+    struct http_reply *reply = order->reply;
+    char url[CLUSTER_URL_MAX + 1] = "";
+    struct json_writer w;
+
+    if (code != ERR_OK) {
+        http_reply_problem(reply, err);
+        http_request_finish(order->request);
+        return;
+    }
+    http_reply_made(reply);
+    json_init(&w, json_sink_of_reply(reply));
+    encode_patch(&w, report);
+    json_finish(&w); /* without memory the reply itself fails */
+    http_reply_content_type(reply, "application/json");
+    if (report->has_revision || order->revision > 0)
+        http_reply_header_number(reply, "Kota-Revision",
+                                 report->has_revision ? report->revision : order->revision);
+    if (is_repeat)
+        http_reply_header(reply, "Idempotency-Replayed", "true");
+    if (order->kind == SAND_ADD || order->kind == SAND_BODY) {
+        http_reply_status(reply, 201);
+        node_own_url(order->world, url);
+    }
+    if (order->kind == SAND_ADD)
+        http_reply_header(reply, "Location", "%s/v1/locales/%s/patches/%llu", url, report->locale,
+                          (unsigned long long)report->number);
+    if (order->kind == SAND_BODY && report->body_count > 0)
+        http_reply_header(reply, "Location", "%s/v1/locales/%s/patches/%llu/bodies/%u", url,
+                          report->locale, (unsigned long long)report->number,
+                          report->body_count - 1);
+    http_request_finish(order->request);
+}
+
+/* From here on order_done answers the request. NULL without memory. */
+static struct patch_order *order_begin(struct call *call, enum sand_order_kind kind,
+                                       bool is_deferred, struct err *err)
+{
+    struct patch_order *order = http_request_alloc(call->request, sizeof *order);
+
+    if (!order) {
+        err_set(err, ERR_NO_MEMORY, "no memory for an order");
+        return NULL;
+    }
+    *order = (struct patch_order){call->request, call->reply, call->api->world, kind,
+                                  call->locale ? call->locale->revision : 0};
+    if (!is_deferred)
+        http_request_defer(call->request); /* the sand thread may be faster than this one */
+    call->is_deferred = true;
+    return order;
+}
+
+/*
+ * Takes the members of the order. After ERR_OK the request belongs to the sand thread; of one that
+ * is deferred already nothing may be touched any more.
+ */
+static enum err_code submit_order(struct call *call, struct sand_order *sand_order,
+                                  bool is_deferred, struct err *err)
+{
+    struct patch_order *order = order_begin(call, sand_order->kind, is_deferred, err);
+    struct err refused = {.code = ERR_OK};
+
+    if (!order) {
+        sand_order_drop(sand_order);
+        return err->code;
+    }
+    sand_order->done = order_done;
+    sand_order->context = order;
+    if (sand_submit(call->api->sand, sand_order, &refused))
+        order_done(order, refused.code, &refused, NULL, false);
+    return ERR_OK;
+}
+
+/* The first answer (taken) once more. */
+static enum err_code answer_again(struct call *call, enum sand_order_kind kind, bool is_deferred,
+                                  struct patch_report *report, struct err *err)
+{
+    struct patch_order *order = order_begin(call, kind, is_deferred, err);
+
+    if (order)
+        order_done(order, ERR_OK, NULL, report, true);
+    patch_report_unref(report);
+    return err->code;
+}
+
+/* ---- which patch ----------------------------------------------------------------------------- */
+
+static enum err_code need_sand(const struct call *call, struct err *err)
+{
+    return call->api->sand ? ERR_OK
+                           : err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here");
+}
+
+struct patch_report *patch_find(struct call *call, struct err *err)
+{
+    struct patch_report *report = NULL;
+    char locale[WORLD_ID_MAX + 1];
+    uint64_t number;
+
+    if (need_sand(call, err) || call_find_locale(call, err))
+        return NULL;
+    if (span_copy(call->params[0], locale, sizeof locale) && span_index(call->params[1], &number))
+        report = sand_report(call->api->sand, locale, number);
+    if (report)
+        return report;
+    if (!call->locale)
+        call_unknown_locale(call, err);
+    else
+        err_set(err, ERR_NOT_FOUND, "locale %s has no patch %.*s", locale,
+                (int)(call->params[1].length < 32 ? call->params[1].length : 32),
+                call->params[1].at ? call->params[1].at : "");
+    return NULL;
+}
+
+/*
+ * The writer does not check it later, so a future revision does not match either; a request that
+ * may wait reads the shared log first.
+ */
+static enum err_code check_match(struct call *call, const struct world_change *change,
+                                 bool may_wait, struct err *err)
+{
+    bool is_missed = !call->locale || change->if_revision > call->locale->revision;
+
+    if (may_wait && is_missed && change->if_revision != UINT64_MAX)
+        node_catch_up(call, change->locale_id);
+    if (!call->locale)
+        return ERR_OK;
+    if (change->if_revision > call->locale->revision) {
+        err_set(err, ERR_PRECONDITION_FAILED,
+                "locale %s is at revision %llu, which If-Match does not name", call->locale->id,
+                (unsigned long long)call->locale->revision);
+        return err_at(err, "If-Match");
+    }
+    return precondition_check(call, change, err);
+}
+
+/*
+ * Headers of a write: the key goes with the order; for a known key *report is the first answer, a
+ * reference, and nothing else is checked. Else NULL, and If-Match is judged.
+ */
+static enum err_code open_write(struct call *call, const char *method, const char *below,
+                                struct sand_order *order, struct patch_report **report,
+                                struct err *err)
+{
+    /* it becomes an edit in the end; the key's hash is of the order (below), not of this path */
+    static const struct write_kind kind = {
+        .change = WORLD_EDIT, .method = "POST", .below = "/edits"};
+    struct world_change change = {.layer_id = ""};
+    bool is_on_worker = order->kind == SAND_ADD || order->kind == SAND_BODY; /* routes.c */
+    char place[2 * WORLD_ID_MAX + 128];
+
+    if (need_sand(call, err))
+        return err->code;
+    if (call->request) {
+        if (write_open(call, &kind, &change, err))
+            return err->code;
+        memcpy(order->key.key, change.op_id, sizeof order->key.key);
+    }
+    snprintf(place, sizeof place, "%s %.*s/%s", method, (int)call->params[0].length,
+             call->params[0].at ? call->params[0].at : "", below);
+    if (order->key.key[0] != '\0')
+        write_request_hash(call, place, order->key.request);
+    *report = sand_repeat(call->api->sand, &order->key, err);
+    if (*report || err->code != ERR_OK || !call->request)
+        return err->code;
+    return check_match(call, &change, is_on_worker, err);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+/* is_held: it has waited for the device, and the queue finishes it (patch_wait_queue.h). */
+static enum err_code post_patch(struct call *call, bool is_held, bool *is_opening, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_ADD};
+    bool is_placed = false; /* redirected by another daemon: it is answered here, full or not */
+
+    struct patch_report *again;
+
+    *is_opening = false;
+    if (option_boolean(call, NODE_PLACED, &is_placed, err) ||
+        open_write(call, "POST", "patches", &order, &again, err))
+        return err->code;
+    if (again)
+        return answer_again(call, order.kind, is_held, again, err);
+    if (!call->locale)
+        return call_unknown_locale(call, err);
+    if (patch_decode(call, is_held, &order.start, is_opening, err)) {
+        bool is_full = err->code == ERR_NO_DEVICE || (err->code == ERR_BUSY && err->has_limit);
+
+        return is_full && !is_placed ? node_place_patch(call, call->locale->id, err) : err->code;
+    }
+    return submit_order(call, &order, is_held, err);
+}
+
+static enum err_code patches_held_answer(struct call *call, struct err *err)
+{
+    bool is_opening;
+
+    return post_patch(call, true, &is_opening, err);
+}
+
+static bool patches_held(struct http_request *request, struct http_reply *reply)
+{
+    return call_run(request, reply, patches_held_answer, 1, CALL_NEEDS_NOTHING);
+}
+
+enum err_code patches_post_answer(struct call *call, struct err *err)
+{
+    bool is_opening;
+
+    post_patch(call, false, &is_opening, err);
+    return is_opening && call->request
+               ? patch_wait_queue_wait(call->api->patch_queue, call, patches_held, err)
+               : err->code;
+}
+API_HANDLER(patches_post, 1, CALL_NEEDS_NOTHING)
+
+enum err_code patches_get_answer(struct call *call, struct err *err)
+{
+    struct patch_report **reports;
+    size_t count;
+
+    if (options_open_query(call, NULL, err) || need_sand(call, err))
+        return err->code;
+    reports = sand_reports(call->api->sand, call->locale->id, &count);
+    if (!reports)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the patches");
+    json_begin_object(&call->out);
+    json_key(&call->out, "locale");
+    json_string(&call->out, call->locale->id);
+    json_key(&call->out, "patches");
+    json_begin_array(&call->out);
+    for (size_t i = 0; i < count; i++) {
+        encode_patch(&call->out, reports[i]);
+        patch_report_unref(reports[i]);
+    }
+    json_end_array(&call->out);
+    json_end_object(&call->out);
+    free(reports);
+    return ERR_OK;
+}
+API_HANDLER(patches_get, 1, CALL_NEEDS_LOCALE)
+
+enum err_code patch_get_answer(struct call *call, struct err *err)
+{
+    struct patch_report *report;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    encode_patch(&call->out, report);
+    patch_report_unref(report);
+    return ERR_OK;
+}
+API_HANDLER(patch_get, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_delete_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"discard", NULL};
+    struct sand_order order = {.kind = SAND_CLOSE};
+    struct patch_report *report, *again;
+    char below[64];
+
+    if (options_open_query(call, names, err) ||
+        option_boolean(call, "discard", &order.discard, err))
+        return err->code;
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    patch_report_unref(report);
+    snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
+    if (open_write(call, "DELETE", below, &order, &again, err))
+        return err->code;
+    return again ? answer_again(call, order.kind, false, again, err)
+                 : submit_order(call, &order, false, err);
+}
+API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_BODY};
+    struct patch_report *report, *again = NULL;
+    char below[64];
+
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
+    open_write(call, "POST", below, &order, &again, err);
+    if (err->code == ERR_OK && !again && report->state >= PATCH_WRITING)
+        err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
+                (unsigned long long)report->number, patch_state_name(report->state));
+    if (err->code == ERR_OK && !again)
+        patch_body_decode(call, report, &order.body, err);
+    patch_report_unref(report);
+    if (again)
+        return answer_again(call, order.kind, false, again, err);
+    return err->code == ERR_OK ? submit_order(call, &order, false, err) : err->code;
+}
+API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
+
+enum err_code patch_body_patch_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_PUSH};
+    struct patch_report *report, *again;
+    char below[96];
+    uint64_t body;
+    bool is_body;
+
+    report = patch_find(call, err);
+    if (!report)
+        return err->code;
+    order.number = report->number;
+    is_body = span_index(call->params[2], &body) && body < report->body_count;
+    patch_report_unref(report);
+    if (!is_body)
+        return err_set(err, ERR_NOT_FOUND, "patch %llu has no body %.*s",
+                       (unsigned long long)order.number,
+                       (int)(call->params[2].length < 32 ? call->params[2].length : 32),
+                       call->params[2].at ? call->params[2].at : "");
+    order.body_index = (uint32_t)body;
+    snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order.number,
+             (unsigned long long)body);
+    if (open_write(call, "PATCH", below, &order, &again, err))
+        return err->code;
+    if (again)
+        return answer_again(call, order.kind, false, again, err);
+    return patch_push_decode(call, &order.push, err) ? err->code
+                                                     : submit_order(call, &order, false, err);
+}
+API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)

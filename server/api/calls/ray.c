@@ -1,0 +1,302 @@
+/*
+ * POST …/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any","trace","layer"}
+ *   ->  results: {"status":"hit|miss|invalid","t","point","normal","layer","cell","triangle",
+ *                 "polygon"}
+ * POST …/ray  binary: ox oy oz dx dy dz t_max  ->  t nx ny nz (t = +inf: miss; NaN: invalid)
+ *
+ * An impossible ray (no direction, negative t_max) is an item of status invalid; for malformed ones
+ * the request is refused. A trace explains one ray: the boxes and cells it visited in heightfields,
+ * bounded.
+ */
+#include "api/calls.h"
+
+#include "api/batch.h"
+#include "json/json_raw.h"
+#include "api/options.h"
+#include "api/encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {"mode", "trace", "layer", NULL};
+
+enum ray_status { RAY_HIT, RAY_MISS, RAY_INVALID };
+
+struct ray_options {
+    struct layer_choice choice;
+    enum ray_mode mode;
+    bool is_traced;
+};
+
+static enum err_code decode_options(struct call *call, struct ray_options *out, struct err *err)
+{
+    static const char *const modes[] = {"closest", "any", NULL};
+    int mode = RAY_CLOSEST;
+
+    *out = (struct ray_options){.mode = RAY_CLOSEST};
+    if (option_word(call, "mode", modes, &mode, err) ||
+        option_boolean(call, "trace", &out->is_traced, err) ||
+        option_choose(call, &out->choice, err))
+        return err->code;
+    out->mode = (enum ray_mode)mode;
+    return ERR_OK;
+}
+
+static enum err_code traced_of(const struct json_tape *tape, uint32_t value, bool *out,
+                               struct err *err)
+{
+    enum json_token_kind kind = tape->tokens[value].kind;
+
+    if (kind == JSON_TRUE || kind == JSON_FALSE)
+        *out = kind == JSON_TRUE;
+    else if (kind != JSON_NULL)
+        return err_set(err, ERR_BAD_INPUT, "true or false was expected, not %s",
+                       json_tape_kind(tape, value));
+    return ERR_OK;
+}
+
+/* Is the one ray of a batch to be traced? From the option, or from the ray itself. */
+static enum err_code decode_trace(const struct call *call, const struct json_batch *batch,
+                                  struct ray_options *options, struct err *err)
+{
+    const struct json_tape *tape = &call->tape;
+    uint32_t item = json_tape_array(tape, 0, "rays") + 1;
+    bool is_option = options->is_traced;
+
+    for (size_t i = 0; i < (batch->is_plain ? 1 : batch->count); i++) {
+        uint32_t trace = json_tape_find(tape, item, "trace");
+
+        options->is_traced = is_option;
+        if (trace != 0 && traced_of(tape, trace, &options->is_traced, err))
+            return err_at(err, "/rays/%zu/trace", i);
+        if (options->is_traced && batch->count > 1) {
+            err_limit(err, ERR_BAD_INPUT, 1, (double)batch->count,
+                      "a trace explains one ray, this batch has %zu", batch->count);
+            return err_at(err, is_option ? "/trace" : "/rays/%zu/trace", i);
+        }
+        item = tape->tokens[item].next;
+    }
+    return ERR_OK;
+}
+
+/* Some rays of a batch and their results. */
+struct asked {
+    struct ray rays[CALL_RAYS_TOGETHER];
+    enum ray_status status[CALL_RAYS_TOGETHER];
+    struct locale_hit hits[CALL_RAYS_TOGETHER];
+};
+
+/* The first `count` of them; trace (NULL: none) explains the one ray that there is then. */
+static void ask(const struct ray_options *options, struct asked *asked, size_t count,
+                struct ray_trace *trace)
+{
+    static const struct ray some = {{0, 0, 0}, {0, 0, 1}, 0};
+    struct ray valid[CALL_RAYS_TOGETHER];
+
+    for (size_t i = 0; i < count; i++) {
+        asked->status[i] = ray_is_valid(&asked->rays[i]) ? RAY_HIT : RAY_INVALID;
+        valid[i] = asked->status[i] == RAY_HIT ? asked->rays[i] : some;
+    }
+    if (!trace)
+        locale_rays(&options->choice, valid, count, options->mode, asked->hits);
+    else if (!locale_ray(&options->choice, valid, options->mode, asked->hits, trace))
+        asked->hits[0].at.t = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (asked->status[i] == RAY_HIT && asked->hits[i].at.t == INFINITY)
+            asked->status[i] = RAY_MISS;
+}
+
+static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
+{
+    json_key(w, "trace");
+    json_begin_object(w);
+    json_key(w, "boxes");
+    json_begin_array(w);
+    for (uint32_t i = 0; i < trace->box_count && i < trace->box_capacity; i++) {
+        const struct ray_trace_box *box = &trace->boxes[i];
+
+        json_begin_object(w);
+        json_key(w, "level");
+        json_integer(w, box->level);
+        json_key(w, "column");
+        json_integer(w, box->column);
+        json_key(w, "row");
+        json_integer(w, box->row);
+        json_key(w, "bounds");
+        json_box3(w, box->bounds);
+        json_key(w, "entered");
+        json_boolean(w, box->entered);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_key(w, "cells");
+    json_begin_array(w);
+    for (uint32_t i = 0; i < trace->cell_count && i < trace->cell_capacity; i++)
+        encode_cell(w, trace->cells[i]);
+    json_end_array(w);
+    json_key(w, "truncated");
+    json_boolean(w, trace->box_count > trace->box_capacity ||
+                        trace->cell_count > trace->cell_capacity);
+    json_end_object(w);
+}
+
+enum { RAY_BYTES = ENCODED_HIT_BYTES + 128 };
+
+/* An item without its closing brace; a trace may follow. */
+static char *encode(char *at, enum ray_status status, const struct ray *ray,
+                    const struct locale_hit *hit)
+{
+    switch (status) {
+    case RAY_HIT:
+        return encode_hit_raw(JSON_RAW(at, "{\"status\":\"hit\""), hit);
+    case RAY_MISS:
+        return encode_hit_raw(JSON_RAW(at, "{\"status\":\"miss\""), NULL);
+    case RAY_INVALID:
+        break;
+    }
+    const char *why = ray_fault(ray);
+
+    at = JSON_RAW(at, "{\"status\":\"invalid\",\"detail\":\"");
+    at = json_raw_text(at, why, strlen(why));
+    at = JSON_RAW(at, "\"");
+    return encode_hit_raw(at, NULL);
+}
+
+/* Items of the answer, from the first one on. */
+static void encode_some(struct call *call, const struct asked *asked, size_t count, bool is_first)
+{
+    char *at = json_open_room(&call->out, count * RAY_BYTES);
+
+    if (!at)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 || !is_first)
+            *at++ = ',';
+        at = encode(at, asked->status[i], &asked->rays[i], &asked->hits[i]);
+        *at++ = '}';
+    }
+    json_close_room(&call->out, at);
+}
+
+/* The one ray of a batch, explained. */
+static enum err_code answer_traced(struct call *call, const struct ray_options *options,
+                                   const struct ray *ray, struct err *err)
+{
+    uint32_t capacity = (uint32_t)call_limits(call)->trace_max;
+    struct ray_trace trace = {.box_capacity = capacity, .cell_capacity = capacity};
+    struct asked asked;
+    char *at;
+
+    trace.boxes = malloc(capacity * sizeof *trace.boxes);
+    trace.cells = malloc(capacity * sizeof *trace.cells);
+    if (!trace.boxes || !trace.cells) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a trace");
+    } else {
+        asked.rays[0] = *ray;
+        ask(options, &asked, 1, &trace);
+        at = json_open_room(&call->out, RAY_BYTES);
+        if (at)
+            json_close_room(&call->out, encode(at, asked.status[0], ray, &asked.hits[0]));
+        encode_trace(&call->out, &trace);
+        json_end_object(&call->out);
+    }
+    free(trace.boxes);
+    free(trace.cells);
+    return err->code;
+}
+
+/* `count` items from the first one on. */
+static enum err_code answer_binary(struct batch *batch, const struct ray_options *options,
+                                   size_t first, size_t count, struct err *err)
+{
+    struct asked asked;
+
+    for (size_t i = 0; i < count; i++) {
+        double in[7];
+
+        if (batch_read(batch, first + i, 7, true, in, err))
+            return err->code;
+        asked.rays[i] =
+            (struct ray){{in[0] + batch->base[0], in[1] + batch->base[1], in[2] + batch->base[2]},
+                         {in[3], in[4], in[5]},
+                         in[6]};
+    }
+    ask(options, &asked, count, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct ray_hit *hit = &asked.hits[i].at;
+        double out[4] = {asked.status[i] == RAY_MISS ? INFINITY : NAN, NAN, NAN, NAN};
+
+        if (asked.status[i] == RAY_HIT)
+            memcpy(out, (double[4]){hit->t, hit->normal.x, hit->normal.y, hit->normal.z},
+                   sizeof out);
+        batch_write(batch, first + i, 4, out);
+    }
+    return ERR_OK;
+}
+
+static size_t some_of(size_t count, size_t first, size_t together)
+{
+    return count - first < together ? count - first : together;
+}
+
+static enum err_code ray_binary(struct call *call, struct err *err)
+{
+    static const char *const binary_names[] = {"mode", "layer", "base", NULL};
+    struct ray_options options;
+    struct batch batch;
+    size_t together;
+
+    if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err) ||
+        call_check_budget_rays(call, &options.choice, err))
+        return err->code;
+    together = call_rays_together(call, &options.choice);
+    for (size_t i = 0; i < batch.count; i += together)
+        if (call_check_budget(call, i, err) ||
+            answer_binary(&batch, &options, i, some_of(batch.count, i, together), err))
+            return err->code;
+    batch_close(call, &batch, 4);
+    return ERR_OK;
+}
+
+static struct ray ray_of(const double *numbers)
+{
+    return (struct ray){
+        {numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]};
+}
+
+enum err_code ray_post_answer(struct call *call, struct err *err)
+{
+    static const char *const items[] = {"rays", NULL};
+    struct ray_options options;
+    struct json_batch batch;
+    struct asked asked;
+    size_t together;
+
+    if (batch_is_binary(call))
+        return ray_binary(call, err);
+    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err) ||
+        option_batch(call, &json_shape_rays, &batch, err) ||
+        decode_trace(call, &batch, &options, err) ||
+        call_check_budget_rays(call, &options.choice, err))
+        return err->code;
+    call_begin_results(call);
+    together = call_rays_together(call, &options.choice);
+    for (size_t i = 0; i < batch.count; i += together) {
+        size_t count = some_of(batch.count, i, together);
+
+        for (size_t k = 0; k < count; k++)
+            asked.rays[k] = ray_of(batch.numbers + (i + k) * json_shape_rays.stride);
+        if (call_check_budget(call, i, err))
+            return err->code;
+        if (options.is_traced) {
+            if (answer_traced(call, &options, asked.rays, err))
+                return err->code;
+            continue;
+        }
+        ask(&options, &asked, count, NULL);
+        encode_some(call, &asked, count, i == 0);
+    }
+    call_end_results(call);
+    return ERR_OK;
+}
+API_HANDLER(ray_post, 1, CALL_NEEDS_LOCALE)

@@ -1,0 +1,196 @@
+/*
+ * GET …/tiles/{level}/{column}/{row}?format=png16|terrarium|f32&kind=sampled|min|max&layer=
+ *   ->  257×257 samples (block.h), rows from the smallest y; a strong ETag of the content
+ *
+ * Beyond the field and in holes there is nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium).
+ * The tag is a 128-bit hash of the samples, not of the encoded bytes, so that a 304 costs no
+ * encoding; the format is part of the tag. A replaced layer keeps the tags of the tiles that are
+ * the same, and so does a daemon that was started again.
+ *
+ * Encoded tiles are cached (tile_cache.h) under the serials of their sources. A hit is answered on
+ * the loop, tag or bytes; a miss is read and encoded on a worker.
+ */
+#include "api/calls.h"
+
+#include "api/options.h"
+#include "api/tile_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOP_TILES_MAX = 65536 }; /* of a block that is named on a loop: some 0.3 ms */
+
+struct tile_request {
+    const struct heightfield *field;
+    struct block_place place;
+    enum tile_format format;
+    struct span match; /* If-None-Match */
+};
+
+static const char *const format_words[] = {"png16", "terrarium", "f32", NULL};
+
+/* ---- decode ---------------------------------------------------------------------------------- */
+
+static bool decode_index(struct span text, uint32_t *out)
+{
+    uint64_t value;
+
+    if (!span_index(text, &value) || value > UINT32_MAX)
+        return false;
+    *out = (uint32_t)value;
+    return true;
+}
+
+static enum err_code check_place(const struct tile_request *tile, struct err *err)
+{
+    const struct heightfield_spec *spec = heightfield_spec(tile->field);
+    const struct block_place *place = &tile->place;
+    uint32_t last = block_level_last(spec), columns, rows;
+
+    if (place->level > last)
+        return err_limit(err, ERR_NOT_FOUND, last, place->level,
+                         "there is no level %u: at level %u one cell is the whole field",
+                         place->level, last);
+    block_count(spec, place->level, &columns, &rows);
+    if (place->column >= columns || place->row >= rows)
+        return err_set(err, ERR_NOT_FOUND, "level %u has %u × %u tiles, there is no %u/%u",
+                       place->level, columns, rows, place->column, place->row);
+    return ERR_OK;
+}
+
+static enum err_code decode(struct call *call, struct tile_request *out, struct err *err)
+{
+    static const char *const names[] = {"format", "kind", "layer", NULL};
+    static const char *const kinds[] = {"sampled", "min", "max", NULL};
+    int format = TILE_PNG16, kind = BLOCK_SAMPLED;
+    const struct layer *layer;
+
+    if (options_open_query(call, names, err) ||
+        option_word(call, "format", format_words, &format, err) ||
+        option_word(call, "kind", kinds, &kind, err) || option_choose_field(call, &layer, err))
+        return err->code;
+    if (!decode_index(call->params[1], &out->place.level) ||
+        !decode_index(call->params[2], &out->place.column) ||
+        !decode_index(call->params[3], &out->place.row))
+        return err_set(err, ERR_NOT_FOUND,
+                       "a tile is /tiles/LEVEL/COLUMN/ROW, three whole numbers from 0");
+    out->field = layer->field;
+    out->format = (enum tile_format)format;
+    out->place.kind = (enum block_kind)kind;
+    if (call->request)
+        out->match = http_request_header(call->request, "if-none-match");
+    return check_place(out, err);
+}
+
+/* ---- the tag --------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+
+static void tag_of(const float *block, enum tile_format format, char out[static TILE_TAG_BYTES])
+{
+    uint64_t a = 0x6b6f7461, b = 0x74696c65;
+
+    for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, &block[i], sizeof bits);
+        a = mix(a + bits + 0x9e3779b97f4a7c15u);
+        b = (b ^ bits) * 0x100000001b3u + (b >> 29);
+    }
+    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)a,
+             (unsigned long long)mix(b), format_words[format]);
+}
+
+/* ---- ask, encode ----------------------------------------------------------------------------- */
+
+static struct tile_key key_of(const struct tile_request *tile)
+{
+    struct tile_key key = {.level = tile->place.level,
+                           .column = tile->place.column,
+                           .row = tile->place.row,
+                           .kind = (uint16_t)tile->place.kind,
+                           .format = (uint16_t)tile->format};
+
+    block_source(tile->field, &tile->place, key.source);
+    return key;
+}
+
+/* Reads the block; encodes it too unless its tag is among those that the client holds. */
+static struct tile_entry *make(const struct tile_request *tile, const struct tile_key *key,
+                               struct err *err)
+{
+    float *block = malloc(BLOCK_SAMPLES * sizeof *block);
+    struct tile_image image = {.bytes = {NULL, 0}};
+    struct tile_entry *entry = NULL;
+    char tag[TILE_TAG_BYTES];
+
+    if (!block) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a tile");
+        return NULL;
+    }
+    block_read(tile->field, &tile->place, block);
+    tag_of(block, tile->format, tag);
+    if (tile_tag_matches(tile->match.at, tile->match.length, tag))
+        entry = tile_entry_create(key, tag, NULL, err);
+    else if (tile_image_encode(tile->format, BLOCK_SIDE, BLOCK_SIDE, block, &image, err) == ERR_OK)
+        entry = tile_entry_create(key, tag, &image, err);
+    free(image.bytes.at);
+    free(block);
+    return entry;
+}
+
+static enum err_code send(struct call *call, const struct tile_request *tile,
+                          const struct tile_entry *entry, struct err *err)
+{
+    char *room;
+
+    call_header(call, "ETag", "%s", entry->tag);
+    call_header(call, "Cache-Control", "no-cache");
+    if (tile_tag_matches(tile->match.at, tile->match.length, entry->tag)) {
+        call_status(call, 304);
+        return ERR_OK;
+    }
+    if (entry->codes.scale_m > 0) {
+        call_header(call, "Kota-Offset", "%.17g", entry->codes.offset_m);
+        call_header(call, "Kota-Scale", "%.17g", entry->codes.scale_m);
+    }
+    room = call->out.sink.reserve(call->out.sink.to, entry->length);
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
+    memcpy(room, entry->bytes, entry->length);
+    call->out.sink.advance(call->out.sink.to, entry->length);
+    call_content_type(call, entry->media_type);
+    return ERR_OK;
+}
+
+enum err_code tile_get_answer(struct call *call, struct err *err)
+{
+    struct tile_request tile = {.match = {NULL, 0}};
+    struct tile_cache *cache = call->api->tiles;
+    struct tile_entry *entry;
+    struct tile_key key;
+
+    if (decode(call, &tile, err) ||
+        (block_tile_count(tile.field, &tile.place) > LOOP_TILES_MAX && call_offload(call, err)))
+        return err->code;
+    key = key_of(&tile);
+    entry = tile_cache_find(cache, &key, tile.match.at, tile.match.length);
+    if (!entry) {
+        if (call_offload(call, err))
+            return err->code;
+        entry = make(&tile, &key, err);
+        if (!entry)
+            return err->code;
+        tile_cache_put(cache, entry);
+    }
+    send(call, &tile, entry, err);
+    tile_entry_unref(entry);
+    return err->code;
+}
+API_HANDLER(tile_get, 4, CALL_NEEDS_LOCALE)

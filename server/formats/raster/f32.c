@@ -1,0 +1,35 @@
+/*
+ * Raw float32: little-endian IEEE 754 values, row by row, no header. The sender gives cols and
+ * rows; the length must then be exactly 4 · cols · rows bytes. NaN of any kind is no-data and
+ * becomes the one quiet NaN; an infinity is refused even where height_scale is 0 and would hide it.
+ */
+#include "formats/raster/raster_decode.h"
+
+#include "formats/little.h"
+
+enum err_code f32_decode(const struct raster_source *source, struct raster *out, struct err *err)
+{
+    const struct raster_options *options = source->options;
+    uint64_t samples = (uint64_t)options->cols * options->rows;
+
+    if (!options->cols || !options->rows)
+        return err_set(err, ERR_BAD_INPUT, "f32: cols and rows are required, got %u and %u",
+                       options->cols, options->rows);
+    if (raster_check_size("f32", options->cols, options->rows, source->limits, err))
+        return err->code;
+    if (source->length != samples * 4)
+        return err_set(err, ERR_BAD_INPUT, "f32: %u x %u samples take %llu bytes, got %zu",
+                       options->cols, options->rows, (unsigned long long)(samples * 4),
+                       source->length);
+    if (raster_allocate(options->cols, options->rows, out, err))
+        return err->code;
+    for (size_t i = 0; i < samples; i++) {
+        float code = little_float(source->bytes + 4 * i);
+
+        if (isnan(code))
+            out->heights_m[i] = NAN;
+        else if (isinf(code) || !raster_height(options, (double)code, &out->heights_m[i]))
+            return raster_infinite("f32", out, i, (double)code, err);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,101 @@
+/*
+ * Rasters: bytes of a file become heights in rows, and back. Pure: bytes in, values out; no files,
+ * no clock. Every decoder is bounded by `raster_limits` before it allocates, takes hostile bytes,
+ * and has a fuzzer under tests/fuzz.
+ */
+#ifndef KOTA_FORMATS_RASTER_H
+#define KOTA_FORMATS_RASTER_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum raster_format {
+    RASTER_PNG, /* 8- or 16-bit grey, no alpha: codes; the grey of a tRNS chunk is no-data */
+    RASTER_F32, /* little-endian float32, NaN is no-data */
+    RASTER_HGT, /* SRTM: big-endian int16, square, 1201² or 3601² (or another square), -32768 void
+                 */
+    RASTER_ASC  /* ESRI ASCII grid; NODATA_value and the word nan are no-data */
+};
+
+struct raster_limits {
+    uint64_t samples_max; /* 2^27 by default: 512 MiB of float32 */
+    uint32_t side_max;    /* samples along one axis; HEIGHTFIELD_SIDE_MAX by default */
+};
+
+extern const struct raster_limits raster_limits_default;
+
+struct raster_options {
+    uint32_t cols, rows;  /* RASTER_F32 only; otherwise 0: from the file */
+    double height_scale;  /* height = height_offset + height_scale · code, evaluated in float64 and
+                             rounded once to float32; finite; 1 */
+    double height_offset; /* finite; 0 */
+    bool flip_y;          /* the source's first row is the north edge */
+    bool has_nodata; /* nodata: this code (before scale) is no-data, besides the format's own */
+    double nodata;   /* finite; codes are compared with it as float32 */
+};
+
+/* height = code, no flip, no no-data of one's own. */
+extern const struct raster_options raster_options_default;
+
+struct raster {
+    uint32_t cols, rows;
+    float *heights_m; /* [rows][cols], malloc; after the flip: row 0 is the source's first, or with
+                       * flip_y its last */
+    bool has_spacing; /* ASC: cellsize; HGT: none, degrees are not metres */
+    double spacing_x, spacing_y;
+    bool has_origin; /* ASC, when given: the centre of the lower left cell, flipped or not */
+    double origin_x, origin_y;
+};
+
+/*
+ * From a word ("png", "f32", "hgt", "asc"), a name's ending (".png", …) or a media type, whose
+ * parameters ("; charset=…") do not matter; letters in either case. False when it is unknown; so is
+ * application/octet-stream: its sender has to give the format.
+ */
+bool raster_format_of_word(const char *word, enum raster_format *out);
+bool raster_format_of_name(const char *name, enum raster_format *out);
+bool raster_format_of_media_type(const char *media_type, enum raster_format *out);
+
+/*
+ * Decodes. options and limits may be NULL: the defaults.
+ *
+ * ERR_BAD_INPUT     malformed, truncated, trailing bytes, an infinite height, an option that is not
+ *                   finite, cols or rows missing for RASTER_F32
+ * ERR_TOO_LARGE     (with limit and got) more samples than allowed, told from the header before
+ *                   anything is allocated
+ * ERR_UNPROCESSABLE well-formed but not a heightfield: a colour PNG, under 2×2
+ * ERR_NO_MEMORY
+ * On error out is zeroed. Memory beyond the result is a few rows; a size that the file's length
+ * cannot hold is refused before the result is allocated. O(samples), any thread.
+ */
+enum err_code raster_decode(enum raster_format format, const uint8_t *bytes, size_t length,
+                            const struct raster_options *options,
+                            const struct raster_limits *limits, struct raster *out,
+                            struct err *err);
+
+void raster_free(struct raster *raster);
+
+/* A growing run of bytes that an encoder writes; freed with free(at). */
+struct raster_bytes {
+    uint8_t *at;
+    size_t length;
+};
+
+/*
+ * 16-bit grey PNG of codes[rows][cols] or 8-bit RGB(A) pixels[rows][cols][channels], first row on
+ * top. The same pixels give the same bytes (on the same libpng and zlib).
+ *
+ * channels     1 (codes are uint16_t in native order), 3 or 4 (uint8_t)
+ * compression  zlib's: 0 none, 1 fast … 9 small
+ * out          untouched unless ERR_OK
+ *
+ * ERR_BAD_INPUT  cols or rows is 0 or more than libpng writes (1,000,000)
+ * ERR_NO_MEMORY
+ */
+enum err_code png_encode(uint32_t cols, uint32_t rows, int channels, const void *pixels,
+                         int compression, struct raster_bytes *out, struct err *err);
+
+#endif

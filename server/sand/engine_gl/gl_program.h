@@ -1,0 +1,90 @@
+#ifndef KOTA_SAND_GL_PROGRAM_H
+#define KOTA_SAND_GL_PROGRAM_H
+
+/*
+ * The compute programs of the OpenGL engine, and the storage blocks that each one uses. Everything
+ * here needs the context to be current.
+ */
+
+#include <epoxy/gl.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sand/engine_gl/context.h"
+
+/* Storage blocks; the names are those of AT_NAME in the shaders. */
+#define GL_BLOCKS(X)                                                                               \
+    X(TABLE)                                                                                       \
+    X(FLAGS)                                                                                       \
+    X(GRANULES)                                                                                    \
+    X(BODIES)                                                                                      \
+    X(PARTICLES)                                                                                   \
+    X(BED)                                                                                         \
+    X(POSITION)                                                                                    \
+    X(ARM)                                                                                         \
+    X(FORCE)                                                                                       \
+    X(CONTACT)                                                                                     \
+    X(COUNTS)                                                                                      \
+    X(START)                                                                                       \
+    X(SUMS)                                                                                        \
+    X(ORDER)                                                                                       \
+    X(SORTED)                                                                                      \
+    X(PARTIAL)                                                                                     \
+    X(MAP)                                                                                         \
+    X(OUT)
+
+enum gl_block {
+#define GL_BLOCK_ENUM(name) GL_BLOCK_##name,
+    GL_BLOCKS(GL_BLOCK_ENUM)
+#undef GL_BLOCK_ENUM
+        GL_BLOCK_COUNT
+};
+
+enum gl_pass {
+    GL_PASS_PLACE,
+    GL_PASS_SCAN_BLOCKS,
+    GL_PASS_SCAN_SUMS,
+    GL_PASS_SCATTER,
+    GL_PASS_REORDER,
+    GL_PASS_FORCE,
+    GL_PASS_MOVE_GRANULES,
+    GL_PASS_MOVE_BODIES,
+    GL_PASS_IMPULSE,
+    GL_PASS_STATUS,
+    GL_PASS_STATUS_SUM,
+    GL_PASS_DEPTH_BED,
+    GL_PASS_DEPTH_SPLAT,
+    GL_PASS_DEPTH_MEAN,
+    GL_PASS_SPHERES,
+    GL_PASS_COUNT
+};
+
+/* Invocations of a group along x, as in the shaders. */
+enum { GL_GROUP_SPHERES = 128, GL_GROUP_FORCE = 64, GL_GROUP_STATUS = 256, GL_SCAN_BLOCK = 1024 };
+
+struct gl_program {
+    GLuint name;
+    GLint substep, slot, body, impulse, points, extent; /* uniforms; -1: it has none */
+};
+
+/* All passes; the engines of one context share them. */
+struct gl_programs {
+    struct gl_program pass[GL_PASS_COUNT];
+    const struct context *context;
+    uint32_t generation; /* of the context */
+    uint32_t users;
+};
+
+/*
+ * The programs of the current context: compiled at the first reference, kept until the last is
+ * released. ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY; ERR_BUSY between two
+ * programs when the context gives up (some 40 ms each on llvmpipe).
+ */
+struct gl_programs *gl_programs_take(const struct context *context, struct err *err);
+/* Names of a lost context are not freed. NULL is fine. */
+void gl_programs_release(struct gl_programs *programs);
+
+/* Makes a pass current and binds its blocks: buffers[GL_BLOCK_COUNT] by block. */
+void gl_program_use(enum gl_pass pass, const struct gl_program *program, const GLuint *buffers);
+
+#endif

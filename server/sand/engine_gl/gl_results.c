@@ -1,0 +1,389 @@
+/*
+ * What the OpenGL engine answers: status, top-down depth, spheres.
+ *
+ * A request computes its answer on the device into a buffer of its own and sets a fence after it. A
+ * poll tests the fence, without waiting, and only after it has passed maps the buffer: it never
+ * blocks. Each slot and question has a ring of three buffers; when all are on their way a new
+ * request replaces the newest, so that the oldest is sure to arrive. Of several that have arrived
+ * the newest is given. Buffers are made when they are first needed, as large as that.
+ *
+ * Depth is a splat: the map begins as the bed, each sphere raises the points below it to its cap
+ * by an integer maximum over keys that compare like the floats, which does not depend on the
+ * order; then the points of a texel are averaged. On hardware whose square root is not exact in
+ * the last bit the heights may differ from the CPU's by that bit.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "sand/engine_gl/gl_data.h"
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+void gl_answers_drop(struct gl_slot *slot)
+{
+    for (int q = 0; q < ASK_COUNT; q++) {
+        for (int i = 0; i < ANSWER_RING; i++) {
+            if (slot->answer[q][i].fence)
+                glDeleteSync(slot->answer[q][i].fence);
+            slot->answer[q][i].fence = NULL;
+        }
+    }
+}
+
+/* A buffer for an answer of so many bytes. */
+static struct gl_answer *answer_take(struct gl_slot *slot, enum gl_question question, size_t bytes)
+{
+    struct gl_answer *ring = slot->answer[question], *taken = NULL, *newest = ring;
+
+    for (int i = 0; i < ANSWER_RING && !taken; i++) {
+        if (!ring[i].fence)
+            taken = &ring[i];
+        else if (ring[i].serial > newest->serial)
+            newest = &ring[i];
+    }
+    if (!taken) {
+        taken = newest;
+        glDeleteSync(taken->fence);
+        taken->fence = NULL;
+    }
+    if (!taken->buffer)
+        glGenBuffers(1, &taken->buffer);
+    glBindBuffer(GL_COPY_WRITE_BUFFER, taken->buffer);
+    if (taken->room_bytes < bytes) {
+        glBufferData(GL_COPY_WRITE_BUFFER, (GLsizeiptr)bytes, NULL, GL_STREAM_READ);
+        taken->room_bytes = bytes;
+    }
+    return taken;
+}
+
+static void answer_send(struct gl_engine *gl, const struct gl_slot *slot, struct gl_answer *answer)
+{
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    answer->steps = slot->steps;
+    answer->granules = slot->record.granules;
+    answer->serial = ++gl->serial;
+    answer->fence = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+    glFlush();
+}
+
+static bool has_arrived(const struct gl_answer *answer)
+{
+    GLenum said;
+
+    if (!answer->fence)
+        return false;
+    said = glClientWaitSync(answer->fence, 0, 0);
+    return said == GL_ALREADY_SIGNALED || said == GL_CONDITION_SATISFIED;
+}
+
+/* The newest answer that has arrived, mapped; those before it are dropped. NULL: none. */
+static const void *answer_open(struct gl_slot *slot, enum gl_question question, size_t bytes,
+                               struct gl_answer **out)
+{
+    struct gl_answer *ring = slot->answer[question], *newest = NULL;
+
+    for (int i = 0; i < ANSWER_RING; i++)
+        if (has_arrived(&ring[i]) && (!newest || ring[i].serial > newest->serial))
+            newest = &ring[i];
+    if (!newest)
+        return NULL;
+    for (int i = 0; i < ANSWER_RING; i++) {
+        if (ring[i].fence && ring[i].serial <= newest->serial) {
+            glDeleteSync(ring[i].fence);
+            ring[i].fence = NULL;
+        }
+    }
+    *out = newest;
+    glBindBuffer(GL_COPY_READ_BUFFER, newest->buffer);
+    return glMapBufferRange(GL_COPY_READ_BUFFER, 0,
+                            (GLsizeiptr)(bytes ? bytes : newest->room_bytes), GL_MAP_READ_BIT);
+}
+
+static void answer_close(void)
+{
+    glUnmapBuffer(GL_COPY_READ_BUFFER);
+}
+
+static void use(struct gl_engine *gl, enum gl_pass pass, uint32_t slot, GLuint out)
+{
+    gl->buffers[GL_BLOCK_OUT] = out;
+    gl_program_use(pass, &gl->program[pass], gl->buffers);
+    glUniform1ui(gl->program[pass].slot, slot);
+}
+
+static void dispatch(GLuint x, GLuint y)
+{
+    if (x > 0 && y > 0)
+        glDispatchCompute(x, y, 1);
+    glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+/* The output of status_sum.glsl, followed by the bodies. */
+struct status_record {
+    float energy_j;
+    uint32_t asleep, failed, pad;
+    struct granular_body body[SAND_BODIES_MAX];
+};
+
+static size_t status_bytes(const struct gl_engine *gl)
+{
+    return offsetof(struct status_record, body) +
+           gl->engine.config.bodies_max * sizeof(struct granular_body);
+}
+
+void gl_status_request(struct sand_engine *engine, uint32_t index)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    const GLsizeiptr body = (GLsizeiptr)(engine->config.bodies_max * sizeof(struct granular_body));
+    struct gl_answer *answer;
+
+    if (gl_engine_lost(gl))
+        return;
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, "sand status");
+    answer = answer_take(slot, ASK_STATUS, status_bytes(gl));
+    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
+    use(gl, GL_PASS_STATUS, index, 0);
+    dispatch(gl_groups(slot->record.granules, GL_GROUP_STATUS), 1);
+    use(gl, GL_PASS_STATUS_SUM, index, answer->buffer);
+    dispatch(1, 1);
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    glBindBuffer(GL_COPY_READ_BUFFER, gl->buffers[GL_BLOCK_BODIES]);
+    glBindBuffer(GL_COPY_WRITE_BUFFER, answer->buffer);
+    glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, (GLintptr)index * body,
+                        (GLintptr)offsetof(struct status_record, body), body);
+    answer->body_alive = 0;
+    for (uint32_t b = 0; b < slot->record.bodies_end; b++)
+        answer->body_alive |= (uint64_t)(slot->body[b].particle_count > 0) << b;
+    answer_send(gl, slot, answer);
+    glPopDebugGroup();
+}
+
+static double square(const float v[3])
+{
+    return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
+}
+
+/* Energy of spin: w in the body frame by the inertia. */
+static double spin_energy(const struct granular_body *body)
+{
+    const double x = body->q[0], y = body->q[1], z = body->q[2], s = body->q[3];
+    const double turn[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y + s * z), 2 * (x * z - s * y)},
+                               {2 * (x * y - s * z), 1 - 2 * (x * x + z * z), 2 * (y * z + s * x)},
+                               {2 * (x * z + s * y), 2 * (y * z - s * x), 1 - 2 * (x * x + y * y)}};
+    double w[3], sum = 0;
+
+    for (int i = 0; i < 3; i++)
+        w[i] = turn[i][0] * body->w[0] + turn[i][1] * body->w[1] + turn[i][2] * body->w[2];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            sum += w[i] * (double)body->inertia[i][j] * w[j];
+    return 0.5 * sum;
+}
+
+static void status_body(const struct granular_body *body, uint32_t b, struct sand_status *status)
+{
+    struct sand_pose *pose = &status->pose[b];
+    const float speed = (float)sqrt(square(body->v));
+    const float rim = (float)sqrt(square(body->w)) * body->w[3];
+
+    status->bodies++;
+    status->body_alive |= (uint64_t)1 << b;
+    status->kinetic_energy_j += 0.5 * square(body->v) / body->x[3] + spin_energy(body);
+    status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, rim));
+    memcpy(pose->x, body->x, sizeof(pose->x));
+    memcpy(pose->q, body->q, sizeof(pose->q));
+    memcpy(pose->v, body->v, sizeof(pose->v));
+    memcpy(pose->w, body->w, sizeof(pose->w));
+}
+
+bool gl_status_poll(struct sand_engine *engine, uint32_t index, struct sand_status *status)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    const struct status_record *record;
+    struct gl_answer *answer;
+
+    if (gl_engine_lost(gl))
+        return false;
+    record = answer_open(slot, ASK_STATUS, status_bytes(gl), &answer);
+    if (!record)
+        return false;
+    memset(status, 0, sizeof(*status));
+    status->steps = answer->steps;
+    status->time_s = (double)answer->steps * engine->config.params.dt_s;
+    status->granules = answer->granules;
+    status->asleep = record->asleep;
+    status->failed = record->failed != 0;
+    status->kinetic_energy_j = record->energy_j;
+    memcpy(status->phase_ms, gl->phase_ms, sizeof(status->phase_ms));
+    for (uint32_t b = 0; b < engine->config.bodies_max; b++)
+        if (answer->body_alive >> b & 1)
+            status_body(&record->body[b], b, status);
+    answer_close();
+    return true;
+}
+
+/* ---- depth ----------------------------------------------------------------------------------- */
+
+/* The time of the last map, when it is there. */
+static void depth_clock_poll(struct gl_engine *gl)
+{
+    GLuint64 at[2];
+    GLint there = 0;
+
+    if (!gl->depth_pending)
+        return;
+    glGetQueryObjectiv(gl->depth_query[1], GL_QUERY_RESULT_AVAILABLE, &there);
+    if (!there)
+        return;
+    gl->depth_pending = false;
+    for (int k = 0; k < 2; k++)
+        glGetQueryObjectui64v(gl->depth_query[k], GL_QUERY_RESULT, &at[k]);
+    gl->phase_ms[SAND_PHASE_DEPTH] = (float)((double)(at[1] - at[0]) * 1e-6);
+}
+
+static void depth_pass(struct gl_engine *gl, enum gl_pass pass, uint32_t slot, GLuint out,
+                       const struct engine_points along[2], uint32_t oversample)
+{
+    const struct gl_program *program = &gl->program[pass];
+
+    use(gl, pass, slot, out);
+    glUniform4f(program->points, along[0].first, along[1].first, along[0].step, along[1].step);
+    glUniform4ui(program->extent, along[0].count, along[1].count, oversample, 0);
+}
+
+static void depth_draw(struct gl_engine *gl, uint32_t index, const struct sand_depth *depth,
+                       GLuint out)
+{
+    const struct engine_points along[2] = {
+        engine_points_along(depth->x0, depth->dx, depth->cols, depth->oversample),
+        engine_points_along(depth->y0, depth->dy, depth->rows, depth->oversample)};
+    const uint32_t spheres = gl->slot[index].record.granules * gl->pool.params.spheres;
+
+    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
+    depth_pass(gl, GL_PASS_DEPTH_BED, index, 0, along, depth->oversample);
+    dispatch(gl_groups(along[0].count, 16), gl_groups(along[1].count, 8));
+    depth_pass(gl, GL_PASS_DEPTH_SPLAT, index, 0, along, depth->oversample);
+    dispatch(gl_groups(spheres, GL_GROUP_FORCE), 1);
+    depth_pass(gl, GL_PASS_DEPTH_MEAN, index, out, along, depth->oversample);
+    dispatch(gl_groups(depth->cols, 16), gl_groups(depth->rows, 8));
+}
+
+enum err_code gl_depth_request(struct sand_engine *engine, uint32_t index,
+                               const struct sand_depth *depth, struct err *err)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    double points = (double)depth->cols * depth->rows * depth->oversample * depth->oversample;
+    struct gl_answer *answer;
+    double start = 1e3 * monotonic_s();
+    bool stamps;
+
+    CHECK(depth->cols >= 1 && depth->rows >= 1 && depth->oversample >= 1);
+    CHECK(depth->dx > 0 && depth->dy > 0);
+    if (points > engine->config.depth_max)
+        return err_limit(err, ERR_UNPROCESSABLE, engine->config.depth_max, points,
+                         "a depth of %g points; the pool has room for %u", points,
+                         engine->config.depth_max);
+    if (gl_engine_lost(gl))
+        return err_set(err, ERR_INTERNAL, "the OpenGL context is lost");
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, "sand depth");
+    depth_clock_poll(gl);
+    stamps = !gl->software && !gl->depth_pending;
+    answer = answer_take(slot, ASK_DEPTH, (size_t)depth->cols * depth->rows * sizeof(float));
+    answer->count = depth->cols * depth->rows;
+    if (stamps)
+        glQueryCounter(gl->depth_query[0], GL_TIMESTAMP);
+    depth_draw(gl, index, depth, answer->buffer);
+    if (stamps)
+        glQueryCounter(gl->depth_query[1], GL_TIMESTAMP);
+    gl->depth_pending |= stamps;
+    if (gl->software)
+        gl->phase_ms[SAND_PHASE_DEPTH] = (float)(1e3 * monotonic_s() - start);
+    answer_send(gl, slot, answer);
+    glPopDebugGroup();
+    return ERR_OK;
+}
+
+bool gl_depth_poll(struct sand_engine *engine, uint32_t index, float *heights_m)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    struct gl_answer *answer;
+    const float *from;
+
+    if (gl_engine_lost(gl))
+        return false;
+    from = answer_open(slot, ASK_DEPTH, 0, &answer);
+    if (!from)
+        return false;
+    memcpy(heights_m, from, answer->count * sizeof(*heights_m));
+    answer_close();
+    depth_clock_poll(gl);
+    return true;
+}
+
+/* ---- spheres and granules -------------------------------------------------------------------- */
+
+void gl_spheres_request(struct sand_engine *engine, uint32_t index)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    const struct gl_slot_record *record = &slot->record;
+    uint32_t count = record->granules * gl->pool.params.spheres + record->particles_end;
+    struct gl_answer *answer;
+
+    if (gl_engine_lost(gl))
+        return;
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, "sand spheres");
+    answer = answer_take(slot, ASK_SPHERES, (size_t)(count ? count : 1) * sizeof(float[4]));
+    answer->count = count;
+    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
+    use(gl, GL_PASS_SPHERES, index, answer->buffer);
+    dispatch(gl_groups(count, GL_GROUP_SPHERES), 1);
+    answer_send(gl, slot, answer);
+    glPopDebugGroup();
+}
+
+bool gl_spheres_poll(struct sand_engine *engine, uint32_t index, float (*spheres)[4],
+                     uint32_t *count)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    struct gl_slot *slot = gl_used_slot(engine, index);
+    const float(*from)[4];
+    struct gl_answer *answer;
+    uint32_t n = 0;
+
+    if (gl_engine_lost(gl))
+        return false;
+    from = answer_open(slot, ASK_SPHERES, 0, &answer);
+    if (!from)
+        return false;
+    for (uint32_t i = 0; i < answer->count; i++)
+        if (from[i][3] >= -1)
+            memcpy(spheres[n++], from[i], sizeof(*from));
+    answer_close();
+    *count = n;
+    return true;
+}
+
+uint32_t gl_granules_read(struct sand_engine *engine, uint32_t index, struct granule *granules)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+    const struct gl_slot *slot = gl_used_slot(engine, index);
+    const uint32_t count = slot->record.granules;
+
+    if (gl_engine_lost(gl) || count == 0)
+        return 0;
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    glBindBuffer(GL_COPY_READ_BUFFER, gl->buffers[GL_BLOCK_GRANULES]);
+    glGetBufferSubData(GL_COPY_READ_BUFFER,
+                       (GLintptr)((size_t)index * engine->config.granules_max * sizeof(*granules)),
+                       (GLsizeiptr)(count * sizeof(*granules)), granules);
+    return count;
+}

@@ -1,0 +1,160 @@
+/*
+ * A patch: a square of ground that is granules for a while (text S, 5.1).
+ *
+ *   filling -> settling -> active <-> resting -> writing -> written | discarded | failed
+ *
+ * A patch is a record that the manager advances (manager.h); this header has its parts, the checks
+ * of its bodies, and the report of it that other threads read.
+ */
+#ifndef KOTA_SAND_PATCH_H
+#define KOTA_SAND_PATCH_H
+
+#include "sand/convert/convert.h"
+#include "sand/material.h"
+#include "world/world.h"
+
+enum { PATCH_TRANSITIONS_KEPT = 32, PATCH_REASON_BYTES = 320, PATCH_KEY_MAX = STORE_OP_ID_MAX };
+
+/* A body starts at most so far above the ground. */
+#define PATCH_BODY_ABOVE_M 20.0
+
+enum patch_state {
+    PATCH_FILLING,
+    PATCH_SETTLING,
+    PATCH_ACTIVE,
+    PATCH_RESTING,
+    PATCH_WRITING,
+    PATCH_WRITTEN, /* the three ends */
+    PATCH_DISCARDED,
+    PATCH_FAILED,
+    PATCH_STATES
+};
+
+/* "filling", … */
+const char *patch_state_name(enum patch_state state);
+bool patch_state_is_end(enum patch_state state);
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+/* A model at a scale, counted by its maker. */
+struct scaled_model {
+    struct sand_shape shape; /* with its mass and inertia */
+    float center_m[3];       /* centre of mass in the model's frame */
+    void *owner;             /* the owner of the particles; freed by release, may be NULL */
+    void (*release)(void *owner);
+};
+
+/* A requested body. position and orientation are those of the model's frame. */
+struct patch_body {
+    char model[WORLD_ID_MAX + 1];
+    struct scaled_model shape;
+    double position[3];    /* locale's frame, metres */
+    double orientation[4]; /* unit quaternion x, y, z, w */
+    double velocity[3], angular_velocity[3];
+};
+
+/* PATCH of a body. */
+struct patch_push {
+    bool has_velocity, has_angular_velocity, has_impulse;
+    double velocity[3], angular_velocity[3], impulse[3];
+};
+
+void patch_body_free(struct patch_body *body);
+
+/*
+ * May this body start here? Its sphere centres lie a radius inside the walls, none more than two
+ * radii below the ground and the lowest at most PATCH_BODY_ABOVE_M above it; it is not faster than
+ * params.speed_max, and its spin moves no particle faster.
+ * ERR_UNPROCESSABLE names field, value and limit. Pointers are relative to the body.
+ */
+enum err_code patch_body_check(const struct patch_body *body, const struct heightfield *field,
+                               const struct convert_place *place,
+                               const struct granular_params *params, struct err *err);
+/* The same for a push; mass_kg of its body. */
+enum err_code patch_push_check(const struct patch_push *push, double mass_kg,
+                               const struct granular_params *params, struct err *err);
+
+/* The pose of a body in the slot's frame, from the model's in the locale's, and back. */
+void patch_pose_in(const struct patch_body *body, const struct convert_place *place,
+                   struct sand_pose *out);
+void patch_pose_out(const struct scaled_model *shape, const struct convert_place *place,
+                    const struct sand_pose *pose, double position[3], double orientation[4]);
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+/* What a patch begins with; all of it is taken by manager_add. */
+struct patch_start {
+    char locale[WORLD_ID_MAX + 1];
+    char layer[WORLD_ID_MAX + 1];
+    uint64_t revision;   /* of the locale, that the ground was cut at */
+    uint64_t feed_after; /* the feed's place then */
+    uint64_t fence;      /* of the ground's lease (world/follow/lease.h), which the sand thread
+                          * releases; 0: none is needed */
+    char refusal[PATCH_REASON_BYTES]; /* why there is no lease: only a repeat is taken; or "" */
+    struct heightfield *field;        /* a reference */
+    struct convert_place place;
+    struct convert_grid grid;
+    struct convert_ground ground;
+    enum granular_scale scale;
+    enum granular_material material;
+    enum convert_fill fill;
+    enum convert_mode mode;
+    uint64_t seed;
+    struct patch_body *bodies; /* malloc */
+    uint32_t body_count;
+};
+void patch_start_free(struct patch_start *start);
+
+struct patch_transition {
+    uint64_t sequence; /* from 1 */
+    enum patch_state state;
+    double at_s; /* wall time since the patch was made */
+};
+
+/* ---- the report ------------------------------------------------------------------------------ */
+
+struct patch_report_body {
+    char model[WORLD_ID_MAX + 1];
+    bool is_in; /* false: held until the patch is active */
+    double position[3], orientation[4], velocity[3], angular_velocity[3];
+    double mass_kg;
+    uint32_t particles;
+};
+
+/* Everything about a patch at one moment. Immutable, counted. */
+struct patch_report {
+    uint32_t refs;   /* atomic */
+    uint64_t serial; /* grows with each report of the patch */
+    uint64_t poses;  /* grows when the poses are newer, at most every limits.report_s */
+    uint64_t number;
+    char locale[WORLD_ID_MAX + 1], layer[WORLD_ID_MAX + 1];
+    enum patch_state state;
+    char reason[PATCH_REASON_BYTES]; /* why it was discarded or failed, or "" */
+    enum granular_scale scale;
+    enum granular_material material;
+    enum convert_fill fill;
+    enum convert_mode mode;
+    struct convert_place place;
+    double diameter_m;
+    uint64_t seed;
+    uint32_t granules, asleep, particles;
+    uint64_t steps;
+    double time_s, kinetic_energy_j, age_s;
+    float phase_ms[SAND_PHASE_COUNT];
+    bool is_closing;
+    bool was_capped; /* it came to rest by the cap */
+    bool has_ledger;
+    struct mass_ledger ledger;
+    bool has_revision;
+    uint64_t revision;         /* that the write made, or the locale's when nothing had moved */
+    struct sample_rect rect;   /* of the write; cols 0: none */
+    uint64_t transition_count; /* all; the last PATCH_TRANSITIONS_KEPT are held */
+    struct patch_transition transitions[PATCH_TRANSITIONS_KEPT]; /* [sequence % KEPT] */
+    uint32_t body_count;
+    struct patch_report_body bodies[];
+};
+
+struct patch_report *patch_report_ref(struct patch_report *report);
+void patch_report_unref(struct patch_report *report); /* NULL is fine */
+
+#endif

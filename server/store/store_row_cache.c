@@ -1,0 +1,542 @@
+/*
+ * A cache of the small tables: locales, layers, and the rows of the log whose samples are not in
+ * tiles yet.
+ *
+ * Problem: an edit's commit must not cost queries, yet each row it writes is checksummed as a whole
+ * and counted elsewhere. Approach: the writer has the rows in memory, changes them there and
+ * writes them whole. Within a transaction the cache is ahead of the database; after a rollback it
+ * is dropped and read again (store_begin).
+ *
+ * Invariants: behind_tiles is the sum of the layers' behind_count, which is the number of bits in
+ * behind; a tile's bit is set exactly when a pending row touches it (or touched it, and was removed
+ * when its layer's tiles were written); pending rows are in the order of their sequence.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+bool column_text(sqlite3_stmt *row, int column, char *text, size_t size)
+{
+    const unsigned char *from = sqlite3_column_text(row, column);
+    size_t length = from ? (size_t)sqlite3_column_bytes(row, column) : 0;
+
+    if (!from || length >= size || strlen((const char *)from) != length) {
+        text[0] = '\0';
+        return false;
+    }
+    memcpy(text, from, length + 1);
+    return true;
+}
+
+bool column_bytes(sqlite3_stmt *row, int column, void *bytes, size_t length)
+{
+    const void *from = sqlite3_column_blob(row, column);
+
+    if (!from || (size_t)sqlite3_column_bytes(row, column) != length)
+        return false;
+    memcpy(bytes, from, length);
+    return true;
+}
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+/* Room for one more item of `bytes`; false without memory. */
+static bool reserve(void **items, size_t count, size_t *room, size_t bytes)
+{
+    size_t more = *room ? 2 * *room : 16;
+    void *grown;
+
+    if (count < *room)
+        return true;
+    grown = realloc(*items, more * bytes);
+    if (!grown)
+        return false;
+    *items = grown;
+    *room = more;
+    return true;
+}
+
+void row_cache_free(struct row_cache *cache)
+{
+    for (size_t i = 0; i < cache->layer_count; i++)
+        free(cache->layers[i].behind);
+    free(cache->locales);
+    free(cache->layers);
+    free(cache->pending);
+    memset(cache, 0, sizeof *cache);
+}
+
+/* Rows that were read are in the order of their ids, unless one is damaged; others follow. */
+struct row_cache_locale *row_cache_locale(struct row_cache *cache, const char *id)
+{
+    size_t low = 0, high = cache->sorted_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(cache->locales[middle].row.id, id);
+
+        if (order == 0)
+            return &cache->locales[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = 0; i < cache->locale_count; i++)
+        if (strcmp(cache->locales[i].row.id, id) == 0)
+            return &cache->locales[i];
+    return NULL;
+}
+
+struct row_cache_layer *row_cache_layer(struct row_cache *cache, const char *locale, const char *id)
+{
+    for (size_t i = 0; i < cache->layer_count; i++)
+        if (strcmp(cache->layers[i].locale, locale) == 0 && strcmp(cache->layers[i].id, id) == 0)
+            return &cache->layers[i];
+    return NULL;
+}
+
+struct row_cache_locale *row_cache_add_locale(struct row_cache *cache, const char *id)
+{
+    struct row_cache_locale *locale;
+    void *items = cache->locales;
+
+    if (!reserve(&items, cache->locale_count, &cache->locale_room, sizeof *locale))
+        return NULL;
+    cache->locales = items;
+    locale = &cache->locales[cache->locale_count++];
+    memset(locale, 0, sizeof *locale);
+    snprintf(locale->row.id, sizeof locale->row.id, "%s", id);
+    locale->log_first = 1;
+    return locale;
+}
+
+struct row_cache_layer *row_cache_add_layer(struct row_cache *cache, const char *locale,
+                                            const char *id)
+{
+    struct row_cache_layer *layer;
+    void *items = cache->layers;
+
+    if (!reserve(&items, cache->layer_count, &cache->layer_room, sizeof *layer))
+        return NULL;
+    cache->layers = items;
+    layer = &cache->layers[cache->layer_count++];
+    memset(layer, 0, sizeof *layer);
+    snprintf(layer->locale, sizeof layer->locale, "%s", locale);
+    snprintf(layer->id, sizeof layer->id, "%s", id);
+    return layer;
+}
+
+void row_cache_clear_behind(struct row_cache *cache, struct row_cache_layer *layer)
+{
+    cache->behind_tiles -= layer->behind_count;
+    layer->behind_count = 0;
+    free(layer->behind);
+    layer->behind = NULL;
+}
+
+void row_cache_remove_layer(struct row_cache *cache, struct row_cache_layer *layer)
+{
+    size_t at = (size_t)(layer - cache->layers);
+
+    row_cache_clear_behind(cache, layer);
+    cache->layer_count--;
+    memmove(layer, layer + 1, (cache->layer_count - at) * sizeof *layer);
+}
+
+void row_cache_remove_locale(struct row_cache *cache, struct row_cache_locale *locale)
+{
+    size_t at = (size_t)(locale - cache->locales);
+
+    cache->locale_count--;
+    if (at < cache->sorted_count)
+        cache->sorted_count--;
+    memmove(locale, locale + 1, (cache->locale_count - at) * sizeof *locale);
+}
+
+/* ---- stale tiles and files ----------------------------------------------------------------- */
+
+struct tile_span tile_span(const struct heightfield_spec *spec, const struct sample_rect *rect)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
+    uint32_t right = rect->column + rect->cols - 1, top = rect->row + rect->rows - 1;
+    /* a sample on a seam belongs to the tile before, too */
+    struct tile_span span = {rect->column ? (rect->column - 1) / 256 : 0,
+                             rect->row ? (rect->row - 1) / 256 : 0, right / 256, top / 256};
+
+    if (span.x1 >= layout.tile_cols)
+        span.x1 = layout.tile_cols - 1;
+    if (span.y1 >= layout.tile_rows)
+        span.y1 = layout.tile_rows - 1;
+    return span;
+}
+
+static bool is_inside(const struct heightfield_spec *spec, const struct sample_rect *rect)
+{
+    return rect->cols > 0 && rect->rows > 0 && rect->cols <= spec->cols &&
+           rect->rows <= spec->rows && rect->column <= spec->cols - rect->cols &&
+           rect->row <= spec->rows - rect->rows;
+}
+
+static enum err_code mark_behind(struct row_cache *cache, struct row_cache_layer *layer,
+                                 const struct sample_rect *rect, struct err *err)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
+    struct tile_span span = tile_span(&layer->spec, rect);
+
+    if (!layer->behind) {
+        size_t tiles = (size_t)layout.tile_cols * layout.tile_rows;
+
+        layer->behind = calloc((tiles + 63) / 64, sizeof *layer->behind);
+        if (!layer->behind)
+            return err_set(err, ERR_NO_MEMORY, "no memory for the list of tiles behind");
+    }
+    for (uint32_t ty = span.y0; ty <= span.y1; ty++)
+        for (uint32_t tx = span.x0; tx <= span.x1; tx++) {
+            size_t bit = (size_t)ty * layout.tile_cols + tx;
+            uint64_t mask = UINT64_C(1) << bit % 64;
+
+            if (layer->behind[bit / 64] & mask)
+                continue;
+            layer->behind[bit / 64] |= mask;
+            layer->behind_count++;
+            cache->behind_tiles++;
+        }
+    return ERR_OK;
+}
+
+enum err_code row_cache_add_pending(struct row_cache *cache,
+                                    const struct row_cache_pending *pending, struct err *err)
+{
+    struct row_cache_layer *layer = row_cache_layer(cache, pending->locale, pending->layer);
+    void *items = cache->pending;
+
+    if (!layer || (pending->is_of_polygons ? layer->kind != STORE_MESH
+                                           : layer->kind != STORE_HEIGHTFIELD ||
+                                                 !is_inside(&layer->spec, &pending->rect)))
+        return err_set(err, ERR_DAMAGED,
+                       "locale %s, revision %llu: the log has %s that its layer %s has not",
+                       pending->locale, (unsigned long long)pending->revision,
+                       pending->is_of_polygons ? "polygons" : "samples", pending->layer);
+    if (!reserve(&items, cache->pending_count, &cache->pending_room, sizeof *pending))
+        return err_set(err, ERR_NO_MEMORY, "no memory for the log");
+    cache->pending = items;
+    if (!pending->is_of_polygons && mark_behind(cache, layer, &pending->rect, err))
+        return err->code;
+    cache->pending[cache->pending_count++] = *pending;
+    cache->pending_bytes += pending->bytes;
+    cache->polygon_edits += pending->is_of_polygons;
+    cache->polygon_bytes += pending->is_of_polygons ? pending->bytes : 0;
+    return ERR_OK;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+struct reading {
+    struct store *store;
+    row_cache_damage damage; /* NULL: damage is an error */
+    void *context;
+    struct err *err;
+    bool has_store; /* the row of the table store is there */
+};
+
+/*
+ * Reports damage of a locale, or sets the error. "": an unknown locale; a missing one is named only
+ * by an intact row. False ends the reading.
+ */
+static bool report(struct reading *r, const char *locale, const char *what)
+{
+    struct row_cache_locale *of = row_cache_locale(&r->store->cache, locale);
+
+    if (of)
+        of->is_damaged = true;
+    if (!r->damage) {
+        err_set(r->err, ERR_DAMAGED, "%.160s: %s", r->store->path, what);
+        return false;
+    }
+    r->damage(r->context, locale, what);
+    return true;
+}
+
+static bool read_locale(struct reading *r, sqlite3_stmt *row)
+{
+    char id[STORE_ID_MAX + 1], what[160];
+    struct row_cache_locale *locale;
+    struct store_locale *v;
+    double geo[2] = {0};
+    bool is_good = column_text(row, 0, id, sizeof id);
+
+    locale = row_cache_add_locale(&r->store->cache, id);
+    if (!locale) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for a locale");
+        return false;
+    }
+    v = &locale->row;
+    v->revision = (uint64_t)sqlite3_column_int64(row, 1);
+    locale->applied_rev = (uint64_t)sqlite3_column_int64(row, 2);
+    locale->log_first = (uint64_t)sqlite3_column_int64(row, 3);
+    locale->log_last = (uint64_t)sqlite3_column_int64(row, 4);
+    locale->layers = (uint32_t)sqlite3_column_int(row, 5);
+    v->is_deleted = sqlite3_column_int(row, 6) != 0;
+    is_good &= column_text(row, 7, v->title, sizeof v->title);
+    is_good &= column_bytes(row, 8, v->gravity, sizeof v->gravity);
+    is_good &= column_bytes(row, 9, v->translation, sizeof v->translation);
+    is_good &= column_bytes(row, 10, v->rotation, sizeof v->rotation);
+    v->open_sky = sqlite3_column_int(row, 11) != 0;
+    v->triangulation = (enum triangulation)sqlite3_column_int(row, 12);
+    v->has_geo = column_bytes(row, 13, geo, sizeof geo);
+    v->geo_lat_deg = geo[0];
+    v->geo_lng_deg = geo[1];
+    if (is_good && sqlite3_column_int(row, 14) == 1)
+        return true;
+    snprintf(what, sizeof what, "locale %s: its row is damaged (checksum)", id);
+    return report(r, id, what);
+}
+
+#define LOCALE_VALUES                                                                              \
+    "id, revision, applied_rev, log_first, log_last, layers, is_deleted, title, gravity, "         \
+    "translation, rotation, open_sky, triangulation, geo"
+#define LAYER_VALUES                                                                               \
+    "locale, id, position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, polygons"
+
+static bool is_side(sqlite3_int64 samples)
+{
+    return samples >= 2 && samples <= HEIGHTFIELD_SIDE_MAX;
+}
+
+/* False also for an impossible field: its tiles could not be counted. */
+static bool read_layer_values(sqlite3_stmt *row, struct row_cache_layer *layer)
+{
+    double grid[4] = {0};
+
+    layer->position = (uint32_t)sqlite3_column_int64(row, 2);
+    layer->kind = (enum store_layer_kind)sqlite3_column_int(row, 3);
+    layer->role = sqlite3_column_int(row, 4);
+    if (layer->kind == STORE_MESH)
+        return column_bytes(row, 9, layer->gravity, sizeof layer->gravity) &&
+               column_bytes(row, 10, layer->mesh, sizeof layer->mesh) &&
+               column_bytes(row, 11, layer->polygons, sizeof layer->polygons);
+    layer->spec.cols = (uint32_t)sqlite3_column_int64(row, 5);
+    layer->spec.rows = (uint32_t)sqlite3_column_int64(row, 6);
+    layer->spec.leaf_cells = (uint32_t)sqlite3_column_int64(row, 7);
+    if (!column_bytes(row, 8, grid, sizeof grid))
+        return false;
+    layer->spec.origin_x_m = grid[0];
+    layer->spec.origin_y_m = grid[1];
+    layer->spec.spacing_x_m = grid[2];
+    layer->spec.spacing_y_m = grid[3];
+    return layer->kind == STORE_HEIGHTFIELD && is_side(sqlite3_column_int64(row, 5)) &&
+           is_side(sqlite3_column_int64(row, 6));
+}
+
+static bool read_layer(struct reading *r, sqlite3_stmt *row)
+{
+    struct row_cache *cache = &r->store->cache;
+    char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1], what[224];
+    bool is_good = column_text(row, 0, locale, sizeof locale) && column_text(row, 1, id, sizeof id);
+    struct row_cache_layer read = {.position = 0}, *layer;
+
+    if (!is_good || !read_layer_values(row, &read) || sqlite3_column_int(row, 12) != 1) {
+        snprintf(what, sizeof what, "locale %s, layer %s: its row is damaged (checksum)", locale,
+                 is_good ? id : "?");
+        return report(r, row_cache_locale(cache, locale) ? locale : "", what);
+    }
+    if (!row_cache_locale(cache, locale)) {
+        snprintf(what, sizeof what, "locale %s is not there, but its layer %s is", locale, id);
+        return report(r, locale, what);
+    }
+    layer = row_cache_add_layer(cache, locale, id);
+    if (!layer) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for a layer");
+        return false;
+    }
+    memcpy(read.locale, locale, sizeof read.locale);
+    memcpy(read.id, id, sizeof read.id);
+    *layer = read;
+    return true;
+}
+
+static bool read_pending(struct reading *r, sqlite3_stmt *row)
+{
+    struct row_cache_pending pending = {.sequence = (uint64_t)sqlite3_column_int64(row, 0),
+                                        .revision = (uint64_t)sqlite3_column_int64(row, 2),
+                                        .is_of_polygons =
+                                            sqlite3_column_int(row, 5) == LOG_POLYGONS,
+                                        .bytes = (uint64_t)sqlite3_column_int64(row, 6)};
+    const struct row_cache_locale *locale;
+    struct err err;
+
+    if (column_text(row, 1, pending.locale, sizeof pending.locale) &&
+        column_text(row, 3, pending.layer, sizeof pending.layer) &&
+        (pending.is_of_polygons || column_bytes(row, 4, &pending.rect, sizeof pending.rect)) &&
+        (locale = row_cache_locale(&r->store->cache, pending.locale)) != NULL &&
+        (pending.is_of_polygons || pending.revision > locale->applied_rev) &&
+        row_cache_add_pending(&r->store->cache, &pending, &err) == ERR_OK)
+        return true;
+    return report(r, row_cache_locale(&r->store->cache, pending.locale) ? pending.locale : "",
+                  "the log has samples or polygons that no layer is to have");
+}
+
+static bool read_store(struct reading *r, sqlite3_stmt *row)
+{
+    r->has_store = true;
+    r->store->cache.sorted_count = r->store->cache.locale_count;
+    r->store->cache.models = (uint64_t)sqlite3_column_int64(row, 1);
+    if (sqlite3_column_int(row, 2) != 1)
+        return report(r, "", "the row of the table store is damaged (checksum)");
+    if ((uint64_t)sqlite3_column_int64(row, 0) != r->store->cache.locale_count)
+        return report(r, "", "the number of locales is not the one that was written");
+    return true;
+}
+
+/* Calls `read` with each row. False with err; a table that cannot be read to its end is damage. */
+static bool read_table(struct reading *r, const char *table, const char *sql,
+                       bool (*read)(struct reading *r, sqlite3_stmt *row))
+{
+    sqlite3_stmt *row = NULL;
+    char what[160];
+    bool goes_on = true;
+    int rc = sqlite3_prepare_v2(r->store->db, sql, -1, &row, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(row);
+        if (rc != SQLITE_ROW)
+            break;
+        goes_on = read(r, row);
+        if (!goes_on)
+            break;
+    }
+    if (goes_on && rc != SQLITE_DONE) {
+        snprintf(what, sizeof what, "table %s cannot be read: %.80s", table, sqlite3_errstr(rc));
+        if ((rc & 0xff) == SQLITE_NOMEM) {
+            err_set(r->err, ERR_NO_MEMORY, "no memory to read table %s", table);
+            goes_on = false;
+        } else {
+            goes_on = report(r, "", what);
+        }
+    }
+    sqlite3_finalize(row);
+    return goes_on;
+}
+
+/* Reports locales with missing layers. */
+static bool count_layers(struct reading *r)
+{
+    struct row_cache *cache = &r->store->cache;
+    char what[160];
+
+    for (size_t i = 0; i < cache->locale_count; i++) {
+        struct row_cache_locale *locale = &cache->locales[i];
+        uint32_t count = 0;
+
+        for (size_t k = 0; k < cache->layer_count; k++)
+            count += strcmp(cache->layers[k].locale, locale->row.id) == 0;
+        if (count == locale->layers || locale->is_damaged)
+            continue;
+        snprintf(what, sizeof what, "locale %s: %u layers are there of %u", locale->row.id, count,
+                 locale->layers);
+        if (!report(r, locale->row.id, what))
+            return false;
+    }
+    return true;
+}
+
+enum err_code row_cache_load(struct store *store, row_cache_damage damage, void *context,
+                             struct err *err)
+{
+    struct reading r = {store, damage, context, err, false};
+    struct row_cache before = store->cache;
+
+    memset(&store->cache, 0, sizeof store->cache);
+    store->is_cached = false;
+    if (!read_table(&r, "locale",
+                    "SELECT " LOCALE_VALUES ", crc = row_crc(" LOCALE_VALUES ") FROM locale "
+                    "ORDER BY id",
+                    read_locale) ||
+        !read_table(&r, "store",
+                    "SELECT locales, models, crc = row_crc(id, locales, models) "
+                    "FROM store WHERE id = 1",
+                    read_store) ||
+        (!r.has_store && !report(&r, "", "the row of the table store is missing")) ||
+        !read_table(&r, "layer",
+                    "SELECT " LAYER_VALUES ", crc = row_crc(" LAYER_VALUES ") FROM layer "
+                    "ORDER BY locale, position, rowid",
+                    read_layer) ||
+        !count_layers(&r) ||
+        !read_table(&r, "edit",
+                    "SELECT sequence, locale, rev, layer, rect, codec, length(data) FROM edit "
+                    "WHERE codec IS NOT NULL ORDER BY sequence",
+                    read_pending)) {
+        row_cache_free(&store->cache);
+        store->cache = before; /* its marks are still needed */
+        return err->code;
+    }
+    for (size_t i = 0; i < before.locale_count; i++) {
+        struct row_cache_locale *locale = row_cache_locale(&store->cache, before.locales[i].row.id);
+
+        if (locale)
+            locale->is_damaged |= before.locales[i].is_damaged;
+    }
+    row_cache_free(&before);
+    store->is_cached = true;
+    return ERR_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+enum err_code row_cache_write_store(struct store *store, struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store, "UPDATE store SET locales = ?1, models = ?2, crc = row_crc(1, ?1, ?2) WHERE id = 1",
+        err);
+
+    if (!write)
+        return err->code;
+    sqlite3_bind_int64(write, 1, (int64_t)store->cache.locale_count);
+    sqlite3_bind_int64(write, 2, (int64_t)store->cache.models);
+    return store_run(store, write, "cannot write the table store", err);
+}
+
+enum err_code row_cache_write_locale(struct store *store, const struct row_cache_locale *locale,
+                                     struct err *err)
+{
+    const struct store_locale *v = &locale->row;
+    const double geo[2] = {v->geo_lat_deg, v->geo_lng_deg};
+    sqlite3_stmt *write = store_statement(
+        store,
+        "INSERT INTO locale VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)) "
+        "ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, "
+        "applied_rev = excluded.applied_rev, log_first = excluded.log_first, "
+        "log_last = excluded.log_last, layers = excluded.layers, "
+        "is_deleted = excluded.is_deleted, title = excluded.title, gravity = excluded.gravity, "
+        "translation = excluded.translation, rotation = excluded.rotation, "
+        "open_sky = excluded.open_sky, triangulation = excluded.triangulation, "
+        "geo = excluded.geo, crc = excluded.crc",
+        err);
+
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, v->id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 2, (int64_t)v->revision);
+    sqlite3_bind_int64(write, 3, (int64_t)locale->applied_rev);
+    sqlite3_bind_int64(write, 4, (int64_t)locale->log_first);
+    sqlite3_bind_int64(write, 5, (int64_t)locale->log_last);
+    sqlite3_bind_int64(write, 6, locale->layers);
+    sqlite3_bind_int(write, 7, v->is_deleted);
+    sqlite3_bind_text(write, 8, v->title, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 9, v->gravity, sizeof v->gravity, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 10, v->translation, sizeof v->translation, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 11, v->rotation, sizeof v->rotation, SQLITE_STATIC);
+    sqlite3_bind_int(write, 12, v->open_sky);
+    sqlite3_bind_int(write, 13, (int)v->triangulation);
+    if (v->has_geo)
+        sqlite3_bind_blob(write, 14, geo, sizeof geo, SQLITE_STATIC);
+    return store_run(store, write, "cannot write a locale", err);
+}

@@ -1,0 +1,92 @@
+/*
+ * A tile: an immutable block of 256×256 cells, 257×257 samples (the last row and column are an
+ * apron shared with the neighbours, so that a cell never looks outside its tile), with its own
+ * min/max pyramid.
+ *
+ *   samples[257][257]       row 0 at the smallest y; NaN where there is no data or no field
+ *   nodes                   level by level from the leaves to the root; level L holds
+ *                           (256 >> L)² nodes, row by row, from L = leaf_shift to L = 8
+ *   minmax16                the same once more for rays: nodes of 4×4 children down to 4×4 cells
+ *
+ * A node's bounds are those of every sample that its cells use, far row and column included; a node
+ * without data is (+inf, -inf), and a bound that is zero is +0. Tiles are counted and shared
+ * between heightfields.
+ */
+#ifndef KOTA_TERRAIN_TILE_H
+#define KOTA_TERRAIN_TILE_H
+
+#include "base/err.h"
+#include "terrain/bounds.h"
+#include "terrain/field/minmax16.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TILE_SHIFT = 8, TILE_CELLS = 1 << TILE_SHIFT, TILE_SAMPLES = TILE_CELLS + 1 };
+
+struct tile {
+    atomic_uint refs;
+    uint32_t leaf_shift; /* a leaf is 2^leaf_shift cells wide */
+    uint64_t serial;     /* no other tile of the process has it; 0: not sealed yet */
+    uint32_t level_offset[TILE_SHIFT + 1]; /* of level L in nodes; below leaf_shift unused */
+    struct bounds *nodes;                  /* after the samples, same allocation */
+    struct minmax16_node minmax16[MINMAX16_TILE_NODES];
+    float samples[TILE_SAMPLES * TILE_SAMPLES];
+};
+
+/*
+ * A tile to be filled: of samples[rows][cols] at its low corner the caller writes all, the rest is
+ * NaN already. NULL without memory. One reference.
+ */
+struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift);
+
+/*
+ * Builds the pyramid of a tile whose samples are there; from now on nothing of it changes. False
+ * when a sample is infinite; such a tile is good for tile_unref only. O(samples).
+ */
+bool tile_seal(struct tile *tile);
+
+/* Samples column .. column + cols - 1 of a tile, and the rows likewise. */
+struct tile_rect {
+    uint32_t column, row, cols, rows;
+};
+
+/*
+ * The tile with other samples in the rectangle: heights_m[rows][stride], none infinite. The same
+ * tile, counted, when they equal the present ones, bit for bit. NULL without memory. O(bytes of the
+ * tile); of the pyramid only blocks of 16×16 cells that use one of the samples and what is above
+ * them are computed.
+ */
+struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
+                               const float *heights_m, size_t stride);
+
+void tile_ref(struct tile *tile);
+void tile_unref(struct tile *tile); /* NULL is fine */
+size_t tile_bytes(uint32_t leaf_shift);
+
+/* Every node against every sample that it covers. */
+bool tile_validate(const struct tile *tile, struct err *err);
+
+/*
+ * Per column, bounds of rows × cols samples with row stride TILE_SAMPLES: what all leaves are made
+ * of. The first is the scalar form of the second; they give the same bits but for the sign of a
+ * zero.
+ */
+void tile_column_bounds_scalar(const float *samples, uint32_t rows, uint32_t cols, float *min,
+                               float *max);
+void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, float *min, float *max);
+
+static inline struct bounds tile_node(const struct tile *tile, uint32_t level, uint32_t column,
+                                      uint32_t row)
+{
+    return tile->nodes[tile->level_offset[level] + (row << (TILE_SHIFT - level)) + column];
+}
+
+static inline struct bounds tile_root(const struct tile *tile)
+{
+    return tile->nodes[tile->level_offset[TILE_SHIFT]];
+}
+
+#endif

@@ -1,0 +1,367 @@
+/*
+ * Vertical queries of a mesh: the floor below a point, or above it, and its height. Compiled once
+ * per instruction set (kernels.h).
+ *
+ * Problem: a height costs its chain of dependent loads, from the point to the plane, and its number
+ * of instructions, for the processor has room for two to four queries at a time. Approach: the
+ * lookup table (floor_grid_lut.c) leads from the place to the blocks by one load, and mostly there
+ * is one floor over the place. All other cases are calls at the end, so that nothing is saved on
+ * the stack before them.
+ *
+ * Many points: each step of all points of a batch before the next step of any. A step prefetches
+ * the memory of the next one, and the points with one floor are answered before those with more, so
+ * that no branch depends on which they are.
+ *
+ * Where the table has no answer (LUT_ELSE) the cells of the root have it, and outside of
+ * them the quadtree (mesh_floor.c). All of these ways give the same bits.
+ *
+ * Tried and dropped: vectors of 64 bytes. With five instructions more, one of them such a load, a
+ * query took 10 cycles more on a Xeon of 2023.
+ */
+#include "terrain/kernels/kernels.h"
+
+#include "terrain/mesh/contact_fill.h"
+#include "terrain/mesh/lut_cell.h"
+#include "terrain/mesh/mesh_contact.h"
+
+/* ---- one column ----------------------------------------------------------------------------- */
+
+ALWAYS_INLINE struct column column_begin(const struct mesh *mesh, double x, double y, double sign,
+                                         double limit)
+{
+    return (struct column){.mesh = mesh,
+                           .x = x,
+                           .y = y,
+                           .sign = sign,
+                           .limit = limit,
+                           .best = -INFINITY,
+                           .polygon = NO_POLYGON};
+}
+
+/* By the cells of the root, and outside of them by the quadtree. */
+__attribute__((noinline)) static struct column_found column_long(const struct mesh *mesh, double x,
+                                                                 double y, double sign,
+                                                                 double limit)
+{
+    struct column c = column_begin(mesh, x, y, sign, limit);
+    struct place place;
+
+    lanes_clear_upper();
+    if (!place_begin(mesh, x, y, &place))
+        return mesh_column_by_tree(mesh, x, y, sign, limit);
+    place_descend(mesh, &place);
+    place_scan(&c, &place);
+    return (struct column_found){c.best, c.polygon};
+}
+
+ALWAYS_INLINE void column_scan(struct column *c)
+{
+    const struct floor_grid *grid = &c->mesh->grid;
+    u64x2 in_root = lut_place(grid, c->x, c->y);
+    uint32_t entry = lut_entry(grid, in_root);
+    struct spot spot = lut_spot(grid, entry, in_root);
+
+    if (entry == LUT_ELSE) {
+        struct column_found found = column_long(c->mesh, c->x, c->y, c->sign, c->limit);
+
+        c->best = found.best;
+        c->polygon = found.polygon;
+    } else if (spot.lanes != 0) {
+        pair_scan(c, spot.blocks, spot.lanes, spot.place);
+    } else if (entry != 0) {
+        struct place place = lut_leaf(c->mesh, entry, in_root);
+
+        place_scan(c, &place);
+    }
+}
+
+bool KERNEL(mesh_column)(const struct mesh *mesh, double x, double y, bool is_up, double limit,
+                         double *z, uint32_t *polygon)
+{
+    double sign = is_up ? -1 : 1;
+    struct column c = column_begin(mesh, x, y, sign, sign * limit);
+
+    column_scan(&c);
+    if (c.polygon == NO_POLYGON)
+        return false;
+    *z = sign * c.best;
+    *polygon = c.polygon;
+    return true;
+}
+
+/* ---- one floor ------------------------------------------------------------------------------ */
+
+/* The floors below a point, or the function that finds them. */
+enum floors_kind { FLOORS_NONE, FLOORS_ONE, FLOORS_MORE, FLOORS_CELL };
+
+/* The values known by then; of one floor all. */
+struct floors {
+    u64x2 in_root;
+    uint32_t entry;
+    struct spot spot;
+    struct floor_mask mask;
+    uint32_t polygon;
+    double z;
+};
+
+ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, double y,
+                                           double limit, struct floors *f)
+{
+    const struct floor_grid *grid = &mesh->grid;
+
+    f->in_root = lut_place(grid, x, y);
+    f->entry = lut_entry(grid, f->in_root);
+    f->spot = lut_spot(grid, f->entry, f->in_root);
+    if (f->spot.lanes == 0)
+        return f->entry != 0 ? FLOORS_CELL : FLOORS_NONE;
+    f->mask = floor_mask_of(f->spot.blocks, f->spot.lanes, f->spot.place);
+    if (grid->is_stacked)
+        f->mask.hit &= pair_levels(f->spot.blocks, f->spot.lanes, column_level(grid, limit));
+    if (f->mask.hit == 0)
+        return FLOORS_NONE;
+    const uint32_t *polygons = block_polygons(f->spot.blocks, f->spot.lanes);
+    size_t i = (size_t)__builtin_ctz(f->mask.hit);
+    unsigned others = f->mask.hit & (f->mask.hit - 1);
+    uint32_t first = polygons[i];
+
+    /* without others the read lane does not exist: it is in the bytes after the blocks */
+    if (grid->is_stacked &&
+        is_below(polygons[__builtin_ctz(others | 1u << 31)], first >> COLUMN_LOW_SHIFT))
+        others = 0;
+    if ((others | (f->mask.hit & f->mask.uncertain)) != 0)
+        return FLOORS_MORE;
+    f->polygon = first & COLUMN_POLYGON;
+    f->z = floor_z(&mesh->polygons[f->polygon], x, y);
+    return f->z <= limit ? FLOORS_ONE : FLOORS_MORE; /* those below it are left */
+}
+
+__attribute__((noinline)) static bool contact_more(const struct mesh *mesh, struct vec3 point,
+                                                   double reach_up_m, struct mesh_contact *out)
+{
+    struct vec3 at = column_place(mesh, point);
+    double z;
+    uint32_t polygon;
+
+    if (!KERNEL(mesh_column)(mesh, at.x, at.y, false, at.z + reach_up_m + mesh->header->slack, &z,
+                             &polygon))
+        return false;
+    contact_fill(mesh, point, at, z, polygon, out);
+    return true;
+}
+
+/* One floor in one function: values that a call returns in memory delay the next step. */
+bool KERNEL(mesh_floor)(const struct mesh *mesh, struct vec3 point, double reach_up_m,
+                        struct mesh_contact *out)
+{
+    struct vec3 at = column_place(mesh, point);
+    struct floors f;
+
+    switch (floors_find(mesh, at.x, at.y, at.z + reach_up_m + mesh->header->slack, &f)) {
+    case FLOORS_NONE:
+        return false;
+    case FLOORS_ONE:
+        contact_fill(mesh, point, at, f.z, f.polygon, out);
+        return true;
+    default:
+        return contact_more(mesh, point, reach_up_m, out);
+    }
+}
+
+ALWAYS_INLINE bool column_end(const struct column *c, struct mesh_height *out)
+{
+    if (c->polygon == NO_POLYGON)
+        return false;
+    *out = (struct mesh_height){c->best + c->mesh->lift, c->mesh->polygons[c->polygon].source};
+    return true;
+}
+
+/* Of an entry without blocks. Not inlined, so that one floor does not save its registers. */
+__attribute__((noinline)) static bool height_of_cell(const struct mesh *mesh, uint32_t entry,
+                                                     u64x2 in_root, double x, double y,
+                                                     double limit, struct mesh_height *out)
+{
+    struct column c = column_begin(mesh, x, y, 1, limit);
+
+    if (entry == LUT_ELSE) {
+        struct column_found found = column_long(mesh, x, y, 1, limit);
+
+        c.best = found.best;
+        c.polygon = found.polygon;
+    } else {
+        struct place place = lut_leaf(mesh, entry, in_root);
+
+        place_scan(&c, &place);
+    }
+    return column_end(&c, out);
+}
+
+/* Of blocks with more than one floor, or with an uncertain one. Not inlined, as above. */
+__attribute__((noinline)) static bool height_of_blocks(const struct mesh *mesh, double x, double y,
+                                                       double limit,
+                                                       const struct column_block *blocks,
+                                                       size_t lanes, unsigned hit,
+                                                       unsigned uncertain, struct mesh_height *out)
+{
+    struct column c = column_begin(mesh, x, y, 1, limit);
+
+    lanes_clear_upper();
+    pair_take(&c, blocks, lanes, (struct floor_mask){hit, uncertain});
+    return column_end(&c, out);
+}
+
+/* The coordinates are in registers: for a struct on the stack gcc 12 makes a frame. */
+bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
+                         struct mesh_height *out)
+{
+    struct vec3 at = column_place(mesh, (struct vec3){x, y, z});
+    double limit = at.z + reach_up_m + mesh->header->slack;
+    struct floors f;
+
+    switch (floors_find(mesh, at.x, at.y, limit, &f)) {
+    case FLOORS_ONE:
+        *out = (struct mesh_height){f.z + mesh->lift, mesh->polygons[f.polygon].source};
+        return true;
+    case FLOORS_MORE:
+        return height_of_blocks(mesh, at.x, at.y, limit, f.spot.blocks, f.spot.lanes, f.mask.hit,
+                                f.mask.uncertain, out);
+    case FLOORS_CELL:
+        return height_of_cell(mesh, f.entry, f.in_root, at.x, at.y, limit, out);
+    case FLOORS_NONE:
+        break;
+    }
+    return false;
+}
+
+/* ---- many points ---------------------------------------------------------------------------- */
+
+enum { BATCH = 32 };
+
+/* A step stores only what the next one cannot compute again at once. */
+struct batch {
+    _Alignas(16) double at[BATCH][2];
+    uint64_t in_root[BATCH][2]; /* lut_place */
+    double limit[BATCH];
+    uint32_t entry[BATCH];
+    struct floor_mask mask[BATCH];
+    uint32_t polygon[BATCH]; /* of the single ones */
+    /* numbers of points: with an entry; of them without blocks; with more than one floor or an
+     * uncertain one; with one */
+    uint8_t some[BATCH], cells[BATCH], hard[BATCH], single[BATCH];
+    size_t some_count, cell_count, hard_count, single_count;
+};
+
+/* From the points to their blocks. */
+static inline void batch_begin(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                               double reach_up_m, struct batch *b, struct mesh_height *out)
+{
+    const struct floor_grid *grid = &mesh->grid;
+    size_t some_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct vec3 at = column_place(mesh, points[i]);
+        u64x2 in_root = lut_place(grid, at.x, at.y);
+        uint32_t entry = lut_entry(grid, in_root);
+        const unsigned char *lines = grid->blocks[entry & LUT_BLOCK].bytes;
+
+        b->at[i][0] = at.x;
+        b->at[i][1] = at.y;
+        u64x2_store(b->in_root[i], in_root);
+        b->limit[i] = at.z + reach_up_m + mesh->header->slack;
+        b->entry[i] = entry;
+        out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
+        b->some[some_count] = (uint8_t)i;
+        some_count += entry != 0;
+        __builtin_prefetch(lines);
+        __builtin_prefetch(lines + 64);
+        lines += entry >> (LUT_LANES_SHIFT - 3) & 128;
+        __builtin_prefetch(lines);
+        __builtin_prefetch(lines + 64);
+    }
+    b->some_count = some_count;
+}
+
+/* From the blocks to those with one floor, whose polygons are prefetched, and those with more. */
+ALWAYS_INLINE void batch_masks(const struct mesh *mesh, struct batch *b, bool is_stacked)
+{
+    const struct floor_grid *grid = &mesh->grid;
+    size_t any_count = 0, hard_count = 0, cell_count = 0;
+
+    for (size_t k = 0; k < b->some_count; k++) {
+        size_t i = b->some[k];
+        struct spot spot = lut_spot(grid, b->entry[i], u64x2_load(b->in_root[i]));
+
+        if (spot.lanes == 0) { /* of a few */
+            b->cells[cell_count++] = (uint8_t)i;
+            continue;
+        }
+        const uint32_t *polygons = block_polygons(spot.blocks, spot.lanes);
+        struct floor_mask mask = floor_mask_of(spot.blocks, spot.lanes, spot.place);
+
+        if (is_stacked)
+            mask.hit &= pair_levels(spot.blocks, spot.lanes, column_level(grid, b->limit[i]));
+        /* without a hit bytes after the lanes, at most a block further */
+        uint32_t first = polygons[(size_t)__builtin_ctz(mask.hit | 1u << 31)];
+        unsigned others = mask.hit & (mask.hit - 1);
+
+        /* a floor that the next in the list is below is the only one here, too */
+        if (is_stacked)
+            others = is_below(polygons[(size_t)__builtin_ctz(others | 1u << 31)],
+                              first >> COLUMN_LOW_SHIFT)
+                         ? 0
+                         : others;
+        size_t single_count = any_count - hard_count;
+
+        b->hard[hard_count] = b->single[single_count] = (uint8_t)i;
+        b->mask[i] = mask;
+        b->polygon[single_count] = first & COLUMN_POLYGON;
+        any_count += mask.hit != 0;
+        hard_count += (others | (mask.hit & mask.uncertain)) != 0;
+        __builtin_prefetch(&mesh->polygons[first & COLUMN_POLYGON]);
+    }
+    b->cell_count = cell_count;
+    b->hard_count = hard_count;
+    b->single_count = any_count - hard_count;
+}
+
+static inline void batch_end(const struct mesh *mesh, struct batch *b, struct mesh_height *out)
+{
+    for (size_t k = 0; k < b->single_count; k++) {
+        size_t i = b->single[k];
+        const struct mesh_polygon *p = &mesh->polygons[b->polygon[k]];
+        double z = floor_z(p, b->at[i][0], b->at[i][1]);
+
+        if (z <= b->limit[i])
+            out[i] = (struct mesh_height){z + mesh->lift, p->source};
+        else /* those below it are left */
+            b->hard[b->hard_count++] = (uint8_t)i;
+    }
+    for (size_t k = 0; k < b->hard_count; k++) {
+        size_t i = b->hard[k];
+        struct spot spot = lut_spot(&mesh->grid, b->entry[i], u64x2_load(b->in_root[i]));
+
+        height_of_blocks(mesh, b->at[i][0], b->at[i][1], b->limit[i], spot.blocks, spot.lanes,
+                         b->mask[i].hit, b->mask[i].uncertain, &out[i]);
+    }
+    for (size_t k = 0; k < b->cell_count; k++) {
+        size_t i = b->cells[k];
+
+        height_of_cell(mesh, b->entry[i], u64x2_load(b->in_root[i]), b->at[i][0], b->at[i][1],
+                       b->limit[i], &out[i]);
+    }
+}
+
+void KERNEL(mesh_heights)(const struct mesh *mesh, const struct vec3 *points, size_t count,
+                          double reach_up_m, struct mesh_height *out)
+{
+    for (size_t i = 0; i < count; i += BATCH) {
+        size_t some = count - i < BATCH ? count - i : BATCH;
+        struct batch b;
+
+        batch_begin(mesh, points + i, some, reach_up_m, &b, out + i);
+        if (mesh->grid.is_stacked)
+            batch_masks(mesh, &b, true);
+        else
+            batch_masks(mesh, &b, false);
+        batch_end(mesh, &b, out + i);
+    }
+}

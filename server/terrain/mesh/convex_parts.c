@@ -1,0 +1,719 @@
+/*
+ * Polygons of a file, made ready for the quadtree.
+ *
+ * Each polygon is cleaned of repeated corners and turned so that it is counter-clockwise from
+ * above, measured by Newell's normal, and then taken as it is when it is flat and convex. Convex
+ * must hold where it is used: in the polygon's own plane for rays, and seen along gravity for
+ * floors, since the floor test is an intersection of half planes there and anything lost to a
+ * dented edge would be a hole. So the tolerance is the mesh's slack, which the test gives back.
+ * Polygons that fail are cut into triangles in their own plane and joined to convex pieces again;
+ * those that are not flat stay triangles. One that is not flat may cross itself as it is seen along
+ * its normal and yet not in space; then its triangles are found there.
+ *
+ * Edge lines. Q writes A = y2 - y1, B = x1 - x2, C = x2 y1 - x1 y2 and calls the counter-clockwise
+ * interior positive; it is negative (the unit square's middle gives -1/2). Here the signs are the
+ * other way round, and (a, b) is unit, so that a line's value is a distance in metres. A line is
+ * always computed from the lesser to the greater of its end points and then negated if the edge
+ * runs the other way: both polygons at an edge hold exactly opposite numbers.
+ *
+ * A polygon that has no width seen along gravity is a wall: no floor, but rays hit it. Steepness
+ * ends at a slope of a million, where a height would be rounded by more than a micrometre.
+ *
+ * Invariants: each piece has at least 3 corners, an area above the slack, and all its corners
+ * inside of all its lines but for half the slack.
+ */
+#include "terrain/mesh/convex_parts.h"
+
+#include "terrain/mesh/convex_split.h"
+#include "terrain/mesh/space_split.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLATNESS 1e-6 /* of the polygon's size: the most that a corner may be out of its plane */
+#define WALL_STEEPNESS 1e-6 /* vertical part of a wall's unit normal */
+
+/* The present polygon. Points are by place in the ring. */
+struct ring {
+    uint32_t count;
+    bool is_wall;
+    double slack;
+    uint32_t index[MESH_POLYGON_CORNERS_MAX];     /* of vertices */
+    struct vec2 ground[MESH_POLYGON_CORNERS_MAX]; /* seen along gravity */
+    struct vec2 plane[MESH_POLYGON_CORNERS_MAX];  /* seen along the axis next to its normal */
+    bool is_seen_from_above;                      /* that is Z, and both are the same */
+};
+
+struct workshop {
+    const struct polygon_soup *soup;
+    struct convex_parts *set;
+    struct mesh_import *import;
+    struct pace *pace;
+    uint32_t first_counted; /* polygons before this one are not in the import */
+    uint32_t source;
+    struct ring ring;
+    struct split split;
+};
+
+_Static_assert((int)MESH_POLYGON_CORNERS_MAX == (int)SPLIT_CORNERS_MAX, "any polygon can be split");
+
+enum err_code soup_check(const struct polygon_soup *soup, struct err *err)
+{
+    for (size_t i = 0; i < soup->vertex_count; i++) {
+        struct vec3 v = soup->vertices[i];
+
+        if (!(fabs(v.x) <= MESH_COORDINATE_MAX_M && fabs(v.y) <= MESH_COORDINATE_MAX_M &&
+              fabs(v.z) <= MESH_COORDINATE_MAX_M))
+            return err_set(err, ERR_BAD_INPUT,
+                           "vertex %zu is (%g, %g, %g), must be finite and within %g m", i, v.x,
+                           v.y, v.z, MESH_COORDINATE_MAX_M);
+    }
+    for (size_t i = 0; i < soup->polygon_count; i++)
+        if (soup->starts[i] > soup->starts[i + 1])
+            return err_set(err, ERR_BAD_INPUT, "polygon %zu ends before it starts", i);
+    if (soup->polygon_count == 0)
+        return ERR_OK;
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++)
+        if (soup->corners[k] >= soup->vertex_count)
+            return err_set(err, ERR_BAD_INPUT, "corner %zu is vertex %u, there are %zu", k,
+                           soup->corners[k], soup->vertex_count);
+    return ERR_OK;
+}
+
+/* ---- measures ------------------------------------------------------------------------------- */
+
+struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count)
+{
+    struct box2 b = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct vec3 v = vertices[corners[i]];
+
+        b.x_min = v.x < b.x_min ? v.x : b.x_min;
+        b.y_min = v.y < b.y_min ? v.y : b.y_min;
+        b.x_max = v.x > b.x_max ? v.x : b.x_max;
+        b.y_max = v.y > b.y_max ? v.y : b.y_max;
+    }
+    return b;
+}
+
+static struct mesh_line edge_line(struct vec3 from, struct vec3 to)
+{
+    bool is_turned = to.x < from.x || (to.x == from.x && to.y < from.y);
+    struct vec3 low = is_turned ? to : from, high = is_turned ? from : to;
+    double dx = high.x - low.x, dy = high.y - low.y;
+    double length = sqrt(dx * dx + dy * dy);
+
+    if (!(length > 0)) /* seen along gravity it is a point: cuts nothing off */
+        return (struct mesh_line){0, 0, 1};
+    double a = -dy / length, b = dx / length, c = -(a * low.x + b * low.y);
+
+    return is_turned ? (struct mesh_line){-a, -b, -c} : (struct mesh_line){a, b, c};
+}
+
+/* Between two lines along the wall's longest stretch. */
+static void wall_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
+                       struct mesh_line *lines)
+{
+    struct vec3 from = vertices[corners[0]];
+    struct vec2 along = {0, 0};
+    double length = 0, low = INFINITY, high = -INFINITY;
+
+    for (uint32_t i = 1; i < count; i++) {
+        struct vec3 to = vec3_sub(vertices[corners[i]], from);
+
+        if (hypot(to.x, to.y) > length) {
+            length = hypot(to.x, to.y);
+            along = (struct vec2){to.x / length, to.y / length};
+        }
+    }
+    if (!(length > 0))
+        along.x = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        struct vec3 v = vertices[corners[i]];
+        double side = along.x * v.y - along.y * v.x;
+
+        low = fmin(low, side);
+        high = fmax(high, side);
+        lines[i] = (struct mesh_line){0, 0, 1};
+    }
+    lines[0] = (struct mesh_line){-along.y, along.x, -low};
+    lines[1] = (struct mesh_line){along.y, -along.x, high};
+}
+
+void convex_part_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
+                       bool is_wall, struct mesh_line *lines)
+{
+    if (is_wall) {
+        wall_lines(vertices, corners, count, lines);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        lines[i] = edge_line(vertices[corners[i]], vertices[corners[i + 1 < count ? i + 1 : 0]]);
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+static void piece_plane(const struct convex_parts *set, struct mesh_polygon *p, struct vec3 normal)
+{
+    const uint32_t *corners = set->corners + p->first;
+    struct vec3 at = {0, 0, 0};
+
+    p->slope_x = p->slope_y = p->height = 0;
+    if (p->is_wall)
+        return;
+    if (p->count == 3) {
+        at = set->vertices[corners[0]];
+    } else {
+        for (uint32_t i = 0; i < p->count; i++)
+            at = vec3_add(at, set->vertices[corners[i]]);
+        at = vec3_scale(at, 1.0 / p->count);
+    }
+    p->slope_x = -normal.x / normal.z;
+    p->slope_y = -normal.y / normal.z;
+    p->height =
+        at.z + p->slope_x * ((double)p->x_min - at.x) + p->slope_y * ((double)p->y_min - at.y);
+}
+
+static bool is_wall(struct vec3 normal, const struct box2 *box, double slack)
+{
+    return !(normal.z > WALL_STEEPNESS * vec3_length(normal) &&
+             normal.z > 4 * slack * hypot(box->x_max - box->x_min, box->y_max - box->y_min));
+}
+
+/* The corners are at the end of set->corners already. */
+static void piece_add(struct workshop *w, uint32_t count)
+{
+    struct convex_parts *set = w->set;
+    uint32_t *corners = set->corners + set->corner_count;
+    struct box2 b = convex_part_box(set->vertices, corners, count);
+    struct vec3 normal = convex_part_normal(set->vertices, corners, count);
+    double z_min = INFINITY, z_max = -INFINITY;
+
+    if (count == 3 && normal.z < 0) { /* of a polygon that is not flat */
+        uint32_t keep = corners[1];
+
+        corners[1] = corners[2];
+        corners[2] = keep;
+        normal = vec3_scale(normal, -1);
+    }
+
+    for (uint32_t i = 0; i < count; i++) {
+        z_min = fmin(z_min, set->vertices[corners[i]].z);
+        z_max = fmax(z_max, set->vertices[corners[i]].z);
+    }
+    struct mesh_polygon p = {
+        .x_min = float_down(b.x_min - set->slack),
+        .y_min = float_down(b.y_min - set->slack),
+        .x_max = float_up(b.x_max + set->slack),
+        .y_max = float_up(b.y_max + set->slack),
+        .z_min = float_down(z_min),
+        .z_max = float_up(z_max),
+        .first = (uint32_t)set->corner_count,
+        .count = count,
+        .source = w->source,
+        .is_wall = w->ring.is_wall || is_wall(normal, &b, set->slack),
+    };
+
+    piece_plane(set, &p, normal);
+    convex_part_lines(set->vertices, corners, count, p.is_wall, set->lines + set->corner_count);
+    set->root.x_min = fmin(set->root.x_min, b.x_min);
+    set->root.y_min = fmin(set->root.y_min, b.y_min);
+    set->root.x_max = fmax(set->root.x_max, b.x_max);
+    set->root.y_max = fmax(set->root.y_max, b.y_max);
+    set->boxes[set->polygon_count] = b;
+    set->polygons[set->polygon_count++] = p;
+    set->corner_count += count;
+}
+
+/* Is a list of the ring's corners convex, in its plane and seen along gravity? */
+static bool corners_are_fit(const void *context, const uint32_t *corners, uint32_t count)
+{
+    const struct ring *ring = context;
+    struct vec2 points[SPLIT_PIECE_MAX];
+
+    for (uint32_t i = 0; i < count; i++)
+        points[i] = ring->plane[corners[i]];
+    if (!ring_is_convex(points, count, ring->slack / 2))
+        return false;
+    if (ring->is_wall || ring->is_seen_from_above)
+        return true;
+    for (uint32_t i = 0; i < count; i++)
+        points[i] = ring->ground[corners[i]];
+    return ring_is_convex(points, count, ring->slack / 2);
+}
+
+/* Pieces of corners of the ring, one after another. */
+static void pieces_add(struct workshop *w, const uint32_t *corners, const uint32_t *counts,
+                       uint32_t pieces)
+{
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t *out = w->set->corners + w->set->corner_count;
+
+        for (uint32_t k = 0; k < counts[i]; k++)
+            out[k] = w->ring.index[corners[k]];
+        corners += counts[i];
+        piece_add(w, counts[i]);
+    }
+}
+
+/* Cuts the ring into triangles as it is seen, and joins them to pieces if it is flat. False: it is
+ * not simple, or, unless it may lose those, has triangles that are seen from their side. */
+static bool ring_split_seen(struct workshop *w, bool is_flat, bool may_lose)
+{
+    struct ring *ring = &w->ring;
+    struct convex_judge judge = {corners_are_fit, ring};
+
+    if (ring_crosses_itself(&w->split, ring->plane, ring->count, ring->slack))
+        return false;
+    uint32_t pieces = ring_triangulate(&w->split, ring->plane, ring->count, ring->slack / 2);
+
+    if (pieces == 0 || (!may_lose && pieces < ring->count - 2))
+        return false;
+    for (uint32_t i = 0; i < pieces; i++)
+        w->split.counts[i] = 3;
+    if (is_flat)
+        pieces = pieces_join(&w->split, &judge);
+    pieces_add(w, w->split.corners, w->split.counts, pieces);
+    return true;
+}
+
+/* The same of a ring that is not flat, and not simple as it is seen: in space. False: it is not
+ * simple there, or has too many corners. */
+static bool ring_split_in_space(struct workshop *w, double size)
+{
+    struct ring *ring = &w->ring;
+    double within = fmax(FLATNESS * size, ring->slack);
+    struct vec3 points[SPACE_CORNERS_MAX];
+    uint32_t corners[3 * SPACE_CORNERS_MAX];
+    const uint32_t three = 3;
+
+    if (ring->count > SPACE_CORNERS_MAX)
+        return false;
+    for (uint32_t i = 0; i < ring->count; i++)
+        points[i] = w->set->vertices[ring->index[i]];
+    if (space_ring_meets_itself(points, ring->count, within))
+        return false;
+    space_triangulate(points, ring->count, corners);
+    ring->is_wall = false;
+    for (uint32_t i = 0; i < 3 * (ring->count - 2); i += 3) {
+        const struct vec3 t[3] = {points[corners[i]], points[corners[i + 1]],
+                                  points[corners[i + 2]]};
+        double longest =
+            fmax(vec3_length(vec3_sub(t[1], t[0])),
+                 fmax(vec3_length(vec3_sub(t[2], t[1])), vec3_length(vec3_sub(t[0], t[2]))));
+        struct vec3 normal = vec3_cross(vec3_sub(t[1], t[0]), vec3_sub(t[2], t[0]));
+
+        if (vec3_length(normal) > 4 * ring->slack * longest)
+            pieces_add(w, corners + i, &three, 1);
+    }
+    return true;
+}
+
+/* ---- one polygon of the file ---------------------------------------------------------------- */
+
+static bool is_same_place(const struct convex_parts *set, uint32_t a, uint32_t b)
+{
+    struct vec3 p = set->vertices[a], q = set->vertices[b];
+
+    return p.x == q.x && p.y == q.y && p.z == q.z;
+}
+
+/* The polygon's corners without those at the place of the one before. */
+static enum mesh_fate ring_take(struct workshop *w)
+{
+    const struct polygon_soup *soup = w->soup;
+    uint32_t start = soup->starts[w->source], count = soup->starts[w->source + 1] - start;
+    struct ring *ring = &w->ring;
+
+    if (count > MESH_POLYGON_CORNERS_MAX)
+        return MESH_MANY_CORNERS;
+    ring->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t corner = soup->corners[start + i];
+
+        if (ring->count == 0 || !is_same_place(w->set, ring->index[ring->count - 1], corner))
+            ring->index[ring->count++] = corner;
+    }
+    while (ring->count > 1 && is_same_place(w->set, ring->index[ring->count - 1], ring->index[0]))
+        ring->count--;
+    return ring->count >= 3 ? MESH_KEPT : MESH_FEW_CORNERS;
+}
+
+static void ring_reverse(struct ring *ring)
+{
+    for (uint32_t i = 0, k = ring->count - 1; i < k; i++, k--) {
+        uint32_t keep = ring->index[i];
+
+        ring->index[i] = ring->index[k];
+        ring->index[k] = keep;
+    }
+}
+
+/* The axis next to a direction: 0, 1, 2. */
+static int nearest_axis(struct vec3 v)
+{
+    double x = fabs(v.x), y = fabs(v.y), z = fabs(v.z);
+
+    return z >= x && z >= y ? 2 : x >= y ? 0 : 1;
+}
+
+/* Both views of the ring, the plane's along an axis; each counter-clockwise. */
+static void ring_view(struct ring *ring, const struct vec3 *vertices, struct vec3 normal, int axis)
+{
+    ring->is_seen_from_above = axis == 2;
+    for (uint32_t i = 0; i < ring->count; i++) {
+        struct vec3 v = vertices[ring->index[i]];
+
+        ring->ground[i] = (struct vec2){v.x, v.y};
+        if (axis == 2)
+            ring->plane[i] = ring->ground[i];
+        else if (axis == 0)
+            ring->plane[i] = normal.x > 0 ? (struct vec2){v.y, v.z} : (struct vec2){v.z, v.y};
+        else
+            ring->plane[i] = normal.y > 0 ? (struct vec2){v.z, v.x} : (struct vec2){v.x, v.z};
+    }
+}
+
+static double ring_size(const struct ring *ring, const struct vec3 *vertices)
+{
+    struct vec3 low = vertices[ring->index[0]], high = low;
+
+    for (uint32_t i = 1; i < ring->count; i++) {
+        struct vec3 v = vertices[ring->index[i]];
+
+        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
+        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+    }
+    return vec3_length(vec3_sub(high, low));
+}
+
+static bool ring_is_flat(const struct ring *ring, const struct vec3 *vertices, struct vec3 normal,
+                         double tolerance)
+{
+    struct vec3 unit = vec3_unit(normal), middle = {0, 0, 0};
+
+    for (uint32_t i = 0; i < ring->count; i++)
+        middle = vec3_add(middle, vertices[ring->index[i]]);
+    middle = vec3_scale(middle, 1.0 / ring->count);
+    for (uint32_t i = 0; i < ring->count; i++)
+        if (!(fabs(vec3_dot(unit, vec3_sub(vertices[ring->index[i]], middle))) <= tolerance))
+            return false;
+    return true;
+}
+
+static bool ring_is_one_piece(const struct ring *ring)
+{
+    return ring_is_convex(ring->plane, ring->count, ring->slack / 2) &&
+           (ring->is_wall || ring->is_seen_from_above ||
+            ring_is_convex(ring->ground, ring->count, ring->slack / 2));
+}
+
+/* A ring of four corners or more in several pieces. False: it crosses itself. */
+static bool ring_split(struct workshop *w, struct vec3 normal, double size, bool is_flat)
+{
+    int axis = nearest_axis(normal);
+
+    if (ring_split_seen(w, is_flat, is_flat))
+        return true;
+    if (is_flat)
+        return false;
+    if (ring_split_in_space(w, size))
+        return true;
+    for (int i = 0; i < 3; i++) {
+        ring_view(&w->ring, w->set->vertices, normal, (axis + i) % 3);
+        if (ring_split_seen(w, false, true))
+            return true;
+    }
+    return false;
+}
+
+/* A ring whose area sums up to nothing: it is a line, or runs back over itself, or is folded. */
+static enum mesh_fate ring_without_side(struct workshop *w, double size)
+{
+    const struct vec3 *vertices = w->set->vertices;
+    const struct ring *ring = &w->ring;
+    struct vec3 origin = vertices[ring->index[0]], widest = {0, 0, 0};
+
+    for (uint32_t i = 1; i + 1 < ring->count; i++) {
+        struct vec3 normal = vec3_cross(vec3_sub(vertices[ring->index[i]], origin),
+                                        vec3_sub(vertices[ring->index[i + 1]], origin));
+
+        if (vec3_length(normal) > vec3_length(widest))
+            widest = normal;
+    }
+    if (!(vec3_length(widest) > 4 * w->set->slack * size))
+        return MESH_NO_AREA;
+    if (ring_is_flat(ring, vertices, widest, fmax(FLATNESS * size, w->set->slack)))
+        return MESH_CROSSES_ITSELF;
+    return ring_split_in_space(w, size) ? MESH_KEPT : MESH_CROSSES_ITSELF;
+}
+
+/* Adds the pieces of one polygon. */
+static enum mesh_fate polygon_add(struct workshop *w)
+{
+    struct ring *ring = &w->ring;
+    const struct vec3 *vertices = w->set->vertices;
+    enum mesh_fate fate = ring_take(w);
+
+    if (fate != MESH_KEPT)
+        return fate;
+    struct vec3 normal = convex_part_normal(vertices, ring->index, ring->count);
+    double size = ring_size(ring, vertices), slack = w->set->slack;
+
+    ring->slack = slack;
+    if (!(vec3_length(normal) > 4 * slack * size))
+        return ring_without_side(w, size);
+    if (normal.z < 0) {
+        ring_reverse(ring);
+        normal = vec3_scale(normal, -1);
+    }
+    struct box2 box = convex_part_box(vertices, ring->index, ring->count);
+    bool is_flat = true;
+
+    ring->is_wall = is_wall(normal, &box, slack);
+    if (ring->count > 3) {
+        is_flat = ring_is_flat(ring, vertices, normal, fmax(FLATNESS * size, slack));
+        ring_view(ring, vertices, normal, nearest_axis(normal));
+        if (!is_flat)
+            ring->is_wall = false; /* each triangle is classified separately */
+        if (!is_flat || !ring_is_one_piece(ring))
+            return ring_split(w, normal, size, is_flat) ? MESH_KEPT : MESH_CROSSES_ITSELF;
+    }
+    memcpy(w->set->corners + w->set->corner_count, ring->index, ring->count * sizeof *ring->index);
+    piece_add(w, ring->count);
+    return MESH_KEPT;
+}
+
+/* ---- the whole soup ------------------------------------------------------------------------- */
+
+static bool set_allocate(struct convex_parts *set, const struct polygon_soup *soup)
+{
+    size_t pieces = 0, corners = 0;
+
+    for (size_t i = 0; i < soup->polygon_count; i++) {
+        size_t count = soup->starts[i + 1] - soup->starts[i];
+        size_t triangles = count >= 3 ? count - 2 : 0;
+
+        pieces += triangles;
+        corners += 3 * triangles;
+    }
+    set->vertices = malloc((soup->vertex_count + 1) * sizeof *set->vertices);
+    set->polygons = malloc((pieces + 1) * sizeof *set->polygons);
+    set->boxes = malloc((pieces + 1) * sizeof *set->boxes);
+    set->corners = malloc((corners + 1) * sizeof *set->corners);
+    set->lines = malloc((corners + 1) * sizeof *set->lines);
+    return set->vertices && set->polygons && set->boxes && set->corners && set->lines;
+}
+
+void convex_parts_free(struct convex_parts *set)
+{
+    free(set->vertices);
+    free(set->polygons);
+    free(set->boxes);
+    free(set->corners);
+    free(set->lines);
+    memset(set, 0, sizeof *set);
+}
+
+/* All vertices into the mesh's frame; the slack that those of polygons call for. */
+static void vertices_turn(struct convex_parts *set, const struct polygon_soup *soup,
+                          const struct mesh_header *header, double slack_times)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < soup->vertex_count; i++)
+        set->vertices[i] = mesh_to_frame(header, soup->vertices[i]);
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
+        struct vec3 v = set->vertices[soup->corners[k]];
+
+        largest = fmax(largest, fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z))));
+    }
+    set->slack = slack_times * (16 * DBL_EPSILON * largest);
+}
+
+/* Leaves out the vertices that no piece uses; bounds of the others. map[vertex_count]. */
+static void vertices_compact(struct convex_parts *set, const struct polygon_soup *soup,
+                             uint32_t *map)
+{
+    struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
+
+    memset(map, 0, soup->vertex_count * sizeof *map);
+    for (size_t k = 0; k < set->corner_count; k++)
+        map[set->corners[k]] = 1;
+    for (size_t i = 0; i < soup->vertex_count; i++) {
+        struct vec3 v = soup->vertices[i];
+
+        if (!map[i])
+            continue;
+        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
+        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+        map[i] = (uint32_t)set->vertex_count;
+        set->vertices[set->vertex_count++] = set->vertices[i];
+    }
+    for (size_t k = 0; k < set->corner_count; k++)
+        set->corners[k] = map[set->corners[k]];
+    set->bounds = (struct box3){low, high};
+}
+
+/* A terrain that is one straight wall still has a box that can be cut. */
+static void root_widen(struct box2 *root, double slack)
+{
+    double width = root->x_max - root->x_min, height = root->y_max - root->y_min;
+    double least = fmax(1e-6 * fmax(width, height), 64 * slack);
+
+    if (width < least) {
+        root->x_min -= least / 2;
+        root->x_max += least / 2;
+    }
+    if (height < least) {
+        root->y_min -= least / 2;
+        root->y_max += least / 2;
+    }
+}
+
+void import_drop(struct mesh_import *import, uint32_t polygon, enum mesh_fate fate)
+{
+    uint32_t at = import->told;
+
+    import->dropped++;
+    import->by_fate[fate]++;
+    if (at == MESH_DROPS_TOLD) {
+        if (import->drops[at - 1].polygon < polygon)
+            return;
+        at--;
+    } else {
+        import->told++;
+    }
+    for (; at > 0 && import->drops[at - 1].polygon > polygon; at--)
+        import->drops[at] = import->drops[at - 1];
+    import->drops[at] = (struct mesh_drop){polygon, fate};
+}
+
+static void import_count(struct workshop *w, enum mesh_fate fate, size_t pieces)
+{
+    if (w->source < w->first_counted)
+        return;
+    if (fate == MESH_KEPT && pieces == 0)
+        fate = MESH_NO_AREA;
+    if (fate != MESH_KEPT)
+        import_drop(w->import, w->source - w->first_counted, fate);
+    w->import->kept += pieces;
+    w->import->split += pieces > 1;
+}
+
+static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct err *err)
+{
+    const struct polygon_soup *soup = w->soup;
+
+    w->set->root = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
+    for (size_t i = 0; i < soup->polygon_count; i++) {
+        size_t before = w->set->polygon_count;
+
+        w->source = (uint32_t)i;
+        enum mesh_fate fate = polygon_add(w);
+
+        import_count(w, fate, w->set->polygon_count - before);
+        if (w->set->corner_count > UINT32_MAX - 2)
+            return err_limit(err, ERR_TOO_LARGE, UINT32_MAX - 2, (double)w->set->corner_count,
+                             "the polygons have more than %u corners", UINT32_MAX - 2);
+        if (pace_step(w->pace, 4 + soup->starts[i + 1] - soup->starts[i], err))
+            return err->code;
+    }
+    if (w->set->polygon_count == 0 && !may_be_none)
+        return mesh_none_left(w->import, soup->polygon_count, err);
+    if (!may_be_none)
+        root_widen(&w->set->root, w->set->slack);
+    return ERR_OK;
+}
+
+enum err_code mesh_none_left(const struct mesh_import *import, size_t polygons, struct err *err)
+{
+    if (import->told == 0)
+        return err_set(err, ERR_UNPROCESSABLE, "no polygon is left of %zu", polygons);
+    return err_set(err, ERR_UNPROCESSABLE, "no polygon is left of %zu; polygon %u %s", polygons,
+                   import->drops[0].polygon, mesh_fate_text[import->drops[0].fate]);
+}
+
+static enum err_code make(struct workshop *w, const struct polygon_soup *soup,
+                          const struct mesh_header *header, double slack_times, bool is_more,
+                          struct err *err)
+{
+    uint32_t *map = malloc((soup->vertex_count + 1) * sizeof *map);
+    enum err_code code;
+
+    if (map == NULL || !set_allocate(w->set, soup)) {
+        code = err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", soup->polygon_count);
+    } else {
+        w->soup = soup;
+        vertices_turn(w->set, soup, header, slack_times);
+        if (header->slack > 0)
+            w->set->slack = header->slack;
+        code = pieces_fill(w, is_more, err);
+        if (code == ERR_OK)
+            vertices_compact(w->set, soup, map);
+    }
+    free(map);
+    if (code)
+        convex_parts_free(w->set);
+    return code;
+}
+
+static struct workshop *workshop_open(struct convex_parts *out, struct mesh_import *import,
+                                      struct pace *pace, struct err *err)
+{
+    struct workshop *w = malloc(sizeof *w);
+
+    memset(out, 0, sizeof *out);
+    memset(import, 0, sizeof *import);
+    if (w == NULL) {
+        err_set(err, ERR_NO_MEMORY, "no memory to take polygons apart");
+        return NULL;
+    }
+    w->set = out;
+    w->import = import;
+    w->pace = pace;
+    w->first_counted = 0;
+    return w;
+}
+
+enum err_code convex_parts_make(const struct polygon_soup *soup, const struct mesh_header *header,
+                                const struct mesh_options *options, struct convex_parts *out,
+                                struct mesh_import *import, struct err *err)
+{
+    struct workshop *w = workshop_open(out, import, options->pace, err);
+
+    if (w == NULL)
+        return err->code;
+    w->first_counted = options->first_counted;
+    enum err_code code =
+        make(w, soup, header, options->slack_times > 0 ? options->slack_times : 1, false, err);
+
+    free(w);
+    return code;
+}
+
+enum err_code convex_parts_make_more(const struct polygon_soup *soup,
+                                     const struct mesh_header *header, struct pace *pace,
+                                     struct convex_parts *out, struct mesh_import *import,
+                                     struct err *err)
+{
+    struct workshop *w = workshop_open(out, import, pace, err);
+    enum err_code code = w ? make(w, soup, header, 0, true, err) : err->code;
+
+    free(w);
+    return code;
+}
+
+double convex_parts_slack(const struct polygon_soup *soup, const struct mesh_header *header)
+{
+    double largest = 0;
+
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
+        struct vec3 v = mesh_to_frame(header, soup->vertices[soup->corners[k]]);
+
+        largest = fmax(largest, fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z))));
+    }
+    return 16 * DBL_EPSILON * largest;
+}

@@ -1,0 +1,92 @@
+/*
+ * Polygons of a file made ready for the quadtree: turned into the mesh's frame, split into convex
+ * pieces where they are not convex or not flat, with boxes, edge lines and planes (Q, table 1).
+ */
+#ifndef KOTA_TERRAIN_CONVEX_PARTS_H
+#define KOTA_TERRAIN_CONVEX_PARTS_H
+
+#include "terrain/mesh/mesh_data.h"
+
+struct convex_parts {
+    struct vec3 *vertices; /* in the mesh's frame; those that no piece uses are left out */
+    size_t vertex_count;
+    struct mesh_polygon *polygons;
+    struct box2 *boxes; /* exact, one a polygon */
+    size_t polygon_count;
+    uint32_t *corners;
+    struct mesh_line *lines;
+    size_t corner_count;
+    struct box2 root;
+    struct box3 bounds; /* in the locale's frame */
+    double slack;       /* see mesh_data.h */
+};
+
+/* Every index in range, every vertex finite; names the first that is not. */
+enum err_code soup_check(const struct polygon_soup *soup, struct err *err);
+
+/*
+ * Makes the pieces of a soup that was checked; header gives rotation and centre; the slack is the
+ * header's, or where that is 0 slack_times that of rounding. Of the options slack_times, pace and
+ * first_counted count. *import is set on an error, too.
+ * ERR_TOO_LARGE, ERR_UNPROCESSABLE (none left), ERR_NO_MEMORY, or the error of the pace: *out is
+ * empty then. Cost O(corners) for triangles; about O(n log n) for a polygon of n corners
+ * (convex_split.h).
+ */
+enum err_code convex_parts_make(const struct polygon_soup *soup, const struct mesh_header *header,
+                                const struct mesh_options *options, struct convex_parts *out,
+                                struct mesh_import *import, struct err *err);
+
+/*
+ * The same of polygons that join the mesh of a header: with its slack, which must not be less than
+ * convex_parts_slack. That none is left is no error; root and bounds are empty then.
+ */
+enum err_code convex_parts_make_more(const struct polygon_soup *soup,
+                                     const struct mesh_header *header, struct pace *pace,
+                                     struct convex_parts *out, struct mesh_import *import,
+                                     struct err *err);
+
+/* One more polygon that is not in the mesh; pieces of it are not counted any more. */
+void import_drop(struct mesh_import *import, uint32_t polygon, enum mesh_fate fate);
+
+/* The slack that the polygons of a soup call for in the frame of a header. */
+double convex_parts_slack(const struct polygon_soup *soup, const struct mesh_header *header);
+
+void convex_parts_free(struct convex_parts *set);
+
+/* Line and box of pieces from vertices, as the image holds them and mesh_validate compares them. */
+void convex_part_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
+                       bool is_wall, struct mesh_line *lines);
+struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
+
+/* Outward to float32: not above, not below. */
+static inline float float_down(double x)
+{
+    float f = (float)x;
+
+    return (double)f > x ? nextafterf(f, -INFINITY) : f;
+}
+
+static inline float float_up(double x)
+{
+    float f = (float)x;
+
+    return (double)f < x ? nextafterf(f, INFINITY) : f;
+}
+
+/* Twice the area along the normal, right-handed (Newell). */
+static inline struct vec3 convex_part_normal(const struct vec3 *vertices, const uint32_t *corners,
+                                             uint32_t count)
+{
+    struct vec3 origin = vertices[corners[0]], sum = {0, 0, 0};
+    struct vec3 a = vec3_sub(vertices[corners[1]], origin);
+
+    for (uint32_t i = 2; i < count; i++) {
+        struct vec3 b = vec3_sub(vertices[corners[i]], origin);
+
+        sum = vec3_add(sum, vec3_cross(a, b));
+        a = b;
+    }
+    return sum;
+}
+
+#endif

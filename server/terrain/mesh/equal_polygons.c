@@ -1,0 +1,101 @@
+/*
+ * Equal polygons, by a hash table of their corners.
+ *
+ * A pile of equal polygons would make each question as long as the pile is high. Of two at one
+ * place the first answers, so the others need not be in a tree at all. Equal means the same bits:
+ * the same triangle that begins at another corner is rounded in another way, and is kept.
+ *
+ * A search ends after PROBES_MAX places, so that corners chosen to collide cost no more than
+ * others; an equal that is not found then is kept as a different polygon.
+ */
+#include "terrain/mesh/equal_polygons.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBES_MAX = 32 };
+
+/* A place in the table: the index of a polygon, and above it half of its hash. */
+#define EMPTY UINT64_MAX
+#define INDEX UINT32_MAX
+
+struct ring {
+    const uint32_t *corners;
+    uint32_t count;
+};
+
+static const char *record_of(const struct ray_tree_polygons *p, size_t i)
+{
+    return (const char *)p->polygons + i * p->stride;
+}
+
+static struct ring ring_of(const struct ray_tree_polygons *p, size_t i)
+{
+    uint32_t at[2]; /* first, count */
+
+    memcpy(at, record_of(p, i) + p->offset, sizeof at);
+    return (struct ring){p->corners + at[0], at[1]};
+}
+
+static uint64_t hash_of(const struct ray_tree_polygons *p, size_t i)
+{
+    struct ring ring = ring_of(p, i);
+    uint64_t hash = ring.count;
+
+    for (uint32_t k = 0; k < ring.count; k++) {
+        uint64_t bits[3];
+
+        memcpy(bits, &p->vertices[ring.corners[k]], sizeof bits);
+        for (int a = 0; a < 3; a++) {
+            hash = (hash ^ bits[a]) * 0x9e3779b97f4a7c15u;
+            hash ^= hash >> 32;
+        }
+    }
+    return hash;
+}
+
+bool equal_polygons_are(const struct ray_tree_polygons *p, size_t a, size_t b)
+{
+    struct ring x = ring_of(p, a), y = ring_of(p, b);
+
+    if (x.count != y.count || memcmp(record_of(p, a), record_of(p, b), p->offset) != 0)
+        return false;
+    for (uint32_t k = 0; k < x.count; k++)
+        if (memcmp(&p->vertices[x.corners[k]], &p->vertices[y.corners[k]], sizeof *p->vertices) !=
+            0)
+            return false;
+    return true;
+}
+
+size_t equal_polygons_find(const struct ray_tree_polygons *polygons, size_t first, uint32_t *same)
+{
+    size_t slots = 2 * PROBES_MAX, others = 0;
+    uint64_t *table;
+
+    while (slots < 2 * (polygons->count - first))
+        slots *= 2;
+    table = malloc(slots * sizeof *table);
+    if (!table)
+        return SIZE_MAX;
+    memset(table, 0xff, slots * sizeof *table);
+    for (size_t i = first; i < polygons->count; i++) {
+        uint64_t hash = hash_of(polygons, i), own = (hash & ~(uint64_t)INDEX) | i;
+        size_t at = hash & (slots - 1);
+        unsigned probes = 0;
+
+        while (probes < PROBES_MAX && table[at] != EMPTY &&
+               ((table[at] ^ own) > INDEX || !equal_polygons_are(polygons, table[at] & INDEX, i))) {
+            at = (at + 1) & (slots - 1);
+            probes++;
+        }
+        same[i] = (uint32_t)i;
+        if (probes == PROBES_MAX)
+            continue;
+        if (table[at] == EMPTY)
+            table[at] = own;
+        same[i] = (uint32_t)table[at];
+        others += same[i] != i;
+    }
+    free(table);
+    return others;
+}

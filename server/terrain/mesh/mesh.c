@@ -1,0 +1,401 @@
+/*
+ * Making and keeping meshes: Q's preprocessing in one call.
+ *
+ * 1. The frame: R turns gravity to -Z; far coordinates are moved to the middle, so that rounding is
+ *    that of the mesh's size and not of its place.
+ * 2. Pieces (convex_parts.c), the quadtree (quadtree.c), the image.
+ * 3. The X-Y direction: Q suggests to turn the axes to a long terrain's own direction. The
+ *    direction is that of the bounding rectangle of least area; if it is clearly less than the
+ *    upright one, both trees are built, and the one stays whose tests over the terrain times memory
+ *    are less. Most terrains never get that far.
+ *
+ * An image is immutable from the moment it is sealed. References are counted.
+ */
+#include "terrain/mesh/mesh.h"
+
+#include "base/check.h"
+#include "terrain/mesh/mesh_contact.h"
+#include "terrain/mesh/quadtree.h"
+#include "terrain/radial/radial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_PLACE 64.0 /* times its size from the origin: the mesh is moved to its middle */
+#define TURN_AREA 0.85 /* of the upright rectangle: worth trying */
+
+enum { TURN_STEPS = 30, TURN_POINTS_MAX = 4096 };
+
+/* ---- the frame ------------------------------------------------------------------------------ */
+
+/* The shortest rotation that takes `up` to +Z, or to -Z and then over; rows of R. */
+static void rotation_set(double r[9], struct vec3 up, double yaw)
+{
+    double flip = up.z < 0 ? -1 : 1, cosine = cos(yaw), sine = sin(yaw);
+    double x = up.x, y = flip * up.y, z = flip * up.z; /* of diag(1, flip, flip) up */
+    struct vec3 e1 = {1 - x * x / (1 + z), flip * (-x * y / (1 + z)), flip * -x};
+    struct vec3 e2 = {-x * y / (1 + z), flip * (1 - y * y / (1 + z)), flip * -y};
+    struct vec3 a = vec3_add(vec3_scale(e1, cosine), vec3_scale(e2, sine));
+    struct vec3 b = vec3_sub(vec3_scale(e2, cosine), vec3_scale(e1, sine));
+
+    memcpy(r, (double[]){a.x, a.y, a.z, b.x, b.y, b.z, up.x, up.y, up.z}, 9 * sizeof *r);
+}
+
+static double middle_if_far(double low, double high, double size)
+{
+    double middle = low + (high - low) / 2;
+
+    return fabs(middle) > FAR_PLACE * size ? rint(middle) : 0;
+}
+
+static void centre_set(struct mesh_header *h, const struct polygon_soup *soup)
+{
+    struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
+
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
+        struct vec3 v = soup->vertices[soup->corners[k]];
+
+        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
+        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+    }
+    double size = vec3_length(vec3_sub(high, low));
+
+    h->centre =
+        (struct vec3){middle_if_far(low.x, high.x, size), middle_if_far(low.y, high.y, size),
+                      middle_if_far(low.z, high.z, size)};
+}
+
+/* Area of the bounding rectangle at an angle to the axes. */
+static double rectangle_area(const struct convex_parts *set, double angle)
+{
+    double c = cos(angle), s = sin(angle);
+    double u0 = INFINITY, u1 = -INFINITY, v0 = INFINITY, v1 = -INFINITY;
+    size_t step = set->vertex_count / TURN_POINTS_MAX + 1;
+
+    for (size_t i = 0; i < set->vertex_count; i += step) {
+        double u = c * set->vertices[i].x + s * set->vertices[i].y;
+        double v = c * set->vertices[i].y - s * set->vertices[i].x;
+
+        u0 = u < u0 ? u : u0;
+        u1 = u > u1 ? u : u1;
+        v0 = v < v0 ? v : v0;
+        v1 = v > v1 ? v : v1;
+    }
+    return (u1 - u0) * (v1 - v0);
+}
+
+/* The angle of the least rectangle, 0 when the upright one is about as good. */
+static double own_direction(const struct convex_parts *set)
+{
+    const double quarter = 1.5707963267948966;
+    double upright = rectangle_area(set, 0), least = upright, angle = 0;
+
+    for (int i = 1; i < TURN_STEPS; i++) {
+        double area = rectangle_area(set, quarter * i / TURN_STEPS);
+
+        if (area < least) {
+            least = area;
+            angle = quarter * i / TURN_STEPS;
+        }
+    }
+    if (least >= TURN_AREA * upright)
+        return 0;
+    /* to the last digit: then edges that run along it are cut along, too */
+    for (double step = quarter / TURN_STEPS / 2; step > 1e-15; step /= 2)
+        for (int side = -1; side <= 1; side += 2) {
+            double area = rectangle_area(set, angle + side * step);
+
+            if (area < least) {
+                least = area;
+                angle += side * step;
+            }
+        }
+    return angle;
+}
+
+const char *const mesh_fate_text[MESH_FATES] = {
+    [MESH_KEPT] = "is kept",
+    [MESH_FEW_CORNERS] = "has under 3 different corners",
+    [MESH_MANY_CORNERS] = "has over 4096 corners",
+    [MESH_NO_AREA] = "has no area",
+    [MESH_CROSSES_ITSELF] = "crosses itself",
+    [MESH_AROUND_CENTRE] = "has the frame's origin or axis in it",
+};
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+struct draft {
+    struct mesh_header header;
+    struct convex_parts set;
+    struct quadtree tree;
+    struct mesh_import import;
+};
+
+static void draft_finish(struct draft *draft)
+{
+    convex_parts_free(&draft->set);
+    quadtree_free(&draft->tree);
+}
+
+/* The draft's header has rotation and centre; makes pieces and tree. */
+static enum err_code draft_make(struct draft *draft, const struct polygon_soup *soup,
+                                const struct mesh_options *options, struct err *err)
+{
+    struct mesh_header *h = &draft->header;
+
+    h->max_polygons = options->max_polygons ? options->max_polygons : MESH_MAX_POLYGONS_DEFAULT;
+    h->max_depth = options->max_depth ? options->max_depth : MESH_MAX_DEPTH_DEFAULT;
+    h->cuts = options->cuts;
+    memset(&draft->tree, 0, sizeof draft->tree);
+    if (convex_parts_make(soup, h, options, &draft->set, &draft->import, err))
+        return err->code;
+    h->root = draft->set.root;
+    h->bounds = draft->set.bounds;
+    h->slack = draft->set.slack;
+    h->near = 4 * h->slack;
+    if (pace_step(options->pace, PACE_UNITS, err) ||
+        quadtree_build(&draft->set, h->max_polygons, h->max_depth, options->cuts,
+                       QUADTREE_REFS_FREE, &draft->tree, err))
+        convex_parts_free(&draft->set);
+    else
+        h->depth = draft->tree.depth;
+    return err->code;
+}
+
+/* Tests over the terrain times memory: each can be had for the other. */
+static double tree_cost(const struct quadtree *tree)
+{
+    return tree->tests *
+           (double)(tree->node_count * sizeof *tree->nodes + tree->ref_count * sizeof *tree->refs);
+}
+
+/* Replaces the draft by one that is turned to the terrain's own direction, if that is better. */
+static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *soup,
+                                const struct mesh_options *options, struct err *err)
+{
+    double angle = own_direction(&draft->set);
+    struct draft turned = {.header = draft->header};
+    const double *r = draft->header.rotation;
+
+    if (angle == 0)
+        return ERR_OK;
+    turned.header.slack = 0;
+    rotation_set(turned.header.rotation, (struct vec3){r[6], r[7], r[8]}, angle);
+    if (draft_make(&turned, soup, options, err))
+        return err->code;
+    bool is_better = tree_cost(&turned.tree) < tree_cost(&draft->tree);
+
+    if (is_better) {
+        struct draft kept = *draft;
+
+        *draft = turned;
+        turned = kept;
+    }
+    draft_finish(&turned);
+    return ERR_OK;
+}
+
+static struct mesh *draft_image(struct draft *draft, const struct mesh_options *options,
+                                struct err *err)
+{
+    struct mesh_header *h = &draft->header;
+    const void *section[MESH_SECTIONS] = {draft->tree.nodes, draft->set.polygons,
+                                          draft->set.lines,  draft->set.corners,
+                                          draft->tree.refs,  draft->set.vertices};
+    static const size_t size[MESH_SECTIONS] = {
+        sizeof(struct mesh_node), sizeof(struct mesh_polygon),
+        sizeof(struct mesh_line), sizeof(uint32_t),
+        sizeof(uint32_t),         sizeof(struct vec3)};
+
+    h->count[MESH_NODES] = draft->tree.node_count;
+    h->count[MESH_POLYGONS] = draft->set.polygon_count;
+    h->count[MESH_LINES] = h->count[MESH_CORNERS] = draft->set.corner_count;
+    h->count[MESH_REFS] = draft->tree.ref_count;
+    h->count[MESH_VERTICES] = draft->set.vertex_count;
+    CHECK(mesh_header_lay_out(h));
+    uint8_t *image = aligned_alloc(MESH_ALIGNMENT, h->bytes);
+
+    if (image == NULL) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons",
+                draft->set.polygon_count);
+        return NULL;
+    }
+    memcpy(image, h, sizeof *h);
+    for (int s = 0; s < MESH_SECTIONS; s++) {
+        uint64_t begin = h->offset[s], end = begin + h->count[s] * size[s];
+        uint64_t next = s + 1 < MESH_SECTIONS ? h->offset[s + 1] : h->bytes;
+
+        memcpy(image + begin, section[s], end - begin);
+        memset(image + end, 0, next - end);
+    }
+    memset(image + sizeof *h, 0, h->offset[0] - sizeof *h);
+    mesh_image_seal(image);
+    struct mesh *mesh = mesh_over(image, err);
+
+    if (mesh == NULL) {
+        free(image);
+        return NULL;
+    }
+    if (mesh_same_make(mesh, err) || pace_step(options->pace, PACE_UNITS, err) ||
+        floor_grid_make(mesh, err) || pace_step(options->pace, PACE_UNITS, err) ||
+        (!options->without_rays && mesh_rays_make(mesh, err))) {
+        mesh_unref(mesh);
+        return NULL;
+    }
+    return mesh;
+}
+
+static enum err_code options_check(const struct polygon_soup *soup,
+                                   const struct mesh_options *options, struct err *err)
+{
+    struct vec3 g = options->gravity;
+
+    if (options->space.frame == MESH_CARTESIAN &&
+        (!vec3_is_finite(g) || !(fabs(vec3_length(g) - 1) < 1e-6)))
+        return err_set(err, ERR_BAD_INPUT, "gravity is (%g, %g, %g), must be a unit vector", g.x,
+                       g.y, g.z);
+    if (options->max_depth > MESH_DEPTH_MAX)
+        return err_limit(err, ERR_BAD_INPUT, MESH_DEPTH_MAX, options->max_depth,
+                         "max_depth is %u, must be at most %d", options->max_depth, MESH_DEPTH_MAX);
+    if ((unsigned)options->cuts > MESH_CUTS_EQUAL)
+        return err_set(err, ERR_BAD_INPUT, "cuts is %d, must be 0 or 1", (int)options->cuts);
+    if (soup->polygon_count == 0)
+        return err_set(err, ERR_UNPROCESSABLE, "there are no polygons");
+    if (soup->polygon_count > UINT32_MAX - 1 || soup->vertex_count > UINT32_MAX - 1)
+        return err_set(err, ERR_TOO_LARGE, "%zu polygons with %zu vertices, must be below 2^32",
+                       soup->polygon_count, soup->vertex_count);
+    return soup_check(soup, err);
+}
+
+/* The frame of `like`; false: its roundings do not allow for the polygons. */
+static bool frame_take(struct mesh_header *h, const struct mesh *like,
+                       const struct polygon_soup *soup)
+{
+    if (like == NULL || like->radial)
+        return false;
+    memcpy(h->rotation, like->header->rotation, sizeof h->rotation);
+    h->centre = like->header->centre;
+    h->slack = convex_parts_slack(soup, h) <= like->header->slack ? like->header->slack : 0;
+    return h->slack > 0;
+}
+
+struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_options *options,
+                         struct mesh_import *import, struct err *err)
+{
+    struct draft draft = {0};
+    struct mesh *mesh = NULL;
+
+    err->code = ERR_OK;
+    if (options_check(soup, options, err))
+        return NULL;
+    if (options->space.frame != MESH_CARTESIAN)
+        return radial_create(soup, options, import, err);
+    bool is_like = frame_take(&draft.header, options->like, soup);
+
+    if (!is_like) {
+        rotation_set(draft.header.rotation, vec3_unit(vec3_scale(options->gravity, -1)), 0);
+        centre_set(&draft.header, soup);
+    }
+    if (draft_make(&draft, soup, options, err))
+        return NULL;
+    if (is_like || options->keep_axes || draft_turn(&draft, soup, options, err) == ERR_OK)
+        mesh = draft_image(&draft, options, err);
+    VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
+    if (mesh != NULL && import != NULL)
+        *import = draft.import;
+    draft_finish(&draft);
+    return mesh;
+}
+
+/* ---- keeping -------------------------------------------------------------------------------- */
+
+struct mesh *mesh_ref(const struct mesh *mesh)
+{
+    struct mesh *counted = (struct mesh *)(uintptr_t)mesh; /* only the count changes */
+
+    atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
+    return counted;
+}
+
+void mesh_unref(struct mesh *mesh)
+{
+    if (mesh == NULL || atomic_fetch_sub_explicit(&mesh->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (mesh->release != NULL)
+        mesh->release(mesh->context);
+    floor_grid_free(&mesh->grid);
+    mesh_rays_free(&mesh->rays);
+    free(mesh->same);
+    radial_free(mesh->radial);
+    free(mesh->own);
+    free(mesh);
+}
+
+const void *mesh_image(const struct mesh *mesh, size_t *length)
+{
+    mesh_seal(mesh);
+    *length = mesh->radial ? mesh->radial->header->bytes : mesh->header->bytes;
+    return mesh->radial ? (const void *)mesh->radial->header : mesh->header;
+}
+
+const uint8_t *mesh_content(const struct mesh *mesh)
+{
+    return mesh->radial ? mesh->radial->header->content : mesh->content;
+}
+
+struct box3 mesh_bounds(const struct mesh *mesh)
+{
+    return mesh->radial ? mesh->radial->header->bounds : mesh->header->bounds;
+}
+
+struct mesh_space mesh_space(const struct mesh *mesh)
+{
+    if (!mesh->radial)
+        return (struct mesh_space){MESH_CARTESIAN, false};
+    return (struct mesh_space){(enum mesh_frame)mesh->radial->header->frame,
+                               mesh->radial->header->is_outward != 0};
+}
+
+struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)
+{
+    struct vec3 out = space.frame == MESH_SPHERICAL ? point : (struct vec3){point.x, point.y, 0};
+
+    return space.is_outward ? vec3_unit(out) : vec3_opposite(vec3_unit(out));
+}
+
+/* Sum of area times polygons over the leaves below a node. */
+static double tests_below(const struct mesh *mesh, const struct mesh_node *node,
+                          const struct box2 *box)
+{
+    double sum = 0;
+
+    if (node->count != MESH_NODE_INNER)
+        return (box->x_max - box->x_min) * (box->y_max - box->y_min) * node->count;
+    for (unsigned i = 0; i < 4; i++) {
+        struct box2 child = box_quadrant(box, node->as.cut, i);
+
+        sum += tests_below(mesh, &mesh->nodes[node->first + i], &child);
+    }
+    return sum;
+}
+
+void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
+{
+    const struct mesh_header *h = mesh->header;
+
+    if (mesh->radial) {
+        radial_stats(mesh->radial, out);
+        return;
+    }
+    double area = (h->root.x_max - h->root.x_min) * (h->root.y_max - h->root.y_min);
+
+    out->nodes = h->count[MESH_NODES];
+    out->leaves = (3 * out->nodes + 1) / 4;
+    out->polygons = h->count[MESH_POLYGONS];
+    out->bytes = h->bytes + sizeof *mesh + floor_grid_bytes(&mesh->grid) +
+                 mesh_rays_bytes(&mesh->rays) +
+                 (mesh->same ? h->count[MESH_POLYGONS] * sizeof *mesh->same : 0);
+    out->depth = h->depth;
+    out->average_tests =
+        area > 0 ? tests_below(mesh, mesh->nodes, &h->root) / area : mesh->nodes[0].count;
+}

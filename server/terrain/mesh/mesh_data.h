@@ -1,0 +1,257 @@
+/*
+ * The inside of a mesh. Private to terrain/; other rooms use mesh.h.
+ *
+ * The image is one block: a header, then six arrays, each beginning at a multiple of 64 bytes, in
+ * this order: nodes, polygons, lines, corners, refs, vertices. There are no pointers in it, only
+ * indices, so that it means the same at any address. Numbers are little-endian, as in memory.
+ *
+ *   nodes     the quadtree breadth first: the k-th inner node has the children 1 + 4k .. 4 + 4k
+ *   refs      leaf lists: indices of polygons; a leaf's floors first, then its walls, both rising
+ *   polygons  one of each (Q, table 1), 64 bytes: a vertical query reads one cache line
+ *   lines     Q's edge lines; line k belongs to the edge from corner k to the next
+ *   corners   indices of vertices, counter-clockwise seen from above
+ *   vertices  in the mesh's frame
+ *
+ * The mesh's frame: p' = R (p - centre), gravity is -Z there.
+ *
+ * Slack. Vertices, lines and query points are each rounded by a few units in the last place of the
+ * mesh's largest coordinate M. `slack` = 16 ε M bounds all of it: edges count as inside by that
+ * much, so that outer borders and T-junctions hold; leaf lists leave out floors that reach into a
+ * leaf by no more than that, so that cuts through a vertex separate the polygons around it; and a
+ * point within `near` = 4 slack of a cut is looked up on both sides.
+ */
+#ifndef KOTA_TERRAIN_MESH_DATA_H
+#define KOTA_TERRAIN_MESH_DATA_H
+
+#include "terrain/mesh/mesh.h"
+#include "terrain/mesh/floor_grid.h"
+#include "terrain/bvh/ray_tree.h"
+#include "terrain/kernels/simd.h"
+
+#include <float.h>
+#include <stdatomic.h>
+
+enum {
+    MESH_VERSION = 1,
+    MESH_ALIGNMENT = 64,
+    MESH_DEPTH_MAX = 32,
+    MESH_MAX_POLYGONS_DEFAULT = 12, /* Q, table 4 */
+    MESH_MAX_DEPTH_DEFAULT = 12
+};
+
+/* A direction within that of gravity runs along it: over the mesh it moves aside by no more than
+ * the slack. */
+#define MESH_GRAVITY_SINE (8 * DBL_EPSILON)
+
+#define MESH_NODE_INNER UINT32_MAX /* as a node's count */
+#define MESH_MAGIC "KOTAMESH"
+
+struct box2 {
+    double x_min, y_min, x_max, y_max;
+};
+
+struct mesh_node {
+    union {
+        struct vec2 cut; /* inner */
+        struct {
+            uint32_t floors; /* of the list: those that are no walls */
+            uint32_t unused[3];
+        } leaf;
+    } as;
+    uint32_t first; /* inner: the first child; leaf: the first ref */
+    uint32_t count; /* of refs; or MESH_NODE_INNER. Child: bit 0 is x >= cut.x, bit 1 y >= cut.y */
+    float z_min, z_max; /* of the polygons below, rounded outward; empty: +inf, -inf */
+};
+
+struct mesh_polygon {
+    float x_min, y_min, x_max, y_max; /* grown by slack, rounded outward */
+    /* z = height + slope_x (x - x_min) + slope_y (y - y_min); walls: 0 */
+    double slope_x, slope_y, height;
+    float z_min, z_max;    /* rounded outward */
+    uint32_t first, count; /* corners and lines */
+    uint32_t source;       /* index in the file */
+    uint32_t is_wall;      /* no area seen along gravity */
+};
+
+/* Inside is a x + b y + c >= 0; (a, b) is unit. */
+struct mesh_line {
+    double a, b, c;
+};
+
+/* A wall has two lines with something between them, and (0, 0, 1) for its other edges. */
+
+enum mesh_section {
+    MESH_NODES,
+    MESH_POLYGONS,
+    MESH_LINES,
+    MESH_CORNERS,
+    MESH_REFS,
+    MESH_VERTICES,
+    MESH_SECTIONS
+};
+
+struct mesh_header {
+    char magic[8];
+    uint32_t version, header_bytes;
+    uint64_t bytes; /* of the image */
+    uint64_t count[MESH_SECTIONS];
+    uint64_t offset[MESH_SECTIONS]; /* from the header's first byte */
+    uint8_t content[32];            /* BLAKE2b-256 of all that follows the header */
+    double rotation[9];             /* R, row by row */
+    struct vec3 centre;
+    struct box2 root;   /* in the mesh's frame, not grown */
+    struct box3 bounds; /* in the locale's frame */
+    double slack, near;
+    uint32_t depth, max_polygons, max_depth, cuts;
+    uint64_t checksum; /* FNV-1a of the header before it */
+};
+
+enum mesh_seal_state { MESH_SEALED, MESH_UNSEALED, MESH_SEALING };
+
+/* The rotation of rays, its axes side by side (axes.h): lane 3 holds 0. */
+struct mesh_ray_frame {
+    double column[3][4]; /* of the rotation */
+    double centre[3][4]; /* each of its numbers in all lanes */
+};
+
+struct mesh_rays {
+    struct mesh_ray_frame frame;
+    struct ray_tree first; /* without nodes: rays walk the quadtree */
+    struct ray_tree more;  /* of polygons that edits added, or without nodes */
+    uint32_t split;        /* the first polygon of `more`; those before it are in `first` */
+    bool is_whole;         /* no edit since `first` was made */
+};
+
+struct mesh {
+    atomic_uint refs;
+    const struct mesh_header *header;
+    const struct mesh_node *nodes;
+    const struct mesh_polygon *polygons;
+    const struct mesh_line *lines;
+    const uint32_t *corners;
+    const uint32_t *leaf_refs;
+    const struct vec3 *vertices;
+    struct floor_grid grid; /* not of the image: floor_grid.h */
+    struct mesh_rays rays;  /* nor is this: mesh_rays.c */
+    uint32_t *same;         /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
+    struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
+    uint8_t content[32];   /* name of the mesh's content; of an edited one not the image's own */
+    atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */
+    double lift;           /* the centre's height against gravity */
+    bool is_turned;
+    void *own;                      /* the image when it is ours */
+    void (*release)(void *context); /* else this gives it back */
+    void *context;
+};
+
+_Static_assert(sizeof(struct mesh_node) == 32, "a node's four children are two cache lines");
+_Static_assert(sizeof(struct mesh_polygon) == 64, "a polygon is one cache line");
+_Static_assert(sizeof(struct mesh_header) % 8 == 0, "the header has no padding at its end");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "images are little-endian");
+
+/* ---- the frame ------------------------------------------------------------------------------ */
+
+static inline struct vec3 mesh_turn(const struct mesh_header *h, struct vec3 v)
+{
+    const double *r = h->rotation;
+
+    return (struct vec3){r[0] * v.x + r[1] * v.y + r[2] * v.z, r[3] * v.x + r[4] * v.y + r[5] * v.z,
+                         r[6] * v.x + r[7] * v.y + r[8] * v.z};
+}
+
+/* By the inverse of R, which is its transpose. */
+static inline struct vec3 mesh_turn_back(const struct mesh_header *h, struct vec3 v)
+{
+    const double *r = h->rotation;
+
+    return (struct vec3){r[0] * v.x + r[3] * v.y + r[6] * v.z, r[1] * v.x + r[4] * v.y + r[7] * v.z,
+                         r[2] * v.x + r[5] * v.y + r[8] * v.z};
+}
+
+static inline struct vec3 mesh_to_frame(const struct mesh_header *h, struct vec3 p)
+{
+    return mesh_turn(h, vec3_sub(p, h->centre));
+}
+
+/*
+ * Half the side of a cube around the frame's origin that holds all polygons, twice as wide as it
+ * has to be. It follows from the slack: an edit of the mesh leaves it as it is.
+ */
+static inline double mesh_reach(const struct mesh *mesh)
+{
+    return 0x1p49 * mesh->header->slack;
+}
+
+/* Against gravity, in the locale's frame. */
+static inline struct vec3 mesh_up(const struct mesh_header *h)
+{
+    return (struct vec3){h->rotation[6], h->rotation[7], h->rotation[8]};
+}
+
+/* Is it in columns and trees: the first of those that are equal? */
+static inline bool mesh_is_first(const struct mesh *mesh, uint32_t polygon)
+{
+    return !mesh->same || mesh->same[polygon] == polygon;
+}
+
+/* ---- polygons ------------------------------------------------------------------------------- */
+
+static inline double line_value(const struct mesh_line *l, double x, double y)
+{
+    return l->a * x + l->b * y + l->c;
+}
+
+/* The box of a quadrant; i as in mesh_node. */
+static inline struct box2 box_quadrant(const struct box2 *b, struct vec2 cut, unsigned i)
+{
+    return (struct box2){i & 1 ? cut.x : b->x_min, i & 2 ? cut.y : b->y_min,
+                         i & 1 ? b->x_max : cut.x, i & 2 ? b->y_max : cut.y};
+}
+
+/*
+ * Does a polygon with these lines reach into a box by more than `least`? Separating axes: exact for
+ * convex polygons. own is the polygon's box, not rounded.
+ */
+static inline bool box_is_reached(const struct box2 *box, const struct box2 *own,
+                                  const struct mesh_line *lines, uint32_t count, double least)
+{
+    if (own->x_max - box->x_min <= least || box->x_max - own->x_min <= least ||
+        own->y_max - box->y_min <= least || box->y_max - own->y_min <= least)
+        return false;
+    if (own->x_min >= box->x_min && own->x_max <= box->x_max && own->y_min >= box->y_min &&
+        own->y_max <= box->y_max)
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        double x = lines[i].a > 0 ? box->x_max : box->x_min;
+        double y = lines[i].b > 0 ? box->y_max : box->y_min;
+
+        if (line_value(&lines[i], x, y) <= least)
+            return false;
+    }
+    return true;
+}
+
+/* How far a polygon must reach into a leaf to be in its list; for walls touching is enough. */
+static inline double reach_least(bool is_wall, double slack)
+{
+    return is_wall ? -4 * slack : slack;
+}
+
+/* ---- the image ------------------------------------------------------------------------------ */
+
+/* Counts and scalars are set; sets magic, sizes and offsets. False when it has no size. */
+bool mesh_header_lay_out(struct mesh_header *header);
+
+/* Writes the content hash and the checksum of a whole image. */
+void mesh_image_seal(void *image);
+
+/* The same, now, for a mesh that went without. Any thread. */
+void mesh_seal(const struct mesh *mesh);
+/* The header, but for content and checksum, which another thread may be writing. */
+struct mesh_header mesh_header_copy(const struct mesh *mesh);
+
+/* A mesh without columns over an image (aligned, from aligned_alloc), which it frees with itself;
+ * NULL: no memory, and the image stays the caller's. */
+struct mesh *mesh_over(void *image, struct err *err);
+
+#endif

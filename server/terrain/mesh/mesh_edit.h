@@ -1,0 +1,45 @@
+/*
+ * Polygons added to a mesh in place, and removed (Q: "polygons can be added at run time; a leaf
+ * with too many is split").
+ */
+#ifndef KOTA_TERRAIN_MESH_EDIT_H
+#define KOTA_TERRAIN_MESH_EDIT_H
+
+#include "terrain/mesh/mesh.h"
+
+/*
+ * The change. A polygon's number is its index among all that were ever given to the mesh:
+ * that of the file, or first_number and on for those that came later. Numbers of polygons that stay
+ * never change.
+ */
+struct mesh_change {
+    const struct polygon_soup *added; /* polygon i of it gets the number first_number + i */
+    uint32_t first_number;            /* above every number in the mesh */
+    const uint32_t *removed;          /* numbers, rising; those that are not there do not count */
+    size_t removed_count;
+    const struct polygon_soup *after; /* all polygons by their numbers, as they will be */
+    struct pace *pace;                /* as of mesh_options */
+    struct mesh_import *import;       /* out, of the added polygons, counted from 0; may be NULL */
+};
+
+/*
+ * The mesh with polygons added and removed: another mesh, with the answers of one that is built of
+ * `after`. Added polygons go to the leaves that they reach into, leaves that overflow are split,
+ * and all else is copied: no polygon that was there is cut, sorted or measured again.
+ *
+ * ERR_BAD_INPUT      as mesh_create of `added`
+ * ERR_UNPROCESSABLE  no polygon would be left
+ * ERR_CONFLICT       it is to be built again (mesh_create): a mesh under radial gravity, a polygon
+ *                    beyond the coordinates that its roundings allow for, or leaf lists that would
+ *                    pass their bound
+ * ERR_NO_MEMORY, ERR_TOO_LARGE
+ * Source: Barrus & Waters 1996. O(bytes of the image) as a copy, and O(log n) for each polygon: a
+ * twentieth of a build.
+ */
+struct mesh *mesh_edit(const struct mesh *mesh, const struct mesh_change *change, struct err *err);
+
+/* How many pieces each of the polygons first .. first + count - 1 has in the mesh: pieces[count].
+ */
+void mesh_count_pieces(const struct mesh *mesh, uint32_t first, size_t count, uint32_t *pieces);
+
+#endif

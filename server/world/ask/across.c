@@ -1,0 +1,196 @@
+/*
+ * Rays and contacts in world coordinates.
+ *
+ * Problem: a world is many locales, each with its own frame. A ray continues where a locale ends,
+ * and the first surface on it may be in any locale that it crosses; locales may overlap. Approach:
+ * a placement is a rotation and a translation, so a ray turned into a locale's frame has the same
+ * t. Each locale's box gives the interval of t in which it can be hit. The locales are tested in
+ * the order of their entry, until the next entry is after the nearest hit. Each is tested with the
+ * whole ray, so its t has the bits of the locale's own call. A box is grown by the rounding errors
+ * of the ray on its way into the frame, so that a flat floor (a box without height) is not missed
+ * and no gap opens between locales that touch. A contact is of one locale: the one that contains
+ * the point, as POST /v1/locate decides.
+ *
+ * Before the box comes a bounding sphere; those of all locales are one array (bounding_sphere.h).
+ * Tried and dropped: a tree over the boxes in the world. A world has 1,000 locales unless it is
+ * allowed more, and a sphere takes some nanoseconds; turned boxes would need larger ones around
+ * them. Source: J. Barrus and others, "Locales", 1996, for what a locale is.
+ */
+#include "world/ask/across.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double rounding_of(const struct locale *locale, struct vec3 world)
+{
+    double reach = vec3_length(world) + vec3_length(locale->manifest.placement.translation) +
+                   vec3_length(locale->bounds.min) + vec3_length(locale->bounds.max);
+
+    return PADDING_ULPS * DBL_EPSILON * reach;
+}
+
+static struct box3 grown(const struct box3 *box, double by)
+{
+    struct vec3 all = {by, by, by};
+
+    return (struct box3){vec3_sub(box->min, all), vec3_add(box->max, all)};
+}
+
+static struct ray to_locale(const struct placement *placement, const struct ray *world)
+{
+    return (struct ray){placement_to_locale(placement, world->origin),
+                        placement_turn_to_locale(placement, world->direction), world->t_max};
+}
+
+/* The stretch of 0..t_max in which the ray is in the box; false when it misses it. */
+static bool clip(const struct ray *ray, const struct box3 *box, double *enter, double *leave)
+{
+    const double low[3] = {box->min.x, box->min.y, box->min.z};
+    const double high[3] = {box->max.x, box->max.y, box->max.z};
+    const double from[3] = {ray->origin.x, ray->origin.y, ray->origin.z};
+    const double to[3] = {ray->direction.x, ray->direction.y, ray->direction.z};
+
+    *enter = 0;
+    *leave = ray->t_max;
+    for (int i = 0; i < 3; i++) {
+        double a, b;
+
+        if (to[i] == 0) {
+            if (!(from[i] >= low[i] && from[i] <= high[i]))
+                return false;
+            continue;
+        }
+        a = (low[i] - from[i]) / to[i];
+        b = (high[i] - from[i]) / to[i];
+        *enter = fmax(*enter, fmin(a, b));
+        *leave = fmin(*leave, fmax(a, b));
+    }
+    return *enter <= *leave && isfinite(*enter);
+}
+
+/* Locales are in the order of their ids, and so are crossings before they are sorted. */
+static int by_entry(const void *a, const void *b)
+{
+    const struct crossing *x = a, *y = b;
+
+    if (x->t_enter != y->t_enter)
+        return x->t_enter < y->t_enter ? -1 : 1;
+    return strcmp(x->locale->id, y->locale->id);
+}
+
+static size_t find_crossings(const struct world_snapshot *snapshot, const struct ray *world,
+                             struct crossing *out)
+{
+    struct bounding_sphere_ray asked = bounding_sphere_ray_of(world);
+    size_t count = 0;
+
+    for (size_t i = 0; i < snapshot->locale_count; i++) {
+        const struct locale *locale = snapshot->locales[i];
+        struct ray ray;
+        struct box3 box;
+
+        if (!bounding_sphere_meets_ray(&snapshot->bounding_spheres[i], &asked))
+            continue;
+        ray = to_locale(&locale->manifest.placement, world);
+        box = grown(&locale->bounds, rounding_of(locale, world->origin));
+        if (ray_is_valid(&ray) && clip(&ray, &box, &out[count].t_enter, &out[count].t_leave))
+            out[count++].locale = locale;
+    }
+    if (count > 1)
+        qsort(out, count, sizeof *out, by_entry);
+    return count;
+}
+
+/* Is the hit in `locale` nearer than the nearest so far? */
+static bool is_nearer(const struct across_hit *best, const struct locale *locale, double t)
+{
+    return !best->locale || t < best->hit.at.t ||
+           (t == best->hit.at.t && strcmp(locale->id, best->locale->id) < 0);
+}
+
+void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world,
+                  enum ray_mode mode, struct crossing *crossings, struct across_hit *out)
+{
+    size_t count = find_crossings(snapshot, world, crossings), i;
+
+    out->locale = NULL;
+    for (i = 0; i < count; i++) {
+        const struct locale *locale = crossings[i].locale;
+        const struct layer_choice all = {locale, locale->layers, locale->layer_count};
+        struct ray ray;
+        struct locale_hit hit;
+
+        if (out->locale && (ray_takes_any(mode) || crossings[i].t_enter > out->hit.at.t))
+            break;
+        ray = to_locale(&locale->manifest.placement, world);
+        if (!locale_ray(&all, &ray, mode, &hit, NULL) || !is_nearer(out, locale, hit.at.t))
+            continue;
+        out->locale = locale;
+        out->hit = hit;
+    }
+    out->crossed = count;
+    if (!out->locale)
+        return;
+    for (out->crossed = 0; out->crossed < count; out->crossed++) {
+        struct crossing *crossing = &crossings[out->crossed];
+
+        if (crossing->t_enter > out->hit.at.t)
+            break;
+        crossing->t_leave = fmin(crossing->t_leave, out->hit.at.t);
+    }
+    out->hit.at.point = placement_to_world(&out->locale->manifest.placement, out->hit.at.point);
+    out->hit.at.normal =
+        placement_turn_to_world(&out->locale->manifest.placement, out->hit.at.normal);
+    out->hit.velocity =
+        placement_turn_to_world(&out->locale->manifest.placement, out->hit.velocity);
+}
+
+/* ---- contact --------------------------------------------------------------------------------- */
+
+/* The contact of a point of the world with the locale; false: not over or under the locale. */
+static bool ask_contact(const struct locale *locale, struct vec3 world, double reach_up_m,
+                        struct located *out, struct contacts *contacts)
+{
+    const struct layer_choice all = {locale, locale->layers, locale->layer_count};
+    struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
+    struct box3 box = grown(&locale->bounds, rounding_of(locale, world));
+
+    if (!locale->has_bounds || !locale_gravity_meets(locale, point, &box))
+        return false;
+    *out = (struct located){locale, point, point};
+    locale_contact(&all, point, reach_up_m, contacts);
+    return contacts->status != GROUND_OUTSIDE;
+}
+
+void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world,
+                      const char *last_locale, double reach_up_m, struct located *out,
+                      struct contacts *contacts)
+{
+    const struct locale *last = last_locale ? snapshot_locale(snapshot, last_locale) : NULL;
+    struct located over_hole = {NULL, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
+
+    snapshot_locate(snapshot, world, last_locale, out);
+    if (out->locale) {
+        const struct locale *locale = out->locale;
+        const struct layer_choice all = {locale, locale->layers, locale->layer_count};
+
+        locale_contact(&all, out->held, reach_up_m, contacts);
+        return;
+    }
+    for (size_t i = 0; i <= snapshot->locale_count; i++) {
+        const struct locale *locale = i ? snapshot->locales[i - 1] : last;
+
+        if (!locale || (i && locale == last) ||
+            (i && !bounding_sphere_meets_gravity(&snapshot->bounding_spheres[i - 1], world)) ||
+            !ask_contact(locale, world, reach_up_m, out, contacts))
+            continue;
+        if (contacts->status == GROUND_OK)
+            return;
+        if (!over_hole.locale)
+            over_hole = *out;
+    }
+    *out = over_hole;
+    memset(contacts, 0, sizeof *contacts);
+    contacts->status = over_hole.locale ? GROUND_HOLE : GROUND_OUTSIDE;
+}

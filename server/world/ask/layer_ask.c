@@ -1,0 +1,136 @@
+/*
+ * Questions to a moved layer, in its own frame.
+ *
+ * Problem: sixty layers move sixty times a second; a tree cannot be rebuilt for each move. Approach
+ * (text Q): each layer has its quadtree in its own frame. The yaw is about gravity, so the tree
+ * fits every pose, "down" is the same in both frames, and distances along gravity and the t of a
+ * ray need no change. The query is transformed into the frame, the answer out of it.
+ *
+ * A point is transformed once, so all polygons of a layer are tested at the same place: a
+ * watertight mesh stays watertight. The rounding of the transform is within the tolerances of the
+ * mesh: a point that an earlier answer put on a floor is on that floor, and a floor is not its own
+ * ceiling. Parts of an answer that the query determines are not transformed back: a contact is on
+ * the query's gravity line, a hit on the query's ray.
+ */
+#include "world/ask/layer_ask.h"
+
+enum { TOGETHER = 64 }; /* of a batch; their data stays in the first-level cache */
+
+static bool is_vertical(struct vec3 gravity)
+{
+    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
+}
+
+/* The contact at its distance from the point of the query. */
+static void contact_out(const struct layer *layer, struct vec3 asked, struct mesh_contact *contact)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (is_vertical(layer->gravity))
+        contact->point =
+            (struct vec3){asked.x, asked.y, contact->point.z + motion->pose.translation.z};
+    else
+        contact->point = vec3_add(asked, vec3_scale(layer->gravity, contact->distance_m));
+    contact->normal = motion_turn_out(motion, contact->normal);
+}
+
+bool moved_mesh_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                      struct mesh_contact *out)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (!mesh_floor(layer->mesh, motion_point_in(motion, point),
+                    reach_up_m + motion_rounding(motion, point), out))
+        return false;
+    contact_out(layer, point, out);
+    return true;
+}
+
+void layer_mesh_heights(const struct layer *layer, const struct vec3 *points, size_t count,
+                        struct mesh_height *out)
+{
+    const struct motion *motion = &layer->motion;
+    double shift = -vec3_dot(motion->pose.translation, layer->gravity);
+    struct vec3 own[TOGETHER];
+
+    if (!layer->is_moved) {
+        mesh_floor_heights(layer->mesh, points, count, INFINITY, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        size_t some = count - i < TOGETHER ? count - i : TOGETHER;
+
+        for (size_t k = 0; k < some; k++)
+            own[k] = motion_point_in(motion, points[i + k]);
+        mesh_floor_heights(layer->mesh, own, some, INFINITY, out + i);
+        for (size_t k = 0; k < some; k++)
+            out[i + k].height_m += shift;
+    }
+}
+
+bool moved_mesh_ceiling(const struct layer *layer, struct vec3 point, double above_m, double lift_m,
+                        struct mesh_contact *out)
+{
+    const struct motion *motion = &layer->motion;
+    double rounding = motion_rounding(motion, point);
+
+    if (!mesh_ceiling(layer->mesh, motion_point_in(motion, point), above_m + rounding,
+                      lift_m - rounding, out))
+        return false;
+    contact_out(layer, point, out);
+    return true;
+}
+
+/* A ray as the layer sees it. */
+static struct ray ray_in(const struct motion *motion, const struct ray *ray)
+{
+    struct ray own = *ray;
+
+    own.origin = motion_point_in(motion, ray->origin);
+    own.direction = motion_turn_in(motion, ray->direction);
+    return own;
+}
+
+static void ray_hit_out(const struct layer *layer, const struct ray *ray, struct mesh_hit *hit)
+{
+    const struct motion *motion = &layer->motion;
+
+    if (is_vertical(layer->gravity) && ray->direction.x == 0 && ray->direction.y == 0)
+        hit->point =
+            (struct vec3){ray->origin.x, ray->origin.y, hit->point.z + motion->pose.translation.z};
+    else
+        hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, hit->t));
+    hit->normal = motion_turn_out(motion, hit->normal);
+}
+
+bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,
+                    struct mesh_hit *hit)
+{
+    struct ray own = ray_in(&layer->motion, ray);
+
+    if (!mesh_ray(layer->mesh, &own, mode, hit))
+        return false;
+    ray_hit_out(layer, ray, hit);
+    return true;
+}
+
+void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
+                     enum ray_mode mode, struct mesh_hit *hits)
+{
+    struct ray own[TOGETHER];
+
+    if (!layer->is_moved) {
+        mesh_rays(layer->mesh, rays, count, mode, hits);
+        return;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        size_t some = count - i < TOGETHER ? count - i : TOGETHER;
+
+        for (size_t k = 0; k < some; k++)
+            own[k] = ray_in(&layer->motion, &rays[i + k]);
+        mesh_rays(layer->mesh, own, some, mode, hits + i);
+        for (size_t k = i; k < i + some; k++)
+            if (hits[k].t < INFINITY)
+                ray_hit_out(layer, &rays[k], &hits[k]);
+    }
+}

@@ -1,0 +1,55 @@
+/*
+ * Questions to a mesh layer in the locale's frame, in any pose: the functions of mesh.h with
+ * points, normals and heights of the locale. The bits are those of mesh.h where the layer was never
+ * moved. Any thread that holds a snapshot.
+ */
+#ifndef KOTA_WORLD_LAYER_ASK_H
+#define KOTA_WORLD_LAYER_ASK_H
+
+#include "world/values/layer.h"
+
+/* Of a moved layer; use the functions below. */
+bool moved_mesh_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                      struct mesh_contact *out);
+bool moved_mesh_ceiling(const struct layer *layer, struct vec3 point, double above_m, double lift_m,
+                        struct mesh_contact *out);
+bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,
+                    struct mesh_hit *hit);
+
+/* As mesh_floor. Under gravity -Z the contact is exactly below the point. */
+static inline bool layer_mesh_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                                    struct mesh_contact *out)
+{
+    return layer->is_moved ? moved_mesh_floor(layer, point, reach_up_m, out)
+                           : mesh_floor(layer->mesh, point, reach_up_m, out);
+}
+
+/* As mesh_floor_heights from beyond everything, bit for bit the heights of layer_mesh_floor. */
+void layer_mesh_heights(const struct layer *layer, const struct vec3 *points, size_t count,
+                        struct mesh_height *out);
+
+static inline bool layer_mesh_ceiling(const struct layer *layer, struct vec3 point, double above_m,
+                                      double lift_m, struct mesh_contact *out)
+{
+    return layer->is_moved ? moved_mesh_ceiling(layer, point, above_m, lift_m, out)
+                           : mesh_ceiling(layer->mesh, point, above_m, lift_m, out);
+}
+
+static inline bool layer_mesh_ray(const struct layer *layer, const struct ray *ray,
+                                  enum ray_mode mode, struct mesh_hit *hit)
+{
+    return layer->is_moved ? moved_mesh_ray(layer, ray, mode, hit)
+                           : mesh_ray(layer->mesh, ray, mode, hit);
+}
+
+/* layer_mesh_ray of many, as mesh_rays. */
+void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
+                     enum ray_mode mode, struct mesh_hit *hits);
+
+/* How fast the layer goes at a point of the locale, m/s; zero where it was never moved. */
+static inline struct vec3 layer_velocity(const struct layer *layer, struct vec3 point)
+{
+    return layer->is_moved ? motion_velocity(&layer->motion, point) : (struct vec3){0, 0, 0};
+}
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Which locale contains a point of the world (text Q, "Other uses"): placements and hysteresis.
+ */
+#ifndef KOTA_WORLD_LOCATE_H
+#define KOTA_WORLD_LOCATE_H
+
+#include "world/values/placement.h"
+#include "world/values/snapshot.h"
+
+/* Padding of a point or a box in ulps: a rotation and a difference round less. */
+#define PADDING_ULPS 64
+
+/* How far outside its border the last locale still holds a point, in metres. */
+#define LOCATE_BORDER_TOLERANCE 1e-6
+
+struct located {
+    const struct locale *locale; /* borrowed from the snapshot; NULL: no locale holds the point */
+    struct vec3 point;           /* in its frame */
+    struct vec3 held; /* the point, or one a step of the tolerance away: it contains it */
+};
+
+/*
+ * The locale of id `last_locale` (NULL: none) while it contains the point, up to
+ * LOCATE_BORDER_TOLERANCE beyond its border; else the one with the smallest id that contains it, as
+ * locale_contains decides in the locale's own frame; a placement's rounding opens no gap between
+ * locales that touch. O(locales), one cache line for each locale that is elsewhere.
+ */
+void snapshot_locate(const struct world_snapshot *snapshot, struct vec3 world,
+                     const char *last_locale, struct located *out);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * Changes as bytes, for a log that several daemons follow (replica/cluster.h), and back; whole
+ * locales as bytes, for its snapshots.
+ *
+ * The result of a change is recorded, not the request: new samples of a rectangle, the tiles of a
+ * layer, polygons and the mesh that was built of them. Applying it gives the same bits on every
+ * machine. Numbers are little-endian; large parts are blobs that the bytes name by
+ * their hash (BLAKE2b-256).
+ *
+ *   data of an entry   u8 version 1, u8 kind, u16 0, u32 n, n bytes: the answer of its op_id (n 0:
+ *                      none), then by kind
+ *     manifest         u16 n, n bytes of title, 3 f64 gravity, 3 f64 translation, 4 f64 rotation,
+ *                      u8 open_sky, u8 triangulation, u8 has_geo, 2 f64 latitude, longitude
+ *     layer            u8 0: heightfield: 3 u32 cols, rows, leaf_cells, u8 triangulation, 4 f64
+ *                      origin and spacing, then of each tile, row by row, the hash of its samples
+ *                      inside the field, float32
+ *                      u8 1: mesh: u8 role, u8 frame, u8 is_outward, 3 f64 gravity, hash of the
+ *                      polygons, hash of the mesh's image
+ *     edit             the samples of the entry's rectangle, float32
+ *     model            hash of its file
+ *     polygons edited  the added and removed polygons, as polygon_edit_encode writes them
+ *     deletions        nothing
+ *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
+ *                      corners (u32)
+ *   a snapshot         u8 version 1, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
+ *                      2 models, u8 0
+ *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above
+ *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
+ *
+ * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
+ */
+#ifndef KOTA_WORLD_RECORD_H
+#define KOTA_WORLD_RECORD_H
+
+#include "replica/cluster.h"
+#include "world/world.h"
+
+/* Is in the place of a locale's id where models are meant; no locale has it. */
+#define RECORD_MODELS "/models"
+
+/* The source of the bytes of a blob; record_blob_bytes makes them. */
+struct record_blob {
+    uint8_t hash[CLUSTER_HASH_BYTES];
+    enum record_part { RECORD_TILE, RECORD_POLYGONS, RECORD_IMAGE, RECORD_FILE } part;
+    const struct layer *layer; /* all but RECORD_FILE */
+    uint32_t tile_column, tile_row;
+    const struct model *model; /* RECORD_FILE */
+};
+
+/* Bytes and the blobs that they name, each once; it borrows layers and models. */
+struct record {
+    uint8_t *data; /* malloc */
+    size_t bytes;
+    struct record_blob *blobs;
+    uint8_t (*hashes)[CLUSTER_HASH_BYTES]; /* of the blobs, in the same order */
+    size_t blob_count;
+};
+
+struct change_result;
+
+/* Is it recorded at all? Moves, shells and questions are not. */
+bool record_takes(const struct change_result *result);
+
+/*
+ * Records a result in *out, and makes an entry over it that lacks only node and fence. The entry of
+ * a model has the locale RECORD_MODELS and models_revision. op_id: that of the change, or else a
+ * unique one that begins with '~'.
+ * ERR_NO_MEMORY. O(bytes that were recorded).
+ */
+enum err_code record_result(const struct change_result *result, uint64_t models_revision,
+                            struct record *out, struct cluster_entry *entry, struct err *err);
+
+/* Records a whole locale (NULL: a deleted one), or all models (NULL: none). */
+enum err_code record_locale(const struct locale *locale, struct record *out, struct err *err);
+enum err_code record_models(const struct model_list *models, struct record *out, struct err *err);
+
+/* One blob's bytes; *made is to be freed. NULL and ERR_NO_MEMORY. */
+const void *record_blob_bytes(const struct record_blob *blob, size_t *length, void **made,
+                              struct err *err);
+void record_finish(struct record *record);
+
+/* ---- and back -------------------------------------------------------------------------------- */
+
+/* Returns a blob: malloc. */
+struct record_source {
+    enum err_code (*get)(void *context, const uint8_t hash[CLUSTER_HASH_BYTES], void **bytes,
+                         size_t *length, struct err *err);
+    void *context;
+};
+
+/*
+ * The change of an entry, to be made as any other. A generated op_id ('~') is left out. The answer
+ * of an op_id is at change->context, which the caller frees. ERR_DAMAGED, ERR_NO_MEMORY, or the
+ * error of get.
+ */
+enum err_code record_change(const struct cluster_entry *entry, const struct record_source *source,
+                            struct world_change *out, struct err *err);
+
+/* A locale out of a snapshot: locale_assemble takes the layers. */
+struct recorded_locale {
+    bool is_deleted;
+    struct locale_manifest manifest;
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    size_t layer_count;
+};
+enum err_code record_read_locale(const void *bytes, size_t length,
+                                 const struct record_source *source, struct recorded_locale *out,
+                                 struct err *err);
+void recorded_locale_free(struct recorded_locale *locale); /* the layers that were not taken */
+
+/* A new list, NULL: no models. */
+enum err_code record_read_models(const void *bytes, size_t length,
+                                 const struct record_source *source, struct model_list **out,
+                                 struct err *err);
+
+#endif

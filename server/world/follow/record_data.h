@@ -1,0 +1,60 @@
+/*
+ * Writers and readers of the parts of entries and snapshots, for record.c, record_read.c and the
+ * kinds of change (world/write/kinds/). Private to world/; the format is in record.h.
+ */
+#ifndef KOTA_WORLD_RECORD_DATA_H
+#define KOTA_WORLD_RECORD_DATA_H
+
+#include "replica/cluster.h"
+#include "world/world.h"
+
+enum { RECORD_VERSION = 1, RECORD_TILE_STRIDE = 257 };
+
+/* A snapshot's kind; those of changes are in WORLD_CHANGE_KINDS (world.h), all of them less. */
+enum { RECORD_SNAPSHOT = 100 };
+
+struct record;
+struct record_source;
+
+enum record_whole { RECORD_WHOLE_LOCALE, RECORD_DELETED_LOCALE, RECORD_ALL_MODELS };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "recorded numbers are little-endian");
+
+/* ---- record.c: to bytes. Without memory has_no_memory is set; the rest is dropped. --------- */
+
+struct record_sink {
+    struct record *record;
+    size_t room, blob_room;
+    bool has_no_memory;
+};
+
+void record_put(struct record_sink *sink, const void *bytes, size_t length);
+void record_put_manifest(struct record_sink *sink, const struct locale_manifest *m);
+void record_put_layer(struct record_sink *sink, const struct layer *layer);
+void record_put_model(struct record_sink *sink, const struct model *model);
+
+/* ---- record_read.c: from bytes. After the first error all values are 0 or NULL. ------------ */
+
+struct record_reader {
+    const uint8_t *at;
+    size_t left;
+    const struct record_source *source;
+    struct err *err; /* the first error */
+};
+
+bool record_is_bad(const struct record_reader *r);
+
+/* ERR_DAMAGED, unless there is an error. */
+void record_damaged(struct record_reader *r, const char *what);
+
+/* An error of another module about these bytes: ERR_DAMAGED, except a lack of memory. */
+void record_refused(struct record_reader *r, const struct err *said);
+
+void record_get(struct record_reader *r, void *out, size_t length);
+struct locale_manifest record_get_manifest(struct record_reader *r);
+
+/* A new layer or model of that id; NULL with an error. */
+struct layer *record_get_layer(struct record_reader *r, const char *id);
+struct model *record_get_model(struct record_reader *r, const char *id);
+
+#endif

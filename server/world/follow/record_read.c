@@ -1,0 +1,579 @@
+/*
+ * Bytes to changes and locales. The format is in record.h.
+ *
+ * Problem: the entries of a log were written by another daemon, perhaps of another version, and may
+ * be damaged or forged; they are published as ground. Approach: every number is checked before it
+ * is used, and every count against the bytes that are left, so that no more memory is allocated
+ * than a small multiple of them. Heights, meshes and models pass the same checks as those of an
+ * upload or of a store.
+ *
+ * A mesh's image that cannot be opened (of another version of the builder) is no damage: the mesh
+ * is built of its polygons, which are authoritative.
+ *
+ * Invariant: a manifest keeps its bits: it was normalised when it was first put.
+ */
+#include "world/follow/record.h"
+
+#include "base/check.h"
+#include "world/follow/record_data.h"
+#include "world/write/kinds/kind.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool record_is_bad(const struct record_reader *r)
+{
+    return r->err->code != ERR_OK;
+}
+
+void record_damaged(struct record_reader *r, const char *what)
+{
+    if (!record_is_bad(r))
+        err_set(r->err, ERR_DAMAGED, "%s", what);
+}
+
+void record_get(struct record_reader *r, void *out, size_t length)
+{
+    if (length > r->left || record_is_bad(r)) {
+        record_damaged(r, "it ends too early");
+        memset(out, 0, length);
+        return;
+    }
+    if (length > 0)
+        memcpy(out, r->at, length);
+    r->at += length;
+    r->left -= length;
+}
+
+static unsigned get_u8(struct record_reader *r)
+{
+    uint8_t value;
+
+    record_get(r, &value, sizeof value);
+    return value;
+}
+
+static uint32_t get_u32(struct record_reader *r)
+{
+    uint32_t value;
+
+    record_get(r, &value, sizeof value);
+    return value;
+}
+
+/* A number of which only 0 .. most have a meaning. */
+static unsigned get_word(struct record_reader *r, unsigned most, const char *what)
+{
+    unsigned value = get_u8(r);
+
+    if (value > most)
+        record_damaged(r, what);
+    return value <= most ? value : 0;
+}
+
+static struct vec3 get_vec3(struct record_reader *r)
+{
+    double v[3];
+
+    record_get(r, v, sizeof v);
+    return (struct vec3){v[0], v[1], v[2]};
+}
+
+static void get_id(struct record_reader *r, char out[static WORLD_ID_MAX + 1])
+{
+    unsigned length = get_u8(r);
+
+    memset(out, 0, WORLD_ID_MAX + 1);
+    if (length > WORLD_ID_MAX)
+        record_damaged(r, "an id is too long");
+    else
+        record_get(r, out, length);
+    if (!record_is_bad(r) && !world_id_is_valid(out, length))
+        record_damaged(r, "an id is none");
+}
+
+static void get_end(struct record_reader *r)
+{
+    if (r->left > 0)
+        record_damaged(r, "there is more than it should have");
+}
+
+/* The blob whose hash is next: malloc. NULL with an error. */
+static void *get_blob(struct record_reader *r, size_t *length)
+{
+    uint8_t hash[CLUSTER_HASH_BYTES];
+    void *bytes = NULL;
+
+    record_get(r, hash, sizeof hash);
+    if (record_is_bad(r))
+        return NULL;
+    if (r->source->get(r->source->context, hash, &bytes, length, r->err) == ERR_NOT_FOUND)
+        r->err->code = ERR_DAMAGED;
+    return record_is_bad(r) ? NULL : bytes;
+}
+
+/* An error of another room about these bytes is damage, except a lack of memory. */
+void record_refused(struct record_reader *r, const struct err *said)
+{
+    if (record_is_bad(r))
+        return;
+    *r->err = *said;
+    if (said->code != ERR_NO_MEMORY && said->code != ERR_UNAVAILABLE)
+        r->err->code = ERR_DAMAGED;
+}
+
+/* ---- manifests ------------------------------------------------------------------------------- */
+
+struct locale_manifest record_get_manifest(struct record_reader *r)
+{
+    struct locale_manifest m = locale_manifest_default, checked;
+    struct err said = {.code = ERR_OK};
+    uint16_t length;
+    double geo[2];
+
+    record_get(r, &length, sizeof length);
+    if (length > LOCALE_TITLE_BYTES_MAX)
+        record_damaged(r, "a title is too long");
+    else
+        record_get(r, m.title, length);
+    if (!record_is_bad(r) && memchr(m.title, '\0', length))
+        record_damaged(r, "a title holds a NUL");
+    m.gravity = get_vec3(r);
+    m.placement.translation = get_vec3(r);
+    record_get(r, m.placement.rotation, sizeof m.placement.rotation);
+    m.open_sky = get_word(r, 1, "open_sky is neither 0 nor 1") == 1;
+    m.triangulation =
+        (enum triangulation)get_word(r, TRIANGULATION_ALTERNATING, "a triangulation is none");
+    m.has_geo = get_word(r, 1, "has_geo is neither 0 nor 1") == 1;
+    record_get(r, geo, sizeof geo);
+    m.geo_lat_deg = geo[0];
+    m.geo_lng_deg = geo[1];
+    checked = m;
+    if (!record_is_bad(r) && locale_manifest_check(&checked, &said))
+        record_refused(r, &said);
+    return m;
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+static void get_tile(struct record_reader *r, struct heightfield_builder *builder,
+                     const struct heightfield_spec *spec, uint32_t tx, uint32_t ty)
+{
+    struct err said = {.code = ERR_OK};
+    uint32_t cols, rows;
+    size_t length = 0;
+    float *samples, *packed = get_blob(r, &length);
+
+    if (!packed)
+        return;
+    heightfield_tile_size(spec, tx, ty, &cols, &rows);
+    if (length != (size_t)cols * rows * sizeof *packed) {
+        free(packed);
+        record_damaged(r, "a tile has another size");
+        return;
+    }
+    samples = heightfield_builder_begin(builder, tx, ty, &said);
+    for (uint32_t row = 0; samples && row < rows; row++)
+        memcpy(samples + (size_t)row * RECORD_TILE_STRIDE, packed + (size_t)row * cols,
+               cols * sizeof *samples);
+    if (!samples || heightfield_builder_seal(builder, tx, ty, &said))
+        record_refused(r, &said);
+    free(packed);
+}
+
+static bool is_side(uint32_t samples)
+{
+    return samples >= 2 && samples <= HEIGHTFIELD_SIDE_MAX;
+}
+
+static struct layer *get_field(struct record_reader *r, const char *id)
+{
+    struct heightfield_spec spec = {.cols = get_u32(r), .rows = 0};
+    struct heightfield_tile_layout layout;
+    struct heightfield_builder *builder;
+    struct heightfield *field = NULL;
+    struct err said = {.code = ERR_OK};
+    struct layer *layer = NULL;
+    double grid[4];
+
+    spec.rows = get_u32(r);
+    spec.leaf_cells = get_u32(r);
+    spec.triangulation =
+        (enum triangulation)get_word(r, TRIANGULATION_ALTERNATING, "a triangulation is none");
+    record_get(r, grid, sizeof grid);
+    spec.origin_x_m = grid[0];
+    spec.origin_y_m = grid[1];
+    spec.spacing_x_m = grid[2];
+    spec.spacing_y_m = grid[3];
+    if (!record_is_bad(r) && !(is_side(spec.cols) && is_side(spec.rows)))
+        record_damaged(r, "a heightfield has a size that none has");
+    if (record_is_bad(r))
+        return NULL;
+    layout = heightfield_tile_layout(&spec);
+    if ((uint64_t)layout.tile_cols * layout.tile_rows > r->left / CLUSTER_HASH_BYTES) {
+        record_damaged(r, "a heightfield has less tiles than it should have");
+        return NULL;
+    }
+    builder = heightfield_builder_create(&spec, &said);
+    if (!builder) {
+        record_refused(r, &said);
+        return NULL;
+    }
+    for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < layout.tile_cols && !record_is_bad(r); tx++)
+            get_tile(r, builder, &spec, tx, ty);
+    if (record_is_bad(r))
+        heightfield_builder_free(builder);
+    else
+        field = heightfield_builder_finish(builder, &said);
+    if (field)
+        layer = layer_create_heightfield(id, field, &said);
+    if (!layer)
+        record_refused(r, &said);
+    return layer;
+}
+
+/* Every index leads to a vertex, every polygon has corners or is a gap, every vertex is a place. */
+static bool is_sound(const struct polygon_set *set)
+{
+    size_t corners = set->starts[set->polygon_count];
+
+    if (set->starts[0] != 0)
+        return false;
+    for (size_t i = 0; i < set->polygon_count; i++)
+        if (set->starts[i + 1] < set->starts[i] || set->starts[i + 1] > corners ||
+            (set->starts[i + 1] != set->starts[i] && set->starts[i + 1] - set->starts[i] < 3))
+            return false;
+    for (size_t i = 0; i < corners; i++)
+        if (set->corners[i] >= set->vertex_count)
+            return false;
+    for (size_t i = 0; i < set->vertex_count; i++)
+        if (!vec3_is_finite(set->vertices[i]))
+            return false;
+    return true;
+}
+
+static void unpack_polygons(struct record_reader *r, const uint8_t *bytes, size_t length,
+                            struct polygon_set *out)
+{
+    struct err said = {.code = ERR_OK};
+    uint64_t counts[3];
+    size_t parts[3];
+
+    if (length < sizeof counts) {
+        record_damaged(r, "polygons end too early");
+        return;
+    }
+    memcpy(counts, bytes, sizeof counts);
+    if (counts[0] > UINT32_MAX || counts[1] == 0 || counts[1] >= UINT32_MAX ||
+        counts[2] > UINT32_MAX) {
+        record_damaged(r, "polygons have counts that cannot be");
+        return;
+    }
+    parts[0] = counts[0] * sizeof *out->vertices;
+    parts[1] = (counts[1] + 1) * sizeof *out->starts;
+    parts[2] = counts[2] * sizeof *out->corners;
+    if (length != sizeof counts + parts[0] + parts[1] + parts[2]) {
+        record_damaged(r, "polygons have another length than their counts say");
+        return;
+    }
+    if (polygon_set_allocate(counts[0], counts[1], counts[2], out, &said)) {
+        record_refused(r, &said);
+        return;
+    }
+    bytes += sizeof counts;
+    memcpy(out->vertices, bytes, parts[0]);
+    memcpy(out->starts, bytes + parts[0], parts[1]);
+    memcpy(out->corners, bytes + parts[0] + parts[1], parts[2]);
+    if (out->starts[counts[1]] != counts[2] || !is_sound(out))
+        record_damaged(r, "polygons have corners that are not there");
+}
+
+static bool is_of_space(const struct mesh *mesh, struct mesh_space space)
+{
+    struct mesh_space is = mesh_space(mesh);
+
+    return is.frame == space.frame && is.is_outward == space.is_outward;
+}
+
+static struct layer *get_mesh(struct record_reader *r, const char *id)
+{
+    enum layer_role role = (enum layer_role)get_word(r, LAYER_CEILING, "a role is none");
+    struct mesh_space space = {(enum mesh_frame)get_word(r, MESH_CYLINDRICAL, "a frame is none"),
+                               get_word(r, 1, "is_outward is neither 0 nor 1") == 1};
+    struct vec3 gravity = get_vec3(r);
+    struct polygon_set polygons = {.polygon_count = 0};
+    struct err said = {.code = ERR_OK};
+    struct layer *layer = NULL;
+    struct mesh *mesh = NULL;
+    size_t polygons_length = 0, image_length = 0;
+    void *packed = get_blob(r, &polygons_length), *image = get_blob(r, &image_length);
+
+    if (!record_is_bad(r) && !(fabs(vec3_length(gravity) - 1) < 1e-6))
+        record_damaged(r, "a mesh's gravity is no unit vector");
+    if (packed && !record_is_bad(r))
+        unpack_polygons(r, packed, polygons_length, &polygons);
+    free(packed);
+    if (image && !record_is_bad(r)) {
+        mesh = mesh_open(image, image_length, NULL, NULL, &said);
+        if (mesh && is_of_space(mesh, space))
+            layer = layer_adopt_mesh(id, role, mesh, &polygons, gravity, &said);
+        else
+            mesh_unref(mesh);
+        if (!layer && polygons.polygon_count > 0)
+            layer = layer_create_mesh_in(id, role, &polygons, space, gravity, NULL, NULL, &said);
+        if (!layer)
+            record_refused(r, &said);
+    }
+    free(image);
+    polygon_set_free(&polygons);
+    return layer;
+}
+
+struct layer *record_get_layer(struct record_reader *r, const char *id)
+{
+    unsigned kind = get_word(r, 1, "a layer is of no kind");
+
+    if (record_is_bad(r))
+        return NULL;
+    return kind == 0 ? get_field(r, id) : get_mesh(r, id);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+struct model *record_get_model(struct record_reader *r, const char *id)
+{
+    struct polygon_limits limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    struct err said = {.code = ERR_OK};
+    struct model *model = NULL;
+    size_t length = 0;
+    void *bytes = get_blob(r, &length);
+
+    if (bytes)
+        model = model_create(id, bytes, length, &limits, &said);
+    if (bytes && !model)
+        record_refused(r, &said);
+    free(bytes);
+    return model;
+}
+
+/* ---- an entry -------------------------------------------------------------------------------- */
+
+/* The answer of an entry's op_id. */
+struct recorded_answer {
+    size_t bytes;
+    uint8_t at[];
+};
+
+static void *copy_recorded_answer(void *context, const struct world_outcome *outcome, size_t *bytes)
+{
+    const struct recorded_answer *recorded = context;
+    void *copy = malloc(recorded->bytes);
+
+    (void)outcome;
+    if (copy)
+        memcpy(copy, recorded->at, recorded->bytes);
+    *bytes = recorded->bytes;
+    return copy;
+}
+
+static void get_answer(struct record_reader *r, const struct cluster_entry *entry,
+                       struct world_change *out)
+{
+    uint32_t length = get_u32(r);
+    struct recorded_answer *recorded;
+
+    if (length > r->left)
+        record_damaged(r, "it ends too early");
+    if (record_is_bad(r) || length == 0)
+        return;
+    if (entry->op_id[0] == '~') {
+        record_damaged(r, "there is an answer to nobody");
+        return;
+    }
+    recorded = malloc(sizeof *recorded + length);
+    if (!recorded) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for an answer");
+        return;
+    }
+    recorded->bytes = length;
+    record_get(r, recorded->at, length);
+    out->answer = copy_recorded_answer;
+    out->context = recorded;
+}
+
+/* The kind of the entry and the ids that it wants. */
+static void get_kind(struct record_reader *r, const struct cluster_entry *entry,
+                     struct world_change *out)
+{
+    bool is_of_model = strcmp(entry->locale, RECORD_MODELS) == 0, wants_model, wants_layer;
+
+    if (!change_kind_of_log(entry->kind, &out->kind)) {
+        record_damaged(r, "it is of a kind that this kotad does not know; a newer one wrote it");
+        return;
+    }
+    wants_model = change_kind(out->kind)->scope == CHANGE_OF_MODEL;
+    wants_layer = change_kind(out->kind)->logs_layer;
+    if (wants_model != is_of_model ||
+        (!is_of_model && !world_id_is_valid(entry->locale, strlen(entry->locale))) ||
+        ((wants_layer || wants_model) && !world_id_is_valid(entry->layer, strlen(entry->layer)))) {
+        record_damaged(r, "its ids are not those of its kind");
+        return;
+    }
+    memcpy(is_of_model ? out->model_id : out->layer_id, entry->layer, sizeof out->layer_id);
+    if (!is_of_model)
+        memcpy(out->locale_id, entry->locale, sizeof out->locale_id);
+    memcpy(out->source, entry->source, sizeof out->source);
+    if (entry->op_id[0] != '~' && !is_of_model) {
+        memcpy(out->op_id, entry->op_id, sizeof out->op_id);
+        memcpy(out->request, entry->request, sizeof out->request);
+    }
+}
+
+static void change_drop(struct world_change *change)
+{
+    free(change->context);
+    world_drop(change);
+    *change = (struct world_change){.kind = WORLD_FIND_OP};
+}
+
+enum err_code record_change(const struct cluster_entry *entry, const struct record_source *source,
+                            struct world_change *out, struct err *err)
+{
+    struct record_reader r = {
+        .at = entry->data, .left = entry->bytes, .source = source, .err = err};
+    struct err said = {.code = ERR_OK};
+    uint16_t spare;
+
+    err->code = ERR_OK;
+    *out = (struct world_change){.kind = WORLD_FIND_OP};
+    if (get_u8(&r) != RECORD_VERSION)
+        record_damaged(&r, "it has a version that this kotad does not know");
+    if ((int)get_u8(&r) != entry->kind)
+        record_damaged(&r, "its kind and its bytes disagree");
+    record_get(&r, &spare, sizeof spare);
+    if (spare != 0)
+        record_damaged(&r, "it has a version that this kotad does not know");
+    if (!record_is_bad(&r))
+        get_kind(&r, entry, out);
+    get_answer(&r, entry, out);
+    if (!record_is_bad(&r))
+        change_kind(out->kind)->decode(&r, entry, out);
+    get_end(&r);
+    if (err->code == ERR_OK)
+        return ERR_OK;
+    change_drop(out);
+    said = *err;
+    return err_set(err, said.code, "the shared log's entry of %.64s, revision %llu: %.180s",
+                   entry->locale, (unsigned long long)entry->revision, said.msg);
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+static struct record_reader open_snapshot(const void *bytes, size_t length,
+                                          const struct record_source *source,
+                                          enum record_whole *what, struct err *err)
+{
+    struct record_reader r = {.at = bytes, .left = length, .source = source, .err = err};
+
+    err->code = ERR_OK;
+    if (get_u8(&r) != RECORD_VERSION || get_u8(&r) != RECORD_SNAPSHOT)
+        record_damaged(&r, "it has a version that this kotad does not know");
+    *what = (enum record_whole)get_word(&r, RECORD_ALL_MODELS, "it is a snapshot of nothing");
+    get_word(&r, 0, "it has a version that this kotad does not know");
+    return r;
+}
+
+void recorded_locale_free(struct recorded_locale *locale)
+{
+    while (locale->layer_count > 0)
+        layer_unref(locale->layers[--locale->layer_count]);
+}
+
+static void get_layers(struct record_reader *r, struct recorded_locale *out)
+{
+    uint32_t count = get_u32(r);
+
+    if (count > LOCALE_LAYERS_MAX)
+        record_damaged(r, "a locale has more layers than one takes");
+    for (uint32_t i = 0; i < count && !record_is_bad(r); i++) {
+        char id[WORLD_ID_MAX + 1];
+        struct layer *layer = NULL;
+
+        get_id(r, id);
+        for (size_t k = 0; k < out->layer_count; k++)
+            if (strcmp(out->layers[k]->id, id) == 0)
+                record_damaged(r, "a locale has two layers of one name");
+        if (!record_is_bad(r))
+            layer = record_get_layer(r, id);
+        if (layer && !layer_fits(layer, out->manifest.triangulation, out->manifest.gravity))
+            record_damaged(r, "a layer does not fit its locale");
+        if (layer && out->layer_count > 0 &&
+            (layer->space.frame != out->layers[0]->space.frame ||
+             layer->space.is_outward != out->layers[0]->space.is_outward))
+            record_damaged(r, "two layers are of different spaces");
+        if (layer)
+            out->layers[out->layer_count++] = layer;
+    }
+}
+
+enum err_code record_read_locale(const void *bytes, size_t length,
+                                 const struct record_source *source, struct recorded_locale *out,
+                                 struct err *err)
+{
+    enum record_whole what;
+    struct record_reader r = open_snapshot(bytes, length, source, &what, err);
+
+    *out = (struct recorded_locale){.is_deleted = what == RECORD_DELETED_LOCALE};
+    if (what == RECORD_ALL_MODELS)
+        record_damaged(&r, "it is of models");
+    if (!record_is_bad(&r) && !out->is_deleted) {
+        out->manifest = record_get_manifest(&r);
+        if (!record_is_bad(&r))
+            get_layers(&r, out);
+    }
+    get_end(&r);
+    if (err->code != ERR_OK)
+        recorded_locale_free(out);
+    return err->code;
+}
+
+enum err_code record_read_models(const void *bytes, size_t length,
+                                 const struct record_source *source, struct model_list **out,
+                                 struct err *err)
+{
+    enum record_whole what;
+    struct record_reader r = open_snapshot(bytes, length, source, &what, err);
+    uint32_t count;
+
+    *out = NULL;
+    if (what != RECORD_ALL_MODELS)
+        record_damaged(&r, "it is of a locale");
+    count = get_u32(&r);
+    for (uint32_t i = 0; i < count && !record_is_bad(&r); i++) {
+        char id[WORLD_ID_MAX + 1];
+        struct model_list *next = NULL;
+        struct model *model = NULL;
+        struct err said = {.code = ERR_OK};
+
+        get_id(&r, id);
+        if (!record_is_bad(&r) && model_list_find(*out, id))
+            record_damaged(&r, "there are two models of one name");
+        if (!record_is_bad(&r))
+            model = record_get_model(&r, id);
+        if (model && !(next = model_list_next(*out, model, NULL, &said)))
+            record_refused(&r, &said);
+        model_unref(model);
+        if (next) {
+            model_list_unref(*out);
+            *out = next;
+        }
+    }
+    get_end(&r);
+    if (err->code != ERR_OK) {
+        model_list_unref(*out);
+        *out = NULL;
+    }
+    return err->code;
+}
