@@ -229,15 +229,19 @@ async function status(page, daemon, check) {
   await page.click("#tab-status");
   await page.waitForSelector("#status-daemon tr");
   const stats = (await daemon.kota.get("/v1/stats")).json;
-  const rows = new Map(await page.locator("#panel-status tr").evaluateAll((list) =>
+  const rows = async () => new Map(await page.locator("#panel-status tr").evaluateAll((list) =>
     list.map((row) => [...row.children].map((cell) => cell.textContent))));
-  check.equal(rows.get("Version"), stats.version, "the status page tells the version");
-  check.equal(rows.get("Locales"), String(stats.world.locales), "the locales");
-  check.equal(rows.get("So far"), `${stats.patches.made} made, ${stats.patches.written} written, ` +
-    `${stats.patches.discarded} discarded, ${stats.patches.failed} failed`, "the patches");
-  check(rows.get("Edits").startsWith(`${stats.world.edits}, `), "the edits", rows.get("Edits"));
-  check(/^below [\d.]+ (µs|ms|s)$/.test(rows.get("99 of 100 since the start")), "the latencies",
-    rows.get("99 of 100 since the start"));
+  const { made, written, discarded, failed } = stats.patches;
+  const patches = `${made} made, ${written} written, ${discarded} discarded, ${failed} failed`;
+  // the table may be older than these numbers: it asks again after a while
+  await until(async () => (await rows()).get("So far") === patches, `the patches: ${patches}`);
+  const shown = await rows();
+  check.equal(shown.get("Version"), stats.version, "the status page shows the version");
+  check.equal(shown.get("Locales"), String(stats.world.locales), "the locales");
+  check.equal(shown.get("So far"), patches, "the patches");
+  check(shown.get("Edits").startsWith(`${stats.world.edits}, `), "the edits", shown.get("Edits"));
+  check(/^below [\d.]+ (µs|ms|s)$/.test(shown.get("99 of 100 since the start")), "the latencies",
+    shown.get("99 of 100 since the start"));
   check.equal(await page.locator("#status-each-loop tr").count(), stats.loops.length,
     "each loop has its line");
   const first = stats.http.requests;
