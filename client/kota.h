@@ -86,7 +86,7 @@ enum err_code kota_print(struct kota *kota, cJSON *document);
 enum err_code kota_print_locale(struct kota *kota, cJSON *locale);
 
 /*
- * "/v1/locales/{id}" + rest into path. ERR_BAD_INPUT when words[0] is no id.
+ * "/v1/locales/{locale}" + rest into path. ERR_BAD_INPUT when words[0] is no id.
  */
 #define KOTA_PATH_MAX 1024
 enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);

@@ -165,7 +165,7 @@ static bool take_heights(struct kota_answer *answer, void *context)
         return false;
     }
     game->is_asking = true;
-    kota_start(game->client, kota_get_diff(game->locale, game->revision), take_diff, game);
+    kota_start(game->client, kota_diff(game->locale, game->revision), take_diff, game);
     return false;
 }
 
@@ -292,8 +292,8 @@ static void *dig(void *context)
         pthread_mutex_lock(&digger->lock);
         memcpy(at, digger->at, sizeof(at));
         pthread_mutex_unlock(&digger->lock);
-        answer = kota_call(
-            client, kota_post_edit_brush(digger->locale, KOTA_CRATER, at[0], at[1], 12, 1.5));
+        answer =
+            kota_call(client, kota_edit_brush(digger->locale, KOTA_CRATER, at[0], at[1], 12, 1.5));
         if (kota_read_edit(answer, &edit))
             digger->done++;
         else if (digger->failed++ == 0)
@@ -319,7 +319,7 @@ static bool look_around(struct game *game)
     kota_options_init(&options, sizeof(options));
     options.url = game->url;
     client = kota_open(&options);
-    answer = kota_call(client, kota_get_locale(game->locale));
+    answer = kota_call(client, kota_locale(game->locale));
     is_there = kota_read_layer(answer, 0, 0, &layer) && layer.cols > 0 && layer.has_bounds;
     for (int axis = 0; axis < 2 && is_there; axis++) {
         game->min[axis] = layer.min[axis];
@@ -386,7 +386,7 @@ static int play(struct game *game)
     uv_timer_init(&game->loop, &game->ticker);
     game->ticker.data = game;
     game->ticks_max = (unsigned)(game->seconds * game->rate_hz);
-    game->feed = kota_watch(game->client, kota_get_locale_events(game->locale), on_event, game);
+    game->feed = kota_watch(game->client, kota_locale_events(game->locale), on_event, game);
     pthread_mutex_init(&game->digger.lock, NULL);
     game->digger.url = game->url;
     game->digger.locale = game->locale;

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     options.url = argv[1];
     client = kota_open(&options);
     answer = kota_call(client, kota_get_height(argv[2], atof(argv[3]), atof(argv[4]), 0));
-    if (!kota_read_heights(answer, &at, 1)) {
+    if (!kota_read_height(answer, &at, 1)) {
         fprintf(stderr, "hello: %s\n", kota_answer_error(answer)->message);
         status = 1;
     } else if (at.status == KOTA_GROUND_OK) {

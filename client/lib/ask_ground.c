@@ -81,8 +81,7 @@ struct kota_request *kota_get_height(const char *locale, double x, double y, uns
     return request;
 }
 
-struct kota_request *kota_post_height(const char *locale, const double *xy, size_t count,
-                                      unsigned with)
+struct kota_request *kota_height(const char *locale, const double *xy, size_t count, unsigned with)
 {
     struct kota_request *request = question(locale, "height", "points");
 
@@ -100,8 +99,8 @@ struct kota_request *kota_post_height(const char *locale, const double *xy, size
     return question_end(request);
 }
 
-struct kota_request *kota_post_profile(const char *locale, const double *xy, size_t count,
-                                       unsigned samples, double step_m)
+struct kota_request *kota_profile(const char *locale, const double *xy, size_t count,
+                                  unsigned samples, double step_m)
 {
     struct kota_request *request = question(locale, "profile", "path");
 
@@ -138,8 +137,8 @@ static struct kota_request *contact_end(struct kota_request *request,
     return question_end(request);
 }
 
-struct kota_request *kota_post_contact(const char *locale, const double *xyz, size_t count,
-                                       const struct kota_contact_options *options)
+struct kota_request *kota_contact(const char *locale, const double *xyz, size_t count,
+                                  const struct kota_contact_options *options)
 {
     struct kota_request *request = question(locale, "contact", "points");
 
@@ -149,9 +148,8 @@ struct kota_request *kota_post_contact(const char *locale, const double *xyz, si
     return contact_end(request, options);
 }
 
-struct kota_request *kota_post_world_contact(const double *xyz, size_t count,
-                                             const char *const *hints,
-                                             const struct kota_contact_options *options)
+struct kota_request *kota_world_contact(const double *xyz, size_t count, const char *const *hints,
+                                        const struct kota_contact_options *options)
 {
     struct kota_request *request = world_question("/v1/contact", "points");
 
@@ -162,8 +160,9 @@ struct kota_request *kota_post_world_contact(const double *xyz, size_t count,
     return contact_end(request, options);
 }
 
-struct kota_request *kota_post_footprints(const char *locale, const double *xyz, const size_t *feet,
-                                          size_t count, const struct kota_contact_options *options)
+struct kota_request *kota_contact_footprints(const char *locale, const double *xyz,
+                                             const size_t *feet, size_t count,
+                                             const struct kota_contact_options *options)
 {
     struct kota_request *request = question(locale, "contact", "footprints");
     size_t from = 0;
@@ -200,8 +199,8 @@ static void add_rays(struct kota_request *request, const struct kota_ray *rays, 
     text_adds(&request->own_body, "]");
 }
 
-struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
-                                   bool any)
+struct kota_request *kota_ray(const char *locale, const struct kota_ray *rays, size_t count,
+                              bool any)
 {
     struct kota_request *request = question(locale, "ray", "rays");
 
@@ -213,7 +212,7 @@ struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *ra
     return question_end(request);
 }
 
-struct kota_request *kota_post_world_ray(const struct kota_ray *rays, size_t count)
+struct kota_request *kota_world_ray(const struct kota_ray *rays, size_t count)
 {
     struct kota_request *request = world_question("/v1/ray", "rays");
 
@@ -223,8 +222,7 @@ struct kota_request *kota_post_world_ray(const struct kota_ray *rays, size_t cou
     return question_end(request);
 }
 
-struct kota_request *kota_post_los(const char *locale, const struct kota_segment *segments,
-                                   size_t count)
+struct kota_request *kota_los(const char *locale, const struct kota_segment *segments, size_t count)
 {
     struct kota_request *request = question(locale, "los", "segments");
 
@@ -242,8 +240,8 @@ struct kota_request *kota_post_los(const char *locale, const struct kota_segment
     return question_end(request);
 }
 
-struct kota_request *kota_post_lit(const char *locale, const double *xyz, size_t count,
-                                   const struct kota_light *light)
+struct kota_request *kota_lit(const char *locale, const double *xyz, size_t count,
+                              const struct kota_light *light)
 {
     struct kota_request *request = question(locale, "lit", "points");
 
@@ -266,7 +264,7 @@ void kota_pick_init(struct kota_pick *pick, size_t size)
     memcpy(pick, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
 }
 
-struct kota_request *kota_post_pick(const char *locale, const struct kota_pick *pick)
+struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
 {
     struct kota_request *request = question(locale, "pick", "viewport");
     struct text *body;
@@ -297,7 +295,7 @@ struct kota_request *kota_post_pick(const char *locale, const struct kota_pick *
 
 /* ---- containment ----------------------------------------------------------------------------- */
 
-struct kota_request *kota_post_contains(const char *locale, const double *xyz, size_t count)
+struct kota_request *kota_contains(const char *locale, const double *xyz, size_t count)
 {
     struct kota_request *request = question(locale, "contains", "points");
 
@@ -307,7 +305,7 @@ struct kota_request *kota_post_contains(const char *locale, const double *xyz, s
     return question_end(request);
 }
 
-struct kota_request *kota_post_locate(const double *xyz, size_t count, const char *const *hints)
+struct kota_request *kota_locate(const double *xyz, size_t count, const char *const *hints)
 {
     struct kota_request *request = world_question("/v1/locate", "points");
 

@@ -25,17 +25,17 @@ static struct kota_request *get_as(const char *path, const char *accept)
 
 /* ---- operation ------------------------------------------------------------------------------- */
 
-struct kota_request *kota_get_livez(void)
+struct kota_request *kota_livez(void)
 {
     return ask_new("GET", "/livez");
 }
 
-struct kota_request *kota_get_healthz(void)
+struct kota_request *kota_healthz(void)
 {
     return ask_new("GET", "/healthz");
 }
 
-struct kota_request *kota_get_readyz(void)
+struct kota_request *kota_readyz(void)
 {
     struct kota_request *request = ask_new("GET", "/readyz");
 
@@ -44,32 +44,32 @@ struct kota_request *kota_get_readyz(void)
     return request;
 }
 
-struct kota_request *kota_get_metrics(void)
+struct kota_request *kota_metrics(void)
 {
     return get_as("/metrics", "text/plain");
 }
 
-struct kota_request *kota_get_openapi(void)
+struct kota_request *kota_openapi(void)
 {
     return ask_new("GET", "/openapi.json");
 }
 
-struct kota_request *kota_get_limits(void)
+struct kota_request *kota_limits(void)
 {
     return ask_new("GET", "/v1/limits");
 }
 
-struct kota_request *kota_get_stats(void)
+struct kota_request *kota_stats(void)
 {
     return ask_new("GET", "/v1/stats");
 }
 
-struct kota_request *kota_get_index(void)
+struct kota_request *kota_index(void)
 {
     return get_as("/", "text/html");
 }
 
-struct kota_request *kota_get_web(const char *file)
+struct kota_request *kota_web(const char *file)
 {
     struct kota_request *request = get_as("/web/", NULL);
 
@@ -82,7 +82,7 @@ struct kota_request *kota_get_web(const char *file)
     return request;
 }
 
-struct kota_request *kota_get_docs(void)
+struct kota_request *kota_docs(void)
 {
     return get_as("/docs", "text/html");
 }
@@ -115,12 +115,12 @@ struct kota_request *kota_get_elevation(const char *locations)
     return with_locations(ask_new("GET", COMPAT "elevation"), locations);
 }
 
-struct kota_request *kota_post_elevation(const char *locations)
+struct kota_request *kota_elevation(const char *locations)
 {
     return post_locations(ask_new("POST", COMPAT "elevation"), locations);
 }
 
-struct kota_request *kota_get_google_elevation(const char *locations)
+struct kota_request *kota_google_elevation(const char *locations)
 {
     return with_locations(ask_new("GET", COMPAT "maps/api/elevation/json"), locations);
 }
@@ -146,19 +146,19 @@ struct kota_request *kota_get_dataset_elevation(const char *dataset, const char 
     return with_locations(of_dataset("GET", dataset), locations);
 }
 
-struct kota_request *kota_post_dataset_elevation(const char *dataset, const char *locations)
+struct kota_request *kota_dataset_elevation(const char *dataset, const char *locations)
 {
     return post_locations(of_dataset("POST", dataset), locations);
 }
 
 /* ---- locales and layers ---------------------------------------------------------------------- */
 
-struct kota_request *kota_list_locales(void)
+struct kota_request *kota_locales(void)
 {
     return ask_new("GET", "/v1/locales");
 }
 
-struct kota_request *kota_get_locale(const char *id)
+struct kota_request *kota_locale(const char *id)
 {
     return ask_new("GET", LOCALE, id);
 }
@@ -178,7 +178,7 @@ struct kota_request *kota_delete_locale(const char *id)
     return ask_write("DELETE", LOCALE, id);
 }
 
-struct kota_request *kota_get_layer(const char *locale, const char *layer, const char *format)
+struct kota_request *kota_layer(const char *locale, const char *layer, const char *format)
 {
     struct kota_request *request = ask_new("GET", LAYER, locale, layer);
 
@@ -203,13 +203,14 @@ struct kota_request *kota_put_layer_mesh(const char *locale, const char *layer,
                                          const struct kota_mesh_options *options)
 {
     static const char *const frames[] = {"cartesian", "spherical", "cylindrical"};
-    static const char *const pulls[] = {"", "in", "out"};
+    static const char *const gravities[] = {"", "in", "out"};
     struct kota_request *request = kota_put_layer(locale, layer, media_type, bytes, length);
 
     if (!request || !options)
         return request;
-    if ((unsigned)options->frame > KOTA_CYLINDRICAL || (unsigned)options->pull > KOTA_PULL_OUT) {
-        request_fail(request, "there is no such frame or pull");
+    if ((unsigned)options->frame > KOTA_CYLINDRICAL ||
+        (unsigned)options->gravity > KOTA_GRAVITY_OUT) {
+        request_fail(request, "there is no such frame or gravity");
         return request;
     }
     if (options->is_ceiling)
@@ -220,8 +221,9 @@ struct kota_request *kota_put_layer_mesh(const char *locale, const char *layer,
         kota_request_query_number(request, "scale", options->scale);
     if (options->frame != KOTA_CARTESIAN)
         kota_request_query(request, "frame", frames[options->frame]);
-    if (options->pull != KOTA_PULL_USUAL) /* with a cartesian frame the daemon reports the error */
-        kota_request_query(request, "gravity", pulls[options->pull]);
+    if (options->gravity !=
+        KOTA_GRAVITY_USUAL) /* with a cartesian frame the daemon reports the error */
+        kota_request_query(request, "gravity", gravities[options->gravity]);
     return request;
 }
 
@@ -269,9 +271,9 @@ struct kota_request *kota_put_transform(const char *locale, const char *layer,
     return ask_json(request);
 }
 
-struct kota_request *kota_post_polygons(const char *locale, const char *layer, const double *xyz,
-                                        const size_t *corner_counts, size_t polygon_count,
-                                        const uint32_t *removed, size_t removed_count)
+struct kota_request *kota_polygons(const char *locale, const char *layer, const double *xyz,
+                                   const size_t *corner_counts, size_t polygon_count,
+                                   const uint32_t *removed, size_t removed_count)
 {
     struct kota_request *request = ask_write("POST", LAYER "/polygons", locale, layer);
     struct text *body;
@@ -294,15 +296,15 @@ struct kota_request *kota_post_polygons(const char *locale, const char *layer, c
     return ask_json(request);
 }
 
-struct kota_request *kota_get_layer_stats(const char *locale, const char *layer)
+struct kota_request *kota_layer_stats(const char *locale, const char *layer)
 {
     return ask_new("GET", LAYER "/stats", locale, layer);
 }
 
 /* ---- edits ----------------------------------------------------------------------------------- */
 
-struct kota_request *kota_post_edit(const char *locale, const uint32_t rect[4],
-                                    enum kota_edit_op op, const float *heights_m)
+struct kota_request *kota_edit(const char *locale, const uint32_t rect[4], enum kota_edit_op op,
+                               const float *heights_m)
 {
     struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
     struct text text = {0};
@@ -322,8 +324,8 @@ struct kota_request *kota_post_edit(const char *locale, const uint32_t rect[4],
     return request;
 }
 
-struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush shape, double x,
-                                          double y, double radius_m, double amount_m)
+struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, double x, double y,
+                                     double radius_m, double amount_m)
 {
     static const char *const names[] = {"crater", "raise", "flatten", "smooth"};
     struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
@@ -347,7 +349,7 @@ struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush sh
     return ask_json(request);
 }
 
-struct kota_request *kota_get_diff(const char *locale, uint64_t since)
+struct kota_request *kota_diff(const char *locale, uint64_t since)
 {
     struct kota_request *request = ask_new("GET", LOCALE "/diff?since=", locale);
 
@@ -359,9 +361,8 @@ struct kota_request *kota_get_diff(const char *locale, uint64_t since)
 
 /* ---- tiles and models ------------------------------------------------------------------------ */
 
-struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned column,
-                                   unsigned row, enum kota_tile_format format,
-                                   enum kota_tile_kind kind)
+struct kota_request *kota_tile(const char *locale, unsigned level, unsigned column, unsigned row,
+                               enum kota_tile_format format, enum kota_tile_kind kind)
 {
     static const char *const formats[] = {"f32", "png16", "terrarium"};
     static const char *const kinds[] = {"sampled", "min", "max"};
@@ -380,12 +381,12 @@ struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned 
     return request;
 }
 
-struct kota_request *kota_get_models(void)
+struct kota_request *kota_models(void)
 {
     return ask_new("GET", "/v1/models");
 }
 
-struct kota_request *kota_get_model(const char *id)
+struct kota_request *kota_model(const char *id)
 {
     struct kota_request *request = ask_new("GET", "/v1/models/%i", id);
 
@@ -461,7 +462,7 @@ static void body_at(const struct kota_body *bodies, size_t index, struct kota_bo
     memcpy(body, (const char *)bodies + index * size, size < sizeof(*body) ? size : sizeof(*body));
 }
 
-struct kota_request *kota_get_patches(const char *locale)
+struct kota_request *kota_patches(const char *locale)
 {
     return ask_new("GET", LOCALE "/patches", locale);
 }
@@ -502,7 +503,7 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
     return ask_json(request);
 }
 
-struct kota_request *kota_get_patch(const char *locale, uint32_t patch)
+struct kota_request *kota_patch(const char *locale, uint32_t patch)
 {
     return ask_new("GET", PATCH, locale, patch);
 }
@@ -559,8 +560,8 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
     return ask_json(request);
 }
 
-struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, unsigned width,
-                                         unsigned height)
+struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
+                                     unsigned height)
 {
     struct kota_request *request = ask_new("GET", PATCH "/view.png", locale, patch);
 
@@ -573,7 +574,7 @@ struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, uns
     return request;
 }
 
-struct kota_request *kota_get_patch_surface(const char *locale, uint32_t patch, unsigned per_cell)
+struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsigned per_cell)
 {
     struct kota_request *request = ask_new("GET", PATCH "/surface.f32", locale, patch);
 
@@ -593,17 +594,17 @@ static struct kota_request *as_stream(struct kota_request *request)
     return request;
 }
 
-struct kota_request *kota_get_events(void)
+struct kota_request *kota_events(void)
 {
     return as_stream(ask_new("GET", "/v1/events"));
 }
 
-struct kota_request *kota_get_locale_events(const char *locale)
+struct kota_request *kota_locale_events(const char *locale)
 {
     return as_stream(ask_new("GET", LOCALE "/events", locale));
 }
 
-struct kota_request *kota_get_patch_events(const char *locale, uint32_t patch)
+struct kota_request *kota_patch_events(const char *locale, uint32_t patch)
 {
     return as_stream(ask_new("GET", PATCH "/events", locale, patch));
 }

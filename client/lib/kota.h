@@ -4,9 +4,9 @@
  *     struct kota_client *client = kota_open(NULL);
  *     double xy[2] = {1000, 1000};
  *     struct kota_height at;
- *     struct kota_answer *answer = kota_call(client, kota_post_height("demo", xy, 1, 0));
+ *     struct kota_answer *answer = kota_call(client, kota_height("demo", xy, 1, 0));
  *
- *     if (kota_read_heights(answer, &at, 1))
+ *     if (kota_read_height(answer, &at, 1))
  *         printf("%g m at revision %llu\n", at.height_m,
  *                (unsigned long long)kota_answer_revision(answer));
  *     else
@@ -195,8 +195,8 @@ struct kota_event {
 };
 
 /*
- * Follows a feed: takes a request made by kota_get_events, kota_get_locale_events or
- * kota_get_patch_events, and calls back for each event until ENDED. When the connection breaks it
+ * Follows a feed: takes a request made by kota_events, kota_locale_events or
+ * kota_patch_events, and calls back for each event until ENDED. When the connection breaks it
  * is made again, after the stream's retry time (2 s) and more with each failure (30 s at most), and
  * continues after the last delivered event (Last-Event-ID). When it cannot know that nothing was
  * missed it tells KOTA_EVENT_RESYNC.
@@ -236,7 +236,7 @@ void kota_request_min_revision(struct kota_request *request, uint64_t revision);
 void kota_request_if_match(struct kota_request *request, uint64_t revision);
 /* Only if what the client holds is old (an ETag with its quotes): else the status is 304. */
 void kota_request_if_none_match(struct kota_request *request, const char *etag);
-/* Of a feed: delivery begins after this revision (or sequence, of kota_get_events). */
+/* Of a feed: delivery begins after this revision (or sequence, of kota_events). */
 void kota_request_since(struct kota_request *request, uint64_t id);
 /*
  * The change happens once, however often it is sent; so it may be repeated. NULL: a random key,
@@ -271,16 +271,16 @@ bool kota_read_text(struct kota_answer *answer, const char *pointer, const char 
 
 /* ---- operation: probes, limits, statistics --------------------------------------------------- */
 
-struct kota_request *kota_get_livez(void);
-struct kota_request *kota_get_healthz(void);
-struct kota_request *kota_get_readyz(void);
-struct kota_request *kota_get_metrics(void); /* Prometheus text */
-struct kota_request *kota_get_openapi(void);
-struct kota_request *kota_get_limits(void); /* kota_read_number(answer, "/items_max", &n) */
-struct kota_request *kota_get_stats(void);
-struct kota_request *kota_get_index(void);           /* the inspector's page */
-struct kota_request *kota_get_web(const char *file); /* what it loads */
-struct kota_request *kota_get_docs(void);            /* the page that shows the OpenAPI document */
+struct kota_request *kota_livez(void);
+struct kota_request *kota_healthz(void);
+struct kota_request *kota_readyz(void);
+struct kota_request *kota_metrics(void); /* Prometheus text */
+struct kota_request *kota_openapi(void);
+struct kota_request *kota_limits(void); /* kota_read_number(answer, "/items_max", &n) */
+struct kota_request *kota_stats(void);
+struct kota_request *kota_index(void);           /* the inspector's page */
+struct kota_request *kota_web(const char *file); /* what it loads */
+struct kota_request *kota_docs(void);            /* the page that shows the OpenAPI document */
 
 /* ---- world: locales and layers --------------------------------------------------------------- */
 
@@ -307,7 +307,7 @@ enum kota_layer_kind { KOTA_HEIGHTFIELD, KOTA_MESH };
  */
 enum kota_frame { KOTA_CARTESIAN, KOTA_SPHERICAL, KOTA_CYLINDRICAL };
 /* Which way; usual: in on a planet (spherical), out in a drum (cylindrical). */
-enum kota_pull { KOTA_PULL_USUAL, KOTA_PULL_IN, KOTA_PULL_OUT };
+enum kota_layer_gravity { KOTA_GRAVITY_USUAL, KOTA_GRAVITY_IN, KOTA_GRAVITY_OUT };
 
 struct kota_layer {
     const char *id;
@@ -319,17 +319,17 @@ struct kota_layer {
     double spacing[2], origin[2]; /* of a heightfield, else NaN */
     uint32_t polygons;            /* of a mesh, else 0 */
     double memory_bytes;
-    enum kota_frame frame; /* of a mesh, else KOTA_CARTESIAN */
-    enum kota_pull pull;   /* KOTA_PULL_USUAL where the frame is cartesian */
+    enum kota_frame frame;           /* of a mesh, else KOTA_CARTESIAN */
+    enum kota_layer_gravity gravity; /* KOTA_GRAVITY_USUAL where the frame is cartesian */
 };
 
-struct kota_request *kota_list_locales(void);
-struct kota_request *kota_get_locale(const char *id);
+struct kota_request *kota_locales(void);
+struct kota_request *kota_locale(const char *id);
 /* manifest: a JSON object as text; NULL: "{}". */
 struct kota_request *kota_put_locale(const char *id, const char *manifest);
 struct kota_request *kota_delete_locale(const char *id);
 /* format "f32", "png16", "obj"; NULL: as the layer is. The headers tell cols, rows, spacing … */
-struct kota_request *kota_get_layer(const char *locale, const char *layer, const char *format);
+struct kota_request *kota_layer(const char *locale, const char *layer, const char *format);
 /* A file; the media type is its format, kota_request_query adds the rest ("spacing", "role" …). */
 struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,
                                     const void *bytes, size_t length);
@@ -339,7 +339,7 @@ struct kota_mesh_options {
     bool is_up_y; /* the file's own upward axis is y, not z */
     double scale; /* metres a unit of the file; 0: 1 */
     enum kota_frame frame;
-    enum kota_pull pull; /* not for KOTA_CARTESIAN */
+    enum kota_layer_gravity gravity; /* not for KOTA_CARTESIAN */
 };
 
 /* kota_put_layer of a file of polygons. options NULL: all as usual. */
@@ -363,12 +363,12 @@ struct kota_request *kota_put_transform(const char *locale, const char *layer,
  * one revision. Polygon i of the new ones has the next corner_counts[i] corners of xyz. The answer
  * is the locale; its text has the numbers of the new ones under "added".
  */
-struct kota_request *kota_post_polygons(const char *locale, const char *layer, const double *xyz,
-                                        const size_t *corner_counts, size_t polygon_count,
-                                        const uint32_t *removed, size_t removed_count);
-struct kota_request *kota_get_layer_stats(const char *locale, const char *layer);
+struct kota_request *kota_polygons(const char *locale, const char *layer, const double *xyz,
+                                   const size_t *corner_counts, size_t polygon_count,
+                                   const uint32_t *removed, size_t removed_count);
+struct kota_request *kota_layer_stats(const char *locale, const char *layer);
 
-/* Of kota_list_locales: how many; else 1 when the answer is a locale. False and an error: none. */
+/* Of kota_locales: how many; else 1 when the answer is a locale. False and an error: none. */
 bool kota_read_locale_count(struct kota_answer *answer, size_t *count);
 /* Locale `index` of the list, or 0 of an answer that is one. */
 bool kota_read_locale(struct kota_answer *answer, size_t index, struct kota_locale *locale);
@@ -386,15 +386,15 @@ struct kota_edit {
 };
 
 /* Samples of a rectangle, heights_m[rect[3]][rect[2]] from the smallest y; NaN makes a hole. */
-struct kota_request *kota_post_edit(const char *locale, const uint32_t rect[4],
-                                    enum kota_edit_op op, const float *heights_m);
+struct kota_request *kota_edit(const char *locale, const uint32_t rect[4], enum kota_edit_op op,
+                               const float *heights_m);
 /* amount_m NaN: not given, as flatten and smooth allow. */
-struct kota_request *kota_post_edit_brush(const char *locale, enum kota_brush shape, double x,
-                                          double y, double radius_m, double amount_m);
+struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, double x, double y,
+                                     double radius_m, double amount_m);
 bool kota_read_edit(struct kota_answer *answer, struct kota_edit *edit);
 
 /* The samples that may have changed after a revision. 410: fetch everything again. */
-struct kota_request *kota_get_diff(const char *locale, uint64_t since);
+struct kota_request *kota_diff(const char *locale, uint64_t since);
 /* *count: how many there are; those that fit into rects[capacity] are written. */
 bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t capacity,
                     size_t *count);
@@ -417,10 +417,9 @@ struct kota_height {
 /* One point, by GET. */
 struct kota_request *kota_get_height(const char *locale, double x, double y, unsigned with);
 /* xy[2 * count] */
-struct kota_request *kota_post_height(const char *locale, const double *xy, size_t count,
-                                      unsigned with);
+struct kota_request *kota_height(const char *locale, const double *xy, size_t count, unsigned with);
 /* As many as were asked for; false and an error: the call failed, or the count is another one. */
-bool kota_read_heights(struct kota_answer *answer, struct kota_height *heights, size_t count);
+bool kota_read_height(struct kota_answer *answer, struct kota_height *heights, size_t count);
 
 struct kota_profile_point {
     double distance_m; /* along the path */
@@ -429,8 +428,8 @@ struct kota_profile_point {
 };
 
 /* Along xy[2 * count], either by a number of samples (step_m 0) or every step_m (samples 0). */
-struct kota_request *kota_post_profile(const char *locale, const double *xy, size_t count,
-                                       unsigned samples, double step_m);
+struct kota_request *kota_profile(const char *locale, const double *xy, size_t count,
+                                  unsigned samples, double step_m);
 /* *count: how many there are; those that fit are written. */
 bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *points,
                        size_t capacity, size_t *count);
@@ -458,20 +457,19 @@ struct kota_surface {
 
 struct kota_contact {
     enum kota_ground status;
-    const char *locale; /* of kota_post_world_contact; borrowed; NULL: none, or absent */
+    const char *locale; /* of kota_world_contact; borrowed; NULL: none, or absent */
     struct kota_surface floor, ceiling;
     bool has_placed; /* with a clearance, over ground */
     double placed[3];
 };
 
 /* xyz[3 * count]. options NULL: the defaults. */
-struct kota_request *kota_post_contact(const char *locale, const double *xyz, size_t count,
-                                       const struct kota_contact_options *options);
-bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contacts, size_t count);
+struct kota_request *kota_contact(const char *locale, const double *xyz, size_t count,
+                                  const struct kota_contact_options *options);
+bool kota_read_contact(struct kota_answer *answer, struct kota_contact *contacts, size_t count);
 /* In the world's frame, over all locales. hints[count]: where each was before, or NULL. */
-struct kota_request *kota_post_world_contact(const double *xyz, size_t count,
-                                             const char *const *hints,
-                                             const struct kota_contact_options *options);
+struct kota_request *kota_world_contact(const double *xyz, size_t count, const char *const *hints,
+                                        const struct kota_contact_options *options);
 
 struct kota_footprint {
     enum kota_ground status;
@@ -480,10 +478,11 @@ struct kota_footprint {
 };
 
 /* feet[i] points each, one after the other in xyz[3 * sum of feet]. */
-struct kota_request *kota_post_footprints(const char *locale, const double *xyz, const size_t *feet,
-                                          size_t count, const struct kota_contact_options *options);
-bool kota_read_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
-                          size_t count);
+struct kota_request *kota_contact_footprints(const char *locale, const double *xyz,
+                                             const size_t *feet, size_t count,
+                                             const struct kota_contact_options *options);
+bool kota_read_contact_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
+                                  size_t count);
 
 struct kota_ray {
     double origin[3], direction[3];
@@ -497,7 +496,7 @@ struct kota_hit {
     double t;
     double point[3], normal[3];
     const char *layer;  /* borrowed from the answer; NULL: a miss */
-    const char *locale; /* of kota_post_world_ray; borrowed; NULL: a miss, or absent */
+    const char *locale; /* of kota_world_ray; borrowed; NULL: a miss, or absent */
     bool has_cell;      /* a heightfield; else polygon counts */
     uint32_t cell[2];
     unsigned triangle;
@@ -505,25 +504,25 @@ struct kota_hit {
 };
 
 /* any: any hit will do, which is faster. */
-struct kota_request *kota_post_ray(const char *locale, const struct kota_ray *rays, size_t count,
-                                   bool any);
+struct kota_request *kota_ray(const char *locale, const struct kota_ray *rays, size_t count,
+                              bool any);
 /* In the world's frame, over all locales. */
-struct kota_request *kota_post_world_ray(const struct kota_ray *rays, size_t count);
-bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t count);
+struct kota_request *kota_world_ray(const struct kota_ray *rays, size_t count);
+bool kota_read_ray(struct kota_answer *answer, struct kota_hit *hits, size_t count);
 
 struct kota_segment {
     double from[3], to[3];
 };
 
-struct kota_sight {
+struct kota_los {
     bool visible;
     double t; /* of the blocking point, 0 to 1; NaN: none */
     double point[3];
 };
 
-struct kota_request *kota_post_los(const char *locale, const struct kota_segment *segments,
-                                   size_t count);
-bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, size_t count);
+struct kota_request *kota_los(const char *locale, const struct kota_segment *segments,
+                              size_t count);
+bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t count);
 
 /* A light: at a position, or far away, travelling along a direction (as gravity does). */
 struct kota_light {
@@ -536,8 +535,8 @@ struct kota_lit {
     struct kota_hit occluder; /* KOTA_RAY_MISS: the point is lit */
 };
 
-struct kota_request *kota_post_lit(const char *locale, const double *xyz, size_t count,
-                                   const struct kota_light *light);
+struct kota_request *kota_lit(const char *locale, const double *xyz, size_t count,
+                              const struct kota_light *light);
 bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count);
 
 struct kota_pick {
@@ -562,12 +561,12 @@ struct kota_picked {
     double center[3], min[3], max[3];
 };
 
-struct kota_request *kota_post_pick(const char *locale, const struct kota_pick *pick);
+struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick);
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked);
 
 enum { KOTA_INSIDE = 1, KOTA_HAS_FLOOR = 2, KOTA_HAS_CEILING = 4 };
 
-struct kota_request *kota_post_contains(const char *locale, const double *xyz, size_t count);
+struct kota_request *kota_contains(const char *locale, const double *xyz, size_t count);
 /* Bits of KOTA_INSIDE … */
 bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count);
 
@@ -578,8 +577,8 @@ struct kota_place {
 };
 
 /* xyz[3 * count] in the world's frame. hints[count]: where each was before, or NULL. */
-struct kota_request *kota_post_locate(const double *xyz, size_t count, const char *const *hints);
-bool kota_read_places(struct kota_answer *answer, struct kota_place *places, size_t count);
+struct kota_request *kota_locate(const double *xyz, size_t count, const char *const *hints);
+bool kota_read_locate(struct kota_answer *answer, struct kota_place *places, size_t count);
 
 /* ---- binary batches -------------------------------------------------------------------------- */
 
@@ -617,17 +616,16 @@ enum kota_tile_format { KOTA_TILE_F32, KOTA_TILE_PNG16, KOTA_TILE_TERRARIUM };
 enum kota_tile_kind { KOTA_TILE_SAMPLED, KOTA_TILE_MIN, KOTA_TILE_MAX };
 enum { KOTA_TILE_SIDE = 257 };
 
-struct kota_request *kota_get_tile(const char *locale, unsigned level, unsigned column,
-                                   unsigned row, enum kota_tile_format format,
-                                   enum kota_tile_kind kind);
+struct kota_request *kota_tile(const char *locale, unsigned level, unsigned column, unsigned row,
+                               enum kota_tile_format format, enum kota_tile_kind kind);
 /* heights_m[257 * 257] of KOTA_TILE_F32, rows from the smallest y; NULL: another answer, or 304. */
 const float *kota_read_tile(struct kota_answer *answer);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-struct kota_request *kota_get_models(void);
+struct kota_request *kota_models(void);
 /* The file, as it was sent. */
-struct kota_request *kota_get_model(const char *id);
+struct kota_request *kota_model(const char *id);
 /* obj: a closed mesh of triangles as Wavefront OBJ. */
 struct kota_request *kota_put_model(const char *id, const char *obj, size_t length);
 struct kota_request *kota_delete_model(const char *id);
@@ -688,9 +686,9 @@ struct kota_pose {
     double position[3], orientation[4], velocity[3], angular_velocity[3];
 };
 
-struct kota_request *kota_get_patches(const char *locale);
+struct kota_request *kota_patches(const char *locale);
 struct kota_request *kota_post_patch(const char *locale, const struct kota_patch_options *options);
-struct kota_request *kota_get_patch(const char *locale, uint32_t patch);
+struct kota_request *kota_patch(const char *locale, uint32_t patch);
 /* Answers when it has ended: give it time (kota_request_timeout). discard: at once. */
 struct kota_request *kota_delete_patch(const char *locale, uint32_t patch, bool discard);
 struct kota_request *kota_post_patch_body(const char *locale, uint32_t patch,
@@ -700,11 +698,11 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
                                            const double *velocity, const double *angular_velocity,
                                            const double *impulse);
 /* A picture (PNG); 0: the daemon's size. */
-struct kota_request *kota_get_patch_view(const char *locale, uint32_t patch, unsigned width,
-                                         unsigned height);
+struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
+                                     unsigned height);
 /* Its surface as it is now, float32; per_cell samples along a cell's side, 0: one. */
-struct kota_request *kota_get_patch_surface(const char *locale, uint32_t patch, unsigned per_cell);
-/* Patch `index` of kota_get_patches, or 0 of an answer that is one. */
+struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsigned per_cell);
+/* Patch `index` of kota_patches, or 0 of an answer that is one. */
 bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch *patch);
 bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
                     struct kota_pose *pose);
@@ -716,16 +714,16 @@ bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
  * kota_read_number(answer, "/results/0/elevation", &m). dataset: a locale, or several with commas.
  */
 struct kota_request *kota_get_elevation(const char *locations);
-struct kota_request *kota_post_elevation(const char *locations);
-struct kota_request *kota_get_google_elevation(const char *locations);
+struct kota_request *kota_elevation(const char *locations);
+struct kota_request *kota_google_elevation(const char *locations);
 struct kota_request *kota_get_dataset_elevation(const char *dataset, const char *locations);
-struct kota_request *kota_post_dataset_elevation(const char *dataset, const char *locations);
+struct kota_request *kota_dataset_elevation(const char *dataset, const char *locations);
 
 /* ---- events, for kota_watch ------------------------------------------------------------------ */
 
-struct kota_request *kota_get_events(void); /* all locales */
-struct kota_request *kota_get_locale_events(const char *locale);
-struct kota_request *kota_get_patch_events(const char *locale, uint32_t patch);
+struct kota_request *kota_events(void); /* all locales */
+struct kota_request *kota_locale_events(const char *locale);
+struct kota_request *kota_patch_events(const char *locale, uint32_t patch);
 
 #ifdef __cplusplus
 }

@@ -52,7 +52,7 @@ static bool read_height(struct kota_answer *answer, const cJSON *item, size_t in
     return true;
 }
 
-bool kota_read_heights(struct kota_answer *answer, struct kota_height *heights, size_t count)
+bool kota_read_height(struct kota_answer *answer, struct kota_height *heights, size_t count)
 {
     const cJSON *document = read_document(answer), *array, *item;
     size_t i = 0;
@@ -111,7 +111,7 @@ static void read_surface(const cJSON *object, const char *name, struct kota_surf
     surface->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
 }
 
-bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contacts, size_t count)
+bool kota_read_contact(struct kota_answer *answer, struct kota_contact *contacts, size_t count)
 {
     const cJSON *array = results(answer, count), *item;
     size_t i = 0;
@@ -131,8 +131,8 @@ bool kota_read_contacts(struct kota_answer *answer, struct kota_contact *contact
     return true;
 }
 
-bool kota_read_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
-                          size_t count)
+bool kota_read_contact_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
+                                  size_t count)
 {
     const cJSON *array = results(answer, count), *item;
     size_t i = 0;
@@ -169,7 +169,7 @@ static void read_hit(const cJSON *item, struct kota_hit *hit)
     hit->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
 }
 
-bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t count)
+bool kota_read_ray(struct kota_answer *answer, struct kota_hit *hits, size_t count)
 {
     static const char *const words[] = {"hit", "miss", "invalid", NULL};
     const cJSON *array = results(answer, count), *item;
@@ -188,7 +188,7 @@ bool kota_read_hits(struct kota_answer *answer, struct kota_hit *hits, size_t co
     return true;
 }
 
-bool kota_read_sights(struct kota_answer *answer, struct kota_sight *sights, size_t count)
+bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t count)
 {
     const cJSON *array = results(answer, count), *item;
     size_t i = 0;
@@ -281,7 +281,7 @@ bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count)
     return true;
 }
 
-bool kota_read_places(struct kota_answer *answer, struct kota_place *places, size_t count)
+bool kota_read_locate(struct kota_answer *answer, struct kota_place *places, size_t count)
 {
     const cJSON *array = results(answer, count), *item;
     size_t i = 0;

@@ -86,7 +86,7 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
 {
     static const char *const kinds[] = {"heightfield", "mesh", NULL};
     static const char *const frames[] = {"cartesian", "spherical", "cylindrical", NULL};
-    static const char *const pulls[] = {"in", "out", NULL};
+    static const char *const gravities[] = {"in", "out", NULL};
     const cJSON *item = at_index(answer, "locales", index);
     const cJSON *layers = cJSON_GetObjectItemCaseSensitive(item, "layers");
     const char *role;
@@ -110,8 +110,9 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
     layer->memory_bytes = read_double(item, "memory_bytes");
     layer->frame =
         read_word(item, "frame", frames, &place) ? (enum kota_frame)place : KOTA_CARTESIAN;
-    layer->pull =
-        read_word(item, "gravity", pulls, &place) ? (enum kota_pull)(place + 1) : KOTA_PULL_USUAL;
+    layer->gravity = read_word(item, "gravity", gravities, &place)
+                         ? (enum kota_layer_gravity)(place + 1)
+                         : KOTA_GRAVITY_USUAL;
     return true;
 }
 

@@ -140,11 +140,11 @@ function card(call) {
 
 // ---- trying -------------------------------------------------------------------------------------
 
-const EXAMPLES = { id: "", layer: "", n: "1", b: "0", level: "0", column: "0", row: "0" };
+const EXAMPLES = { patch: "1", body: "0", level: "0", column: "0", row: "0" };
 let someLocale = null;
 
 function first(parameter) {
-  if (parameter.in === "path" && parameter.name === "id" && someLocale) return someLocale.id;
+  if (parameter.in === "path" && parameter.name === "locale" && someLocale) return someLocale.id;
   if (parameter.in === "path" && parameter.name === "layer" && someLocale)
     return someLocale.layers[0]?.id ?? "";
   return String(parameter.example ?? (parameter.in === "path" ? EXAMPLES[parameter.name] ?? "" : ""));
@@ -257,7 +257,7 @@ function openCall(details, call) {
 }
 
 function draw(calls) {
-  const main = at("calls"), list = at("list");
+  const main = at("all"), list = at("list");
   main.append(el("details", { id: "about" }, el("summary", {}, "About all calls"),
     prose(contract.info.description)));
   for (const tag of contract.tags) {
@@ -291,7 +291,7 @@ function find(calls, text) {
     call.details.hidden = call.item.hidden = !isFound;
     count += isFound;
   }
-  for (const section of document.querySelectorAll("#list section, #calls section"))
+  for (const section of document.querySelectorAll("#list section, #all section"))
     section.hidden = ![...section.querySelectorAll("li, details.call")].some((one) => !one.hidden);
   at("found").textContent = `${count} of ${calls.length} calls`;
 }

@@ -3,11 +3,12 @@
  *
  *   import { Kota } from "./kota.js";
  *   const kota = new Kota("http://127.0.0.1:7420");
- *   const { results } = await kota.heights("hills", [[10, 20], [11, 20]]);
+ *   const { results } = await kota.height("hills", [[10, 20], [11, 20]]);
  *   const floor = (await kota.contact("hills", [[10, 20, 99]])).results[0].floor;
- *   for await (const event of kota.watch("hills")) console.log(event.name, event.data);
+ *   for await (const event of kota.localeEvents("hills")) console.log(event.name, event.data);
  *
- * Every call of the API has a method; what it asks and answers is in /openapi.json. Methods resolve
+ * A method has the name of its operation in /openapi.json, which says what it asks and answers. Only
+ * pages (`index`, `docs`, `web`) have none; `elevation` asks all calls of that shape. Methods resolve
  * to the answer's JSON; `call`, `get` and `post` to an Answer, which also has its request
  * (`curl`) and what came back (`text`, `headers`). Every failure is a KotaError, of a class that
  * says what kind: NotFoundError, ConflictError, BusyError, TimeoutError, …
@@ -33,6 +34,7 @@
  * @typedef {import("./kota_types.js").Reach} Reach
  * @typedef {import("./kota_types.js").InWorld} InWorld
  * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
+ * @typedef {import("./kota_types.js").FeedOptions} FeedOptions
  * @typedef {import("./kota_types.js").Manifest} Manifest
  * @typedef {import("./kota_types.js").Locale} Locale
  * @typedef {import("./kota_types.js").PolygonsChanged} PolygonsChanged
@@ -264,17 +266,17 @@ export class Kota {
   // ---- the daemon ------------------------------------------------------------------------------
 
   /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} the process lives */
-  live(options = {}) {
+  livez(options = {}) {
     return this.#read("/livez", options);
   }
 
   /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} */
-  health(options = {}) {
+  healthz(options = {}) {
     return this.#read("/healthz", options);
   }
 
   /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} BusyError: not yet */
-  ready(options = {}) {
+  readyz(options = {}) {
     return this.#read("/readyz", options);
   }
 
@@ -359,7 +361,7 @@ export class Kota {
    * @param {{translation: [number, number, number], yaw_deg?: number}} pose
    * @param {WriteOptions} [options] @returns {Promise<any>}
    */
-  moveLayer(id, layer, pose, options = {}) {
+  putTransform(id, layer, pose, options = {}) {
     return this.#write("PUT", `${place(id)}/layers/${encodeURIComponent(layer)}/transform`, options,
       { json: pose });
   }
@@ -371,7 +373,7 @@ export class Kota {
    * @param {{polygons?: [number, number, number][][], remove?: number[]}} change
    * @param {WriteOptions} [options] @returns {Promise<PolygonsChanged>}
    */
-  changePolygons(id, layer, change, options = {}) {
+  polygons(id, layer, change, options = {}) {
     return this.#write("POST", `${place(id)}/layers/${encodeURIComponent(layer)}/polygons`, options,
       { json: change });
   }
@@ -419,7 +421,7 @@ export class Kota {
    * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & HeightItem>}
    */
-  height(id, x, y, options = {}) {
+  getHeight(id, x, y, options = {}) {
     return this.#read(`${place(id)}/height`, { ...options, x, y });
   }
 
@@ -428,7 +430,7 @@ export class Kota {
    * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<Results<HeightItem>>}
    */
-  heights(id, points, options = {}) {
+  height(id, points, options = {}) {
     return this.#ask(`${place(id)}/height`, { ...options, points });
   }
 
@@ -457,7 +459,7 @@ export class Kota {
    * @param {ReadOptions & {reach_up?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>}
    */
-  footprints(id, footprints, options = {}) {
+  contactFootprints(id, footprints, options = {}) {
     return this.#ask(`${place(id)}/contact`, { ...options, footprints });
   }
 
@@ -466,7 +468,7 @@ export class Kota {
    * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
    * @returns {Promise<Results<RayItem>>}
    */
-  rays(id, rays, options = {}) {
+  ray(id, rays, options = {}) {
     return this.#ask(`${place(id)}/ray`, { ...options, rays });
   }
 
@@ -476,7 +478,7 @@ export class Kota {
    * @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<Results<any>>}
    */
-  sight(id, segments, options = {}) {
+  los(id, segments, options = {}) {
     return this.#ask(`${place(id)}/los`, { ...options, segments });
   }
 
@@ -534,7 +536,7 @@ export class Kota {
    * @param {ReadOptions & {reach_up?: number, hints?: (string|null)[]}} [options]
    * @returns {Promise<{results: any[]}>}
    */
-  worldFootprints(footprints, options = {}) {
+  worldContactFootprints(footprints, options = {}) {
     return this.#ask("/v1/contact", { ...options, footprints });
   }
 
@@ -543,7 +545,7 @@ export class Kota {
    * @returns {Promise<{results: (RayItem & InWorld & {crossed_count: number,
    *   crossed: {locale: string, t_enter: number, t_leave: number}[]})[]}>}
    */
-  worldRays(rays, options = {}) {
+  worldRay(rays, options = {}) {
     return this.#ask("/v1/ray", { ...options, rays });
   }
 
@@ -669,7 +671,7 @@ export class Kota {
   }
 
   /** @param {string} id @param {any} wanted @param {WriteOptions} [options] @returns {Promise<any>} */
-  createPatch(id, wanted, options = {}) {
+  postPatch(id, wanted, options = {}) {
     return this.#write("POST", `${place(id)}/patches`, options, { json: wanted });
   }
 
@@ -683,7 +685,7 @@ export class Kota {
    * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
    * @returns {Promise<any>}
    */
-  endPatch(id, n, options = {}) {
+  deletePatch(id, n, options = {}) {
     return this.#write("DELETE", `${place(id)}/patches/${n}`, options);
   }
 
@@ -691,7 +693,7 @@ export class Kota {
    * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
    * @returns {Promise<any>}
    */
-  addBody(id, n, body, options = {}) {
+  postPatchBody(id, n, body, options = {}) {
     return this.#write("POST", `${place(id)}/patches/${n}/bodies`, options, { json: body });
   }
 
@@ -699,7 +701,7 @@ export class Kota {
    * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
    * @param {WriteOptions} [options] @returns {Promise<any>}
    */
-  pushBody(id, n, b, push, options = {}) {
+  patchPatchBody(id, n, b, push, options = {}) {
     return this.#write("PATCH", `${place(id)}/patches/${n}/bodies/${b}`, options, { json: push });
   }
 
@@ -733,7 +735,7 @@ export class Kota {
    *         layer?: string}} [options]
    * @returns {Promise<Answer>}
    */
-  tileFile(id, level, column, row, options = {}) {
+  tile(id, level, column, row, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/tiles/${level}/${column}/${row}${query(question)}`, call);
   }
@@ -746,7 +748,7 @@ export class Kota {
    * @returns {Promise<{heights: Float32Array|null, tag: string, bytes: number}|null>} null beyond
    *   the field
    */
-  async tile(locale, level, column, row, o = {}) {
+  async tileHeights(locale, level, column, row, o = {}) {
     const query = new URLSearchParams({ format: "f32" });
     if (o.layer) query.set("layer", o.layer);
     if (o.kind) query.set("kind", o.kind);
@@ -769,7 +771,7 @@ export class Kota {
   /**
    * Follows a change feed until it is closed, over lost connections: it comes back with the last
    * id, and the daemon sends what was missed or `resync`.
-   * @param {string} path /v1/events, /v1/locales/{id}/events, …/patches/{n}/events
+   * @param {string} path /v1/events, /v1/locales/{locale}/events, …/patches/{patch}/events
    * @param {{onEvent: (name: string, data: any, id: string) => void,
    *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
    *          lastEventId?: string, signal?: AbortSignal}} calls
@@ -787,20 +789,39 @@ export class Kota {
   }
 
   /**
-   * The events of a locale ("": of the world; "id/patches/3": of a patch) one after the other, over
-   * lost connections, until the loop is left or the signal aborts. Throws what the daemon refuses.
-   * @param {string} id
-   * @param {{lastEventId?: string, signal?: AbortSignal,
-   *          onState?: (state: "open"|"lost"|"closed", why: string) => void}} [options]
+   * The changes of all locales, one after the other, over lost connections, until the loop is left
+   * or the signal aborts. Throws what the daemon refuses.
+   * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
+   */
+  events(options = {}) {
+    return this.#feed("/v1/events", options);
+  }
+
+  /**
+   * The changes of one locale. @param {string} id @param {FeedOptions} [options]
    * @returns {AsyncGenerator<FeedEvent, void, void>}
    */
-  async *watch(id = "", options = {}) {
+  localeEvents(id, options = {}) {
+    return this.#feed(`${place(id)}/events`, options);
+  }
+
+  /**
+   * States of a patch and poses of its bodies. @param {string} id @param {number} n
+   * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
+   */
+  patchEvents(id, n, options = {}) {
+    return this.#feed(`${place(id)}/patches/${n}/events`, options);
+  }
+
+  /**
+   * @param {string} path @param {FeedOptions} options
+   * @returns {AsyncGenerator<FeedEvent, void, void>}
+   */
+  async *#feed(path, options) {
     /** @type {FeedEvent[]} */ const waiting = [];
     const control = new AbortController();
     let wake = () => {}, /** @type {unknown} */ error = null, isOver = false;
     const stop = () => control.abort();
-    const path = id ? `/v1/locales/${id.split("/").map(encodeURIComponent).join("/")}/events` :
-      "/v1/events";
     const release = onAbort(this.#ends(options.signal), stop);
     const end = (/** @type {unknown} */ why) => {
       error = why;

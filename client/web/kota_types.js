@@ -64,6 +64,8 @@
  * @typedef {{reach_up?: number, clearance?: number, clearance_mode?: "at_least"|"exact"}} Reach
  * @typedef {{locale: string|null, revision: number|null}} InWorld
  * @typedef {{name: string, data: any, id: string}} FeedEvent
+ * @typedef {{lastEventId?: string, signal?: AbortSignal,
+ *   onState?: (state: "open"|"lost"|"closed", why: string) => void}} FeedOptions
  */
 
 /** @template T @typedef {{locale: string, revision: number, results: T[]}} Results */

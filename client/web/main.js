@@ -199,7 +199,7 @@ export async function openWorld() {
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
   if (id !== undefined) return openLocale(id);
   state.set("locale", null);
-  state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{id} makes one.",
+  state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{locale} makes one.",
     isError: false });
 }
 

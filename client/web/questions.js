@@ -9,7 +9,7 @@
  *   flat               true: points are [x, y]
  *   fields             options, see tools.js
  *   lifts              for each point the field that says how far it stands above its click
- *   request(points, values, clicked)  → {path, body}, path below /v1/locales/{id}, or whole
+ *   request(points, values, clicked)  → {path, body}, path below /v1/locales/{locale}, or whole
  *                      (/v1/…) for a question to the world
  *   values             of the fields, and: locale, layer (chosen, or none), field (a heightfield),
  *                      size (metres that are well seen)

@@ -152,7 +152,7 @@ export class TileCache {
     const { locale, level, column, row, layer, kind } = job.place, held = this.blocks.get(job.key);
     job.again = false;
     this.counters.requests++;
-    const came = await this.kota.tile(locale, level, column, row,
+    const came = await this.kota.tileHeights(locale, level, column, row,
       { layer, kind, tag: held?.tag || undefined, signal: job.control.signal });
     this.counters.bytesFetched += came?.bytes ?? 0;
     if (came && !came.heights) this.counters.unchanged++;

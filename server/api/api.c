@@ -151,7 +151,7 @@ static const struct api_route *route_of(const struct api *api, const struct http
 
 static bool is_read_of_locale(const struct api *api, const struct http_request *request)
 {
-    static const char locale[] = "/v1/locales/{id}";
+    static const char locale[] = "/v1/locales/{locale}";
     const struct api_route *route = route_of(api, http_request_route(request));
 
     return route->scope == AUTH_READ &&

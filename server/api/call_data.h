@@ -20,7 +20,7 @@ struct call {
     struct http_request *request;    /* NULL when there is no connection */
     struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
     const struct world_snapshot *snapshot;
-    const struct locale *locale; /* NULL but in calls below /v1/locales/{id} */
+    const struct locale *locale; /* NULL but in calls below /v1/locales/{locale} */
     struct locale *newer;        /* a reference: of node_catch_up, in the place of the snapshot's */
     struct span params[CALL_PARAMS_MAX];
     struct span body, media_type;

@@ -1,5 +1,6 @@
 /*
- * A locale's manifest from JSON: the body of PUT /v1/locales/{id}, and the head of a locale.json.
+ * A locale's manifest from JSON: the body of PUT /v1/locales/{locale}, and the head of a
+ * locale.json.
  */
 #ifndef KOTA_API_MANIFEST_H
 #define KOTA_API_MANIFEST_H

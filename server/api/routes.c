@@ -36,9 +36,9 @@ enum { KIB = 1024 };
     {                                                                                              \
         {method, pattern, handler, place, bytes, false}, AUTH_EDIT                                 \
     }
-#define LOCALE "/v1/locales/{id}"
+#define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
-#define PATCH LOCALE "/patches/{n}"
+#define PATCH LOCALE "/patches/{patch}"
 
 const struct api_route api_routes[] = {
     READ_ON_WORKER("/v1/locales", locales_get),
@@ -67,8 +67,9 @@ const struct api_route api_routes[] = {
     {{METHOD_POST, "/v1/ray", world_ray_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     {{METHOD_GET, "/v1/compat/elevation", elevation_get, HTTP_BY_SIZE, 0, false}, AUTH_READ},
     ASK("/v1/compat/elevation", elevation_post),
-    {{METHOD_GET, "/v1/compat/elevation/{id}", dataset_get, HTTP_BY_SIZE, 0, false}, AUTH_READ},
-    ASK("/v1/compat/elevation/{id}", dataset_post),
+    {{METHOD_GET, "/v1/compat/elevation/{dataset}", dataset_get, HTTP_BY_SIZE, 0, false},
+     AUTH_READ},
+    ASK("/v1/compat/elevation/{dataset}", dataset_post),
     {{METHOD_GET, "/v1/compat/maps/api/elevation/json", elevation_get, HTTP_BY_SIZE, 0, false},
      AUTH_READ},
     READ(LOCALE "/events", locale_events_get),
@@ -80,14 +81,14 @@ const struct api_route api_routes[] = {
     READ(PATCH, patch_get),
     WRITE(METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB),
     WRITE(METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER, 64 * KIB),
-    WRITE(METHOD_PATCH, PATCH "/bodies/{b}", patch_body_patch, HTTP_ON_LOOP, 4 * KIB),
+    WRITE(METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch, HTTP_ON_LOOP, 4 * KIB),
     READ(PATCH "/events", patch_events_get),
     READ_ON_WORKER(PATCH "/view.png", patch_view_get),
     READ_ON_WORKER(PATCH "/surface.f32", patch_surface_get),
     READ_ON_WORKER("/v1/models", models_get),
-    READ_ON_WORKER("/v1/models/{id}", model_get),
-    WRITE(METHOD_PUT, "/v1/models/{id}", model_put, HTTP_ON_WORKER, 0),
-    WRITE(METHOD_DELETE, "/v1/models/{id}", model_delete, HTTP_ON_LOOP, KIB),
+    READ_ON_WORKER("/v1/models/{model}", model_get),
+    WRITE(METHOD_PUT, "/v1/models/{model}", model_put, HTTP_ON_WORKER, 0),
+    WRITE(METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP, KIB),
     READ("/v1/limits", limits_get),
     COUNTERS("/v1/stats", stats_get),
     COUNTERS("/metrics", metrics_get),

@@ -48,7 +48,7 @@ typedef void (*http_handler)(struct http_request *request, struct http_reply *re
 /* The first row, in the table's order, whose pattern and method fit is taken. */
 struct http_route {
     enum http_method method;
-    const char *pattern; /* "/v1/locales/{id}/height": {name} takes one segment */
+    const char *pattern; /* "/v1/locales/{locale}/height": {name} takes one segment */
     http_handler handler;
     enum http_place place;
     size_t body_bytes_max; /* 0: limits.body_bytes_max */

@@ -112,10 +112,12 @@ def spoilt_bytes(random, data):
 
 
 def filled(random, path):
-    values = {"{id}": ["hills", "beach", "nobody", "hills"], "{layer}": ["ground", "ground", "none"],
+    locales = ["hills", "beach", "nobody", "hills"]
+    values = {"{locale}": locales, "{dataset}": locales, "{model}": ["tetrahedron", *locales],
+              "{layer}": ["ground", "ground", "none"],
               "{level}": ["0", "1", "31", "4294967296"], "{column}": ["0", "1", "-1"],
-              "{row}": ["0", "2147483648"], "{n}": ["1", "1", "2", "0", "18446744073709551616"],
-              "{b}": ["0", "1", "-1"], "{file}": ["kota.js", "state.js", "x"]}
+              "{row}": ["0", "2147483648"], "{patch}": ["1", "1", "2", "0", "18446744073709551616"],
+              "{body}": ["0", "1", "-1"], "{file}": ["kota.js", "state.js", "x"]}
     for name, some in values.items():
         value = random.choice(some) if random.random() < 0.9 else random.choice(WORDS)
         path = path.replace(name, urllib.parse.quote(value, safe="%/"))

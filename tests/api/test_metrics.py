@@ -140,7 +140,7 @@ def ops():
 def routes():
     def height(families):
         requests = families["kota_http_requests_total"]
-        route = {"method": "GET", "route": "/v1/locales/{id}/height"}
+        route = {"method": "GET", "route": "/v1/locales/{locale}/height"}
         return [requests.value(**route, **{"class": c}) for c in ("2xx", "4xx")] + \
             [families["kota_http_route_duration_seconds"].total("_count", **route)]
     before = height(scrape(daemon))

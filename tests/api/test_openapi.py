@@ -17,8 +17,9 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")
 STREAM = "text/event-stream"
-EXAMPLE_VALUES = {"{id}": "hills", "{layer}": "ground", "{level}": "0", "{column}": "0",
-                  "{row}": "0", "{n}": "1", "{b}": "0", "{file}": "kota.js"}
+EXAMPLE_VALUES = {"{locale}": "hills", "{dataset}": "hills", "{model}": "tetrahedron",
+                  "{layer}": "ground", "{level}": "0", "{column}": "0", "{row}": "0",
+                  "{patch}": "1", "{body}": "0", "{file}": "kota.js"}
 
 
 def operations():
@@ -29,10 +30,8 @@ def operations():
 
 
 def concrete(path):
-    if "{n}" in path:
-        path = path.replace("{id}", "beach")  # where the patch of the examples is
-    if path.startswith("/v1/models/"):
-        path = path.replace("{id}", "tetrahedron")
+    if "{patch}" in path:
+        path = path.replace("{locale}", "beach")  # where the patch of the examples is
     for name, value in EXAMPLE_VALUES.items():
         path = path.replace(name, value)
     return path
@@ -279,10 +278,11 @@ def answer_fits(path, method, body):
 
 
 for path_, query_ in (("/v1/limits", ""), ("/v1/stats", ""), ("/v1/locales", ""), ("/livez", ""),
-                      ("/readyz", ""), ("/v1/locales/{id}", ""),
-                      ("/v1/locales/{id}/layers/{layer}/stats", ""),
-                      ("/v1/locales/{id}/height", "?x=1"), ("/v1/locales/{id}/height", "?x=1&y=1"),
-                      ("/v1/locales/{id}/tiles/{level}/{column}/{row}", "?format=jpeg")):
+                      ("/readyz", ""), ("/v1/locales/{locale}", ""),
+                      ("/v1/locales/{locale}/layers/{layer}/stats", ""),
+                      ("/v1/locales/{locale}/height", "?x=1"),
+                      ("/v1/locales/{locale}/height", "?x=1&y=1"),
+                      ("/v1/locales/{locale}/tiles/{level}/{column}/{row}", "?format=jpeg")):
     case(f"the answer to GET {path_}{query_} fits the document", answer_fits,
          (path_, concrete(path_) + query_), "get", None)
 
@@ -304,7 +304,7 @@ for call_, body_ in (
         ("lit", {"points": [[1, 1, 9]], "light": {"direction": [0, 0, 0]}}),
         ("height", {"points": [[0]]}), ("ray", {"rays": [{**RAY, "origin": "x"}]}),
         ("los", {"segments": [{"from": [0, 0, 0], "to": [1, 1, 1]}] * 10_001})):
-    path_ = "/v1/locales/{id}/" + call_
+    path_ = "/v1/locales/{locale}/" + call_
     case(f"the answer to {call_} {json.dumps(body_)[:60]} fits the document", answer_fits,
          (path_, concrete(path_)), "post", body_)
 
@@ -319,7 +319,7 @@ def _():
                      resolve(document, responses[str(answer.status)]))
         return answer
 
-    place, layer = "/v1/locales/{id}", "/v1/locales/{id}/layers/{layer}"
+    place, layer = "/v1/locales/{locale}", "/v1/locales/{locale}/layers/{layer}"
     for _ in range(2):
         told("PUT", place, "/v1/locales/told", "{}", JSON, **{"Idempotency-Key": "told-1"})
     grid = "ncols 2\nnrows 2\nxllcenter 0\nyllcenter 0\ncellsize 1\n1 2\n3 4\n"

@@ -177,7 +177,7 @@ def scraped(prometheus, daemon, target):
     equal(names() - have - elsewhere, set(), "series that lack")
     for _ in range(20):
         daemon.ok("GET", "/v1/locales/land")
-    route = 'kota_http_requests_total{route="/v1/locales/{id}",method="GET",class="2xx"}'
+    route = 'kota_http_requests_total{route="/v1/locales/{locale}",method="GET",class="2xx"}'
     prometheus.wait(lambda: prometheus.result(route)[0]["value"][1] == "20", "the requests")
     targets = prometheus.ask("targets")["activeTargets"]
     equal([(t["health"], t["lastError"]) for t in targets], [("up", "")], "the target")

@@ -65,14 +65,14 @@ def fails(call, kind=kota.Error, status=None):
 # ---- the contract --------------------------------------------------------------------------------
 
 BROWSER = "a page for a browser"
-BY_POST = "elevation() asks the same by POST, which has room"
-NOT_OFFERED = {"getIndex": BROWSER, "getDocs": BROWSER, "getWeb": BROWSER,
-               "getDatasetElevation": BY_POST, "getGoogleElevation": "for Google's own clients"}
+BY_POST = "the method of the POST form asks the same"
+NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "web": BROWSER, "getElevation": BY_POST,
+               "getDatasetElevation": BY_POST, "googleElevation": "for Google's own clients"}
 # Methods beside the one that the rule names.
-ALSO = {"postHeight": ["heights", "height_batch"], "postContact": ["footprints", "contact_batch"],
-        "postRay": ["ray_batch"], "postLit": ["lit_batch"], "postContains": ["contains_batch"],
-        "postEdit": ["post_edit_brush"]}
-INSTEAD = {"postHeight": "heights", "postDatasetElevation": "elevation"}
+ALSO = {"height": ["height_batch"], "contact": ["contact_footprints", "contact_batch"],
+        "ray": ["ray_batch"], "lit": ["lit_batch"], "contains": ["contains_batch"],
+        "edit": ["edit_brush"]}
+INSTEAD = {"datasetElevation": "elevation"}
 OWN = {"call", "close"}
 
 
@@ -84,11 +84,9 @@ def operations():
 
 
 def method_name(operation):
-    """The operation's id in snake_case; a read loses its verb."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation["operationId"]).lower()
-    if operation["operationId"] in INSTEAD:
-        return INSTEAD[operation["operationId"]]
-    return name if "bearer" in str(operation.get("security")) else name.partition("_")[2]
+    """The operation's id in snake_case."""
+    name = operation["operationId"]
+    return INSTEAD.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 @test("every operation has the method that the rule names, or a reason; there is no other method")
@@ -185,17 +183,17 @@ READS = [  # the call, the raw request, its body
     (lambda: world.locale("hills"), HILLS, None),
     (lambda: world.layer_stats("hills", "ground"), f"{HILLS}/layers/ground/stats", None),
     (lambda: world.diff("hills", 1), f"{HILLS}/diff?since=1", None),
-    (lambda: world.height("hills", 12, 4), f"{HILLS}/height?x=12&y=4", None),
-    (lambda: world.height("hills", 16, 18, interp="triangle", fields=["height", "normal", "cell"]),
+    (lambda: world.get_height("hills", 12, 4), f"{HILLS}/height?x=12&y=4", None),
+    (lambda: world.get_height("hills", 16, 18, interp="triangle", fields=["height", "normal", "cell"]),
      f"{HILLS}/height?x=16&y=18&fields=height,normal,cell", None),
-    (lambda: world.heights("hills", [[12, 4], [38, 8]], fields=["normal"], layer="ground"),
+    (lambda: world.height("hills", [[12, 4], [38, 8]], fields=["normal"], layer="ground"),
      f"{HILLS}/height", {"points": [[12, 4], [38, 8]], "fields": ["normal"], "layer": "ground"}),
     (lambda: world.profile("hills", [[0, 0], [32, 24]], samples=5), f"{HILLS}/profile",
      {"path": [[0, 0], [32, 24]], "samples": 5}),
     (lambda: world.contact("hills", POINTS), f"{HILLS}/contact", {"points": POINTS}),
     (lambda: world.contact("hills", POINTS, clearance=2, clearance_mode="exact"),
      f"{HILLS}/contact", {"points": POINTS, "clearance": 2, "clearance_mode": "exact"}),
-    (lambda: world.footprints("hills", FEET), f"{HILLS}/contact", {"footprints": FEET}),
+    (lambda: world.contact_footprints("hills", FEET), f"{HILLS}/contact", {"footprints": FEET}),
     (lambda: world.ray("hills", RAYS, mode="closest"), f"{HILLS}/ray", {"rays": RAYS}),
     (lambda: world.los("hills", SEGMENTS), f"{HILLS}/los", {"segments": SEGMENTS}),
     (lambda: world.lit("crossing", POINTS[:1], LIGHT), f"{CROSSING}/lit",
@@ -328,9 +326,9 @@ def _():
         raise Skip("no numpy here")
     batches(NUMPY)
     points = NUMPY.array([[12.0, 4.0], [38.0, 8.0]])
-    equal(world.heights("hills", points).json, world.heights("hills", points.tolist()).json,
+    equal(world.height("hills", points).json, world.height("hills", points.tolist()).json,
           "JSON from numpy")
-    equal(world.height("hills", *points[0]).json, world.height("hills", 12, 4).json, "numbers")
+    equal(world.get_height("hills", *points[0]).json, world.get_height("hills", 12, 4).json, "numbers")
 
 
 # ---- writes --------------------------------------------------------------------------------------
@@ -347,7 +345,7 @@ def _():
     layer = world.put_layer("py", "ground", rows, spacing=2, origin=(1, 2))
     equal([layer["layers"][0][name] for name in ("cols", "rows", "spacing", "origin")],
           [4, 3, [2, 2], [1, 2]], "the layer")
-    equal(world.height("py", 5, 6)["status"], "hole", "None is a hole")
+    equal(world.get_height("py", 5, 6)["status"], "hole", "None is a hole")
     if NUMPY:
         samples = NUMPY.arange(12, dtype="f8").reshape(3, 4)[:, ::-1]
         world.put_layer("py", "ground", samples, spacing=(2, 2), if_match="*")
@@ -355,27 +353,27 @@ def _():
         world.put_layer("py", "ground", rows, spacing=(2, 2), origin=(1, 2))
     fails(lambda: world.put_layer("py", "ground", [[1, 2], [3]], spacing=1), ValueError)
     before = world.locale("py").revision
-    edit = world.post_edit("py", (0, 0, 2, 1), [[7, None]], layer="ground")
+    edit = world.edit("py", (0, 0, 2, 1), [[7, None]], layer="ground")
     equal((edit.revision, edit["rect"]), (before + 1, [0, 0, 2, 1]), "an edit")
-    equal(world.height("py", 1, 2, interp="nearest")["height"], 7, "the edited sample")
-    equal(world.height("py", 3, 2, min_revision=edit.revision)["status"], "hole", "the hole")
-    added = world.post_edit("py", (0, 0, 1, 1), array.array("f", [1]), op="add",
+    equal(world.get_height("py", 1, 2, interp="nearest")["height"], 7, "the edited sample")
+    equal(world.get_height("py", 3, 2, min_revision=edit.revision)["status"], "hole", "the hole")
+    added = world.edit("py", (0, 0, 1, 1), array.array("f", [1]), op="add",
                             if_match=edit.revision)
-    equal(world.height("py", 1, 2, interp="nearest")["height"], 8, "added")
-    brush = world.post_edit_brush("py", "raise", (5, 4), 1.5, 0.5, layer="ground")
+    equal(world.get_height("py", 1, 2, interp="nearest")["height"], 8, "added")
+    brush = world.edit_brush("py", "raise", (5, 4), 1.5, 0.5, layer="ground")
     equal(brush.revision, added.revision + 1, "a brush")
     key = {"idempotency_key": "py-twice"}
-    first = world.post_edit("py", (0, 0, 1, 1), [1], op="add", **key)
-    second = world.post_edit("py", (0, 0, 1, 1), [1], op="add", **key)
+    first = world.edit("py", (0, 0, 1, 1), [1], op="add", **key)
+    second = world.edit("py", (0, 0, 1, 1), [1], op="add", **key)
     equal((second.json, second.headers["Idempotency-Replayed"]), (first.json, "true"), "a repeat")
     mesh = "v 0 0 1\nv 4 0 1\nv 4 4 1\nv 0 4 1\nf 1 2 3 4\n"
     for form in (mesh, mesh.encode(), io.BytesIO(mesh.encode())):
         put = world.put_layer("py", "plank", form, "model/obj", role="ground")
         equal(put["layers"][1]["kind"], "mesh", "a mesh")
-    changed = world.post_polygons("py", "plank", [[[4, 0, 1], [6, 0, 1], [6, 4, 1]]], remove=[0])
+    changed = world.polygons("py", "plank", [[[4, 0, 1], [6, 0, 1], [6, 4, 1]]], remove=[0])
     equal((changed["added"], changed["removed"]), ([1], [0]), "polygons")
     step = "v 0 0 1\nv 1 0 1\nv 0 1 1\nf 1 2 3\n"
-    changed = world.post_polygons("py", "plank", step, remove=[1], scale=2, strict=True)
+    changed = world.polygons("py", "plank", step, remove=[1], scale=2, strict=True)
     equal((changed["added"], changed["removed"]), ([2], [1]), "polygons of a file")
     moved = world.put_transform("py", "plank", [0, 0, 3], yaw_deg=90)
     equal(moved["layers"][1]["transform"], {"translation": [0, 0, 3], "yaw_deg": 90}, "a pose")
@@ -424,15 +422,15 @@ def _():
     error = fails(lambda: world.locale("atlantis"), status=404)
     equal(error.title, "Not found", "title")
     check("atlantis" in error.detail and "atlantis" in str(error), f"{error}")
-    error = fails(lambda: world.heights("hills", [[1, 2, 3]]), status=400)
+    error = fails(lambda: world.height("hills", [[1, 2, 3]]), status=400)
     equal(error.errors[0]["pointer"], "/points/0", "pointer")
     equal(error.problem, daemon.post(f"{HILLS}/height", {"points": [[1, 2, 3]]}).json, "document")
-    error = fails(lambda: world.height("hills", 1, 2, nonsense=3), status=400)
+    error = fails(lambda: world.get_height("hills", 1, 2, nonsense=3), status=400)
     check("nonsense" in str(error), f"{error}")
     error = fails(lambda: world.elevation("nonsense"), status=400)
     check(error.detail and not error.errors, "an error in another shape")
     once = client(tries_max=1)
-    error = fails(lambda: once.height("hills", 1, 2, min_revision=10**6), status=503)
+    error = fails(lambda: once.get_height("hills", 1, 2, min_revision=10**6), status=503)
     check(error.retry_after_s is not None, "Retry-After")
     error = fails(lambda: world.height_batch("hills", [[0.0, 0.0]] * 1_000_001), status=413)
     check(error.problem["got"] > error.problem["limit"], f"{error.problem}")
@@ -530,8 +528,8 @@ def _():
         there = client(server.url)
         equal(there.locale("x").revision, 7, "answer")
         equal(kinds(server), ["GET /v1/locales/x"] * 2, "requests")
-        there.post_edit("x", (0, 0, 1, 1), [1])
-        there.post_edit("x", (0, 0, 1, 1), [1])
+        there.edit("x", (0, 0, 1, 1), [1])
+        there.edit("x", (0, 0, 1, 1), [1])
         keys = [headers["idempotency-key"] for _, _, headers, _ in server.asked[2:]]
         equal(len(set(keys[:3])), 1, "keys of one write")
         check(keys[3] != keys[0] and len(keys[0]) >= 16, "each write has a key of its own")
@@ -617,7 +615,7 @@ def _():
 
     def ask(x):
         try:
-            results.extend(world.height("hills", x, 4)["height"] for _ in range(50))
+            results.extend(world.get_height("hills", x, 4)["height"] for _ in range(50))
         except Exception as error:  # reported below
             errors.append(error)
     threads = [threading.Thread(target=ask, args=(x,)) for x in range(4)]
@@ -704,7 +702,7 @@ def _():
             url = f"https://127.0.0.1:{forwarder.port}"
             there = client(url, context=ssl.create_default_context(cafile=certificate))
             for _ in range(3):
-                equal(there.height("hills", 12, 4)["height"], 1.2, "over TLS")
+                equal(there.get_height("hills", 12, 4)["height"], 1.2, "over TLS")
             equal(len(forwarder.pairs), 1, "connections")
             error = fails(lambda: client(url, tries_max=1).locale("hills"), kota.Unreachable)
             check("certificate" in str(error).lower(), f"{error}")
@@ -731,7 +729,7 @@ def after(feed, count=1):
 
 
 def dig(name, height=1):
-    return world.post_edit(name, (0, 0, 1, 1), [height])
+    return world.edit(name, (0, 0, 1, 1), [height])
 
 
 @test("a feed replays since a revision, then delivers changes as they happen, until the deletion")

@@ -47,7 +47,7 @@ class Replica:
         """How many of the client's questions came here."""
         families = scrape(self.daemon, headers={"Authorization": f"Bearer {READ}"})
         return sum(families["kota_http_requests_total"].total(
-            method=method, route="/v1/locales/{id}/height") for method in ("GET", "POST"))
+            method=method, route="/v1/locales/{locale}/height") for method in ("GET", "POST"))
 
     def wait_for_questions(self):
         deadline = time.monotonic() + 60

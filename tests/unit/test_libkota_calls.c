@@ -84,30 +84,30 @@ static void operation_is_answered(void **state)
     double number;
 
     (void)state;
-    call_away(kota_get_livez());
-    call_away(kota_get_healthz());
-    call_away(kota_get_openapi());
-    call_away(kota_get_index());
-    call_away(kota_get_web("kota.js"));
-    answer = call(kota_get_readyz());
+    call_away(kota_livez());
+    call_away(kota_healthz());
+    call_away(kota_openapi());
+    call_away(kota_index());
+    call_away(kota_web("kota.js"));
+    answer = call(kota_readyz());
     assert_true(kota_read_text(answer, "/status", &text));
     assert_string_equal(text, "ok");
     kota_answer_free(answer);
-    answer = call(kota_get_limits());
+    answer = call(kota_limits());
     assert_true(kota_read_number(answer, "/items_max", &number));
     assert_true(number >= 10000);
     assert_false(kota_read_number(answer, "/no_such_limit", &number));
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONTENT);
     kota_answer_free(answer);
-    answer = call(kota_get_metrics());
+    answer = call(kota_metrics());
     assert_non_null(strstr(kota_answer_body(answer, NULL), "kota_"));
     kota_answer_free(answer);
-    call_away(kota_get_stats());
+    call_away(kota_stats());
 }
 
 static void locales_and_layers_are_read(void **state)
 {
-    struct kota_answer *answer = call(kota_list_locales());
+    struct kota_answer *answer = call(kota_locales());
     struct kota_locale locale;
     struct kota_layer layer;
     size_t count = 0, length;
@@ -118,7 +118,7 @@ static void locales_and_layers_are_read(void **state)
     assert_true(count >= 1);
     kota_answer_free(answer);
 
-    answer = call(kota_get_locale("yard"));
+    answer = call(kota_locale("yard"));
     assert_true(kota_read_locale(answer, 0, &locale));
     assert_string_equal(locale.id, "yard");
     assert_string_equal(locale.title, "A yard");
@@ -137,22 +137,22 @@ static void locales_and_layers_are_read(void **state)
     snprintf(etag, sizeof(etag), "\"%llu\"", (unsigned long long)locale.revision);
     kota_answer_free(answer);
 
-    struct kota_request *request = kota_get_locale("yard");
+    struct kota_request *request = kota_locale("yard");
     kota_request_if_none_match(request, etag);
     answer = call(request);
     assert_int_equal(kota_answer_status(answer), 304);
     kota_answer_free(answer);
 
-    answer = call(kota_get_layer("yard", "ground", NULL));
+    answer = call(kota_layer("yard", "ground", NULL));
     assert_int_equal(((kota_answer_body(answer, &length)), length), sizeof(ramp));
     assert_string_equal(kota_answer_header(answer, "kota-cols"), "4");
     kota_answer_free(answer);
-    call_away(kota_get_layer_stats("yard", "ground"));
+    call_away(kota_layer_stats("yard", "ground"));
     call_away(kota_put_layer("yard", "roof", "model/obj",
                              "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43));
     call_away(kota_put_transform("yard", "roof", (double[3]){1, 2, 3}, 45));
-    call_away(kota_post_polygons("yard", "roof", (double[9]){9, 0, 9, 12, 0, 9, 12, 5, 9},
-                                 (size_t[1]){3}, 1, (uint32_t[1]){0}, 1));
+    call_away(kota_polygons("yard", "roof", (double[9]){9, 0, 9, 12, 0, 9, 12, 5, 9},
+                            (size_t[1]){3}, 1, (uint32_t[1]){0}, 1));
     call_away(kota_delete_layer("yard", "roof"));
     call_away(kota_put_layer_mesh("yard", "roof", "model/obj",
                                   "v 0 0 9\nv 5 0 9\nv 5 5 9\nv 0 5 9\nf 1 2 3 4\n", 43, NULL));
@@ -165,15 +165,15 @@ static void meshes_of_every_frame_are_put_and_read(void **state)
     static const char obj[] = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
     static const struct {
         struct kota_mesh_options options;
-        enum kota_pull pull; /* as it is then */
+        enum kota_layer_gravity gravity; /* as it is then */
     } cases[] = {
-        {{.scale = 2}, KOTA_PULL_USUAL},
-        {{.frame = KOTA_SPHERICAL}, KOTA_PULL_IN},
-        {{.frame = KOTA_SPHERICAL, .pull = KOTA_PULL_OUT, .is_up_y = true}, KOTA_PULL_OUT},
-        {{.frame = KOTA_CYLINDRICAL, .is_ceiling = true}, KOTA_PULL_OUT},
-        {{.frame = KOTA_CYLINDRICAL, .pull = KOTA_PULL_IN}, KOTA_PULL_IN},
+        {{.scale = 2}, KOTA_GRAVITY_USUAL},
+        {{.frame = KOTA_SPHERICAL}, KOTA_GRAVITY_IN},
+        {{.frame = KOTA_SPHERICAL, .gravity = KOTA_GRAVITY_OUT, .is_up_y = true}, KOTA_GRAVITY_OUT},
+        {{.frame = KOTA_CYLINDRICAL, .is_ceiling = true}, KOTA_GRAVITY_OUT},
+        {{.frame = KOTA_CYLINDRICAL, .gravity = KOTA_GRAVITY_IN}, KOTA_GRAVITY_IN},
     };
-    const struct kota_mesh_options flat = {.pull = KOTA_PULL_IN}, none = {.frame = 7};
+    const struct kota_mesh_options flat = {.gravity = KOTA_GRAVITY_IN}, none = {.frame = 7};
     struct kota_answer *answer;
     struct kota_layer layer;
 
@@ -186,7 +186,7 @@ static void meshes_of_every_frame_are_put_and_read(void **state)
             call(kota_put_layer_mesh("moon", "ground", "model/obj", obj, sizeof obj - 1, options));
         assert_true(kota_read_layer(answer, 0, 0, &layer));
         assert_int_equal(layer.frame, options->frame);
-        assert_int_equal(layer.pull, cases[i].pull);
+        assert_int_equal(layer.gravity, cases[i].gravity);
         assert_int_equal(layer.is_ceiling, options->is_ceiling);
         /* up y: the file's y is the frame's z, its z the frame's -y */
         assert_close(layer.min[1], options->is_up_y ? -9 : 0);
@@ -216,25 +216,25 @@ static void heights_profiles_and_contacts_are_read(void **state)
     struct kota_footprint footprint;
     struct kota_contact_options options;
     struct kota_answer *answer =
-        call(kota_post_height("yard", xy, 3, KOTA_WITH_NORMAL | KOTA_WITH_CELL));
+        call(kota_height("yard", xy, 3, KOTA_WITH_NORMAL | KOTA_WITH_CELL));
     size_t count;
 
     (void)state;
-    assert_true(kota_read_heights(answer, heights, 3));
+    assert_true(kota_read_height(answer, heights, 3));
     assert_close(heights[0].height_m, 0.5);
     assert_true(heights[0].has_cell && heights[0].cell[0] == 0 && heights[0].normal[2] > 0.9);
     assert_int_equal(heights[1].status, KOTA_GROUND_HOLE);
     assert_true(isnan(heights[1].height_m));
     assert_int_equal(heights[2].status, KOTA_GROUND_OUTSIDE);
-    assert_false(kota_read_heights(answer, heights, 2));
+    assert_false(kota_read_height(answer, heights, 2));
     kota_answer_free(answer);
 
     answer = call(kota_get_height("yard", 5, 5, 0));
-    assert_true(kota_read_heights(answer, heights, 1));
+    assert_true(kota_read_height(answer, heights, 1));
     assert_close(heights[0].height_m, 0.5);
     kota_answer_free(answer);
 
-    answer = call(kota_post_profile("yard", path, 2, 5, 0));
+    answer = call(kota_profile("yard", path, 2, 5, 0));
     assert_true(kota_read_profile(answer, points, 4, &count));
     assert_int_equal(count, 5);
     assert_close(points[3].distance_m, 15);
@@ -243,8 +243,8 @@ static void heights_profiles_and_contacts_are_read(void **state)
 
     kota_contact_options_init(&options, sizeof(options));
     options.clearance_m = 2;
-    answer = call(kota_post_contact("yard", xyz, 2, &options));
-    assert_true(kota_read_contacts(answer, contacts, 2));
+    answer = call(kota_contact("yard", xyz, 2, &options));
+    assert_true(kota_read_contact(answer, contacts, 2));
     assert_true(contacts[0].floor.is_there);
     assert_close(contacts[0].floor.point[2], 1.5);
     assert_close(contacts[0].floor.distance_m, 7.5);
@@ -254,8 +254,8 @@ static void heights_profiles_and_contacts_are_read(void **state)
     assert_close(contacts[1].placed[2], 3.5);
     kota_answer_free(answer);
 
-    answer = call(kota_post_footprints("yard", feet, foot_counts, 1, NULL));
-    assert_true(kota_read_footprints(answer, &footprint, 1));
+    answer = call(kota_contact_footprints("yard", feet, foot_counts, 1, NULL));
+    assert_true(kota_read_contact_footprints(answer, &footprint, 1));
     assert_true(footprint.has_plane);
     assert_true(fabs(footprint.normal[0] * 10 + footprint.normal[2] * 1 + footprint.d) < 1e-9);
     kota_answer_free(answer);
@@ -267,23 +267,23 @@ static void rays_sight_and_picks_are_read(void **state)
                                      {{15, 5, 9}, {0, 0, 1}, 5}};
     const struct kota_segment segments[2] = {{{5, 5, 9}, {15, 5, 9}}, {{5, 5, 9}, {15, 5, -9}}};
     struct kota_hit hits[2];
-    struct kota_sight sights[2];
+    struct kota_los sights[2];
     struct kota_pick pick;
     struct kota_picked picked;
-    struct kota_answer *answer = call(kota_post_ray("yard", rays, 2, false));
+    struct kota_answer *answer = call(kota_ray("yard", rays, 2, false));
 
     (void)state;
-    assert_true(kota_read_hits(answer, hits, 2));
+    assert_true(kota_read_ray(answer, hits, 2));
     assert_int_equal(hits[0].status, KOTA_RAY_HIT);
     assert_close(hits[0].t, 7.5);
     assert_true(hits[0].has_cell);
     assert_int_equal(hits[1].status, KOTA_RAY_MISS);
     assert_true(isnan(hits[1].t) && !hits[1].layer);
     kota_answer_free(answer);
-    call_away(kota_post_ray("yard", rays, 1, true));
+    call_away(kota_ray("yard", rays, 1, true));
 
-    answer = call(kota_post_los("yard", segments, 2));
-    assert_true(kota_read_sights(answer, sights, 2));
+    answer = call(kota_los("yard", segments, 2));
+    assert_true(kota_read_los(answer, sights, 2));
     assert_true(sights[0].visible && !sights[1].visible && sights[1].t > 0);
     kota_answer_free(answer);
 
@@ -294,7 +294,7 @@ static void rays_sight_and_picks_are_read(void **state)
     pick.fov_y_deg = 60;
     pick.viewport[0] = pick.viewport[1] = 100;
     pick.pixel[0] = pick.pixel[1] = 50;
-    answer = call(kota_post_pick("yard", &pick));
+    answer = call(kota_pick("yard", &pick));
     assert_true(kota_read_pick(answer, &picked));
     assert_int_equal(picked.hit.status, KOTA_RAY_HIT);
     assert_close(picked.hit.point[2], 1.5);
@@ -308,7 +308,7 @@ static void rays_sight_and_picks_are_read(void **state)
                         -24.75247524752475, -0.4950495049504951, 8.079207920792079,
                         9.089108910891088, 24.24752475247525, 0.504950495049505},
            sizeof(pick.inverse_view_projection));
-    answer = call(kota_post_pick("yard", &pick));
+    answer = call(kota_pick("yard", &pick));
     assert_true(kota_read_pick(answer, &picked));
     kota_answer_free(answer);
 }
@@ -319,7 +319,7 @@ static void shadows_are_read(void **state)
     const struct kota_light lamp = {.has_position = true, .vector = {15, 5, -4}};
     const double xyz[6] = {15, 5, 9, 15, 5, -9};
     struct kota_lit lit[2];
-    struct kota_answer *answer = call(kota_post_lit("yard", xyz, 2, &noon));
+    struct kota_answer *answer = call(kota_lit("yard", xyz, 2, &noon));
 
     (void)state;
     assert_true(kota_read_lit(answer, lit, 2));
@@ -327,7 +327,7 @@ static void shadows_are_read(void **state)
     assert_true(!lit[1].lit && lit[1].occluder.status == KOTA_RAY_HIT);
     assert_close(lit[1].occluder.t, 10.5);
     kota_answer_free(answer);
-    answer = call(kota_post_lit("yard", xyz, 2, &lamp));
+    answer = call(kota_lit("yard", xyz, 2, &lamp));
     assert_true(kota_read_lit(answer, lit, 2));
     assert_true(!lit[0].lit && lit[1].lit);
     kota_answer_free(answer);
@@ -339,15 +339,15 @@ static void containment_and_places_are_read(void **state)
     const char *const hints[2] = {"yard", NULL};
     struct kota_place places[2];
     uint8_t bits[2];
-    struct kota_answer *answer = call(kota_post_contains("yard", xyz, 2));
+    struct kota_answer *answer = call(kota_contains("yard", xyz, 2));
 
     (void)state;
     assert_true(kota_read_contains(answer, bits, 2));
     assert_int_equal(bits[0], KOTA_INSIDE | KOTA_HAS_FLOOR);
     assert_int_equal(bits[1], KOTA_HAS_CEILING);
     kota_answer_free(answer);
-    answer = call(kota_post_locate(xyz, 2, hints));
-    assert_true(kota_read_places(answer, places, 2));
+    answer = call(kota_locate(xyz, 2, hints));
+    assert_true(kota_read_locate(answer, places, 2));
     assert_string_equal(places[0].locale, "yard");
     assert_close(places[0].point[0], 15);
     assert_null(places[1].locale);
@@ -361,16 +361,16 @@ static void the_world_is_asked(void **state)
     const struct kota_ray ray = {{15, 5, 9}, {0, 0, -1}, INFINITY};
     struct kota_contact contacts[2];
     struct kota_hit hit;
-    struct kota_answer *answer = call(kota_post_world_contact(xyz, 2, hints, NULL));
+    struct kota_answer *answer = call(kota_world_contact(xyz, 2, hints, NULL));
 
     (void)state;
-    assert_true(kota_read_contacts(answer, contacts, 2));
+    assert_true(kota_read_contact(answer, contacts, 2));
     assert_string_equal(contacts[0].locale, "yard");
     assert_close(contacts[0].floor.point[2], 1.5);
     assert_null(contacts[1].locale);
     kota_answer_free(answer);
-    answer = call(kota_post_world_ray(&ray, 1));
-    assert_true(kota_read_hits(answer, &hit, 1));
+    answer = call(kota_world_ray(&ray, 1));
+    assert_true(kota_read_ray(answer, &hit, 1));
     assert_string_equal(hit.locale, "yard");
     assert_close(hit.t, 7.5);
     kota_answer_free(answer);
@@ -403,8 +403,8 @@ static void batches_have_the_bits_of_single_answers(void **state)
     assert_int_equal(kota_read_bytes(answer, 1)[0], KOTA_INSIDE | KOTA_HAS_FLOOR);
     kota_answer_free(answer);
 
-    answer = call(kota_post_height("yard", xy, 1, 0));
-    assert_true(kota_read_heights(answer, &height, 1));
+    answer = call(kota_height("yard", xy, 1, 0));
+    assert_true(kota_read_height(answer, &height, 1));
     kota_answer_free(answer);
     answer = call(kota_batch_f64(KOTA_HEIGHT, "yard", xy, 1, NULL));
     assert_true(kota_read_f64(answer, 1, 1)[0] == height.height_m);
@@ -417,7 +417,7 @@ static void edits_happen_once_and_are_told(void **state)
     const float heights[2] = {1, 2};
     uint32_t rects[2][4];
     struct kota_edit edit, again;
-    struct kota_request *request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    struct kota_request *request = kota_edit("yard", rect, KOTA_SET, heights);
     struct kota_answer *answer;
     size_t count;
 
@@ -428,7 +428,7 @@ static void edits_happen_once_and_are_told(void **state)
     assert_memory_equal(edit.rect, rect, sizeof(rect));
     kota_answer_free(answer);
 
-    request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    request = kota_edit("yard", rect, KOTA_SET, heights);
     kota_request_key(request, "one-key");
     answer = call(request);
     assert_true(kota_read_edit(answer, &again));
@@ -436,13 +436,13 @@ static void edits_happen_once_and_are_told(void **state)
     assert_string_equal(kota_answer_header(answer, "Idempotency-Replayed"), "true");
     kota_answer_free(answer);
 
-    call_away(kota_post_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
-    answer = call(kota_get_diff("yard", edit.revision - 1));
+    call_away(kota_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
+    answer = call(kota_diff("yard", edit.revision - 1));
     assert_true(kota_read_diff(answer, rects, 2, &count));
     assert_true(count >= 1);
     kota_answer_free(answer);
 
-    request = kota_post_edit("yard", rect, KOTA_SET, heights);
+    request = kota_edit("yard", rect, KOTA_SET, heights);
     kota_request_if_match(request, 1);
     answer = kota_call(client, request);
     assert_int_equal(kota_answer_status(answer), 412);
@@ -452,8 +452,7 @@ static void edits_happen_once_and_are_told(void **state)
 
 static void tiles_and_models_are_read(void **state)
 {
-    struct kota_answer *answer =
-        call(kota_get_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED));
+    struct kota_answer *answer = call(kota_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED));
     const float *heights = kota_read_tile(answer);
     struct kota_request *request;
     char etag[128];
@@ -463,15 +462,15 @@ static void tiles_and_models_are_read(void **state)
     assert_true(heights[3] == 3 && isnan(heights[4]));
     snprintf(etag, sizeof(etag), "%s", kota_answer_header(answer, "ETag"));
     kota_answer_free(answer);
-    request = kota_get_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED);
+    request = kota_tile("yard", 0, 0, 0, KOTA_TILE_F32, KOTA_TILE_SAMPLED);
     kota_request_if_none_match(request, etag);
     answer = call(request);
     assert_int_equal(kota_answer_status(answer), 304);
     kota_answer_free(answer);
-    call_away(kota_get_tile("yard", 0, 0, 0, KOTA_TILE_PNG16, KOTA_TILE_MAX));
+    call_away(kota_tile("yard", 0, 0, 0, KOTA_TILE_PNG16, KOTA_TILE_MAX));
 
     call_away(kota_put_model("tetra", tetrahedron, strlen(tetrahedron)));
-    call_away(kota_get_models());
+    call_away(kota_models());
     call_away(kota_delete_model("tetra"));
 }
 
@@ -491,7 +490,7 @@ static void patches_are_asked_for(void **state)
     struct kota_patch_options options;
     struct kota_body body;
     struct kota_patch patch;
-    struct kota_answer *answer = call(kota_get_patches("yard"));
+    struct kota_answer *answer = call(kota_patches("yard"));
 
     (void)state;
     assert_false(kota_read_patch(answer, 0, &patch));
@@ -511,11 +510,11 @@ static void patches_are_asked_for(void **state)
     options.bodies = &body;
     options.body_count = 1;
     assert_no_device(kota_post_patch("yard", &options), 503);
-    assert_no_device(kota_get_patch("yard", 1), 404);
+    assert_no_device(kota_patch("yard", 1), 404);
     assert_no_device(kota_delete_patch("yard", 1, true), 404);
     assert_no_device(kota_post_patch_body("yard", 1, &body), 404);
     assert_no_device(kota_patch_patch_body("yard", 1, 0, body.position, NULL, body.velocity), 404);
-    assert_no_device(kota_get_patch_view("yard", 1, 64, 48), 404);
+    assert_no_device(kota_patch_view("yard", 1, 64, 48), 404);
     call_away(kota_delete_model("tetra"));
 }
 
@@ -524,10 +523,10 @@ static void elevations_are_read(void **state)
     static const char place[] = "47.000045,11.000066"; /* about (5, 5) in the yard */
     struct kota_request *requests[] = {
         kota_get_elevation(place),
-        kota_post_elevation(place),
-        kota_get_google_elevation(place),
+        kota_elevation(place),
+        kota_google_elevation(place),
         kota_get_dataset_elevation("yard", place),
-        kota_post_dataset_elevation("yard", place),
+        kota_dataset_elevation("yard", place),
     };
 
     (void)state;
@@ -547,9 +546,9 @@ static void elevations_are_read(void **state)
 static void every_daemon_has_an_answer(void **state)
 {
     struct kota_request *requests[] = {
-        kota_get_docs(),
-        kota_get_model("tetra"),
-        kota_get_patch_surface("yard", 1, 2),
+        kota_docs(),
+        kota_model("tetra"),
+        kota_patch_surface("yard", 1, 2),
         kota_request_new("GET", "/v9/unknown"),
         kota_request_new("OPTIONS", "/v1/limits"),
         kota_request_new("HEAD", "/v1/limits"),
@@ -573,17 +572,17 @@ static void bad_use_is_told_without_sending(void **state)
 {
     const double nan_xy[4] = {1, 2, 3, (double)NAN};
     struct kota_request *requests[] = {
-        kota_get_locale("a/b"),
-        kota_get_locale(""),
-        kota_get_locale(NULL),
-        kota_post_height("yard", nan_xy, 2, 0),
+        kota_locale("a/b"),
+        kota_locale(""),
+        kota_locale(NULL),
+        kota_height("yard", nan_xy, 2, 0),
         kota_get_height("yard", INFINITY, 0, 0),
         kota_request_new("GET", "no-slash"),
         kota_request_new("GET", "/with space"),
         kota_request_new("GE T", "/"),
         kota_request_new("GET", "/a\r\nX: y"),
-        kota_get_web("../etc/passwd"),
-        kota_get_tile("yard", 0, 0, 0, (enum kota_tile_format)7, KOTA_TILE_MIN),
+        kota_web("../etc/passwd"),
+        kota_tile("yard", 0, 0, 0, (enum kota_tile_format)7, KOTA_TILE_MIN),
     };
 
     (void)state;
@@ -595,7 +594,7 @@ static void bad_use_is_told_without_sending(void **state)
         assert_int_equal(kota_answer_tries(answer), 0);
         kota_answer_free(answer);
     }
-    struct kota_request *request = kota_get_livez();
+    struct kota_request *request = kota_livez();
     kota_request_header(request, "X", "a\r\nHost: evil");
     struct kota_answer *answer = kota_call(client, request);
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
@@ -603,7 +602,7 @@ static void bad_use_is_told_without_sending(void **state)
     answer = kota_call(client, NULL);
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_MEMORY);
     kota_answer_free(answer);
-    kota_request_free(kota_get_limits());
+    kota_request_free(kota_limits());
     kota_request_free(NULL);
     kota_answer_free(NULL);
     kota_close(NULL, NULL, NULL);
@@ -626,7 +625,7 @@ static void wrong_options_are_told_by_each_call(void **state)
         wrong = kota_open(&options);
         if (!kota_open_error(wrong))
             fail_msg("%s was taken", urls[i]);
-        answer = kota_call(wrong, kota_get_livez());
+        answer = kota_call(wrong, kota_livez());
         assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
         kota_answer_free(answer);
         kota_close(wrong, NULL, NULL);
@@ -668,10 +667,10 @@ static void ten_thousand_calls_one_after_the_other(void **state)
 
     (void)state;
     for (int i = 0; i < 10000; i++) {
-        struct kota_answer *answer = kota_call(client, kota_post_height("yard", xy, 1, 0));
+        struct kota_answer *answer = kota_call(client, kota_height("yard", xy, 1, 0));
         struct kota_height height;
 
-        if (!kota_read_heights(answer, &height, 1))
+        if (!kota_read_height(answer, &height, 1))
             fail_msg("call %d: %s", i, kota_answer_error(answer)->message);
         assert_close(height.height_m, 1.5);
         kota_answer_free(answer);
@@ -688,7 +687,7 @@ static bool count_heights(struct kota_answer *answer, void *context)
     struct many *many = context;
     struct kota_height height;
 
-    if (kota_read_heights(answer, &height, 1) && height.height_m == 1.5)
+    if (kota_read_height(answer, &height, 1) && height.height_m == 1.5)
         many->right++;
     else
         many->wrong++;
@@ -717,12 +716,11 @@ static void a_thousand_calls_at_once_on_the_callers_loop(void **state)
     options.timeout_s = 60;
     async = kota_open(&options);
     for (int i = 0; i < 1000; i++)
-        assert_true(kota_start(async, kota_post_height("yard", xy, 1, 0), count_heights, &many) >
-                    0);
+        assert_true(kota_start(async, kota_height("yard", xy, 1, 0), count_heights, &many) > 0);
     assert_int_equal(many.right + many.wrong, 0);
     uv_run(&loop, UV_RUN_DEFAULT); /* ends by itself: kept connections do not hold a loop */
     assert_int_equal(many.right, 1000);
-    answer = kota_call(async, kota_get_livez()); /* blocking is for private loops */
+    answer = kota_call(async, kota_livez()); /* blocking is for private loops */
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_USAGE);
     kota_answer_free(answer);
     kota_close(async, note_closed, &many);
@@ -752,7 +750,7 @@ static bool close_at_first(struct kota_answer *answer, void *context)
         return false;
     closing->kept = answer;
     kota_close(closing->client, note_closing, closing);
-    assert_int_equal(kota_start(closing->client, kota_get_limits(), close_at_first, closing), 0);
+    assert_int_equal(kota_start(closing->client, kota_limits(), close_at_first, closing), 0);
     return true;
 }
 
@@ -770,7 +768,7 @@ static void a_callback_may_close_the_client(void **state)
     options.connections_max = 4;
     closing.client = kota_open(&options);
     for (int i = 0; i < 100; i++)
-        kota_start(closing.client, kota_get_locale("yard"), close_at_first, &closing);
+        kota_start(closing.client, kota_locale("yard"), close_at_first, &closing);
     uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(closing.told, 100);
     assert_true(closing.is_closed);
@@ -798,13 +796,13 @@ static void what_is_cancelled_is_told_once(void **state)
     kota_options_init(&options, sizeof(options));
     options.url = kotad.url;
     other = kota_open(&options);
-    number = kota_start(other, kota_get_limits(), count_cancelled, &cancelled);
+    number = kota_start(other, kota_limits(), count_cancelled, &cancelled);
     assert_true(kota_cancel(other, number));
     assert_false(kota_cancel(other, number));
     assert_int_equal(kota_wait(other, 10), 1);
     assert_int_equal(cancelled, 1);
     for (int i = 0; i < 50; i++)
-        kota_start(other, kota_get_limits(), count_cancelled, &cancelled);
+        kota_start(other, kota_limits(), count_cancelled, &cancelled);
     kota_close(other, NULL, NULL);
     assert_int_equal(cancelled, 51);
 }
@@ -818,19 +816,19 @@ static void calls_survive_a_restart(void **state)
     struct kota_answer *answer;
 
     (void)state;
-    call_away(kota_get_locale("yard"));
+    call_away(kota_locale("yard"));
     kotad_kill(&kotad);
-    answer = kota_call(client, kota_post_height("yard", xy, 1, 0));
+    answer = kota_call(client, kota_height("yard", xy, 1, 0));
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONNECT);
     kota_answer_free(answer);
     kotad_start(&kotad);
-    answer = call(kota_post_height("yard", xy, 1, 0));
-    assert_true(kota_read_heights(answer, &height, 1));
+    answer = call(kota_height("yard", xy, 1, 0));
+    assert_true(kota_read_height(answer, &height, 1));
     assert_close(height.height_m, 1.5);
     kota_answer_free(answer);
     kotad_stop(&kotad);
     kotad_start(&kotad);
-    call_away(kota_post_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
+    call_away(kota_edit_brush("yard", KOTA_RAISE, 10, 10, 5, 0));
 }
 
 struct killing {
@@ -869,7 +867,7 @@ static void a_daemon_killed_in_mid_call_ends_each_call_once(void **state)
     assert_int_equal(killing.others, 0);
     assert_true(killing.lost > 0);
     kotad_start(&kotad);
-    call_away(kota_get_locale("yard"));
+    call_away(kota_locale("yard"));
     free(items);
 }
 

@@ -84,7 +84,7 @@ static void await(struct kota_client *client, const struct told *told, char lett
 static uint64_t dig(struct kota_client *client)
 {
     struct kota_answer *answer =
-        kota_call(client, kota_post_edit_brush("yard", KOTA_CRATER, 20, 20, 10, 0.5));
+        kota_call(client, kota_edit_brush("yard", KOTA_CRATER, 20, 20, 10, 0.5));
     struct kota_edit edit;
 
     if (!kota_read_edit(answer, &edit))
@@ -134,7 +134,7 @@ static void a_feed_goes_on_after_a_restart(void **state)
     assert_made(writer, kota_put_locale("yard", NULL));
     assert_made(writer, kota_put_layer_heights("yard", "ground", flat, 50, 50, 1, 1));
     free(flat);
-    told.number = kota_watch(reader, kota_get_locale_events("yard"), note, &told);
+    told.number = kota_watch(reader, kota_locale_events("yard"), note, &told);
     await(reader, &told, 'o', 1);
     first = dig(writer);
     for (int i = 0; i < 20; i++)
@@ -172,11 +172,11 @@ static void a_feed_of_nothing_ends(void **state)
     (void)state;
     kotad_start(&kotad);
     client = open_url(kotad.url);
-    kota_watch(client, kota_get_locale_events("atlantis"), note, &told);
+    kota_watch(client, kota_locale_events("atlantis"), note, &told);
     await(client, &told, 'z', 1);
     assert_string_equal(told.letters, "z");
     assert_int_equal(told.error, KOTA_ERROR_PROBLEM);
-    kota_watch(client, kota_get_locale_events("a/b"), note, &wrong);
+    kota_watch(client, kota_locale_events("a/b"), note, &wrong);
     assert_int_equal(wrong.count, 0);
     await(client, &wrong, 'z', 1);
     assert_int_equal(wrong.error, KOTA_ERROR_USAGE);
@@ -247,7 +247,7 @@ static void a_cut_stream_goes_on_behind_what_was_told(void **state)
                                 .piece = piece};
         struct fake_http *server = fake_http_start(serve_script, &script);
         struct kota_client *client = open_fake(server);
-        struct kota_request *request = kota_get_locale_events("yard");
+        struct kota_request *request = kota_locale_events("yard");
         struct told told = {0};
 
         (void)state;
@@ -277,7 +277,7 @@ static void a_gap_that_nobody_can_tell_is_a_resync(void **state)
     struct told told = {0};
 
     (void)state;
-    kota_watch(client, kota_get_events(), note, &told);
+    kota_watch(client, kota_events(), note, &told);
     await(client, &told, 'r', 1);
     assert_string_equal(told.letters, "olor");
     assert_string_equal(script.ids[1], "");
@@ -296,7 +296,7 @@ static void a_head_says_where_to_go_on(void **state)
     struct told told = {0};
 
     (void)state;
-    kota_watch(client, kota_get_locale_events("yard"), note, &told);
+    kota_watch(client, kota_locale_events("yard"), note, &told);
     await(client, &told, 'o', 2);
     assert_string_equal(told.letters, "olo");
     assert_string_equal(script.ids[1], "41");
@@ -321,7 +321,7 @@ static void callbacks_may_leave_their_feed(void **state)
         if (end == 'z' && told.act == 'c')
             told.act_at = 0; /* there is nothing to cancel any more */
         told.client = open_fake(server);
-        told.number = kota_watch(told.client, kota_get_locale_events("yard"), note, &told);
+        told.number = kota_watch(told.client, kota_locale_events("yard"), note, &told);
         while (told.count == 0 || told.letters[told.count - 1] != end)
             assert_true(kota_wait(told.client, 60) > 0);
         count = told.count;
@@ -349,7 +349,7 @@ static void a_silent_stream_is_lost(void **state)
     options.url = url;
     options.silence_s = 0.1;
     client = kota_open(&options);
-    kota_watch(client, kota_get_locale_events("yard"), note, &told);
+    kota_watch(client, kota_locale_events("yard"), note, &told);
     await(client, &told, 'l', 2);
     assert_int_equal(told.error, KOTA_ERROR_TIMEOUT);
     kota_close(client, NULL, NULL);
@@ -376,7 +376,7 @@ static void an_endless_event_is_cut(void **state)
     struct told told = {0};
 
     (void)state;
-    kota_watch(client, kota_get_locale_events("yard"), note, &told);
+    kota_watch(client, kota_locale_events("yard"), note, &told);
     await(client, &told, 'l', 1);
     assert_int_equal(told.error, KOTA_ERROR_TOO_LONG);
     kota_close(client, NULL, NULL);

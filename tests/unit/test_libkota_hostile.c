@@ -139,7 +139,7 @@ static void garbage_is_an_error_of_its_kind(void **state)
         /* a new client each, so that the number of the connection is that of the case */
         struct kota_client *client = open_at(fake_http_port(server), 60, 1);
 
-        assert_kind(kota_call(client, kota_get_limits()), garbage[i].kind, garbage[i].what);
+        assert_kind(kota_call(client, kota_limits()), garbage[i].kind, garbage[i].what);
         kota_close(client, NULL, NULL);
     }
     fake_http_stop(server);
@@ -174,7 +174,7 @@ static void endless_answers_are_cut(void **state)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct kota_client *client = open_at(fake_http_port(server), 60, 1);
 
-        assert_kind(kota_call(client, kota_get_limits()), kinds[i], "endless");
+        assert_kind(kota_call(client, kota_limits()), kinds[i], "endless");
         kota_close(client, NULL, NULL);
     }
     fake_http_stop(server);
@@ -217,12 +217,12 @@ static void wrong_contents_are_told_by_the_reader(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(wrong_contents) / sizeof(wrong_contents[0]); i++) {
         const double xy[2] = {1, 2};
-        struct kota_answer *answer = kota_call(client, kota_post_height("a", xy, 1, 0));
+        struct kota_answer *answer = kota_call(client, kota_height("a", xy, 1, 0));
         struct kota_height height;
 
         assert_null(kota_answer_error(answer));
         assert_int_equal(kota_answer_revision(answer), 0);
-        if (kota_read_heights(answer, &height, 1))
+        if (kota_read_height(answer, &height, 1))
             fail_msg("%s was read", wrong_contents[i]);
         assert_kind(answer, KOTA_ERROR_CONTENT, wrong_contents[i]);
     }
@@ -275,7 +275,7 @@ static void no_call_outlasts_its_time(void **state)
         assert_true(clock_s() - start_s >= timeout_s - 0.01);
         assert_true(clock_s() - start_s < timeout_s + margin_s);
         start_s = clock_s();
-        request = kota_get_limits(); /* its own time goes before the client's */
+        request = kota_limits(); /* its own time goes before the client's */
         kota_request_timeout(request, 0.05);
         assert_kind(kota_call(client, request), KOTA_ERROR_TIMEOUT, "a slow server");
         kota_close(client, NULL, NULL);
@@ -304,7 +304,7 @@ static void connecting_does_not_outlast_it_either(void **state)
     }
     client = open_at(ntohs(address.sin_port), timeout_s, 4);
     start_s = clock_s();
-    assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_TIMEOUT, "a full queue");
+    assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_TIMEOUT, "a full queue");
     kota_close(client, NULL, NULL);
     assert_true(clock_s() - start_s < timeout_s + margin_s);
     for (int i = 0; i < 8; i++)
@@ -361,7 +361,7 @@ static void names_do_not_outlast_it_either(void **state)
     options.url = "http://slow.test";
     options.timeout_s = 0.2;
     client = kota_open(&options);
-    assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_TIMEOUT, "a slow resolver");
+    assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_TIMEOUT, "a slow resolver");
     kota_close(client, NULL, NULL);
     if (clock_s() - start_s > 1.9)
         fail_msg("it took %g s to give up a name", clock_s() - start_s);
@@ -369,13 +369,13 @@ static void names_do_not_outlast_it_either(void **state)
     options.url = "http://nobody.test";
     options.timeout_s = 60;
     client = kota_open(&options);
-    assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_ADDRESS, "no such name");
+    assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_ADDRESS, "no such name");
     kota_close(client, NULL, NULL);
 
     snprintf(url, sizeof(url), "http://good.test:%u", fake_http_port(server));
     options.url = url;
     client = kota_open(&options);
-    assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_NONE, "a name");
+    assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_NONE, "a name");
     kota_close(client, NULL, NULL);
     fake_http_stop(server);
     pause_ms(2000); /* the abandoned look-up frees itself */
@@ -415,7 +415,7 @@ static void serve_busy(struct fake_http *server, int fd, unsigned number, void *
 
 static struct kota_request *keyed(void)
 {
-    return kota_post_edit_brush("a", KOTA_RAISE, 1, 1, 1, 1);
+    return kota_edit_brush("a", KOTA_RAISE, 1, 1, 1, 1);
 }
 
 static struct kota_request *keyless(void)
@@ -437,9 +437,9 @@ static void retry_after_is_respected(void **state)
         double timeout_s, least_s;
         enum kota_error_kind kind;
     } cases[] = {
-        {REFUSED("503 Busy\r\nRetry-After: 1"), 1, 2, kota_get_limits, 60, 1, KOTA_ERROR_NONE},
+        {REFUSED("503 Busy\r\nRetry-After: 1"), 1, 2, kota_limits, 60, 1, KOTA_ERROR_NONE},
         {REFUSED("429 Many\r\nRetry-After: 1"), 1, 2, keyed, 60, 1, KOTA_ERROR_NONE},
-        {REFUSED("503 Busy\r\nRetry-After: 0"), 9, 4, kota_get_limits, 60, 0, KOTA_ERROR_PROBLEM},
+        {REFUSED("503 Busy\r\nRetry-After: 0"), 9, 4, kota_limits, 60, 0, KOTA_ERROR_PROBLEM},
         {REFUSED("503 Busy\r\nRetry-After: 0"), 9, 1, keyless, 60, 0, KOTA_ERROR_PROBLEM},
         {REFUSED("503 Busy\r\nRetry-After: 9"), 9, 1, keyed, 2, 0, KOTA_ERROR_PROBLEM},
         {REFUSED("503 Busy\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT"), 1, 2, keyed, 60, 0,
@@ -480,7 +480,7 @@ static void what_is_asked_for_is_told(void **state)
                         .lock = PTHREAD_MUTEX_INITIALIZER};
     struct fake_http *server = fake_http_start(serve_busy, &busy);
     struct kota_client *client = open_at(fake_http_port(server), 60, 4);
-    struct kota_answer *answer = kota_call(client, kota_get_limits());
+    struct kota_answer *answer = kota_call(client, kota_limits());
 
     (void)state;
     assert_true(kota_answer_error(answer)->retry_after_s == 77);
@@ -510,7 +510,7 @@ static void a_kept_connection_that_ended_costs_no_call(void **state)
 
     (void)state;
     for (int i = 0; i < 10; i++)
-        assert_kind(kota_call(client, kota_get_limits()), KOTA_ERROR_NONE, "asked again");
+        assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_NONE, "asked again");
     assert_int_equal(fake_http_connections(server), 10);
     assert_kind(kota_call(client, keyed()), KOTA_ERROR_NONE, "asked again under its key");
     /* nobody knows whether this one was made */
@@ -541,7 +541,7 @@ static void connections_are_bounded_and_kept(void **state)
     options.connections_max = 3;
     client = kota_open(&options);
     for (int i = 0; i < 300; i++)
-        kota_start(client, kota_get_limits(), count_fine, &fine);
+        kota_start(client, kota_limits(), count_fine, &fine);
     while (fine < 300)
         assert_true(kota_wait(client, 60) > 0);
     assert_true(fake_http_connections(server) <= 3);

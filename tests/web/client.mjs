@@ -32,9 +32,9 @@ const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 // ---- every call ---------------------------------------------------------------------------------
 
 test("the daemon tells how it is", async () => {
-  assert.equal((await kota.live()).status, "ok");
-  assert.equal((await kota.health()).status, "ok");
-  assert.equal((await kota.ready()).status, "ok");
+  assert.equal((await kota.livez()).status, "ok");
+  assert.equal((await kota.healthz()).status, "ok");
+  assert.equal((await kota.readyz()).status, "ok");
   assert.ok((await kota.metrics()).includes("kota_"));
   assert.equal((await kota.limits()).items_max, 10000);
   assert.ok((await kota.stats()).world);
@@ -59,27 +59,27 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   const edit = { rect: [1, 1, 1, 1], op: "add", heights: [5] };
   const first = await kota.edit("js", edit, key);
   assert.deepEqual(await kota.edit("js", edit, key), first, "a repeat has the first answer");
-  near((await kota.height("js", 2, 2)).height, 6, "dug once");
+  near((await kota.getHeight("js", 2, 2)).height, 6, "dug once");
   await kota.edit("js", { brush: { shape: "raise", center: [6, 4], radius: 2, amount: 1 } },
     { idempotencyKey: true });
   const rect = [4, 0, 2, 2];
   assert.deepEqual((await kota.editSamples("js", rect, new Float32Array([9, 9, 9, NaN]),
     { op: "set" })).rect, rect);
-  near((await kota.height("js", 8, 0)).height, 9);
-  assert.equal((await kota.height("js", 10, 2)).status, "hole");
+  near((await kota.getHeight("js", 8, 0)).height, 9);
+  assert.equal((await kota.getHeight("js", 10, 2)).status, "hole");
   const diff = await kota.diff("js", first.revision);
   assert.equal(diff.revision, first.revision + 2);
   assert.ok(diff.rects.length > 0);
   await kota.putLayer("js", "spare", heights, "application/vnd.kota.f32", { cols: 6, rows: 5, spacing: [1, 1] });
   assert.equal(await kota.deleteLayer("js", "spare"), null);
   await kota.putLayer("js", "lift", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "model/obj", {});
-  const moved = await kota.moveLayer("js", "lift", { translation: [0, 0, 70], yaw_deg: 90 });
+  const moved = await kota.putTransform("js", "lift", { translation: [0, 0, 70], yaw_deg: 90 });
   assert.deepEqual(moved.layers.find((one) => one.id === "lift").bounds,
     { min: [-1, 0, 70], max: [0, 1, 70] });
-  const grown = await kota.changePolygons("js", "lift",
+  const grown = await kota.polygons("js", "lift",
     { polygons: [[[2, 0, 1], [3, 0, 1], [3, 1, 1]]] }, { idempotencyKey: true });
   assert.deepEqual(grown.added, [1]);
-  assert.deepEqual((await kota.changePolygons("js", "lift", { remove: [0] })).removed, [0]);
+  assert.deepEqual((await kota.polygons("js", "lift", { remove: [0] })).removed, [0]);
   await kota.deleteLayer("js", "lift");
   await kota.putLocale("js-moon", {});
   const triangle = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
@@ -98,8 +98,8 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
 });
 
 test("questions about ground are answered as the examples say", async () => {
-  const one = await kota.height("hills", 12, 4, { fields: ["normal", "cell"] });
-  const { results, locale, revision } = await kota.heights("hills", [[12, 4], [38, 8], [-9, 0]],
+  const one = await kota.getHeight("hills", 12, 4, { fields: ["normal", "cell"] });
+  const { results, locale, revision } = await kota.height("hills", [[12, 4], [38, 8], [-9, 0]],
     { fields: ["normal", "cell"] });
   assert.deepEqual({ locale, revision, ...results[0] }, one);
   assert.deepEqual(results.map((item) => item.status), ["ok", "hole", "outside"]);
@@ -107,12 +107,12 @@ test("questions about ground are answered as the examples say", async () => {
   const contact = (await kota.contact("hills", [[10, 10, 20]], { clearance: 1 })).results[0];
   near(contact.floor.point[2], 2);
   assert.deepEqual(contact.placed, [10, 10, 20]);
-  const car = await kota.footprints("hills", [[[1, 1, 9], [5, 1, 9], [1, 5, 9]]]);
+  const car = await kota.contactFootprints("hills", [[[1, 1, 9], [5, 1, 9], [1, 5, 9]]]);
   assert.equal(car.results[0].status, "ok");
   const ray = { origin: [5, 5, 20], direction: [1, 1, -1] };
-  near((await kota.rays("hills", [ray])).results[0].t, 13.235294117647058);
-  assert.ok((await kota.rays("hills", [ray], { trace: true })).results[0].trace.cells.length > 0);
-  const sight = await kota.sight("hills", [{ from: [0, 14, 30], to: [30, 14, 30] }]);
+  near((await kota.ray("hills", [ray])).results[0].t, 13.235294117647058);
+  assert.ok((await kota.ray("hills", [ray], { trace: true })).results[0].trace.cells.length > 0);
+  const sight = await kota.los("hills", [{ from: [0, 14, 30], to: [30, 14, 30] }]);
   assert.equal(sight.results[0].visible, true);
   const pick = await kota.pick("hills", { viewport: [8, 6], pixel: [4, 3],
     camera: { eye: [12, 8, 50], target: [12, 8, 0], up: [0, 1, 0], fov_y_deg: 60 } });
@@ -127,9 +127,9 @@ test("the whole world is asked in its own coordinates, and places on the Earth",
   assert.equal((await kota.locate([[10, 10, 20]], { hints: [null] })).results[0].locale, "hills");
   const contact = await kota.worldContact([[45, 40, 2]], { reach_up: 1 });
   assert.equal(contact.results[0].locale, "crossing");
-  const car = await kota.worldFootprints([[[39, 24, 20], [39, 26, 20], [41, 26, 20]]]);
+  const car = await kota.worldContactFootprints([[[39, 24, 20], [39, 26, 20], [41, 26, 20]]]);
   assert.deepEqual(car.results[0].locales, ["hills", "hills", "crossing"]);
-  const ray = await kota.worldRays([{ origin: [25, 25, 12], direction: [1, 0.7, -0.35] }]);
+  const ray = await kota.worldRay([{ origin: [25, 25, 12], direction: [1, 0.7, -0.35] }]);
   assert.deepEqual(ray.results[0].crossed.map((one) => one.locale), ["hills", "crossing"]);
   const places = [[47.2693, 11.4043], [0, 0]];
   const there = await kota.elevation({ locations: places });
@@ -146,7 +146,7 @@ test("binary batches have the bits of the single answers, in both kinds", async 
     const points = Kind.of(12, 4, 38, 8, -9, 0), { values, revision } =
       await kota.heightBatch("hills", points);
     assert.ok(values instanceof Kind && values.length === 3 && revision === 2);
-    assert.equal(values[0], Kind.of((await kota.height("hills", 12, 4)).height)[0]);
+    assert.equal(values[0], Kind.of((await kota.getHeight("hills", 12, 4)).height)[0]);
     assert.ok(Number.isNaN(values[1]) && Number.isNaN(values[2]));
     const contact = await kota.contactBatch("hills", Kind.of(10, 10, 20), { reach_up: 0 });
     assert.equal(contact.values.length, 5);
@@ -159,19 +159,19 @@ test("binary batches have the bits of the single answers, in both kinds", async 
     assert.deepEqual([...inside.values], [3, 0]);
   }
   const far = await kota.heightBatch("hills", Float32Array.of(2, 4), { base: [10, 0, 0] });
-  assert.equal(far.values[0], Math.fround((await kota.height("hills", 12, 4)).height));
+  assert.equal(far.values[0], Math.fround((await kota.getHeight("hills", 12, 4)).height));
   await fails(kota.heightBatch("hills", Float32Array.of(1)), BadInputError, 0);
   await fails(kota.heightBatch("hills", new Float64Array(0)), BadInputError, 0);
   await fails(kota.heightBatch("nobody", Float32Array.of(1, 1)), NotFoundError, 404);
 });
 
 test("tiles, as float32 with a tag and as files", async () => {
-  const tile = await kota.tile("hills", 0, 0, 0);
+  const tile = await kota.tileHeights("hills", 0, 0, 0);
   assert.equal(tile.heights.length, 257 * 257);
-  const again = await kota.tile("hills", 0, 0, 0, { tag: tile.tag });
+  const again = await kota.tileHeights("hills", 0, 0, 0, { tag: tile.tag });
   assert.equal(again.heights, null);
-  assert.equal(await kota.tile("hills", 0, 99, 0), null);
-  const picture = await kota.tileFile("hills", 0, 0, 0, { format: "png16" });
+  assert.equal(await kota.tileHeights("hills", 0, 99, 0), null);
+  const picture = await kota.tile("hills", 0, 0, 0, { format: "png16" });
   assert.ok(picture instanceof Answer && picture.headers.get("kota-scale"));
   assert.equal(new Uint8Array(picture.buffer)[1], 0x50);
 });
@@ -181,17 +181,17 @@ test("models and patches of sand", async () => {
   await kota.putModel("js-solid", solid);
   assert.ok((await kota.models()).some((one) => one.id === "js-solid"));
   assert.equal((await kota.model("js-solid")).text, solid);
-  const patch = await kota.createPatch("beach", { center: [5, 2.5], size: [4, 4], scale: "coarse" });
+  const patch = await kota.postPatch("beach", { center: [5, 2.5], size: [4, 4], scale: "coarse" });
   const n = patch.id ?? patch.patch ?? patch.n;
   assert.ok((await kota.patches("beach")).length > 0);
   const told = await kota.patch("beach", n);
   assert.ok(told.state);
-  const more = await kota.addBody("beach", n, { model: "js-solid", position: [5, 2.5, 5] });
+  const more = await kota.postPatchBody("beach", n, { model: "js-solid", position: [5, 2.5, 5] });
   assert.equal(more.bodies.length, 1);
-  const pushed = await kota.pushBody("beach", n, 0, { velocity: [0, 0, 1] });
+  const pushed = await kota.patchPatchBody("beach", n, 0, { velocity: [0, 0, 1] });
   assert.equal(pushed.bodies.length, 1);
   const stop = new AbortController();
-  for await (const event of kota.watch(`beach/patches/${n}`, { signal: stop.signal })) {
+  for await (const event of kota.patchEvents("beach", n, { signal: stop.signal })) {
     assert.ok(event.name && event.data);
     break;
   }
@@ -202,7 +202,7 @@ test("models and patches of sand", async () => {
   await kota.patchView("beach", n, { width: 64, height: 48 }).catch(unlessEarly);
   const surface = await kota.patchSurface("beach", n, { per_cell: 2 }).catch(unlessEarly);
   if (surface) assert.ok(surface.headers.get("kota-rect"));
-  const end = await kota.endPatch("beach", n, { discard: true });
+  const end = await kota.deletePatch("beach", n, { discard: true });
   assert.ok(end.state);
   await kota.deleteModel("js-solid");
 });
@@ -217,23 +217,23 @@ test("a feed tells each edit, in order, and comes back where it was", async () =
   const seen = [];
   const start = String((await kota.locale("feed")).revision);
   await edit(1);
-  for await (const event of kota.watch("feed", { lastEventId: start })) {
+  for await (const event of kota.localeEvents("feed", { lastEventId: start })) {
     seen.push(event);
     if (seen.length === 1) await edit(2);
     if (seen.length === 2) break;
   }
   await edit(3);
-  for await (const event of kota.watch("feed", { lastEventId: seen[1].id })) {
+  for await (const event of kota.localeEvents("feed", { lastEventId: seen[1].id })) {
     seen.push(event);
     break;
   }
   const revisions = seen.map((event) => event.data.revision);
   assert.deepEqual(revisions, [0, 1, 2].map((i) => Number(start) + 1 + i));
   assert.deepEqual(seen.map((event) => event.name), ["edit", "edit", "edit"]);
-  await fails(kota.watch("nobody").next(), NotFoundError, 404);
+  await fails(kota.localeEvents("nobody").next(), NotFoundError, 404);
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 50);
-  for await (const event of kota.watch("feed", { signal: stop.signal })) assert.fail(event.name);
+  for await (const event of kota.localeEvents("feed", { signal: stop.signal })) assert.fail(event.name);
 });
 
 test("follow tells its state, and closes", async () => {
@@ -248,7 +248,7 @@ test("follow tells its state, and closes", async () => {
 
 test("a read can wait for a revision", async () => {
   const { revision } = await kota.locale("feed");
-  const later = kota.heights("feed", [[0, 0]], { minRevision: revision + 1 });
+  const later = kota.height("feed", [[0, 0]], { minRevision: revision + 1 });
   await wait(20);
   await kota.edit("feed", { rect: [0, 0, 1, 1], heights: [77] });
   assert.equal((await later).results[0].height, 77);
@@ -258,7 +258,7 @@ test("every operation of the document has been asked", async () => {
   const { paths } = await kota.openapi();
   const pages = new Set(["/", "/docs", "/web/{file}", "/v1/compat/maps/api/elevation/json"]);
   const missing = [];
-  for await (const event of kota.watch("", { lastEventId: "0" })) {
+  for await (const event of kota.events({ lastEventId: "0" })) {
     assert.ok(event.name);
     break;
   }
@@ -277,24 +277,24 @@ test("every operation of the document has been asked", async () => {
 // ---- what goes wrong ----------------------------------------------------------------------------
 
 test("refusals are errors of their kind, with place, limit and a line for a shell", async () => {
-  await assert.rejects(kota.heights("hills", [[0]]), (error) => {
+  await assert.rejects(kota.height("hills", [[0]]), (error) => {
     assert.ok(error instanceof BadInputError && error.status === 400);
     assert.equal(error.problem.errors[0].pointer, "/points/0");
     assert.ok(error.message.includes("/points/0") && error.curl.startsWith("curl "));
     return true;
   });
-  await assert.rejects(kota.heights("hills", Array(10001).fill([0, 0])), (error) => {
+  await assert.rejects(kota.height("hills", Array(10001).fill([0, 0])), (error) => {
     assert.ok(error instanceof TooLargeError && error.problem.limit === 10000);
     return true;
   });
   await fails(kota.layerStats("hills", "cellar"), NotFoundError, 404);
-  await fails(new Kota("http://127.0.0.1:1", { retries: 1 }).live(), ConnectionError, 0);
+  await fails(new Kota("http://127.0.0.1:1", { retries: 1 }).livez(), ConnectionError, 0);
   const stop = new AbortController();
   stop.abort(new Error("no more"));
-  await assert.rejects(kota.live({ signal: stop.signal }), /no more/);
+  await assert.rejects(kota.livez({ signal: stop.signal }), /no more/);
   const left = new Kota(process.env.KOTA_URL, { ...who, signal: stop.signal });
-  await assert.rejects(left.live(), /no more/);
-  for await (const event of left.watch("hills")) assert.fail(event.name);
+  await assert.rejects(left.livez(), /no more/);
+  for await (const event of left.localeEvents("hills")) assert.fail(event.name);
 });
 
 /** A server that answers from a list of functions, one a request; it counts them. */
@@ -332,12 +332,12 @@ async function against(answers, run, options = {}) {
 test("busy is waited for as long as Retry-After says, by reads, and by writes with a key", async () => {
   const busy = say(503, { "Retry-After": "1" }, '{"title":"Busy","status":503,"detail":"busy"}');
   await against([busy, say(200)], async (slow, seen) => {
-    assert.equal((await slow.live()).status, "ok");
+    assert.equal((await slow.livez()).status, "ok");
     assert.equal(seen.length, 2);
     assert.ok(seen[1].at - seen[0].at >= 990, `${seen[1].at - seen[0].at} ms`);
   });
   await against([say(429, { "Retry-After": "0" }), say(200)], async (slow, seen) => {
-    await slow.heights("x", [[1, 2]]);
+    await slow.height("x", [[1, 2]]);
     assert.equal(seen.length, 2);
     assert.equal(seen[1].body, seen[0].body, "the same body again");
   });
@@ -350,23 +350,23 @@ test("busy is waited for as long as Retry-After says, by reads, and by writes wi
   await against([say(503, { "Retry-After": "0" })], async (slow, seen) => {
     await fails(slow.edit("x", {}), BusyError, 503);
     assert.equal(seen.length, 1, "a write without a key is sent once");
-    await fails(slow.live(), BusyError, 503);
+    await fails(slow.livez(), BusyError, 503);
     assert.equal(seen.length, 4, "a read three times");
   });
 });
 
 test("nobody waits longer than waitMaxMs, nor without a Retry-After", async () => {
   await against([say(503, { "Retry-After": "3600" })], async (slow, seen) => {
-    await assert.rejects(slow.live(), (error) => error.retryAfterMs === 3600000);
+    await assert.rejects(slow.livez(), (error) => error.retryAfterMs === 3600000);
     assert.equal(seen.length, 1);
   });
   await against([say(503)], async (slow, seen) => {
-    await fails(slow.live(), BusyError, 503);
+    await fails(slow.livez(), BusyError, 503);
     assert.equal(seen.length, 1);
   });
   const date = new Date(Date.now() + 3600e3).toUTCString();
   await against([say(503, { "Retry-After": date })], async (slow) => {
-    await assert.rejects(slow.live(), (error) => error.retryAfterMs > 3500e3);
+    await assert.rejects(slow.livez(), (error) => error.retryAfterMs > 3500e3);
   });
 });
 
@@ -383,14 +383,14 @@ test("a slow server is given up in time: no answer, half an answer, one byte a w
   for (const answer of [() => {}, half, drip]) {
     await against([answer], async (slow) => {
       const start = performance.now();
-      await fails(slow.live(), TimeoutError, 0);
+      await fails(slow.livez(), TimeoutError, 0);
       assert.ok(performance.now() - start < 5000);
     }, { timeoutMs: 150 });
   }
   await against([() => {}], async (slow) => {
     const stop = new AbortController();
     setTimeout(() => stop.abort(new Error("enough")), 30);
-    await assert.rejects(slow.live({ signal: stop.signal }), /enough/);
+    await assert.rejects(slow.livez({ signal: stop.signal }), /enough/);
   });
 });
 
@@ -403,7 +403,7 @@ test("lost connections: reads come back, writes say that it is not known", async
   };
   for (const lost of [lose, cut]) {
     await against([lost, say(200)], async (slow, seen) => {
-      assert.equal((await slow.live()).status, "ok");
+      assert.equal((await slow.livez()).status, "ok");
       assert.equal(seen.length, 2);
     });
   }
@@ -415,8 +415,8 @@ test("lost connections: reads come back, writes say that it is not known", async
 
 test("garbage is an error, not an answer", async () => {
   await against([say(502, { "Content-Type": "text/html" }, "<h1>Bad gateway</h1>")],
-    (slow) => fails(slow.live(), ServerError, 502));
-  await against([say(200, {}, "<html>")], (slow) => assert.rejects(slow.live(), SyntaxError));
+    (slow) => fails(slow.livez(), ServerError, 502));
+  await against([say(200, {}, "<html>")], (slow) => assert.rejects(slow.livez(), SyntaxError));
   await against([say(200, {}, "abc")],
     (slow) => fails(slow.heightBatch("x", Float32Array.of(1, 2)), ServerError));
 });
@@ -436,7 +436,7 @@ test("a feed that is cut, busy or silent is taken up with the last id; a refusal
   ];
   await against(answers, async (slow, seen) => {
     const got = [], states = [];
-    for await (const one of slow.watch("x", { onState: (state) => states.push(state) })) {
+    for await (const one of slow.localeEvents("x", { onState: (state) => states.push(state) })) {
       got.push(one);
       if (got.length === 4) break;
     }
@@ -447,15 +447,15 @@ test("a feed that is cut, busy or silent is taken up with the last id; a refusal
     assert.deepEqual(states, ["open", "lost", "lost", "open", "lost", "open", "closed"]);
   }, { silenceMs: 300 });
   await against([say(404, {}, '{"title":"Not found","status":404,"detail":"no"}')],
-    (slow) => fails(slow.watch("x").next(), NotFoundError, 404));
+    (slow) => fails(slow.localeEvents("x").next(), NotFoundError, 404));
 });
 
 test("every call is told to onCall but the quiet ones, with a line for a shell", async () => {
   const told = [];
   const loud = new Kota(process.env.KOTA_URL, who);
   loud.onCall = (what) => told.push(what);
-  await loud.heights("hills", [[1, 2]]);
-  await loud.heights("hills", [[1, 2]], { quiet: true });
+  await loud.height("hills", [[1, 2]]);
+  await loud.height("hills", [[1, 2]], { quiet: true });
   await assert.rejects(loud.locale("nobody"));
   assert.equal(told.length, 2);
   assert.ok(told[0] instanceof Answer && told[0].curl.includes('{"points":[[1,2]]}'));

@@ -27,9 +27,9 @@ export async function run(page, daemon, check) {
   const undefineds = await page.$eval("main", (main) =>
     (main.textContent.match(/undefined|\[object /g) ?? []).length);
   check.equal(undefineds, 0, "nothing is shown as undefined or [object …]");
-  const names = await page.$eval("#postWorldRay", (one) => one.textContent);
+  const names = await page.$eval("#worldRay", (one) => one.textContent);
   check(names.includes("crossed_count") || names.includes("WorldRayItem"), "shapes are named");
-  await page.$eval("#postHeight", (one) => {
+  await page.$eval("#height", (one) => {
     for (let i = 0; i < 6; i++) for (const inner of one.querySelectorAll("details")) inner.open = true;
   });
   for (const id of ids) await page.$eval(`#${id}`, (one) => { one.open = false; });
@@ -41,49 +41,49 @@ export async function run(page, daemon, check) {
       .then((text) => status.test(text)), `${id}: ${status}`);
     return page.$eval(`#${id} form pre:last-of-type`, (pre) => pre.textContent);
   };
-  await page.goto(`${daemon.url}/docs#postHeight`);
+  await page.goto(`${daemon.url}/docs#height`);
   await page.reload();
-  await page.waitForSelector("#postHeight form");
+  await page.waitForSelector("#height form");
   const locale = (await daemon.kota.locales())[0].id;
-  check.equal(await page.inputValue('#postHeight form input[aria-label="id"]'), locale,
+  check.equal(await page.inputValue('#height form input[aria-label="locale"]'), locale,
     "a locale that is there is filled in");
-  const question = await page.inputValue("#postHeight textarea");
+  const question = await page.inputValue("#height textarea");
   const said = JSON.parse(await send("postHeight", /^200 /));
   const own = await daemon.kota.post(`/v1/locales/${locale}/height`, JSON.parse(question));
   check.equal(said, own.json, "the example is answered as the client says");
-  const line = await page.$eval("#postHeight pre.curl", (pre) => pre.textContent);
+  const line = await page.$eval("#height pre.curl", (pre) => pre.textContent);
   check(line.startsWith("curl ") && line.includes(`/v1/locales/${locale}/height`), "a line for a shell",
     line);
   await check.shot(page, "docs-light");
-  await page.fill("#postHeight textarea", '{"points": [[0]]}');
+  await page.fill("#height textarea", '{"points": [[0]]}');
   check.expect(/400/);
   const refusal = JSON.parse(await send("postHeight", /^400/));
   check.equal(refusal.errors[0].pointer, "/points/0", "a refusal is shown with its place");
-  const f32 = await page.$eval("#postHeight select", (select) =>
+  const f32 = await page.$eval("#height select", (select) =>
     [...select.options].find((one) => one.textContent.includes("f32")).value);
-  await page.selectOption("#postHeight select", f32);
-  await page.fill("#postHeight textarea", "10 20, 1e9 1e9");
+  await page.selectOption("#height select", f32);
+  await page.fill("#height textarea", "10 20, 1e9 1e9");
   const numbers = (await send("postHeight", /^200 /)).split(" ");
-  const height = (await daemon.kota.height(locale, 10, 20)).height;
+  const height = (await daemon.kota.getHeight(locale, 10, 20)).height;
   check.equal([Number(numbers[0]), numbers[1]], [Math.fround(height), "NaN"], "float32 in and out");
 
   // a feed
-  await page.goto(`${daemon.url}/docs#getEvents`);
+  await page.goto(`${daemon.url}/docs#events`);
   await page.reload();
-  await page.waitForSelector("#getEvents form");
-  await page.click("#getEvents form button[type=submit]");
-  await until(() => page.$eval("#getEvents form [role=status]", (p) => p.textContent === "open"), "open");
+  await page.waitForSelector("#events form");
+  await page.click("#events form button[type=submit]");
+  await until(() => page.$eval("#events form [role=status]", (p) => p.textContent === "open"), "open");
   await daemon.kota.putLocale("told-by-docs", {});
-  await until(() => page.$eval("#getEvents form pre:last-of-type", (pre) => pre.textContent)
+  await until(() => page.$eval("#events form pre:last-of-type", (pre) => pre.textContent)
     .then((text) => text.includes("told-by-docs")), "the event is heard");
   check(true, "a feed is heard");
-  await page.click("#getEvents form button[type=submit]");
-  await until(() => page.$eval("#getEvents form [role=status]", (p) => p.textContent === "closed"),
+  await page.click("#events form button[type=submit]");
+  await until(() => page.$eval("#events form [role=status]", (p) => p.textContent === "closed"),
     "closed");
 
   // keys
   await page.keyboard.press("Escape");
-  await page.focus("#calls");
+  await page.focus("#all");
   await page.keyboard.press("/");
   check.equal(await page.evaluate(() => document.activeElement.id), "find", "/ leads to the search");
   await page.keyboard.type("polyline elevation");

@@ -238,7 +238,7 @@ class Client:
         return self.call("PUT", _place(locale, "layers", layer, "transform"),
                          json={"translation": translation, "yaw_deg": yaw_deg}, **options)
 
-    def post_polygons(self, locale: str, layer: str, polygons: Any = (), remove: Sequence[int] = (),
+    def polygons(self, locale: str, layer: str, polygons: Any = (), remove: Sequence[int] = (),
                       strict: bool = False, **options: Any) -> Answer:
         """Adds polygons to a mesh layer and removes others by number; one revision.
 
@@ -252,7 +252,7 @@ class Client:
         return self._write("POST", target, options, json={"polygons": polygons, "remove": remove,
                                                           "strict": strict})
 
-    def post_edit(self, locale: str, rect: Sequence[int], heights: Numbers, op: str = "set",
+    def edit(self, locale: str, rect: Sequence[int], heights: Numbers, op: str = "set",
                   **options: Any) -> Answer:
         """Changes the samples of rect (column, row, columns, rows). Option layer.
 
@@ -262,7 +262,7 @@ class Client:
         return self._write("POST", _place(locale, "edits"), options, rect=tuple(rect), op=op,
                            body=arrays.pack(heights, "f")[0], media=arrays.MEDIA["f"])
 
-    def post_edit_brush(self, locale: str, shape: str, center: Vector, radius: float,
+    def edit_brush(self, locale: str, shape: str, center: Vector, radius: float,
                         amount: Optional[float] = None, **options: Any) -> Answer:
         """A round change of samples. Option layer.
 
@@ -281,14 +281,14 @@ class Client:
 
     # ---- ground ----------------------------------------------------------------------------------
 
-    def height(self, locale: str, x: float, y: float, **options: Any) -> Answer:
+    def get_height(self, locale: str, x: float, y: float, **options: Any) -> Answer:
         """`status` and `height` (None: no ground) at one point.
 
         Options: interp (triangle, bilinear, nearest), fields (of height, normal, cell), layer.
         """
         return self.call("GET", _place(locale, "height"), x=x, y=y, **options)
 
-    def heights(self, locale: str, points: Numbers, **options: Any) -> Answer:
+    def height(self, locale: str, points: Numbers, **options: Any) -> Answer:
         """`results`: the height at each of the points [x, y]. Options: interp, fields, layer."""
         return self._ask(_place(locale, "height"), options, points=points)
 
@@ -304,7 +304,7 @@ class Client:
         """
         return self._ask(_place(locale, "contact"), options, points=points)
 
-    def footprints(self, locale: str, footprints: Numbers, **options: Any) -> Answer:
+    def contact_footprints(self, locale: str, footprints: Numbers, **options: Any) -> Answer:
         """`results`: the plane under each footprint, three points [x, y, z] or more.
 
         Options: reach_up, layer.

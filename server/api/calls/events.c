@@ -1,5 +1,5 @@
 /*
- * GET /v1/locales/{id}/events?since=REVISION  ->  text/event-stream of that locale
+ * GET /v1/locales/{locale}/events?since=REVISION  ->  text/event-stream of that locale
  * GET /v1/events?since=SEQUENCE               ->  text/event-stream of all locales
  *
  *   retry: 2000

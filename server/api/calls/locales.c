@@ -1,9 +1,9 @@
 /*
- * GET    /v1/locales       ->  {"locales":[Locale…]}
- * GET    /v1/locales/{id}  ->  Locale; ETag is its revision, with ".transform_seq" after it once a
- *                              layer has moved; If-None-Match  ->  304
- * PUT    /v1/locales/{id}  manifest  ->  201 or 200 Locale
- * DELETE /v1/locales/{id}  ->  204
+ * GET    /v1/locales           ->  {"locales":[Locale…]}
+ * GET    /v1/locales/{locale}  ->  Locale; ETag is its revision, with ".transform_seq" after it
+ *                                  once a layer has moved; If-None-Match  ->  304
+ * PUT    /v1/locales/{locale}  manifest  ->  201 or 200 Locale
+ * DELETE /v1/locales/{locale}  ->  204
  */
 #include "api/calls.h"
 

@@ -1,9 +1,9 @@
 /*
- * PUT    /v1/models/{id}  model/obj  ->  201 or 200
+ * PUT    /v1/models/{model}  model/obj  ->  201 or 200
  *        {"id","triangles","vertices","volume_m3","bounds":{"min","max"},"bytes","hash"}
  * GET    /v1/models       ->  {"models":[…]}, by id
- * GET    /v1/models/{id}  ->  model/obj: the file as it was sent; ETag is its hash
- * DELETE /v1/models/{id}  ->  204
+ * GET    /v1/models/{model}  ->  model/obj: the file as it was sent; ETag is its hash
+ * DELETE /v1/models/{model}  ->  204
  *
  * A model is a closed mesh of triangles, in metres, Z up (defined in solid.h); `hash` is
  * BLAKE2b-256 of the file. It is measured on a worker, and goes to the writer as any change does;

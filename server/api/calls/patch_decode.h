@@ -21,11 +21,11 @@
 enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out,
                            bool *is_opening, struct err *err);
 
-/* The body of POST …/patches/{n}/bodies, for the patch of that report. The same errors. */
+/* The body of POST …/patches/{patch}/bodies, for the patch of that report. The same errors. */
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,
                                 struct patch_body *out, struct err *err);
 
-/* The body of PATCH …/bodies/{b}. */
+/* The body of PATCH …/bodies/{body}. */
 enum err_code patch_push_decode(struct call *call, struct patch_push *out, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * GET …/patches/{n}/events  ->  text/event-stream
+ * GET …/patches/{patch}/events  ->  text/event-stream
  *
  *   event: state
  *   id: 3

@@ -1,5 +1,5 @@
 /*
- * GET …/patches/{n}/surface.f32?per_cell=  ->  application/vnd.kota.f32
+ * GET …/patches/{patch}/surface.f32?per_cell=  ->  application/vnd.kota.f32
  *
  * The current surface of a patch, for drawing: heights[rows][cols] in the locale's frame, row 0 at
  * the smallest y, like tiles. Its spheres are copied by the sand thread and measured here, on a

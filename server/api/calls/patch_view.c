@@ -1,5 +1,5 @@
 /*
- * GET …/patches/{n}/view.png?width=&height=  ->  image/png
+ * GET …/patches/{patch}/view.png?width=&height=  ->  image/png
  *
  * The current patch: its spheres, the models of its bodies, the ground around. The spheres are
  * copied by the sand thread and the picture is drawn by the processor, on a worker. A picture takes

@@ -1,10 +1,10 @@
 /*
  * POST   …/patches                     ->  201 Patch, Location
  * GET    …/patches                     ->  {"locale","patches":[Patch…]}
- * GET    …/patches/{n}                 ->  Patch
- * DELETE …/patches/{n}?discard=        ->  200 Patch, when it has ended
- * POST   …/patches/{n}/bodies          ->  201 Patch, Location
- * PATCH  …/patches/{n}/bodies/{b}      ->  200 Patch
+ * GET    …/patches/{patch}                 ->  Patch
+ * DELETE …/patches/{patch}?discard=        ->  200 Patch, when it has ended
+ * POST   …/patches/{patch}/bodies          ->  201 Patch, Location
+ * PATCH  …/patches/{patch}/bodies/{body}      ->  200 Patch
  *
  * Orders are decoded here (patch_decode.c) and answered by the sand thread; the request waits
  * meanwhile without holding a thread. A request for a patch while the device is being opened waits

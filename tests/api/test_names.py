@@ -1,0 +1,116 @@
+"""One name per call: the path's word, in the document, in C, JavaScript, Python and the command line."""
+import os
+import re
+
+import yaml
+
+from daemon import ROOT
+from kota_cli import kota
+from tap import check, equal, run, test
+
+with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
+    document = yaml.safe_load(file)
+CALLS = [(path, method, operation) for path, item in document["paths"].items()
+         for method, operation in item.items() if method != "parameters"]
+SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch",
+            "bodies": "body", "tiles": "tile", "edits": "edit"}
+# Paths whose words would not say what they are.
+OTHER = {"/": "index", "/v1": "calls", "/v1/compat/elevation/{dataset}": "datasetElevation",
+         "/v1/compat/maps/api/elevation/json": "googleElevation"}
+OWNER = (("/patches/{patch}/", "patch"), ("/layers/{layer}/stats", "layer"),
+         ("/locales/{locale}/events", "locale"))
+ELEVATION = {"getElevation", "datasetElevation", "getDatasetElevation", "googleElevation"}
+PAGES = {"index", "docs", "web"}
+
+
+def rule(path, method):
+    """The last word of the path, of one thing in the singular, after the owner where another path
+    has the word too. The method is before it unless it is GET or POST; `get` where POST asks the
+    same of many, `post` where a call makes what has a path of its own."""
+    item = document["paths"][path]
+    literal = [part for part in path.split("/") if part and not part.startswith("{")]
+    word = (literal or [""])[-1].partition(".")[0]
+    makes = method == "post" and path + "/{" + SINGULAR.get(word, "") + "}" in document["paths"]
+    if path.endswith("}") or makes or word == "edits":
+        word = SINGULAR.get(word, word)
+    for part, owner in OWNER:
+        if part in path:
+            word = owner + word.capitalize()
+    if path in ("/v1/contact", "/v1/ray"):
+        word = "world" + word.capitalize()
+    word = OTHER.get(path, word)
+    verb = {"get": "get" if "post" in item and path[-8:] != "/patches" else "",
+            "post": "post" if makes else ""}.get(method, method)
+    return verb + word[0].upper() + word[1:] if verb else word
+
+
+def snake(name):
+    return re.sub("([A-Z])", lambda m: "_" + m[1].lower(), name)
+
+
+def source(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as text:
+        return text.read()
+
+
+# The GET form of a question is asked by the method of its POST form, but for one height.
+ASKED = {one["operationId"] for _, _, one in CALLS
+         if not one["operationId"].startswith("get") or one["operationId"] == "getHeight"}
+
+
+@test("an operation has the name of its path")
+def _():
+    equal([one["operationId"] for _, _, one in CALLS], [rule(path, method) for path, method, _ in CALLS],
+          "operationIds")
+
+
+@test("a path parameter is named after what it names")
+def _():
+    known = {"locale", "layer", "patch", "body", "model", "dataset", "level", "column", "row", "file"}
+    for path in document["paths"]:
+        check(set(re.findall(r"{(\w+)}", path)) <= known, path)
+
+
+@test("libkota has a function of each name, and reads an answer by the same name")
+def _():
+    text = re.sub(r"/\*.*?\*/", "", source("client", "lib", "kota.h"), flags=re.S)
+    functions = set(re.findall(r"\*kota_(\w+)\(", text))
+    wanted = {snake(one) for one in ASKED}
+    equal(wanted - functions, set(), "calls without a function")
+    readers = set(re.findall(r"\bkota_read_(\w+)\(", text))
+    plain = {"number", "text", "f32", "f64", "bytes"}  # of any answer
+    parts = {"locale_count", "pose", "contact_footprints"}  # more of an answer that has a reader
+    equal(readers - plain - parts - wanted, set(), "readers of no call")
+
+
+@test("kota.js has a method of each name, but for pages and the shapes of other services")
+def _():
+    methods = set(re.findall(r"^  (?:async )?\*?(\w+)\(.*\{$", source("client", "web", "kota.js"),
+                             flags=re.M))
+    equal(ASKED - methods, ELEVATION & ASKED | PAGES, "calls without a method")
+    own = {"constructor", "url", "call", "get", "post", "follow"}
+    forms = {name for name in methods if any(re.match(one + "(Batch|Footprints|Samples|Heights)$", name)
+                                             for one in ASKED)}
+    equal(methods - ASKED - own - forms, set(), "methods of no call")
+
+
+@test("the Python client has a method of each name, in snake case")
+def _():
+    methods = set(re.findall(r"^    def ([a-z]\w+)\(self", source("client", "python", "kota", "client.py"),
+                             flags=re.M))
+    wanted = {snake(one) for one in ASKED}
+    equal(wanted - methods, {snake(one) for one in ELEVATION & ASKED | PAGES},
+          "calls without a method")
+
+
+@test("the command of a question is the path's word")
+def _():
+    questions = {one["operationId"] for _, method, one in CALLS
+                 if method == "post" and "ground" in one["tags"]}
+    # a world's question is its locale's command with --world, and lit has none
+    for word in {one for one in questions if not one.startswith("world")} - {"lit"} | {
+            "edit", "polygons", "model", "patch"}:
+        equal(kota(word, "--help").status, 0, f"kota {word} --help")
+
+
+run()
