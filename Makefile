@@ -352,7 +352,7 @@ $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<
 
-# Pages are written by what they are about: `kota manual`, or --help put into docs/man/.
+# Pages are written by their programs: `kota manual`, or the table of settings put into docs/man/.
 $(B)/man/kota.1: $(B)/kota
 	@mkdir -p $(@D)
 	$(Q)$< manual >$@
@@ -416,6 +416,11 @@ install uninstall: export LIB_VERSION := $(LIB_VERSION)
 $(B)/completion/kota.%: $(B)/kota
 	@mkdir -p $(@D)
 	$(Q)$< completion $* >$@
+
+.PHONY: settings
+settings: $(B)/kotad ## deploy/kotad.conf and docs/configuration.md, from the program's table
+	$(Q)python3 deploy/settings.py conf $< >deploy/kotad.conf
+	$(Q)python3 deploy/settings.py page $< >docs/configuration.md
 
 install: all $(COMPLETIONS) $(DEMO).made ## programs, library, demo world and documents below DESTDIR and PREFIX (/usr/local)
 	$(Q)deploy/install.sh install $(B)

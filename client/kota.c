@@ -88,6 +88,26 @@ static void print_main_help(FILE *stream)
     fprintf(stream, "\n%s", exit_help);
 }
 
+/* `kota` without a command: what it is, and what to type first. */
+static enum kota_exit teach(void)
+{
+    fflush(stdout);
+    fprintf(
+        stderr,
+        "kota asks a kotad about terrain: heights, floors and ceilings, rays, lines of sight.\n\n"
+        "Start a daemon on the demo world: sh deploy/run, or\n"
+        "  kotad --world /usr/share/kota/demo\n\n"
+        "Then try:\n"
+        "  kota ls                                      the locales of the world\n"
+        "  kota height highlands 1000,2000              the height of the ground at x, y\n"
+        "  kota contact village 100,100,50              floor and ceiling of a point\n"
+        "  kota ray highlands 0,0,2000 1,1,-1           where a ray hits\n"
+        "  kota los highlands 500,500,800 600,500,800   whether one point sees another\n\n"
+        "All commands: kota --help. One command: kota help ray. Manual: man kota.\n"
+        "Documents: /usr/share/doc/kota-doc/docs, or docs/ in the source.\n");
+    return KOTA_MISUSED;
+}
+
 static void print_command_help(const struct kota_command *command)
 {
     printf("usage: kota %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
@@ -383,8 +403,8 @@ static enum kota_exit run(struct kota *kota)
     if (step == ARGS_WORD && strcmp(word, "help") == 0)
         return run_help(kota);
     if (step == ARGS_END)
-        err_set(&kota->err, ERR_BAD_INPUT, "a command is missing");
-    else if (!(kota->command = kota_find_command(word)))
+        return teach();
+    if (!(kota->command = kota_find_command(word)))
         err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'", word);
     if (!kota->command)
         return kota_misused(kota);

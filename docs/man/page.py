@@ -1,7 +1,7 @@
-"""A manual page with what a program's --help says put in: page.py PAGE PROGRAM -> standard output.
+"""A manual page with a program's settings put in: page.py PAGE PROGRAM -> standard output.
 
-A line `.\\" OPTIONS` becomes a list of the options, a line `.\\" HELP` the whole text as it is. So
-the page cannot lag behind the program. `kota manual` needs none of this.
+A line `.\\" OPTIONS` becomes a list of the settings of `PROGRAM --help=table`, by group. So the page
+cannot lag behind the program. `kota manual` needs none of this.
 """
 import re
 import subprocess
@@ -32,29 +32,25 @@ def sentences(text):
     return [escape(line) for line in lines if line]
 
 
-def options(text):
-    out = [".Bl -tag -width Ds"]
-    for line in text.splitlines():
-        match = re.match(r"  --([a-z-]+)(?: (\S+))?\s+(.*)", line)
-        if not match:
-            continue
-        name, value, what = match.groups()
+def options(table):
+    out, group = [], ""
+    for line in table.splitlines():
+        heading, name, value, default, _, reload, text = line.split("\t")
+        if heading != group:
+            out += ([".El"] if group else []) + [f".Ss {escape(heading)}", ".Bl -tag -width Ds"]
+            group = heading
         out.append(f".It Fl \\-{name}" + (f" Ar {argument(value)}" if value else ""))
-        out += sentences(what)
+        out += sentences(f"{text} (default {default})" if default not in ("", "no") else text)
+        out += ["SIGHUP applies a new value."] if reload else []
     return out + [".El"]
-
-
-def whole(text):
-    return [".Bd -literal"] + [escape(line) for line in text.rstrip("\n").splitlines()] + [".Ed"]
 
 
 def main():
     page, program = sys.argv[1:]
-    text = subprocess.run([program, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
+    table = subprocess.run([program, "--help=table"], check=True, stdout=subprocess.PIPE).stdout
     with open(page, encoding="utf-8") as file:
         for line in file.read().splitlines():
-            made = {'.\\" OPTIONS': options, '.\\" HELP': whole}.get(line)
-            print("\n".join(made(text)) if made else line)
+            print("\n".join(options(table.decode())) if line == '.\\" OPTIONS' else line)
 
 
 main()

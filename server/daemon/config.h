@@ -4,44 +4,7 @@
 #ifndef KOTA_DAEMON_CONFIG_H
 #define KOTA_DAEMON_CONFIG_H
 
-#include "api/api.h"
-#include "base/log.h"
-#include "replica/cluster.h"
-
-enum { CONFIG_TEXT_MAX = 1024, CONFIG_HOST_MAX = 64 };
-
-struct config {
-    char host[CONFIG_HOST_MAX]; /* numeric */
-    uint16_t port;
-    char ops_host[CONFIG_HOST_MAX]; /* of the listener for probes; "": none */
-    uint16_t ops_port;
-    uint64_t loops; /* 0: one a core */
-    char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
-    char cors_origin[CONFIG_TEXT_MAX], user[CONFIG_HOST_MAX];
-    char ops_port_file[CONFIG_TEXT_MAX];
-    char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
-    bool is_read_only, has_no_sandbox, has_access_log, is_check, is_healthcheck;
-    bool is_help, is_version;
-    char simd[16]; /* a name of a simd_level; "": the best */
-    enum log_format log_format;
-    enum log_level log_level;
-    uint64_t slow_ms, drain_ms;
-    bool saves_patches;     /* at the end; else they are discarded */
-    uint64_t wal_bytes_max; /* of the store */
-    struct cluster_flags {
-        char conninfo[CONFIG_TEXT_MAX]; /* or @FILE; "": none; may hold a password */
-        char node[CLUSTER_ID_MAX + 1], url[CLUSTER_URL_MAX + 1], locales[CLUSTER_URL_MAX + 1];
-        uint64_t max_staleness_s, snapshot_every, keep_entries, lease_ms;
-    } cluster;
-    struct patch_options { /* become limits.sand */
-        char gpu[DEVICE_WORD_MAX], material[16], at_end[16];
-        uint64_t slots[SCALE_COUNT], granules, bodies, threads;
-        uint64_t active, speed_percent, pause_ms, write_ms, active_max_ms, keep_ms;
-    } patch;
-    struct api_limits limits;
-    char *const *files; /* the words after the flags: FILE or FILE?options */
-    size_t file_count;
-};
+#include "daemon/config_data.h"
 
 /*
  * Reads flags, environment and config file. is_terminal: standard error is one, so that logs are
@@ -66,10 +29,7 @@ size_t config_differences(const struct config *now, const struct config *fresh,
 /* The options that can change while the daemon runs take the values of `fresh`; the others stay. */
 void config_adopt(struct config *now, const struct config *fresh);
 
-/* Can this option change while the daemon runs? */
-bool config_is_live(const char *name);
-
-/* The text of --help, to be printed to a stream by the caller; from malloc. NULL without memory. */
-char *config_help(void);
+/* The text of --help, by settings_help. */
+char *config_help(const char *how);
 
 #endif

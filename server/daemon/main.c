@@ -511,9 +511,9 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
     return status;
 }
 
-static int print_help(void)
+static int print_help(const char *how)
 {
-    char *text = config_help();
+    char *text = config_help(how);
 
     if (text)
         fputs(text, stdout);
@@ -605,10 +605,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "kotad: %s\n", err.msg);
         return EXIT_USAGE;
     }
-    if (d.config.is_help || d.config.is_version) {
+    if (d.config.help[0] != '\0' || d.config.is_version) {
         free((void *)d.config.files);
-        if (d.config.is_help)
-            return print_help();
+        if (d.config.help[0] != '\0')
+            return print_help(d.config.help);
         return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (d.config.is_healthcheck) {

@@ -37,7 +37,6 @@ def help_everywhere():
 
 
 MISUSES = [
-    ([], "a command is missing"),
     (["fly"], "unknown command 'fly'"),
     (["--what", "ls"], "unknown option --what"),
     (["ls", "--eye", "1,2,3"], "unknown option --eye"),

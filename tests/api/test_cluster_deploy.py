@@ -40,7 +40,7 @@ def compose():
 
 
 def options():
-    said = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, env=clean_environment(), check=True)
+    said = subprocess.run([KOTAD, "--help=all"], stdout=subprocess.PIPE, env=clean_environment(), check=True)
     return set(re.findall(r"(?m)^  --([a-z-]+)", said.stdout.decode()))
 
 

@@ -6,12 +6,11 @@ what `make install` itself makes.
 """
 import glob
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR, Daemon, KOTAD, ROOT, clean_environment
+from daemon import BIN_DIR, Daemon, ROOT, clean_environment
 from tap import Skip, check, equal, run, test
 
 CONFIG = os.path.basename(BIN_DIR)
@@ -168,42 +167,6 @@ def _():
                                        "nowhere", "1", "2"], stderr=subprocess.PIPE, timeout=60)
                 equal(said.returncode, 1, f"{name}: {said.stderr}")
                 check(b"nowhere" in said.stderr, f"{name} says {said.stderr!r}")
-
-
-def example_settings():
-    with open(os.path.join(ROOT, "deploy/kotad.conf"), encoding="utf-8") as file:
-        return re.findall(r"^#([a-z-]+) = (.*)$", file.read(), re.M)
-
-
-@test("what the example config comments out is what holds without it, and kotad takes all of it")
-def _():
-    said = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, check=True,
-                          env=clean_environment()).stdout.decode()
-    options = {name: line for line, name in re.findall(r"(?m)^(  --([a-z-]+) .*)$", said)}
-    machine = {"user", "port-file", "ops-port-file", "simd", "no-sandbox", "read-only",
-               "cluster", "node", "node-url", "locales"}
-    free = {"ops-listen", "data", "world", "token-file", "cors-origin", "access-log", "log-format",
-            "loops"} | machine
-    settings = example_settings()
-    check(len(settings) > 10, f"{len(settings)} settings in deploy/kotad.conf")
-    for name, value in settings:
-        check(name in options, f"deploy/kotad.conf has {name}, which kotad does not know")
-        if name not in free:
-            check(f"({value})" in options[name],
-                  f"deploy/kotad.conf says {name} = {value}, kotad --help: {options[name]}")
-    with Folder() as folder:
-        here = {"ops-listen": "127.0.0.1:0", "data": folder + "/data", "world": folder + "/world",
-                "token-file": folder + "/tokens", "gpu": "off"}
-        subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", here["world"], "--size", "256"],
-                       check=True, stdout=subprocess.DEVNULL)
-        with open(here["token-file"], "w", encoding="utf-8") as file:
-            file.write("read abcdefghijklmnopqrstuvwxyz012345\n")
-        os.chmod(here["token-file"], 0o600)
-        with open(folder + "/kotad.conf", "w", encoding="utf-8") as file:
-            file.write("".join(f"{name} = {here.get(name, value)}\n" for name, value in settings
-                               if name not in machine))
-        with Daemon("--config", folder + "/kotad.conf"):
-            pass
 
 
 run()

@@ -83,7 +83,7 @@ def _():
 def _():
     with open(os.path.join(ROOT, "docs/limits.md")) as file:
         rows = re.findall(r"^\| `(\w+)` \| (?:`--([\w-]+)`|fixed) \| (\d+|null) \|[^|]+\|[^|]+\|$", file.read(), re.M)
-    flags = subprocess.run([KOTAD, "--help"], capture_output=True, text=True, check=True).stdout
+    flags = subprocess.run([KOTAD, "--help=all"], capture_output=True, text=True, check=True).stdout
     with Daemon(env={"KOTA_MAX_QUEUE_MS": ""}) as daemon:
         limits = daemon.ok("GET", "/v1/limits")
     equal(sorted(member for member, _, _ in rows), sorted(limits), "members")

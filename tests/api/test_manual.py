@@ -43,7 +43,8 @@ def lint(name):
 
 def help_texts(program):
     path = os.path.join(BIN_DIR, program)
-    texts = [subprocess.run([path, "--help"], capture_output=True, check=True).stdout.decode()]
+    how = "--help=all" if program == "kotad" else "--help"
+    texts = [subprocess.run([path, how], capture_output=True, check=True).stdout.decode()]
     if program == "kota":
         texts += [kota(name, "--help").out.decode() for name in COMMANDS]
     return texts
@@ -60,16 +61,25 @@ def complete(name, program):
     if program == "kota":
         for command in COMMANDS:
             check(re.search(rf"^ +kota {command}\b", text, re.M), f"{name} lacks kota {command}")
-    if program == "kotad":
-        for line in help_texts(program)[0].splitlines():
-            match = re.match(r"  --[a-z-]+ .* (\S+ \S+)$", line)
-            words = " ".join(match.group(1).split()) if match else ""
-            check(words.replace("…", "...") in " ".join(text.split()), f"{name} lacks {words!r}")
 
 
 for page_, program_ in PAGES.items():
     case(f"{page_} is clean mdoc", lint, page_)
     case(f"{page_} has every option of {program_} --help", complete, page_, program_)
+
+
+@test("kota without a command teaches: status 2, five commands that work, where to read more")
+def _():
+    said = kota()
+    equal((said.status, said.out), (2, b""), "status and standard output")
+    commands = re.findall(r"^  kota ([a-z]+ ?.*?)(?:  +.*)?$", said.err, re.M)
+    equal(len(commands), 5, said.err)
+    for command in commands:
+        done = kota(*command.split(), "--url", demo.url)
+        check(done.status == 0 and b"ok" in done.out + b"ok" * (command[:2] in ("ls", "ra", "lo")),
+              f"kota {command}: {done.status} {done.out} {done.err}")
+    for word in ("kota --help", "kota help", "man kota", "docs"):
+        check(word in said.err, word)
 
 
 @test("kota manual prints the page that is built")

@@ -37,7 +37,7 @@ def deb_lines(name):
 
 
 VERSION = re.search(r'KOTA_VERSION "(.*?)"', text_of("server/api/api_data.h")).group(1)
-HELP = subprocess.run([KOTAD, "--help"], stdout=subprocess.PIPE, env=clean_environment(),
+HELP = subprocess.run([KOTAD, "--help=all"], stdout=subprocess.PIPE, env=clean_environment(),
                       check=True).stdout.decode()
 OPTIONS = set(re.findall(r"(?m)^  --([a-z-]+)", HELP))
 

@@ -144,7 +144,7 @@ static void other_hosts_are_not_loopback(void **state)
 
 static void help_names_every_flag(void **state)
 {
-    char *help = config_help();
+    char *help = config_help("all");
 
     (void)state;
     assert_non_null(help);
