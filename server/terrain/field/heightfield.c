@@ -225,6 +225,38 @@ static bool beyond_is_nan(const struct heightfield *field, struct err *err)
     return true;
 }
 
+/* Each level of minmax16 nodes above the tiles, from what lies below it. */
+static bool minmax16_top_is_valid(const struct heightfield *field, struct err *err)
+{
+    uint32_t cols = field->tile_cols, rows = field->tile_rows;
+    const struct minmax16_node *below = NULL; /* the tiles */
+
+    for (uint32_t level = 0; level < field->minmax16_level_count; level++) {
+        const struct top_level *own = &field->minmax16_level[level];
+        const struct minmax16_node *nodes = field->minmax16_top + own->offset;
+
+        for (uint32_t i = 0; i < own->cols * own->rows * MINMAX16_CHILDREN; i++) {
+            uint32_t column = i % (4 * own->cols), row = i / (4 * own->cols);
+            size_t at = (size_t)row * cols + column;
+            bool is_inside = column < cols && row < rows;
+            struct bounds bounds = !is_inside ? BOUNDS_EMPTY
+                                   : below    ? minmax16_bounds(&below[at])
+                                              : minmax16_bounds(&field->tiles[at]->minmax16[0]);
+
+            if (!minmax16_child_holds(&nodes[row / 4 * own->cols + column / 4],
+                                      row % 4 * 4 + column % 4, bounds)) {
+                err_set(err, ERR_INTERNAL,
+                        "minmax16 child (%u, %u) of level %u above the tiles is "
+                        "wrong",
+                        column, row, level);
+                return false;
+            }
+        }
+        below = nodes, cols = own->cols, rows = own->rows;
+    }
+    return true;
+}
+
 bool heightfield_validate(const struct heightfield *field, struct err *err)
 {
     if (!groups_agree(field, err) || !beyond_is_nan(field, err))
@@ -252,5 +284,5 @@ bool heightfield_validate(const struct heightfield *field, struct err *err)
             }
         }
     }
-    return heightfield_aprons_agree(field, err);
+    return minmax16_top_is_valid(field, err) && heightfield_aprons_agree(field, err);
 }
