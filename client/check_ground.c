@@ -45,7 +45,7 @@ static const struct form {
     size_t in;  /* numbers of an item */
     size_t out; /* numbers of a binary answer; 0: one byte */
 } forms[] = {{"height", "points", 2, 1},
-             {"contact", "points", 3, 5},
+             {"contact", "points", 3, 6},
              {"ray", "rays", 7, 4},
              {"contains", "points", 3, 0}};
 enum { FORM_COUNT = sizeof(forms) / sizeof(forms[0]) };
@@ -217,20 +217,35 @@ static double flat_point(const struct locale *locale, const cJSON *point)
     return strcmp(locale->frame, "cylindrical") == 0 ? hypot(x, y) : z;
 }
 
-/* What a JSON result would be in the binary form. out [5]; returns how many. */
+enum { NUMBERS_MAX = 6 };
+
+/* The place of a word among them, their number if it is none. */
+static size_t place_of(const char *word, const char *const *words)
+{
+    size_t i = 0;
+
+    while (words[i] && !(word && strcmp(word, words[i]) == 0))
+        i++;
+    return i;
+}
+
+static const char *const contact_words[] = {"ok", "below", "hole", "outside", "too_far", NULL};
+static const char *const contains_words[] = {"inside", "below", "hole", "outside", NULL};
+static const int contains_bits[] = {1, 0, 8, 16, 0};
+
+/* What a JSON result would be in the binary form; returns how many. */
 static size_t flat_result(const struct form *form, const struct locale *locale, const cJSON *result,
-                          double out[5])
+                          double out[NUMBERS_MAX])
 {
     const cJSON *floor = member(result, "floor"), *ceiling = member(result, "ceiling");
+    const char *status = cJSON_GetStringValue(member(result, "status"));
 
     if (form->in == 2) {
         out[0] = number_of(member(result, "height"));
         return 1;
     }
     if (form->out == 0) {
-        const char *status = cJSON_GetStringValue(member(result, "status"));
-
-        out[0] = (status && strcmp(status, "inside") == 0 ? 1 : 0) + (cJSON_IsTrue(floor) ? 2 : 0) +
+        out[0] = contains_bits[place_of(status, contains_words)] + (cJSON_IsTrue(floor) ? 2 : 0) +
                  (cJSON_IsTrue(ceiling) ? 4 : 0);
         return 1;
     }
@@ -246,7 +261,8 @@ static size_t flat_result(const struct form *form, const struct locale *locale, 
     for (int i = 0; i < 3; i++)
         out[1 + i] = number_of(cJSON_GetArrayItem(member(floor, "normal"), i));
     out[4] = flat_point(locale, member(ceiling, "point"));
-    return 5;
+    out[5] = (double)place_of(status, contact_words);
+    return 6;
 }
 
 static bool has_bits(const struct form *form, const char *bytes, size_t i, const double *want)
@@ -281,7 +297,7 @@ static enum err_code compare_binary(const struct check_ground *check, const stru
                  check->points * width);
     cJSON_ArrayForEach(result, results)
     {
-        double want[5];
+        double want[NUMBERS_MAX];
 
         flat_result(form, locale, result, want);
         if (!*detail && !has_bits(form, got.bytes, i, want))
@@ -301,7 +317,7 @@ static enum err_code compare_singles(const struct check_ground *check, const str
     for (size_t i = 0; i < check->singles && i < check->points && !*detail; i++) {
         size_t at = i * (check->points / check->singles ? check->points / check->singles : 1);
         cJSON *body = json_body(form, values + at * form->in, 1), *answer = NULL;
-        double one[5], many[5];
+        double one[NUMBERS_MAX], many[NUMBERS_MAX];
         size_t count;
 
         if (!body)

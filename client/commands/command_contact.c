@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct contact_options {
-    const char *reach_up, *clearance, *layer;
+    const char *reach_up, *max_distance, *clearance, *layer;
     bool is_exact;
 };
 
@@ -63,6 +63,7 @@ static enum err_code contact_body(const struct contact_options *options, cJSON *
     if (options->is_exact && !options->clearance)
         return err_set(err, ERR_BAD_INPUT, "--exact needs --clearance");
     if (add_metres(body, "reach_up", "reach-up", options->reach_up, err) ||
+        add_metres(body, "max_distance", "max-distance", options->max_distance, err) ||
         add_metres(body, "clearance", "clearance", options->clearance, err))
         return err->code;
     if (!batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
@@ -73,8 +74,13 @@ static enum err_code contact_body(const struct contact_options *options, cJSON *
 static const struct kota_option contact_table[] = {
     {.name = "reach-up",
      .value = "M",
-     .help = "ground up to M metres above a point counts as its floor (0)",
+     .help = "ground up to M metres above a point counts as its floor\n"
+             "(0.5; without an end with --clearance)",
      .at = offsetof(struct contact_options, reach_up)},
+    {.name = "max-distance",
+     .value = "M",
+     .help = "a floor more than M metres below a point is too_far (no limit)",
+     .at = offsetof(struct contact_options, max_distance)},
     {.name = "clearance",
      .value = "M",
      .help = "where something M metres above the floor would stand: it is only\n"
@@ -119,6 +125,9 @@ const struct kota_command command_contact = {
     .synopsis = "ID [X,Y,Z…]",
     .summary = "the floor below points and the ceiling above",
     .help =
+        "The status is ok (there is a floor), below (no floor, but ground above), hole (no "
+        "ground),\n"
+        "too_far (the floor is beyond --max-distance) or outside (beyond the bounds).\n"
         "Without points they are read from standard input, one a line: three numbers, CSV below\n"
         "a header with the columns x, y, z, or JSON objects with x, y, z, or with a point.\n",
     .options = contact_table,

@@ -8,6 +8,10 @@
  * A tick that comes while the last answer is still out is missed, and counted. The feed of the
  * locale reports each change meanwhile.
  *
+ * Avatars come from above everything, and afterwards take steps of half a metre up (the default of
+ * `reach_up`): one that walks under a bridge stays under it. Where an edit has raised the ground
+ * over an avatar the answer is `below`; it climbs a metre a tick until it is out.
+ *
  * A second thread, with a client of its own, digs craters where avatars stand.
  *
  * Are they on the ground? A referee asks for the heights at the same places, by another question,
@@ -42,6 +46,7 @@ static const double tolerance_m = 1e-3;
 struct avatar {
     float xyz[3]; /* relative to base; z is the ground's as of `revision` */
     float heading_rad;
+    bool is_on_ground;
 };
 
 struct digger {
@@ -63,7 +68,7 @@ struct game {
     size_t count;
     struct avatar *avatars; /* [count] */
     float *points;          /* [count][3] of the batch under way */
-    double base[3], min[2], max[2], spacing[2], origin[2];
+    double base[3], min[2], max[3], spacing[2], origin[2];
     uint64_t feed;
     unsigned ticks, ticks_max, missed, edits_seen, failed;
     bool is_asking;
@@ -114,7 +119,7 @@ static void judge(struct game *game, uint32_t (*rects)[4], size_t rect_count)
     game->same_revision += rect_count == 0;
     for (size_t i = 0; i < game->count; i++) {
         const struct avatar *avatar = &game->avatars[i];
-        bool is_left = false;
+        bool is_left = !avatar->is_on_ground;
 
         for (size_t j = 0; j < rect_count && !is_left; j++)
             is_left = is_in_rect(game, avatar, rects[j]);
@@ -183,10 +188,22 @@ static void ask_referee(struct game *game)
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
 
+/* contact: floor_z nx ny nz ceiling_z status */
+static void stand(struct avatar *avatar, const float *contact)
+{
+    enum kota_ground status = (enum kota_ground)contact[5];
+
+    avatar->is_on_ground = status == KOTA_GROUND_OK;
+    if (status == KOTA_GROUND_OK)
+        avatar->xyz[2] = contact[0];
+    else if (status == KOTA_GROUND_BELOW)
+        avatar->xyz[2] += 1;
+}
+
 static bool take_contacts(struct kota_answer *answer, void *context)
 {
     struct game *game = context;
-    const float *contacts = kota_read_f32(answer, game->count, 5);
+    const float *contacts = kota_read_f32(answer, game->count, KOTA_CONTACT_NUMBERS);
     uint64_t took_ns = uv_hrtime() - game->asked_ns;
 
     if (took_ns > game->worst_ns)
@@ -199,7 +216,7 @@ static bool take_contacts(struct kota_answer *answer, void *context)
     }
     game->revision = kota_answer_revision(answer);
     for (size_t i = 0; i < game->count; i++)
-        game->avatars[i].xyz[2] = contacts[5 * i];
+        stand(&game->avatars[i], contacts + KOTA_CONTACT_NUMBERS * i);
     ask_referee(game);
     return false;
 }
@@ -211,7 +228,6 @@ static void ask_again(struct game *game)
     for (size_t i = 0; i < game->count; i++)
         memcpy(game->points + 3 * i, game->avatars[i].xyz, sizeof(game->avatars[i].xyz));
     request = kota_batch_f32(KOTA_CONTACT, game->locale, game->points, game->count, game->base);
-    kota_request_query_number(request, "reach_up", 1000); /* out of whatever was raised */
     kota_request_timeout(request, 5);
     game->is_asking = true;
     game->asked_ns = uv_hrtime();
@@ -328,6 +344,7 @@ static bool look_around(struct game *game)
         game->origin[axis] = layer.origin[axis];
         game->base[axis] = (layer.min[axis] + layer.max[axis]) / 2;
     }
+    game->max[2] = layer.max[2];
     if (!is_there)
         fprintf(stderr, "game_server: %s: %s\n", game->locale,
                 kota_answer_error(answer) ? kota_answer_error(answer)->message
@@ -349,6 +366,7 @@ static bool make_avatars(struct game *game)
             game->avatars[i].xyz[axis] =
                 (float)(game->min[axis] + 1 +
                         random_unit() * (game->max[axis] - game->min[axis] - 2) - game->base[axis]);
+        game->avatars[i].xyz[2] = (float)game->max[2];
         game->avatars[i].heading_rad = (float)(6.28 * random_unit());
     }
     return true;

@@ -118,8 +118,10 @@ struct kota_request *kota_profile(const char *locale, const double *xy, size_t c
 
 void kota_contact_options_init(struct kota_contact_options *options, size_t size)
 {
-    struct kota_contact_options defaults = {
-        .size = size, .reach_up_m = (double)NAN, .clearance_m = (double)NAN};
+    struct kota_contact_options defaults = {.size = size,
+                                            .reach_up_m = (double)NAN,
+                                            .clearance_m = (double)NAN,
+                                            .max_distance_m = (double)NAN};
 
     memset(options, 0, size);
     memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
@@ -130,6 +132,7 @@ static struct kota_request *contact_end(struct kota_request *request,
 {
     if (options) {
         ask_optional(request, "reach_up", options->reach_up_m);
+        ask_optional(request, "max_distance", options->max_distance_m);
         ask_optional(request, "clearance", options->clearance_m);
         if (options->clearance_exact)
             text_adds(&request->own_body, ",\"clearance_mode\":\"exact\"");

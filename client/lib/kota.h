@@ -401,7 +401,14 @@ bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t cap
 
 /* ---- ground ---------------------------------------------------------------------------------- */
 
-enum kota_ground { KOTA_GROUND_OK, KOTA_GROUND_HOLE, KOTA_GROUND_OUTSIDE };
+/* Also the status in binary answers. Heights are ok, over a hole, or outside. */
+enum kota_ground {
+    KOTA_GROUND_OK,
+    KOTA_GROUND_BELOW, /* no floor, but ground above the point */
+    KOTA_GROUND_HOLE,
+    KOTA_GROUND_OUTSIDE,
+    KOTA_GROUND_TOO_FAR /* the floor is farther down than max_distance_m */
+};
 
 /* The fields beside the height. */
 enum { KOTA_WITH_NORMAL = 1, KOTA_WITH_CELL = 2 };
@@ -436,9 +443,10 @@ bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *po
 
 struct kota_contact_options {
     size_t size;
-    double reach_up_m;    /* NaN (default): 0, or unbounded with a clearance */
-    double clearance_m;   /* NaN (default): none */
-    bool clearance_exact; /* also lowers; default: only raises */
+    double reach_up_m;     /* NaN (default): 0.5, or unbounded with a clearance */
+    double clearance_m;    /* NaN (default): none */
+    bool clearance_exact;  /* also lowers; default: only raises */
+    double max_distance_m; /* down to the floor; NaN (default): unbounded */
 };
 
 void kota_contact_options_init(struct kota_contact_options *options, size_t size);
@@ -457,9 +465,10 @@ struct kota_surface {
 
 struct kota_contact {
     enum kota_ground status;
-    const char *locale; /* of kota_world_contact; borrowed; NULL: none, or absent */
-    struct kota_surface floor, ceiling;
-    bool has_placed; /* with a clearance, over ground */
+    const char *locale;                 /* of kota_world_contact; borrowed; NULL: none, or absent */
+    bool hint_is_unknown;               /* its hint names no locale and was ignored */
+    struct kota_surface floor, ceiling; /* a floor exactly when the status is ok */
+    bool has_placed;                    /* with a clearance, over ground */
     double placed[3];
 };
 
@@ -564,7 +573,14 @@ struct kota_picked {
 struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick);
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked);
 
-enum { KOTA_INSIDE = 1, KOTA_HAS_FLOOR = 2, KOTA_HAS_CEILING = 4 };
+/* None of INSIDE, OVER_HOLE and OUTSIDE: below the ground. */
+enum {
+    KOTA_INSIDE = 1,
+    KOTA_HAS_FLOOR = 2,
+    KOTA_HAS_CEILING = 4,
+    KOTA_OVER_HOLE = 8,
+    KOTA_OUTSIDE = 16
+};
 
 struct kota_request *kota_contains(const char *locale, const double *xyz, size_t count);
 /* Bits of KOTA_INSIDE … */
@@ -574,6 +590,7 @@ struct kota_place {
     const char *locale; /* borrowed from the answer; NULL: nowhere */
     double point[3];    /* in the locale's frame; NaN: nowhere */
     bool changed;
+    bool hint_is_unknown; /* its hint names no locale and was ignored */
 };
 
 /* xyz[3 * count] in the world's frame. hints[count]: where each was before, or NULL. */
@@ -585,16 +602,19 @@ bool kota_read_locate(struct kota_answer *answer, struct kota_place *places, siz
 /*
  *                      in, per item                 out, per item
  *   KOTA_HEIGHT    2   x y                      1   height (NaN: none)
- *   KOTA_CONTACT   3   x y z                    5   floor_z nx ny nz ceiling_z (NaN: none)
+ *                                               2   with "status": height, enum kota_ground
+ *   KOTA_CONTACT   3   x y z                    6   floor_z nx ny nz ceiling_z (NaN: none), and
+ *                                                   enum kota_ground
  *   KOTA_RAY       7   ox oy oz dx dy dz t_max  4   t nx ny nz (t = inf: miss)
  *   KOTA_CONTAINS  3   x y z                    one byte: KOTA_INSIDE | …
  */
 enum kota_question { KOTA_HEIGHT, KOTA_CONTACT, KOTA_RAY, KOTA_CONTAINS };
+enum { KOTA_CONTACT_NUMBERS = 6 };
 
 /*
  * items: count items as the table has them. base[3]: what the coordinates are relative to, those of
  * the answer too; NULL: the frame's origin. The numbers are copied. kota_request_query sets options
- * ("reach_up", "interp", "mode", "layer").
+ * ("reach_up", "max_distance", "interp", "mode", "layer", "status").
  */
 struct kota_request *kota_batch_f32(enum kota_question question, const char *locale,
                                     const float *items, size_t count, const double *base);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static const char *const ground_words[] = {"ok", "hole", "outside", NULL};
+static const char *const ground_words[] = {"ok", "below", "hole", "outside", "too_far", NULL};
 
 /* results[] of that many items, or NULL (the answer's error is set). */
 static const cJSON *results(struct kota_answer *answer, size_t count)
@@ -123,6 +123,7 @@ bool kota_read_contact(struct kota_answer *answer, struct kota_contact *contacts
         if (!read_ground(answer, item, i, &contacts[i].status))
             return false;
         contacts[i].locale = read_string(item, "locale");
+        contacts[i].hint_is_unknown = read_string(item, "hint") != NULL;
         read_surface(item, "floor", &contacts[i].floor);
         read_surface(item, "ceiling", &contacts[i].ceiling);
         contacts[i].has_placed = read_vector(item, "placed", contacts[i].placed, 3);
@@ -260,7 +261,8 @@ bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
 
 bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count)
 {
-    static const char *const words[] = {"outside", "inside", NULL};
+    static const char *const words[] = {"inside", "below", "hole", "outside", NULL};
+    static const uint8_t status_bits[] = {KOTA_INSIDE, 0, KOTA_OVER_HOLE, KOTA_OUTSIDE};
     const cJSON *array = results(answer, count), *item;
     size_t i = 0;
     int place;
@@ -271,7 +273,7 @@ bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count)
     {
         if (!read_word(item, "status", words, &place))
             return read_fail(answer, "result %zu has no status", i);
-        bits[i] = (uint8_t)(place * KOTA_INSIDE);
+        bits[i] = status_bits[place];
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "floor")))
             bits[i] |= KOTA_HAS_FLOOR;
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "ceiling")))
@@ -293,6 +295,7 @@ bool kota_read_locate(struct kota_answer *answer, struct kota_place *places, siz
         places[i].locale = read_string(item, "locale");
         read_vector(item, "point", places[i].point, 3);
         places[i].changed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "changed"));
+        places[i].hint_is_unknown = read_string(item, "hint") != NULL;
         i++;
     }
     return true;

@@ -41,6 +41,7 @@
  * @typedef {import("./kota_types.js").HeightItem} HeightItem
  * @typedef {import("./kota_types.js").Contact} Contact
  * @typedef {import("./kota_types.js").ContactItem} ContactItem
+ * @typedef {import("./kota_types.js").Hinted} Hinted
  * @typedef {import("./kota_types.js").Ray} Ray
  * @typedef {import("./kota_types.js").RayItem} RayItem
  */
@@ -456,7 +457,7 @@ export class Kota {
   /**
    * Planes under footprints of three points and more.
    * @param {string} id @param {number[][][]} footprints
-   * @param {ReadOptions & {reach_up?: number, layer?: string}} [options]
+   * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>}
    */
   contactFootprints(id, footprints, options = {}) {
@@ -505,7 +506,8 @@ export class Kota {
 
   /**
    * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<{status: "inside"|"outside", floor: boolean, ceiling: boolean}>>}
+   * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
+   *   ceiling: boolean}>>}
    */
   contains(id, points, options = {}) {
     return this.#ask(`${place(id)}/contains`, { ...options, points });
@@ -516,7 +518,7 @@ export class Kota {
   /**
    * Which locale holds each point of the world?
    * @param {number[][]} points @param {ReadOptions & {hints?: (string|null)[]}} [options]
-   * @returns {Promise<{results: {locale: string|null, point: number[]|null, changed: boolean}[]}>}
+   * @returns {Promise<{results: (Hinted & {locale: string|null, point: number[]|null, changed: boolean})[]}>}
    */
   locate(points, options = {}) {
     return this.#ask("/v1/locate", { ...options, points });
@@ -525,7 +527,7 @@ export class Kota {
   /**
    * @param {number[][]} points of the world
    * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
-   * @returns {Promise<{results: (ContactItem & InWorld)[]}>}
+   * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>}
    */
   worldContact(points, options = {}) {
     return this.#ask("/v1/contact", { ...options, points });
@@ -533,7 +535,8 @@ export class Kota {
 
   /**
    * @param {number[][][]} footprints
-   * @param {ReadOptions & {reach_up?: number, hints?: (string|null)[]}} [options]
+   * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
+   *   [options]
    * @returns {Promise<{results: any[]}>}
    */
   worldContactFootprints(footprints, options = {}) {
@@ -600,21 +603,25 @@ export class Kota {
   }
 
   /**
-   * x y each -> height each (NaN: none).
+   * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
+   * 3 outside).
    * @template {Floats} F @param {string} id @param {F} points
-   * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[]}} [options]
+   * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
+   *   [options]
    */
   heightBatch(id, points, options = {}) {
-    return this.#floatBatch(`${place(id)}/height`, points, 2, 1, options);
+    return this.#floatBatch(`${place(id)}/height`, points, 2, options.status ? 2 : 1, options);
   }
 
   /**
-   * x y z each -> floor_z nx ny nz ceiling_z each (NaN: none).
+   * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
+   * 3 outside, 4 too far) each.
    * @template {Floats} F @param {string} id @param {F} points
-   * @param {ReadOptions & {reach_up?: number, layer?: string, base?: number[]}} [options]
+   * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string,
+   *   base?: number[]}} [options]
    */
   contactBatch(id, points, options = {}) {
-    return this.#floatBatch(`${place(id)}/contact`, points, 3, 5, options);
+    return this.#floatBatch(`${place(id)}/contact`, points, 3, 6, options);
   }
 
   /**
@@ -627,7 +634,7 @@ export class Kota {
   }
 
   /**
-   * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling.
+   * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
    * @param {string} id @param {Floats} points
    * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
    * @returns {Promise<{values: Uint8Array, revision: number}>}

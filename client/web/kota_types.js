@@ -61,7 +61,9 @@
 
 /**
  * @typedef {"triangle"|"bilinear"|"nearest"} Interp
- * @typedef {{reach_up?: number, clearance?: number, clearance_mode?: "at_least"|"exact"}} Reach
+ * @typedef {{reach_up?: number, max_distance?: number, clearance?: number,
+ *   clearance_mode?: "at_least"|"exact"}} Reach
+ * @typedef {{hint?: "unknown"}} Hinted the hint names no locale and was ignored
  * @typedef {{locale: string|null, revision: number|null}} InWorld
  * @typedef {{name: string, data: any, id: string}} FeedEvent
  * @typedef {{lastEventId?: string, signal?: AbortSignal,
@@ -124,8 +126,8 @@
 
 /**
  * @typedef {object} ContactItem
- * @property {"ok"|"hole"|"outside"} status
- * @property {Contact|null} floor
+ * @property {"ok"|"below"|"hole"|"too_far"|"outside"} status
+ * @property {Contact|null} floor  exactly when the status is ok
  * @property {Contact|null} ceiling
  * @property {number[]|null} [placed]
  */

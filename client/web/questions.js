@@ -255,18 +255,20 @@ const contact = {
   hint: "Which floor lies below this point, and which ceiling above?",
   fields: [lift("above ground", 5, "metres that a click's point stands above what it meets"),
     { name: "reach_up", label: "reach up", type: "number", value: "", min: 0,
-      title: "metres by which the point is lifted before the floor is looked for" },
+      title: "metres that the floor may be above the point; empty: 0.5, without an end with a clearance" },
+    { name: "max_distance", label: "max distance", type: "number", value: "", min: 0,
+      title: "metres that the floor may be below the point; empty: any" },
     { name: "clearance", label: "clearance", type: "number", value: "",
       title: "metres at which it is placed above the floor; empty: it is not placed" },
     { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"] }, inWorld],
   lifts: ["lift"],
   request(points, values) {
-    const { reach_up, clearance, locale } = values;
+    const { reach_up, max_distance, clearance, locale } = values;
     const mode = clearance === undefined ? undefined : values.clearance_mode;
-    if (values.world) return { path: "/v1/contact", body: { reach_up, clearance,
+    if (values.world) return { path: "/v1/contact", body: { reach_up, max_distance, clearance,
       clearance_mode: mode, points: points.map((point) => toWorld(locale, point)) } };
-    return { path: "/contact", body: { points, reach_up, clearance, clearance_mode: mode,
-      layer: values.layer } };
+    return { path: "/contact", body: { points, reach_up, max_distance, clearance,
+      clearance_mode: mode, layer: values.layer } };
   },
   read(answer, points, values) {
     const item = { ...answer.results[0] }, marks = [], { locale, world } = values;
@@ -290,7 +292,7 @@ const contact = {
 
 const contains = {
   label: "Contains", points: [1, 1],
-  hint: "Is this point inside: a floor below and, unless the sky is open, a ceiling above?",
+  hint: "Is this point inside (a floor below and, unless the sky is open, a ceiling above), below the ground, over a hole, or outside?",
   fields: [lift("above ground", 2, "metres that a click's point stands above what it meets")],
   lifts: ["lift"],
   request(points, values) {

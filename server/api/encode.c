@@ -20,9 +20,9 @@ static const char *const fate_words[MESH_FATES] = {
     [MESH_AROUND_CENTRE] = "around_centre",
 };
 
-const char *encode_ground_status(enum ground_status status)
+const char *encode_contact_status(enum contact_status status)
 {
-    static const char *const words[] = {"ok", "hole", "outside"};
+    static const char *const words[] = {"ok", "below", "hole", "outside", "too_far"};
 
     return words[status];
 }

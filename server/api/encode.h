@@ -13,7 +13,7 @@ extern const char *const role_names[];          /* by enum layer_role, NULL-term
 extern const char *const frame_names[];         /* by enum mesh_frame, NULL-terminated */
 extern const char *const pull_names[];          /* by is_outward of a space, NULL-terminated */
 
-const char *encode_ground_status(enum ground_status status);
+const char *encode_contact_status(enum contact_status status);
 
 /* A whole Locale object; with `import`, unless NULL, as its last member. */
 void encode_locale(struct json_writer *w, const struct locale *locale,

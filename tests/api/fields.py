@@ -15,6 +15,11 @@ SHAPES = (
     ("thin", 2, 40, (1.5, 1.5), (0.0, 0.0), MAIN, 0.05),
 )
 
+# by the numbers of binary answers
+CONTACT_STATUS = ["ok", "below", "hole", "outside", "too_far"]
+# of binary answers to contains, beside bit 1 for a floor and bit 2 for a ceiling
+CONTAINS_BITS = {"inside": 1, "below": 0, "hole": 8, "outside": 16}
+
 
 def shapes():
     """{id: Terrain} of all of them, the same for every daemon."""

@@ -339,6 +339,17 @@ EDGE = 1e-7    # metres: nearer to an edge than this, one rounding decides
 HEIGHT = 1e-6  # metres: heights agree to this
 
 
+def contact_status(column, floor, over):
+    """The status of a contact; None where one rounding decides."""
+    if floor:
+        return "ok"
+    if any(m.role == GROUND for m in column):
+        return "below"
+    if column or over:
+        return "hole"
+    return None if over is None else "outside"
+
+
 def judge_contact(world, point, item, reach_up=0.0):
     """None where one rounding decides; else the (floor, ceiling) that the item agrees with."""
     what = f"contact at {point}, reach_up {reach_up}"
@@ -346,11 +357,9 @@ def judge_contact(world, point, item, reach_up=0.0):
     if any(m.inner < EDGE or abs(m.t - reach_up) < HEIGHT for m in column):
         return None
     floor, ceiling = world.floor_and_ceiling(column, reach_up)
-    over = world.is_over(point, HEIGHT)
-    if floor or ceiling:
-        equal(item["status"], "ok", f"status, {what}, expected {floor} {ceiling}")
-    elif over is not None:
-        equal(item["status"], "hole" if over else "outside", f"status, {what}")
+    status = contact_status(column, floor, world.is_over(point, HEIGHT))
+    if status:
+        equal(item["status"], status, f"status, {what}, expected {floor} {ceiling}")
     for member, want in (("floor", floor), ("ceiling", ceiling)):
         got = item[member]
         if want is None:

@@ -3,7 +3,8 @@ import math
 import struct
 
 from daemon import F32, F64, Daemon, problem
-from fields import put_locale, put_layer, put_shapes, put_terrain, random_point, results, Terrain
+from fields import (CONTACT_STATUS, CONTAINS_BITS, put_locale, put_layer, put_shapes, put_terrain,
+                    random_point, results, Terrain)
 from oracle import f32
 from tap import case, check, equal, fail, rng, run, test
 
@@ -53,6 +54,11 @@ def heights(name, kind, interp):
     items = results(daemon, at(name) + "/height", {"points": points, "interp": interp}, 500)
     for point, value, item in zip(points, got, items):
         same_bits(value, item["height"], kind, f"{interp} at {point}")
+    pairs = ask(f"{at(name)}/height?interp={interp}&status=true", kind,
+                [v for p in points for v in p], 1000)
+    for i, (point, value, item) in enumerate(zip(points, got, items)):
+        same_bits(pairs[2 * i], value, kind, f"{interp} at {point}, with its status")
+        equal(pairs[2 * i + 1], CONTACT_STATUS.index(item["status"]), f"status at {point}")
 
 
 def contacts(name, kind):
@@ -61,13 +67,14 @@ def contacts(name, kind):
                                          random.uniform(-30, 30))] for _ in range(500)]
     for reach in (0, 12.5):
         got = ask(f"{at(name)}/contact?reach_up={reach}", kind, [v for p in points for v in p],
-                  2500)
+                  3000)
         items = results(daemon, at(name) + "/contact", {"points": points, "reach_up": reach}, 500)
         for i, (point, item) in enumerate(zip(points, items)):
             floor, ceiling = item["floor"], item["ceiling"]
             want = [floor["point"][2], *floor["normal"]] if floor else [None] * 4
             want.append(ceiling["point"][2] if ceiling else None)
-            for value, wanted in zip(got[5 * i:5 * i + 5], want):
+            want.append(CONTACT_STATUS.index(item["status"]))
+            for value, wanted in zip(got[6 * i:6 * i + 6], want):
                 same_bits(value, wanted, kind, f"contact at {point}, reach_up {reach}: {item}")
 
 
@@ -106,7 +113,7 @@ def containment(name, kind):
     equal(len(body), 500, "one byte an item")
     for point, byte, item in zip(points, body,
                                  results(daemon, at(name) + "/contains", {"points": points}, 500)):
-        want = (item["status"] == "inside") | item["floor"] << 1 | item["ceiling"] << 2
+        want = CONTAINS_BITS[item["status"]] | item["floor"] << 1 | item["ceiling"] << 2
         equal(byte, want, f"contains at {point}: {item}")
 
 
@@ -145,13 +152,13 @@ def _():
         want = math.inf if item["status"] == "miss" else item["t"]
         same_bits(got[4 * i], want, "f", "t")
     points = [[*p, random.choice((f32(7.3), -3.5))] for p in local]
-    got = ask(f"{at('far')}/contact?{where}", "f", [v for p in points for v in p], 1500)
+    got = ask(f"{at('far')}/contact?{where}", "f", [v for p in points for v in p], 1800)
     items = results(daemon, at("far") + "/contact",
                     {"points": [[base[i] + p[i] for i in range(3)] for p in points]}, 300)
     for i, item in enumerate(items):
         for place, member in ((0, "floor"), (4, "ceiling")):
             want = item[member] and item[member]["point"][2] - base[2]
-            same_bits(got[5 * i + place], want, "f", f"{member} relative to base")
+            same_bits(got[6 * i + place], want, "f", f"{member} relative to base")
 
 
 @test("an f64 batch of one item gives the bits of the batch of many")

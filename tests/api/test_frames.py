@@ -95,6 +95,8 @@ def judge(frame, pull, rings, p, item):
     mine = r if pull == "in" else -r
     floors = [t for t, clear in found if t <= mine + 1e-9]
     ceilings = [t for t, clear in found if t > mine + 1e-9]
+    check(item["status"] in (("ok",) if floors else ("below",) if ceilings else ("hole", "outside")),
+          f"status of {p}: {item}")
     for side, want in (("floor", max(floors, default=None)), ("ceiling", min(ceilings, default=None))):
         got = item[side]
         if want is None:
@@ -131,7 +133,8 @@ def agrees(frame, pull):
     points = [p for p in POLES + SEAM + list(places(rng(name), 300))
               if frame == "spherical" or abs(p[2]) < 24 or math.hypot(p[0], p[1]) > 1]
     for p, item in zip(points, results(daemon, at(name) + "/contact",
-                                       {"points": [list(p) for p in points]}, len(points))):
+                                       {"points": [list(p) for p in points], "reach_up": 0},
+                                       len(points))):
         judge(frame, pull, rings, p, item)
     each = [contact(name, list(p)) for p in points[:20]]
     equal(results(daemon, at(name) + "/contact", {"points": [list(p) for p in points[:20]]}, 20),
@@ -167,7 +170,7 @@ def _():
     near_all(corner["point"], [10, 10, 10], "corner")
     near(corner["slope_deg"], math.degrees(math.acos(1 / math.sqrt(3))), "slope at the corner")
     inside = contact("planet", [0, 0, -4])
-    equal((inside["status"], inside["floor"], inside["ceiling"]["distance"]), ("ok", None, 6),
+    equal((inside["status"], inside["floor"], inside["ceiling"]["distance"]), ("below", None, 6),
           "inside")
     equal(contact("planet", [0, 0, -4], reach_up=7)["floor"]["point"], [0, 0, -10], "reach_up")
     equal(contact("planet", [0, 0, -4], clearance=2)["placed"], [0, 0, -12], "placed")
@@ -178,7 +181,7 @@ def _():
           "at the centre nothing pulls")
     answers = results(daemon, at("planet") + "/contains",
                       {"points": [[0, 0, 11], [0, 0, 9], [-1e6, 0, 0]]}, 3)
-    equal([item["status"] for item in answers], ["inside", "outside", "inside"], "contains")
+    equal([item["status"] for item in answers], ["inside", "below", "inside"], "contains")
     wheels = [[-12, 1, 1], [-12, -1, 1], [-12, 0, -1]]
     foot = results(daemon, at("planet") + "/contact", {"footprints": [wheels]}, 1)[0]
     near_all(foot["plane"]["normal"], [-1, 0, 0], "the plane's normal is against gravity there")
@@ -203,7 +206,7 @@ def _():
     status = results(daemon, at("drum") + "/contains",
                      {"points": [[12, 0, 0], [2, 0, 0], [12, 0, 31], [-12, 0, -29], [0, 0, 5]]}, 5)
     equal([item["status"] for item in status],
-          ["inside", "outside", "outside", "inside", "outside"], "contains")
+          ["inside", "outside", "outside", "inside", "hole"], "contains")
     equal(contact("drum", [0, 0, 5])["status"], "hole", "on the axis")
     equal(contact("drum", [12, 0, 99])["status"], "outside", "beyond the ends")
     equal(contact("drum", [30, 0, 0], reach_up=100)["floor"]["point"][0], 5, "reach_up to the axis")
@@ -293,9 +296,9 @@ def _():
     points = list(places(rng("bytes"), 50)) + [(0.0, 0.0, 0.0)]
     body = b"".join(struct.pack("<3d", *p) for p in points)
     answer = daemon.post(at("bytes") + "/contact", body, media=F64)
-    equal((answer.status, len(answer.body)), (200, 40 * len(points)), "answer")
+    equal((answer.status, len(answer.body)), (200, 48 * len(points)), "answer")
     for i, p in enumerate(points):
-        got = struct.unpack_from("<5d", answer.body, 40 * i)
+        got = struct.unpack_from("<6d", answer.body, 48 * i)
         item = contact("bytes", list(p))
         for side, value in (("floor", got[0]), ("ceiling", got[4])):
             if item[side] is None:

@@ -283,7 +283,7 @@ def contact_expected(terrain, point, reach_up=0.0):
         return status, None, None
     if height <= point[2] + reach_up:
         return "ok", height, None
-    return "ok", None, height
+    return "below", None, height
 
 
 def check_contact(item, terrain, point, height, layer, what):
@@ -303,9 +303,7 @@ def contacts_agree(name, reach_up):
     terrain = shapes[name]
     random = rng(f"contact {name} {reach_up}")
     points = [[*random_point(random, terrain), random.uniform(-40, 40)] for _ in range(300)]
-    body = {"points": points}
-    if reach_up:
-        body["reach_up"] = reach_up
+    body = {"points": points, "reach_up": reach_up}
     for point, item in zip(points, results(daemon, at(name) + "/contact", body, len(points))):
         what = f"at {point}, reach_up {reach_up}"
         if near_border(terrain, point[0], point[1], "triangle"):
@@ -367,10 +365,11 @@ def _():
     points = [[random.uniform(8, 22), random.uniform(8, 22), random.uniform(-6, 6)]
               for _ in range(200)]
     for point, item in zip(points, results(daemon, at("slanted") + "/contact",
-                                           {"points": points}, 200)):
+                                           {"points": points, "reach_up": 0}, 200)):
         down = terrain.hits(point, (0.6, 0, -0.8))
         up = terrain.hits(point, (-0.6, 0, 0.8))
         what = f"at {point}"
+        equal(item["status"], "ok" if down else "below", f"status, {what}")
         for member, hits in (("floor", down), ("ceiling", up)):
             if not hits:
                 equal(item[member], None, f"{member}, {what}")
@@ -468,10 +467,11 @@ def contains_agrees(name, open_sky):
                                            300)):
         if near_border(terrain, point[0], point[1], "triangle"):
             continue
-        _, floor, ceiling = contact_expected(terrain, point)
-        inside = floor is not None and (open_sky or ceiling is not None)
+        status, floor, ceiling = contact_expected(terrain, point)
+        if status == "ok":
+            status = "inside" if open_sky else "outside"
         equal((item["status"], item["floor"], item["ceiling"]),
-              ("inside" if inside else "outside", floor is not None, ceiling is not None),
+              (status, floor is not None, ceiling is not None),
               f"at {point}, open_sky {open_sky}")
 
 

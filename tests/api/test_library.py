@@ -176,7 +176,7 @@ def _():
 def _():
     with open(os.path.join(EXAMPLES, "game_server.c"), encoding="utf-8") as file:
         source = file.read()
-    line = "game->avatars[i].xyz[2] = contacts[5 * i];"
+    line = "stand(&game->avatars[i], contacts + KOTA_CONTACT_NUMBERS * i);"
     check(line in source, "the line has changed")
     # one that forgets avatar 7 from the second tick on
     text = source.replace(line, f"if (i != 7 || game->ticks < 2) {line}")

@@ -18,7 +18,8 @@ def locate(points, hints=None, **more):
     answer = daemon.ok("POST", "/v1/locate", body)
     equal(len(answer["results"]), len(points), "number of results")
     for item in answer["results"]:
-        equal(set(item), {"locale", "point", "changed", "revision"}, f"members: {item}")
+        equal(set(item) - {"hint"}, {"locale", "point", "changed", "revision"}, f"members: {item}")
+        equal(item.get("hint", "unknown"), "unknown", f"hint: {item}")
         check(isinstance(item["changed"], bool), f"changed: {item}")
         equal(item["locale"] is None, item["point"] is None, f"point without a locale: {item}")
     return answer["results"]

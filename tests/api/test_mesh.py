@@ -191,12 +191,13 @@ def _():
     equal(heights_of(contact("bridge", [5, 2, 1])), (0, 3), "under it")
     equal(heights_of(contact("bridge", [5, 2, 4])), (3, None), "on it")
     equal(heights_of(contact("bridge", [5, 2, 3])), (3, None), "standing on it")
-    equal(heights_of(contact("bridge", [5, 2, 2.7])), (0, 3), "knee deep in it")
+    equal(heights_of(contact("bridge", [5, 2, 2.4])), (0, 3), "deep in it")
+    equal(heights_of(contact("bridge", [5, 2, 2.7])), (3, None), "a step, unless said")
     equal(heights_of(contact("bridge", [5, 2, 2.7], reach_up=0.5)), (3, None), "stepping up to it")
     equal(heights_of(contact("bridge", [5, 2, 2.7], reach_up=0.2)), (0, 3), "too high a step")
     equal(heights_of(contact("bridge", [5, 2, -1])), (None, 0), "below the road")
     equal(heights_of(contact("bridge", [5, -2, 1])), (None, 3), "beside the road, under the bridge")
-    equal(contact("bridge", [5, -2, 1])["status"], "ok", "a ceiling alone is ok")
+    equal(contact("bridge", [5, -2, 1])["status"], "below", "no ground but the bridge above")
 
 
 @test("distances are at least 0 on either side, the point tells which")
@@ -221,7 +222,7 @@ def _():
         equal(heights_of(item), (None, None), "neither")
     got = results(daemon, at("holed") + "/contains", {"points": points}, 6)
     equal([item["status"] for item in got],
-          ["outside", "inside", "outside", "outside", "outside", "inside"], "contains")
+          ["hole", "inside", "outside", "outside", "hole", "inside"], "contains")
     equal([item["floor"] for item in got], [False, True, False, False, False, True], "floor")
 
 
@@ -423,7 +424,7 @@ def _():
         near(item["floor"]["distance"] + item["ceiling"]["distance"], 4, "the box is 4 m high")
         inside = results(daemon, at(name) + "/contains",
                          {"points": [point, [3 * v for v in gravity], [9, 9, 9]]}, 3)
-        equal([i["status"] for i in inside], ["inside", "outside", "outside"], "contains")
+        equal([i["status"] for i in inside], ["inside", "below", "outside"], "contains")
 
 
 @test("a locale whose gravity is changed turns the meshes it has")
@@ -598,8 +599,9 @@ def _():
     equal(answer["import"]["kept"], 3000, "kept")
     got = stats("heap")
     check(got["depth"] <= 12 and got["bytes"] < 3000 * 4000, f"{got}")
-    near(heights_of(contact("heap", [0.5, 0.5, 1.4567]))[0], 1.456, "the floor below", 1e-9)
-    near(heights_of(contact("heap", [0.5, 0.5, 1.4567]))[1], 1.457, "the ceiling above", 1e-9)
+    found = heights_of(contact("heap", [0.5, 0.5, 1.4567], reach_up=0))
+    near(found[0], 1.456, "the floor below", 1e-9)
+    near(found[1], 1.457, "the ceiling above", 1e-9)
 
 
 @test("stats of what is not there are 404 or 422, of a heightfield its own")
@@ -649,14 +651,15 @@ def _():
 # ---- binary -------------------------------------------------------------------------------------
 
 
-@test("a binary contact on a mesh: NaN where there is none")
+@test("a binary contact on a mesh: NaN where there is none, and the status")
 def _():
     answer = daemon.post(at("bridge") + "/contact", struct.pack("<6d", 5, 2, 1, 5, -2, 1),
                          media=F64)
     equal(answer.status, 200, f"{answer}")
-    got = struct.unpack("<10d", answer.body)
-    equal(got[:5], (0, 0, 0, 1, 3), "under the bridge")
-    check(all(math.isnan(v) for v in got[5:9]) and got[9] == 3, f"beside the road: {got[5:]}")
+    got = struct.unpack("<12d", answer.body)
+    equal(got[:6], (0, 0, 0, 1, 3, 0), "under the bridge")
+    check(all(math.isnan(v) for v in got[6:10]), f"beside the road: {got[6:]}")
+    equal(got[10:], (3, 1), "beside the road: the ceiling, below")
 
 
 run(daemon.stop)

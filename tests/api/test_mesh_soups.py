@@ -7,8 +7,8 @@ import math
 import struct
 
 from daemon import F32, F64, Daemon
-from fields import results
-from mesh_oracle import (CEILING, MeshLayer, World, judge_contact, judge_ray, put_world,
+from fields import CONTACT_STATUS, CONTAINS_BITS, results
+from mesh_oracle import (CEILING, MeshLayer, World, contact_status, judge_contact, judge_ray, put_world,
                          random_soup, soup_place)
 from oracle import camera_ray, f32, random_terrain, scale, unit
 from tap import case, check, equal, fail, near_all, rng, run, test
@@ -72,7 +72,7 @@ def contacts_agree(name, reach):
     world = worlds[name]
     random = rng(f"contact {name} {reach}")
     points = [random_place(random, world) for _ in range(400)]
-    body = {"points": points, **({"reach_up": reach} if reach else {})}
+    body = {"points": points, "reach_up": reach}
     unsure = floors = ceilings = 0
     for point, item in zip(points, results(daemon, at(name) + "/contact", body, 400)):
         judged = judge_contact(world, point, item, reach)
@@ -98,8 +98,8 @@ def _():
     random = rng("far contact")
     points = [random_place(random, world, 0.0) for _ in range(300)]
     found = 0
-    for point, item in zip(points, results(daemon, at("far") + "/contact", {"points": points},
-                                           300)):
+    for point, item in zip(points, results(daemon, at("far") + "/contact",
+                                           {"points": points, "reach_up": 0}, 300)):
         column = world.column(point, 1e-5)
         if any(m.inner < 1e-5 or abs(m.t) < 1e-5 for m in column):
             continue
@@ -166,7 +166,10 @@ def footprints_agree(name):
         for point, floor in zip(item["points"], floors):
             near_all(point, floor and list(floor.point), f"point of {foot}", 1e-6)
         if None in floors:
-            check(item["status"] in ("hole", "outside") and item["plane"] is None, f"{item}")
+            first = floors.index(None)
+            want = contact_status(columns[first], None, world.is_over(foot[first], 1e-6))
+            check(want is None or item["status"] == want, f"status {want}: {item}")
+            equal(item["plane"], None, f"plane of {foot}")
             continue
         if item["plane"] is None:
             continue  # all feet in one line
@@ -240,7 +243,7 @@ def _():
         world = worlds[name]
         random = rng("column " + name)
         points = [random_place(random, world, 0.0) for _ in range(300)]
-        got = results(daemon, at(name) + "/contact", {"points": points}, 300)
+        got = results(daemon, at(name) + "/contact", {"points": points, "reach_up": 0}, 300)
         for direction, member in ((world.gravity, "floor"), (scale(world.gravity, -1), "ceiling")):
             rays = [{"origin": p, "direction": list(direction)} for p in points]
             for point, item, ray in zip(points, got, results(daemon, at(name) + "/ray",
@@ -363,11 +366,13 @@ def containment_agrees(name):
             unsure += 1
             continue
         floor, ceiling = world.floor_and_ceiling(column, 0)
-        want = floor is not None and (world.open_sky or ceiling is not None)
+        want = contact_status(column, floor, world.is_over(point, 1e-6))
+        if want == "ok":
+            want = "inside" if world.open_sky or ceiling else "outside"
         equal((item["status"], item["floor"], item["ceiling"]),
-              ("inside" if want else "outside", floor is not None, ceiling is not None),
+              (want or item["status"], floor is not None, ceiling is not None),
               f"at {point}: {column}")
-        inside += want
+        inside += want == "inside"
     check(unsure < 40 and 1 < inside < 395, f"{inside} inside, {unsure} unsure of 400")
 
 
@@ -444,15 +449,16 @@ def binary_agrees(name, kind):
     points = [[narrow(v) for v in random_place(random, world)] for _ in range(400)]
     for reach in (0, 3.25):
         items = results(daemon, at(name) + "/contact", {"points": points, "reach_up": reach}, 400)
-        got = ask_binary(f"{at(name)}/contact?reach_up={reach}", kind, points, 5)
+        got = ask_binary(f"{at(name)}/contact?reach_up={reach}", kind, points, 6)
         for point, item, row in zip(points, items, got):
             floor, ceiling = item["floor"], item["ceiling"]
             want = [floor["point"][2], *floor["normal"]] if floor else [None] * 4
-            same(row, [*want, ceiling and ceiling["point"][2]], kind, f"contact at {point}")
+            want += [ceiling and ceiling["point"][2], CONTACT_STATUS.index(item["status"])]
+            same(row, want, kind, f"contact at {point}")
     items = results(daemon, at(name) + "/contains", {"points": points}, 400)
     for point, item, byte in zip(points, items, ask_binary(at(name) + "/contains", kind, points,
                                                            None)):
-        want = (item["status"] == "inside") | item["floor"] << 1 | item["ceiling"] << 2
+        want = CONTAINS_BITS[item["status"]] | item["floor"] << 1 | item["ceiling"] << 2
         equal(byte, want, f"contains at {point}")
     rays = []
     for _ in range(400):
@@ -503,7 +509,7 @@ def _():
                     {"points": [[b + v for b, v in zip(base, p)] for p in local]}, 300)
     floors = 0
     for point, item, row in zip(local, items, ask_binary(f"{at('far')}/contact?{where}", "f",
-                                                         local, 5)):
+                                                         local, 6)):
         floor = item["floor"]
         floors += floor is not None
         same(row[:1], [floor and floor["point"][2] - base[2]], "f", f"contact at {point}")

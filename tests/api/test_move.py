@@ -124,7 +124,7 @@ def _():
             all_of += [placed(up, shift, yaw, ring) for ring in rings]
         points = [tuple(random.uniform(-12, 12) for _ in range(3)) for _ in range(150)]
         decided = 0
-        for point, got in zip(points, contact(name, points)):
+        for point, got in zip(points, contact(name, points, reach_up=0)):
             levels = heights_over(point, up, all_of, 1e-6)
             if levels is None or any(abs(t) < 1e-6 for t in levels):
                 continue
@@ -189,7 +189,7 @@ def _():
     where = ask("POST", "/v1/locate", {"points": [at, was]})["results"]
     equal([r["locale"] for r in where], ["all", None], "locate")
     binary = daemon.ask("POST", path + "/contact", struct.pack("<3d", *at), media=F64)
-    equal(struct.unpack("<5d", binary.body), (10, 0, 0, 1, 14), "binary contact")
+    equal(struct.unpack("<6d", binary.body), (10, 0, 0, 1, 14, 0), "binary contact")
     daemon.ok("DELETE", path, status=204)
 
 

@@ -417,6 +417,7 @@ def parameter_known(path, method, name):
     """A documented query parameter is not refused as unknown."""
     values = {"layer": "ground", "interp": "nearest", "fields": "height", "x": "1", "y": "1",
               "format": "f32", "kind": "sampled", "base": "0,0,0", "reach_up": "1",
+              "max_distance": "9", "status": "true",
               "mode": "any", "since": "2", "width": "64", "height": "48", "locations": "0,0",
               "path": "0,0|1,1&samples=2", "samples": "2", "interpolation": "nearest",
               "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9"}

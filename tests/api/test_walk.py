@@ -207,7 +207,7 @@ def _():
     equal(found["floor"], None, "no floor in a wall")
     inside = daemon.ok("POST", "/v1/locales/village/contains",
                        {"points": [[134, 98.25, 3.5]]})["results"][0]
-    equal((inside["status"], inside["floor"]), ("outside", False), "contains")
+    equal((inside["status"], inside["floor"]), ("below", False), "contains")
     say(f"village {short(place)}: in the hall's wall there is no floor: it stays at "
         f"{short(walker.local)}")
     equal(walker.walk((140, 96), (140, 98.25)), None, "stopped")
@@ -305,7 +305,7 @@ def _():
     check(71 < place[0] <= 72, f"in the pond: {place}")
     inside = daemon.ok("POST", "/v1/locales/garden/contains",
                        {"points": [[54, 80, 6]]})["results"][0]
-    equal((inside["status"], inside["floor"]), ("outside", False), "contains")
+    equal((inside["status"], inside["floor"]), ("hole", False), "contains")
     say(f"garden {short(place)}: contact says hole, the pond: it stays at {short(walker.local)}")
     walker.tell("the walk ends")
 

@@ -99,22 +99,34 @@ def _():
     daemon.ok("DELETE", "/v1/locales/a-west", status=204)
 
 
-@test("contact: the locale that holds the point, or the one below whose ground it is, by hints")
+@test("contact: the locale that holds the point, or has a floor within reach above it, by hints")
 def _():
-    got = touch([[105, 3, 11], [117, 3, 11], [99, 3, 11], [105, 3, 9], [105, 3, 9]])
-    equal([i["locale"] for i in got], ["west", "east", None, "west", "west"], "locales")
-    equal([i["status"] for i in got], ["ok", "ok", "outside", "ok", "ok"], "status")
+    got = touch([[105, 3, 11], [117, 3, 11], [99, 3, 11], [105, 3, 9], [105, 3, 9.75]])
+    equal([i["locale"] for i in got], ["west", "east", None, None, "west"], "locales")
+    equal([i["status"] for i in got], ["ok", "ok", "outside", "outside", "ok"], "status")
     near_all(got[0]["floor"]["point"], [105, 3, 10], "floor")
     near_all(got[1]["floor"]["point"], [117, 3, 10], "floor of the turned one")
-    equal((got[3]["floor"], got[3]["ceiling"]["distance"]), (None, 1), "below: the ground overhead")
+    equal((got[3]["floor"], got[3]["ceiling"], got[3]["revision"]), (None, None, None), "below")
+    near_all(got[4]["floor"]["point"], [105, 3, 10], "a step up")
+    near(got[4]["floor"]["distance"], 0.25, "a step up")
+    far = touch([[105, 3, 30]], max_distance=19)[0]
+    equal((far["status"], far["locale"], far["floor"]), ("too_far", "west", None), "too far")
+    equal(touch([[105, 3, 30]], max_distance=21)[0]["status"], "ok", "not too far")
     lifted = touch([[105, 3, 9]], reach_up=2)[0]
     near_all(lifted["floor"]["point"], [105, 3, 10], "reached from below")
     for hint in ("west", "east"):
         item = touch([[110, 5, 11]], hints=[hint])[0]
         equal((item["locale"], item["status"]), (hint, "ok"), "a border belongs to both")
     for point in ([105, 3, 11], [110, 5, 11], [99, 3, 11]):
-        for hint in ("atlantis", "", "no id at all, ä"):
-            equal(touch([point], hints=[hint]), touch([point]), f"a hint of no locale, {point}")
+        equal(touch([point], hints=["atlantis"]), [{**touch([point])[0], "hint": "unknown"}],
+              f"a hint of no locale, {point}")
+    foot = [[105, 3, 11], [106, 3, 11], [105, 4, 11]]
+    body = {"footprints": [foot, foot], "hints": ["atlantis", None]}
+    first, second = daemon.ok("POST", "/v1/contact", body)["results"]
+    equal(first, {**second, "hint": "unknown"}, "a footprint's hint of no locale")
+    for hint in ("", "no id at all, ä", "x" * 65):
+        problem(daemon.post("/v1/contact", {"points": [[105, 3, 11]], "hints": [hint]}), 400,
+                pointer="/hints/0")
     item = touch([[110 + 5e-7, 5, 11]], hints=["west"])[0]
     equal((item["locale"], item["status"]), ("west", "ok"), "a hair over the border the hint holds")
     near_all(item["floor"]["point"], [110, 5, 10], "its floor", 3e-8, 100)
@@ -125,12 +137,12 @@ def _():
              [105, 3, 11.5], "exact")
 
 
-@test("a hole between the polygons of a locale is a hole of that locale")
+@test("over a hole between the polygons of a locale a point is in none")
 def _():
     put_locale(daemon, "ring", placement={"translation": [0, 400, 0], "rotation": [0, 0, 0, 1]})
     put_mesh(daemon, "ring", [rectangle(0, 0, 9, 3, 0), rectangle(0, 6, 9, 9, 0)])
     item = touch([[4.5, 404.5, 1]])[0]
-    equal((item["status"], item["locale"], item["revision"]), ("hole", "ring", 2), "hole")
+    equal((item["status"], item["locale"], item["revision"]), ("outside", None, None), "hole")
 
 
 @test("gravity is the locale's own, turned into the world")
@@ -336,9 +348,8 @@ def _():
     check(same > 20, f"{same} hits")
 
 
-@test("contacts of random points agree with brute force, in the locale that locate names")
-def _():
-    random = rng("world contacts")
+def contacts_agree(reach):
+    random = rng(f"world contacts {reach}")
     points, hints = [], []
     for _ in range(250):
         world, locale = made[random.choice(sorted(made))]
@@ -347,31 +358,31 @@ def _():
         hints.append(random.choice((*sorted(made), None, None)))
     located = daemon.ok("POST", "/v1/locate", {"points": points, "hints": hints})["results"]
     judged = 0
-    for point, hint, where, item in zip(points, hints, located, touch(points, hints=hints)):
+    lifted = 0
+    for point, hint, where, item in zip(points, hints, located,
+                                        touch(points, hints=hints, reach_up=reach)):
         name = where["locale"]
         if name:
             equal(item["locale"], name, f"{point}: as locate says")
-            candidates = [name]
-        else:
-            candidates = ([hint] if hint else []) + sorted(made)
+        candidates = [name] if name else ([hint] if hint else []) + sorted(made)
         want, unsure = (None, "outside", None, None), False
         for candidate in candidates:
             world, locale = made[candidate]
             local = to_local(place(locale), point)
             column = world.column(local, 1e-5)
-            over = world.is_over(local, 1e-6)
-            if over is None or any(abs(m.inner) < 1e-5 or abs(m.t) < 1e-5 for m in column):
+            if any(abs(m.inner) < 1e-5 or abs(m.t) < 1e-5 or abs(m.t - reach) < 1e-5
+                   for m in column):
                 unsure = True
                 break
-            floor, ceiling = world.floor_and_ceiling(column, 0)
-            if floor or ceiling:
+            floor, ceiling = world.floor_and_ceiling(column, reach)
+            roof = floor and any(m.t > floor.t for m in column)
+            if floor and (name or floor.t > 0 and (world.open_sky or roof)):
                 want = (candidate, "ok", floor, ceiling)
                 break
-            if over and want[0] is None:
-                want = (candidate, "hole", None, None)
         if unsure:
             continue
         judged += 1
+        lifted += not name and want[0] is not None
         name, status, floor, ceiling = want
         equal((item["locale"], item["status"]), (name, status), f"{point}, hint {hint}")
         for side, meeting in (("floor", floor), ("ceiling", ceiling)):
@@ -385,7 +396,12 @@ def _():
                          "normal", 1e-6)
                 near(got["slope_deg"], made[name][0].slope_deg(meeting.normal), "slope", 1e-4, 10)
                 equal(got["layer"], meeting.layer, "layer")
-    check(judged > 150, f"{judged} judged")
+    check(judged > 150 and lifted > reach / 4, f"{judged} judged, {lifted} of them by what is above")
+
+
+for reach_ in (0.5, 12):
+    case(f"contacts of random points with reach_up {reach_} agree with brute force, in the locale "
+         "that locate names or that has a floor above", contacts_agree, reach_)
 
 
 @test("a batch gives what its items asked one by one would give")

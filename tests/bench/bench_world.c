@@ -63,7 +63,7 @@ static const struct locale *locate_by_boxes(const struct world_snapshot *snapsho
         bool has_floor, has_ceiling;
 
         if (locale_gravity_meets(locale, point, &locale->bounds) &&
-            locale_contains(&all, point, &has_floor, &has_ceiling))
+            locale_contains(&all, point, &has_floor, &has_ceiling) == CONTAINED_INSIDE)
             return locale;
     }
     return NULL;
@@ -80,7 +80,7 @@ static void ask_points(void *context, unsigned way)
             b->located[way][i] = locate_by_boxes(b->snapshot, b->points[i]);
             continue;
         }
-        snapshot_locate(b->snapshot, b->points[i], NULL, &found);
+        snapshot_locate(b->snapshot, b->points[i], NULL, 0, &found);
         b->located[way][i] = found.locale;
     }
 }

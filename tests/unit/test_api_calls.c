@@ -114,7 +114,25 @@ static const struct question answered[] = {
      "\"ceiling\":{\"point\":[5,0,100.5],\"distance\":50.5,"},
     {"below everything there is a ceiling only", contact_post_answer, "hills", "",
      "{\"points\":[[5,0,-1]]}",
-     "\"status\":\"ok\",\"floor\":null,\"ceiling\":{\"point\":[5,0,0.5],"},
+     "\"status\":\"below\",\"floor\":null,\"ceiling\":{\"point\":[5,0,0.5],"},
+    {"a step is reached unless said", contact_post_answer, "hills", "", "{\"points\":[[5,0,0]]}",
+     "\"status\":\"ok\",\"floor\":{\"point\":[5,0,0.5],\"distance\":0.5,"},
+    {"a given reach wins", contact_post_answer, "hills", "",
+     "{\"points\":[[5,0,0]],\"reach_up\":0.4}", "\"status\":\"below\",\"floor\":null,"},
+    {"a given reach wins over a clearance", contact_post_answer, "hills", "",
+     "{\"points\":[[5,0,0]],\"reach_up\":0.4,\"clearance\":1}",
+     "\"layer\":\"ground\",\"cell\":[0,0],\"polygon\":null},\"placed\":null}"},
+    {"a floor that is too far", contact_post_answer, "twin", "",
+     "{\"points\":[[5,0,50]],\"max_distance\":49}",
+     "\"status\":\"too_far\",\"floor\":null,\"ceiling\":{\"point\":[5,0,100.5],"},
+    {"a floor that is just near enough", contact_post_answer, "twin", "",
+     "{\"points\":[[5,0,50]],\"max_distance\":49.5}", "\"status\":\"ok\",\"floor\":{"},
+    {"a wheel too far", contact_post_answer, "hills", "",
+     "{\"footprints\":[[[0,0,9],[10,0,9],[0,10,9]]],\"max_distance\":8.5}",
+     "[{\"status\":\"too_far\",\"plane\":null,\"points\":[null,[10,0,1],[0,10,2]]}]"},
+    {"a wheel below the ground", contact_post_answer, "hills", "",
+     "{\"footprints\":[[[0,0,9],[10,0,-9],[0,10,9]]]}",
+     "[{\"status\":\"below\",\"plane\":null,\"points\":[[0,0,0],null,[0,10,2]]}]"},
     {"reach_up lifts the point over the floor", contact_post_answer, "hills", "",
      "{\"points\":[[5,0,0]],\"reach_up\":0.5}", "\"floor\":{\"point\":[5,0,0.5],\"distance\":0.5,"},
     {"over the hole", contact_post_answer, "hills", "", "{\"points\":[[60,40,50]]}",
@@ -143,7 +161,11 @@ static const struct question answered[] = {
      "{\"points\":[[5,0,50],[5,0,150],[5,0,-1]]}",
      "[{\"status\":\"inside\",\"floor\":true,\"ceiling\":true},"
      "{\"status\":\"outside\",\"floor\":true,\"ceiling\":false},"
-     "{\"status\":\"outside\",\"floor\":false,\"ceiling\":true}]"},
+     "{\"status\":\"below\",\"floor\":false,\"ceiling\":true}]"},
+    {"over the hole and beyond the field", contains_post_answer, "hills", "",
+     "{\"points\":[[60,40,50],[81,40,50]]}",
+     "[{\"status\":\"hole\",\"floor\":false,\"ceiling\":false},"
+     "{\"status\":\"outside\",\"floor\":false,\"ceiling\":false}]"},
 };
 
 static void questions_have_the_answers_of_hand(void **state)
@@ -264,6 +286,8 @@ static const struct {
     {contact_post_answer, "hills", "", "{}", ERR_BAD_INPUT, "/points"},
     {contact_post_answer, "hills", "", "{\"points\":[[0,0,0]],\"reach_up\":-1}", ERR_BAD_INPUT,
      "/reach_up"},
+    {contact_post_answer, "hills", "", "{\"points\":[[0,0,0]],\"max_distance\":-1}", ERR_BAD_INPUT,
+     "/max_distance"},
     {contact_post_answer, "hills", "", "{\"points\":[[0,0,0]],\"footprints\":[]}", ERR_BAD_INPUT,
      "/footprints"},
     {contact_post_answer, "hills", "", "{\"footprints\":[[[0,0,0],[1,0,0]]]}", ERR_BAD_INPUT,
@@ -368,7 +392,7 @@ static void binary_heights_are_the_bits_of_single_answers(void **state)
 static void a_base_moves_points_in_and_out(void **state)
 {
     const float in[3] = {5, 10, 50};
-    float out[5];
+    float out[6];
 
     (void)state;
     ask_binary(contact_post_answer, "twin", "base=10,20,-7", 4, in, sizeof in);
@@ -377,6 +401,42 @@ static void a_base_moves_points_in_and_out(void **state)
     /* (15, 30, 43): floor 1.5 + 6 = 7.5, ceiling 107.5, both told from z = -7 */
     assert_true(out[0] == 14.5f && out[4] == 114.5f);
     assert_true(out[3] > 0.9f && out[3] <= 1);
+    assert_true(out[5] == 0);
+}
+
+/* ok, below, over the hole, outside; ok again, but too far down */
+static void binary_contacts_and_heights_have_their_status(void **state)
+{
+    const double in[5][3] = {{5, 0, 9}, {5, 0, -1}, {60, 40, 50}, {81, 40, 50}, {5, 0, 99}};
+    const double at[3][2] = {{5, 0}, {60, 40}, {81, 40}};
+    const double height_status[3] = {0, 2, 3};
+    double out[5][6], heights[3][2];
+
+    (void)state;
+    ask_binary(contact_post_answer, "hills", "max_distance=90", 8, in, sizeof in);
+    assert_int_equal(t.out_used, sizeof out);
+    memcpy(out, t.out, sizeof out);
+    for (int i = 0; i < 5; i++) {
+        assert_true(out[i][5] == i);
+        assert_int_equal(!isnan(out[i][0]), i == 0);
+    }
+    assert_true(out[1][4] == 0.5 && isnan(out[4][4]));
+    for (size_t bytes = 4; bytes <= 8; bytes += 4) {
+        const float narrow[3][2] = {{5, 0}, {60, 40}, {81, 40}};
+        float few[3][2];
+
+        ask_binary(height_post_answer, "hills", "status=true&base=0,0,-7", bytes,
+                   bytes == 4 ? (const void *)narrow : at, bytes == 4 ? sizeof narrow : sizeof at);
+        assert_int_equal(t.out_used, 6 * bytes);
+        memcpy(heights, t.out, bytes == 8 ? sizeof heights : 0);
+        memcpy(few, t.out, sizeof few);
+        for (int i = 0; i < 3; i++) {
+            double height = bytes == 8 ? heights[i][0] : (double)few[i][0];
+
+            assert_true((bytes == 8 ? heights[i][1] : (double)few[i][1]) == height_status[i]);
+            assert_true(i == 0 ? height == 7.5 : isnan(height));
+        }
+    }
 }
 
 static void binary_rays_hit_miss_and_are_invalid(void **state)
@@ -397,13 +457,16 @@ static void binary_rays_hit_miss_and_are_invalid(void **state)
 
 static void binary_containment_is_a_byte(void **state)
 {
-    const float in[3][3] = {{5, 0, 50}, {5, 0, 150}, {5, 0, -1}};
-    static const unsigned char want[3] = {7, 2, 4};
+    const float in[4][3] = {{5, 0, 50}, {5, 0, 150}, {5, 0, -1}, {81, 0, 1}};
+    static const unsigned char want[4] = {7, 18, 4, 16};
+    const float over_hole[3] = {60, 40, 50};
 
     (void)state;
     ask_binary(contains_post_answer, "twin", "", 4, in, sizeof in);
-    assert_int_equal(t.out_used, 3);
-    assert_memory_equal(t.out, want, 3);
+    assert_int_equal(t.out_used, 4);
+    assert_memory_equal(t.out, want, 4);
+    ask_binary(contains_post_answer, "hills", "", 4, over_hole, sizeof over_hole);
+    assert_int_equal(t.out[0], 8);
 }
 
 static void binary_mistakes_are_refused(void **state)
@@ -483,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_sink_without_memory_is_an_error_not_a_cut_answer),
         cmocka_unit_test(binary_heights_are_the_bits_of_single_answers),
         cmocka_unit_test(a_base_moves_points_in_and_out),
+        cmocka_unit_test(binary_contacts_and_heights_have_their_status),
         cmocka_unit_test(binary_rays_hit_miss_and_are_invalid),
         cmocka_unit_test(binary_containment_is_a_byte),
         cmocka_unit_test(binary_mistakes_are_refused),

@@ -76,7 +76,7 @@ static const struct {
     {"beyond the field the bridge still bears", contains_post_answer, "crossing", "", "",
      "{\"points\":[[30,70,32],[50,70,32]]}",
      "[{\"status\":\"inside\",\"floor\":true,\"ceiling\":true},"
-     "{\"status\":\"outside\",\"floor\":false,\"ceiling\":false}]"},
+     "{\"status\":\"hole\",\"floor\":false,\"ceiling\":false}]"},
     {"stats of a mesh", layer_stats_get_answer, "crossing", "deck", "", "",
      "\"layer\":\"deck\",\"nodes\":1,\"leaves\":1,\"depth\":0,\"polygons\":1,\"bytes\":"},
     {"stats of a heightfield", layer_stats_get_answer, "crossing", "ground", "", "",
@@ -100,7 +100,8 @@ static const struct {
      "\"revision\":2},"
      "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true,\"revision\":4},"
      "{\"locale\":null,\"point\":null,\"changed\":true,\"revision\":null},"
-     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true,\"revision\":4}]}"},
+     "{\"locale\":\"crossing\",\"point\":[30,25,40],\"changed\":true,\"revision\":4,"
+     "\"hint\":\"unknown\"}]}"},
     {"limits of meshes", limits_get_answer, NULL, "", "", "",
      "\"polygons_max\":2000000,\"polygon_corners_max\":8000000,\"polygon_vertices_max\":8000000,"},
     {"memory of meshes", stats_get_answer, NULL, "", "", "",
@@ -144,6 +145,10 @@ static const struct {
      "/hints"},
     {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hints\":[7]}", ERR_BAD_INPUT,
      "/hints/0"},
+    {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hints\":[\"no id\"]}", ERR_BAD_INPUT,
+     "/hints/0"},
+    {world_contact_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hints\":[\"\"]}", ERR_BAD_INPUT,
+     "/hints/0"},
     {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hint\":[null]}", ERR_BAD_INPUT,
      "/hint"},
     {locate_post_answer, NULL, "layer=a", "{\"points\":[[1,2,3]]}", ERR_BAD_INPUT, "layer"},
@@ -166,7 +171,7 @@ static void what_meshes_cannot_answer_is_refused_by_name(void **state)
 static void batches_are_the_bits_of_single_answers(void **state)
 {
     const double point[3] = {30, 25, 32}, ray[7] = {30, 25, 60, 0.1, 0, -1, INFINITY};
-    double contact[5], hit[4];
+    double contact[6], hit[4];
 
     (void)state;
     assert_int_equal(api_test_ask(&t, contact_post_answer, "crossing", "", "",

@@ -253,6 +253,15 @@ static void heights_profiles_and_contacts_are_read(void **state)
     assert_true(contacts[1].has_placed);
     assert_close(contacts[1].placed[2], 3.5);
     kota_answer_free(answer);
+    kota_contact_options_init(&options, sizeof(options));
+    options.max_distance_m = 7;
+    answer = call(kota_contact("yard", xyz, 2, &options));
+    assert_true(kota_read_contact(answer, contacts, 2));
+    assert_int_equal(contacts[0].status, KOTA_GROUND_TOO_FAR);
+    assert_false(contacts[0].floor.is_there);
+    assert_int_equal(contacts[1].status, KOTA_GROUND_BELOW);
+    assert_true(contacts[1].ceiling.is_there);
+    kota_answer_free(answer);
 
     answer = call(kota_contact_footprints("yard", feet, foot_counts, 1, NULL));
     assert_true(kota_read_contact_footprints(answer, &footprint, 1));
@@ -336,7 +345,8 @@ static void shadows_are_read(void **state)
 static void containment_and_places_are_read(void **state)
 {
     const double xyz[6] = {15, 5, 9, 15, 5, -9};
-    const char *const hints[2] = {"yard", NULL};
+    const double aside[3] = {-1, 5, 9};
+    const char *const hints[2] = {"yard", "gone"};
     struct kota_place places[2];
     uint8_t bits[2];
     struct kota_answer *answer = call(kota_contains("yard", xyz, 2));
@@ -346,9 +356,14 @@ static void containment_and_places_are_read(void **state)
     assert_int_equal(bits[0], KOTA_INSIDE | KOTA_HAS_FLOOR);
     assert_int_equal(bits[1], KOTA_HAS_CEILING);
     kota_answer_free(answer);
+    answer = call(kota_contains("yard", aside, 1));
+    assert_true(kota_read_contains(answer, bits, 1));
+    assert_int_equal(bits[0], KOTA_OUTSIDE);
+    kota_answer_free(answer);
     answer = call(kota_locate(xyz, 2, hints));
     assert_true(kota_read_locate(answer, places, 2));
     assert_string_equal(places[0].locale, "yard");
+    assert_true(!places[0].hint_is_unknown && places[1].hint_is_unknown);
     assert_close(places[0].point[0], 15);
     assert_null(places[1].locale);
     kota_answer_free(answer);
@@ -357,7 +372,7 @@ static void containment_and_places_are_read(void **state)
 static void the_world_is_asked(void **state)
 {
     const double xyz[6] = {15, 5, 9, 15, 5000, 9};
-    const char *const hints[2] = {"yard", NULL};
+    const char *const hints[2] = {"yard", "gone"};
     const struct kota_ray ray = {{15, 5, 9}, {0, 0, -1}, INFINITY};
     struct kota_contact contacts[2];
     struct kota_hit hit;
@@ -368,6 +383,8 @@ static void the_world_is_asked(void **state)
     assert_string_equal(contacts[0].locale, "yard");
     assert_close(contacts[0].floor.point[2], 1.5);
     assert_null(contacts[1].locale);
+    assert_int_equal(contacts[1].status, KOTA_GROUND_OUTSIDE);
+    assert_true(!contacts[0].hint_is_unknown && contacts[1].hint_is_unknown);
     kota_answer_free(answer);
     answer = call(kota_world_ray(&ray, 1));
     assert_true(kota_read_ray(answer, &hit, 1));
@@ -381,19 +398,22 @@ static void batches_have_the_bits_of_single_answers(void **state)
     const double base[3] = {10, 0, 0};
     const float near_f32[3] = {5, 5, 9};
     const double far_f64[3] = {15, 5, 9}, ray[7] = {15, 5, 9, 0, 0, -1, INFINITY}, xy[2] = {15, 5};
+    const double beyond[2] = {-1, 0};
+    struct kota_request *request;
     struct kota_height height;
     struct kota_answer *answer = call(kota_batch_f32(KOTA_CONTACT, "yard", near_f32, 1, base));
-    const float *floor = kota_read_f32(answer, 1, 5);
+    const float *floor = kota_read_f32(answer, 1, KOTA_CONTACT_NUMBERS);
 
     (void)state;
     assert_non_null(floor);
     assert_true(floor[0] == 1.5f && isnan(floor[4]));
-    assert_null(kota_read_f64(answer, 1, 5));
+    assert_true(floor[5] == KOTA_GROUND_OK);
+    assert_null(kota_read_f64(answer, 1, KOTA_CONTACT_NUMBERS));
     assert_int_equal(kota_answer_error(answer)->kind, KOTA_ERROR_CONTENT);
     kota_answer_free(answer);
 
     answer = call(kota_batch_f64(KOTA_CONTACT, "yard", far_f64, 1, NULL));
-    assert_true(kota_read_f64(answer, 1, 5)[0] == 1.5);
+    assert_true(kota_read_f64(answer, 1, KOTA_CONTACT_NUMBERS)[0] == 1.5);
     assert_true(kota_answer_revision(answer) >= 2);
     kota_answer_free(answer);
     answer = call(kota_batch_f64(KOTA_RAY, "yard", ray, 1, NULL));
@@ -408,6 +428,12 @@ static void batches_have_the_bits_of_single_answers(void **state)
     kota_answer_free(answer);
     answer = call(kota_batch_f64(KOTA_HEIGHT, "yard", xy, 1, NULL));
     assert_true(kota_read_f64(answer, 1, 1)[0] == height.height_m);
+    kota_answer_free(answer);
+    request = kota_batch_f64(KOTA_HEIGHT, "yard", beyond, 1, NULL);
+    kota_request_query(request, "status", "true");
+    answer = call(request);
+    assert_true(isnan(kota_read_f64(answer, 1, 2)[0]));
+    assert_true(kota_read_f64(answer, 1, 2)[1] == KOTA_GROUND_OUTSIDE);
     kota_answer_free(answer);
 }
 

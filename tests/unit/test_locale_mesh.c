@@ -99,23 +99,23 @@ static const struct {
     const char *what;
     struct vec3 point;
     double reach_up_m, floor_m, ceiling_m;
-    enum ground_status status;
+    enum contact_status status;
 } over_and_under[] = {
-    {"on the bridge", {50, 20, 22}, 0, 20, NAN, GROUND_OK},
-    {"exactly on it", {50, 20, 20}, 0, 20, NAN, GROUND_OK},
-    {"under the bridge", {50, 20, 8}, 0, 5, 20, GROUND_OK},
-    {"exactly on the ground under it", {50, 20, 5}, 0, 5, 20, GROUND_OK},
-    {"underground", {50, 20, 3}, 0, NAN, 5, GROUND_OK},
-    {"under it, reaching over it", {50, 20, 8}, 13, 20, NAN, GROUND_OK},
-    {"underground, reaching between", {50, 20, 3}, 4, 5, 20, GROUND_OK},
-    {"underground, reaching everywhere", {50, 20, 3}, INFINITY, 20, NAN, GROUND_OK},
-    {"beside the bridge", {61, 20, 30}, 0, 6.1, NAN, GROUND_OK},
-    {"on its border", {60, 20, 30}, 0, 20, NAN, GROUND_OK},
-    {"on the part beyond the field", {50, -10, 22}, 0, 20, NAN, GROUND_OK},
-    {"under that part", {50, -10, 2}, 0, NAN, 20, GROUND_OK},
-    {"beside that part, inside the bounds", {10, -10, 22}, 0, NAN, NAN, GROUND_HOLE},
-    {"in the field's hole", {90, 90, 22}, 0, NAN, NAN, GROUND_HOLE},
-    {"beyond all", {50, -21, 22}, 0, NAN, NAN, GROUND_OUTSIDE},
+    {"on the bridge", {50, 20, 22}, 0, 20, NAN, CONTACT_OK},
+    {"exactly on it", {50, 20, 20}, 0, 20, NAN, CONTACT_OK},
+    {"under the bridge", {50, 20, 8}, 0, 5, 20, CONTACT_OK},
+    {"exactly on the ground under it", {50, 20, 5}, 0, 5, 20, CONTACT_OK},
+    {"underground", {50, 20, 3}, 0, NAN, 5, CONTACT_BELOW},
+    {"under it, reaching over it", {50, 20, 8}, 13, 20, NAN, CONTACT_OK},
+    {"underground, reaching between", {50, 20, 3}, 4, 5, 20, CONTACT_OK},
+    {"underground, reaching everywhere", {50, 20, 3}, INFINITY, 20, NAN, CONTACT_OK},
+    {"beside the bridge", {61, 20, 30}, 0, 6.1, NAN, CONTACT_OK},
+    {"on its border", {60, 20, 30}, 0, 20, NAN, CONTACT_OK},
+    {"on the part beyond the field", {50, -10, 22}, 0, 20, NAN, CONTACT_OK},
+    {"under that part", {50, -10, 2}, 0, NAN, 20, CONTACT_BELOW},
+    {"beside that part, inside the bounds", {10, -10, 22}, 0, NAN, NAN, CONTACT_HOLE},
+    {"in the field's hole", {90, 90, 22}, 0, NAN, NAN, CONTACT_HOLE},
+    {"beyond all", {50, -21, 22}, 0, NAN, NAN, CONTACT_OUTSIDE},
 };
 
 static void assert_contact(const char *what, bool has, double z, double expected)
@@ -134,7 +134,8 @@ static void a_bridge_over_ground_has_two_floors(void **state)
         struct contacts got;
         char what[80];
 
-        locale_contact(&choice, over_and_under[i].point, over_and_under[i].reach_up_m, &got);
+        locale_contact(&choice, over_and_under[i].point,
+                       (struct contact_reach){over_and_under[i].reach_up_m, INFINITY}, &got);
         snprintf(what, sizeof what, "%s, floor", over_and_under[i].what);
         assert_contact(what, got.has_floor, got.floor.point.z, over_and_under[i].floor_m);
         snprintf(what, sizeof what, "%s, ceiling", over_and_under[i].what);
@@ -152,6 +153,46 @@ static void a_bridge_over_ground_has_two_floors(void **state)
     locale_unref(locale);
 }
 
+static void a_floor_may_be_too_far(void **state)
+{
+    struct locale *locale = with(with(empty(down, true), slope()), bridge(LAYER_GROUND));
+    struct layer_choice choice = all_of(locale);
+    const struct vec3 under = {50, 20, 8};
+    struct contacts got;
+
+    (void)state;
+    locale_contact(&choice, under, (struct contact_reach){0, 3}, &got);
+    assert_int_equal(got.status, CONTACT_OK); /* exactly so far */
+    locale_contact(&choice, under, (struct contact_reach){0, 2.999}, &got);
+    assert_int_equal(got.status, CONTACT_TOO_FAR);
+    assert_false(got.has_floor);
+    assert_contact("its ceiling", got.has_ceiling, got.ceiling.point.z, 20);
+    locale_contact(&choice, under, (struct contact_reach){13, 0},
+                   &got); /* up is no distance down */
+    assert_int_equal(got.status, CONTACT_OK);
+    assert_contact("above", got.has_floor, got.floor.point.z, 20);
+    locale_unref(locale);
+}
+
+static void a_place_above_is_contained_up_to_the_reach(void **state)
+{
+    struct locale *open = with(with(empty(down, true), slope()), bridge(LAYER_GROUND));
+    struct locale *closed = with(with(empty(down, false), slope()), bridge(LAYER_CEILING));
+    struct layer_choice of_open = all_of(open), of_closed = all_of(closed);
+
+    (void)state;
+    assert_false(locale_contains_above(&of_open, (struct vec3){50, 20, 3}, 1.999));
+    assert_true(locale_contains_above(&of_open, (struct vec3){50, 20, 3}, 2.001));
+    assert_true(locale_contains_above(&of_open, (struct vec3){50, 20, -1000}, INFINITY));
+    assert_false(locale_contains_above(&of_open, (struct vec3){50, 20, 30}, INFINITY)); /* below */
+    assert_true(locale_contains_above(&of_closed, (struct vec3){50, 20, 3}, 2.001));
+    assert_true(locale_contains_above(&of_closed, (struct vec3){50, 20, 3}, INFINITY));
+    assert_false(
+        locale_contains_above(&of_closed, (struct vec3){30, 20, 1}, INFINITY)); /* no roof */
+    locale_unref(open);
+    locale_unref(closed);
+}
+
 static void a_ceiling_is_no_floor(void **state)
 {
     struct locale *locale = with(with(empty(down, false), slope()), bridge(LAYER_CEILING));
@@ -160,15 +201,24 @@ static void a_ceiling_is_no_floor(void **state)
     bool has_floor, has_ceiling;
 
     (void)state;
-    locale_contact(&choice, (struct vec3){50, 20, 22}, 0, &got);
+    locale_contact(&choice, (struct vec3){50, 20, 22}, (struct contact_reach){0, INFINITY}, &got);
     assert_contact("floor from above", got.has_floor, got.floor.point.z, 5);
     assert_contact("ceiling from above", got.has_ceiling, got.ceiling.point.z, NAN);
-    locale_contact(&choice, (struct vec3){50, 20, 8}, 0, &got);
+    locale_contact(&choice, (struct vec3){50, 20, 8}, (struct contact_reach){0, INFINITY}, &got);
     assert_contact("ceiling from below", got.has_ceiling, got.ceiling.point.z, 20);
-    assert_true(locale_contains(&choice, (struct vec3){50, 20, 8}, &has_floor, &has_ceiling));
-    assert_false(locale_contains(&choice, (struct vec3){50, 20, 22}, &has_floor, &has_ceiling));
-    assert_false(locale_contains(&choice, (struct vec3){30, 20, 8}, &has_floor, &has_ceiling));
+    assert_int_equal(locale_contains(&choice, (struct vec3){50, 20, 8}, &has_floor, &has_ceiling),
+                     CONTAINED_INSIDE);
+    assert_int_equal(locale_contains(&choice, (struct vec3){50, 20, 22}, &has_floor, &has_ceiling),
+                     CONTAINED_OUTSIDE);
+    assert_int_equal(locale_contains(&choice, (struct vec3){30, 20, 8}, &has_floor, &has_ceiling),
+                     CONTAINED_OUTSIDE);
     assert_true(has_floor && !has_ceiling);
+    /* no ground under the deck beyond the field, and it is no ground itself */
+    locale_contact(&choice, (struct vec3){50, -10, 2}, (struct contact_reach){0, INFINITY}, &got);
+    assert_int_equal(got.status, CONTACT_HOLE);
+    assert_contact("ceiling over a hole", got.has_ceiling, got.ceiling.point.z, 20);
+    assert_int_equal(locale_contains(&choice, (struct vec3){50, -10, 2}, &has_floor, &has_ceiling),
+                     CONTAINED_HOLE);
     locale_unref(locale);
 }
 
@@ -280,7 +330,7 @@ static void gravity_may_pull_sideways(void **state)
 
     (void)state;
     /* over the step: it is nearer than the slope, which this line meets at x = 55 ... */
-    locale_contact(&choice, (struct vec3){57, 5, 5.5}, 0, &got);
+    locale_contact(&choice, (struct vec3){57, 5, 5.5}, (struct contact_reach){0, INFINITY}, &got);
     assert_true(got.has_floor && got.has_ceiling);
     assert_near(got.floor.point.x, 60, 1e-9);
     assert_int_equal(got.floor.polygon, 1);
@@ -289,20 +339,20 @@ static void gravity_may_pull_sideways(void **state)
     assert_near(got.ceiling.point.x, 55, 1e-9); /* ... behind the point, so above it */
     assert_string_equal(got.ceiling.layer->id, "ground");
     /* before the slope */
-    locale_contact(&choice, (struct vec3){30, 5, 5.5}, 0, &got);
+    locale_contact(&choice, (struct vec3){30, 5, 5.5}, (struct contact_reach){0, INFINITY}, &got);
     assert_string_equal(got.floor.layer->id, "ground");
     assert_near(got.floor.point.x, 55, 1e-9);
     assert_false(got.has_ceiling);
     /* reaching back over the step: it is the floor no more than the slope is */
-    locale_contact(&choice, (struct vec3){90, 5, 5.5}, 32, &got);
+    locale_contact(&choice, (struct vec3){90, 5, 5.5}, (struct contact_reach){32, INFINITY}, &got);
     assert_near(got.floor.point.x, 60, 1e-9);
     assert_near(got.ceiling.point.x, 55, 1e-9);
     /* past everything, and beside everything */
-    locale_contact(&choice, (struct vec3){101, 5, 5.5}, 0, &got);
+    locale_contact(&choice, (struct vec3){101, 5, 5.5}, (struct contact_reach){0, INFINITY}, &got);
     assert_false(got.has_floor);
     assert_near(got.ceiling.point.x, 100, 1e-9);
-    locale_contact(&choice, (struct vec3){30, 300, 5.5}, 0, &got);
-    assert_int_equal(got.status, GROUND_OUTSIDE);
+    locale_contact(&choice, (struct vec3){30, 300, 5.5}, (struct contact_reach){0, INFINITY}, &got);
+    assert_int_equal(got.status, CONTACT_OUTSIDE);
     assert_true(locale_ray(&choice, &at_wall, RAY_CLOSEST, &hit, NULL));
     assert_near(hit.at.point.z, 3, 1e-9); /* the slope; the wall is below it */
     assert_int_equal(locale_choose_ground(locale, NULL, &of_height, &err), ERR_OK);
@@ -328,11 +378,12 @@ static void polygons_on_a_heightfield_are_not_their_own_ceiling(void **state)
         struct contacts got;
 
         point.z = point.x / 10;
-        locale_contact(&choice, point, 1e-3, &got);
+        locale_contact(&choice, point, (struct contact_reach){1e-3, INFINITY}, &got);
         if (!got.has_floor || got.has_ceiling)
             fail_msg("point %d: floor %d, ceiling %d", i, got.has_floor, got.has_ceiling);
         on_path += got.floor.layer->kind == LAYER_MESH;
-        locale_contact(&choice, got.floor.point, 0, &got); /* standing there */
+        locale_contact(&choice, got.floor.point, (struct contact_reach){0, INFINITY},
+                       &got); /* standing there */
         if (!got.has_floor || got.has_ceiling)
             fail_msg("standing at %d: floor %d, ceiling %d", i, got.has_floor, got.has_ceiling);
     }
@@ -479,6 +530,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_has_the_bits_of_single_answers),
         cmocka_unit_test(a_bridge_over_ground_has_two_floors),
+        cmocka_unit_test(a_floor_may_be_too_far),
+        cmocka_unit_test(a_place_above_is_contained_up_to_the_reach),
         cmocka_unit_test(a_ceiling_is_no_floor),
         cmocka_unit_test(rays_and_sight_lines_meet_the_nearest_layer),
         cmocka_unit_test(sight_lines_may_touch_at_their_ends),

@@ -202,7 +202,7 @@ static unsigned ask_contact(struct random *random, const struct world_of *w, uin
     bool doubt = false;
     double floor = best_of(crossings, count, -INFINITY, reach, 1, &doubt), ceiling;
 
-    locale_contact(&w->choice, point, reach, &got);
+    locale_contact(&w->choice, point, (struct contact_reach){reach, INFINITY}, &got);
     ceiling = best_of(crossings, count, fmax(floor + 1e-7, reach), INFINITY, -1, &doubt);
     if (doubt)
         return 0;
@@ -214,7 +214,7 @@ static unsigned ask_contact(struct random *random, const struct world_of *w, uin
 
         assert_near(got.floor.distance_m, fabs(floor), 1e-6);
         expect_normal(w, got.floor.layer, got.floor.polygon, got.floor.normal);
-        locale_contact(&w->choice, got.floor.point, 0, &again);
+        locale_contact(&w->choice, got.floor.point, (struct contact_reach){0, INFINITY}, &again);
         assert_true(again.has_floor); /* what was put on a floor stands on it */
         assert_near(again.floor.distance_m, 0, 1e-6);
         if (again.has_ceiling)
@@ -347,8 +347,8 @@ static void heights_are_the_contacts_from_above_and_a_batch_gives_their_bits(voi
             struct contacts contacts;
 
             locale_height(&ground, points[i], INTERPOLATION_TRIANGLE, &one);
-            locale_contact(&w.choice, (struct vec3){points[i].x, points[i].y, 0}, INFINITY,
-                           &contacts);
+            locale_contact(&w.choice, (struct vec3){points[i].x, points[i].y, 0},
+                           (struct contact_reach){INFINITY, INFINITY}, &contacts);
             assert_int_equal(one.status, heights[i].status);
             assert_int_equal(contacts.has_floor, one.status == GROUND_OK);
             if (one.status != GROUND_OK)

@@ -159,7 +159,7 @@ static void contact_finds_the_highest_floor_and_the_lowest_ceiling(void **state)
         struct contacts contacts;
 
         search_heights(locale, p, p.z + reach_m, &floor_m, &ceiling_m);
-        locale_contact(&choice, p, reach_m, &contacts);
+        locale_contact(&choice, p, (struct contact_reach){reach_m, INFINITY}, &contacts);
         assert_int_equal(contacts.has_floor, isfinite(floor_m));
         assert_int_equal(contacts.has_ceiling, isfinite(ceiling_m));
         if (contacts.has_floor) {
@@ -173,7 +173,7 @@ static void contact_finds_the_highest_floor_and_the_lowest_ceiling(void **state)
             assert_true(contacts.ceiling.point.z == ceiling_m);
         floors += contacts.has_floor;
         ceilings += contacts.has_ceiling;
-        holes += contacts.status == GROUND_HOLE;
+        holes += contacts.status == CONTACT_HOLE;
     }
     assert_true(floors > 100 && ceilings > 100 && holes > 10);
     locale_unref(locale);
@@ -197,11 +197,13 @@ static void a_turned_gravity_gives_what_a_turned_world_gives(void **state)
         struct vec3 p = random_point(&random);
         struct contacts by_ray, by_height;
 
-        locale_contact(&choice, p, i % 2 ? 0 : INFINITY, &by_ray);
-        locale_contact(&plain, p, i % 2 ? 0 : INFINITY, &by_height);
+        locale_contact(&choice, p, (struct contact_reach){i % 2 ? 0 : INFINITY, INFINITY}, &by_ray);
+        locale_contact(&plain, p, (struct contact_reach){i % 2 ? 0 : INFINITY, INFINITY},
+                       &by_height);
         if (by_ray.has_floor != by_height.has_floor || by_ray.has_ceiling != by_height.has_ceiling)
             fail_msg("point %d (%.17g %.17g %.17g): the ray finds floor %d ceiling %d", i, p.x, p.y,
                      p.z, by_ray.has_floor, by_ray.has_ceiling);
+        assert_int_equal(by_ray.status, by_height.status);
         if (by_ray.has_floor)
             assert_near(by_ray.floor.point.z, by_height.floor.point.z, 1e-5);
         if (by_ray.has_ceiling)

@@ -73,7 +73,7 @@ static void assert_located(const struct world_snapshot *snapshot, const char *wh
 {
     struct located got;
 
-    snapshot_locate(snapshot, world, hint, &got);
+    snapshot_locate(snapshot, world, hint, 0, &got);
     if ((got.locale == NULL) != (expected == NULL) ||
         (expected && strcmp(got.locale->id, expected) != 0))
         fail_msg("%s: got %s, expected %s", what, got.locale ? got.locale->id : "none",
@@ -176,7 +176,7 @@ static void turned_neighbours_leave_no_gap(void **state)
         struct vec3 on_border = placement_to_world(&left, (struct vec3){10, 0.01 * i, 1});
         struct located got;
 
-        snapshot_locate(snapshot, on_border, NULL, &got);
+        snapshot_locate(snapshot, on_border, NULL, 0, &got);
         if (!got.locale)
             fail_msg("point %d of the border (%.17g, %.17g) is in neither", i, on_border.x,
                      on_border.y);
@@ -202,8 +202,8 @@ static const char *search(const struct world_snapshot *snapshot, struct vec3 wor
         bool has_floor, has_ceiling;
 
         assert_int_equal(locale_choose(locale, NULL, &choice, &err), ERR_OK);
-        if (!locale_contains(&choice, placement_to_locale(&locale->manifest.placement, world),
-                             &has_floor, &has_ceiling))
+        if (locale_contains(&choice, placement_to_locale(&locale->manifest.placement, world),
+                            &has_floor, &has_ceiling) != CONTAINED_INSIDE)
             continue;
         if (hint && strcmp(hint, locale->id) == 0)
             return locale->id;

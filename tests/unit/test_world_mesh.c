@@ -118,7 +118,7 @@ static int floor_under(const struct locale *locale, struct vec3 point)
     struct contacts contacts;
 
     assert_int_equal(locale_choose(locale, NULL, &choice, &err), ERR_OK);
-    locale_contact(&choice, point, 0, &contacts);
+    locale_contact(&choice, point, (struct contact_reach){0, INFINITY}, &contacts);
     if (!contacts.has_floor)
         return -1;
     assert_non_null(contacts.floor.layer->mesh);

@@ -282,7 +282,8 @@ static void read_once(struct reading *r, struct random *random)
     struct locale_hit hit;
     bool is_one = false, is_hit;
 
-    locale_contact(&all, (struct vec3){x, y, 0}, INFINITY, &contacts);
+    locale_contact(&all, (struct vec3){x, y, 0}, (struct contact_reach){INFINITY, INFINITY},
+                   &contacts);
     is_hit = locale_ray(&all, &ray, RAY_CLOSEST, &hit, NULL);
     last = atomic_load(&r->way->started);
     for (; k <= last && contacts.has_floor; k++) {

@@ -279,7 +279,8 @@ static void read_once(struct reading *r)
     struct locale_hit hit;
     bool is_hit = locale_ray(&all, &ray, RAY_CLOSEST, &hit, NULL);
 
-    locale_contact(&all, (struct vec3){10.5, 10.5, 10000}, 0, &contacts);
+    locale_contact(&all, (struct vec3){10.5, 10.5, 10000}, (struct contact_reach){0, INFINITY},
+                   &contacts);
     r->reads++;
     if (!contacts.has_floor || contacts.floor.point.z != want || !is_hit ||
         hit.at.point.z != want) {

@@ -297,17 +297,19 @@ class Client:
         return self._ask(_place(locale, "profile"), options, path=path)
 
     def contact(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """`results`: the floor and the ceiling of each of the points [x, y, z].
+        """`results`: status, floor and ceiling of each of the points [x, y, z].
 
-        Options: reach_up, metres that a floor may be above the point; clearance, metres above the
-        floor at which each result has `placed`; clearance_mode (at_least, exact); layer.
+        status: ok (there is a floor), below (no floor, but ground above), hole, too_far, outside.
+        Options: reach_up, metres that a floor may be above the point (0.5); max_distance, metres
+        that it may be below; clearance, metres above the floor at which each result has `placed`;
+        clearance_mode (at_least, exact); layer.
         """
         return self._ask(_place(locale, "contact"), options, points=points)
 
     def contact_footprints(self, locale: str, footprints: Numbers, **options: Any) -> Answer:
         """`results`: the plane under each footprint, three points [x, y, z] or more.
 
-        Options: reach_up, layer.
+        Options: reach_up, max_distance, layer.
         """
         return self._ask(_place(locale, "contact"), options, footprints=footprints)
 
@@ -339,7 +341,10 @@ class Client:
         return self._ask(_place(locale, "pick"), options, viewport=viewport, pixel=pixel)
 
     def contains(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """`results`: is each of the points [x, y, z] inside? Has it a floor? Option layer."""
+        """`results`: each of the points [x, y, z] is inside, below, over a hole, or outside.
+
+        Option layer.
+        """
         return self._ask(_place(locale, "contains"), options, points=points)
 
     # ---- the whole world -------------------------------------------------------------------------
@@ -354,7 +359,8 @@ class Client:
     def world_contact(self, points: Numbers = None, **options: Any) -> Answer:
         """contact in the world's frame.
 
-        Options: footprints (instead of points), hints, reach_up, clearance, clearance_mode.
+        Options: footprints (instead of points), hints, reach_up, max_distance, clearance,
+        clearance_mode.
         """
         return self._ask("/v1/contact", options, points=points)
 
@@ -382,15 +388,21 @@ class Client:
     # array.array of type "f") is sent and answered as float32, everything else as float64.
 
     def height_batch(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """x y each; `array` [count]: the height, NaN: none. Options: interp, layer, base."""
-        return self._batch(_place(locale, "height"), points, 2, 1, options)
+        """x y each; `array` [count]: the height, NaN: none.
+
+        With status=True `array` is [count][2]: height and status (0 ok, 2 hole, 3 outside).
+        Options: interp, layer, base, status.
+        """
+        numbers = 2 if options.get("status") else 1
+        return self._batch(_place(locale, "height"), points, 2, numbers, options)
 
     def contact_batch(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """x y z each; `array` [count][5]: floor_z nx ny nz ceiling_z, NaN: none.
+        """x y z each; `array` [count][6]: floor_z nx ny nz ceiling_z (NaN: none) status.
 
-        Options: reach_up, layer, base.
+        status: 0 ok, 1 below, 2 hole, 3 outside, 4 too far.
+        Options: reach_up, max_distance, layer, base.
         """
-        return self._batch(_place(locale, "contact"), points, 3, 5, options)
+        return self._batch(_place(locale, "contact"), points, 3, 6, options)
 
     def ray_batch(self, locale: str, rays: Numbers, **options: Any) -> Answer:
         """ox oy oz dx dy dz t_max each; `array` [count][4]: t nx ny nz, t infinite: a miss.
@@ -406,7 +418,8 @@ class Client:
         return self._batch(_place(locale, "lit"), points, 3, 0, {**light, **options})
 
     def contains_batch(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """x y z each; `array` [count] of bytes: bit 0 inside, 1 a floor, 2 a ceiling.
+        """x y z each; `array` [count] of bytes: bit 0 inside, 1 a floor, 2 a ceiling, 3 a hole,
+        4 outside.
 
         Options: layer, base.
         """

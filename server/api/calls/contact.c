@@ -1,13 +1,16 @@
 /*
- * POST …/contact {"points":[[x,y,z]…],"reach_up":0,"clearance":c,"clearance_mode":"at_least|exact"}
- *   ->  results: {"status","floor":Contact|null,"ceiling":Contact|null,"placed"}
- * POST …/contact  {"footprints":[[[x,y,z]×3 or more]…],"reach_up"}
+ * POST …/contact {"points":[[x,y,z]…],"reach_up":0.5,"max_distance":d,"clearance":c,
+ *                 "clearance_mode":"at_least|exact"}
+ *   ->  results: {"status":"ok|below|hole|too_far|outside","floor":Contact|null,
+ *                 "ceiling":Contact|null,"placed"}
+ * POST …/contact  {"footprints":[[[x,y,z]×3 or more]…],"reach_up","max_distance"}
  *   ->  results: {"status","plane":{"normal","d"}|null,"points":[[x,y,z]|null…]}
- * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z (NaN: none); where gravity is
- * radial the first and the last are distances from the origin or the axis
+ * POST …/contact  binary: x y z  ->  floor_z nx ny nz ceiling_z status (NaN: none; status: enum
+ * contact_status); where gravity is radial floor and ceiling are distances from the origin or axis
  *
- * `placed` is there when a clearance is asked: that far above the floor along gravity, or null over
- * no floor; reach_up is then unbounded unless given, so that a camera below the ground is raised.
+ * There is a floor exactly when the status is ok. `placed` is there when a clearance is asked: that
+ * far above the floor along gravity, or null over no floor; reach_up is then unbounded unless
+ * given, so that a camera below the ground is raised.
  * A footprint (text Q's car) rests on the plane through its contact points: normal · p + d = 0, in
  * Q's notation. It is ok when each of its points has a floor and they span a plane; else the status
  * is that of the first point without one, or hole when the points lie on a line.
@@ -20,9 +23,11 @@
 #include "api/options.h"
 #include "api/encode.h"
 
+#define REACH_UP_DEFAULT_M 0.5 /* a step: rounding, an uphill stride, a small edit */
+
 struct contact_options {
     struct layer_choice choice;
-    struct contact_reach reach;
+    struct contact_terms terms;
 };
 
 static enum err_code not_negative(double value, const char *name, struct err *err)
@@ -33,17 +38,19 @@ static enum err_code not_negative(double value, const char *name, struct err *er
     return err_at(err, "/%s", name);
 }
 
-enum err_code contact_decode_reach(struct call *call, struct contact_reach *out, struct err *err)
+enum err_code contact_decode_terms(struct call *call, struct contact_terms *out, struct err *err)
 {
     static const char *const modes[] = {"at_least", "exact", NULL};
     bool has_reach;
     int mode = -1; /* it is not given */
 
-    *out = (struct contact_reach){.up_m = 0};
-    if (option_number(call, "reach_up", &out->up_m, &has_reach, err) ||
+    *out = (struct contact_terms){.reach = {REACH_UP_DEFAULT_M, INFINITY}};
+    if (option_number(call, "reach_up", &out->reach.up_m, &has_reach, err) ||
+        option_number(call, "max_distance", &out->reach.down_m, NULL, err) ||
         option_number(call, "clearance", &out->clearance_m, &out->has_clearance, err) ||
         option_word(call, "clearance_mode", modes, &mode, err) ||
-        not_negative(out->up_m, "reach_up", err) ||
+        not_negative(out->reach.up_m, "reach_up", err) ||
+        not_negative(out->reach.down_m, "max_distance", err) ||
         not_negative(out->clearance_m, "clearance", err))
         return err->code;
     if (mode >= 0 && !out->has_clearance) {
@@ -52,25 +59,25 @@ enum err_code contact_decode_reach(struct call *call, struct contact_reach *out,
     }
     out->mode = mode < 0 ? CLEARANCE_AT_LEAST : (enum clearance_mode)mode;
     if (out->has_clearance && !has_reach)
-        out->up_m = INFINITY;
+        out->reach.up_m = INFINITY;
     return ERR_OK;
 }
 
 static enum err_code decode_options(struct call *call, struct contact_options *out, struct err *err)
 {
-    if (contact_decode_reach(call, &out->reach, err) || option_choose(call, &out->choice, err))
+    if (contact_decode_terms(call, &out->terms, err) || option_choose(call, &out->choice, err))
         return err->code;
     return ERR_OK;
 }
 
-struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity, struct vec3 point,
+struct vec3 contact_place(const struct contact_terms *terms, struct vec3 gravity, struct vec3 point,
                           const struct contact *floor)
 {
     double above = vec3_dot(vec3_sub(floor->point, point), gravity);
 
-    if (reach->mode == CLEARANCE_AT_LEAST && above >= reach->clearance_m)
+    if (terms->mode == CLEARANCE_AT_LEAST && above >= terms->clearance_m)
         return point;
-    return vec3_sub(floor->point, vec3_scale(gravity, reach->clearance_m));
+    return vec3_sub(floor->point, vec3_scale(gravity, terms->clearance_m));
 }
 
 enum { POINT_BYTES = 2 * CONTACT_PIECE_BYTES + 256 };
@@ -94,9 +101,9 @@ char *contact_raw(char *at, const struct contact *contact)
     return at;
 }
 
-static char *encode_status(char *at, enum ground_status status)
+static char *encode_status(char *at, enum contact_status status)
 {
-    const char *word = encode_ground_status(status);
+    const char *word = encode_contact_status(status);
 
     at = JSON_RAW(at, "{\"status\":\"");
     return json_raw_text(at, word, strlen(word));
@@ -110,11 +117,11 @@ static char *encode_point(char *at, const struct contact_options *options, struc
     at = contacts->has_floor ? contact_raw(at, &contacts->floor) : JSON_RAW(at, "null");
     at = JSON_RAW(at, ",\"ceiling\":");
     at = contacts->has_ceiling ? contact_raw(at, &contacts->ceiling) : JSON_RAW(at, "null");
-    if (options->reach.has_clearance) {
+    if (options->terms.has_clearance) {
         struct vec3 gravity = locale_gravity(options->choice.locale, point);
 
         at = JSON_RAW(at, ",\"placed\":");
-        at = contacts->has_floor ? json_raw_vec3(at, contact_place(&options->reach, gravity, point,
+        at = contacts->has_floor ? json_raw_vec3(at, contact_place(&options->terms, gravity, point,
                                                                    &contacts->floor))
                                  : JSON_RAW(at, "null");
     }
@@ -139,7 +146,7 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
 
         if (call_check_budget(call, i, err))
             return err->code;
-        locale_contact(&options->choice, point, options->reach.up_m, &contacts);
+        locale_contact(&options->choice, point, options->terms.reach, &contacts);
         at = json_open_room(&call->out, POINT_BYTES);
         if (!at)
             break;
@@ -153,12 +160,12 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
 
 /* ---- footprints ------------------------------------------------------------------------------ */
 
-enum err_code footprints_open(struct call *call, const struct contact_reach *reach, uint32_t *array,
+enum err_code footprints_open(struct call *call, const struct contact_terms *terms, uint32_t *array,
                               struct err *err)
 {
     const struct json_token *tokens = call->tape.tokens;
 
-    if (reach->has_clearance) {
+    if (terms->has_clearance) {
         err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
         return err_at(err, "/clearance");
     }
@@ -206,35 +213,35 @@ struct vec3 contact_up(const struct locale *locale, const struct footprint *foot
 /* Footprint `i` of the batch. */
 static enum err_code ask_footprint(struct call *call, const struct contact_options *options,
                                    size_t i, struct footprint *footprint, struct plane *plane,
-                                   enum ground_status *out, struct err *err)
+                                   enum contact_status *out, struct err *err)
 {
     struct vec3 up = contact_up(options->choice.locale, footprint);
-    enum ground_status status = GROUND_OK;
+    enum contact_status status = CONTACT_OK;
 
     for (size_t k = 0; k < footprint->count; k++) {
         struct contacts contacts;
 
         if (call_check_budget(call, i * FOOTPRINT_POINTS_MAX + k, err))
             return err->code;
-        locale_contact(&options->choice, footprint->asked[k], options->reach.up_m, &contacts);
+        locale_contact(&options->choice, footprint->asked[k], options->terms.reach, &contacts);
         footprint->has_floor[k] = contacts.has_floor;
         footprint->floor[k] = contacts.floor.point;
-        if (!contacts.has_floor && status == GROUND_OK)
-            status = contacts.status == GROUND_OUTSIDE ? GROUND_OUTSIDE : GROUND_HOLE;
+        if (status == CONTACT_OK)
+            status = contacts.status;
     }
-    if (status == GROUND_OK && !plane_through(footprint->floor, footprint->count, up, plane))
-        status = GROUND_HOLE;
+    if (status == CONTACT_OK && !plane_through(footprint->floor, footprint->count, up, plane))
+        status = CONTACT_HOLE;
     *out = status;
     return ERR_OK;
 }
 
-void footprint_members(struct json_writer *w, enum ground_status status,
+void footprint_members(struct json_writer *w, enum contact_status status,
                        const struct footprint *footprint, const struct plane *plane)
 {
     json_key(w, "status");
-    json_string(w, encode_ground_status(status));
+    json_string(w, encode_contact_status(status));
     json_key(w, "plane");
-    if (status == GROUND_OK) {
+    if (status == CONTACT_OK) {
         json_begin_object(w);
         json_key(w, "normal");
         json_vec3(w, plane->normal);
@@ -261,7 +268,7 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
     const struct json_token *tokens = call->tape.tokens;
     uint32_t array, item;
 
-    if (footprints_open(call, &options->reach, &array, err) ||
+    if (footprints_open(call, &options->terms, &array, err) ||
         call_check_budget_rays(call, &options->choice, err))
         return err->code;
     call_begin_results(call);
@@ -269,7 +276,7 @@ static enum err_code answer_footprints(struct call *call, const struct contact_o
     for (size_t i = 0; i < tokens[array].count; i++, item = tokens[item].next) {
         struct footprint footprint;
         struct plane plane;
-        enum ground_status status = GROUND_HOLE;
+        enum contact_status status = CONTACT_HOLE;
 
         if (footprint_decode(&call->tape, item, i, &footprint, err) ||
             ask_footprint(call, options, i, &footprint, &plane, &status, err))
@@ -293,17 +300,19 @@ static double binary_height(const struct contact_options *options, struct vec3 p
     return frame == MESH_SPHERICAL ? vec3_length(point) : hypot(point.x, point.y);
 }
 
+enum { BINARY_NUMBERS = 6 };
+
 static enum err_code contact_binary(struct call *call, struct err *err)
 {
-    static const char *const names[] = {"reach_up", "layer", "base", NULL};
+    static const char *const names[] = {"reach_up", "max_distance", "layer", "base", NULL};
     struct contact_options options;
     struct batch batch;
 
-    if (batch_open(call, 3, 5, names, &batch, err) || decode_options(call, &options, err) ||
-        call_check_budget_rays(call, &options.choice, err))
+    if (batch_open(call, 3, BINARY_NUMBERS, names, &batch, err) ||
+        decode_options(call, &options, err) || call_check_budget_rays(call, &options.choice, err))
         return err->code;
     for (size_t i = 0; i < batch.count; i++) {
-        double in[3], out[5] = {NAN, NAN, NAN, NAN, NAN};
+        double in[3], out[BINARY_NUMBERS] = {NAN, NAN, NAN, NAN, NAN};
         struct contacts contacts;
 
         if (call_check_budget(call, i, err) || batch_read(&batch, i, 3, false, in, err))
@@ -311,7 +320,7 @@ static enum err_code contact_binary(struct call *call, struct err *err)
         locale_contact(
             &options.choice,
             (struct vec3){in[0] + batch.base[0], in[1] + batch.base[1], in[2] + batch.base[2]},
-            options.reach.up_m, &contacts);
+            options.terms.reach, &contacts);
         if (contacts.has_floor) {
             out[0] = binary_height(&options, contacts.floor.point, batch.base[2]);
             out[1] = contacts.floor.normal.x;
@@ -320,16 +329,18 @@ static enum err_code contact_binary(struct call *call, struct err *err)
         }
         if (contacts.has_ceiling)
             out[4] = binary_height(&options, contacts.ceiling.point, batch.base[2]);
-        batch_write(&batch, i, 5, out);
+        out[5] = contacts.status;
+        batch_write(&batch, i, BINARY_NUMBERS, out);
     }
-    batch_close(call, &batch, 5);
+    batch_close(call, &batch, BINARY_NUMBERS);
     return ERR_OK;
 }
 
 enum err_code contact_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"points", "footprints", NULL};
-    static const char *const names[] = {"reach_up", "clearance", "clearance_mode", "layer", NULL};
+    static const char *const names[] = {"reach_up",       "max_distance", "clearance",
+                                        "clearance_mode", "layer",        NULL};
     struct contact_options options;
     bool has_points, has_footprints;
 

@@ -9,19 +9,19 @@
 
 enum clearance_mode { CLEARANCE_AT_LEAST, CLEARANCE_EXACT };
 
-/* The options reach_up, clearance, clearance_mode. */
-struct contact_reach {
-    double up_m; /* INFINITY when only a clearance is given */
+/* The options reach_up, max_distance, clearance, clearance_mode. */
+struct contact_terms {
+    struct contact_reach reach; /* up: a step, or without an end when only a clearance is given */
     bool has_clearance;
     double clearance_m;
     enum clearance_mode mode;
 };
 
 /* ERR_BAD_INPUT  no number, or negative */
-enum err_code contact_decode_reach(struct call *call, struct contact_reach *out, struct err *err);
+enum err_code contact_decode_terms(struct call *call, struct contact_terms *out, struct err *err);
 
 /* The point with its clearance above the floor. */
-struct vec3 contact_place(const struct contact_reach *reach, struct vec3 gravity, struct vec3 point,
+struct vec3 contact_place(const struct contact_terms *terms, struct vec3 gravity, struct vec3 point,
                           const struct contact *floor);
 
 /* A Contact object as raw JSON (json_raw.h). */
@@ -43,7 +43,7 @@ struct vec3 contact_up(const struct locale *locale, const struct footprint *foot
  * ERR_BAD_INPUT  none, or with a clearance
  * ERR_BUSY       call_take_items
  */
-enum err_code footprints_open(struct call *call, const struct contact_reach *reach, uint32_t *array,
+enum err_code footprints_open(struct call *call, const struct contact_terms *terms, uint32_t *array,
                               struct err *err);
 
 /* Item i of "footprints". ERR_BAD_INPUT, ERR_TOO_LARGE with the place. */
@@ -51,7 +51,7 @@ enum err_code footprint_decode(const struct json_tape *tape, uint32_t item, size
                                struct footprint *out, struct err *err);
 
 /* The members status, plane (null unless the status is ok) and points of a footprint's result. */
-void footprint_members(struct json_writer *w, enum ground_status status,
+void footprint_members(struct json_writer *w, enum contact_status status,
                        const struct footprint *footprint, const struct plane *plane);
 
 #endif

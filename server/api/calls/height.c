@@ -1,7 +1,7 @@
 /*
  * GET  …/height?x=&y=&interp=&fields=&layer=  ->  {"locale","revision","status","height",…}
  * POST …/height  {"points":[[x,y]…],"interp","fields","layer"}  ->  results
- * POST …/height  binary: x y  ->  height (NaN: none)
+ * POST …/height  binary: x y  ->  height (NaN: none); with status=true also the status, as a number
  *
  * All three forms evaluate a point by one function, so a batch equals its items. A locale of meshes
  * only answers with its topmost ground; cell is null there. Where there is no height there is no
@@ -149,22 +149,59 @@ static bool answer_f32(const struct batch *batch, const struct height_options *o
                                    options->interpolation, batch->base, batch->out);
 }
 
+/* The status as a contact's number. */
+static enum contact_status status_number(enum ground_status status)
+{
+    return status == GROUND_OK     ? CONTACT_OK
+           : status == GROUND_HOLE ? CONTACT_HOLE
+                                   : CONTACT_OUTSIDE;
+}
+
+/* The same, each height with its status. */
+static enum err_code answer_binary_status(const struct batch *batch,
+                                          const struct height_options *options, size_t first,
+                                          size_t count, struct err *err)
+{
+    double points[2 * BINARY_TOGETHER];
+    struct ground_height heights[BINARY_TOGETHER];
+
+    if (batch_read_many(batch, first, count, 2, points, err))
+        return err->code;
+    for (size_t i = 0; i < 2 * count; i++)
+        points[i] += batch->base[i & 1];
+    locale_heights_only(&options->ground, (const struct vec2 *)points, count,
+                        options->interpolation, heights);
+    for (size_t i = 0; i < count; i++) {
+        const double out[2] = {heights[i].height_m - batch->base[2],
+                               status_number(heights[i].status)};
+
+        batch_write(batch, first + i, 2, out);
+    }
+    return ERR_OK;
+}
+
 static enum err_code height_binary(struct call *call, struct err *err)
 {
-    static const char *const names[] = {"interp", "layer", "base", NULL};
+    static const char *const names[] = {"interp", "layer", "base", "status", NULL};
     struct height_options options;
     struct batch batch;
+    bool with_status = false;
+    size_t numbers;
 
-    if (batch_open(call, 2, 1, names, &batch, err) || decode_options(call, &options, err))
+    if (options_open_query(call, names, err) || option_boolean(call, "status", &with_status, err))
         return err->code;
-    for (size_t i = answer_f32(&batch, &options) ? batch.count : 0; i < batch.count;
+    numbers = with_status ? 2 : 1;
+    if (batch_open(call, 2, numbers, names, &batch, err) || decode_options(call, &options, err))
+        return err->code;
+    for (size_t i = !with_status && answer_f32(&batch, &options) ? batch.count : 0; i < batch.count;
          i += BINARY_TOGETHER) {
         size_t count = batch.count - i < BINARY_TOGETHER ? batch.count - i : BINARY_TOGETHER;
 
-        if (answer_binary(&batch, &options, i, count, err))
+        if (with_status ? answer_binary_status(&batch, &options, i, count, err)
+                        : answer_binary(&batch, &options, i, count, err))
             return err->code;
     }
-    batch_close(call, &batch, 1);
+    batch_close(call, &batch, numbers);
     return ERR_OK;
 }
 

@@ -1,11 +1,11 @@
 /*
  * POST /v1/locate  {"points":[[x,y,z]…],"hints":["id"|null…]}
  *   ->  {"results":[{"locale":"id"|null,"point":[x,y,z]|null,"changed":bool,
- *                   "revision":n|null}…]}
+ *                   "revision":n|null,"hint":"unknown"}…]}
  *
  * Points are in the world's frame, those of the answer in the locale's. A hint is the locale that
  * held the point before: it keeps the point up to LOCATE_BORDER_TOLERANCE beyond its border. A hint
- * that does not name a locale is treated as a locale that does not contain the point.
+ * that names no locale is ignored, and its item reports it.
  */
 #include "api/calls.h"
 
@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-static void encode(struct json_writer *w, const struct located *located, const char *last_locale)
+static void encode(struct json_writer *w, const struct located *located, const char *last_locale,
+                   bool hint_is_unknown)
 {
     const char *id = located->locale ? located->locale->id : NULL;
 
@@ -31,12 +32,16 @@ static void encode(struct json_writer *w, const struct located *located, const c
     else
         json_null(w);
     json_key(w, "changed");
-    json_boolean(w, last_locale && (!id || strcmp(last_locale, id) != 0));
+    json_boolean(w, hint_is_unknown || (last_locale && (!id || strcmp(last_locale, id) != 0)));
     json_key(w, "revision");
     if (id)
         json_integer(w, located->locale->revision);
     else
         json_null(w);
+    if (hint_is_unknown) {
+        json_key(w, "hint");
+        json_string(w, "unknown");
+    }
     json_end_object(w);
 }
 
@@ -69,8 +74,8 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
             return err_at(err, "/points/%zu", i);
         if (last_locales_next(&last, &last_locale, err))
             return err->code;
-        snapshot_locate(call->snapshot, point, last_locale, &located);
-        encode(w, &located, last_locale);
+        snapshot_locate(call->snapshot, point, last_locale, 0, &located);
+        encode(w, &located, last_locale, last.is_unknown);
     }
     json_end_array(w);
     json_end_object(w);

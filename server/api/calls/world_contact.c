@@ -1,11 +1,11 @@
 /*
- * POST /v1/contact {"points":[[x,y,z]…],"hints":["id"|null…],"reach_up":0,"clearance":c,
- *                   "clearance_mode":"at_least|exact"}
+ * POST /v1/contact {"points":[[x,y,z]…],"hints":["id"|null…],"reach_up":0.5,"max_distance":d,
+ *                   "clearance":c,"clearance_mode":"at_least|exact"}
  *   ->  {"results":[{"status","locale","revision","floor":Contact|null,"ceiling":Contact|null,
- *                    "placed"}…]}
- * POST /v1/contact {"footprints":[[[x,y,z]×3 or more]…],"hints","reach_up"}
+ *                    "placed","hint":"unknown"}…]}
+ * POST /v1/contact {"footprints":[[[x,y,z]×3 or more]…],"hints","reach_up","max_distance"}
  *   ->  {"results":[{"status","plane","points","locale","revision","locales":["id"|null…],
- *                    "revisions":[n|null…]}…]}
+ *                    "revisions":[n|null…],"hint":"unknown"}…]}
  *
  * Everything is in world coordinates; up is against the gravity of the locale that answers, turned
  * into the world. Each point belongs to one locale (world/ask/across.h); so does each point of a
@@ -21,7 +21,8 @@
 #include "api/encode.h"
 #include "world/ask/across.h"
 
-static const char *const names[] = {"reach_up", "clearance", "clearance_mode", NULL};
+static const char *const names[] = {"reach_up", "max_distance", "clearance", "clearance_mode",
+                                    NULL};
 
 static struct contact in_world(const struct locale *locale, const struct contact *contact)
 {
@@ -59,11 +60,11 @@ static char *encode_standing_locale(char *at, const struct locale *locale)
     return json_raw_integer(at, locale->revision);
 }
 
-static char *encode_point(char *at, const struct contact_reach *reach, struct vec3 world,
+static char *encode_point(char *at, const struct contact_terms *terms, struct vec3 world,
                           const struct located *located, const struct contacts *contacts)
 {
     const struct locale *locale = located->locale;
-    const char *word = encode_ground_status(contacts->status);
+    const char *word = encode_contact_status(contacts->status);
 
     at = JSON_RAW(at, "{\"status\":\"");
     at = json_raw_text(at, word, strlen(word));
@@ -72,7 +73,7 @@ static char *encode_point(char *at, const struct contact_reach *reach, struct ve
     at = encode_side(at, locale, contacts->has_floor, &contacts->floor);
     at = JSON_RAW(at, ",\"ceiling\":");
     at = encode_side(at, locale, contacts->has_ceiling, &contacts->ceiling);
-    if (reach->has_clearance) {
+    if (terms->has_clearance) {
         at = JSON_RAW(at, ",\"placed\":");
         if (contacts->has_floor) {
             const struct placement *placement = &locale->manifest.placement;
@@ -80,16 +81,15 @@ static char *encode_point(char *at, const struct contact_reach *reach, struct ve
             struct vec3 gravity =
                 placement_turn_to_world(placement, locale_gravity(locale, located->held));
 
-            at = json_raw_vec3(at, contact_place(reach, gravity, world, &floor));
+            at = json_raw_vec3(at, contact_place(terms, gravity, world, &floor));
         } else {
             at = JSON_RAW(at, "null");
         }
     }
-    *at++ = '}';
     return at;
 }
 
-static enum err_code answer_points(struct call *call, const struct contact_reach *reach,
+static enum err_code answer_points(struct call *call, const struct contact_terms *terms,
                                    struct err *err)
 {
     struct json_batch batch;
@@ -111,13 +111,17 @@ static enum err_code answer_points(struct call *call, const struct contact_reach
 
         if (call_check_budget(call, i, err) || last_locales_next(&last, &last_locale, err))
             return err->code;
-        snapshot_contact(call->snapshot, point, last_locale, reach->up_m, &located, &contacts);
+        snapshot_contact(call->snapshot, point, last_locale, terms->reach, &located, &contacts);
         at = json_open_room(&call->out, POINT_BYTES);
         if (!at)
             break;
         if (i > 0)
             *at++ = ',';
-        json_close_room(&call->out, encode_point(at, reach, point, &located, &contacts));
+        at = encode_point(at, terms, point, &located, &contacts);
+        if (last.is_unknown)
+            at = JSON_RAW(at, ",\"hint\":\"unknown\"");
+        *at++ = '}';
+        json_close_room(&call->out, at);
     }
     json_end_array(&call->out);
     json_end_object(&call->out);
@@ -127,40 +131,40 @@ static enum err_code answer_points(struct call *call, const struct contact_reach
 /* ---- footprints ------------------------------------------------------------------------------ */
 
 struct standing {
-    enum ground_status status;
+    enum contact_status status;
     struct plane plane;
     const struct locale *locales[FOOTPRINT_POINTS_MAX];
 };
 
 /* Footprint `i` of the batch. */
-static enum err_code ask_footprint(struct call *call, double reach_up_m, const char *last_locale,
-                                   size_t i, struct footprint *footprint, struct standing *out,
-                                   struct err *err)
+static enum err_code ask_footprint(struct call *call, struct contact_reach reach,
+                                   const char *last_locale, size_t i, struct footprint *footprint,
+                                   struct standing *out, struct err *err)
 {
     struct vec3 up = {0, 0, 1};
 
-    *out = (struct standing){.status = GROUND_OK};
+    *out = (struct standing){.status = CONTACT_OK};
     for (size_t k = 0; k < footprint->count; k++) {
         struct located located;
         struct contacts contacts;
 
         if (call_check_budget(call, i * FOOTPRINT_POINTS_MAX + k, err))
             return err->code;
-        snapshot_contact(call->snapshot, footprint->asked[k], last_locale, reach_up_m, &located,
+        snapshot_contact(call->snapshot, footprint->asked[k], last_locale, reach, &located,
                          &contacts);
         out->locales[k] = located.locale;
         footprint->has_floor[k] = contacts.has_floor;
         if (contacts.has_floor)
             footprint->floor[k] = in_world(located.locale, &contacts.floor).point;
-        else if (out->status == GROUND_OK)
-            out->status = contacts.status == GROUND_OUTSIDE ? GROUND_OUTSIDE : GROUND_HOLE;
+        else if (out->status == CONTACT_OK)
+            out->status = contacts.status;
         if (k == 0 && located.locale)
             up = vec3_opposite(placement_turn_to_world(
                 &located.locale->manifest.placement, locale_gravity(located.locale, located.held)));
     }
-    if (out->status == GROUND_OK &&
+    if (out->status == CONTACT_OK &&
         !plane_through(footprint->floor, footprint->count, up, &out->plane))
-        out->status = GROUND_HOLE;
+        out->status = CONTACT_HOLE;
     return ERR_OK;
 }
 
@@ -190,7 +194,7 @@ static void encode_revision(struct json_writer *w, const struct locale *locale)
 }
 
 static void encode_footprint(struct json_writer *w, const struct footprint *footprint,
-                             const struct standing *standing)
+                             const struct standing *standing, bool hint_is_unknown)
 {
     json_begin_object(w);
     footprint_members(w, standing->status, footprint, &standing->plane);
@@ -208,17 +212,21 @@ static void encode_footprint(struct json_writer *w, const struct footprint *foot
     for (size_t k = 0; k < footprint->count; k++)
         encode_revision(w, standing->locales[k]);
     json_end_array(w);
+    if (hint_is_unknown) {
+        json_key(w, "hint");
+        json_string(w, "unknown");
+    }
     json_end_object(w);
 }
 
-static enum err_code answer_footprints(struct call *call, const struct contact_reach *reach,
+static enum err_code answer_footprints(struct call *call, const struct contact_terms *terms,
                                        struct err *err)
 {
     const struct json_token *tokens = call->tape.tokens;
     uint32_t array, item;
     struct last_locales last;
 
-    if (footprints_open(call, reach, &array, err) ||
+    if (footprints_open(call, terms, &array, err) ||
         last_locales_open(call, tokens[array].count, "footprints", &last, err))
         return err->code;
     json_begin_object(&call->out);
@@ -232,9 +240,9 @@ static enum err_code answer_footprints(struct call *call, const struct contact_r
 
         if (last_locales_next(&last, &last_locale, err) ||
             footprint_decode(&call->tape, item, i, &footprint, err) ||
-            ask_footprint(call, reach->up_m, last_locale, i, &footprint, &standing, err))
+            ask_footprint(call, terms->reach, last_locale, i, &footprint, &standing, err))
             return err->code;
-        encode_footprint(&call->out, &footprint, &standing);
+        encode_footprint(&call->out, &footprint, &standing, last.is_unknown);
     }
     json_end_array(&call->out);
     json_end_object(&call->out);
@@ -244,10 +252,10 @@ static enum err_code answer_footprints(struct call *call, const struct contact_r
 enum err_code world_contact_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"points", "footprints", "hints", NULL};
-    struct contact_reach reach;
+    struct contact_terms terms;
     bool has_points, has_footprints;
 
-    if (options_open_batch(call, items, names, err) || contact_decode_reach(call, &reach, err))
+    if (options_open_batch(call, items, names, err) || contact_decode_terms(call, &terms, err))
         return err->code;
     has_points = json_member(call->json, "points") != NULL;
     has_footprints = json_member(call->json, "footprints") != NULL;
@@ -255,6 +263,6 @@ enum err_code world_contact_post_answer(struct call *call, struct err *err)
         err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
         return err_at(err, "/footprints");
     }
-    return has_footprints ? answer_footprints(call, &reach, err) : answer_points(call, &reach, err);
+    return has_footprints ? answer_footprints(call, &terms, err) : answer_points(call, &terms, err);
 }
 API_HANDLER(world_contact_post, 0, CALL_NEEDS_NOTHING)

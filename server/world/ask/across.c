@@ -9,7 +9,7 @@
  * whole ray, so its t has the bits of the locale's own call. A box is grown by the rounding errors
  * of the ray on its way into the frame, so that a flat floor (a box without height) is not missed
  * and no gap opens between locales that touch. A contact is of one locale: the one that contains
- * the point, as POST /v1/locate decides.
+ * the point or a floor within its reach (locate.h).
  *
  * Before the box comes a bounding sphere; those of all locales are one array (bounding_sphere.h).
  * Tried and dropped: a tree over the boxes in the world. A world has 1,000 locales unless it is
@@ -148,49 +148,18 @@ void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world
 
 /* ---- contact --------------------------------------------------------------------------------- */
 
-/* The contact of a point of the world with the locale; false: not over or under the locale. */
-static bool ask_contact(const struct locale *locale, struct vec3 world, double reach_up_m,
-                        struct located *out, struct contacts *contacts)
-{
-    const struct layer_choice all = {locale, locale->layers, locale->layer_count};
-    struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
-    struct box3 box = grown(&locale->bounds, rounding_of(locale, world));
-
-    if (!locale->has_bounds || !locale_gravity_meets(locale, point, &box))
-        return false;
-    *out = (struct located){locale, point, point};
-    locale_contact(&all, point, reach_up_m, contacts);
-    return contacts->status != GROUND_OUTSIDE;
-}
-
 void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world,
-                      const char *last_locale, double reach_up_m, struct located *out,
+                      const char *last_locale, struct contact_reach reach, struct located *out,
                       struct contacts *contacts)
 {
-    const struct locale *last = last_locale ? snapshot_locale(snapshot, last_locale) : NULL;
-    struct located over_hole = {NULL, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
-
-    snapshot_locate(snapshot, world, last_locale, out);
+    snapshot_locate(snapshot, world, last_locale, reach.up_m, out);
     if (out->locale) {
         const struct locale *locale = out->locale;
         const struct layer_choice all = {locale, locale->layers, locale->layer_count};
 
-        locale_contact(&all, out->held, reach_up_m, contacts);
+        locale_contact(&all, out->held, reach, contacts);
         return;
     }
-    for (size_t i = 0; i <= snapshot->locale_count; i++) {
-        const struct locale *locale = i ? snapshot->locales[i - 1] : last;
-
-        if (!locale || (i && locale == last) ||
-            (i && !bounding_sphere_meets_gravity(&snapshot->bounding_spheres[i - 1], world)) ||
-            !ask_contact(locale, world, reach_up_m, out, contacts))
-            continue;
-        if (contacts->status == GROUND_OK)
-            return;
-        if (!over_hole.locale)
-            over_hole = *out;
-    }
-    *out = over_hole;
     memset(contacts, 0, sizeof *contacts);
-    contacts->status = over_hole.locale ? GROUND_HOLE : GROUND_OUTSIDE;
+    contacts->status = CONTACT_OUTSIDE;
 }

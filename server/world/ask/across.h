@@ -37,13 +37,11 @@ void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world
  * The surfaces below and above a point of the world, along the gravity of its locale. *out is that
  * locale and the point in its frame, *contacts the result of locale_contact there (at out->held).
  *
- * The locale is the one that snapshot_locate finds. A point that no locale contains (below the
- * ground, over a gap, where a ceiling is missing) belongs to the first locale, last_locale before
- * the others and those by id, where contact finds something; then to the first where it is over a
- * hole; else out->locale is NULL and the status outside.
+ * The locale is the one that snapshot_locate finds, up to reach.up_m above the point. Without one
+ * out->locale is NULL and the status CONTACT_OUTSIDE.
  */
 void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world,
-                      const char *last_locale, double reach_up_m, struct located *out,
+                      const char *last_locale, struct contact_reach reach, struct located *out,
                       struct contacts *contacts);
 
 #endif

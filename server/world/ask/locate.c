@@ -24,12 +24,13 @@
 #include <float.h>
 #include <string.h>
 
-static bool contains(const struct locale *locale, struct vec3 point)
+static bool contains(const struct locale *locale, struct vec3 point, double up_m)
 {
     const struct layer_choice all = {locale, locale->layers, locale->layer_count};
     bool has_floor, has_ceiling;
 
-    return locale_contains(&all, point, &has_floor, &has_ceiling);
+    return up_m > 0 ? locale_contains_above(&all, point, up_m)
+                    : locale_contains(&all, point, &has_floor, &has_ceiling) == CONTAINED_INSIDE;
 }
 
 static bool may_contain(const struct locale *locale, struct vec3 point, double tolerance_m)
@@ -41,19 +42,19 @@ static bool may_contain(const struct locale *locale, struct vec3 point, double t
 }
 
 /* Does the locale contain the point, or one that is a step of tolerance_m away? That is *held. */
-static bool contains_nearly(const struct locale *locale, struct vec3 point, double tolerance_m,
-                            struct vec3 *held)
+static bool contains_nearly(const struct locale *locale, struct vec3 point, double up_m,
+                            double tolerance_m, struct vec3 *held)
 {
     *held = point;
     if (!may_contain(locale, point, tolerance_m))
         return false;
-    if (contains(locale, point))
+    if (contains(locale, point, up_m))
         return true;
     for (int step = 0; step < 27; step++) {
         struct vec3 by = {step % 3 - 1, step / 3 % 3 - 1, step / 9 - 1};
 
         *held = vec3_add(point, vec3_scale(by, tolerance_m));
-        if (contains(locale, *held))
+        if (contains(locale, *held, up_m))
             return true;
     }
     return false;
@@ -66,7 +67,7 @@ static double rounding_of(const struct locale *locale, struct vec3 world)
            (vec3_length(world) + vec3_length(locale->manifest.placement.translation));
 }
 
-static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 world,
+static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 world, double up_m,
                              bool by_rounding, struct located *out)
 {
     for (size_t i = 0; i < snapshot->locale_count; i++) {
@@ -80,8 +81,8 @@ static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 
         rounding = rounding_of(locale, world);
 
         if (!may_contain(locale, point, rounding) ||
-            !(by_rounding ? contains_nearly(locale, point, rounding, &held)
-                          : contains(locale, point)))
+            !(by_rounding ? contains_nearly(locale, point, up_m, rounding, &held)
+                          : contains(locale, point, up_m)))
             continue;
         *out = (struct located){locale, point, held};
         return true;
@@ -89,20 +90,27 @@ static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 
     return false;
 }
 
+static bool locate(const struct world_snapshot *snapshot, struct vec3 world,
+                   const struct locale *last, double up_m, struct located *out)
+{
+    if (last) {
+        struct vec3 point = placement_to_locale(&last->manifest.placement, world), held;
+
+        if (contains_nearly(last, point, up_m, LOCATE_BORDER_TOLERANCE, &held)) {
+            *out = (struct located){last, point, held};
+            return true;
+        }
+    }
+    return locate_among_all(snapshot, world, up_m, false, out) ||
+           locate_among_all(snapshot, world, up_m, true, out);
+}
+
 void snapshot_locate(const struct world_snapshot *snapshot, struct vec3 world,
-                     const char *last_locale, struct located *out)
+                     const char *last_locale, double up_m, struct located *out)
 {
     const struct locale *last = last_locale ? snapshot_locale(snapshot, last_locale) : NULL;
 
     *out = (struct located){NULL, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
-    if (last) {
-        struct vec3 point = placement_to_locale(&last->manifest.placement, world), held;
-
-        if (contains_nearly(last, point, LOCATE_BORDER_TOLERANCE, &held)) {
-            *out = (struct located){last, point, held};
-            return;
-        }
-    }
-    if (!locate_among_all(snapshot, world, false, out))
-        locate_among_all(snapshot, world, true, out);
+    if (!locate(snapshot, world, last, 0, out) && up_m > 0)
+        locate(snapshot, world, last, up_m, out);
 }

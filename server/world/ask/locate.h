@@ -24,8 +24,11 @@ struct located {
  * LOCATE_BORDER_TOLERANCE beyond its border; else the one with the smallest id that contains it, as
  * locale_contains decides in the locale's own frame; a placement's rounding opens no gap between
  * locales that touch. O(locales), one cache line for each locale that is elsewhere.
+ *
+ * up_m  over 0: when none contains the point, a locale is found in the same order that has a floor
+ *       above the point by at most up_m and contains the place on it (locale_contains_above)
  */
 void snapshot_locate(const struct world_snapshot *snapshot, struct vec3 world,
-                     const char *last_locale, struct located *out);
+                     const char *last_locale, double up_m, struct located *out);
 
 #endif

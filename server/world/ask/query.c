@@ -140,19 +140,25 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
 
 /* ---- heights --------------------------------------------------------------------------------- */
 
-/* The rectangle under the layers' boxes. */
-static bool is_over_extents(const struct layer_choice *choice, struct vec2 p)
+/* The box of all chosen layers; with none it has no inside. */
+static struct box3 choice_bounds(const struct layer_choice *choice)
 {
-    struct vec2 low = {INFINITY, INFINITY}, high = {-INFINITY, -INFINITY};
+    struct box3 all = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
 
     for (size_t i = 0; i < choice->count; i++) {
         struct box3 box;
 
         layer_bounds(choice->layers[i], &box);
-        low = (struct vec2){fmin(low.x, box.min.x), fmin(low.y, box.min.y)};
-        high = (struct vec2){fmax(high.x, box.max.x), fmax(high.y, box.max.y)};
+        all = box3_union(all, box);
     }
-    return p.x >= low.x && p.x <= high.x && p.y >= low.y && p.y <= high.y;
+    return all;
+}
+
+static bool is_over_extents(const struct layer_choice *choice, struct vec2 p)
+{
+    struct box3 all = choice_bounds(choice);
+
+    return p.x >= all.min.x && p.x <= all.max.x && p.y >= all.min.y && p.y <= all.max.y;
 }
 
 static void height_of_meshes(const struct layer_choice *ground, struct vec2 at,
@@ -689,14 +695,15 @@ static double box_reach_along(const struct box3 *box, struct vec3 p, struct vec3
     return fmax(0, vec3_dot(vec3_sub(corner, p), along));
 }
 
-void locale_contact(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
-                    struct contacts *out)
+static struct probe probe_at(const struct layer_choice *choice, struct vec3 point,
+                             double reach_up_m)
 {
     const struct locale *locale = choice->locale;
     struct vec3 gravity = locale_gravity(locale, point), up = vec3_opposite(gravity);
     bool is_cartesian = locale_space(locale).frame == MESH_CARTESIAN;
     double lift = fmin(reach_up_m, box_reach_along(&locale->bounds, point, up) + 1);
-    const struct probe probe = {
+
+    return (struct probe){
         .choice = choice,
         .point = point,
         .gravity = gravity,
@@ -705,30 +712,82 @@ void locale_contact(const struct layer_choice *choice, struct vec3 point, double
         .lifted = level_of(point, gravity) + reach_up_m,
         .beyond = vec3_add(point, vec3_scale(up, lift)),
     };
-    bool is_inside;
+}
+
+/* Without a floor: why there is none. */
+static enum contact_status status_without_floor(const struct probe *probe,
+                                                const struct contacts *contacts)
+{
+    const struct layer_choice *choice = probe->choice;
+    struct probe from_above = probe_at(choice, probe->point, INFINITY);
+    struct contacts highest = {0};
+    struct box3 bounds;
+
+    find_floor(&from_above, &highest);
+    if (highest.has_floor)
+        return CONTACT_BELOW;
+    bounds = choice_bounds(choice);
+    return contacts->has_ceiling || locale_gravity_meets(choice->locale, probe->point, &bounds)
+               ? CONTACT_HOLE
+               : CONTACT_OUTSIDE;
+}
+
+void locale_contact(const struct layer_choice *choice, struct vec3 point,
+                    struct contact_reach reach, struct contacts *out)
+{
+    const struct probe probe = probe_at(choice, point, reach.up_m);
 
     memset(out, 0, sizeof *out);
     find_floor(&probe, out);
     find_ceiling(&probe, out);
-    if (out->has_floor || out->has_ceiling) {
-        out->status = GROUND_OK;
-        return;
+    if (!out->has_floor) {
+        out->status = status_without_floor(&probe, out);
+    } else if (out->floor.distance_m > reach.down_m &&
+               level_of(out->floor.point, probe.gravity) < level_of(point, probe.gravity)) {
+        out->status = CONTACT_TOO_FAR;
+        out->has_floor = false;
     }
-    is_inside = probe.is_vertical
-                    ? is_over_extents(choice, (struct vec2){point.x, point.y})
-                    : locale->has_bounds && locale_gravity_meets(locale, point, &locale->bounds);
-    out->status = is_inside ? GROUND_HOLE : GROUND_OUTSIDE;
 }
 
-bool locale_contains(const struct layer_choice *choice, struct vec3 point, bool *has_floor,
-                     bool *has_ceiling)
+enum contained locale_contains(const struct layer_choice *choice, struct vec3 point,
+                               bool *has_floor, bool *has_ceiling)
 {
     struct contacts contacts;
 
-    locale_contact(choice, point, 0, &contacts);
+    locale_contact(choice, point, (struct contact_reach){0, INFINITY}, &contacts);
     *has_floor = contacts.has_floor;
     *has_ceiling = contacts.has_ceiling;
-    return contacts.has_floor && (choice->locale->manifest.open_sky || contacts.has_ceiling);
+    switch (contacts.status) {
+    case CONTACT_BELOW:
+        return CONTAINED_BELOW;
+    case CONTACT_HOLE:
+        return CONTAINED_HOLE;
+    case CONTACT_OK:
+        return choice->locale->manifest.open_sky || contacts.has_ceiling ? CONTAINED_INSIDE
+                                                                         : CONTAINED_OUTSIDE;
+    case CONTACT_OUTSIDE:
+    case CONTACT_TOO_FAR:
+        break;
+    }
+    return CONTAINED_OUTSIDE;
+}
+
+bool locale_contains_above(const struct layer_choice *choice, struct vec3 point, double up_m)
+{
+    struct vec3 gravity = locale_gravity(choice->locale, point);
+    struct contact_reach reach = {up_m, 0};
+    struct contacts contacts;
+
+    locale_contact(choice, point, reach, &contacts);
+    if (!contacts.has_floor)
+        return false;
+    if (choice->locale->manifest.open_sky)
+        return true;
+    /* the ceiling over that floor; from farther up there may be none */
+    reach.up_m = fmax(0, level_of(contacts.floor.point, gravity) - level_of(point, gravity)) +
+                 floor_epsilon_m(contacts.floor.point);
+    locale_contact(choice, point, reach, &contacts);
+    return contacts.has_ceiling;
 }
 
 /* ---- footprints ------------------------------------------------------------------------------ */

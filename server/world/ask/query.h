@@ -117,25 +117,48 @@ struct contact {
     struct vec3 velocity;      /* of the layer there, m/s; set where layer->is_moved */
 };
 
+/* The values are those of the binary answer. */
+enum contact_status {
+    CONTACT_OK,      /* there is a floor */
+    CONTACT_BELOW,   /* no floor, but ground above the lifted point */
+    CONTACT_HOLE,    /* no ground on the gravity line, within the bounds of the layers */
+    CONTACT_OUTSIDE, /* beyond the bounds */
+    CONTACT_TOO_FAR  /* the floor is farther down than down_m */
+};
+
+/* Both >= 0, measured from the point along gravity; INFINITY: without an end. */
+struct contact_reach {
+    double up_m, down_m;
+};
+
 struct contacts {
-    enum ground_status status; /* ok: a floor or a ceiling; hole: inside the layers' extents */
-    bool has_floor, has_ceiling;
+    enum contact_status status;
+    bool has_floor; /* the status is CONTACT_OK */
+    bool has_ceiling;
     struct contact floor, ceiling;
 };
 
 /*
  * The surfaces below and above a point (text Q; design, "Contact"): the floor is the highest
- * surface of role ground at or below the point lifted by reach_up_m against gravity, the ceiling
- * the lowest surface of any role above that floor and at or above the lifted point. reach_up_m >=
- * 0; INFINITY: from above everything. Heightfields under gravity -Z are sampled, under any other
- * gravity a ray along it is cast; meshes are searched along their own. O(layers · log samples).
+ * surface of role ground at or below the point lifted by reach.up_m against gravity, the ceiling
+ * the lowest surface of any role above that floor and at or above the lifted point. Heightfields
+ * under gravity -Z are sampled, under any other gravity a ray along it is cast; meshes are searched
+ * along their own. O(layers · log samples).
  */
-void locale_contact(const struct layer_choice *choice, struct vec3 point, double reach_up_m,
-                    struct contacts *out);
+void locale_contact(const struct layer_choice *choice, struct vec3 point,
+                    struct contact_reach reach, struct contacts *out);
 
-/* Q's containment: a floor below and, unless the locale is open to the sky, a ceiling above. */
-bool locale_contains(const struct layer_choice *choice, struct vec3 point, bool *has_floor,
-                     bool *has_ceiling);
+/*
+ * Q's containment: a floor at or below the point and, unless the locale is open to the sky, a
+ * ceiling above. CONTAINED_OUTSIDE also where that ceiling is missing.
+ */
+enum contained { CONTAINED_INSIDE, CONTAINED_BELOW, CONTAINED_HOLE, CONTAINED_OUTSIDE };
+
+enum contained locale_contains(const struct layer_choice *choice, struct vec3 point,
+                               bool *has_floor, bool *has_ceiling);
+
+/* Is there a floor above the point, at most up_m, and does the locale contain the place on it? */
+bool locale_contains_above(const struct layer_choice *choice, struct vec3 point, double up_m);
 
 enum { FOOTPRINT_POINTS_MAX = 64 };
 
