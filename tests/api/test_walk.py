@@ -318,6 +318,26 @@ def _():
     problem(daemon.post("/v1/locales/village/ray", {"rays": [{"origin": [0, 0, 0]}]}), 400)
 
 
+@test("far under the village and far above the planet there is nobody's ground either")
+def _():
+    planet = daemon.ok("GET", "/v1/locales/planet")["placement"]["translation"]
+    far = [world_of_village(100, 80, -564), *([planet[0] + r, planet[1], planet[2]]
+                                              for r in (405, 1e4, 1e7))]
+    hints = [["village", "planet"][i > 0] for i in range(len(far))]
+    for hinted in (None, hints):
+        more = {"hints": hinted} if hinted else {}
+        equal([item["locale"] for item in locate(far, hinted)], [None] * len(far), "locate")
+        for point, item in zip(far, daemon.ok("POST", "/v1/contact",
+                                              {"points": far, **more})["results"]):
+            equal(item, {"status": "outside", "locale": None, "revision": None, "floor": None,
+                         "ceiling": None}, f"contact at {point}")
+    near_by, placed = (daemon.ok("POST", "/v1/contact", body)["results"][0] for body in (
+        {"points": [world_of_village(100, 80, -2.9)]}, {"points": far[:1], "clearance": 2}))
+    equal((near_by["status"], near_by["locale"]), ("ok", "village"), "a step under the road")
+    near(near_by["floor"]["point"][2], VILLAGE_AT[2] - 2.5, "the road")
+    near_all(placed["placed"], world_of_village(100, 80, 6), "raised over the bridge")
+
+
 def finish():
     try:
         if daemon:
