@@ -69,6 +69,7 @@ MISUSES = [
     (["contact", "a", "1,2"], "exactly 3 numbers"),
     (["contact", "a", "1,2,3", "--exact"], "--exact needs --clearance"),
     (["contact", "a", "1,2,3", "--reach-up", "inf"], "--reach-up 'inf'"),
+    (["contact", "a", "1,2,3", "--max-distance", "far"], "--max-distance 'far'"),
     (["profile", "a", "0,0", "1,1"], "exactly one of --samples and --step"),
     (["profile", "a", "0,0", "1,1", "--samples", "3", "--step", "1"], "exactly one"),
     (["profile", "a", "0,0", "--samples", "3"], "2 to"),
@@ -169,7 +170,7 @@ def bodies():
         kota("ray", "a", stdin=b"1,2,3,0,0,-1\n4 5 6 1 0 0 2.5\n", url=stub.url)
         kota("los", "a", "1,2,3", "4,5,6", "7,8,9", "1,1,1", "--layer", "g", url=stub.url)
         kota("contact", "a", "1,2,3", "-4,5,6", "--clearance", "2", "--exact", "--layer", "g",
-             url=stub.url)
+             "--reach-up", "0.25", "--max-distance", "1e2", url=stub.url)
         kota("profile", "a", "0,0", "-5,1e2", "--step", "0.5", "--layer", "g", url=stub.url)
         kota("pick", "a", "--eye", "1,2,3", "--target", "4,5,6", "--viewport", "640x480", "--pixel",
              "320.5,7", "--tile-side", "16", "--fov", "45", "--layer", "g", url=stub.url)
@@ -186,7 +187,8 @@ def bodies():
           "rays")
     equal(bodies[2], {"layer": "g", "segments": [{"from": [1, 2, 3], "to": [4, 5, 6]},
                                    {"from": [7, 8, 9], "to": [1, 1, 1]}]}, "segments")
-    equal(bodies[3], {"clearance": 2, "clearance_mode": "exact", "layer": "g",
+    equal(bodies[3], {"clearance": 2, "clearance_mode": "exact", "layer": "g", "reach_up": 0.25,
+                      "max_distance": 100,
                       "points": [[1, 2, 3], [-4, 5, 6]]}, "points")
     equal(bodies[4], {"step": 0.5, "layer": "g", "path": [[0, 0], [-5, 100]]}, "path")
     equal(bodies[5], {"camera": {"eye": [1, 2, 3], "target": [4, 5, 6], "up": [0, 0, 1],
@@ -831,6 +833,11 @@ def real_contact():
     near_all(line["floor"]["point"], [20, 30, plane(20, 30)], "floor", rel=1e-6)
     near_all(line["placed"], [20, 30, plane(20, 30) + 2], "placed", rel=1e-6)
     equal(line["ceiling"], None, "ceiling")
+    equal([one["status"] for one in asked("contact", "plane", "20,30,90", "20,30,-90", "-9,0,0",
+                                          "--max-distance", "9")],
+          ["too_far", "below", "outside"], "status")
+    equal([one["status"] for one in asked("contains", "plane", "20,30,90", "20,30,-90", "-9,0,0")],
+          ["inside", "below", "outside"], "contains")
 
 
 @test("daemon: los and profile agree with the plane")

@@ -315,6 +315,23 @@ def batches(numpy):
         arrays.numpy = NUMPY
 
 
+@test("binary batches have the status")
+def _():
+    spots = [[12, 4, 5], [12, 4, 0], [38, 8, 9], [99, 0, 9], [12, 4, 99]]
+    got = world.contact_batch("hills", spots, max_distance=50)
+    equal(got.shape, (5, 6), "shape")
+    numbers = struct.unpack("<30d", got.body)
+    equal(numbers[5::6], (0, 1, 2, 3, 4), "status of contact")
+    words = [item["status"] for item in world.contact("hills", spots, max_distance=50)["results"]]
+    equal(words, ["ok", "below", "hole", "outside", "too_far"], "the same in words")
+    got = world.height_batch("hills", [spot[:2] for spot in spots], status=True)
+    equal((got.shape, struct.unpack("<10d", got.body)[1::2]), ((5, 2), (0, 0, 2, 3, 0)), "heights")
+    equal(world.height_batch("hills", [[12, 4]], status=False).shape, (1,), "without")
+    equal(world.contains_batch("hills", spots).body, bytes((3, 4, 8, 16, 3)), "contains")
+    item = world.world_contact([[10, 10, -50]], hints=["atlantis"])["results"][0]
+    equal((item["status"], item["locale"], item["hint"]), ("outside", None, "unknown"), "a hint")
+
+
 @test("binary batches without numpy")
 def _():
     batches(None)

@@ -6,12 +6,14 @@ Each step asks locate, where body and toe would be, with the locale it is in as 
 for the floor under its feet. The lines of the story are printed as they come, after "# | ". Places
 are those of docs/demo-world.md.
 """
+import math
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR, Daemon, clean_environment, problem
+from daemon import BIN_DIR, F64, Daemon, clean_environment, problem
 from tap import Failure, check, equal, near, near_all, run, test
 
 WORLDGEN = os.path.join(BIN_DIR, "kota-worldgen")
@@ -316,6 +318,24 @@ def _():
         item = locate([world_of_village(x, y, 10)], ["village"])[0]
         equal((item["locale"], item["changed"]), (None, True), f"at {x}, {y}")
     problem(daemon.post("/v1/locales/village/ray", {"rays": [{"origin": [0, 0, 0]}]}), 400)
+
+
+@test("over a hole contact and contains report hole, or below under a roof that is ground, in each form")
+def _():
+    for locale, place, word, number, bits in (
+            ("village", (172, 80, 3), "below", 1, 4), ("village", (24, 24, 1), "below", 1, 4),
+            ("village", (108, 80, -9), "below", 1, 4), ("garden", (54, 80, 6), "hole", 2, 8),
+            ("garden", (-5, 80, 6), "outside", 3, 16)):
+        what, body = f"{locale} {place}", struct.pack("<3d", *place)
+        item = contact(locale, place)
+        equal((item["status"], item["floor"]), (word, None), what)
+        at = f"/v1/locales/{locale}/"
+        got = struct.unpack("<6d", daemon.post(at + "contact", body, media=F64).body)
+        equal((math.isnan(got[0]), got[5]), (True, number), f"{what}, binary")
+        equal(daemon.ok("POST", at + "contains", {"points": [place]})["results"][0]["status"], word,
+              f"contains, {what}")
+        equal(daemon.post(at + "contains", body, media=F64).body, bytes([bits]),
+              f"contains, binary, {what}")
 
 
 @test("far under the village and far above the planet there is nobody's ground either")

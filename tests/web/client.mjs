@@ -121,12 +121,22 @@ test("questions about ground are answered as the examples say", async () => {
     true);
   assert.deepEqual((await kota.contains("hills", [[1, 1, 9]])).results[0],
     { status: "inside", floor: true, ceiling: false });
+  const spots = [[12, 4, 5], [12, 4, 0], [38, 8, 9], [99, 0, 9], [12, 4, 99]];
+  assert.deepEqual((await kota.contact("hills", spots, { max_distance: 50 })).results.map(
+    (item) => [item.status, item.floor !== null]), [["ok", true], ["below", false],
+    ["hole", false], ["outside", false], ["too_far", false]]);
+  assert.deepEqual((await kota.contains("hills", spots)).results.map((item) => item.status),
+    ["inside", "below", "hole", "outside", "inside"]);
 });
 
 test("the whole world is asked in its own coordinates, and places on the Earth", async () => {
   assert.equal((await kota.locate([[10, 10, 20]], { hints: [null] })).results[0].locale, "hills");
   const contact = await kota.worldContact([[45, 40, 2]], { reach_up: 1 });
   assert.equal(contact.results[0].locale, "crossing");
+  assert.ok(!("hint" in contact.results[0]));
+  const lost = await kota.worldContact([[10, 10, -50]], { hints: ["atlantis"] });
+  assert.deepEqual([lost.results[0].status, lost.results[0].locale, lost.results[0].hint],
+    ["outside", null, "unknown"]);
   const car = await kota.worldContactFootprints([[[39, 24, 20], [39, 26, 20], [41, 26, 20]]]);
   assert.deepEqual(car.results[0].locales, ["hills", "hills", "crossing"]);
   const ray = await kota.worldRay([{ origin: [25, 25, 12], direction: [1, 0.7, -0.35] }]);
@@ -149,14 +159,21 @@ test("binary batches have the bits of the single answers, in both kinds", async 
     assert.equal(values[0], Kind.of((await kota.getHeight("hills", 12, 4)).height)[0]);
     assert.ok(Number.isNaN(values[1]) && Number.isNaN(values[2]));
     const contact = await kota.contactBatch("hills", Kind.of(10, 10, 20), { reach_up: 0 });
-    assert.equal(contact.values.length, 5);
+    assert.equal(contact.values.length, 6);
     near(contact.values[0], 2);
+    assert.equal(contact.values[5], 0);
+    const reached = await kota.contactBatch("hills", Kind.of(12, 4, 5, 12, 4, 0, 38, 8, 9, 99, 0, 9,
+      12, 4, 99), { max_distance: 50 });
+    assert.deepEqual([...reached.values].filter((_, i) => i % 6 === 5), [0, 1, 2, 3, 4]);
+    const judged = await kota.heightBatch("hills", points, { status: true });
+    assert.deepEqual([...judged.values].filter((_, i) => i % 2), [0, 2, 3]);
+    assert.equal(judged.values[0], values[0]);
     const rays = await kota.rayBatch("hills", Kind.of(12, 4, 50, 0, 0, -1, Infinity,
       0, 0, 1, 0, 0, 1, 5));
     assert.equal(rays.values.length, 8);
     assert.equal(rays.values[4], Infinity);
     const inside = await kota.containsBatch("hills", Kind.of(1, 1, 9, 38, 8, 1));
-    assert.deepEqual([...inside.values], [3, 0]);
+    assert.deepEqual([...inside.values], [3, 8]);
   }
   const far = await kota.heightBatch("hills", Float32Array.of(2, 4), { base: [10, 0, 0] });
   assert.equal(far.values[0], Math.fround((await kota.getHeight("hills", 12, 4)).height));

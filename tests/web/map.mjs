@@ -262,7 +262,7 @@ async function toolCases(page, daemon, check) {
   await check.shot(page, "map-ray");
   await ask({ tool: "los", clicks: [[250, 250], [550, 550]], words: [/visible|hidden/] });
   await ask({ tool: "contact", clicks: [[350, 420]],
-    words: [/floor: point/, /floor: distance\s+(5|5\.000\d*|4\.999\d*) m/] });
+    words: [/answer\s+ok/, /floor: point/, /floor: distance\s+(5|5\.000\d*|4\.999\d*) m/] });
   const car = await ask({ tool: "footprint", clicks: [[350, 420]], words: [/wheel 4/, /slope/] });
   check.equal(car.body.footprints[0].length, 4, "footprint: of four wheels");
   await ask({ tool: "contains", clicks: [[350, 420]], words: [/inside/, /floor below\s+yes/] });
