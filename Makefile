@@ -327,11 +327,16 @@ $(B)/openapi.json: proto/openapi.yaml Makefile
 $(B)/server/api/calls/pages.o: $(B)/openapi.json
 $(B)/server/api/calls/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
 
+# The page of errors is made of docs/errors.md; web.c embeds it beside the inspector.
+$(B)/errors.html: docs/errors.md server/base/err.h client/web/errors_page.py
+	@mkdir -p $(@D)
+	$(Q)python3 client/web/errors_page.py docs/errors.md server/base/err.h >$@
+
 # The inspector is served from memory: server/api/calls/web.c embeds client/web/.
 WEB_FILES := $(sort $(wildcard client/web/*))
-$(B)/web_assets.inc: $(WEB_FILES) Makefile
+$(B)/web_assets.inc: $(WEB_FILES) $(B)/errors.html Makefile
 	@mkdir -p $(@D)
-	$(Q)python3 client/web/list.py >$@
+	$(Q)python3 client/web/list.py $(B)/errors.html >$@
 
 $(B)/server/api/calls/web.o: $(B)/web_assets.inc
 $(B)/server/api/calls/web.o: CPPFLAGS += -DKOTA_WEB_ASSETS='"$(B)/web_assets.inc"'

@@ -216,7 +216,7 @@ static enum err_code code_of_status(long status)
         long status;
         enum err_code code;
     } codes[] = {
-#define CODE_OF(name, http_status, title) {http_status, ERR_##name},
+#define CODE_OF(name, word, http_status, title) {http_status, ERR_##name},
         ERR_LIST(CODE_OF)
 #undef CODE_OF
     };

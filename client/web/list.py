@@ -1,6 +1,8 @@
 """Writes the table of the inspector's files, which server/api/calls/web.c embeds.
 
-    python3 client/web/list.py >web_assets.inc      (called by the Makefile)
+    python3 client/web/list.py MADE... >web_assets.inc      (called by the Makefile)
+
+MADE are files that the build has made, beside those of this folder.
 
 A line a file: WEB_ASSET(symbol, "name", "media type", "tag", "path"). The tag is of the content, so
 that a browser asks again with it and gets 304 until the file has changed.
@@ -17,8 +19,9 @@ HERE = os.path.dirname(os.path.relpath(__file__))
 
 
 def main():
-    for name in sorted(os.listdir(HERE)):
-        path, ending = os.path.join(HERE, name), os.path.splitext(name)[1]
+    files = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE))]
+    for path in files + sys.argv[1:]:
+        name, ending = os.path.basename(path), os.path.splitext(path)[1]
         if ending not in TYPES:
             continue
         if not re.fullmatch(r"[a-z0-9_.-]{1,60}", name):

@@ -276,7 +276,7 @@ static enum err_code check_token(struct auth *auth, enum auth_scope scope,
         return err_set(err, ERR_UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN");
     if (has == AUTH_NONE)
         return err_set(err, ERR_UNAUTHORIZED, "the Authorization header holds no known token");
-    return err_set(err, ERR_FORBIDDEN, "this token may read, not edit");
+    return err_set(err, ERR_SCOPE, "this token may read, not edit");
 }
 
 static bool span_is(struct span s, const char *text)
@@ -365,6 +365,6 @@ enum err_code auth_check(struct auth *auth, enum auth_scope scope,
     if (scope != AUTH_EDIT)
         return ERR_OK;
     if (auth->is_read_only)
-        return err_set(err, ERR_FORBIDDEN, "this daemon runs with --read-only");
+        return err_set(err, ERR_READ_ONLY_DAEMON, "this daemon runs with --read-only");
     return auth->token_file ? ERR_OK : check_loopback(request, err);
 }

@@ -48,7 +48,7 @@ enum err_code batch_open(struct call *call, size_t numbers_in, size_t numbers_ou
         return err_limit(err, ERR_BAD_INPUT, 1, 0, "the batch is empty; it takes 1 to %zu items",
                          limit);
     if (out->count > limit)
-        return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)out->count,
+        return err_limit(err, ERR_TOO_MANY_ITEMS, (double)limit, (double)out->count,
                          "the batch has %zu items, the most is %zu", out->count, limit);
     if (call_take_items(call, out->count, err))
         return err->code;

@@ -71,7 +71,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     json_init(&call->out, json_sink_of_reply(reply));
     /* probes read nothing of the world, and their own listener pins nothing */
     if (!call->snapshot && !http_request_route(request)->is_probe)
-        return err_set(err, ERR_BUSY, "no snapshot could be pinned");
+        return err_set(err, ERR_NOT_READY, "no snapshot could be pinned");
     if (count > CALL_QUERY_MAX)
         return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
                          "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
@@ -112,7 +112,7 @@ static enum err_code check_revision(struct call *call, struct err *err)
     }
     if (call->locale->revision >= least)
         return ERR_OK;
-    return err_limit(err, ERR_BUSY, (double)call->locale->revision, (double)least,
+    return err_limit(err, ERR_REVISION_LATE, (double)call->locale->revision, (double)least,
                      "locale %s is at revision %llu here, not yet at %llu", call->locale->id,
                      (unsigned long long)call->locale->revision, (unsigned long long)least);
 }
@@ -138,15 +138,18 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
     char id[WORLD_ID_MAX + 1];
 
     if (!world_id_is_valid(call->params[0].at, call->params[0].length) ||
-        !span_copy(call->params[0], id, sizeof id))
-        return err_set(err, ERR_NOT_FOUND,
-                       "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
-                       WORLD_ID_MAX);
+        !span_copy(call->params[0], id, sizeof id)) {
+        err_set(err, ERR_LOCALE_UNKNOWN,
+                "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
+                WORLD_ID_MAX);
+        return err_at(err, "locale");
+    }
     if (node_check(call, id, err))
         return err->code;
     if (world_is_coming(call->api->world, id))
-        return err_set(err, ERR_BUSY, "locale %s is being taken from the shared log", id);
-    return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+        return err_set(err, ERR_NOT_READY, "locale %s is being taken from the shared log", id);
+    err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", id);
+    return err_at(err, "locale");
 }
 
 enum err_code call_param_id(const struct call *call, size_t param, const char *kind,
@@ -156,9 +159,10 @@ enum err_code call_param_id(const struct call *call, size_t param, const char *k
 
     if (world_id_is_valid(id.at, id.length) && span_copy(id, out, WORLD_ID_MAX + 1))
         return ERR_OK;
-    return err_set(err, code, "\"%.*s\" is no %s id: 1 to %d characters of A-Za-z0-9_-",
-                   (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length), id.at ? id.at : "",
-                   kind, WORLD_ID_MAX);
+    err_set(err, code, "\"%.*s\" is no %s id: 1 to %d characters of A-Za-z0-9_-",
+            (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length), id.at ? id.at : "", kind,
+            WORLD_ID_MAX);
+    return err_at(err, "%s", kind);
 }
 
 enum err_code call_find_locale(struct call *call, struct err *err)
@@ -246,7 +250,7 @@ static enum err_code check_time(const struct call *call, uint64_t taken_ns, uint
         return err_set(err, ERR_BUSY, "given up: nobody waits for the answer");
     if (taken_ns <= most_ms * 1000000u)
         return ERR_OK;
-    return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor((double)taken_ns / 1e6),
+    return err_limit(err, ERR_TOO_SLOW, (double)most_ms, floor((double)taken_ns / 1e6),
                      "the %s takes more than %llu ms; %s", what, (unsigned long long)most_ms,
                      advice);
 }
@@ -286,7 +290,7 @@ enum err_code call_check_budget(struct call *call, size_t i, struct err *err)
     if (check_time(call, taken_ns, most_ms, "batch", "ask for fewer items at once", err))
         return err->code;
     if (is_hopeless(call, i, taken_ns, most_ms * 1000000u, &expected_ns))
-        return err_limit(err, ERR_TOO_LARGE, (double)most_ms, floor(expected_ns / 1e6),
+        return err_limit(err, ERR_TOO_SLOW, (double)most_ms, floor(expected_ns / 1e6),
                          "the batch would take about %.0f ms, the most is %llu ms: %zu of %zu "
                          "items took %llu ms; ask for fewer items at once",
                          expected_ns / 1e6, (unsigned long long)most_ms, i, call->items,

@@ -60,6 +60,7 @@
     X(openapi_get)                                                                                 \
     X(index_get)                                                                                   \
     X(docs_get)                                                                                    \
+    X(docs_errors_get)                                                                             \
     X(web_get)
 
 #define API_CALL_DECLARE(name)                                                                     \

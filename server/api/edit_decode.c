@@ -234,10 +234,7 @@ enum err_code edit_decode(struct call *call, struct edit *edit, char layer[WORLD
     *edit = (struct edit){.kind = EDIT_SET};
     if (!is_f32 && call->media_type.length > 0 &&
         !span_equals(call->media_type, "application/json"))
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "an edit is application/json or %s, not %.*s", media_f32,
-                       (int)(call->media_type.length > 64 ? 64 : call->media_type.length),
-                       call->media_type.at);
+        return options_wrong_media_type(call, "application/json or application/vnd.kota.f32", err);
     if ((is_f32 ? decode_f32(call, edit, err) : decode_json(call, edit, err)) == ERR_OK &&
         option_layer(call, layer, err) != ERR_OK) {
         free((void *)edit->heights_m);

@@ -172,7 +172,7 @@ enum err_code node_check_coming(const struct call *call, const char *locale_id, 
 
     if (!header.at || !span_count(header, &least) || !node_is_coming(call->api, locale_id, least))
         return ERR_OK;
-    return err_limit(err, ERR_BUSY, (double)world_applied(call->api->world, locale_id),
+    return err_limit(err, ERR_REVISION_LATE, (double)world_applied(call->api->world, locale_id),
                      (double)least, "locale %s is not here yet, not at revision %llu", locale_id,
                      (unsigned long long)least);
 }

@@ -116,10 +116,10 @@ enum err_code api_readiness(const struct api *api, struct err *err)
 
     if (atomic_load(&api->state) == API_LOADING) {
         api_loading_text(api, loading, sizeof loading);
-        return err_set(err, ERR_BUSY, "the daemon is %s", loading);
+        return err_set(err, ERR_NOT_READY, "the daemon is %s", loading);
     }
     if (atomic_load(&api->state) != API_READY)
-        return err_set(err, ERR_BUSY, "the daemon is %s", api_state_word(api));
+        return err_set(err, ERR_NOT_READY, "the daemon is %s", api_state_word(api));
     damage = world_damage(api->world, NULL);
     if (damage)
         return err_set(err, ERR_DAMAGED, "%s", damage);

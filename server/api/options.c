@@ -9,6 +9,8 @@
  */
 #include "api/options.h"
 
+#include "base/nearest_word.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +38,24 @@ static bool is_among(struct span name, const char *const *names)
     return false;
 }
 
+/* Names the stranger, a guess, and the parameters that the call takes. */
+static enum err_code unknown_parameter(struct span name, const char *const *names, struct err *err)
+{
+    int shown = (int)(name.length > 64 ? 64 : name.length);
+    const char *guess = nearest_word(name.at, name.length, names);
+    char list[200] = "";
+
+    for (size_t i = 0; names && names[i]; i++) {
+        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, names[i], sizeof list - strlen(list) - 1);
+    }
+    err_set(err, ERR_UNKNOWN_PARAMETER,
+            "this call has no query parameter \"%.*s\"%s%s%s; it takes %s", shown, name.at,
+            guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "",
+            *list ? list : "none");
+    return err_at(err, "%.*s", shown, name.at);
+}
+
 enum err_code options_open_query(struct call *call, const char *const *names, struct err *err)
 {
     for (size_t i = 0; i < call->query_count; i++) {
@@ -43,9 +63,7 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
         int shown = (int)(name.length > 64 ? 64 : name.length);
 
         if (!is_among(name, names)) {
-            err_set(err, ERR_BAD_INPUT, "this call has no query parameter \"%.*s\"", shown,
-                    name.at);
-            return err_at(err, "%.*s", shown, name.at);
+            return unknown_parameter(name, names, err);
         }
         for (size_t k = 0; k < i; k++) {
             struct span other = call->query[k].name;
@@ -63,25 +81,38 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
 
 enum { NAMES_MAX = 24 };
 
+enum err_code options_wrong_media_type(const struct call *call, const char *taken, struct err *err)
+{
+    struct span given = call->media_type;
+
+    if (given.length == 0)
+        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "no Content-Type was sent; this path takes %s",
+                taken);
+    else
+        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s, not %.*s%s", taken,
+                (int)(given.length > 64 ? 64 : given.length), given.at,
+                span_equals(given, "application/x-www-form-urlencoded")
+                    ? " (curl: add -H 'Content-Type: TYPE')"
+                    : "");
+    return err_at(err, "Content-Type");
+}
+
 /* Media type, size and query of a call with a JSON body. */
 static enum err_code open_body(struct call *call, const char *const *names, struct err *err)
 {
     size_t limit = call_limits(call)->json_bytes_max;
 
     if (call->media_type.length > 0 && !span_equals(call->media_type, "application/json"))
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "the body must be application/json, not %.*s",
-                       (int)(call->media_type.length > 64 ? 64 : call->media_type.length),
-                       call->media_type.at);
+        return options_wrong_media_type(call, "application/json", err);
     if (call->body.length > limit)
-        return err_limit(err, ERR_TOO_LARGE, (double)limit, (double)call->body.length,
+        return err_limit(err, ERR_BODY_TOO_LARGE, (double)limit, (double)call->body.length,
                          "a JSON body has at most %zu bytes, this has %zu", limit,
                          call->body.length);
     if (options_open_query(call, names, err))
         return err->code;
     return call->body.length > 0
                ? ERR_OK
-               : err_set(err, ERR_BAD_INPUT, "a body is needed: JSON, and there is none");
+               : err_set(err, ERR_MISSING, "the body is empty; send a JSON object, at least {}");
 }
 
 static enum err_code only_members(const struct call *call, const char *const *items,
@@ -124,6 +155,10 @@ enum err_code option_array(struct call *call, const char *name, uint32_t *array,
     size_t limit = call_limits(call)->items_max, count;
 
     *array = json_tape_array(&call->tape, 0, name);
+    if (*array == 0 && !json_member(call->json, name)) {
+        err_set(err, ERR_MISSING, "is missing: an array of 1 to %zu items", limit);
+        return err_at(err, "/%s", name);
+    }
     if (*array == 0) {
         err_set(err, ERR_BAD_INPUT, "an array of 1 to %zu items was expected, not %s", limit,
                 json_kind(json_member(call->json, name)));
@@ -135,7 +170,7 @@ enum err_code option_array(struct call *call, const char *name, uint32_t *array,
     if (count == 0)
         err_limit(err, ERR_BAD_INPUT, 1, 0, "%s is empty; it takes 1 to %zu items", name, limit);
     else
-        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)count,
+        err_limit(err, ERR_TOO_MANY_ITEMS, (double)limit, (double)count,
                   "%s has %zu items, the most is %zu", name, count, limit);
     return err_at(err, "/%s", name);
 }
@@ -203,7 +238,7 @@ static enum err_code query_wrong(const struct found *found, const char *name, co
 {
     struct span value = found->query->value;
 
-    err_set(err, ERR_BAD_INPUT, "%s=%.*s: %s was expected", name,
+    err_set(err, ERR_BAD_INPUT, "%s=%.*s: expected %s", name,
             (int)(value.length > 64 ? 64 : value.length), value.at ? value.at : "", expected);
     return at(err, found, name);
 }
@@ -330,7 +365,10 @@ enum err_code option_numbers(struct call *call, const char *name, size_t count, 
         if (rest.at || n < count) {
             char expected[48];
 
-            snprintf(expected, sizeof expected, "%zu numbers separated by commas", count);
+            snprintf(expected, sizeof expected, "%zu numbers separated by commas%s", count,
+                     count == 2   ? ": x,y"
+                     : count == 3 ? ": x,y,z"
+                                  : "");
             return query_wrong(&found, name, expected, err);
         }
         memcpy(out, read, count * sizeof *out);
@@ -412,7 +450,7 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
     if (!found.query)
         return ERR_OK;
     if (!span_copy(found.query->value, out, WORLD_ID_MAX + 1) || out[0] == '\0') {
-        err_set(err, ERR_UNPROCESSABLE, "there is no such layer: an id has 1 to %d characters",
+        err_set(err, ERR_LAYER_UNKNOWN, "there is no such layer: an id has 1 to %d characters",
                 WORLD_ID_MAX);
         return at(err, &found, "layer");
     }

@@ -9,14 +9,17 @@
 
 /*
  * Opens a call without a body: every query parameter must be among `names` (NULL-terminated).
- * ERR_BAD_INPUT names a stranger.
+ * ERR_UNKNOWN_PARAMETER names a stranger.
  */
 enum err_code options_open_query(struct call *call, const char *const *names, struct err *err);
+
+/* ERR_UNSUPPORTED_MEDIA_TYPE: the body is not of the media types in `taken`, a list for people. */
+enum err_code options_wrong_media_type(const struct call *call, const char *taken, struct err *err);
 
 /*
  * Opens a call with a JSON body: parses it into call->json; its members must be among `items` and
  * `names`, the query's parameters among `names`.
- * ERR_UNSUPPORTED_MEDIA_TYPE, ERR_TOO_LARGE, ERR_BAD_INPUT.
+ * ERR_UNSUPPORTED_MEDIA_TYPE, ERR_BODY_TOO_LARGE, ERR_BAD_JSON, ERR_UNKNOWN_MEMBER.
  */
 enum err_code options_open_json(struct call *call, const char *const *items,
                                 const char *const *names, struct err *err);

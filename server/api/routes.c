@@ -99,6 +99,7 @@ const struct api_route api_routes[] = {
     /* the page itself has nothing of a world */
     PUBLIC("/", index_get),
     PUBLIC("/docs", docs_get),
+    PUBLIC("/docs/errors", docs_errors_get),
     PUBLIC("/web/{file}", web_get),
 };
 

@@ -107,12 +107,11 @@ static void name_error(const struct write *write, struct err *err)
 {
     bool is_of_edit =
         err->code == ERR_UNPROCESSABLE || err->code == ERR_TOO_LARGE || err->code == ERR_BAD_INPUT;
-    bool is_of_locale = strncmp(err->msg, "locale ", 7) == 0; /* it has no heightfield */
 
     if (err->code == ERR_PRECONDITION_FAILED && write->names_none)
         err_set(err, ERR_PRECONDITION_FAILED, "If-Match names no revision of the locale");
     precondition_name(write->condition, err);
-    if (write->place && is_of_edit && !is_of_locale && err->pointer[0] == '\0')
+    if (write->place && is_of_edit && err->pointer[0] == '\0')
         err_at(err, "%s", write->place);
 }
 

@@ -7,10 +7,11 @@
 #include <stdio.h>
 
 static const struct {
+    const char *word;
     int status;
     const char *title;
 } err_table[] = {
-#define ERR_ROW(name, status, title) {status, title},
+#define ERR_ROW(name, word, status, title) {#word, status, title},
     ERR_LIST(ERR_ROW)
 #undef ERR_ROW
 };
@@ -84,4 +85,9 @@ int err_http_status(enum err_code code)
 const char *err_title(enum err_code code)
 {
     return err_table[code].title;
+}
+
+const char *err_word(enum err_code code)
+{
+    return err_table[code].word;
 }

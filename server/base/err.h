@@ -1,5 +1,6 @@
 /*
- * Errors: one list gives the code, the HTTP status and the title.
+ * Errors: one list gives the code, its word in problem documents, the HTTP status and the title.
+ * docs/errors.md has a paragraph for each word, and the daemon serves it as /docs/errors.
  *
  * Functions that can fail on bad input take a `struct err *` as their last argument and return
  * `enum err_code` (ERR_OK is 0). A message has field, value and limit. A bug is no error: it aborts
@@ -14,39 +15,64 @@
 #include <stdbool.h>
 
 #define ERR_LIST(X)                                                                                \
-    X(OK, 200, "OK")                                                                               \
-    X(ELSEWHERE, 307, "Served elsewhere")                                                          \
-    X(BAD_INPUT, 400, "Bad input")                                                                 \
-    X(UNAUTHORIZED, 401, "Unauthorized")                                                           \
-    X(FORBIDDEN, 403, "Forbidden")                                                                 \
-    X(NOT_FOUND, 404, "Not found")                                                                 \
-    X(METHOD_NOT_ALLOWED, 405, "Method not allowed")                                               \
-    X(REQUEST_TIMEOUT, 408, "Request timeout")                                                     \
-    X(CONFLICT, 409, "Conflict")                                                                   \
-    X(GONE, 410, "Gone")                                                                           \
-    X(LENGTH_REQUIRED, 411, "Length required")                                                     \
-    X(PRECONDITION_FAILED, 412, "Precondition failed")                                             \
-    X(TOO_LARGE, 413, "Too large")                                                                 \
-    X(TARGET_TOO_LONG, 414, "Target too long")                                                     \
-    X(UNSUPPORTED_MEDIA_TYPE, 415, "Unsupported media type")                                       \
-    X(EXPECTATION_FAILED, 417, "Expectation failed")                                               \
-    X(MISDIRECTED, 421, "Misdirected request")                                                     \
-    X(UNPROCESSABLE, 422, "Unprocessable")                                                         \
-    X(TOO_MANY, 429, "Too many requests")                                                          \
-    X(HEADERS_TOO_LARGE, 431, "Headers too large")                                                 \
-    X(INTERNAL, 500, "Internal error")                                                             \
-    X(NOT_IMPLEMENTED, 501, "Not implemented")                                                     \
-    X(BUSY, 503, "Busy")                                                                           \
-    X(NO_DEVICE, 503, "No device")                                                                 \
-    X(NO_MEMORY, 503, "Out of memory")                                                             \
-    X(READ_ONLY, 503, "Read-only store")                                                           \
-    X(UNAVAILABLE, 503, "Shared log away")                                                         \
-    X(DAMAGED, 503, "Damaged data")                                                                \
-    X(HTTP_VERSION, 505, "HTTP version not supported")                                             \
-    X(DISK_FULL, 507, "Disk full")
+    X(OK, ok, 200, "OK")                                                                           \
+    X(ELSEWHERE, served_elsewhere, 307, "Served elsewhere")                                        \
+    X(BAD_INPUT, bad_input, 400, "Bad input")                                                      \
+    X(MISSING, missing, 400, "Missing value")                                                      \
+    X(UNKNOWN_MEMBER, unknown_member, 400, "Unknown member")                                       \
+    X(UNKNOWN_PARAMETER, unknown_parameter, 400, "Unknown parameter")                              \
+    X(BAD_JSON, bad_json, 400, "Malformed JSON")                                                   \
+    X(BAD_REQUEST, bad_request, 400, "Malformed request")                                          \
+    X(UNAUTHORIZED, unauthorized, 401, "Unauthorized")                                             \
+    X(FORBIDDEN, forbidden, 403, "Forbidden")                                                      \
+    X(SCOPE, scope_too_small, 403, "Scope too small")                                              \
+    X(READ_ONLY_DAEMON, read_only_daemon, 403, "Read-only daemon")                                 \
+    X(PROXIED, proxied_without_tokens, 403, "Proxied without tokens")                              \
+    X(NOT_FOUND, not_found, 404, "Not found")                                                      \
+    X(LOCALE_UNKNOWN, locale_unknown, 404, "Unknown locale")                                       \
+    X(LAYER_UNKNOWN, layer_unknown, 404, "Unknown layer")                                          \
+    X(MODEL_UNKNOWN, model_unknown, 404, "Unknown model")                                          \
+    X(PATCH_UNKNOWN, patch_unknown, 404, "Unknown patch")                                          \
+    X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
+    X(TILE_UNKNOWN, tile_unknown, 404, "Unknown tile")                                             \
+    X(METHOD_NOT_ALLOWED, method_not_allowed, 405, "Method not allowed")                           \
+    X(REQUEST_TIMEOUT, request_timeout, 408, "Request timeout")                                    \
+    X(CONFLICT, conflict, 409, "Conflict")                                                         \
+    X(PATCH_CLOSED, patch_closed, 409, "Patch closed")                                             \
+    X(GONE, revision_gone, 410, "Revision gone")                                                   \
+    X(PRECONDITION_FAILED, precondition_failed, 412, "Precondition failed")                        \
+    X(TOO_LARGE, too_large, 413, "Too large")                                                      \
+    X(BODY_TOO_LARGE, body_too_large, 413, "Body too large")                                       \
+    X(TOO_MANY_ITEMS, too_many_items, 413, "Too many items")                                       \
+    X(TOO_SLOW, too_slow, 413, "Takes too long")                                                   \
+    X(WORLD_FULL, world_full, 413, "World full")                                                   \
+    X(TARGET_TOO_LONG, target_too_long, 414, "Target too long")                                    \
+    X(UNSUPPORTED_MEDIA_TYPE, unsupported_media_type, 415, "Unsupported media type")               \
+    X(EXPECTATION_FAILED, expectation_failed, 417, "Expectation failed")                           \
+    X(MISDIRECTED, misdirected, 421, "Misdirected request")                                        \
+    X(UNPROCESSABLE, unprocessable, 422, "Unprocessable")                                          \
+    X(NO_HEIGHTFIELD, no_heightfield, 422, "No heightfield")                                       \
+    X(LAYER_AMBIGUOUS, layer_ambiguous, 422, "Layer not chosen")                                   \
+    X(LAYER_KIND, wrong_layer_kind, 422, "Wrong kind of layer")                                    \
+    X(KEY_REUSED, key_reused, 422, "Idempotency key reused")                                       \
+    X(REVISION_AHEAD, revision_in_future, 422, "Revision in the future")                           \
+    X(TOO_MANY, too_many_connections, 429, "Too many connections")                                 \
+    X(HEADERS_TOO_LARGE, headers_too_large, 431, "Headers too large")                              \
+    X(INTERNAL, internal_error, 500, "Internal error")                                             \
+    X(NOT_IMPLEMENTED, not_implemented, 501, "Not implemented")                                    \
+    X(BUSY, busy, 503, "Busy")                                                                     \
+    X(NOT_READY, not_ready, 503, "Not ready")                                                      \
+    X(REVISION_LATE, revision_not_here, 503, "Revision not here yet")                              \
+    X(NO_DEVICE, no_device, 503, "No device")                                                      \
+    X(NO_MEMORY, no_memory, 503, "Out of memory")                                                  \
+    X(READ_ONLY, read_only_store, 503, "Read-only store")                                          \
+    X(UNAVAILABLE, shared_log_away, 503, "Shared log away")                                        \
+    X(DAMAGED, damaged_data, 503, "Damaged data")                                                  \
+    X(HTTP_VERSION, http_version, 505, "HTTP version not supported")                               \
+    X(DISK_FULL, disk_full, 507, "Disk full")
 
 enum err_code {
-#define ERR_ENUM(name, status, title) ERR_##name,
+#define ERR_ENUM(name, word, status, title) ERR_##name,
     ERR_LIST(ERR_ENUM)
 #undef ERR_ENUM
 };
@@ -85,5 +111,7 @@ const char *err_write_for_log(const struct err *err, char text[ERR_LOG_BYTES]);
 
 int err_http_status(enum err_code code);
 const char *err_title(enum err_code code);
+/* The stable word of a problem document: "layer_unknown". */
+const char *err_word(enum err_code code);
 
 #endif

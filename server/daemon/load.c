@@ -818,7 +818,7 @@ static void settle_sources(struct again *again)
             memcpy(change.locale_id, old->id, sizeof change.locale_id);
             if (world_apply(api->world, &change, &err) == ERR_OK)
                 again->news.removed++;
-            else if (err.code != ERR_NOT_FOUND)
+            else if (err.code != ERR_LOCALE_UNKNOWN)
                 log_error("%s is gone, its locale %s stays: %s", old->place, old->id, err.msg);
         }
         *at = old->next;

@@ -82,11 +82,11 @@ enum err_code http_authority_check(struct span text, const char *where, struct e
         return ERR_OK;
     length = text.at[0] == '[' ? literal_length(text) : name_length(text);
     if (length == 0 || (length < text.length && text.at[length] != ':'))
-        return err_set(err, ERR_BAD_INPUT, "%s '%.*s' is no host name or address", where, shown,
+        return err_set(err, ERR_BAD_REQUEST, "%s '%.*s' is no host name or address", where, shown,
                        text.at);
     if (length < text.length &&
         !is_port((struct span){text.at + length + 1, text.length - length - 1}))
-        return err_set(err, ERR_BAD_INPUT, "%s '%.*s' has no port of 0 to %d", where, shown,
+        return err_set(err, ERR_BAD_REQUEST, "%s '%.*s' has no port of 0 to %d", where, shown,
                        text.at, PORT_MAX);
     return ERR_OK;
 }

@@ -51,13 +51,13 @@ static enum err_code take_size_byte(struct http_chunks *chunks, char c, struct e
 
     if (value >= 0) {
         if (++chunks->digits > SIZE_DIGITS_MAX)
-            return err_set(err, ERR_BAD_INPUT, "a chunk size has more than %d digits",
+            return err_set(err, ERR_BAD_REQUEST, "a chunk size has more than %d digits",
                            SIZE_DIGITS_MAX);
         chunks->chunk_bytes = chunks->chunk_bytes * 16 + (uint64_t)value;
         return ERR_OK;
     }
     if (chunks->digits == 0 || (c != ';' && c != '\r' && !is_blank(c)))
-        return err_set(err, ERR_BAD_INPUT, "a chunk size is not a hexadecimal number");
+        return err_set(err, ERR_BAD_REQUEST, "a chunk size is not a hexadecimal number");
     chunks->state = c == ';' ? AT_NAME : c == '\r' ? AT_SIZE_LF : AT_GAP;
     return ERR_OK;
 }
@@ -112,7 +112,7 @@ static enum err_code take_extension_byte(struct http_chunks *chunks, char c, str
     int next = extension_next(chunks->state, c);
 
     if (next < 0)
-        return err_set(err, ERR_BAD_INPUT, "a chunk extension is malformed at byte 0x%02x",
+        return err_set(err, ERR_BAD_REQUEST, "a chunk extension is malformed at byte 0x%02x",
                        (unsigned char)c);
     chunks->state = next;
     return ERR_OK;
@@ -124,8 +124,9 @@ static enum err_code take_size_end(struct http_chunks *chunks, uint64_t body_byt
     chunks->digits = 0;
     chunks->body_bytes += chunks->chunk_bytes;
     if (chunks->body_bytes > body_bytes_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)body_bytes_max, (double)chunks->body_bytes,
-                         "the body has more than %llu bytes", (unsigned long long)body_bytes_max);
+        return err_limit(err, ERR_BODY_TOO_LARGE, (double)body_bytes_max,
+                         (double)chunks->body_bytes, "the body has more than %llu bytes",
+                         (unsigned long long)body_bytes_max);
     chunks->state = chunks->chunk_bytes ? AT_DATA : AT_TRAILER;
     return ERR_OK;
 }
@@ -138,7 +139,7 @@ static enum err_code take_trailer_byte(struct http_chunks *chunks, char c,
         return ERR_OK;
     }
     if (c == '\n')
-        return err_set(err, ERR_BAD_INPUT, "a trailer line ends in a bare line feed");
+        return err_set(err, ERR_BAD_REQUEST, "a trailer line ends in a bare line feed");
     if (chunks->line_length == sizeof chunks->line)
         return err_limit(err, ERR_HEADERS_TOO_LARGE, (double)sizeof chunks->line,
                          (double)sizeof chunks->line + 1, "a trailer line has more than %zu bytes",
@@ -168,7 +169,7 @@ static enum err_code take_line_feed(struct http_chunks *chunks, char c, uint64_t
                                     struct err *err)
 {
     if (c != '\n')
-        return err_set(err, ERR_BAD_INPUT, "a carriage return without line feed in the framing");
+        return err_set(err, ERR_BAD_REQUEST, "a carriage return without line feed in the framing");
     if (chunks->state == AT_SIZE_LF)
         return take_size_end(chunks, body_bytes_max, err);
     if (chunks->state == AT_TRAILER_LF)
@@ -187,7 +188,7 @@ static enum err_code take_byte(struct http_chunks *chunks, char c, uint64_t body
         return take_size_byte(chunks, c, err);
     case AT_DATA_CR:
         if (c != '\r')
-            return err_set(err, ERR_BAD_INPUT, "a chunk is longer than its size says");
+            return err_set(err, ERR_BAD_REQUEST, "a chunk is longer than its size says");
         chunks->state = AT_DATA_LF;
         return ERR_OK;
     case AT_TRAILER:
@@ -219,7 +220,7 @@ enum err_code http_chunks_feed(struct http_chunks *chunks, const char *at, size_
         }
         if (++chunks->frame_bytes >
             limits->header_bytes_max + FRAME_BYTES_PER_BODY_BYTE * chunks->body_bytes)
-            return err_set(err, ERR_BAD_INPUT, "the chunks hold more framing than body");
+            return err_set(err, ERR_BAD_REQUEST, "the chunks hold more framing than body");
         if (take_byte(chunks, at[i], body_bytes_max, limits, err))
             return err->code;
         i++;

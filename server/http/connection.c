@@ -531,7 +531,7 @@ static void end_of_input(struct http_connection *connection)
         connection->close_after = true;
         return;
     }
-    err_set(&err, ERR_BAD_INPUT, "the connection was closed in the middle of a request");
+    err_set(&err, ERR_BAD_REQUEST, "the connection was closed in the middle of a request");
     http_exchange_fail(connection, &err);
 }
 

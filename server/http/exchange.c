@@ -381,6 +381,19 @@ static enum err_code admit_probes(struct http_request *request, struct err *err)
     return http_connection_refuse(connection, err);
 }
 
+static enum err_code nothing_there(const struct http_request *request, struct err *err)
+{
+    struct span path = request->target.path;
+    int shown = path.length < LOGGED_PATH_BYTES ? (int)path.length : LOGGED_PATH_BYTES;
+    char guess[LOGGED_PATH_BYTES];
+
+    err_set(err, ERR_NOT_FOUND, "there is nothing at the path %.*s", shown, path.at);
+    if (http_router_guess(&request->loop->server->router, &request->target, guess, sizeof guess))
+        err_set(err, ERR_NOT_FOUND, "there is nothing at the path %.*s (did you mean %s?)", shown,
+                path.at, guess);
+    return err_at(err, "path");
+}
+
 static enum err_code find_route(struct http_request *request, bool *is_answered, struct err *err)
 {
     const struct http_router *router = &request->loop->server->router;
@@ -391,7 +404,7 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
 
     if (request->target.is_asterisk) {
         if (!request->head.is_options)
-            return err_set(err, ERR_BAD_INPUT, "the target * is for OPTIONS only");
+            return err_set(err, ERR_BAD_REQUEST, "the target * is for OPTIONS only");
         http_router_allow_text(~0u, allow, sizeof allow);
         answer_options(request, allow);
         *is_answered = true;
@@ -399,7 +412,7 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
     }
     http_router_find(router, &request->target, request->head.method, match);
     if (match->allowed == 0)
-        return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s", shown, path.at);
+        return nothing_there(request, err);
     if (request->head.is_options) {
         http_router_allow_text(match->allowed, allow, sizeof allow);
         answer_options(request, allow);
@@ -427,7 +440,8 @@ static enum err_code check_length(struct http_request *request, struct err *err)
 
     request->body_bytes_max = most;
     if (request->head.content_length > most)
-        return err_limit(err, ERR_TOO_LARGE, (double)most, (double)request->head.content_length,
+        return err_limit(err, ERR_BODY_TOO_LARGE, (double)most,
+                         (double)request->head.content_length,
                          "the body has %" PRIu64 " bytes; at most %zu are taken",
                          request->head.content_length, most);
     return ERR_OK;
@@ -468,7 +482,7 @@ static enum err_code admit(struct http_request *request, bool *is_answered, stru
         return err_set(err, ERR_EXPECTATION_FAILED, "only Expect: 100-continue is understood");
     /* a proxy that reads the last of several would see another request than this server does */
     if (head->repeated)
-        return err_set(err, ERR_BAD_INPUT, "there is more than one %s header", head->repeated);
+        return err_set(err, ERR_BAD_REQUEST, "there is more than one %s header", head->repeated);
     if (app->authorize && app->authorize(app->context, request, request->route, err))
         return err->code;
     if (check_length(request, err))
@@ -618,7 +632,7 @@ static size_t feed_body(struct http_connection *connection, const char *at, size
     bool is_last = false;
 
     if (measure_body(connection, at, length, &used, &data, &is_last, &err)) {
-        http_count(&connection->loop->counters.parse_errors, err.code == ERR_BAD_INPUT);
+        http_count(&connection->loop->counters.parse_errors, err.code == ERR_BAD_REQUEST);
         http_exchange_fail(connection, &err);
         return 0;
     }

@@ -90,7 +90,7 @@ static enum err_code check_version(struct http_head *head, const char *text, siz
 {
     if (length != 8 || memcmp(text, "HTTP/", 5) != 0 || !is_digit(text[5]) || text[6] != '.' ||
         !is_digit(text[7]))
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_BAD_REQUEST,
                        "the request line must be a method, a target and an HTTP version, "
                        "separated by one space");
     if (text[5] != '1' || text[7] > '1')
@@ -111,7 +111,7 @@ static enum err_code check_request_line(struct http_head *head, const char *line
     while (target < stop && is_in(token_bytes, *target))
         target++;
     if (target == line || target == stop || *target != ' ')
-        return err_set(err, ERR_BAD_INPUT, "the request line does not begin with a method");
+        return err_set(err, ERR_BAD_REQUEST, "the request line does not begin with a method");
     if (target - line > METHOD_BYTES_MAX)
         return err_set(err, ERR_NOT_IMPLEMENTED, "method '%.*s…' is not one that this server knows",
                        METHOD_BYTES_MAX, line);
@@ -121,7 +121,7 @@ static enum err_code check_request_line(struct http_head *head, const char *line
     while (version < stop && is_in(target_bytes, *version))
         version++;
     if (version < stop && *version != ' ')
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_BAD_REQUEST,
                        "byte 0x%02x of the request target is not allowed in a URI",
                        (unsigned char)*version);
     target_length = (size_t)(version - target);
@@ -131,7 +131,7 @@ static enum err_code check_request_line(struct http_head *head, const char *line
                          "the request target has %zu bytes; at most %zu are accepted",
                          target_length, limits->target_bytes_max);
     if (target_length == 0 || version == stop)
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_BAD_REQUEST,
                        "the request line must be a method, a target and an HTTP version, "
                        "separated by one space");
     version++;
@@ -147,17 +147,17 @@ enum err_code http_head_check_field_line(const char *line, size_t length, struct
     const char *at, *stop = line + length;
 
     if (line[0] == ' ' || line[0] == '\t')
-        return err_set(err, ERR_BAD_INPUT, "a header line begins with white space (obs-fold)");
+        return err_set(err, ERR_BAD_REQUEST, "a header line begins with white space (obs-fold)");
     while (colon < length && is_in(token_bytes, line[colon]))
         colon++;
     if (colon == length || line[colon] != ':')
-        return err_set(err, ERR_BAD_INPUT, "a header name is not a token followed by a colon");
+        return err_set(err, ERR_BAD_REQUEST, "a header name is not a token followed by a colon");
     if (colon == 0)
-        return err_set(err, ERR_BAD_INPUT, "a header line has an empty name");
+        return err_set(err, ERR_BAD_REQUEST, "a header line has an empty name");
     at = line + colon + 1;
     for (at += count_plain(at, (size_t)(stop - at), ' '); at < stop; at++)
         if (!is_in(value_bytes, *at))
-            return err_set(err, ERR_BAD_INPUT, "header '%.*s' holds the control byte 0x%02x",
+            return err_set(err, ERR_BAD_REQUEST, "header '%.*s' holds the control byte 0x%02x",
                            colon < 64 ? (int)colon : 64, line, (unsigned char)*at);
     return ERR_OK;
 }
@@ -200,7 +200,7 @@ static enum http_head_state check_open_line(const struct http_head *head, const 
     if (line_bytes > limits->target_bytes_max + REQUEST_LINE_SLACK_BYTES)
         return too_long(head, length, limits, err);
     if (!is_in(token_bytes, at[head->line_start]) && at[head->line_start] != '\r') {
-        err_set(err, ERR_BAD_INPUT, "the request line does not begin with a method");
+        err_set(err, ERR_BAD_REQUEST, "the request line does not begin with a method");
         return HTTP_HEAD_BAD;
     }
     return HTTP_HEAD_MORE;
@@ -221,7 +221,7 @@ enum http_head_state http_head_feed(struct http_head *head, const char *at, size
         if (end + 1 > limits->header_bytes_max)
             return too_long(head, end + 1, limits, err);
         if (end == start || at[end - 1] != '\r') {
-            err_set(err, ERR_BAD_INPUT, "a line of the head ends in a bare line feed");
+            err_set(err, ERR_BAD_REQUEST, "a line of the head ends in a bare line feed");
             return HTTP_HEAD_BAD;
         }
         head->scanned = head->line_start = end + 1;

@@ -40,7 +40,7 @@ static bool name_is(struct span name, const char *wanted)
 static enum err_code take_host(struct http_head *head, struct span value, struct err *err)
 {
     if (head->has_host)
-        return err_set(err, ERR_BAD_INPUT, "there is more than one Host header");
+        return err_set(err, ERR_BAD_REQUEST, "there is more than one Host header");
     head->has_host = true;
     return http_authority_check(value, "the Host header", err);
 }
@@ -50,18 +50,18 @@ static enum err_code take_content_length(struct http_head *head, struct span val
     uint64_t bytes = 0;
 
     if (head->has_content_length)
-        return err_set(err, ERR_BAD_INPUT, "there is more than one Content-Length header");
+        return err_set(err, ERR_BAD_REQUEST, "there is more than one Content-Length header");
     head->has_content_length = true;
     for (size_t i = 0; i < value.length; i++) {
         if (value.at[i] < '0' || value.at[i] > '9')
-            return err_set(err, ERR_BAD_INPUT, "Content-Length is not a decimal number");
+            return err_set(err, ERR_BAD_REQUEST, "Content-Length is not a decimal number");
         if (bytes > (UINT64_MAX - 9) / 10)
             bytes = UINT64_MAX;
         else
             bytes = bytes * 10 + (uint64_t)(value.at[i] - '0');
     }
     if (value.length == 0)
-        return err_set(err, ERR_BAD_INPUT, "Content-Length is empty");
+        return err_set(err, ERR_BAD_REQUEST, "Content-Length is empty");
     head->content_length = bytes;
     return ERR_OK;
 }
@@ -70,12 +70,12 @@ static enum err_code take_transfer_encoding(struct http_head *head, struct span 
                                             struct err *err)
 {
     if (head->has_transfer_encoding)
-        return err_set(err, ERR_BAD_INPUT, "there is more than one Transfer-Encoding header");
+        return err_set(err, ERR_BAD_REQUEST, "there is more than one Transfer-Encoding header");
     head->has_transfer_encoding = true;
     if (head->is_1_0)
-        return err_set(err, ERR_BAD_INPUT, "HTTP/1.0 has no Transfer-Encoding");
+        return err_set(err, ERR_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
     if (value.length == 0)
-        return err_set(err, ERR_BAD_INPUT, "Transfer-Encoding is empty");
+        return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding is empty");
     if (!name_is(value, "chunked"))
         return err_set(err, ERR_NOT_IMPLEMENTED,
                        "Transfer-Encoding '%.*s' is not taken; only chunked is",
@@ -262,12 +262,12 @@ static enum err_code explain(struct parse *parse, llhttp_errno_t rc,
             return parse->err->code;
     }
     if (head->content_length == UINT64_MAX)
-        return err_limit(parse->err, ERR_TOO_LARGE, (double)limits->body_bytes_max,
+        return err_limit(parse->err, ERR_BODY_TOO_LARGE, (double)limits->body_bytes_max,
                          (double)UINT64_MAX, "Content-Length is beyond all limits");
     if (head->has_content_length && head->has_transfer_encoding)
-        return err_set(parse->err, ERR_BAD_INPUT,
+        return err_set(parse->err, ERR_BAD_REQUEST,
                        "Transfer-Encoding and Content-Length exclude each other");
-    return err_set(parse->err, ERR_BAD_INPUT, "the head is malformed: %s", llhttp_errno_name(rc));
+    return err_set(parse->err, ERR_BAD_REQUEST, "the head is malformed: %s", llhttp_errno_name(rc));
 }
 
 enum err_code http_head_parse(struct http_head *head, char *text, struct http_field *fields,
@@ -287,12 +287,13 @@ enum err_code http_head_parse(struct http_head *head, char *text, struct http_fi
     if (take_method(head, parser.method, text, err))
         return err->code;
     if (!head->is_1_0 && !head->has_host)
-        return err_set(err, ERR_BAD_INPUT, "the Host header is missing");
+        return err_set(err, ERR_BAD_REQUEST, "the Host header is missing");
     if (head->has_content_length && head->has_transfer_encoding)
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_BAD_REQUEST,
                        "Transfer-Encoding and Content-Length exclude each other");
     if (!parse.is_complete ||
         parse.is_message_done == (head->is_chunked || head->content_length > 0))
-        return err_set(err, ERR_BAD_INPUT, "the head is malformed: its end is not where it seems");
+        return err_set(err, ERR_BAD_REQUEST,
+                       "the head is malformed: its end is not where it seems");
     return ERR_OK;
 }

@@ -9,8 +9,7 @@
  * Headers are kept as text. A control byte in a value becomes a space, so that text from outside
  * can never begin a header of its own.
  *
- * Problem documents follow RFC 9457; type is about:blank, because the status and the members
- * errors, limit and got are complete.
+ * Problem documents follow RFC 9457; type is the paragraph of the error's code in /docs/errors.
  */
 #include "http/reply.h"
 
@@ -242,7 +241,8 @@ static void append_detail(struct http_reply *reply, const struct err *err)
         append_string(reply, err->msg);
         return;
     }
-    snprintf(detail, sizeof detail, "%s: %s", err->pointer, err->msg);
+    snprintf(detail, sizeof detail, "%s%s%s", err->pointer,
+             strncmp(err->msg, "is missing", 10) == 0 ? " " : ": ", err->msg);
     append_string(reply, detail);
 }
 
@@ -265,12 +265,16 @@ void http_reply_problem_later(struct http_reply *reply, const struct err *err, u
     reply->content_type = "application/problem+json";
     http_reply_log_only(reply, err);
     add_problem_headers(reply, err->code, retry_in_s);
-    append_text(reply, "{\"type\":\"about:blank\",\"title\":");
+    append_text(reply, "{\"type\":\"/docs/errors#");
+    append_text(reply, err_word(err->code));
+    append_text(reply, "\",\"title\":");
     append_string(reply, err_title(err->code));
     snprintf(number, sizeof number, "%d", reply->status);
     append_text(reply, ",\"status\":");
     append_text(reply, number);
-    append_text(reply, ",\"detail\":");
+    append_text(reply, ",\"code\":\"");
+    append_text(reply, err_word(err->code));
+    append_text(reply, "\",\"detail\":");
     append_detail(reply, err);
     if (err->pointer[0]) {
         append_text(reply, ",\"errors\":[{\"pointer\":");

@@ -206,7 +206,7 @@ enum err_code http_request_append_body(struct http_request *request, const char 
                                        struct err *err)
 {
     if (length > request->body_bytes_max - request->body_length)
-        return err_limit(err, ERR_TOO_LARGE, (double)request->body_bytes_max,
+        return err_limit(err, ERR_BODY_TOO_LARGE, (double)request->body_bytes_max,
                          (double)(request->body_length + length),
                          "the body has more than %zu bytes", request->body_bytes_max);
     if (length > request->body_capacity - request->body_length &&

@@ -13,8 +13,10 @@
 #include "http/router.h"
 
 #include "base/check.h"
+#include "base/nearest_word.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +184,78 @@ void http_router_find(const struct http_router *router, const struct http_target
     find_in_list(router, list_of_param(count), target, marks, method, match);
     if (match->route < router->route_count)
         take_params(router, target, match);
+}
+
+/*
+ * The mistakes in the first `count` segments of a target, and *where they are: SIZE_MAX when there
+ * are too many, or in more than one place.
+ */
+static size_t mistakes(const struct http_pattern *pattern, const struct http_target *target,
+                       size_t count, size_t *where)
+{
+    size_t found = 0;
+
+    *where = count;
+    for (size_t i = 0; i < count; i++) {
+        struct span want = pattern->segments[i], have = target->segments[i];
+        size_t most = nearest_word_slips(have.length), distance;
+
+        if (pattern->params >> i & 1) {
+            if (have.length == 0)
+                return SIZE_MAX;
+            continue;
+        }
+        distance = word_distance(have.at, have.length, want.at, want.length, most);
+        if (distance == 0)
+            continue;
+        if (distance > most || found > 0)
+            return SIZE_MAX;
+        found = distance;
+        *where = i;
+    }
+    return found;
+}
+
+static bool is_last_word(const struct http_pattern *pattern, struct span word)
+{
+    size_t last = pattern->segment_count - 1;
+    struct span want = pattern->segments[last];
+
+    return !(pattern->params >> last & 1) && want.length == word.length && word.length > 0 &&
+           memcmp(want.at, word.at, word.length) == 0;
+}
+
+bool http_router_guess(const struct http_router *router, const struct http_target *target,
+                       char *out, size_t size)
+{
+    size_t count = target->segment_count, best = SIZE_MAX, where, used = 0, at = 0, row = 0;
+
+    if (count == 0 || count > HTTP_SEGMENTS_MAX)
+        return false;
+    if (count > 1 && target->segments[count - 1].length == 0)
+        count--;
+    for (size_t i = 0; i < router->route_count; i++) {
+        const struct http_pattern *pattern = &router->patterns[i];
+        size_t found =
+            pattern->segment_count == count ? mistakes(pattern, target, count, &where) : SIZE_MAX;
+
+        if (found >= best)
+            continue;
+        best = found;
+        row = i;
+        at = where;
+    }
+    for (size_t i = 0; best == SIZE_MAX && i < router->route_count; i++)
+        if (is_last_word(&router->patterns[i], target->segments[count - 1]))
+            return snprintf(out, size, "%s", router->routes[i].pattern) > 0;
+    if (best == SIZE_MAX)
+        return false;
+    for (size_t i = 0; i < count && used < size; i++) {
+        struct span segment = i == at ? router->patterns[row].segments[i] : target->segments[i];
+
+        used += (size_t)snprintf(out + used, size - used, "/%.*s", (int)segment.length, segment.at);
+    }
+    return true;
 }
 
 void http_router_allow_text(unsigned allowed, char *out, size_t size)

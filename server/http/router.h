@@ -41,6 +41,13 @@ void http_router_finish(struct http_router *router);
 void http_router_find(const struct http_router *router, const struct http_target *target,
                       enum http_method method, struct http_match *match);
 
+/*
+ * The path that a target without a route was probably meant to be, into out[size]: another word in
+ * one place, no slash at the end, or the pattern that ends in the same word. False: no guess.
+ */
+bool http_router_guess(const struct http_router *router, const struct http_target *target,
+                       char *out, size_t size);
+
 /* "GET, HEAD, PUT, OPTIONS": GET implies HEAD; OPTIONS is always included. out[size]. */
 void http_router_allow_text(unsigned allowed, char *out, size_t size);
 

@@ -36,11 +36,11 @@ enum err_code http_percent_decode(char *out, size_t *out_length, const char *in,
             int low = length - i > 2 ? hex_value(in[i + 2]) : -1;
 
             if (high < 0 || low < 0)
-                return err_set(err, ERR_BAD_INPUT,
+                return err_set(err, ERR_BAD_REQUEST,
                                "'%%' in the target is not followed by two hexadecimal digits");
             c = (char)(high * 16 + low);
             if (c == '\0')
-                return err_set(err, ERR_BAD_INPUT, "the target holds an encoded NUL (%%00)");
+                return err_set(err, ERR_BAD_REQUEST, "the target holds an encoded NUL (%%00)");
             i += 2;
         }
         out[used++] = c;
@@ -188,7 +188,7 @@ static enum err_code strip_authority(struct span *text, struct err *err)
     while (end < text->length && text->at[end] != '/' && text->at[end] != '?')
         end++;
     if (scheme_length == 0 || end == scheme_length)
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_BAD_REQUEST,
                        "the request target is neither a path nor an absolute http URI");
     if (http_authority_check((struct span){text->at + scheme_length, end - scheme_length},
                              "the target's authority", err))

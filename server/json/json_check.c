@@ -44,12 +44,12 @@ static size_t offset(const struct checker *c)
 static bool refuse(struct checker *c, const char *what)
 {
     if (c->at >= c->end)
-        err_set(c->err, ERR_BAD_INPUT, "JSON ends at byte %zu: %s", offset(c), what);
+        err_set(c->err, ERR_BAD_JSON, "JSON ends at byte %zu: %s", offset(c), what);
     else if (*c->at > 0x20 && *c->at < 0x7f)
-        err_set(c->err, ERR_BAD_INPUT, "JSON is wrong at byte %zu ('%c'): %s", offset(c), *c->at,
+        err_set(c->err, ERR_BAD_JSON, "JSON is wrong at byte %zu ('%c'): %s", offset(c), *c->at,
                 what);
     else
-        err_set(c->err, ERR_BAD_INPUT, "JSON is wrong at byte %zu (0x%02x): %s", offset(c), *c->at,
+        err_set(c->err, ERR_BAD_JSON, "JSON is wrong at byte %zu (0x%02x): %s", offset(c), *c->at,
                 what);
     return false;
 }
@@ -126,11 +126,11 @@ static bool refuse_size(struct checker *c, const unsigned char *start)
 
     c->at = start;
     if (length > JSON_NUMBER_BYTES_MAX)
-        err_limit(c->err, ERR_BAD_INPUT, JSON_NUMBER_BYTES_MAX, (double)length,
+        err_limit(c->err, ERR_BAD_JSON, JSON_NUMBER_BYTES_MAX, (double)length,
                   "the number at byte %zu has %zu characters, the most is %d", offset(c), length,
                   JSON_NUMBER_BYTES_MAX);
     else
-        err_set(c->err, ERR_BAD_INPUT, "the number %.*s at byte %zu is not a finite float64",
+        err_set(c->err, ERR_BAD_JSON, "the number %.*s at byte %zu is not a finite float64",
                 (int)length, (const char *)start, offset(c));
     return false;
 }
@@ -381,7 +381,7 @@ static bool check_items(struct checker *c, unsigned char closing)
     uint32_t count = 0;
 
     if (++c->depth > c->limits->depth_max) {
-        err_limit(c->err, ERR_BAD_INPUT, (double)c->limits->depth_max, (double)c->depth,
+        err_limit(c->err, ERR_BAD_JSON, (double)c->limits->depth_max, (double)c->depth,
                   "JSON is nested deeper than %zu levels at byte %zu", c->limits->depth_max,
                   offset(c));
         return false;

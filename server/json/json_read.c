@@ -8,6 +8,8 @@
  */
 #include "json/json_read.h"
 
+#include "base/nearest_word.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -38,6 +40,22 @@ static enum err_code at_member(struct err *err, const char *place, const char *n
     return err_at(err, "%s/%s", place, escaped);
 }
 
+/* Names the stranger, a guess, and the members that are taken. */
+static void unknown_member(const char *name, const char *const *names, const char *place,
+                           struct err *err)
+{
+    const char *guess = nearest_word(name, strlen(name), names);
+    char list[200] = "";
+
+    for (size_t i = 0; names[i]; i++) {
+        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, names[i], sizeof list - strlen(list) - 1);
+    }
+    err_set(err, ERR_UNKNOWN_MEMBER, "unknown member \"%.*s\"%s%s%s; %.64s takes %s",
+            NAME_BYTES_MAX, name, guess ? " (did you mean \"" : "", guess ? guess : "",
+            guess ? "\"?)" : "", *place ? place : "the body", *list ? list : "none");
+}
+
 enum err_code json_only_members(const cJSON *object, const char *const *names, const char *place,
                                 struct err *err)
 {
@@ -47,8 +65,7 @@ enum err_code json_only_members(const cJSON *object, const char *const *names, c
     }
     for (const cJSON *m = object->child; m; m = m->next) {
         if (!is_among(m->string, names)) {
-            err_set(err, ERR_BAD_INPUT, "there is no member \"%.*s\" here", NAME_BYTES_MAX,
-                    m->string);
+            unknown_member(m->string, names, place, err);
             return at_member(err, place, m->string);
         }
         if (json_member(object, m->string) != m) {
@@ -92,6 +109,8 @@ const char *json_kind(const cJSON *value)
 
 static enum err_code wrong_kind(const cJSON *value, const char *expected, struct err *err)
 {
+    if (!value)
+        return err_set(err, ERR_MISSING, "is missing: %s", expected);
     return err_set(err, ERR_BAD_INPUT, "%s was expected, not %s", expected, json_kind(value));
 }
 
@@ -133,6 +152,8 @@ enum err_code json_get_numbers(const cJSON *value, size_t count, double *out, st
     double read[16];
     size_t n = 0;
 
+    if (!value)
+        return err_set(err, ERR_MISSING, "is missing: %zu numbers", count);
     if (!cJSON_IsArray(value) || count > 16) {
         err_set(err, ERR_BAD_INPUT, "an array of %zu numbers was expected, not %s", count,
                 json_kind(value));

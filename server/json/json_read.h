@@ -17,7 +17,7 @@
 
 /*
  * The value must be an object whose members are all among `names` (NULL-terminated), each at most
- * once. ERR_BAD_INPUT names the stranger in the pointer, below `place` ("" for the root).
+ * once. ERR_UNKNOWN_MEMBER names the stranger in the pointer, below `place` ("" for the root).
  */
 enum err_code json_only_members(const cJSON *object, const char *const *names, const char *place,
                                 struct err *err);
@@ -28,7 +28,7 @@ const cJSON *json_member(const cJSON *object, const char *name);
 /* The same, but a null counts as absent. */
 const cJSON *json_given(const cJSON *object, const char *name);
 
-/* Each getter takes NULL for an absent member, which is an error. On error *out is untouched. */
+/* Each getter takes NULL for an absent member: ERR_MISSING. On error *out is untouched. */
 enum err_code json_get_number(const cJSON *value, double *out, struct err *err);
 enum err_code json_get_boolean(const cJSON *value, bool *out, struct err *err);
 /* A whole number in least..most. */

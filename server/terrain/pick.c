@@ -46,10 +46,11 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
 
     if (pick_viewport_check(viewport, err))
         return err->code;
-    if (!(camera->fov_y_deg > 0 && camera->fov_y_deg < 180))
-        return err_limit(err, ERR_UNPROCESSABLE, camera->fov_y_deg > 0 ? 180 : 0, camera->fov_y_deg,
-                         "fov_y_deg is %g, must lie between 0 and 180 (exclusive)",
-                         camera->fov_y_deg);
+    if (!(camera->fov_y_deg > 0 && camera->fov_y_deg < 180)) {
+        err_limit(err, ERR_UNPROCESSABLE, camera->fov_y_deg > 0 ? 180 : 0, camera->fov_y_deg,
+                  "fov_y_deg is %g, must lie between 0 and 180 (exclusive)", camera->fov_y_deg);
+        return err_at(err, "/camera/fov_y_deg");
+    }
     if (!(vec3_dot(forward, forward) > 0))
         return err_set(err, ERR_UNPROCESSABLE, "eye and target are the same point");
     if (!(vec3_dot(up, up) > 0))

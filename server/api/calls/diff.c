@@ -45,8 +45,8 @@ static enum err_code check_since(const struct diff *diff, const char *locale, st
 {
     if (diff->since <= diff->revision)
         return ERR_OK;
-    err_limit(err, ERR_UNPROCESSABLE, (double)diff->revision, (double)diff->since,
-              "since=%llu has not been yet: locale %s is at revision %llu",
+    err_limit(err, ERR_REVISION_AHEAD, (double)diff->revision, (double)diff->since,
+              "since=%llu is in the future: locale %s is at revision %llu",
               (unsigned long long)diff->since, locale, (unsigned long long)diff->revision);
     return err_at(err, "since");
 }

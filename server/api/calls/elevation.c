@@ -87,7 +87,7 @@ static enum err_code open_named(struct call *call, struct span id, struct datase
     if (world_id_is_valid(id.at, id.length) && span_copy(id, name, sizeof name))
         locale = snapshot_locale(call->snapshot, name);
     if (!locale)
-        return err_set(err, ERR_NOT_FOUND, "there is no dataset %.*s",
+        return err_set(err, ERR_LOCALE_UNKNOWN, "there is no dataset %.*s",
                        (int)(id.length < 64 ? id.length : 64), id.at);
     for (size_t i = 0; i < *count; i++)
         if (datasets[i].locale == locale)

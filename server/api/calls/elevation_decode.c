@@ -38,7 +38,7 @@ static enum err_code open_form(struct call *call, struct err *err)
     char *copy;
 
     if (call->body.length > call_limits(call)->json_bytes_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)call_limits(call)->json_bytes_max,
+        return err_limit(err, ERR_BODY_TOO_LARGE, (double)call_limits(call)->json_bytes_max,
                          (double)call->body.length, "a form has at most %zu bytes, this has %zu",
                          call_limits(call)->json_bytes_max, call->body.length);
     copy = call_alloc(call, call->body.length + 1);
@@ -156,7 +156,7 @@ static enum err_code decode_nodata(struct call *call, struct elevation_question 
 
 static enum err_code too_many(const char *what, size_t most, size_t got, struct err *err)
 {
-    return err_limit(err, ERR_TOO_LARGE, (double)most, (double)got,
+    return err_limit(err, ERR_TOO_MANY_ITEMS, (double)most, (double)got,
                      "too many %s (%zu), the most is %zu", what, got, most);
 }
 

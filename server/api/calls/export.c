@@ -215,18 +215,19 @@ enum err_code layer_get_answer(struct call *call, struct err *err)
     const struct layer *layer;
     int format;
 
-    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, id, err) ||
+    if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, id, err) ||
         options_open_query(call, names, err))
         return err->code;
     layer = locale_layer(call->locale, id);
-    if (!layer)
-        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", id,
-                       call->locale->id);
+    if (!layer) {
+        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", id, call->locale->id);
+        return err_at(err, "layer");
+    }
     format = layer->kind == LAYER_MESH ? EXPORT_OBJ : EXPORT_F32;
     if (option_word(call, "format", format_words, &format, err))
         return err->code;
     if (layer->kind == LAYER_MESH && format != EXPORT_OBJ) {
-        err_set(err, ERR_UNPROCESSABLE, "layer %s is a mesh, it has no samples for format=%s", id,
+        err_set(err, ERR_LAYER_KIND, "layer %s is a mesh, it has no samples for format=%s", id,
                 format_words[format]);
         return err_at(err, "format");
     }

@@ -37,18 +37,20 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
         span_copy(call->media_type, media_type, sizeof media_type);
     if (strcmp(media_type, "application/octet-stream") == 0) {
         *out = told;
-        return word >= 0 ? ERR_OK
-                         : err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                                   "application/octet-stream needs format=png, f32, hgt, asc, obj, "
-                                   "glb, gltf, ply, stl, ac or dae");
+        if (word >= 0)
+            return ERR_OK;
+        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+                "application/octet-stream needs format=png, f32, hgt, asc, obj, glb, gltf, ply, "
+                "stl, ac or dae");
+        return err_at(err, "format");
     }
     if (!upload_format_of_media_type(media_type, out))
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "a layer is image/png, application/vnd.kota.f32, application/vnd.kota.hgt, "
-                       "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, "
-                       "model/ply, model/stl, application/x-ac3d or model/vnd.collada+xml, not "
-                       "\"%s\"",
-                       media_type);
+        return options_wrong_media_type(
+            call,
+            "image/png, application/vnd.kota.f32, application/vnd.kota.hgt, "
+            "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, model/ply, "
+            "model/stl, application/x-ac3d or model/vnd.collada+xml",
+            err);
     if (word >= 0 &&
         (told.kind != out->kind || told.raster != out->raster || told.polygon != out->polygon)) {
         err_set(err, ERR_BAD_INPUT, "format=%s contradicts the media type %s", words[word],
@@ -116,7 +118,7 @@ enum err_code layer_delete_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.layer_id = ""};
 
-    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, change.layer_id, err) ||
+    if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, change.layer_id, err) ||
         write_open(call, &delete_write, &change, err) || options_open_query(call, NULL, err))
         return err->code;
     return write_submit(call, &delete_write, &change, NULL, 0, err);
@@ -159,13 +161,14 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
     char id[WORLD_ID_MAX + 1];
     const struct layer *layer;
 
-    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, id, err) ||
+    if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, id, err) ||
         options_open_query(call, NULL, err))
         return err->code;
     layer = locale_layer(call->locale, id);
-    if (!layer)
-        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", id,
-                       call->locale->id);
+    if (!layer) {
+        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", id, call->locale->id);
+        return err_at(err, "layer");
+    }
     call_begin_answer(call);
     json_key(w, "layer");
     json_string(w, layer->id);

@@ -113,9 +113,7 @@ enum err_code model_put_answer(struct call *call, struct err *err)
         options_open_query(call, NULL, err))
         return err->code;
     if (!span_equals(call->media_type, "model/obj"))
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "a model is model/obj, not \"%.*s\"",
-                       (int)(call->media_type.length < 64 ? call->media_type.length : 64),
-                       call->media_type.at ? call->media_type.at : "");
+        return options_wrong_media_type(call, "model/obj", err);
     change.model = model_create(change.model_id, call->body.at, call->body.length,
                                 &call_limits(call)->polygon, err);
     return change.model ? submit(call, &change, err) : err->code;
@@ -126,7 +124,7 @@ enum err_code model_delete_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.kind = WORLD_DELETE_MODEL};
 
-    if (call_param_id(call, 0, "model", ERR_NOT_FOUND, change.model_id, err) ||
+    if (call_param_id(call, 0, "model", ERR_MODEL_UNKNOWN, change.model_id, err) ||
         options_open_query(call, NULL, err))
         return err->code;
     return submit(call, &change, err);
@@ -158,12 +156,14 @@ enum err_code model_get_answer(struct call *call, struct err *err)
     char id[WORLD_ID_MAX + 1], hash[2 * MODEL_HASH_BYTES + 1], tag[sizeof hash + 2];
     char *room;
 
-    if (call_param_id(call, 0, "model", ERR_NOT_FOUND, id, err) ||
+    if (call_param_id(call, 0, "model", ERR_MODEL_UNKNOWN, id, err) ||
         options_open_query(call, NULL, err))
         return err->code;
     model = model_list_find(call->snapshot->models, id);
-    if (!model)
-        return err_set(err, ERR_NOT_FOUND, "there is no model %s", id);
+    if (!model) {
+        err_set(err, ERR_MODEL_UNKNOWN, "there is no model %s", id);
+        return err_at(err, "model");
+    }
     hash_text(model, hash);
     snprintf(tag, sizeof tag, "\"%s\"", hash);
     call_header(call, "ETag", "%s", tag);

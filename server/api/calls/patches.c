@@ -154,7 +154,7 @@ struct patch_report *patch_find(struct call *call, struct err *err)
     if (!call->locale)
         call_unknown_locale(call, err);
     else
-        err_set(err, ERR_NOT_FOUND, "locale %s has no patch %.*s", locale,
+        err_set(err, ERR_PATCH_UNKNOWN, "locale %s has no patch %.*s", locale,
                 (int)(call->params[1].length < 32 ? call->params[1].length : 32),
                 call->params[1].at ? call->params[1].at : "");
     return NULL;
@@ -340,7 +340,7 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
     snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
     open_write(call, "POST", below, &order, &again, err);
     if (err->code == ERR_OK && !again && report->state >= PATCH_WRITING)
-        err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
+        err_set(err, ERR_PATCH_CLOSED, "patch %llu is %s: it takes no bodies and no pushes",
                 (unsigned long long)report->number, patch_state_name(report->state));
     if (err->code == ERR_OK && !again)
         patch_body_decode(call, report, &order.body, err);
@@ -366,7 +366,7 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
     is_body = span_index(call->params[2], &body) && body < report->body_count;
     patch_report_unref(report);
     if (!is_body)
-        return err_set(err, ERR_NOT_FOUND, "patch %llu has no body %.*s",
+        return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %.*s",
                        (unsigned long long)order.number,
                        (int)(call->params[2].length < 32 ? call->params[2].length : 32),
                        call->params[2].at ? call->params[2].at : "");

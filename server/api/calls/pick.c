@@ -76,7 +76,9 @@ static enum err_code decode_ray(struct call *call, const struct viewport *viewpo
     if (view) {
         if (decode_camera(view, &camera, err))
             return err->code;
-        return pick_camera_ray(&camera, viewport, ray, err) ? err_at(err, "/camera") : ERR_OK;
+        return pick_camera_ray(&camera, viewport, ray, err) && !err->pointer[0]
+                   ? err_at(err, "/camera")
+                   : err->code;
     }
     if (json_get_numbers(inverse, 16, m, err))
         return err_at(err, "/inverse_view_projection");

@@ -254,8 +254,7 @@ static enum err_code decode(struct call *call, struct polygon_edit *edit, bool *
     if (polygon_format_of_media_type(media_type, &format)) {
         if (format == POLYGON_OBJ)
             return decode_obj(call, edit, is_strict, err);
-        return err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                       "polygons are application/json or model/obj, not \"%s\"", media_type);
+        return options_wrong_media_type(call, "application/json or model/obj", err);
     }
     return decode_json(call, edit, is_strict, err);
 }
@@ -290,11 +289,13 @@ static enum err_code prepare(struct call *call, struct world_change *change, boo
     struct pace pace = call_import_pace(call);
     const struct layer *now = locale_layer(call->locale, change->layer_id);
 
-    if (!now)
-        return err_set(err, ERR_NOT_FOUND, "there is no layer %s in locale %s", change->layer_id,
-                       change->locale_id);
+    if (!now) {
+        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", change->layer_id,
+                change->locale_id);
+        return err_at(err, "layer");
+    }
     if (now->kind != LAYER_MESH)
-        return err_set(err, ERR_UNPROCESSABLE,
+        return err_set(err, ERR_LAYER_KIND,
                        "layer %s of locale %s is a heightfield: polygons belong to meshes", now->id,
                        change->locale_id);
     if (polygon_edit_check(layer_polygon_set(now), &change->polygons,
@@ -366,7 +367,7 @@ enum err_code polygons_post_answer(struct call *call, struct err *err)
     bool is_answered, is_strict = false;
 
     call_import_pace(call); /* its time begins */
-    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, change.layer_id, err) ||
+    if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, change.layer_id, err) ||
         write_open(call, &polygons_write, &change, err) ||
         write_repeat(call, &polygons_write, &change, &is_answered, err) || is_answered)
         return err->code;

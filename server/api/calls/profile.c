@@ -60,7 +60,7 @@ static enum err_code decode_sampling(struct call *call, struct sampling *out, st
         return err_at(err, "/samples");
     }
     if (has_samples && out->samples > limit) {
-        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)out->samples,
+        err_limit(err, ERR_TOO_MANY_ITEMS, (double)limit, (double)out->samples,
                   "a profile has at most %zu samples, not %llu", limit,
                   (unsigned long long)out->samples);
         return err_at(err, "/samples");
@@ -77,7 +77,7 @@ static enum err_code count_steps(struct call *call, const struct profile_path *p
 
     if (!(count <= limit)) {
         count = fmin(count, DBL_MAX); /* JSON has no infinity */
-        err_limit(err, ERR_TOO_LARGE, limit, count,
+        err_limit(err, ERR_TOO_MANY_ITEMS, limit, count,
                   "a step of %.17g m gives %.17g samples, the most is %.17g", sampling->step_m,
                   count, limit);
         return err_at(err, "/step");

@@ -49,12 +49,12 @@ static enum err_code check_place(const struct tile_request *tile, struct err *er
     uint32_t last = block_level_last(spec), columns, rows;
 
     if (place->level > last)
-        return err_limit(err, ERR_NOT_FOUND, last, place->level,
+        return err_limit(err, ERR_TILE_UNKNOWN, last, place->level,
                          "there is no level %u: at level %u one cell is the whole field",
                          place->level, last);
     block_count(spec, place->level, &columns, &rows);
     if (place->column >= columns || place->row >= rows)
-        return err_set(err, ERR_NOT_FOUND, "level %u has %u × %u tiles, there is no %u/%u",
+        return err_set(err, ERR_TILE_UNKNOWN, "level %u has %u × %u tiles, there is no %u/%u",
                        place->level, columns, rows, place->column, place->row);
     return ERR_OK;
 }
@@ -73,8 +73,9 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
     if (!decode_index(call->params[1], &out->place.level) ||
         !decode_index(call->params[2], &out->place.column) ||
         !decode_index(call->params[3], &out->place.row))
-        return err_set(err, ERR_NOT_FOUND,
-                       "a tile is /tiles/LEVEL/COLUMN/ROW, three whole numbers from 0");
+        return err_set(err, ERR_TILE_UNKNOWN,
+                       "a tile is /tiles/LEVEL/COLUMN/ROW, three whole numbers from 0 without an "
+                       "ending; its form is ?format=png16");
     out->field = layer->field;
     out->format = (enum tile_format)format;
     out->place.kind = (enum block_kind)kind;

@@ -60,7 +60,7 @@ enum err_code transform_put_answer(struct call *call, struct err *err)
     static const char *const names[] = {NULL};
     struct world_change change = {.layer_id = ""};
 
-    if (call_param_id(call, 1, "layer", ERR_NOT_FOUND, change.layer_id, err) ||
+    if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, change.layer_id, err) ||
         write_open(call, &transform_write, &change, err) ||
         options_open_json(call, items, names, err) || decode_pose(call, &change.pose, err))
         return err->code;

@@ -1,6 +1,7 @@
 /*
  * GET /            the inspector's page
  * GET /docs        the page that shows /openapi.json
+ * GET /docs/errors a paragraph for each code of an error, made of docs/errors.md
  * GET /web/{file}  their scripts, styles and shaders
  *
  * The files of client/web/ are embedded by the build, so the page works offline and always fits the
@@ -92,6 +93,14 @@ enum err_code docs_get_answer(struct call *call, struct err *err)
     return send(call, (struct span){name, sizeof name - 1}, err);
 }
 API_HANDLER(docs_get, 0, CALL_NEEDS_NOTHING)
+
+enum err_code docs_errors_get_answer(struct call *call, struct err *err)
+{
+    static const char name[] = "errors.html";
+
+    return send(call, (struct span){name, sizeof name - 1}, err);
+}
+API_HANDLER(docs_errors_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code web_get_answer(struct call *call, struct err *err)
 {

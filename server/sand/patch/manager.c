@@ -427,7 +427,8 @@ static enum err_code find_open(const struct manager *manager, uint64_t number, s
 {
     *patch = manager_find(manager, number);
     if (!*patch)
-        return err_set(err, ERR_NOT_FOUND, "there is no patch %llu", (unsigned long long)number);
+        return err_set(err, ERR_PATCH_UNKNOWN, "there is no patch %llu",
+                       (unsigned long long)number);
     if ((*patch)->state >= PATCH_WRITING)
         return err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
                        (unsigned long long)number, patch_state_name((*patch)->state));
@@ -507,8 +508,8 @@ enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t bo
     if (find_open(manager, number, &patch, err))
         return err->code;
     if (body >= patch->member_count)
-        return err_set(err, ERR_NOT_FOUND, "patch %llu has no body %u", (unsigned long long)number,
-                       body);
+        return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %u",
+                       (unsigned long long)number, body);
     engine = manager_engine_of(manager, patch);
     member = &patch->members[body];
     if (patch_push_check(push, member->body.shape.shape.mass_kg, &engine->config.params, err))
@@ -528,7 +529,8 @@ enum err_code manager_close(struct manager *manager, uint64_t number, bool disca
 
     *report = NULL;
     if (!patch)
-        return err_set(err, ERR_NOT_FOUND, "there is no patch %llu", (unsigned long long)number);
+        return err_set(err, ERR_PATCH_UNKNOWN, "there is no patch %llu",
+                       (unsigned long long)number);
     if (!patch_state_is_end(patch->state)) {
         if (discard && patch->is_submitted)
             return err_set(err, ERR_CONFLICT, "patch %llu is being written already",

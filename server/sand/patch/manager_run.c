@@ -464,7 +464,7 @@ void manager_written(struct manager *manager, uint64_t number, enum err_code cod
         patch->has_revision = true;
         patch->revision = revision;
         manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
-    } else if (code == ERR_NOT_FOUND) {
+    } else if (err_http_status(code) == 404) {
         manager_finish(manager, patch, PATCH_DISCARDED, now_s, "its ground is gone: %s", why);
     } else if (code == ERR_PRECONDITION_FAILED) {
         patch->write_at_s = now_s; /* the ground has moved on; again at its new revision */

@@ -59,7 +59,7 @@ enum err_code locale_choose(const struct locale *locale, const char *layer_id,
             return ERR_OK;
         }
     }
-    err_set(err, ERR_UNPROCESSABLE, "there is no layer \"%.64s\" in locale %s", layer_id,
+    err_set(err, ERR_LAYER_UNKNOWN, "there is no layer \"%.64s\" in locale %s", layer_id,
             locale->id);
     return err_at(err, "/layer");
 }
@@ -79,12 +79,13 @@ enum err_code locale_choose_field(const struct locale *locale, const char *layer
     if (fields == 1)
         return ERR_OK;
     if (fields == 0 && !layer_id)
-        return err_set(err, ERR_UNPROCESSABLE, "locale %s has no heightfield", locale->id);
-    if (fields == 0)
-        err_set(err, ERR_UNPROCESSABLE, "layer %s of locale %s is a mesh, not a heightfield",
-                layer_id, locale->id);
+        err_set(err, ERR_NO_HEIGHTFIELD, "locale %s has no heightfield%s", locale->id,
+                locale->layer_count ? "; it has meshes: ask for contact" : "; it has no layers");
+    else if (fields == 0)
+        err_set(err, ERR_LAYER_KIND, "layer %s of locale %s is a mesh, not a heightfield", layer_id,
+                locale->id);
     else
-        err_set(err, ERR_UNPROCESSABLE, "locale %s has %zu heightfields: choose one with `layer`",
+        err_set(err, ERR_LAYER_AMBIGUOUS, "locale %s has %zu heightfields: choose one with `layer`",
                 locale->id, fields);
     return err_at(err, "/layer");
 }
@@ -106,7 +107,7 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
     if (locale_choose(locale, layer_id, out, err))
         return err->code;
     if (locale_space(locale).frame != MESH_CARTESIAN)
-        return err_set(err, ERR_UNPROCESSABLE,
+        return err_set(err, ERR_NO_HEIGHTFIELD,
                        "heights are along Z, and gravity in locale %s is %s: ask for contact",
                        locale->id,
                        locale_space(locale).frame == MESH_SPHERICAL
@@ -126,12 +127,12 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
     if (fields == 0 && has_ground_mesh(out)) {
         if (is_minus_z(locale->manifest.gravity))
             return ERR_OK;
-        return err_set(err, ERR_UNPROCESSABLE,
+        return err_set(err, ERR_NO_HEIGHTFIELD,
                        "heights are along Z, and gravity in locale %s is not: ask for contact",
                        locale->id);
     }
     if (fields == 0 && layer_id) {
-        err_set(err, ERR_UNPROCESSABLE, "layer %s of locale %s is a ceiling and has no ground",
+        err_set(err, ERR_LAYER_KIND, "layer %s of locale %s is a ceiling and has no ground",
                 layer_id, locale->id);
         return err_at(err, "/layer");
     }

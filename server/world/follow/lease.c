@@ -90,7 +90,7 @@ enum err_code world_locale_now(struct world *world, const char *locale_id, struc
 
     *out = NULL;
     if (!world->follow)
-        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", locale_id);
+        return err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", locale_id);
     memcpy(order.area.locale, locale_id, strlen(locale_id) + 1);
     wait_for(world, &order);
     *err = order.err;
@@ -159,7 +159,7 @@ static enum err_code find_now(struct world *world, struct lease_order *order)
                        f->reason[0] != '\0' ? f->reason : "it is being followed");
     order->locale = snapshot_locale(atomic_load(&world->published), id);
     if (!order->locale)
-        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", id);
+        return err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", id);
     locale_ref(order->locale);
     return ERR_OK;
 }

@@ -193,7 +193,7 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
     struct locale *next;
 
     if (put && !locale_layer(locale, put->id) && locale->layer_count >= LOCALE_LAYERS_MAX) {
-        err_limit(err, ERR_TOO_LARGE, LOCALE_LAYERS_MAX, (double)(locale->layer_count + 1),
+        err_limit(err, ERR_WORLD_FULL, LOCALE_LAYERS_MAX, (double)(locale->layer_count + 1),
                   "a locale takes %d layers, %s is full", LOCALE_LAYERS_MAX, locale->id);
         return NULL;
     }

@@ -151,11 +151,11 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
     if (draft->is_followed)
         return ERR_OK;
     if (next->locale_count > now->locale_count && next->locale_count > limits->locales_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)limits->locales_max,
+        return err_limit(err, ERR_WORLD_FULL, (double)limits->locales_max,
                          (double)next->locale_count, "the world takes %zu locales, it is full",
                          limits->locales_max);
     if (next->memory_bytes > now->memory_bytes && next->memory_bytes > limits->bytes_max)
-        return err_limit(err, ERR_TOO_LARGE, (double)limits->bytes_max, (double)next->memory_bytes,
+        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)next->memory_bytes,
                          "the world would hold %llu bytes, the most is %llu",
                          (unsigned long long)next->memory_bytes,
                          (unsigned long long)limits->bytes_max);
@@ -218,7 +218,7 @@ static enum err_code find_repeat(struct draft *draft, const struct world_change 
     if (!found)
         return ERR_OK;
     if (memcmp(request, change->request, STORE_REQUEST_BYTES) != 0) {
-        err_set(err, ERR_UNPROCESSABLE,
+        err_set(err, ERR_KEY_REUSED,
                 "the key \"%.64s\" was used before for another request; a repeat must be the same",
                 change->op_id);
         return err_at(err, "Idempotency-Key");
@@ -290,8 +290,10 @@ static enum err_code check_conditions(const struct draft *draft, const struct ch
 
     if (damage)
         return err_set(err, ERR_DAMAGED, "%s", damage);
-    if (!result->before && !world_makes_locale(change->kind))
-        return err_set(err, ERR_NOT_FOUND, "there is no locale %s", change->locale_id);
+    if (!result->before && !world_makes_locale(change->kind)) {
+        err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", change->locale_id);
+        return err_at(err, "locale");
+    }
     if (change->if_revision != 0 && change->if_revision != revision) {
         err_set(err, ERR_PRECONDITION_FAILED, "locale %s is at revision %llu, not at %llu",
                 change->locale_id, (unsigned long long)revision,

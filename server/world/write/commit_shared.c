@@ -176,8 +176,8 @@ static bool may_be_outdated(const struct change_group *group)
 {
     enum err_code code = group->err.code;
 
-    return !group->is_refused &&
-           (code == ERR_NOT_FOUND || code == ERR_CONFLICT || code == ERR_PRECONDITION_FAILED);
+    return !group->is_refused && (err_http_status(code) == 404 || code == ERR_CONFLICT ||
+                                  code == ERR_PRECONDITION_FAILED);
 }
 
 /*

@@ -19,8 +19,8 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     if (!old)
         return kind_no_layer(change, err);
     if (old->kind != LAYER_MESH)
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "layer %s of locale %s is a heightfield: meshes alone can be moved", old->id,
+        return err_set(err, ERR_LAYER_KIND,
+                       "layer %s of locale %s is a heightfield: only meshes can be moved", old->id,
                        change->locale_id);
     if (old->space.frame != MESH_CARTESIAN)
         return err_set(err, ERR_UNPROCESSABLE,

@@ -34,7 +34,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     if (!old)
         return kind_no_layer(change, err);
     if (old->kind != LAYER_MESH)
-        return err_set(err, ERR_UNPROCESSABLE,
+        return err_set(err, ERR_LAYER_KIND,
                        "layer %s of locale %s is a heightfield: polygons belong to meshes", old->id,
                        change->locale_id);
     if (polygon_edit_check(layer_polygon_set(old), &change->polygons,
