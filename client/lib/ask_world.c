@@ -87,6 +87,11 @@ struct kota_request *kota_docs(void)
     return get_as("/docs", "text/html");
 }
 
+struct kota_request *kota_docs_errors(void)
+{
+    return get_as("/docs/errors", "text/html");
+}
+
 /* ---- elevation ------------------------------------------------------------------------------- */
 
 #define COMPAT "/v1/compat/"

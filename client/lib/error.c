@@ -92,6 +92,7 @@ void error_problem(struct kota_error *error, const char *method, const char *pat
         return;
     }
     error_set(error, KOTA_ERROR_PROBLEM, "%s", "");
+    copy(error->code, sizeof(error->code), member(document, "code"));
     copy(error->title, sizeof(error->title), member(document, "title"));
     copy(error->detail, sizeof(error->detail), member(document, "detail"));
     copy(error->pointer, sizeof(error->pointer), member(first, "pointer"));

@@ -82,6 +82,7 @@ struct kota_error {
     bool has_limit;       /* limit and got are known */
     double limit, got;    /* what would have been taken, and what came */
     double retry_after_s; /* of the daemon; negative: none */
+    char code[40];        /* "layer_unknown": stable, for a program; "" without one */
     char title[64];       /* "Bad input"; "" without a problem document */
     char pointer[128];    /* JSON pointer or parameter of the error; "" when there is none */
     char detail[384];     /* the daemon's sentence; "" without one */
@@ -281,6 +282,7 @@ struct kota_request *kota_stats(void);
 struct kota_request *kota_index(void);           /* the inspector's page */
 struct kota_request *kota_web(const char *file); /* what it loads */
 struct kota_request *kota_docs(void);            /* the page that shows the OpenAPI document */
+struct kota_request *kota_docs_errors(void);     /* the page of the codes of errors */
 
 /* ---- world: locales and layers --------------------------------------------------------------- */
 

@@ -49,7 +49,9 @@ export class KotaError extends Error {
     if (about.cause !== undefined) this.cause = about.cause;
     this.name = new.target.name;
     /** @type {number} */ this.status = about.status ?? 0;
-    /** RFC 9457 members of the answer: title, detail, errors, limit, got @type {any} */
+    /** Stable, for a program: "layer_unknown"; "" without one @type {string} */
+    this.code = about.problem?.code ?? "";
+    /** RFC 9457 members of the answer: code, title, detail, errors, limit, got @type {any} */
     this.problem = about.problem ?? null;
     /** @type {Asked|null} */ this.asked = about.asked ?? null;
     this.text = about.text ?? "";

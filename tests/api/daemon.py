@@ -364,14 +364,22 @@ def parse_answers(received, methods=()):
     return answers
 
 
+with open("server/base/err.h", encoding="utf-8") as _list:
+    ERROR_CODES = {code: int(status) for code, status in
+                   re.findall(r'^ +X\(\w+, (\w+), (\d+), "', _list.read(), re.M) if code != "ok"}
+
+
 def problem(answer, status, *words, pointer=None, limit=None, got=None):
     """An answer is a problem document of that status whose text names these words."""
     check(answer.status == status, f"expected {status}, got {answer}")
     equal(answer.media_type, PROBLEM, "Content-Type")
     document = answer.json
-    for member in ("type", "title", "status", "detail"):
+    for member in ("type", "title", "status", "code", "detail"):
         check(member in document, f"no member {member}: {document}")
     equal(document["status"], status, "status in the document")
+    check(document["code"] in ERROR_CODES, f"no such code: {document}")
+    equal(ERROR_CODES[document["code"]], status, f"status of {document['code']}")
+    equal(document["type"], f"/docs/errors#{document['code']}", "type")
     for member in ("type", "title", "detail"):
         check(isinstance(document[member], str) and document[member],
               f"{member} is no text: {document}")

@@ -4,11 +4,12 @@ After every refusal the list of locales must be byte for byte what it was and th
 """
 import json
 import math
+import re
 import struct
 import sys
 import zlib
 
-from daemon import F32, SLOW, Daemon, problem
+from daemon import ERROR_CODES, F32, SLOW, Daemon, problem
 from fields import Terrain, put_layer, put_locale, put_terrain
 from images import SIGNATURE, asc, chunk, header, hgt, png
 from tap import case, check, equal, rng, run, test
@@ -20,6 +21,7 @@ put_locale(daemon, "double")
 for layer_ in ("low", "high"):
     put_layer(daemon, "double", Terrain(2, 2, [[0, 0], [0, 0]]), layer_)
 LAND = "/v1/locales/land"
+CAMERA = {"eye": [2, 1.5, 10], "target": [2, 1.5, 0], "up": [0, 1, 0], "fov_y_deg": 90}
 before = daemon.get("/v1/locales").body
 
 
@@ -35,26 +37,94 @@ def refuse(status, method, target, body, words=(), media="application/json", **n
     unchanged()
 
 
-@test("a layer that is not there is pointed at where it was named: query, body, or neither")
+@test("each code of the list is on the page of errors, in its Markdown and in the document")
+def _():
+    page = daemon.get("/docs/errors").body.decode()
+    schema = daemon.get("/openapi.json").json["components"]["schemas"]["Problem"]
+    equal(set(schema["properties"]["code"]["enum"]), set(ERROR_CODES), "the enum")
+    with open("docs/errors.md", encoding="utf-8") as file:
+        parts = re.split(r"^##+ (.*)$", file.read(), flags=re.M)
+    paragraphs = dict(zip(parts[1::2], parts[2::2]))
+    for code in ERROR_CODES:
+        equal(page.count(f'id="{code}"'), 1, f"anchors of {code}")
+        check(re.search(r"\. Retry: \w", " ".join(paragraphs[code].split())),
+              f"{code}: its paragraph does not end with its retry")
+        check(re.search(rf"\b{code}\b.*?Retry:", page, re.S), f"{code}: no paragraph on the page")
+
+
+@test("a layer that is not there is one code everywhere, and pointed at where it was named")
 def _():
     binary = struct.pack("<2f", 1, 1)
-    for method, target, body, media, pointer in (
-            ("GET", LAND + "/height?x=1&y=1&layer=nope", None, None, "layer"),
-            ("GET", LAND + "/tiles/0/0/0?layer=nope", None, None, "layer"),
-            ("GET", "/v1/locales/double/height?x=1&y=1", None, None, "layer"),
-            ("POST", LAND + "/height?layer=nope", {"points": [[1, 1]]}, None, "layer"),
-            ("POST", LAND + "/height", {"points": [[1, 1]], "layer": "nope"}, None, "/layer"),
-            ("POST", LAND + "/contact", {"points": [[1, 1, 1]], "layer": "nope"}, None, "/layer"),
-            ("POST", "/v1/locales/double/height", {"points": [[1, 1]]}, None, "/layer"),
-            ("POST", LAND + "/height?layer=nope", binary, F32, "layer"),
-            ("POST", "/v1/locales/double/height", binary, F32, "layer")):
-        problem(daemon.ask(method, target, body, media=media), 422, "layer", pointer=pointer)
+    for method, target, body, media, pointer, code in (
+            ("GET", LAND + "/height?x=1&y=1&layer=nope", None, None, "layer", "layer_unknown"),
+            ("GET", LAND + "/tiles/0/0/0?layer=nope", None, None, "layer", "layer_unknown"),
+            ("GET", LAND + "/layers/nope", None, None, "layer", "layer_unknown"),
+            ("GET", LAND + "/layers/nope/stats", None, None, "layer", "layer_unknown"),
+            ("DELETE", LAND + "/layers/nope", None, None, "layer", "layer_unknown"),
+            ("POST", LAND + "/height?layer=nope", {"points": [[1, 1]]}, None, "layer",
+             "layer_unknown"),
+            ("POST", LAND + "/height", {"points": [[1, 1]], "layer": "nope"}, None, "/layer",
+             "layer_unknown"),
+            ("POST", LAND + "/contact", {"points": [[1, 1, 1]], "layer": "nope"}, None, "/layer",
+             "layer_unknown"),
+            ("POST", LAND + "/height?layer=nope", binary, F32, "layer", "layer_unknown"),
+            ("GET", "/v1/locales/double/height?x=1&y=1", None, None, "layer", "layer_ambiguous"),
+            ("POST", "/v1/locales/double/height", {"points": [[1, 1]]}, None, "/layer",
+             "layer_ambiguous"),
+            ("POST", "/v1/locales/double/height", binary, F32, "layer", "layer_ambiguous"),
+            ("GET", "/v1/locales/bare/tiles/0/0/0", None, None, "layer", "no_heightfield")):
+        answer = daemon.ask(method, target, body, media=media)
+        problem(answer, ERROR_CODES[code], pointer=pointer)
+        equal(answer.json["code"], code, f"{method} {target}")
     unchanged()
+
+
+MESSAGES = [  # what is asked, its code, and its words
+    ("POST", LAND + "/height", {"point": [1, 2]}, None, "unknown_member",
+     'unknown member "point" (did you mean "points"?); the body takes points, '),
+    ("POST", LAND + "/pick", {"camera": {"eye": [1, 1, 9], "targit": [1, 1, 0]},
+                              "viewport": [9, 9], "pixel": [1, 1]}, None, "unknown_member",
+     '(did you mean "target"?); /camera takes eye, target, up, fov_y_deg'),
+    ("POST", LAND + "/ray", {"rays": [{"origin": [1, 1, 9]}]}, None, "missing",
+     "/rays/0/direction is missing: 3 numbers"),
+    ("POST", LAND + "/height", {}, None, "missing", "/points is missing: an array of 1 to "),
+    ("PUT", "/v1/locales/new", b"", None, "missing", "the body is empty"),
+    ("GET", LAND + "/height?lat=1&lon=2", None, None, "unknown_parameter",
+     "it takes x, y, interp, "),
+    ("GET", LAND + "/height?x=1&y=1&intrep=nearest", None, None, "unknown_parameter",
+     '(did you mean "interp"?)'),
+    ("GET", LAND + "/rays", None, None, "not_found", "(did you mean /v1/locales/land/ray?)"),
+    ("GET", LAND + "/", None, None, "not_found", "(did you mean /v1/locales/land?)"),
+    ("GET", "/v1/height", None, None, "not_found", "(did you mean /v1/locales/{locale}/height?)"),
+    ("GET", "/quite/else", None, None, "not_found", "there is nothing at the path /quite/else"),
+    ("GET", "/v1/locales/nope", None, None, "locale_unknown", "there is no locale nope"),
+    ("GET", "/v1/models/nope", None, None, "model_unknown", "there is no model nope"),
+    ("GET", LAND + "/tiles/0/0/0.png", None, None, "tile_unknown", "?format=png16"),
+    ("GET", LAND + "/diff?since=99", None, None, "revision_in_future",
+     "since=99 is in the future: locale land is at revision "),
+    ("POST", LAND + "/height", b"{", None, "bad_json", "byte 1"),
+    ("POST", LAND + "/height", b"points=1", "application/x-www-form-urlencoded",
+     "unsupported_media_type", "(curl: add -H 'Content-Type: "),
+    ("PUT", LAND + "/layers/x", b"1", None, "unsupported_media_type",
+     "no Content-Type was sent; this path takes image/png"),
+    ("POST", LAND + "/pick", {"camera": {**CAMERA, "fov_y_deg": 200}, "viewport": [9, 9],
+                              "pixel": [1, 1]}, None, "unprocessable", "/camera/fov_y_deg"),
+]
+
+
+for method_, target_, body_, media_, code_, words_ in MESSAGES:
+    def message(method, target, body, media, code, words):
+        answer = daemon.ask(method, target, body, media=media)
+        problem(answer, ERROR_CODES[code], words)
+        equal(answer.json["code"], code, "code")
+        unchanged()
+
+    case(f"{method_} {target_} says {words_!r}", message, method_, target_, body_, media_, code_,
+         words_)
 
 
 # ---- JSON that is none ---------------------------------------------------------------------------
 
-CAMERA = {"eye": [2, 1.5, 10], "target": [2, 1.5, 0], "up": [0, 1, 0], "fov_y_deg": 90}
 GOOD = {
     "height": {"points": [[1, 1]]},
     "profile": {"path": [[0, 0], [2, 2]], "samples": 3},
@@ -68,7 +138,7 @@ GOOD = {
 MISSING = {"lit": "light", "pick": "viewport", "profile": "samples"}  # what is missed first
 # (what, text, a word of the detail)
 BROKEN = [
-    ("no bytes at all", "", "a body is needed"), ("a blank", " ", "byte"), ("a cut object", '{"points":[[1,1]]', "byte"),
+    ("no bytes at all", "", "the body is empty"), ("a blank", " ", "byte"), ("a cut object", '{"points":[[1,1]]', "byte"),
     ("a cut string", '{"points', "byte"), ("trailing bytes", '{"points":[[1,1]]}x', "byte"),
     ("a second value", '{"points":[[1,1]]} {}', "byte"),
     ("single quotes", "{'points':[[1,1]]}", "byte"), ("a trailing comma", '{"points":[[1,1],]}',
@@ -104,7 +174,7 @@ def _():
                            ("PUT", f"{LAND}/layers/ground/transform"),
                            *(("POST", f"{LAND}/{call}") for call in GOOD)):
         for media in (None, "application/json"):
-            refuse(400, method, target, None, ("a body is needed: JSON",), media=media)
+            refuse(400, method, target, None, ("the body is empty",), media=media)
 
 
 def plain(call):
@@ -158,9 +228,9 @@ for call_ in GOOD:
          f"{LAND}/{call_}", {}, (MISSING.get(call_, next(iter(GOOD[call_]))),))
     case(f"{call_}: an unknown locale is 404 and named", refuse, 404, "POST",
          f"/v1/locales/atlantis/{call_}", GOOD[call_], ("atlantis",))
-    case(f"{call_}: an unknown layer is 422 and named", refuse, 422, "POST", f"{LAND}/{call_}",
+    case(f"{call_}: an unknown layer is 404 and named", refuse, 404, "POST", f"{LAND}/{call_}",
          {**GOOD[call_], "layer": "cellar"}, ("cellar",))
-    case(f"{call_}: an unknown layer in the query is 422 and named", refuse, 422, "POST",
+    case(f"{call_}: an unknown layer in the query is 404 and named", refuse, 404, "POST",
          f"{LAND}/{call_}?layer=cellar", GOOD[call_], ("cellar",))
     case(f"{call_}: a layer that is no text is 400", refuse, 400, "POST", f"{LAND}/{call_}",
          {**GOOD[call_], "layer": 7}, ("layer",))
@@ -376,7 +446,7 @@ QUERIES = [
     ("x=1%00&y=1", 400, None), ("x=1&y=1&interp=cubic", 400, "interp"),
     ("x=1&y=1&interp=", 400, "interp"), ("x=1&y=1&fields=slope", 400, "fields"),
     ("x=1&y=1&interpolation=nearest", 400, "interpolation"), ("x=1&y=1&z=1", 400, "z"),
-    ("x=1&y=1&layer=cellar", 422, "cellar"), ("x=%201&y=1", 400, "x"), ("x=1 &y=1", 400, None),
+    ("x=1&y=1&layer=cellar", 404, "cellar"), ("x=%201&y=1", 400, "x"), ("x=1 &y=1", 400, None),
     ("x=--1&y=1", 400, "x"), ("x=1&y=1&x=2", 400, "x"), ("x=1e&y=1", 400, "x"),
 ]
 for query_, status_, word_ in QUERIES:

@@ -337,7 +337,8 @@ def _():
         told("GET", layer, f"/v1/locales/told/layers/a?format={form}")
     tag = told("GET", place, "/v1/locales/told").headers["etag"]
     told("GET", place, "/v1/locales/told", **{"If-None-Match": tag})
-    for path, target in (("/", "/"), ("/docs", "/docs"), ("/web/{file}", "/web/kota.js")):
+    for path, target in (("/", "/"), ("/docs", "/docs"),
+                         ("/docs/errors", "/docs/errors"), ("/web/{file}", "/web/kota.js")):
         page = told("GET", path, target)
         told("GET", path, target, **{"If-None-Match": page.headers["etag"]})
     for call, size in (("height", 8), ("contact", 12), ("ray", 28), ("contains", 12)):

@@ -191,7 +191,7 @@ def refused(status, change, *words, pointer=None):
 def impossible(change, name):
     """The problem points to the camera, the viewport or the matrix; of an angle it tells the limit."""
     member = "camera" if change.get("camera", "absent") != "absent" else name
-    told = refused(422, change, name, pointer="/" + member)
+    told = refused(422, change, name, pointer="/camera/fov_y_deg" if name == "fov_y_deg" else "/" + member)
     if name == "fov_y_deg":
         angle = change["camera"][name]
         equal((told.get("limit"), told.get("got")), (180 if angle > 0 else 0, angle), "limit, got")

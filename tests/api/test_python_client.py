@@ -66,7 +66,8 @@ def fails(call, kind=kota.Error, status=None):
 
 BROWSER = "a page for a browser"
 BY_POST = "the method of the POST form asks the same"
-NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "web": BROWSER, "getElevation": BY_POST,
+NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "docsErrors": BROWSER, "web": BROWSER,
+               "getElevation": BY_POST,
                "getDatasetElevation": BY_POST, "googleElevation": "for Google's own clients"}
 # Methods beside the one that the rule names.
 ALSO = {"height": ["height_batch"], "contact": ["contact_footprints", "contact_batch"],
@@ -437,7 +438,8 @@ def _():
 @test("a problem document becomes an Error with its members")
 def _():
     error = fails(lambda: world.locale("atlantis"), status=404)
-    equal(error.title, "Not found", "title")
+    equal(error.title, "Unknown locale", "title")
+    equal(error.code, "locale_unknown", "code")
     check("atlantis" in error.detail and "atlantis" in str(error), f"{error}")
     error = fails(lambda: world.height("hills", [[1, 2, 3]]), status=400)
     equal(error.errors[0]["pointer"], "/points/0", "pointer")

@@ -275,7 +275,7 @@ static void a_length_beyond_64_bits_is_beyond_the_limit(void **state)
 
     (void)state;
     assert_int_equal(take_head(&head, bytes, sizeof bytes - 1, text, fields, &err), HTTP_HEAD_BAD);
-    assert_int_equal(err.code, ERR_TOO_LARGE);
+    assert_int_equal(err.code, ERR_BODY_TOO_LARGE);
     assert_true(err.has_limit);
 }
 

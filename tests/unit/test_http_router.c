@@ -124,7 +124,7 @@ static void bad_targets_are_refused(void **state)
     struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (parse(fixture, bad[i]) != ERR_BAD_INPUT)
+        if (parse(fixture, bad[i]) != ERR_BAD_REQUEST)
             fail_msg("%s was taken", bad[i]);
 }
 

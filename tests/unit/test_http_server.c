@@ -284,7 +284,8 @@ static void a_problem_has_pointer_limit_and_detail(void **state)
     expect_header(&answer, "Content-Type", "application/problem+json");
     assert_string_equal(
         answer.body,
-        "{\"type\":\"about:blank\",\"title\":\"Unprocessable\",\"status\":422,"
+        "{\"type\":\"/docs/errors#unprocessable\",\"title\":\"Unprocessable\",\"status\":422,"
+        "\"code\":\"unprocessable\","
         "\"detail\":\"/rays/3/origin: a \\\"quoted\\\" detail\",\"errors\":[{\"pointer\":"
         "\"/rays/3/origin\",\"detail\":\"a \\\"quoted\\\" detail\"}],"
         "\"limit\":10000,\"got\":10001.5}");

@@ -671,6 +671,7 @@ static void problems_keep_what_the_daemon_said(void **state)
     assert_int_equal(error->kind, KOTA_ERROR_PROBLEM);
     assert_int_equal(error->status, 400);
     assert_string_equal(error->title, "Bad input");
+    assert_string_equal(error->code, "bad_input");
     assert_non_null(strstr(error->pointer, "/points/0"));
     assert_true(*error->detail && strstr(error->message, error->detail));
     kota_answer_free(answer);

@@ -700,7 +700,7 @@ static void closing_writes_without_the_time_of_rest(void **state)
     assert_int_equal(manager_close(rig->manager, n, true, rig->now_s, &report, &err), ERR_OK);
     assert_int_equal(report->state, PATCH_WRITTEN);
     patch_report_unref(report);
-    assert_int_equal(manager_close(rig->manager, 99, true, 0, &report, &err), ERR_NOT_FOUND);
+    assert_int_equal(manager_close(rig->manager, 99, true, 0, &report, &err), ERR_PATCH_UNKNOWN);
     rig_destroy(rig);
 }
 

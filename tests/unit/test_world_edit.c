@@ -221,7 +221,7 @@ static void a_question_for_an_op_changes_and_counts_nothing(void **state)
     find_op(world, "k", 1, &answered);
     assert_string_equal(answered.answer, "revision 3");
     find_op(world, "k", 2, &answered);
-    assert_int_equal(answered.code, ERR_UNPROCESSABLE);
+    assert_int_equal(answered.code, ERR_KEY_REUSED);
     world_stats(world, &after);
     assert_int_equal(after.repeats, before.repeats + 1);
     assert_int_equal(after.refused, before.refused + 1);
@@ -251,7 +251,7 @@ static void a_repeat_digs_once_and_is_answered_as_at_first(void **state)
         assert_string_equal(answered.answer, "revision 3");
     }
     apply_op(world, "k", 2, 5, &answered);
-    assert_int_equal(answered.code, ERR_UNPROCESSABLE);
+    assert_int_equal(answered.code, ERR_KEY_REUSED);
     apply_op(world, "l", 1, 5, &answered);
     assert_int_equal(answered.revision, 4);
     assert_true(look(world).at_0_0 == 10);
@@ -259,7 +259,7 @@ static void a_repeat_digs_once_and_is_answered_as_at_first(void **state)
     apply_op(world, "k", 1, 5, &answered); /* also when the locale is gone */
     assert_string_equal(answered.answer, "revision 3");
     apply_op(world, "m", 1, 5, &answered);
-    assert_int_equal(answered.code, ERR_NOT_FOUND);
+    assert_int_equal(answered.code, ERR_LOCALE_UNKNOWN);
     world_stats(world, &stats);
     assert_int_equal(stats.repeats, 4);
     assert_int_equal(stats.edits, 2);

@@ -225,7 +225,7 @@ static void nothing_is_refused_by_old_ground(void **state)
     change = edit_of("land", 1, 1, 1);
     change.if_revision = 2;
     assert_int_equal(submit(&all->b, change).code, ERR_PRECONDITION_FAILED);
-    assert_int_equal(submit(&all->b, edit_of("nowhere", 1, 1, 1)).code, ERR_NOT_FOUND);
+    assert_int_equal(submit(&all->b, edit_of("nowhere", 1, 1, 1)).code, ERR_LOCALE_UNKNOWN);
     fake.deaf = NULL;
     expect_all_same(&all->a, &all->b);
 }

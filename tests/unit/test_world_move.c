@@ -181,7 +181,7 @@ static void what_cannot_be_moved_is_refused(void **state)
     (void)state;
     put.layer = layer_create_heightfield("field", heightfield_create(&spec, heights_m, &err), &err);
     apply(world, &put);
-    assert_int_equal(world_apply(world, &move_field, &err), ERR_UNPROCESSABLE);
+    assert_int_equal(world_apply(world, &move_field, &err), ERR_LAYER_KIND);
     assert_non_null(strstr(err.msg, "heightfield"));
     assert_int_equal(world_apply(world, &move_none, &err), ERR_NOT_FOUND);
     move_field.if_revision = 1;

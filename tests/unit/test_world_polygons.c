@@ -181,7 +181,7 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
     put_squares(world, "m", 2);
     nan.polygons.add.vertices[1].y = NAN;
     flat.polygons.add.vertices[2] = flat.polygons.add.vertices[3] = flat.polygons.add.vertices[1];
-    assert_int_equal(world_apply(world, &none, &err), ERR_NOT_FOUND);
+    assert_int_equal(world_apply(world, &none, &err), ERR_LAYER_UNKNOWN);
     assert_int_equal(world_apply(world, &far, &err), ERR_UNPROCESSABLE);
     assert_int_equal(world_apply(world, &last, &err), ERR_UNPROCESSABLE);
     assert_int_equal(world_apply(world, &nan, &err), ERR_BAD_INPUT);

@@ -130,11 +130,11 @@ static void what_is_not_there_is_refused_and_changes_nothing(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(put_layer(world, "none", "ground", 1, &err), ERR_NOT_FOUND);
+    assert_int_equal(put_layer(world, "none", "ground", 1, &err), ERR_LOCALE_UNKNOWN);
     assert_non_null(strstr(err.msg, "none"));
-    assert_int_equal(delete (world, "none", "", &err), ERR_NOT_FOUND);
+    assert_int_equal(delete (world, "none", "", &err), ERR_LOCALE_UNKNOWN);
     assert_int_equal(put_locale(world, "a", &err), ERR_OK);
-    assert_int_equal(delete (world, "a", "ground", &err), ERR_NOT_FOUND);
+    assert_int_equal(delete (world, "a", "ground", &err), ERR_LAYER_UNKNOWN);
     assert_non_null(strstr(err.msg, "ground"));
     assert_int_equal(revision_of(world, "a"), 1);
     assert_valid(world);
@@ -199,7 +199,7 @@ static void limits_refuse_and_name_themselves(void **state)
     world = make_world(1, &limits);
     assert_int_equal(put_locale(world, "a", &err), ERR_OK);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
-    assert_int_equal(put_locale(world, "c", &err), ERR_TOO_LARGE);
+    assert_int_equal(put_locale(world, "c", &err), ERR_WORLD_FULL);
     assert_true(err.has_limit && err.limit == 2 && err.got == 3);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
     assert_int_equal(put_layer(world, "a", "ground", 1, &err), ERR_OK);

@@ -273,7 +273,7 @@ test("a read can wait for a revision", async () => {
 
 test("every operation of the document has been asked", async () => {
   const { paths } = await kota.openapi();
-  const pages = new Set(["/", "/docs", "/web/{file}", "/v1/compat/maps/api/elevation/json"]);
+  const pages = new Set(["/", "/docs", "/docs/errors", "/web/{file}", "/v1/compat/maps/api/elevation/json"]);
   const missing = [];
   for await (const event of kota.events({ lastEventId: "0" })) {
     assert.ok(event.name);

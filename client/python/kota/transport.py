@@ -27,6 +27,7 @@ class Error(Exception):
     """A call that failed.
 
     status   of HTTP; 0: no answer came
+    code     stable, for a program: "layer_unknown"; "" without one
     title, detail   the daemon's sentences; detail is never empty
     errors   [{"pointer", "detail"}, ...]: the members or parameters at fault
     problem  the whole problem document (limit, got, ...), {} without one
@@ -38,6 +39,7 @@ class Error(Exception):
         super().__init__(message)
         self.status = status
         self.problem = problem or {}
+        self.code: str = self.problem.get("code", "")
         self.title: str = self.problem.get("title", "")
         self.detail: str = self.problem.get("detail") or self.problem.get("error") or message
         self.errors: list[dict[str, str]] = self.problem.get("errors", [])

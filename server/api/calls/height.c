@@ -105,7 +105,7 @@ enum err_code height_get_answer(struct call *call, struct err *err)
         option_number(call, "y", &at.y, &has_y, err))
         return err->code;
     if (!has_x || !has_y) {
-        err_set(err, ERR_BAD_INPUT, "the query parameter %s is missing", has_x ? "y" : "x");
+        err_set(err, ERR_MISSING, "the query parameter %s is missing", has_x ? "y" : "x");
         return err_at(err, "%s", has_x ? "y" : "x");
     }
     if (decode_options(call, &options, err))
