@@ -14,7 +14,7 @@
 size_t word_distance(const char *a, size_t a_length, const char *b, size_t b_length, size_t most);
 
 /*
- * The word of `words` (NULL-terminated, may be NULL) nearest to text[length]: at most one mistake in
+ * The word of `words` (NULL-terminated, may be NULL) nearest to text[length]: with one mistake in
  * each three characters, and two at most. NULL when none is that near. Of equals the first.
  */
 const char *nearest_word(const char *text, size_t length, const char *const *words);

@@ -519,7 +519,7 @@ static void a_new_body_and_a_push_wake(void **state)
     pass(rig, 5);
     is_state(rig, n, PATCH_ACTIVE);
     assert_int_equal(manager_push(rig->manager, n, 5, &push, rig->now_s, &report, &err),
-                     ERR_NOT_FOUND);
+                     ERR_BODY_UNKNOWN);
     push.velocity[0] = 1000;
     assert_int_equal(manager_push(rig->manager, n, 1, &push, rig->now_s, &report, &err),
                      ERR_UNPROCESSABLE);

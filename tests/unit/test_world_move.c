@@ -183,11 +183,11 @@ static void what_cannot_be_moved_is_refused(void **state)
     apply(world, &put);
     assert_int_equal(world_apply(world, &move_field, &err), ERR_LAYER_KIND);
     assert_non_null(strstr(err.msg, "heightfield"));
-    assert_int_equal(world_apply(world, &move_none, &err), ERR_NOT_FOUND);
+    assert_int_equal(world_apply(world, &move_none, &err), ERR_LAYER_UNKNOWN);
     move_field.if_revision = 1;
     assert_int_equal(world_apply(world, &move_field, &err), ERR_PRECONDITION_FAILED);
     snprintf(move_none.locale_id, sizeof move_none.locale_id, "nowhere");
-    assert_int_equal(world_apply(world, &move_none, &err), ERR_NOT_FOUND);
+    assert_int_equal(world_apply(world, &move_none, &err), ERR_LOCALE_UNKNOWN);
     world_destroy(world);
 }
 

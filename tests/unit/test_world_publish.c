@@ -203,7 +203,7 @@ static void limits_refuse_and_name_themselves(void **state)
     assert_true(err.has_limit && err.limit == 2 && err.got == 3);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
     assert_int_equal(put_layer(world, "a", "ground", 1, &err), ERR_OK);
-    assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_TOO_LARGE);
+    assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_WORLD_FULL);
     assert_true(err.has_limit && err.limit == 400000 && err.got > 400000);
     assert_int_equal(put_layer(world, "a", "ground", 2, &err), ERR_OK);
     assert_valid(world);
@@ -226,7 +226,7 @@ static void a_world_beyond_its_limits_may_still_shrink(void **state)
     limits.locales_max = 1;
     limits.bytes_max = 1;
     world_set_limits(world, &limits);
-    assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_TOO_LARGE);
+    assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_WORLD_FULL);
     assert_int_equal(delete (world, "a", "ground", &err), ERR_OK);
     assert_int_equal(delete (world, "b", "", &err), ERR_OK);
     assert_valid(world);
