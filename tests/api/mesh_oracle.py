@@ -350,7 +350,7 @@ def contact_status(column, floor, over):
     return None if over is None else "outside"
 
 
-def judge_contact(world, point, item, reach_up=0.0):
+def judge_contact(world, point, item, reach_up=0.5):
     """None where one rounding decides; else the (floor, ceiling) that the item agrees with."""
     what = f"contact at {point}, reach_up {reach_up}"
     column = world.column(point, EDGE)

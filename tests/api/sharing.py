@@ -130,8 +130,8 @@ class Reader(threading.Thread):
 
     def binary_contacts(self, client):
         revision, got = self.binary(client, "/contact", "d",
-                                    [v for p in self.points for v in (*p, ABOVE)], 5)
-        return self.keep(revision, self.points, [None if z != z else z for z in got[::5]],
+                                    [v for p in self.points for v in (*p, ABOVE)], 6)
+        return self.keep(revision, self.points, [None if z != z else z for z in got[::6]],
                          "binary contacts")
 
     def tile(self, client):

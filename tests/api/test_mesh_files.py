@@ -377,7 +377,7 @@ def _():
     many = 0
     for i in range(0, len(points), 5000):
         got = results(daemon, "/v1/locales/real-recast_dungeon-obj/contact",
-                      {"points": points[i:i + 5000]}, len(points[i:i + 5000]))
+                      {"points": points[i:i + 5000], "reach_up": 0}, len(points[i:i + 5000]))
         for point, (floor, ceiling), item in zip(points[i:], want[i:], got):
             for member, height in (("floor", floor), ("ceiling", ceiling)):
                 z = item[member] and item[member]["point"][2]
@@ -917,7 +917,8 @@ def _():
     for body, height in ((binary, f32(0.1)), (text, 0.1)):
         daemon.ask("DELETE", "/v1/locales/bits/layers/mesh")
         put_mesh(daemon, "bits", body, media=PLY)
-        item = results(daemon, "/v1/locales/bits/contact", {"points": [[0.25, 0.25, 0.5]]}, 1)[0]
+        item = results(daemon, "/v1/locales/bits/contact", {"points": [[0.25, 0.25, 0.5]], "reach_up": 0},
+                       1)[0]
         equal(item["floor"]["point"][2], height, "0.1")
     before = daemon.get("/v1/locales").body
 

@@ -53,8 +53,8 @@ def judge(name, rings, random, questions=40, where=None):
     world = world_of(rings)
     where = where or daemon
     points = [soup_place(random) for _ in range(questions)]
-    answer = where.ok("POST", f"/v1/locales/{name}/contact", {"points": points})
-    judged = [judge_contact(world, point, item)
+    answer = where.ok("POST", f"/v1/locales/{name}/contact", {"points": points, "reach_up": 0})
+    judged = [judge_contact(world, point, item, 0)
               for point, item in zip(points, answer["results"])]
     rays = [{"origin": soup_place(random), "direction": [random.gauss(0, 1) for _ in range(3)]}
             for _ in range(questions)]

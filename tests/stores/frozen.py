@@ -22,6 +22,9 @@ HEADERS = ("etag", "kota-revision", "content-type", "location", "idempotency-rep
 # Rays over polygons do not depend on the tree any more; version 4 was frozen before that, and the
 # distances that it names may differ in their last bits.
 ROUNDED = {"4": ("/ray", "/los", "/lit", "/pick")}
+# Version 4 was frozen before contact and contains reported a status of their own, and before contact
+# reached a step up and the world's contact was the contact of the locale that holds the point.
+WITHOUT_STATUS = {"4": ("/contact", "/contains")}
 FREE = {"memory_bytes", "bytes"}  # memory that a layer takes now
 
 
@@ -104,6 +107,18 @@ def same(got, want, where, loose=0.0):
         equal(got, want, f"{where}: not as frozen")
 
 
+def as_asked_now(entry):
+    """A question for contact of version 4, in words that mean the same now."""
+    body = json.loads(bytes.fromhex(entry["body"]))
+    return {**entry, "body": json.dumps({"reach_up": 0, **body}).encode().hex()}
+
+
+def without_status(answer):
+    return {**answer, "json": {**answer["json"], "results": [
+        {name: value for name, value in item.items() if name != "status"}
+        for item in answer["json"]["results"]]}}
+
+
 def question(entry):
     return f"{entry.get('method', 'events of')} {entry['target']}"
 
@@ -113,6 +128,12 @@ def compare(daemon, entries, version=None):
     the answers are from; None: they are of the present build."""
     wrong, rounded = [], ROUNDED.get(version, ())
     for number, entry in enumerate(entries):
+        if entry["target"].endswith(WITHOUT_STATUS.get(version, ())):
+            if entry["target"] == "/v1/contact":
+                continue
+            if entry["target"].endswith("/contact"):
+                entry = as_asked_now(entry)
+            entry = {**entry, "answer": without_status(entry["answer"])}
         try:
             same(ask(daemon, entry), entry["answer"], f"entry {number}, {question(entry)}",
                  1e-12 if entry["target"].endswith(tuple(rounded)) else 0.0)
