@@ -272,6 +272,63 @@ for what_, *case_ in BY_HAND:
     case(f"{what_}: {case_[2]}", by_hand, what_, *case_)
 
 
+def radial(frame, pull):
+    """Two plates with a gap between them, 10 m from the origin or the axis."""
+    name, inward = f"{frame}-{pull}", pull == "in"
+    put_locale(daemon, name)
+    plates = ([rectangle(-3, -3, -1, 3, 10), rectangle(1, -3, 3, 3, 10)] if frame == "spherical" else
+              [[(10, y, -5), (10, y + 2, -5), (10, y + 2, 5), (10, y, 5)] for y in (-3, 1)])
+    put_mesh(daemon, name, plates, query=f"frame={frame}&gravity={pull}")
+    asked = [((4, 20), {}, "ok" if inward else "below"), ((1, 5), {}, "below" if inward else "ok"),
+             ((0, 20), {}, "hole"), ((0, 5), {}, "hole"), ((20, 0.5), {}, "outside"),
+             ((3.2, 9.7), {}, "outside"), ((1.95, 9.7), {}, "ok"), ((1.95, 10.3), {}, "ok"),
+             ((1.8, 9), {}, "below" if inward else "ok"),
+             ((4, 20), {"max_distance": 9}, "too_far" if inward else "below"),
+             ((1, 5), {"max_distance": 5}, "below" if inward else "too_far")]
+    for (aside, out), options, status in asked:
+        point = [aside, 0, out] if frame == "spherical" else [out, aside, 0]
+        item = results(daemon, at(name) + "/contact", {"points": [point], **options}, 1)[0]
+        equal((item["status"], item["floor"] is not None), (status, status == "ok"), f"{point}")
+        query = "&".join(f"{option}={value}" for option, value in options.items())
+        equal(binary(f"{at(name)}/contact?{query}", [point], "d", 6)[0][5],
+              CONTACT_STATUS.index(status), f"binary, {point}")
+
+
+for frame_ in ("spherical", "cylindrical"):
+    for pull_ in ("in", "out"):
+        case(f"each status under {frame_} gravity, {pull_}", radial, frame_, pull_)
+
+
+@test("under slanted gravity a hole of one chosen layer is within that layer's bounds")
+def _():
+    put_locale(daemon, "slanted", gravity=[0.6, 0, -0.8])
+    put_mesh(daemon, "slanted", [rectangle(0, 0, 4, 9, 0), rectangle(6, 0, 9, 9, 0)], "gap")
+    put_mesh(daemon, "slanted", [rectangle(50, 0, 59, 9, 0)], "east")
+    for point, layer, status in (([2, 5, 0.1], None, "ok"), ([5, 5, 0], None, "hole"),
+                                 ([2, 5, 4], None, "hole"), ([2, 5, 4], "gap", "hole"),
+                                 ([30, 5, 0], None, "hole"), ([30, 5, 0], "gap", "outside"),
+                                 ([2, 5, -2], None, "below"), ([5, 5, 4], "east", "outside"),
+                                 ([50, -1, 4], None, "outside"), ([47.5, 5, 4], "east", "ok")):
+        more = {"layer": layer} if layer else {}
+        item = results(daemon, at("slanted") + "/contact", {"points": [point], **more}, 1)[0]
+        equal(item["status"], status, f"{point} {layer}")
+
+
+@test("a layer that was moved takes its status along")
+def _():
+    put_locale(daemon, "ferry")
+    put_mesh(daemon, "ferry", [rectangle(0, 0, 9, 9, 0)], "quay")
+    put_mesh(daemon, "ferry", [rectangle(0, 0, 4, 2, 5)], "deck")
+    daemon.ok("PUT", at("ferry") + "/layers/deck/transform",
+              {"translation": [20, 0, 1], "yaw_deg": 90})
+    for point, status, floor in (([19, 1, 7], "ok", 6), ([19, 1, 5.5], "ok", 6),
+                                 ([19, 1, 5.4], "below", None), ([2, 1, 7], "ok", 0),
+                                 ([14, 1, 7], "hole", None), ([21, 1, 7], "outside", None)):
+        item = results(daemon, at("ferry") + "/contact", {"points": [point]}, 1)[0]
+        equal((item["status"], item["floor"] and item["floor"]["point"][2]), (status, floor),
+              f"{point}")
+
+
 @test("contains of the same: inside, below, hole, outside")
 def _():
     points = [[5, 2, 1], [5, 2, -0.01], [5, 5, 1], [2, 5, 1], [7, 5, 1], [11, 5, 1]]
