@@ -41,7 +41,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstr
 ifdef CI
 WARNINGS += -Werror
 endif
-CPPFLAGS += -Iserver -Iproto -Itests -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
+# The one place of the version is client/lib/kota.h.
+VERSION := $(shell awk '/define KOTA_VERSION_/ {printf "%s%s", dot, $$3; dot = "."}' client/lib/kota.h)
+CPPFLAGS += -DKOTA_VERSION='"$(VERSION)"' -Iserver -Iproto -Itests -I. -D_GNU_SOURCE $(SERVER_PC_CFLAGS) $(LLHTTP_CFLAGS)
 CFLAGS_COMMON := -std=c17 -g -ffp-contract=off -fno-math-errno -pthread $(WARNINGS)
 # What this compiler and this processor have of it; tests/api/test_hardening.py looks at the result.
 has_flag = $(shell $(CC) -Werror $(1) -O2 -c -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
@@ -110,10 +112,8 @@ FUZZERS := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
 
 # The client library: shared, static, and how others find it. Nothing but kota_* leaves either.
-LIB_VERSION := $(shell awk '/define KOTA_VERSION_/ {printf "%s%s", dot, $$3; dot = "."}' \
-	client/lib/kota.h)
-LIB_SONAME := libkota.so.$(firstword $(subst ., ,$(LIB_VERSION)))
-LIB_SHARED := $(B)/lib/libkota.so.$(LIB_VERSION)
+LIB_SONAME := libkota.so.$(firstword $(subst ., ,$(VERSION)))
+LIB_SHARED := $(B)/lib/libkota.so.$(VERSION)
 LIBKOTA := $(B)/lib/libkota.a
 LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h
 EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
@@ -170,7 +170,7 @@ OBJCOPY ?= objcopy
 
 # pc PREFIX INCLUDEDIR LIBDIR
 pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@INCLUDEDIR@|$(2)|' -e 's|@LIBDIR@|$(3)|' \
-	-e 's|@VERSION@|$(LIB_VERSION)|' -e 's|@LLHTTP_REQUIRES@|$(if $(LLHTTP_SRC),, libllhttp)|' \
+	-e 's|@VERSION@|$(VERSION)|' -e 's|@LLHTTP_REQUIRES@|$(if $(LLHTTP_SRC),, libllhttp)|' \
 	client/lib/libkota.pc.in
 
 # For programs that are built beside this tree, and for the tests.
@@ -287,6 +287,9 @@ $(B)/tests/bench/peer_%.o: tests/bench/peer_%.cc Makefile
 ASSIMP_MAJOR := $(firstword $(subst ., ,$(shell $(PKG_CONFIG) --modversion assimp 2>/dev/null)))
 $(B)/client/convert.o: CPPFLAGS += -DKOTA_ASSIMP_SONAME='"libassimp.so.$(ASSIMP_MAJOR)"'
 
+$(addprefix $(B)/,$(addsuffix .o,server/api/calls/metrics server/api/calls/service \
+	server/daemon/main client/help client/lib/error) pic/client/lib/error.o): client/lib/kota.h
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $<")
@@ -333,7 +336,7 @@ $(B)/errors.html: docs/errors.md server/base/err.h client/web/errors_page.py
 	$(Q)python3 client/web/errors_page.py docs/errors.md server/base/err.h >$@
 
 # The inspector is served from memory: server/api/calls/web.c embeds client/web/.
-WEB_FILES := $(sort $(wildcard client/web/*))
+WEB_FILES := $(sort $(wildcard client/web/* client/web/types/*))
 $(B)/web_assets.inc: $(WEB_FILES) $(B)/errors.html Makefile
 	@mkdir -p $(@D)
 	$(Q)python3 client/web/list.py $(B)/errors.html >$@
@@ -416,7 +419,7 @@ install uninstall: export DESTDIR := $(DESTDIR)
 install uninstall: export PREFIX := $(PREFIX)
 install uninstall: export LIBDIR := $(LIBDIR)
 install uninstall: export INSTALL := $(INSTALL)
-install uninstall: export LIB_VERSION := $(LIB_VERSION)
+install uninstall: export LIB_VERSION := $(VERSION)
 
 $(B)/completion/kota.%: $(B)/kota
 	@mkdir -p $(@D)
@@ -426,6 +429,12 @@ $(B)/completion/kota.%: $(B)/kota
 settings: $(B)/kotad ## deploy/kotad.conf and docs/configuration.md, from the program's table
 	$(Q)python3 deploy/settings.py conf $< >deploy/kotad.conf
 	$(Q)python3 deploy/settings.py page $< >docs/configuration.md
+
+# Of the committed tree; deploy/release.py says of what parts.
+RELEASE := build/dist
+.PHONY: release
+release: ## packages, source, image, npm package, wheel of the committed tree, into RELEASE (build/dist)
+	$(Q)python3 deploy/release.py $(RELEASE)
 
 install: all $(COMPLETIONS) $(DEMO).made ## programs, library, demo world and documents below DESTDIR and PREFIX (/usr/local)
 	$(Q)deploy/install.sh install $(B)
@@ -456,6 +465,10 @@ $(WEB_MODULES): tests/web/package-lock.json
 	@! command -v npm >/dev/null || (cd tests/web && npm ci --silent --ignore-scripts --no-audit \
 		--no-fund --fetch-retries=0 --fetch-timeout=20000 && touch node_modules/.package-lock.json) || \
 		echo "npm ci in tests/web did not work: the tests in a browser, and what checks the contract, are skipped"
+
+.PHONY: types
+types: $(WEB_MODULES) ## client/web/types, of the JSDoc of kota.js; tests/api/test_kota_js.py compares them
+	$(Q)node tests/web/node_modules/typescript/bin/tsc -p tests/web/types.json --outDir client/web/types
 
 WEB_NEEDS := $(if $(filter-out web test_web kota_js test_kota_js openapi test_openapi,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
 # The fuzzers run some seconds each, with the release build, where there is a clang that links them.

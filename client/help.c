@@ -63,7 +63,7 @@ static void print_option(FILE *stream, const struct kota_option *option, size_t 
 
 void help_print_version(FILE *stream)
 {
-    fprintf(stream, "kota %d.%d.%d\n", KOTA_VERSION_MAJOR, KOTA_VERSION_MINOR, KOTA_VERSION_PATCH);
+    fprintf(stream, "kota %s\n", KOTA_VERSION);
 }
 
 void help_print_options(FILE *stream, const struct kota_option *table)

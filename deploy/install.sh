@@ -7,7 +7,7 @@
 # DESTDIR      before every path; empty: the machine itself
 # PREFIX       /usr/local
 # LIBDIR       $PREFIX/lib; Debian's packages say /usr/lib/x86_64-linux-gnu
-# LIB_VERSION  of libkota, 0.1.0
+# LIB_VERSION  of libkota: MAJOR.MINOR.PATCH
 #
 # What goes where stands in deploy/install.list. install writes down what it made, files and
 # directories, in $PREFIX/share/kota/installed; uninstall removes exactly that: never a directory

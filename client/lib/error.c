@@ -120,5 +120,5 @@ const char *kota_error_name(enum kota_error_kind kind)
 
 const char *kota_version(void)
 {
-    return "0.1.0";
+    return KOTA_VERSION;
 }

@@ -7,6 +7,7 @@ MADE are files that the build has made, beside those of this folder.
 A line a file: WEB_ASSET(symbol, "name", "media type", "tag", "path"). The tag is of the content, so
 that a browser asks again with it and gets 304 until the file has changed.
 """
+import glob
 import hashlib
 import os
 import re
@@ -14,13 +15,13 @@ import sys
 
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".glsl": "text/plain; charset=utf-8",
-         ".svg": "image/svg+xml"}
+         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
 HERE = os.path.dirname(os.path.relpath(__file__))
 
 
 def main():
-    files = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE))]
-    for path in files + sys.argv[1:]:
+    files = glob.glob(os.path.join(HERE, "*")) + glob.glob(os.path.join(HERE, "types", "*"))
+    for path in sorted(files, key=os.path.basename) + sys.argv[1:]:
         name, ending = os.path.basename(path), os.path.splitext(path)[1]
         if ending not in TYPES:
             continue

@@ -18,8 +18,6 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define KOTA_VERSION "0.1.0"
-
 enum { API_CROSSED_MAX = 64 }; /* locales listed as crossed by a ray of the world */
 
 struct api_limits {

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import yaml
 
@@ -59,15 +60,30 @@ with open(os.path.join(ROOT, "tests", "web", "client.mjs"), encoding="utf-8") as
         case(name_, passed, name_)
 
 
-@test("its types hold: tsc --checkJs --strict")
-def _():
+def tsc(*words):
     need_node()
     compiler = os.path.join(ROOT, "tests", "web", "node_modules", "typescript", "bin", "tsc")
     if not os.path.exists(compiler):
         raise Skip("no typescript: run `npm ci` in tests/web")
-    done = subprocess.run([node, compiler, "-p", os.path.join("tests", "web", "tsconfig.json")],
-                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([node, compiler, "-p", *words], cwd=ROOT, capture_output=True, text=True,
+                          timeout=300)
     check(done.returncode == 0, done.stdout + done.stderr)
+
+
+@test("its types hold: tsc --checkJs --strict")
+def _():
+    tsc("tests/web/tsconfig.json")
+
+
+@test("client/web/types is what `make types` writes")
+def _():
+    with tempfile.TemporaryDirectory(prefix="kota-types-") as folder:
+        tsc("tests/web/types.json", "--outDir", folder)
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name)) as made, \
+                    open(os.path.join(ROOT, "client", "web", "types", name)) as committed:
+                check(made.read() == committed.read(), f"client/web/types/{name} is old: run `make types`")
+        check(len(os.listdir(folder)) == 3, f"{os.listdir(folder)}")
 
 
 run()

@@ -22,6 +22,8 @@ from daemon import BIN_DIR, Daemon, KOTAD, ROOT, clean_environment
 from tap import Failure, Skip, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.join(ROOT, "deploy"))
+import release  # noqa: E402
 import dockerfile  # noqa: E402  (a program of tests/ that is a module here)
 
 KUBERNETES = os.path.join(ROOT, "deploy", "kubernetes")
@@ -36,7 +38,7 @@ def deb_lines(name):
     return [line for line in text_of("deploy/debian/" + name).splitlines() if line]
 
 
-VERSION = re.search(r'KOTA_VERSION "(.*?)"', text_of("server/api/api_data.h")).group(1)
+VERSION = release.version()
 HELP = subprocess.run([KOTAD, "--help=all"], stdout=subprocess.PIPE, env=clean_environment(),
                       check=True).stdout.decode()
 OPTIONS = set(re.findall(r"(?m)^  --([a-z-]+)", HELP))
@@ -48,14 +50,8 @@ def known(option, where):
 
 # ---- Debian -----------------------------------------------------------------------------------
 
-@test("the packages, the daemon, the library and the image have one version")
+@test("the list of an installation and the image of Kubernetes have the version of client/lib/kota.h")
 def _():
-    header = text_of("client/lib/kota.h")
-    parts = [re.search(rf"KOTA_VERSION_{part} (\d+)", header).group(1)
-             for part in ["MAJOR", "MINOR", "PATCH"]]
-    equal(".".join(parts), VERSION, "client/lib/kota.h")
-    equal(re.match(r"kota \((.*?)\)", text_of("deploy/debian/changelog")).group(1), VERSION,
-          "deploy/debian/changelog")
     check(f"libkota.so.{VERSION}\n" in text_of("tests/api/installed.txt"), "installed.txt")
     equal(container()["image"], f"kota:{VERSION}", "the image of statefulset.yaml")
 

@@ -5,7 +5,6 @@ The batches are asked with numpy (skipped without) and without it.
 """
 import array
 import ast
-import importlib.util
 import inspect
 import io
 import itertools
@@ -152,8 +151,7 @@ def _():
 
 @test("the version is the daemon's; defaults are those of libkota")
 def _():
-    with open(os.path.join(ROOT, "server", "api", "api_data.h"), encoding="utf-8") as header:
-        equal(kota.__version__, re.search(r'KOTA_VERSION "(.*?)"', header.read())[1], "version")
+    equal(kota.__version__, world.stats()["version"], "version")
     with open(os.path.join(ROOT, "client", "lib", "kota.h"), encoding="utf-8") as header:
         struct_text = header.read().partition("struct kota_options {")[2].partition("};")[0]
     defaults = {name: parameter.default for name, parameter in
@@ -819,7 +817,7 @@ def _():
     equal([event for event in feed if event.name == "never"], [], "closed from another thread")
 
 
-# ---- the page, the package ---------------------------------------------------------------------
+# ---- the page ---------------------------------------------------------------------
 
 
 def page_output(numpy):
@@ -850,41 +848,6 @@ def _():
         said, wanted = page_output(numpy)
         check(len(wanted) >= 8, f"{wanted}")
         equal(said, wanted, "output")
-
-
-@test("pip installs the package from a clean copy, without a network")
-def _():
-    try:
-        import setuptools
-    except ImportError:
-        raise Skip("no setuptools") from None
-    version = int(setuptools.__version__.partition(".")[0])
-    if version < 61:
-        raise Skip(f"setuptools {setuptools.__version__} is older than 61")
-    if version < 71 and not importlib.util.find_spec("wheel"):
-        raise Skip("no wheel package here")
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
-        raise Skip("no pip")
-    with tempfile.TemporaryDirectory(prefix="kota-test-") as folder:
-        copy, target = os.path.join(folder, "copy"), os.path.join(folder, "target")
-        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info",
-                                                                     "__pycache__"))
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-build-isolation",
-                               "--no-index", "--no-deps", "--target", target, copy],
-                              capture_output=True, text=True, timeout=300 * SLOW)
-        check(done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:])
-        check(f"kota_client-{kota.__version__}.dist-info" in os.listdir(target),
-              f"{os.listdir(target)}")
-        equal(sorted(name for name in os.listdir(os.path.join(target, "kota"))
-                     if name != "__pycache__"),
-              sorted(name for name in os.listdir(os.path.join(PACKAGE, "kota"))
-                     if name != "__pycache__"), "files")
-        program = ("import kota, sys; print(kota.__file__, kota.__version__, "
-                   "kota.Client(sys.argv[1]).livez().status)")
-        said = subprocess.run([sys.executable, "-c", program, daemon.url], capture_output=True,
-                              text=True, cwd=folder, env={**os.environ, "PYTHONPATH": target})
-        equal(said.stdout.split()[1:], [kota.__version__, "200"], said.stderr)
-        check(said.stdout.startswith(target), said.stdout)
 
 
 def finish():

@@ -11,7 +11,7 @@
 Units are metres, seconds and degrees; vectors are in the order x y z. Each call returns an Answer;
 each failure raises an Error. With numpy, binary batches return its arrays.
 """
-__version__ = "0.1.0"  # KOTA_VERSION of the daemon; a test compares them
+from .version import VERSION as __version__  # first: the others send it
 
 from .client import Client
 from .events import Event, Feed

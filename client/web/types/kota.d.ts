@@ -1,0 +1,553 @@
+/** Numbers of a tile's side: 256 cells and the samples at their far edges. */
+export const TILE_SAMPLES: 257;
+export class Kota {
+    /**
+     * @param {string} base "" for the daemon that served this page
+     * @param {{token?: string, timeoutMs?: number, retries?: number, waitMaxMs?: number,
+     *          silenceMs?: number, signal?: AbortSignal}} [options]
+     *   signal: ends all calls and feeds with its reason, and every later one
+     */
+    constructor(base?: string, options?: {
+        token?: string;
+        timeoutMs?: number;
+        retries?: number;
+        waitMaxMs?: number;
+        silenceMs?: number;
+        signal?: AbortSignal;
+    });
+    base: string;
+    /** @type {string} bearer token, "" for none */ token: string;
+    timeoutMs: number;
+    retries: number;
+    /** @type {AbortSignal|null} */ signal: AbortSignal | null;
+    /** A Retry-After that is later than this is not waited for. */
+    waitMaxMs: number;
+    /** A feed on which nothing has come for so long, not even a comment, is opened again. */
+    silenceMs: number;
+    /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
+    onCall: (what: Answer | KotaError) => void;
+    /** @param {string} path @returns {string} absolute */
+    url(path: string): string;
+    /**
+     * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
+     * @param {string} method @param {string} path with its query
+     * @param {CallOptions} [options]
+     * @returns {Promise<Answer>}
+     */
+    call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+    /** @param {string} path @param {CallOptions} [options] @returns {Promise<Answer>} */
+    get(path: string, options?: CallOptions): Promise<Answer>;
+    /**
+     * @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
+     */
+    post(path: string, json: any, options?: CallOptions): Promise<Answer>;
+    /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} the process lives */
+    livez(options?: ReadOptions): Promise<{
+        status: "ok";
+    }>;
+    /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} */
+    healthz(options?: ReadOptions): Promise<{
+        status: "ok";
+    }>;
+    /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} BusyError: not yet */
+    readyz(options?: ReadOptions): Promise<{
+        status: "ok";
+    }>;
+    /** @param {ReadOptions} [options] @returns {Promise<string>} Prometheus text */
+    metrics(options?: ReadOptions): Promise<string>;
+    /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
+    limits(options?: ReadOptions): Promise<Record<string, number>>;
+    /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
+    stats(options?: ReadOptions): Promise<any>;
+    /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */
+    openapi(options?: ReadOptions): Promise<any>;
+    /** @param {ReadOptions} [options] @returns {Promise<Locale[]>} */
+    locales(options?: ReadOptions): Promise<Locale[]>;
+    /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */
+    locale(id: string, options?: ReadOptions): Promise<Locale>;
+    /**
+     * Makes a locale, or replaces its manifest.
+     * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
+     * @returns {Promise<Locale>}
+     */
+    putLocale(id: string, manifest: Manifest, options?: WriteOptions): Promise<Locale>;
+    /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
+    deleteLocale(id: string, options?: WriteOptions): Promise<void>;
+    /**
+     * A layer as a file.
+     * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
+     * @returns {Promise<Answer>} `buffer`, and its Content-Type
+     */
+    layer(id: string, layer: string, options?: ReadOptions & {
+        format?: string;
+    }): Promise<Answer>;
+    /**
+     * Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
+     * others; arrays are written with commas. Of a mesh `frame` and `gravity` say where gravity runs:
+     * a planet is { frame: "spherical" }.
+     * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
+     * @param {string} type image/png, application/vnd.kota.f32, model/obj, …
+     * @param {WriteOptions & LayerOptions & Record<string, any>} [options]
+     * @returns {Promise<Locale>}
+     */
+    putLayer(id: string, layer: string, body: ArrayBuffer | ArrayBufferView | string, type: string, options?: WriteOptions & LayerOptions & Record<string, any>): Promise<Locale>;
+    /** @param {string} id @param {string} layer @param {WriteOptions} [options] @returns {Promise<void>} */
+    deleteLayer(id: string, layer: string, options?: WriteOptions): Promise<void>;
+    /**
+     * Moves a mesh layer: the whole pose, translation in metres and yaw about gravity in degrees.
+     * @param {string} id @param {string} layer
+     * @param {{translation: [number, number, number], yaw_deg?: number}} pose
+     * @param {WriteOptions} [options] @returns {Promise<any>}
+     */
+    putTransform(id: string, layer: string, pose: {
+        translation: [number, number, number];
+        yaw_deg?: number;
+    }, options?: WriteOptions): Promise<any>;
+    /**
+     * Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
+     * contacts and hits tell; a removed one is not given again.
+     * @param {string} id @param {string} layer
+     * @param {{polygons?: [number, number, number][][], remove?: number[]}} change
+     * @param {WriteOptions} [options] @returns {Promise<PolygonsChanged>}
+     */
+    polygons(id: string, layer: string, change: {
+        polygons?: [number, number, number][][];
+        remove?: number[];
+    }, options?: WriteOptions): Promise<PolygonsChanged>;
+    /** @param {string} id @param {string} layer @param {ReadOptions} [options] @returns {Promise<any>} */
+    layerStats(id: string, layer: string, options?: ReadOptions): Promise<any>;
+    /**
+     * @param {string} id
+     * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
+     *         {brush: any, layer?: string}} edit
+     * @param {WriteOptions} [options]
+     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
+     */
+    edit(id: string, edit: {
+        rect: number[];
+        op?: "set" | "add";
+        heights: (number | null)[];
+        layer?: string;
+    } | {
+        brush: any;
+        layer?: string;
+    }, options?: WriteOptions): Promise<{
+        locale: string;
+        revision: number;
+        rect: number[] | null;
+    }>;
+    /**
+     * The same with samples as bytes; NaN makes a hole.
+     * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
+     * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
+     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
+     */
+    editSamples(id: string, rect: number[], heights: Float32Array, options?: WriteOptions & {
+        op?: "set" | "add";
+        layer?: string;
+    }): Promise<{
+        locale: string;
+        revision: number;
+        rect: number[] | null;
+    }>;
+    /**
+     * What has changed since a revision; NotFoundError (410): too long ago.
+     * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<{locale: string, revision: number, rects: number[][]}>}
+     */
+    diff(id: string, since: number, options?: ReadOptions & {
+        layer?: string;
+    }): Promise<{
+        locale: string;
+        revision: number;
+        rects: number[][];
+    }>;
+    /**
+     * @param {string} id @param {number} x @param {number} y
+     * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+     * @returns {Promise<{locale: string, revision: number} & HeightItem>}
+     */
+    getHeight(id: string, x: number, y: number, options?: ReadOptions & {
+        interp?: Interp;
+        fields?: string[];
+        layer?: string;
+    }): Promise<{
+        locale: string;
+        revision: number;
+    } & HeightItem>;
+    /**
+     * @param {string} id @param {number[][]} points [x, y] each
+     * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+     * @returns {Promise<Results<HeightItem>>}
+     */
+    height(id: string, points: number[][], options?: ReadOptions & {
+        interp?: Interp;
+        fields?: string[];
+        layer?: string;
+    }): Promise<Results<HeightItem>>;
+    /**
+     * @param {string} id @param {number[][]} path corners
+     * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
+     * @returns {Promise<Results<any>>}
+     */
+    profile(id: string, path: number[][], options: ReadOptions & {
+        samples?: number;
+        step?: number;
+        interp?: Interp;
+        layer?: string;
+    }): Promise<Results<any>>;
+    /**
+     * Floors below and ceilings above.
+     * @param {string} id @param {number[][]} points [x, y, z] each
+     * @param {ReadOptions & Reach & {layer?: string}} [options]
+     * @returns {Promise<Results<ContactItem>>}
+     */
+    contact(id: string, points: number[][], options?: ReadOptions & Reach & {
+        layer?: string;
+    }): Promise<Results<ContactItem>>;
+    /**
+     * Planes under footprints of three points and more.
+     * @param {string} id @param {number[][][]} footprints
+     * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
+     * @returns {Promise<Results<any>>}
+     */
+    contactFootprints(id: string, footprints: number[][][], options?: ReadOptions & {
+        reach_up?: number;
+        max_distance?: number;
+        layer?: string;
+    }): Promise<Results<any>>;
+    /**
+     * @param {string} id @param {Ray[]} rays
+     * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
+     * @returns {Promise<Results<RayItem>>}
+     */
+    ray(id: string, rays: Ray[], options?: ReadOptions & {
+        mode?: "closest" | "any";
+        layer?: string;
+        trace?: boolean;
+    }): Promise<Results<RayItem>>;
+    /**
+     * Lines of sight.
+     * @param {string} id @param {{from: number[], to: number[]}[]} segments
+     * @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<any>>}
+     */
+    los(id: string, segments: {
+        from: number[];
+        to: number[];
+    }[], options?: ReadOptions & {
+        layer?: string;
+    }): Promise<Results<any>>;
+    /**
+     * Does a light reach these points, and what is between?
+     * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
+     *   light @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<{lit: boolean, occluder: any}>>}
+     */
+    lit(id: string, points: number[][], light: {
+        direction: number[];
+    } | {
+        position: number[];
+    }, options?: ReadOptions & {
+        layer?: string;
+    }): Promise<Results<{
+        lit: boolean;
+        occluder: any;
+    }>>;
+    /**
+     * What a pixel shows.
+     * @param {string} id
+     * @param {ReadOptions & {viewport: number[], pixel: number[]} & Record<string, any>} question with
+     *   camera, or inverse_view_projection and depth
+     * @returns {Promise<any>}
+     */
+    pick(id: string, question: ReadOptions & {
+        viewport: number[];
+        pixel: number[];
+    } & Record<string, any>): Promise<any>;
+    /**
+     * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
+     *   ceiling: boolean}>>}
+     */
+    contains(id: string, points: number[][], options?: ReadOptions & {
+        layer?: string;
+    }): Promise<Results<{
+        status: "inside" | "below" | "hole" | "outside";
+        floor: boolean;
+        ceiling: boolean;
+    }>>;
+    /**
+     * Which locale holds each point of the world?
+     * @param {number[][]} points @param {ReadOptions & {hints?: (string|null)[]}} [options]
+     * @returns {Promise<{results: (Hinted & {locale: string|null, point: number[]|null, changed: boolean})[]}>}
+     */
+    locate(points: number[][], options?: ReadOptions & {
+        hints?: (string | null)[];
+    }): Promise<{
+        results: (Hinted & {
+            locale: string | null;
+            point: number[] | null;
+            changed: boolean;
+        })[];
+    }>;
+    /**
+     * @param {number[][]} points of the world
+     * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
+     * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>}
+     */
+    worldContact(points: number[][], options?: ReadOptions & Reach & {
+        hints?: (string | null)[];
+    }): Promise<{
+        results: (ContactItem & InWorld & Hinted)[];
+    }>;
+    /**
+     * @param {number[][][]} footprints
+     * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
+     *   [options]
+     * @returns {Promise<{results: any[]}>}
+     */
+    worldContactFootprints(footprints: number[][][], options?: ReadOptions & {
+        reach_up?: number;
+        max_distance?: number;
+        hints?: (string | null)[];
+    }): Promise<{
+        results: any[];
+    }>;
+    /**
+     * @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
+     * @returns {Promise<{results: (RayItem & InWorld & {crossed_count: number,
+     *   crossed: {locale: string, t_enter: number, t_leave: number}[]})[]}>}
+     */
+    worldRay(rays: Ray[], options?: ReadOptions & {
+        mode?: "closest" | "any";
+    }): Promise<{
+        results: (RayItem & InWorld & {
+            crossed_count: number;
+            crossed: {
+                locale: string;
+                t_enter: number;
+                t_leave: number;
+            }[];
+        })[];
+    }>;
+    /**
+     * Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
+     * @param {ReadOptions & {locations?: string|number[][], path?: string|number[][],
+     *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
+     *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
+     *         places are [lat, lng]
+     * @returns {Promise<any>}
+     */
+    elevation(question: ReadOptions & {
+        locations?: string | number[][];
+        path?: string | number[][];
+        samples?: number;
+        interpolation?: "nearest" | "bilinear" | "triangle";
+        nodata_value?: number | null;
+        format?: "json" | "geojson";
+        dataset?: string;
+    }): Promise<any>;
+    /**
+     * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
+     * 3 outside).
+     * @template {Floats} F @param {string} id @param {F} points
+     * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
+     *   [options]
+     */
+    heightBatch<F extends Floats>(id: string, points: F, options?: ReadOptions & {
+        interp?: Interp;
+        layer?: string;
+        base?: number[];
+        status?: boolean;
+    }): Promise<{
+        values: F;
+        revision: number;
+    }>;
+    /**
+     * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
+     * 3 outside, 4 too far) each.
+     * @template {Floats} F @param {string} id @param {F} points
+     * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string,
+     *   base?: number[]}} [options]
+     */
+    contactBatch<F extends Floats>(id: string, points: F, options?: ReadOptions & {
+        reach_up?: number;
+        max_distance?: number;
+        layer?: string;
+        base?: number[];
+    }): Promise<{
+        values: F;
+        revision: number;
+    }>;
+    /**
+     * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
+     * @template {Floats} F @param {string} id @param {F} rays
+     * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
+     */
+    rayBatch<F extends Floats>(id: string, rays: F, options?: ReadOptions & {
+        mode?: "closest" | "any";
+        layer?: string;
+        base?: number[];
+    }): Promise<{
+        values: F;
+        revision: number;
+    }>;
+    /**
+     * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
+     * @param {string} id @param {Floats} points
+     * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+     * @returns {Promise<{values: Uint8Array, revision: number}>}
+     */
+    containsBatch(id: string, points: Floats, options?: ReadOptions & {
+        layer?: string;
+        base?: number[];
+    }): Promise<{
+        values: Uint8Array;
+        revision: number;
+    }>;
+    /** @param {ReadOptions} [options] @returns {Promise<any[]>} */
+    models(options?: ReadOptions): Promise<any[]>;
+    /**
+     * The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
+     * @returns {Promise<Answer>}
+     */
+    model(id: string, options?: ReadOptions): Promise<Answer>;
+    /**
+     * @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
+     * @param {string} [type] @param {WriteOptions} [options] @returns {Promise<any>}
+     */
+    putModel(id: string, body: ArrayBuffer | ArrayBufferView | string, type?: string, options?: WriteOptions): Promise<any>;
+    /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
+    deleteModel(id: string, options?: WriteOptions): Promise<void>;
+    /** @param {string} id @param {ReadOptions} [options] @returns {Promise<any[]>} */
+    patches(id: string, options?: ReadOptions): Promise<any[]>;
+    /** @param {string} id @param {any} wanted @param {WriteOptions} [options] @returns {Promise<any>} */
+    postPatch(id: string, wanted: any, options?: WriteOptions): Promise<any>;
+    /** @param {string} id @param {number} n @param {ReadOptions} [options] @returns {Promise<any>} */
+    patch(id: string, n: number, options?: ReadOptions): Promise<any>;
+    /**
+     * Settles and writes a patch back, or throws it away. May take as long as the sand does.
+     * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
+     * @returns {Promise<any>}
+     */
+    deletePatch(id: string, n: number, options?: WriteOptions & {
+        discard?: boolean;
+    }): Promise<any>;
+    /**
+     * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
+     * @returns {Promise<any>}
+     */
+    postPatchBody(id: string, n: number, body: any, options?: WriteOptions): Promise<any>;
+    /**
+     * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
+     * @param {WriteOptions} [options] @returns {Promise<any>}
+     */
+    patchPatchBody(id: string, n: number, b: number, push: any, options?: WriteOptions): Promise<any>;
+    /**
+     * @param {string} id @param {number} n
+     * @param {ReadOptions & {width?: number, height?: number}} [options]
+     * @returns {Promise<ArrayBuffer>} a PNG
+     */
+    patchView(id: string, n: number, options?: ReadOptions & {
+        width?: number;
+        height?: number;
+    }): Promise<ArrayBuffer>;
+    /**
+     * The surface of a patch as it is now, row by row from the smallest y, with its headers
+     * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
+     * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
+     * @returns {Promise<Answer>} float32, little-endian
+     */
+    patchSurface(id: string, n: number, options?: ReadOptions & {
+        per_cell?: number;
+    }): Promise<Answer>;
+    /**
+     * A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
+     * @param {string} id @param {number} level @param {number} column @param {number} row
+     * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
+     *         layer?: string}} [options]
+     * @returns {Promise<Answer>}
+     */
+    tile(id: string, level: number, column: number, row: number, options?: ReadOptions & {
+        format?: "png16" | "terrarium" | "f32";
+        kind?: "sampled" | "min" | "max";
+        layer?: string;
+    }): Promise<Answer>;
+    /**
+     * One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
+     * no ground. `tag` of an earlier tile asks only whether it has changed: `heights` is then null.
+     * @param {string} locale @param {number} level @param {number} column @param {number} row
+     * @param {{layer?: string, kind?: "sampled"|"min"|"max", tag?: string, signal?: AbortSignal}} [o]
+     * @returns {Promise<{heights: Float32Array|null, tag: string, bytes: number}|null>} null beyond
+     *   the field
+     */
+    tileHeights(locale: string, level: number, column: number, row: number, o?: {
+        layer?: string;
+        kind?: "sampled" | "min" | "max";
+        tag?: string;
+        signal?: AbortSignal;
+    }): Promise<{
+        heights: Float32Array | null;
+        tag: string;
+        bytes: number;
+    } | null>;
+    /**
+     * Follows a change feed until it is closed, over lost connections: it comes back with the last
+     * id, and the daemon sends what was missed or `resync`.
+     * @param {string} path /v1/events, /v1/locales/{locale}/events, …/patches/{patch}/events
+     * @param {{onEvent: (name: string, data: any, id: string) => void,
+     *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
+     *          lastEventId?: string, signal?: AbortSignal}} calls
+     * @returns {{close: () => void}}
+     */
+    follow(path: string, calls: {
+        onEvent: (name: string, data: any, id: string) => void;
+        onState?: (state: "open" | "lost" | "closed", why: string) => void;
+        lastEventId?: string;
+        signal?: AbortSignal;
+    }): {
+        close: () => void;
+    };
+    /**
+     * The changes of all locales, one after the other, over lost connections, until the loop is left
+     * or the signal aborts. Throws what the daemon refuses.
+     * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
+     */
+    events(options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    /**
+     * The changes of one locale. @param {string} id @param {FeedOptions} [options]
+     * @returns {AsyncGenerator<FeedEvent, void, void>}
+     */
+    localeEvents(id: string, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    /**
+     * States of a patch and poses of its bodies. @param {string} id @param {number} n
+     * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
+     */
+    patchEvents(id: string, n: number, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    #private;
+}
+export type Asked = import("./kota_types.js").Asked;
+export type CallOptions = import("./kota_types.js").CallOptions;
+export type ReadOptions = import("./kota_types.js").ReadOptions;
+export type WriteOptions = import("./kota_types.js").WriteOptions;
+export type LayerOptions = import("./kota_types.js").LayerOptions;
+export type Floats = import("./kota_types.js").Floats;
+export type Interp = import("./kota_types.js").Interp;
+export type Reach = import("./kota_types.js").Reach;
+export type InWorld = import("./kota_types.js").InWorld;
+export type FeedEvent = import("./kota_types.js").FeedEvent;
+export type FeedOptions = import("./kota_types.js").FeedOptions;
+export type Manifest = import("./kota_types.js").Manifest;
+export type Locale = import("./kota_types.js").Locale;
+export type PolygonsChanged = import("./kota_types.js").PolygonsChanged;
+export type HeightItem = import("./kota_types.js").HeightItem;
+export type Contact = import("./kota_types.js").Contact;
+export type ContactItem = import("./kota_types.js").ContactItem;
+export type Hinted = import("./kota_types.js").Hinted;
+export type Ray = import("./kota_types.js").Ray;
+export type RayItem = import("./kota_types.js").RayItem;
+export type Results<T> = import("./kota_types.js").Results<T>;
+import { Answer } from "./kota_answer.js";
+import { KotaError } from "./kota_answer.js";
+export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaError, NotFoundError, RightsError, ServerError, TimeoutError, TooLargeError, curlLine } from "./kota_answer.js";

@@ -1,0 +1,237 @@
+export type Asked = {
+    method: string;
+    /**
+     * absolute
+     */
+    url: string;
+    /**
+     * without the token
+     */
+    headers: Record<string, string>;
+    /**
+     * text, or null when it is binary or absent
+     */
+    body: string | null;
+    /**
+     * of the body
+     */
+    bytes: number;
+};
+export type CallOptions = {
+    /**
+     * body, as JSON
+     */
+    json?: any;
+    /**
+     * body, as it is
+     */
+    body?: string | ArrayBuffer | ArrayBufferView<ArrayBufferLike> | undefined;
+    /**
+     * its media type
+     */
+    type?: string | undefined;
+    headers?: Record<string, string> | undefined;
+    signal?: AbortSignal | undefined;
+    /**
+     * of one attempt
+     */
+    timeoutMs?: number | undefined;
+    /**
+     * not reported to onCall
+     */
+    quiet?: boolean | undefined;
+    /**
+     * it may be sent again although it is no GET
+     */
+    repeatable?: boolean | undefined;
+};
+/**
+ * What every read takes, beside what the call asks.
+ */
+export type ReadOptions = {
+    signal?: AbortSignal | undefined;
+    timeoutMs?: number | undefined;
+    quiet?: boolean | undefined;
+    /**
+     * wait until the daemon has applied this revision of the locale
+     */
+    minRevision?: number | undefined;
+};
+/**
+ * What every write takes.
+ */
+export type WriteOptions = {
+    signal?: AbortSignal | undefined;
+    timeoutMs?: number | undefined;
+    quiet?: boolean | undefined;
+    /**
+     * only if the locale is at this revision; "*": if it is there
+     */
+    ifMatch?: number | "*" | undefined;
+    /**
+     * only if it is not there yet
+     */
+    ifNew?: boolean | undefined;
+    /**
+     * a repeat changes nothing and has the first answer, so
+     * that the write may be sent again; true: a fresh key
+     */
+    idempotencyKey?: string | true | undefined;
+};
+/**
+ * What a file of polygons means.
+ */
+export type LayerOptions = {
+    role?: "ground" | "ceiling" | undefined;
+    /**
+     * the file's own upward axis
+     */
+    up?: "y" | "z" | undefined;
+    /**
+     * metres a unit of the file
+     */
+    scale?: number | undefined;
+    /**
+     * what gravity runs along
+     */
+    frame?: "cartesian" | "spherical" | "cylindrical" | undefined;
+    /**
+     * which way; in on a planet, out in a drum unless said
+     */
+    gravity?: "in" | "out" | undefined;
+};
+export type Floats = Float32Array | Float64Array;
+export type Interp = "triangle" | "bilinear" | "nearest";
+export type Reach = {
+    reach_up?: number;
+    max_distance?: number;
+    clearance?: number;
+    clearance_mode?: "at_least" | "exact";
+};
+/**
+ * the hint names no locale and was ignored
+ */
+export type Hinted = {
+    hint?: "unknown";
+};
+export type InWorld = {
+    locale: string | null;
+    revision: number | null;
+};
+export type FeedEvent = {
+    name: string;
+    data: any;
+    id: string;
+};
+export type FeedOptions = {
+    lastEventId?: string;
+    signal?: AbortSignal;
+    onState?: (state: "open" | "lost" | "closed", why: string) => void;
+};
+export type Results<T> = {
+    locale: string;
+    revision: number;
+    results: T[];
+};
+export type Manifest = {
+    title?: string | null | undefined;
+    /**
+     * unit vector
+     */
+    gravity?: number[] | undefined;
+    placement?: {
+        translation?: number[];
+        rotation?: number[];
+    } | undefined;
+    open_sky?: boolean | undefined;
+    triangulation?: "main" | "anti" | "alternating" | undefined;
+    geo?: {
+        lat: number;
+        lng: number;
+    } | undefined;
+};
+export type Locale = {
+    id: string;
+    title: string | null;
+    revision: number;
+    gravity: number[];
+    placement: {
+        translation: number[];
+        rotation: number[];
+    };
+    bounds: {
+        min: number[];
+        max: number[];
+    } | null;
+    open_sky: boolean;
+    triangulation: "anti" | "main" | "alternating";
+    geo?: {
+        lat: number;
+        lng: number;
+    } | undefined;
+    layers: any[];
+    memory_bytes: number;
+};
+/**
+ * The locale, and the numbers that polygons have: null where nothing is left of an added one.
+ */
+export type PolygonsChanged = Locale & {
+    import: {
+        kept: number;
+        split: number;
+        dropped: number;
+        reasons?: Record<string, number>;
+        dropped_polygons?: {
+            polygon: number;
+            reason: string;
+        }[];
+    };
+    layer: string;
+    added: (number | null)[];
+    removed: number[];
+    polygons: number;
+};
+export type HeightItem = {
+    status: "ok" | "hole" | "outside";
+    height: number | null;
+    normal?: number[] | null | undefined;
+    cell?: number[] | null | undefined;
+};
+export type Contact = {
+    point: number[];
+    /**
+     * along gravity
+     */
+    distance: number;
+    normal: number[];
+    slope_deg: number;
+    layer: string;
+    cell: number[] | null;
+    polygon: number | null;
+};
+export type ContactItem = {
+    status: "ok" | "below" | "hole" | "too_far" | "outside";
+    /**
+     * exactly when the status is ok
+     */
+    floor: Contact | null;
+    ceiling: Contact | null;
+    placed?: number[] | null | undefined;
+};
+export type Ray = {
+    origin: number[];
+    direction: number[];
+    t_max?: number;
+};
+export type RayItem = {
+    status: "hit" | "miss" | "invalid";
+    detail?: string | undefined;
+    t: number | null;
+    point: number[] | null;
+    normal: number[] | null;
+    layer: string | null;
+    cell: number[] | null;
+    triangle: number | null;
+    polygon: number | null;
+    trace?: any;
+};
