@@ -1,7 +1,7 @@
 /*
  * Rays against meshes: by hand, against brute force, at vertices and edges, and along gravity.
  */
-#include "terrain/mesh/mesh.h"
+#include "terrain/mesh/mesh_contact.h"
 
 #include "support/mesh_oracle.h"
 
@@ -148,18 +148,32 @@ static void expect_agreement(const struct mesh *mesh, const struct polygon_soup 
         fail_msg("seed %llu: the point is not on the ray", (unsigned long long)seed);
 }
 
-/* Random rays at the soup's mesh; frees the soup. */
+/* Random rays at the soup's mesh, by the tree of rays and then by the quadtree; frees the soup. */
 static void expect_rays(struct soup *soup, const struct mesh_options *options, double size,
                         int count, struct random *random, uint64_t seed)
 {
     struct polygon_soup view = soup_view(soup);
     struct mesh *mesh = soup_mesh(soup, options, NULL);
+    struct ray *rays = test_malloc((size_t)count * sizeof *rays);
+    struct mesh_hit *hits = test_calloc((size_t)count, sizeof *hits), hit;
 
     for (int i = 0; i < count; i++) {
-        struct ray ray = random_ray(random, vec3_opposite(options->gravity), size);
-
-        expect_agreement(mesh, &view, &ray, seed);
+        rays[i] = random_ray(random, vec3_opposite(options->gravity), size);
+        expect_agreement(mesh, &view, &rays[i], seed);
+        hits[i].t = INFINITY;
+        (void)mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hits[i]);
     }
+    mesh_rays_free(&mesh->rays);
+    for (int i = 0; i < count; i++) {
+        hit = (struct mesh_hit){.t = INFINITY};
+        (void)mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hit);
+        if (memcmp(&hit.t, &hits[i].t, sizeof hit.t) != 0 || hit.polygon != hits[i].polygon)
+            fail_msg(
+                "seed %llu, ray %d: t %.17g of polygon %u without the tree, %.17g of %u with it",
+                (unsigned long long)seed, i, hit.t, hit.polygon, hits[i].t, hits[i].polygon);
+    }
+    test_free(rays);
+    test_free(hits);
     mesh_unref(mesh);
     soup_free(soup);
 }
