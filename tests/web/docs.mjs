@@ -48,7 +48,7 @@ export async function run(page, daemon, check) {
   check.equal(await page.inputValue('#height form input[aria-label="locale"]'), locale,
     "a locale that is there is filled in");
   const question = await page.inputValue("#height textarea");
-  const said = JSON.parse(await send("postHeight", /^200 /));
+  const said = JSON.parse(await send("height", /^200 /));
   const own = await daemon.kota.post(`/v1/locales/${locale}/height`, JSON.parse(question));
   check.equal(said, own.json, "the example is answered as the client says");
   const line = await page.$eval("#height pre.curl", (pre) => pre.textContent);
@@ -57,13 +57,13 @@ export async function run(page, daemon, check) {
   await check.shot(page, "docs-light");
   await page.fill("#height textarea", '{"points": [[0]]}');
   check.expect(/400/);
-  const refusal = JSON.parse(await send("postHeight", /^400/));
+  const refusal = JSON.parse(await send("height", /^400/));
   check.equal(refusal.errors[0].pointer, "/points/0", "a refusal is shown with its place");
   const f32 = await page.$eval("#height select", (select) =>
     [...select.options].find((one) => one.textContent.includes("f32")).value);
   await page.selectOption("#height select", f32);
   await page.fill("#height textarea", "10 20, 1e9 1e9");
-  const numbers = (await send("postHeight", /^200 /)).split(" ");
+  const numbers = (await send("height", /^200 /)).split(" ");
   const height = (await daemon.kota.getHeight(locale, 10, 20)).height;
   check.equal([Number(numbers[0]), numbers[1]], [Math.fround(height), "NaN"], "float32 in and out");
 

@@ -64,7 +64,7 @@ async function cacheCases(check) {
   const { TileCache, touches } =
     await import(`data:text/javascript;base64,${code.toString("base64")}`);
   const calls = [], turn = () => new Promise((done) => setImmediate(done));
-  const kota = { tile: (locale, level, column, row, o) => new Promise((done, fail) => {
+  const kota = { tileHeights: (locale, level, column, row, o) => new Promise((done, fail) => {
     calls.push({ column, tag: o.tag, done });
     o.signal.addEventListener("abort", () => fail(o.signal.reason));
   }) };
