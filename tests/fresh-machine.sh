@@ -2,7 +2,7 @@
 # Keeps the promise of the README on a machine that has nothing: a minimal Debian in a directory, a
 # clean copy of the committed tree, and the two commands.
 #
-#   sudo sh tests/fresh-machine.sh [deps|all|test|run|deb|systemd|docker]…     (default: test run)
+#   sudo sh tests/fresh-machine.sh [deps|all|test|run|deb|systemd|docker|walk]…     (default: test run)
 #
 # deps    deploy/install-deps.sh twice: it installs, then it finds all there
 # all     deps, then make
@@ -12,6 +12,7 @@
 #         daemon is started as its unit says, asked and ended, and the packages are removed
 # systemd the same packages in a root that boots its own systemd (tests/fresh-systemd.sh): start, reload,
 #         restart, watchdog, socket activation, the sandbox, upgrade, removal
+# walk    the path of each reader of the documents, with its minutes (tests/walk-readers.py)
 # docker  the Dockerfile's stages, each in a root of its own (tests/dockerfile.py), and what it promises
 #
 # Needs root, debootstrap and a mirror. The machine's own way to its mirror (apt's proxy settings,
@@ -240,6 +241,21 @@ step_systemd()
     rm -f "$root.log"
     umount "$root/dev/pts" "$root/proc" # systemd mounts its own
     sh tests/fresh-systemd.sh "$root" || [ $? -eq 77 ] # it has said why it cannot
+}
+
+# Tools that readers have are installed before the clock starts, and the build does not count.
+step_walk()
+{
+    if [ -n "${DEBS:-}" ]; then
+        mkdir -p "$root/debs"
+        cp "$DEBS"/*.deb "$root/debs"
+    else
+        build_debs
+    fi
+    in_root 'cd /src && sh deploy/install-deps.sh build && apt-get -q -y install --no-install-recommends \
+        curl nodejs npm chromium python3-venv && make -j2 all build/demo.made' >"$root/walk.log" 2>&1 ||
+        { tail -n 30 "$root/walk.log"; exit 1; }
+    in_root 'cd /src && DEBS=/debs python3 tests/walk-readers.py'
 }
 
 step_docker()

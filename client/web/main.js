@@ -2,6 +2,7 @@
  * The inspector's frame: finds the locales, keeps to the change feed, switches views and panels.
  * The parts (see state.js) are started here; one that cannot start says why and leaves the others.
  */
+import { copyAs, names } from "/web/copyas.js";
 import { Answer, Kota } from "/web/kota.js";
 import { standing, standingsOf } from "/web/poses.js";
 import { state, tell } from "/web/state.js";
@@ -16,9 +17,18 @@ kota.onCall = (what) => state.set("call", what);
 
 // ---- what was asked, what came --------------------------------------------------------------
 
+/** The last request in the language of the panel. */
+const copied = () => copyAs(state.call?.asked ?? null, at("copy-as").value);
+options(at("copy-as"), names.map((name) => [name, name]),
+  names.includes(localStorage.getItem("kota-copy-as")) ? localStorage.getItem("kota-copy-as") : names[0]);
+at("copy-as").addEventListener("change", () => {
+  localStorage.setItem("kota-copy-as", at("copy-as").value);
+  if (state.call) at("curl").textContent = copied();
+});
+
 state.on("call", (what) => {
   const text = what instanceof Answer || what.text ? shown(what.text) : what.message;
-  at("curl").textContent = what.curl;
+  at("curl").textContent = copied();
   at("answer").textContent = text;
   at("answer").classList.toggle("bad", !(what instanceof Answer));
   at("took").textContent = what instanceof Answer ? `${what.status}, ${what.ms.toFixed(1)} ms` :
@@ -50,7 +60,7 @@ function copyButton(button, source) {
     setTimeout(() => { at(button).textContent = "Copy"; }, 1200);
   });
 }
-copyButton("copy-curl", () => state.call.curl);
+copyButton("copy-curl", copied);
 copyButton("copy-answer", () => state.call.text);
 
 // ---- words ------------------------------------------------------------------------------------
@@ -185,6 +195,29 @@ function wantedLocale() {
   }
 }
 
+/** An empty world: what to type. */
+function showEmpty(isEmpty) {
+  const { origin } = location, pre = (text) => make("pre", text);
+  at("empty").hidden = !isEmpty;
+  at("empty").replaceChildren(...(isEmpty ? [
+    make("h2", "This daemon has no locale yet"),
+    make("p", "Import elevation, here an ESRI grid, with the command line:"),
+    pre(`kota import hills ground dem.asc --url ${origin}`),
+    make("p", "or with curl:"),
+    pre(`curl -sf -X PUT -H 'Content-Type: application/json' -d '{}' ${origin}/v1/locales/plain`),
+    pre(`curl -sf -T dem.asc -H 'Content-Type: application/vnd.kota.asc' ` +
+      `${origin}/v1/locales/plain/layers/ground`),
+    make("p", "or start the daemon on the demo world:"),
+    pre("kotad --world /usr/share/kota/demo"),
+    make("p", "PNG, HGT, f32 and meshes are read, too; GeoTIFF and others by kota. If the daemon has " +
+      "tokens, add --token-file FILE, or -H 'Authorization: Bearer TOKEN'. This page shows the ground " +
+      "as soon as there is any.")] : []));
+}
+
+function make(tag, text) {
+  return Object.assign(document.createElement(tag), { textContent: text });
+}
+
 export async function openWorld() {
   try {
     state.set("locales", (await kota.get("/v1/locales", { quiet: true })).json.locales);
@@ -197,10 +230,11 @@ export async function openWorld() {
   const hasField = (l) => l.layers.some((layer) => layer.kind === "heightfield");
   const id = ids.includes(wanted) ? wanted : (state.locales.find(hasField) ?? state.locales[0])?.id;
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
+  showEmpty(id === undefined);
   if (id !== undefined) return openLocale(id);
   state.set("locale", null);
-  state.set("message", { text: "This daemon holds no locale yet: PUT /v1/locales/{locale} makes one.",
-    isError: false });
+  state.set("message", null);
+  setTimeout(() => !state.locale && !gone.signal.aborted && openWorld(), 3000);
 }
 
 at("locale").addEventListener("change", () => openLocale(at("locale").value));

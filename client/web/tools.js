@@ -72,23 +72,34 @@ class ToolsPart {
       const button = make("button", { type: "button", textContent: question.label,
         title: question.hint });
       button.dataset.tool = id;
+      button.setAttribute("aria-describedby", "tool-hint");
       button.addEventListener("click", () => this.state.set("tool", id));
       return button;
     });
     const row = make("div", { className: "row tools" }, ...this.buttons);
     row.setAttribute("role", "group");
     row.setAttribute("aria-label", "Questions");
-    this.hint = make("p", { className: "quiet" });
+    this.hint = make("p", { id: "tool-hint", className: "quiet" });
     this.form = make("form", { noValidate: true });
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.ask().catch((error) => this.fail(error));
     });
     this.form.addEventListener("change", () => this.sift());
+    for (const part of [row, this.form]) {
+      for (const name of ["focusin", "pointerover"])
+        part.addEventListener(name, (event) => this.help(event.target.closest("[title]")?.title));
+      for (const name of ["focusout", "pointerout"]) part.addEventListener(name, () => this.help());
+    }
     this.result = make("div", { id: "tool-answer" });
     this.result.setAttribute("aria-live", "polite");
     at("panel-tools").replaceChildren(row, this.hint, this.form, this.result);
     this.memory = {};
+  }
+
+  /** Help of what has the mouse or the focus of the keyboard; without a text, of the chosen tool. */
+  help(text) {
+    this.hint.textContent = text || this.question.hint;
   }
 
   get question() {
@@ -109,7 +120,7 @@ class ToolsPart {
     const another = tool !== this.own || !this.controls;
     this.own = tool;
     if (!another) return;
-    this.hint.textContent = this.question.hint;
+    this.help();
     this.fill();
     this.clear();
   }
