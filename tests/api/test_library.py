@@ -1,4 +1,4 @@
-"""libkota as others meet it: its names, its header, its .pc file, the examples, and docs/client.md.
+"""libkota as others meet it: its names, its header, its .pc file, and the examples.
 
 What the library does on the wire is tested in C, by tests/unit/test_libkota_*.c.
 """
@@ -184,51 +184,6 @@ def _():
                     text=text)
     wrong = output(program, "--url", URL, "--seconds", "2", status=1)
     check(int(re.search(r"(\d+) off the ground", wrong).group(1)) > 0, wrong)
-
-
-# ---- docs/client.md ---------------------------------------------------------------------------------
-
-with open(os.path.join(ROOT, "docs", "client.md"), encoding="utf-8") as manual:
-    blocks = re.findall(r"```c\n(.*?)```", manual.read(), re.S)
-
-FRAME = """#include <kota.h>
-#include <stdio.h>
-
-static void snippet(struct kota_client *client, const char *url)
-{{
-    (void)client, (void)url;
-{body}}}
-
-int main(int argc, char **argv)
-{{
-    struct kota_options options;
-    struct kota_client *client;
-
-    if (argc != 2)
-        return 2;
-    kota_options_init(&options, sizeof(options));
-    options.url = argv[1];
-    client = kota_open(&options);
-    snippet(client, argv[1]);
-    kota_close(client, NULL, NULL);
-    return 0;
-}}
-"""
-
-
-def snippet(number, text):
-    if not text.startswith("#include"):
-        text = FRAME.format(body=text)
-    program = build(None, f"snippet{number}", *flags(), *flags(package="libuv"), text=text)
-    done = subprocess.run([program, URL], capture_output=True, text=True, env=ENVIRONMENT,
-                          timeout=60 * SLOW)
-    check(done.returncode == 0 and done.stderr == "" and (done.stdout or "impatient" in text),
-          f"exit status {done.returncode}\n{done.stdout}{done.stderr}\n{text}")
-
-
-check(len(blocks) >= 8, "docs/client.md has lost its examples")
-for index, block in enumerate(blocks):
-    case(f"example {index + 1} of docs/client.md compiles and runs", snippet, index, block)
 
 
 def finish():
