@@ -31,7 +31,7 @@ Sizes are in bytes, times in milliseconds where the name ends in `-ms`; `max-sta
 Settings marked **r** take a new value from the config file at SIGHUP (`systemctl reload kotad`). For the
 others the log names the change, and a restart applies it.
 
-[kotad.conf](../deploy/kotad.conf) has every setting commented out. `kotad --help=all` prints this page as
+`deploy/kotad.conf` has every setting commented out. `kotad --help=all` prints this page as
 text. Both are written from the table in the program.
 """
 

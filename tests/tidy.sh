@@ -86,6 +86,7 @@ find server client -type d ! -path client/web | while read -r folder; do
     [ "$files" -le 45 ] || echo "$folder: $files files"
 done | check "no folder but the page's has more than 45 files"
 
+python3 tests/links.py | check "every link of the pages leads somewhere, in the tree and installed"
 python3 tests/includes.py |
     check "no circle of includes but those that tests/includes.py lists, each with its reason"
 sources server | xargs grep -nE \

@@ -1,0 +1,65 @@
+"""docs/images/functions.png: what functions_picture.py draws, and that the daemon's answers are on it."""
+import math
+import os
+
+from daemon import ROOT
+from functions_picture import GREEN, RED, YELLOW, Place, picture, png_bytes
+from images import read_png
+from tap import check, equal, run, test
+
+drawn = []  # a quarter of the picture's sides
+
+
+@test("an avatar on the bridge and one beneath it, a hit, a sight that is free and one that is not")
+def _():
+    with Place() as daemon:
+        rows, said = picture(daemon, 280, 140)
+        small = [picture(daemon, 64, 32)[0] for _ in range(2)]
+    drawn[:] = rows
+    deck, road = said["deck"], said["road"]
+    equal((deck["floor"]["layer"], deck["ceiling"]), ("bridge", None), "on the bridge")
+    equal((road["floor"]["layer"], road["ceiling"]["layer"]), ("ground", "bridge"), "beneath it")
+    check(road["ceiling"]["point"][2] < deck["floor"]["point"][2], "one is above the other")
+    equal([sight["visible"] for sight in said["sights"]], [True, False], "sights")
+    equal(said["hit"]["status"], "hit", "the mouse's ray")
+    for colour in (GREEN, RED, YELLOW):
+        close = sum(math.dist(pixel, colour) < 60 for row in rows for pixel in row)
+        check(close > 20, f"{close} pixels of {colour}")
+    for feet in (deck["floor"]["point"], road["floor"]["point"]):
+        x, y, _ = said["camera"].pixel((feet[0], feet[1], feet[2] + 1))
+        red, green, blue = rows[int(y)][int(x)]
+        check(red > 1.6 * max(green, blue), f"no avatar at {x:.0f}, {y:.0f}: {rows[int(y)][int(x)]}")
+    check(small[0] == small[1], "drawn again, it is another picture")
+    equal(read_png(png_bytes(rows))[4], [tuple(v for pixel in row for v in pixel) for row in rows],
+          "the PNG")
+
+
+@test("docs/images/functions.png is what functions_picture.py draws; every picture is on a page")
+def _():
+    folder = os.path.join(ROOT, "docs", "images")
+    with open(os.path.join(folder, "functions.png"), "rb") as file:
+        data = file.read()
+    check(len(data) < 700 * 1024, f"{len(data)} bytes")
+    width, height, channels, depth, codes = read_png(data)
+    equal((width, height, channels, depth), (1120, 560, 3, 8), "header")
+    far = 0
+    for y, row in enumerate(drawn):
+        for x, pixel in enumerate(row):
+            for c in range(3):
+                block = sum(codes[4 * y + j][3 * (4 * x + i) + c]
+                            for j in range(4) for i in range(4)) / 16
+                far += abs(block - pixel[c])
+    far /= 3 * len(drawn) * len(drawn[0])
+    print(f"# {far:.2f} codes apart in the mean")
+    check(far < 8, f"{far} codes away from it in the mean")
+    pages = ""
+    for top in (ROOT, os.path.join(ROOT, "docs")):
+        for name in os.listdir(top):
+            if name.endswith(".md"):
+                with open(os.path.join(top, name), encoding="utf-8") as file:
+                    pages += file.read()
+    for name in os.listdir(folder):
+        check(f"images/{name}" in pages, f"no page shows {name}")
+
+
+run()
