@@ -42,16 +42,15 @@ def _():
     check(len(data) < 700 * 1024, f"{len(data)} bytes")
     width, height, channels, depth, codes = read_png(data)
     equal((width, height, channels, depth), (1120, 560, 3, 8), "header")
-    far = 0
+    far = []  # letters are as large in a small picture: most pixels are compared, not all
     for y, row in enumerate(drawn):
         for x, pixel in enumerate(row):
-            for c in range(3):
-                block = sum(codes[4 * y + j][3 * (4 * x + i) + c]
-                            for j in range(4) for i in range(4)) / 16
-                far += abs(block - pixel[c])
-    far /= 3 * len(drawn) * len(drawn[0])
-    print(f"# {far:.2f} codes apart in the mean")
-    check(far < 8, f"{far} codes away from it in the mean")
+            block = [sum(codes[4 * y + j][3 * (4 * x + i) + c] for j in range(4) for i in range(4)) / 16
+                     for c in range(3)]
+            far.append(max(abs(p - q) for p, q in zip(block, pixel)))
+    far.sort()
+    print(f"# codes apart: {far[len(far) // 2]:.1f} in the median, {far[len(far) * 3 // 4]:.1f} for 3 of 4")
+    check(far[len(far) // 2] < 3 and far[len(far) * 3 // 4] < 16, "another picture")
     pages = ""
     for top in (ROOT, os.path.join(ROOT, "docs")):
         for name in os.listdir(top):
