@@ -27,8 +27,11 @@
 /* How much of a body that is no problem document a message repeats. */
 #define EXCERPT_BYTES_MAX 80
 
+/* A large file gets a second more for each million bytes. */
+#define UPLOAD_BYTES_PER_MS 1000
+
 /* A change that got lost is sent so often, with pauses of 0.1, 0.2, 0.4 … s. */
-enum { TRIES_MAX = 6, PAUSE_FIRST_MS = 100 };
+enum { TRIES_MAX = 4, PAUSE_FIRST_MS = 100 };
 
 struct call {
     CURL *curl;
@@ -368,6 +371,13 @@ static enum err_code call_perform(struct call *call, const struct outgoing *out,
     return ERR_OK;
 }
 
+/* Streams have no time of their own. */
+static void set_time(struct call *call, const struct outgoing *out)
+{
+    curl_easy_setopt(call->curl, CURLOPT_TIMEOUT_MS,
+                     (long)(call->timeout_s * 1000) + (long)(out->length / UPLOAD_BYTES_PER_MS));
+}
+
 static enum err_code call_send(struct call *call, const struct outgoing *out, cJSON **answer,
                                struct err *err)
 {
@@ -376,6 +386,7 @@ static enum err_code call_send(struct call *call, const struct outgoing *out, cJ
     enum err_code code;
 
     *answer = NULL;
+    set_time(call, out);
     code = call_perform(call, out, &body, &result, err);
     if (!code)
         code = result ? call_transport_error(call, result, &body, err)
@@ -477,6 +488,7 @@ enum err_code call_post_bytes(struct call *call, const char *path, const char *m
 
     *answer = NULL;
     *got = 0;
+    set_time(call, &out);
     if (call_perform(call, &out, &body, &result, err))
         return err->code;
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);

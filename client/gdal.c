@@ -115,13 +115,20 @@ static enum err_code gdal_open(struct gdal *gdal, struct err *err)
 static enum err_code gdal_error(const struct gdal *gdal, const char *name, struct err *err)
 {
     const char *said = gdal->CPLGetLastErrorMsg();
+    size_t length;
 
     if (!said || !*said)
         said = "GDAL knows no format that it could be";
     if (strncmp(said, name, strlen(name)) == 0 && strncmp(said + strlen(name), ": ", 2) == 0)
         said += strlen(name) + 2;
-    return err_set(err, ERR_BAD_INPUT, "%.120s: %.*s", name,
-                   (int)(strcspn(said, "\r\n") < 160 ? strcspn(said, "\r\n") : 160), said);
+    length = strcspn(said, "\r\n");
+    length = length < 160 ? length : 160;
+    if (length > 0 && said[length - 1] == '.')
+        length--;
+    return err_set(err, ERR_BAD_INPUT, "%.120s: %.*s%s", name, (int)length, said,
+                   strstr(said, "not recognized")
+                       ? "; kota itself reads png, f32, hgt, asc, obj, glb, gltf, ply, stl, ac, dae"
+                       : "");
 }
 
 /* ---- what the file says ---------------------------------------------------------------------- */

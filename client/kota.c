@@ -10,6 +10,7 @@
  */
 #include "client/kota.h"
 
+#include "base/nearest_word.h"
 #include "base/check.h"
 #include "client/help.h"
 #include "client/number.h"
@@ -21,7 +22,8 @@
 #include <unistd.h>
 
 #define DEFAULT_URL "http://127.0.0.1:7420"
-#define DEFAULT_TIMEOUT "30"
+#define DEFAULT_TIMEOUT "10"
+#define COMMANDS_MAX 64
 #define TIMEOUT_S_MAX 86400
 #define ANSWER_BYTES_MAX ((size_t)256 << 20)
 #define TOKEN_LINE_BYTES_MAX 4096
@@ -358,6 +360,17 @@ const struct kota_command *kota_find_command(const char *name)
     return NULL;
 }
 
+static void unknown_command(struct kota *kota, const char *word)
+{
+    const char *names[COMMANDS_MAX + 1] = {NULL}, *guess;
+
+    for (size_t i = 0; kota_commands[i] && i < COMMANDS_MAX; i++)
+        names[i] = kota_commands[i]->name;
+    guess = nearest_word(word, strlen(word), names);
+    err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'%s%s%s", word,
+            guess ? ", did you mean " : "", guess ? guess : "", guess ? "?" : "");
+}
+
 /* kota help [COMMAND], which is kota [COMMAND] --help. */
 static enum kota_exit run_help(struct kota *kota)
 {
@@ -368,7 +381,7 @@ static enum kota_exit run_help(struct kota *kota)
     bind_options(kota_common_options, kota, common);
     step = args_next(&kota->args, NULL, common, &word, &kota->err);
     if (step == ARGS_WORD && !(kota->command = kota_find_command(word)))
-        err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'", word);
+        unknown_command(kota, word);
     else if (step == ARGS_WORD &&
              args_next(&kota->args, NULL, common, &more, &kota->err) == ARGS_WORD)
         err_set(&kota->err, ERR_BAD_INPUT, "'%.80s' is one argument too many", more);
@@ -405,7 +418,7 @@ static enum kota_exit run(struct kota *kota)
     if (step == ARGS_END)
         return teach();
     if (!(kota->command = kota_find_command(word)))
-        err_set(&kota->err, ERR_BAD_INPUT, "unknown command '%.80s'", word);
+        unknown_command(kota, word);
     if (!kota->command)
         return kota_misused(kota);
     return kota->command->run(kota);

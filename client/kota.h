@@ -4,6 +4,7 @@
 #ifndef KOTA_CLIENT_KOTA_H
 #define KOTA_CLIENT_KOTA_H
 
+#include "base/exit_code.h"
 #include "client/args.h"
 #include "client/call.h"
 #include "client/option.h"
@@ -11,12 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Exit codes of the program. */
-enum kota_exit {
-    KOTA_OK = 0,
-    KOTA_FAILED = 1, /* a call failed, or its answer could not be printed */
-    KOTA_MISUSED = 2 /* the command line or the input is wrong */
-};
+/* Exit codes of the program, which are those of all programs. */
+enum kota_exit { KOTA_OK = EXIT_DONE, KOTA_FAILED = EXIT_FAILED, KOTA_MISUSED = EXIT_MISUSED };
 
 #define KOTA_OPTIONS_MAX 32
 #define KOTA_WORD_KINDS_MAX 4

@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* The daemon sends something every 15 s. */
-#define SILENCE_S 60
+#define SILENCE_S 45
 #define PAUSE_FIRST_MS 250
 #define PAUSE_MAX_MS 30000
 

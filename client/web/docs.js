@@ -7,7 +7,7 @@ import { Answer, Kota, KotaError, curlLine } from "./kota.js";
 import { readNumbers, shown, tryBody } from "./docs_body.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
-const kota = new Kota("", { retries: 0, token: sessionStorage.getItem("kota-token") ?? "" });
+const kota = new Kota("", { triesMax: 1, token: sessionStorage.getItem("kota-token") ?? "" });
 const at = (id) => document.getElementById(id);
 
 /** An element with attributes and children; strings become text. */

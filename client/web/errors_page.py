@@ -44,6 +44,12 @@ def blocks(text):
         if block.startswith("```"):
             yield "<pre>" + html.escape("\n".join(block.split("\n")[1:-1])) + "</pre>"
             continue
+        if block.startswith("|"):
+            rows = [[inline(cell.strip()) for cell in line.strip("|").split("|")]
+                    for line in block.split("\n") if not re.fullmatch(r"[|-]+", line)]
+            yield "<table>" + "".join("<tr><td>" + "</td><td>".join(row) + "</td></tr>"
+                                      for row in rows) + "</table>"
+            continue
         heading, _, rest = block.partition("\n") if block.startswith("#") else ("", "", block)
         if heading.startswith("### "):
             code = heading[4:]

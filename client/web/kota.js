@@ -16,9 +16,10 @@
  * Binary batches (`heightBatch`, `contactBatch`, `rayBatch`, `containsBatch`) take a Float32Array or
  * Float64Array and give one of the same kind.
  *
- * Reads, and writes with an idempotency key, are sent again up to `retries` times: after 429 and 503
- * when the daemon says when (Retry-After, and that is within `waitMaxMs`), and when a connection was
- * lost. Each attempt may take `timeoutMs`. A `signal` ends a call at once, with the signal's reason.
+ * A call is sent up to `triesMax` times: again after 429 and 503 when the daemon says when
+ * (Retry-After), and when a connection was lost. All its tries and pauses together may take
+ * `timeoutMs`. Each write has an idempotency key of its own, so that a repeat changes nothing. A
+ * `signal` ends a call at once, with the signal's reason.
  *
  * @module kota
  */
@@ -111,8 +112,7 @@ function asWrite(options) {
   const headers = {};
   if (ifMatch !== undefined) headers["If-Match"] = ifMatch === "*" ? "*" : `"${ifMatch}"`;
   if (ifNew) headers["If-None-Match"] = "*";
-  if (idempotencyKey)
-    headers["Idempotency-Key"] = idempotencyKey === true ? freshKey() : idempotencyKey;
+  if (idempotencyKey !== false) headers["Idempotency-Key"] = idempotencyKey ?? freshKey();
   return { call: { signal, timeoutMs, quiet, headers }, question };
 }
 
@@ -128,20 +128,18 @@ const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 export class Kota {
   /**
    * @param {string} base "" for the daemon that served this page
-   * @param {{token?: string, timeoutMs?: number, retries?: number, waitMaxMs?: number,
-   *          silenceMs?: number, signal?: AbortSignal}} [options]
+   * @param {{token?: string, timeoutMs?: number, triesMax?: number, silenceMs?: number,
+   *          signal?: AbortSignal}} [options]
    *   signal: ends all calls and feeds with its reason, and every later one
    */
   constructor(base = "", options = {}) {
     this.base = base.replace(/\/$/, "");
     /** @type {string} bearer token, "" for none */ this.token = options.token ?? "";
-    this.timeoutMs = options.timeoutMs ?? 30000;
-    this.retries = options.retries ?? 2;
+    this.timeoutMs = options.timeoutMs ?? 10000;
+    this.triesMax = options.triesMax ?? 4;
     /** @type {AbortSignal|null} */ this.signal = options.signal ?? null;
-    /** A Retry-After that is later than this is not waited for. */
-    this.waitMaxMs = options.waitMaxMs ?? 10000;
     /** A feed on which nothing has come for so long, not even a comment, is opened again. */
-    this.silenceMs = options.silenceMs ?? 60000;
+    this.silenceMs = options.silenceMs ?? 45000;
     /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */
     this.onCall = () => {};
   }
@@ -173,14 +171,16 @@ export class Kota {
     else if (body) asked.bytes = body.byteLength;
     const mayRepeat = method === "GET" || method === "HEAD" || options.repeatable ||
       "Idempotency-Key" in asked.headers;
-    for (let attempt = 0; ; attempt++) {
+    const limitMs = options.timeoutMs ?? this.timeoutMs, end = performance.now() + limitMs;
+    for (let tries = 1; ; tries++) {
       try {
-        const answer = await this.#once(asked, options);
+        const answer = await this.#once(asked, options, limitMs, end - performance.now());
         if (!options.quiet) this.onCall(answer);
         return answer;
       } catch (error) {
-        const wait = this.#waitAfter(error, attempt);
-        if (wait === null || attempt >= this.retries || !mayRepeat) {
+        const wait = this.#waitAfter(error, tries);
+        if (wait === null || tries >= this.triesMax || !mayRepeat ||
+            performance.now() + wait >= end) {
           if (error instanceof KotaError && !options.quiet) this.onCall(error);
           throw error;
         }
@@ -194,20 +194,21 @@ export class Kota {
     return [own, this.signal].filter((one) => one instanceof AbortSignal);
   }
 
-  /** Milliseconds until it may work again, or null. @param {unknown} error @param {number} attempt */
-  #waitAfter(error, attempt) {
-    if (error instanceof ConnectionError) return 100 * 2 ** attempt;
-    if (!(error instanceof BusyError) || error.retryAfterMs === undefined) return null;
-    return error.retryAfterMs <= this.waitMaxMs ? error.retryAfterMs : null;
+  /** Milliseconds until it may work again, or null. @param {unknown} error @param {number} tries */
+  #waitAfter(error, tries) {
+    if (error instanceof ConnectionError) return 100 * 2 ** (tries - 1);
+    return error instanceof BusyError ? error.retryAfterMs ?? null : null;
   }
 
-  /** @param {Asked} asked @param {CallOptions} options */
-  async #once(asked, options) {
+  /**
+   * @param {Asked} asked @param {CallOptions} options
+   * @param {number} limitMs of the whole call @param {number} leftMs of it
+   */
+  async #once(asked, options, limitMs, leftMs) {
     const headers = { ...asked.headers };
-    const limitMs = options.timeoutMs ?? this.timeoutMs;
     const limit = new AbortController(), stop = () => limit.abort();
     const start = performance.now();
-    const timer = setTimeout(stop, limitMs);
+    const timer = setTimeout(stop, leftMs);
     let response, buffer;
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
     const ends = this.#ends(options.signal), release = onAbort(ends, stop);

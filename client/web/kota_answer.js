@@ -21,6 +21,11 @@ export class Answer {
     /** @type {number} milliseconds until the last byte */ this.ms = ms;
   }
 
+  /** @returns {number} milliseconds that the daemon took (Server-Timing); NaN without the header */
+  get serverMs() {
+    return Number(/total;dur=([0-9.]+)/.exec(this.headers.get("server-timing") ?? "")?.[1]);
+  }
+
   /** @returns {string} the body as text */
   get text() {
     return new TextDecoder().decode(this.buffer);

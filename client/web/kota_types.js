@@ -21,7 +21,7 @@
  * @property {string} [type]       its media type
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
- * @property {number} [timeoutMs]  of one attempt
+ * @property {number} [timeoutMs]  of the call with all its tries and pauses
  * @property {boolean} [quiet]     not reported to onCall
  * @property {boolean} [repeatable] it may be sent again although it is no GET
  */
@@ -43,8 +43,8 @@
  * @property {boolean} [quiet]
  * @property {number|"*"} [ifMatch]      only if the locale is at this revision; "*": if it is there
  * @property {boolean} [ifNew]           only if it is not there yet
- * @property {string|true} [idempotencyKey] a repeat changes nothing and has the first answer, so
- *                                       that the write may be sent again; true: a fresh key
+ * @property {string|false} [idempotencyKey] a fresh key unless given; a repeat changes nothing and
+ *                                       has the first answer; false: none, and it is sent once
  */
 
 /**

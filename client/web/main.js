@@ -26,12 +26,19 @@ at("copy-as").addEventListener("change", () => {
   if (state.call) at("curl").textContent = copied();
 });
 
+/** The daemon's time and the rest of the way apart. @param {Answer} answer */
+function timeOf(answer) {
+  const server = answer.serverMs, all = `${answer.status}, ${answer.ms.toFixed(1)} ms`;
+  return server >= 0 ? `${all}: server ${server.toFixed(3)}, network and page ` +
+    `${Math.max(0, answer.ms - server).toFixed(1)}` : all;
+}
+
 state.on("call", (what) => {
   const text = what instanceof Answer || what.text ? shown(what.text) : what.message;
   at("curl").textContent = copied();
   at("answer").textContent = text;
   at("answer").classList.toggle("bad", !(what instanceof Answer));
-  at("took").textContent = what instanceof Answer ? `${what.status}, ${what.ms.toFixed(1)} ms` :
+  at("took").textContent = what instanceof Answer ? timeOf(what) :
     `${what.status || "no answer"}`;
 });
 

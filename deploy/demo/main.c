@@ -2,6 +2,7 @@
  * kota-worldgen: makes terrains and pictures of them. Each command parses its own options, checks
  * them, and calls one function; exit status 0 done, 1 failed, 2 not understood.
  */
+#include "base/exit_code.h"
 #include "deploy/demo/demo.h"
 #include "deploy/demo/enlarge.h"
 #include "deploy/demo/landscape.h"
@@ -13,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_USAGE = 2 };
 
 static const char usage[] =
     "usage: kota-worldgen demo DIR [--size N] [--seed N] [--threads N] [--format png|f32]\n"
@@ -39,7 +38,7 @@ static const char usage[] =
     "above,\n"
     "         shaded, one pixel a sample or as many as --width says.\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 the command line was not understood.\n";
+    "Exit status: 0 done, 1 failed, 2 the command line is wrong.\n";
 
 /* Options of all commands; each command knows which ones it takes. */
 enum option_key {
@@ -62,15 +61,15 @@ static int complain(const char *format, const char *what)
     fprintf(stderr, "kota-worldgen: ");
     fprintf(stderr, format, what);
     fprintf(stderr, "\nTry `kota-worldgen --help`.\n");
-    return EXIT_USAGE;
+    return EXIT_MISUSED;
 }
 
 static int finish(enum err_code code, const struct err *err)
 {
     if (!code)
-        return EXIT_SUCCESS;
+        return EXIT_DONE;
     fprintf(stderr, "kota-worldgen: %s\n", err->msg);
-    return EXIT_FAILURE;
+    return EXIT_FAILED;
 }
 
 /* A whole number least..most in *out; false and a complaint otherwise. */
@@ -148,7 +147,7 @@ static int run_demo(int argc, char **argv)
 
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         if (!demo_option(option, &options))
-            return EXIT_USAGE;
+            return EXIT_MISUSED;
     if (argc - optind != 1)
         return complain("demo needs %s", "one DIR");
     options.dir = argv[optind];
@@ -173,12 +172,12 @@ static int run_enlarge(int argc, char **argv)
                               read_count("--threads", optarg, 1, PARALLEL_THREADS_MAX, &threads);
 
         if (!read)
-            return EXIT_USAGE;
+            return EXIT_MISUSED;
     }
     if (argc - optind != 3)
         return complain("enlarge needs %s", "IN, OUT and SIDE");
     if (!read_count("SIDE", argv[optind + 2], 2, 32768, &side))
-        return EXIT_USAGE;
+        return EXIT_MISUSED;
     return finish(enlarge_file(argv[optind], argv[optind + 1], side, seed, threads, &err), &err);
 }
 
@@ -237,7 +236,7 @@ static int run_picture(int argc, char **argv)
     options.threads = processors();
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         if (!picture_option(option, &options))
-            return EXIT_USAGE;
+            return EXIT_MISUSED;
     if (argc - optind != 2)
         return complain("picture needs %s", "LOCALE_DIR and OUT.png");
     return finish(picture_file(argv[optind], argv[optind + 1], &options, &err), &err);
@@ -255,7 +254,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
-            return EXIT_SUCCESS;
+            return EXIT_DONE;
         }
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

@@ -204,9 +204,10 @@ static enum err_code authorize(void *context, const struct http_request *request
 {
     struct api *api = context;
     const struct api_route *own = route_of(api, route);
+    bool is_counters = route->is_probe && own->scope != AUTH_NONE; /* probes need no scope */
     struct auth_request asked;
 
-    if (!auth_asks(api->auth, own->scope))
+    if (!auth_asks(api->auth, own->scope, is_counters))
         return ERR_OK;
     asked = (struct auth_request){
         .authorization = http_request_header(request, "authorization"),
@@ -216,6 +217,7 @@ static enum err_code authorize(void *context, const struct http_request *request
                         http_request_header(request, "forwarded").at != NULL,
         .is_loopback = http_request_peer_is_loopback(request),
         .reader = http_request_loop(request),
+        .is_counters = is_counters,
     };
     return auth_check(api->auth, own->scope, &asked, err);
 }

@@ -350,9 +350,19 @@ static enum err_code check_loopback(const struct auth_request *request, struct e
     return ERR_OK;
 }
 
-bool auth_asks(const struct auth *auth, enum auth_scope scope)
+/* Without tokens a proxy's bearer would open the counters to everyone. */
+static enum err_code check_counters(const struct auth_request *request, struct err *err)
 {
-    return scope == AUTH_EDIT || (scope != AUTH_NONE && auth->token_file);
+    if (!request->is_counters || !request->is_forwarded)
+        return ERR_OK;
+    return err_set(err, ERR_PROXIED,
+                   "without a token file counters are not shown through a proxy, and this request "
+                   "has an X-Forwarded or Forwarded header");
+}
+
+bool auth_asks(const struct auth *auth, enum auth_scope scope, bool is_counters)
+{
+    return scope == AUTH_EDIT || (scope != AUTH_NONE && (auth->token_file || is_counters));
 }
 
 enum err_code auth_check(struct auth *auth, enum auth_scope scope,
@@ -363,7 +373,7 @@ enum err_code auth_check(struct auth *auth, enum auth_scope scope,
     if (auth->token_file && check_token(auth, scope, request, err))
         return err->code;
     if (scope != AUTH_EDIT)
-        return ERR_OK;
+        return auth->token_file ? ERR_OK : check_counters(request, err);
     if (auth->is_read_only)
         return err_set(err, ERR_READ_ONLY_DAEMON, "this daemon runs with --read-only");
     return auth->token_file ? ERR_OK : check_loopback(request, err);

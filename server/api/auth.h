@@ -51,14 +51,18 @@ struct auth_request {
     struct span origin, host;
     bool is_forwarded; /* an X-Forwarded-* or Forwarded header is present */
     bool is_loopback;
+    bool is_counters; /* it is for /metrics or /v1/stats */
 };
 
 /* Does the answer of auth_check depend on the request? If not, it is ERR_OK. */
-bool auth_asks(const struct auth *auth, enum auth_scope scope);
+bool auth_asks(const struct auth *auth, enum auth_scope scope, bool is_counters);
 
 /*
  * ERR_UNAUTHORIZED  no token, or an unknown one
- * ERR_FORBIDDEN     a token of the wrong scope; a write that is not from this machine; --read-only
+ * ERR_SCOPE         a token of the wrong scope
+ * ERR_FORBIDDEN     a write that is not from this machine, without a token file
+ * ERR_PROXIED       counters through a proxy, without a token file
+ * ERR_READ_ONLY_DAEMON  a write of a daemon with --read-only
  * Tokens are compared in constant time. Any thread.
  */
 enum err_code auth_check(struct auth *auth, enum auth_scope scope,

@@ -56,7 +56,7 @@
     X(LAYER_KIND, wrong_layer_kind, 422, "Wrong kind of layer")                                    \
     X(KEY_REUSED, key_reused, 422, "Idempotency key reused")                                       \
     X(REVISION_AHEAD, revision_in_future, 422, "Revision in the future")                           \
-    X(TOO_MANY, too_many_connections, 429, "Too many connections")                                 \
+    X(TOO_MANY, too_many_requests, 429, "Too many requests")                                       \
     X(HEADERS_TOO_LARGE, headers_too_large, 431, "Headers too large")                              \
     X(INTERNAL, internal_error, 500, "Internal error")                                             \
     X(NOT_IMPLEMENTED, not_implemented, 501, "Not implemented")                                    \

@@ -90,12 +90,15 @@ static struct call call_for_options(struct api *api)
     return (struct call){.api = api};
 }
 
-/* Prepends file and place to the message of an error. */
+/* Prepends file and place to the message of an error, which may name the file already. */
 static enum err_code err_in(struct err *err, const char *file)
 {
     char message[sizeof err->msg];
+    size_t named = strlen(base_name(file));
+    bool is_named = strncmp(err->msg, base_name(file), named) == 0 && err->msg[named] == ':' &&
+                    err->msg[named + 1] == ' ';
 
-    memcpy(message, err->msg, sizeof message);
+    snprintf(message, sizeof message, "%s", err->msg + (is_named ? named + 2 : 0));
     if (snprintf(err->msg, sizeof err->msg, "%s: %s%s%s", file, err->pointer,
                  err->pointer[0] != '\0' ? ": " : "", message) >= (int)sizeof err->msg)
         strcpy(err->msg + sizeof err->msg - 4, "…");

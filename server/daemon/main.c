@@ -21,6 +21,7 @@
 #include "daemon/watchdog.h"
 #include "daemon/load.h"
 #include "daemon/sharing.h"
+#include "base/exit_code.h"
 #include "base/confine.h"
 #include "base/log.h"
 #include "base/notify.h"
@@ -41,7 +42,6 @@
 #include <uv.h>
 
 enum {
-    EXIT_USAGE = 2,
     OPS_CONNECTIONS_MAX = 64,
     OTHER_FILES_MAX = 128,
     OTHER_FILES_LOOP_MAX = 64,
@@ -170,7 +170,7 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     const char *tokens = config->token_file[0] != '\0' ? config->token_file : NULL;
 
     if (!config_is_loopback(config) && !tokens && !config->is_read_only)
-        return err_set(err, ERR_FORBIDDEN,
+        return err_set(err, ERR_BAD_INPUT,
                        "listening on %s, where other machines can connect, needs --token-file or "
                        "--read-only",
                        config->host);
@@ -504,7 +504,7 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
     }
     auth_destroy(d->auth);
     free((void *)d->config.files);
-    if (status == EXIT_SUCCESS)
+    if (status == EXIT_DONE)
         log_info("kotad has ended");
     if (!is_whole)
         _exit(status); /* exit would take the driver apart under the thread that opens it */
@@ -518,7 +518,7 @@ static int print_help(const char *how)
     if (text)
         fputs(text, stdout);
     free(text);
-    return text ? EXIT_SUCCESS : EXIT_FAILURE;
+    return text ? EXIT_DONE : EXIT_FAILED;
 }
 
 static void report_damage(void *context, const char *message)
@@ -538,7 +538,7 @@ static int check(const struct config *config)
     options.is_read_only = true;
     if (config->data[0] == '\0') {
         fprintf(stderr, "kotad: --check needs --data DIR\n");
-        return EXIT_USAGE;
+        return EXIT_MISUSED;
     }
     store = store_open(&options, &err);
     if (store)
@@ -546,10 +546,10 @@ static int check(const struct config *config)
     store_close(store);
     if (wrong < 0) {
         fprintf(stderr, "kotad: %s\n", err_for_log(&err));
-        return EXIT_FAILURE;
+        return EXIT_FAILED;
     }
     printf("%s: %ld damaged\n", config->data, wrong);
-    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return wrong == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 /*
@@ -562,7 +562,7 @@ static void *realloc_or_end(void *old, size_t bytes)
 
     if (!got && bytes > 0) {
         log_error("kotad does not start: no memory for a loop");
-        _exit(EXIT_FAILURE);
+        _exit(EXIT_FAILED);
     }
     return got;
 }
@@ -591,6 +591,12 @@ static void signals_block(sigset_t *signals)
     signal(SIGXFSZ, SIG_IGN); /* a write over RLIMIT_FSIZE is an error, like one on a full disk */
 }
 
+/* Is the configuration wrong, or did the start fail? */
+static int code_of_start(const struct err *err)
+{
+    return err->code == ERR_BAD_INPUT ? EXIT_MISUSED : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     static struct daemon d;
@@ -599,24 +605,24 @@ int main(int argc, char **argv)
 
     if (config_read(&d.config, argc, argv, environ, isatty(STDERR_FILENO) == 1, &err)) {
         fprintf(stderr, "kotad: %s\n", err_for_log(&err));
-        return EXIT_USAGE;
+        return EXIT_MISUSED;
     }
     if (d.config.simd[0] != '\0' && simd_select_name(d.config.simd, &err)) {
         fprintf(stderr, "kotad: %s\n", err.msg);
-        return EXIT_USAGE;
+        return EXIT_MISUSED;
     }
     if (d.config.help[0] != '\0' || d.config.is_version) {
         free((void *)d.config.files);
         if (d.config.help[0] != '\0')
             return print_help(d.config.help);
-        return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return printf("kotad %s\n", KOTA_VERSION) > 0 ? EXIT_DONE : EXIT_FAILED;
     }
     if (d.config.is_healthcheck) {
         free((void *)d.config.files);
         if (healthcheck(&d.config, &err) == ERR_OK)
-            return EXIT_SUCCESS;
+            return EXIT_DONE;
         fprintf(stderr, "kotad: %s\n", err_for_log(&err));
-        return EXIT_FAILURE;
+        return EXIT_FAILED;
     }
     if (d.config.is_check) {
         free((void *)d.config.files);
@@ -634,14 +640,14 @@ int main(int argc, char **argv)
         confine(&d.config, &d.sharing, &err)) {
         log_error("kotad does not start: %s", err_for_log(&err));
         free((void *)d.config.files);
-        return EXIT_FAILURE;
+        return code_of_start(&err);
     }
     device_prepare(&d.config.limits.sand.device);
     files_allow(&d.config);
     if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
         log_error("kotad does not start: %s", err_for_log(&err));
-        return daemon_finish(&d, 0, EXIT_FAILURE);
+        return daemon_finish(&d, 0, code_of_start(&err));
     }
     report_start(&d);
-    return daemon_finish(&d, wait_for_the_end(&d, &signals), EXIT_SUCCESS);
+    return daemon_finish(&d, wait_for_the_end(&d, &signals), EXIT_DONE);
 }

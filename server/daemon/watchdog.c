@@ -24,6 +24,7 @@
 #include "daemon/watchdog.h"
 
 #include "api/numbers.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/timed_wait.h"
@@ -125,12 +126,12 @@ static void take_signal(struct watchdog *watchdog, int number)
     } else if (watchdog->phase == WATCHDOG_LOADING) {
         log_info("%s while the world is loaded: kotad ends", name);
         notify_stopping();
-        end_now(watchdog, EXIT_SUCCESS);
+        end_now(watchdog, EXIT_DONE);
     } else if (*first_ms == 0) {
         *first_ms = monotonic_ms();
     } else if (monotonic_ms() - *first_ms >= SAME_SIGNAL_MS) {
         log_warn("%s again: kotad ends at once, what is under way is cut off", name);
-        end_now(watchdog, EXIT_FAILURE);
+        end_now(watchdog, EXIT_FAILED);
     }
 }
 

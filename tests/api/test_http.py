@@ -43,6 +43,32 @@ def _():
             check(answer.media_type, f"{method} {target}: no Content-Type")
 
 
+@test("every answer has Server-Timing, which is within the time that the client measures")
+def _():
+    def timed(*asked, **named):
+        begin = time.monotonic()
+        answer = daemon.ask(*asked, **named)
+        took_ms = (time.monotonic() - begin) * 1000
+        match = re.fullmatch(r"total;dur=(\d+\.\d{3})", answer.headers.get("server-timing", ""))
+        check(match, f"{asked}: Server-Timing {answer.headers.get('server-timing')!r}")
+        check(float(match[1]) <= took_ms, f"{asked}: {match[1]} ms of {took_ms} ms")
+        equal(answer.headers.get("timing-allow-origin"), "*", "Timing-Allow-Origin")
+        check("Server-Timing" in answer.headers["access-control-expose-headers"], "not exposed")
+        return answer
+
+    for method, target in (("GET", "/v1/locales"), ("GET", LAND), ("HEAD", LAND), ("GET", "/nope"),
+                           ("GET", "/metrics"), ("PUT", LAND + "/height"), ("OPTIONS", LAND),
+                           ("POST", LAND + "/height")):
+        timed(method, target)
+    tag = timed("GET", "/").headers["etag"]
+    equal(timed("GET", "/", headers={"If-None-Match": tag}).status, 304, "status")
+    head = daemon.raw(b"GET /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                      until=lambda got: b"\r\n\r\n" in got)
+    check(b"\r\nServer-Timing: total;dur=" in head, head)
+    bad = daemon.raw(b"GET / HTTP/9.9\r\n\r\n")
+    check(b"\r\nServer-Timing: total;dur=" in bad, bad)
+
+
 @test("request ids are distinct")
 def _():
     ids = [daemon.get("/livez").headers["x-request-id"] for _ in range(300)]

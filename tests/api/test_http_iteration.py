@@ -73,7 +73,7 @@ def requests_of(i, random):
 
 def tidy(text):
     """Answers without what differs from one to the next."""
-    return re.sub(rb"(Date|X-Request-Id): [^\r]*\r\n", b"", text)
+    return re.sub(rb"(Date|X-Request-Id|Server-Timing): [^\r]*\r\n", b"", text)
 
 
 def alone(daemon, text):

@@ -221,7 +221,7 @@ def begun(target, example):
 
 # what every answer may have: the description of the document says so
 COMMON = {"content-length", "content-type", "date", "connection", "x-request-id", "vary",
-          "access-control-allow-origin", "access-control-expose-headers", "keep-alive"}
+          "access-control-allow-origin", "access-control-expose-headers", "keep-alive", "server-timing", "timing-allow-origin"}
 
 
 def headers_told(what, answer, response):

@@ -106,6 +106,28 @@ def writes_need_a_token(kind):
         check("Forwarded" in text, text)
 
 
+def counters_without_tokens(kind):
+    """Behind a proxy a daemon without tokens shows its counters to no bearer."""
+    with Daemon() as daemon:
+        with Front(kind, [daemon.port]) as front:
+            FRONTS[front.port] = front
+            for bearer in ("Bearer any", "Bearer x.y"):
+                for target in COUNTERS:
+                    connection = connection_to(front.port)
+                    connection.request("GET", target, headers={"Authorization": bearer})
+                    answer = connection.getresponse()
+                    text = answer.read().decode()
+                    connection.close()
+                    equal(answer.status, 403, text)
+                    check('"code":"proxied_without_tokens"' in text, text)
+            FRONTS.pop(front.port)
+        for target in ("/metrics", "/v1/stats"):
+            equal(daemon.get(target).status, 200, f"{target} of this machine")
+            for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host"):
+                answer = daemon.get(target, headers={name: "x", "Authorization": "Bearer any"})
+                problem(answer, 403, "through a proxy")
+
+
 def passes(kind):
     """Bodies of both sizes, conditions, ids of requests; connections to the daemon are kept."""
     with Behind(kind) as behind:
@@ -313,6 +335,7 @@ def all_of_them():
 
 TESTS = ((hides, "probes and counters are not to be seen, however they are written"),
          (writes_need_a_token, "a write needs a token"),
+         (counters_without_tokens, "without tokens counters are shown to no bearer"),
          (passes, "uploads, tiles, ETags and ids pass, over connections that are kept"),
          (refuses_in_words, "what it refuses itself is a problem document"),
          (too_large, "a body over the daemon's limit is 413, a problem document"),

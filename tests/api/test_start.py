@@ -119,6 +119,14 @@ def _():
         equal(got["height"], 110, "north edge first, so the south-west corner is the last row's")
 
 
+@test("a file that is not there is named once")
+def _():
+    done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "nofile.png"], capture_output=True,
+                          text=True, timeout=60 * SLOW, env=clean_environment(), check=False)
+    equal(done.returncode, 2, "exit status")
+    equal(done.stderr.count("nofile.png"), 1, f"names in {done.stderr}")
+
+
 @test("--help names every flag and exits 0")
 def _():
     done = subprocess.run([KOTAD, "--help"], capture_output=True, text=True, timeout=60 * SLOW,

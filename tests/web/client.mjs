@@ -61,7 +61,7 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.deepEqual(await kota.edit("js", edit, key), first, "a repeat has the first answer");
   near((await kota.getHeight("js", 2, 2)).height, 6, "dug once");
   await kota.edit("js", { brush: { shape: "raise", center: [6, 4], radius: 2, amount: 1 } },
-    { idempotencyKey: true });
+    {});
   const rect = [4, 0, 2, 2];
   assert.deepEqual((await kota.editSamples("js", rect, new Float32Array([9, 9, 9, NaN]),
     { op: "set" })).rect, rect);
@@ -77,7 +77,7 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.deepEqual(moved.layers.find((one) => one.id === "lift").bounds,
     { min: [-1, 0, 70], max: [0, 1, 70] });
   const grown = await kota.polygons("js", "lift",
-    { polygons: [[[2, 0, 1], [3, 0, 1], [3, 1, 1]]] }, { idempotencyKey: true });
+    { polygons: [[[2, 0, 1], [3, 0, 1], [3, 1, 1]]] }, {});
   assert.deepEqual(grown.added, [1]);
   assert.deepEqual((await kota.polygons("js", "lift", { remove: [0] })).removed, [0]);
   await kota.deleteLayer("js", "lift");
@@ -305,7 +305,7 @@ test("refusals are errors of their kind, with place, limit and a line for a shel
     return true;
   });
   await fails(kota.layerStats("hills", "cellar"), NotFoundError, 404);
-  await fails(new Kota("http://127.0.0.1:1", { retries: 1 }).livez(), ConnectionError, 0);
+  await fails(new Kota("http://127.0.0.1:1", { triesMax: 2 }).livez(), ConnectionError, 0);
   const stop = new AbortController();
   stop.abort(new Error("no more"));
   await assert.rejects(kota.livez({ signal: stop.signal }), /no more/);
@@ -359,20 +359,20 @@ test("busy is waited for as long as Retry-After says, by reads, and by writes wi
     assert.equal(seen[1].body, seen[0].body, "the same body again");
   });
   await against([say(503, { "Retry-After": "0" }), say(200)], async (slow, seen) => {
-    await slow.edit("x", {}, { idempotencyKey: true });
+    await slow.edit("x", {}, {});
     assert.equal(seen.length, 2);
     assert.match(seen[0].headers["idempotency-key"], /^[0-9a-f]{32}$/);
     assert.equal(seen[1].headers["idempotency-key"], seen[0].headers["idempotency-key"]);
   });
   await against([say(503, { "Retry-After": "0" })], async (slow, seen) => {
-    await fails(slow.edit("x", {}), BusyError, 503);
+    await fails(slow.edit("x", {}, { idempotencyKey: false }), BusyError, 503);
     assert.equal(seen.length, 1, "a write without a key is sent once");
     await fails(slow.livez(), BusyError, 503);
-    assert.equal(seen.length, 4, "a read three times");
+    assert.equal(seen.length, 5, "a read four times");
   });
 });
 
-test("nobody waits longer than waitMaxMs, nor without a Retry-After", async () => {
+test("nobody waits longer than the call may take, nor without a Retry-After", async () => {
   await against([say(503, { "Retry-After": "3600" })], async (slow, seen) => {
     await assert.rejects(slow.livez(), (error) => error.retryAfterMs === 3600000);
     assert.equal(seen.length, 1);
@@ -411,7 +411,7 @@ test("a slow server is given up in time: no answer, half an answer, one byte a w
   });
 });
 
-test("lost connections: reads come back, writes say that it is not known", async () => {
+test("lost connections: reads come back, writes by their key", async () => {
   const lose = (response) => response.socket.destroy();
   const cut = (response) => {
     response.writeHead(200, { "Content-Length": "1000" });
@@ -426,7 +426,10 @@ test("lost connections: reads come back, writes say that it is not known", async
   }
   await against([lose], async (slow, seen) => {
     await fails(slow.putLocale("x", {}), ConnectionError, 0);
-    assert.equal(seen.length, 1);
+    assert.equal(new Set(seen.map((one) => one.headers["idempotency-key"])).size, 1, "one key");
+    assert.equal(seen.length, 4, "four tries");
+    await fails(slow.putLocale("x", {}, { idempotencyKey: false }), ConnectionError, 0);
+    assert.equal(seen.length, 5, "without a key it is sent once");
   });
 });
 

@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit_code.h"
 #include "bench/sandscene/bake.h"
 #include "bench/sandscene/compare.h"
 #include "bench/sandscene/film.h"
 #include "bench/sandscene/scene.h"
-
-enum { EXIT_USAGE = 2 };
 
 static const char usage[] =
     "usage: kota-sand scene dense|scales|ten [--share F] [--seconds S] [--wall S] [--interval S]\n"
@@ -42,12 +41,14 @@ static const char usage[] =
     "       a patch of about --granules (2500) and writes four pictures of it side by side: over\n"
     "       the ground, the impact, at rest (or after --seconds, 8), and the heightfield that the\n"
     "       patch is written back to.\n"
-    "bake   prints the packing that ground is cut from, as it is embedded.\n";
+    "bake   prints the packing that ground is cut from, as it is embedded.\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 the command line is wrong.\n";
 
 static int complain(const char *what)
 {
     fprintf(stderr, "kota-sand: %s\n%s", what, usage);
-    return EXIT_USAGE;
+    return EXIT_MISUSED;
 }
 
 static bool number(const char *text, double low, double high, double *out)
@@ -95,7 +96,7 @@ static int scene_command(int argc, char **argv)
     options.name = argv[optind];
     options.threads = (uint32_t)threads;
     code = scene_run(&options);
-    return code == EXIT_USAGE ? complain("no scene has this name") : code;
+    return code == EXIT_MISUSED ? complain("no scene has this name") : code;
 }
 
 static int compare_command(int argc, char **argv)
@@ -136,7 +137,7 @@ static int compare_command(int argc, char **argv)
     options.stage.cells = (uint32_t)cells;
     options.stage.threads = (uint32_t)threads;
     code = compare_run(&options);
-    return code == EXIT_USAGE ? complain("no comparison has this name") : code;
+    return code == EXIT_MISUSED ? complain("no comparison has this name") : code;
 }
 
 static int film_command(int argc, char **argv)
