@@ -86,6 +86,8 @@ find server client -type d ! -path client/web | while read -r folder; do
     [ "$files" -le 45 ] || echo "$folder: $files files"
 done | check "no folder but the page's has more than 45 files"
 
+python3 tests/words.py |
+    check "public texts are in plain English, by the phrases that tests/words.py looks for"
 python3 tests/links.py | check "every link of the pages leads somewhere, in the tree and installed"
 python3 tests/includes.py |
     check "no circle of includes but those that tests/includes.py lists, each with its reason"

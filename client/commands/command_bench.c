@@ -104,8 +104,7 @@ static enum err_code read_locale(const struct kota *kota, struct bench_options *
 
     if (kota->word_count > 1 || options->targets || options->bodies || options->body ||
         options->media_type)
-        return err_set(err, ERR_BAD_INPUT,
-                       "the id of a locale stands alone, without targets, bodies and --type");
+        return err_set(err, ERR_BAD_INPUT, "the id of a locale takes no targets, bodies or --type");
     if (kota_check_id(kota->words[0], err) ||
         (options->batch && number_count(options->batch, 1, 1000000, &batch, err)))
         return err->code;
@@ -189,7 +188,7 @@ static enum err_code read_url(const char *url, struct bench_options *options, st
         curl_url_get(parts, CURLUPART_PATH, &path, 0))
         code = err_set(err, ERR_BAD_INPUT, "'%.200s' is no URL", url);
     else if (strcmp(scheme, "http") != 0)
-        code = err_set(err, ERR_BAD_INPUT, "'%.200s': a load is sent over http alone", url);
+        code = err_set(err, ERR_BAD_INPUT, "'%.200s': a load is sent only over http", url);
     else if (snprintf(options->host, sizeof options->host, "%s:%s", host, port) >=
                  (int)sizeof options->host ||
              strlen(path) >= sizeof options->prefix)
@@ -492,7 +491,7 @@ static const struct kota_option bench_table[] = {
      .at = offsetof(struct bench_options, cpu)},
     {.name = "server",
      .value = "PID",
-     .help = "that process is the server: tells requests a second of its\n"
+     .help = "that process is the server: prints requests a second of its\n"
              "processor time, user and system, which does not depend on\n"
              "the speed of this program",
      .at = offsetof(struct bench_options, server)},
@@ -503,10 +502,11 @@ const struct kota_command command_bench = {
     .name = "bench",
     .synopsis = "ID | TARGET…",
     .summary = "sends a load and measures the answers",
-    .help = "With the id of a locale it asks random points within its bounds, and tells points a\n"
-            "second. With targets (\"/v1/locales/demo/height?x=1&y=2\") it sends GET for each of\n"
-            "them in turn, or POST with bodies. Connections stay open. Tells rates, and quantiles\n"
-            "of the latency in microseconds.\n",
+    .help =
+        "With the id of a locale it asks random points within its bounds, and prints points a\n"
+        "second. With targets (\"/v1/locales/demo/height?x=1&y=2\") it sends GET for each of\n"
+        "them in turn, or POST with bodies. Connections stay open. Prints rates, and quantiles\n"
+        "of the latency in microseconds.\n",
     .options = bench_table,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota bench highlands --seconds 0.5 --connections 4",

@@ -92,7 +92,7 @@ static const struct kota_option contact_table[] = {
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",
-     .help = "this layer alone, not all of them",
+     .help = "only this layer, not all of them",
      .at = offsetof(struct contact_options, layer)},
     {0},
 };

@@ -658,7 +658,7 @@ const struct kota_command command_import = {
     .synopsis = "ID [LAYER FILE]",
     .summary = "makes or replaces a locale, a heightfield or a mesh",
     .help =
-        "With an id alone the locale is made, or its manifest replaced. With LAYER and FILE the\n"
+        "With only an id the locale is made, or its manifest replaced. With LAYER and FILE the\n"
         "layer is made or replaced, and the locale too if there is none; the options of a locale\n"
         "are then those of the new one.\n"
         "\n"
@@ -669,13 +669,13 @@ const struct kota_command command_import = {
         "Other rasters are read through GDAL, if it is installed: GeoTIFF, VRT, NetCDF and so on,\n"
         "with spacing and origin in metres from their geotransform and holes where they have no\n"
         "data. Projected coordinates stay what they are; geographic ones become a plane around\n"
-        "the raster's middle, and a new locale is told its place on the globe. Other meshes (.fbx\n"
-        ".3ds .off .blend and so on) are converted through assimp. What was made of it is told on\n"
-        "standard error. When the layer fails, a locale that was made for it is gone again.\n"
+        "the raster's middle, and a new locale gets its place on the globe. Other meshes (.fbx\n"
+        ".3ds .off .blend and so on) are converted through assimp. Standard error has\n"
+        "the result. When the layer fails, a locale that was made for it is gone again.\n"
         "\n"
-        "Polygons of a mesh that cannot be kept (no area, crossing themselves) are dropped, and "
-        "told\n"
-        "on standard error with their numbers; with --strict nothing is imported then.\n",
+        "Polygons of a mesh that cannot be kept (no area, crossing themselves) are dropped; "
+        "standard\n"
+        "error has their numbers; with --strict nothing is imported then.\n",
     .options = import_table,
     .words = {":locale", ":layer", ":file", NULL},
     .run = import_run,

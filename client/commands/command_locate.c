@@ -60,7 +60,7 @@ static const struct kota_option contains_table[] = {
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",
-     .help = "this layer alone, not all of them",
+     .help = "only this layer, not all of them",
      .at = offsetof(struct contains_options, layer)},
     {0},
 };

@@ -174,7 +174,7 @@ static enum kota_exit ls_run(struct kota *kota)
 
 static const struct kota_option ls_table[] = {
     {.name = "ids",
-     .help = "the ids alone, one a line",
+     .help = "only the ids, one a line",
      .at = offsetof(struct ls_options, wants_ids)},
     {0},
 };
@@ -226,7 +226,7 @@ const struct kota_command command_info = {
     .name = "info",
     .synopsis = "ID",
     .summary = "one locale in full, with its layers",
-    .help = "Prints everything the daemon tells about a locale.\n",
+    .help = "Prints everything the daemon knows about a locale.\n",
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota info village", NULL},
     .run = info_run,

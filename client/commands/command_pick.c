@@ -126,7 +126,7 @@ static const struct kota_option pick_table[] = {
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",
-     .help = "this layer alone, not all of them",
+     .help = "only this layer, not all of them",
      .at = offsetof(struct pick_options, layer)},
     {0},
 };

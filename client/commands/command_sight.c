@@ -46,7 +46,7 @@ static const struct kota_option los_table[] = {
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",
-     .help = "this layer alone, not all of them",
+     .help = "only this layer, not all of them",
      .at = offsetof(struct los_options, layer)},
     {0},
 };

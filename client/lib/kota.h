@@ -200,7 +200,7 @@ struct kota_event {
  * kota_patch_events, and calls back for each event until ENDED. When the connection breaks it
  * is made again, after the stream's retry time (2 s) and more with each failure (30 s at most), and
  * continues after the last delivered event (Last-Event-ID). When it cannot know that nothing was
- * missed it tells KOTA_EVENT_RESYNC.
+ * missed it reports KOTA_EVENT_RESYNC.
  *
  * Returns a number for kota_cancel, which ends it without another callback. The feed has a
  * connection of its own and no time-out; it keeps the loop alive.
@@ -330,7 +330,7 @@ struct kota_request *kota_locale(const char *id);
 /* manifest: a JSON object as text; NULL: "{}". */
 struct kota_request *kota_put_locale(const char *id, const char *manifest);
 struct kota_request *kota_delete_locale(const char *id);
-/* format "f32", "png16", "obj"; NULL: as the layer is. The headers tell cols, rows, spacing … */
+/* format "f32", "png16", "obj"; NULL: as the layer is. The headers have cols, rows, spacing … */
 struct kota_request *kota_layer(const char *locale, const char *layer, const char *format);
 /* A file; the media type is its format, kota_request_query adds the rest ("spacing", "role" …). */
 struct kota_request *kota_put_layer(const char *locale, const char *layer, const char *media_type,

@@ -187,7 +187,7 @@ def broken():
 @test("what makes no sense is status 2 and names the option")
 def misuse():
     for args, words in ((["--seconds", "1"], "a target is missing"), (["x.y"], "'x.y' is no id"),
-                        (["x", "/a"], "stands alone"), (["x", "--type", "a/b"], "stands alone"),
+                        (["x", "/a"], "takes no targets"), (["x", "--type", "a/b"], "takes no targets"),
                         (["x", "--batch", "0"], "0 is outside"), (["x", "--ask", "los"], "--ask 'los'"),
                         (["/a", "--binary"], "--binary"),
                         (["/a b"], "byte 0x20"), (["/a", "--connections", "0"], "--connections '0'"),

@@ -1,0 +1,27 @@
+"""Plain English: prints each phrase in the public texts that CONTRIBUTING.md's rules replace."""
+import glob
+import re
+
+PHRASES = re.compile(
+    r"\b(anew|whoever|read over|alone|tells?|(?:is|are|be|been|was|were) told|behind the scenes)\b", re.I)
+PAGES = ["README.md", "CHANGELOG.md", "SECURITY.md"] + glob.glob("docs/*.md")
+HELP = ["client/kota.c", "client/help.c", "server/daemon/settings.c"] + glob.glob("client/commands/*.c")
+ALLOWED = {"docs/performance.md: its pyramid anew"}  # a row that make bench writes
+
+
+def texts():
+    for path in PAGES + ["proto/openapi.yaml"]:
+        with open(path, encoding="utf-8") as file:
+            yield from ((path, number, line) for number, line in enumerate(file, 1))
+    with open("client/lib/kota.h", encoding="utf-8") as file:
+        yield from (("client/lib/kota.h", number, line) for number, line in enumerate(file, 1))
+    for path in HELP:  # only what is printed
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                yield path, number, " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
+
+
+for where, at, text in texts():
+    for phrase in PHRASES.finditer(text):
+        if not any(where + ": " in one and one.partition(": ")[2] in text for one in ALLOWED):
+            print(f"{where}:{at}: {text[max(0, phrase.start() - 30):phrase.end() + 30].strip()}")
