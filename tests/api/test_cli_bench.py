@@ -202,7 +202,7 @@ def misuse():
         out = bench(*args)
         equal((out.status, out.out), (2, ""), f"outcome of {args}: {out}")
         check(words in out.err, f"does not say {words!r}: {out}")
-    for url, words in (("https://127.0.0.1:1", "http alone"), ("http://256.0.0.1.x:1", "256")):
+    for url, words in (("https://127.0.0.1:1", "only over http"), ("http://256.0.0.1.x:1", "256")):
         out = bench("/a", url=url)
         equal(out.status, 2, f"outcome of {url}: {out}")
         check(words in out.err, f"does not say {words!r}: {out}")
