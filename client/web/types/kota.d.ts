@@ -3,25 +3,22 @@ export const TILE_SAMPLES: 257;
 export class Kota {
     /**
      * @param {string} base "" for the daemon that served this page
-     * @param {{token?: string, timeoutMs?: number, retries?: number, waitMaxMs?: number,
-     *          silenceMs?: number, signal?: AbortSignal}} [options]
+     * @param {{token?: string, timeoutMs?: number, triesMax?: number, silenceMs?: number,
+     *          signal?: AbortSignal}} [options]
      *   signal: ends all calls and feeds with its reason, and every later one
      */
     constructor(base?: string, options?: {
         token?: string;
         timeoutMs?: number;
-        retries?: number;
-        waitMaxMs?: number;
+        triesMax?: number;
         silenceMs?: number;
         signal?: AbortSignal;
     });
     base: string;
     /** @type {string} bearer token, "" for none */ token: string;
     timeoutMs: number;
-    retries: number;
+    triesMax: number;
     /** @type {AbortSignal|null} */ signal: AbortSignal | null;
-    /** A Retry-After that is later than this is not waited for. */
-    waitMaxMs: number;
     /** A feed on which nothing has come for so long, not even a comment, is opened again. */
     silenceMs: number;
     /** For a log: called with every answer. @type {(what: Answer|KotaError) => void} */

@@ -24,6 +24,8 @@ export class Answer {
     /** @type {Headers} */ headers: Headers;
     /** @type {ArrayBuffer} */ buffer: ArrayBuffer;
     /** @type {number} milliseconds until the last byte */ ms: number;
+    /** @returns {number} milliseconds that the daemon took (Server-Timing); NaN without the header */
+    get serverMs(): number;
     /** @returns {string} the body as text */
     get text(): string;
     /** @returns {any} the body as JSON, null when there is none */

@@ -33,7 +33,7 @@ export type CallOptions = {
     headers?: Record<string, string> | undefined;
     signal?: AbortSignal | undefined;
     /**
-     * of one attempt
+     * of the call with all its tries and pauses
      */
     timeoutMs?: number | undefined;
     /**
@@ -73,10 +73,10 @@ export type WriteOptions = {
      */
     ifNew?: boolean | undefined;
     /**
-     * a repeat changes nothing and has the first answer, so
-     * that the write may be sent again; true: a fresh key
+     * a fresh key unless given; a repeat changes nothing and
+     * has the first answer; false: none, and it is sent once
      */
-    idempotencyKey?: string | true | undefined;
+    idempotencyKey?: string | false | undefined;
 };
 /**
  * What a file of polygons means.
