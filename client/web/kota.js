@@ -125,6 +125,9 @@ function freshKey() {
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
+/** A feed waits no longer than this before it asks again, whatever Retry-After says. */
+const FEED_WAIT_MAX_MS = 10000;
+
 export class Kota {
   /**
    * @param {string} base "" for the daemon that served this page
@@ -900,7 +903,7 @@ export class Kota {
         if (known?.status && known.status !== 503 && known.status !== 429) throw error;
         why = silence.signal.aborted ? `nothing was heard for ${this.silenceMs / 1000} s` :
           String(/** @type {any} */ (error)?.message ?? error);
-        waitMs = Math.max(waitMs, Math.min(known?.retryAfterMs ?? 0, this.waitMaxMs));
+        waitMs = Math.max(waitMs, Math.min(known?.retryAfterMs ?? 0, FEED_WAIT_MAX_MS));
       } finally {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);

@@ -127,9 +127,9 @@ def _():
     equal(done.stderr.count("nofile.png"), 1, f"names in {done.stderr}")
 
 
-@test("--help names every flag and exits 0")
+@test("--help=all names every flag and exits 0")
 def _():
-    done = subprocess.run([KOTAD, "--help"], capture_output=True, text=True, timeout=60 * SLOW,
+    done = subprocess.run([KOTAD, "--help=all"], capture_output=True, text=True, timeout=60 * SLOW,
                           env=clean_environment(), check=False)
     equal(done.returncode, 0, "exit status")
     for flag in ("--world", "--listen", "--loops", "--token-file", "--port-file", "--log-format",
