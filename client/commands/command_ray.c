@@ -32,14 +32,14 @@ static cJSON *ray_encode(const void *context, const struct input_row *row)
     return NULL;
 }
 
-static const char *const ray_headings[] = {"STATUS", "T",    "POINT",   "NORMAL",
-                                           "LAYER",  "CELL", "TRIANGLE"};
+static const char *const ray_headings[] = {"STATUS", "T",     "DISTANCE", "POINT",
+                                           "NORMAL", "LAYER", "CELL",     "TRIANGLE"};
 
 static void ray_show(const void *context, struct table *table, const struct input_row *row,
                      const cJSON *result)
 {
-    static const char *const names[] = {"status", "t",    "point",   "normal",
-                                        "layer",  "cell", "triangle"};
+    static const char *const names[] = {"status", "t",     "distance", "point",
+                                        "normal", "layer", "cell",     "triangle"};
 
     (void)context;
     (void)row;

@@ -30,7 +30,7 @@ static cJSON *los_encode(const void *context, const struct input_row *row)
     return NULL;
 }
 
-static const char *const los_headings[] = {"VISIBLE", "T", "POINT"};
+static const char *const los_headings[] = {"VISIBLE", "FRACTION", "POINT"};
 
 static void los_show(const void *context, struct table *table, const struct input_row *row,
                      const cJSON *result)
@@ -38,7 +38,7 @@ static void los_show(const void *context, struct table *table, const struct inpu
     (void)context;
     (void)row;
     table_value(table, cJSON_GetObjectItemCaseSensitive(result, "visible"));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "t"));
+    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "fraction"));
     table_value(table, cJSON_GetObjectItemCaseSensitive(result, "point"));
 }
 

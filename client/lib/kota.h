@@ -504,7 +504,8 @@ enum kota_ray_status { KOTA_RAY_HIT, KOTA_RAY_MISS, KOTA_RAY_INVALID };
 
 struct kota_hit {
     enum kota_ray_status status;
-    double t;
+    double t;          /* of a ray: in lengths of its direction; else NaN */
+    double distance_m; /* along the ray */
     double point[3], normal[3];
     const char *layer;  /* borrowed from the answer; NULL: a miss */
     const char *locale; /* of kota_world_ray; borrowed; NULL: a miss, or absent */
@@ -527,7 +528,7 @@ struct kota_segment {
 
 struct kota_los {
     bool visible;
-    double t; /* of the blocking point, 0 to 1; NaN: none */
+    double fraction; /* of the way to the blocking point, 0 to 1; NaN: none */
     double point[3];
 };
 

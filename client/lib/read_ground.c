@@ -161,6 +161,7 @@ static void read_hit(const cJSON *item, struct kota_hit *hit)
     double triangle = read_double(item, "triangle");
 
     hit->t = read_double(item, "t");
+    hit->distance_m = read_double(item, "distance");
     read_vector(item, "point", hit->point, 3);
     read_vector(item, "normal", hit->normal, 3);
     hit->layer = read_string(item, "layer");
@@ -203,7 +204,7 @@ bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t c
         if (!cJSON_IsBool(visible))
             return read_fail(answer, "result %zu does not say whether it is visible", i);
         sights[i].visible = cJSON_IsTrue(visible);
-        sights[i].t = read_double(item, "t");
+        sights[i].fraction = read_double(item, "fraction");
         read_vector(item, "point", sights[i].point, 3);
         i++;
     }

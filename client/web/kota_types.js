@@ -138,7 +138,8 @@
  * @typedef {object} RayItem
  * @property {"hit"|"miss"|"invalid"} status
  * @property {string} [detail]
- * @property {number|null} t
+ * @property {number|null} t in lengths of the direction
+ * @property {number|null} distance in metres
  * @property {number[]|null} point
  * @property {number[]|null} normal
  * @property {string|null} layer

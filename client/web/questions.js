@@ -46,7 +46,6 @@ function hitRows(hit, { locale }) {
   if (hit.slope_deg !== undefined) rows.push(["slope", `${hit.slope_deg.toFixed(1)}°`]);
   else if (!hit.locale || hit.locale === locale.id)
     rows.push(["slope", slope(hit.normal, locale, hit.point)]);
-  if (hit.t !== undefined) rows.unshift(["t", `${number(hit.t)} m`]);
   if (hit.distance !== undefined) rows.unshift(["distance", `${number(hit.distance)} m`]);
   rows.push(["layer", hit.layer]);
   if (hit.cell) {
@@ -200,7 +199,7 @@ const los = {
       return { rows: [["answer", "visible: nothing stands between"]],
         marks: [{ kind: "line", points, color: "good" }] };
     return { rows: [["answer", "hidden"], ["blocked at", vector(item.point)],
-      ["t", `${number(item.t)} of the way`]],
+      ["blocked", `${number(item.fraction)} of the way`]],
     marks: [{ kind: "line", points: [points[0], item.point], color: "good" },
       { kind: "line", points: [item.point, points[1]], color: "bad", dashed: true },
       { kind: "point", at: item.point, color: "bad", label: "blocked" }] };

@@ -278,13 +278,9 @@ char *encode_velocity_raw(char *at, const struct layer *layer, struct vec3 veloc
     return json_raw_vec3(at, velocity);
 }
 
-char *encode_hit_raw(char *at, const struct locale_hit *hit)
+/* The members after the distance. */
+static char *hit_place_raw(char *at, const struct locale_hit *hit)
 {
-    if (!hit)
-        return JSON_RAW(at, ",\"t\":null,\"point\":null,\"normal\":null,\"layer\":null,"
-                            "\"cell\":null,\"triangle\":null,\"polygon\":null");
-    at = JSON_RAW(at, ",\"t\":");
-    at = json_raw_number(at, hit->at.t);
     at = JSON_RAW(at, ",\"point\":");
     at = json_raw_vec3(at, hit->at.point);
     at = JSON_RAW(at, ",\"normal\":");
@@ -297,4 +293,31 @@ char *encode_hit_raw(char *at, const struct locale_hit *hit)
                                                : JSON_RAW(at, "null");
     at = encode_polygon_raw(at, hit->layer, hit->polygon);
     return encode_velocity_raw(at, hit->layer, hit->velocity);
+}
+
+char *encode_hit_raw(char *at, const struct locale_hit *hit)
+{
+    at = JSON_RAW(at, ",\"distance\":");
+    at = json_raw_number(at, hit->at.t);
+    return hit_place_raw(at, hit);
+}
+
+/* t lengths of a direction in metres; the square of a component may overflow. */
+static double along_m(double t, struct vec3 direction)
+{
+    double most = fmax(fabs(direction.x), fmax(fabs(direction.y), fabs(direction.z)));
+
+    return t * most * vec3_length(vec3_scale(direction, 1 / most));
+}
+
+char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit)
+{
+    if (!hit)
+        return JSON_RAW(at, ",\"t\":null,\"distance\":null,\"point\":null,\"normal\":null,"
+                            "\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null");
+    at = JSON_RAW(at, ",\"t\":");
+    at = json_raw_number(at, hit->at.t);
+    at = JSON_RAW(at, ",\"distance\":");
+    at = json_raw_number(at, along_m(hit->at.t, ray->direction));
+    return hit_place_raw(at, hit);
 }

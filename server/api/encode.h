@@ -28,19 +28,20 @@ void encode_cell(struct json_writer *w, const uint32_t cell[2]);
 /* [c0,r0,cols,rows], or null without columns. */
 void encode_rect(struct json_writer *w, const struct sample_rect *rect);
 
-/* The members t … triangle, polygon of a hit, or all of them null when hit is NULL: the first ones
- * of an object. */
+/* The members distance … polygon of a hit along a unit direction: the first ones of an object. */
 void encode_hit_members(struct json_writer *w, const struct locale_hit *hit);
 
 /*
  * The same as pieces (json_raw.h), with a comma before each member: an id in quotes; the members
  * cell and polygon of a place on a layer, one of which is null; those of a hit.
  */
-enum { ENCODED_ID_BYTES = WORLD_ID_MAX + 2, ENCODED_PLACE_BYTES = 64, ENCODED_HIT_BYTES = 640 };
+enum { ENCODED_ID_BYTES = WORLD_ID_MAX + 2, ENCODED_PLACE_BYTES = 64, ENCODED_HIT_BYTES = 680 };
 char *encode_id_raw(char *at, const char *id);
 char *encode_cell_raw(char *at, const struct layer *layer, const uint32_t cell[2]);
 char *encode_polygon_raw(char *at, const struct layer *layer, uint32_t polygon);
 char *encode_hit_raw(char *at, const struct locale_hit *hit);
+/* The same of a ray, whose t is before the distance; hit NULL: all of them null. */
+char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit);
 /* The member velocity of a place on a layer that was moved; nothing for any other. */
 char *encode_velocity_raw(char *at, const struct layer *layer, struct vec3 velocity);
 

@@ -395,7 +395,7 @@ def judge_ray(world, ray, item, mode="closest"):
             and slack(m) < m.t <= t_max * (1 - 1e-9) - slack(m) * (t_max < math.inf)]
     if item["status"] == "miss":
         check(not sure, f"{what}: missed, but {sure[:1]}")
-        for member in ("t", "point", "normal", "layer", "cell", "triangle", "polygon"):
+        for member in ("t", "distance", "point", "normal", "layer", "cell", "triangle", "polygon"):
             check(member in item and item[member] is None, f"{what}: {member} of a miss: {item}")
         return False
     equal(item["status"], "hit", what)

@@ -257,7 +257,7 @@ def _():
     equal(bare("contains")["results"], [{"status": "outside", "floor": False, "ceiling": False}],
           "contains")
     equal(bare("ray")["results"][0]["status"], "miss", "ray")
-    equal(bare("los")["results"], [{"visible": True, "t": None, "point": None}], "los")
+    equal(bare("los")["results"], [{"visible": True, "fraction": None, "point": None}], "los")
     equal(bare("pick")["status"], "miss", "pick")
 
 

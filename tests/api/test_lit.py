@@ -88,9 +88,10 @@ def points_of(random, world, light, count):
 def as_ray_item(item, start):
     if item["lit"]:
         equal(item["occluder"], None, "occluder of a lit point")
-        return {"status": "miss", **dict.fromkeys(("t", "point", "normal", "layer", "cell",
-                                                   "triangle", "polygon"))}
-    return {"status": "hit", **item["occluder"], "t": max(0.0, item["occluder"]["t"] - start)}
+        return {"status": "miss", **dict.fromkeys(("t", "distance", "point", "normal", "layer",
+                                                   "cell", "triangle", "polygon"))}
+    return {"status": "hit", **item["occluder"],
+            "t": max(0.0, item["occluder"]["distance"] - start)}
 
 
 def agree_with_brute_force(name, kind):
@@ -132,7 +133,7 @@ def same_as_rays(name, kind):
         equal(item["lit"], hit["status"] == "miss", f"lit, {hit}")
         equal(item["lit"], some["status"] == "miss", f"lit, {some}")
         if not item["lit"]:
-            near(item["occluder"]["t"], hit["t"] + start, "t", 1e-12)
+            near(item["occluder"]["distance"], hit["t"] + start, "distance", 1e-12)
             for member in ("layer", "polygon", "cell", "triangle"):
                 equal(item["occluder"][member], hit[member], member)
             for a, b in zip(item["occluder"]["point"], hit["point"]):
@@ -166,11 +167,11 @@ def _():
     noon = lit({"direction": [0, 0, -7]})
     equal([i["lit"] for i in noon], [False, True, True, False, True], "noon")
     equal(noon[0]["occluder"]["polygon"], 1, "the bridge")
-    near(noon[0]["occluder"]["t"], 5, "t", 1e-12)
+    near(noon[0]["occluder"]["distance"], 5, "distance", 1e-12)
     for direction in ([-1, 0, -1], [-1000, 0, -1000], [-1e-300, 0, -1e-300], [-1e300, 0, -1e300]):
         slanted = lit({"direction": direction}, [[15, 5, 0], [12, 5, 0], [4, 5, 0], [1, 5, 0]])
         equal([i["lit"] for i in slanted], [False, True, False, True], f"{direction}")
-        near(slanted[0]["occluder"]["t"], 5 * math.sqrt(2), "t", 1e-12)
+        near(slanted[0]["occluder"]["distance"], 5 * math.sqrt(2), "distance", 1e-12)
         equal(slanted[2]["occluder"]["polygon"], 2, "the wall")
     # from below: the ground is in the way, its own polygon is not
     equal([i["lit"] for i in lit({"direction": [0, 0, 1]})], [True, False, True, False, False], "below")

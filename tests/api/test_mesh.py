@@ -273,7 +273,7 @@ def _():
     got = results(daemon, at("wall") + "/los", {"segments": segments}, 5)
     equal([item["visible"] for item in got], [False, True, True, True, True],
           "a line that only touches at its ends is visible")
-    equal((got[0]["t"], got[0]["point"]), (0.5, [5, 5, 1]), "where it is blocked")
+    equal((got[0]["fraction"], got[0]["point"]), (0.5, [5, 5, 1]), "where it is blocked")
 
 
 @test("a sight line that only touches at its ends is visible, whichever side they are seen from")
@@ -538,7 +538,7 @@ def _():
     equal((got["status"], got["tile"]), ("hit", None), "on the deck")
     equal((got["hit"]["layer"], got["hit"]["polygon"], got["hit"]["cell"]), ("deck", 0, None),
           "hit")
-    near(got["hit"]["t"], 17, "t in metres", 1e-9)
+    near(got["hit"]["distance"], 17, "metres", 1e-9)
     got = pick(0.6)
     equal((got["hit"]["layer"], got["hit"]["polygon"], got["hit"]["cell"]), ("ground", None,
                                                                             [0, 4]), "ground")

@@ -127,7 +127,8 @@ def _():
     refused(judge_contact, ROOM, (2, 1.5, 3), {**good, "floor": None})
     refused(judge_contact, ROOM, (2, 1.5, 3), {**good, "status": "hole"})
     ray = {"origin": [2, 1.5, 9], "direction": [0, 0, -1]}
-    hit = {"status": "hit", "t": 4, "point": [2, 1.5, 5], "normal": [0, 0, 1], "layer": "roof",
+    hit = {"status": "hit", "t": 4, "distance": 4, "point": [2, 1.5, 5],
+           "normal": [0, 0, 1], "layer": "roof",
            "cell": None, "triangle": None, "polygon": 0}
     equal(judge_ray(ROOM, ray, hit), True, "the good hit")
     later = {**hit, "t": 7, "point": [2, 1.5, 2], "layer": "floors", "polygon": 1}

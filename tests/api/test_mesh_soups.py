@@ -272,15 +272,15 @@ def sights_agree(name):
         check(isinstance(item["visible"], bool), f"{what}: {item}")
         if item["visible"]:
             check(not sure, f"{what}: visible, but blocked by {sure[:2]}")
-            equal((item["t"], item["point"]), (None, None), what)
+            equal((item["fraction"], item["point"]), (None, None), what)
             continue
         blocked += 1
-        same = [m for m in hits if abs(m.t - item["t"]) < 1e-7 + 1e-10 / m.sine]
+        same = [m for m in hits if abs(m.t - item["fraction"]) < 1e-7 + 1e-10 / m.sine]
         check(same, f"{what}: blocked at {item['t']}, brute force {hits[:4]}")
         if sure:
-            check(item["t"] < sure[0].t + 1e-7 + 1e-10 / sure[0].sine,
+            check(item["fraction"] < sure[0].t + 1e-7 + 1e-10 / sure[0].sine,
                   f"{what}: t {item['t']}, nearest {sure[0]}")
-        near_all(item["point"], [a + item["t"] * d for a, d in zip(segment["from"], direction)],
+        near_all(item["point"], [a + item["fraction"] * d for a, d in zip(segment["from"], direction)],
                  f"point of {what}", 1e-7, 100)
     check(20 < blocked < 295, f"{blocked} of 300 blocked")
 
@@ -335,7 +335,7 @@ def picks_agree(name):
         answer = daemon.ok("POST", at(name) + "/pick", body)
         origin, direction = camera_ray(eye, target, (0, 0, 1), 50, viewport, pixel)
         item = answer["hit"] or {"status": "miss", **dict.fromkeys(
-            ("t", "point", "normal", "layer", "cell", "triangle", "polygon"))}
+            ("t", "distance", "point", "normal", "layer", "cell", "triangle", "polygon"))}
         equal(answer["status"], item.get("status", "hit"), "status")
         ray = {"origin": list(origin), "direction": list(direction)}
         hit = judge_ray(world, ray, {"status": "hit", **item})

@@ -174,7 +174,7 @@ def _():
         {"from": [101, 54, 11], "to": [101, 54, 20]}, {"from": [4, 1, 1], "to": [4, 1, 20]},
         {"from": [99, 46, 10], "to": [101, 54, 10]}]})["results"]
     equal([s["visible"] for s in sight], [False, True, True], "sight")
-    near(sight[0]["t"], 1 / 3, "t of what blocks")
+    near(sight[0]["fraction"], 1 / 3, "t of what blocks")
     pick = ask("POST", path + "/pick", {
         "camera": {"eye": [101, 54, 30], "target": [101, 54, 0], "up": [0, 1, 0], "fov_y_deg": 60},
         "viewport": [100, 100], "pixel": [50, 50]})

@@ -8,7 +8,7 @@ from tap import case, check, equal, near, near_all, rng, run, test
 
 daemon = Daemon()
 shapes = put_shapes(daemon)
-HIT = {"t", "point", "normal", "layer", "cell", "triangle"}
+HIT = {"distance", "point", "normal", "layer", "cell", "triangle"}
 
 
 def at(name):
@@ -29,12 +29,12 @@ def judge(terrain, answer, name, origin, direction, side, what):
     equal(answer["status"], "hit", what)
     got = answer["hit"]
     check(set(got) >= HIT, f"{what}: members of hit {sorted(got)}")
-    same = [h for h in wide if abs(h.t - got["t"]) <= 1e-6 * max(1, h.t) / max(h.sine, 1e-4)]
-    check(same, f"{what}: t {got['t']}, brute force {[h.t for h in wide][:3]}")
+    same = [h for h in wide if abs(h.t - got["distance"]) <= 1e-6 * max(1, h.t) / max(h.sine, 1e-4)]
+    check(same, f"{what}: t {got['distance']}, brute force {[h.t for h in wide][:3]}")
     if sure:
-        check(got["t"] <= sure[0].t + 1e-6 * max(1, sure[0].t) / max(sure[0].sine, 1e-4),
-              f"{what}: t {got['t']}, nearer is {sure[0].t}")
-    near_all(got["point"], [o + got["t"] * d for o, d in zip(origin, direction)],
+        check(got["distance"] <= sure[0].t + 1e-6 * max(1, sure[0].t) / max(sure[0].sine, 1e-4),
+              f"{what}: t {got['distance']}, nearer is {sure[0].t}")
+    near_all(got["point"], [o + got["distance"] * d for o, d in zip(origin, direction)],
              f"point, {what}", 1e-7, 1000)
     check(got["cell"] in [list(h.cell) for h in same], f"cell {got['cell']}, {what}")
     check(got["triangle"] in [h.triangle for h in same], f"triangle, {what}")
@@ -129,7 +129,7 @@ def _():
         near_all(answer["hit"]["point"], [x, y, 0], f"{pixel}", 1e-9)
         equal(answer["tile"]["column"], math.floor(x + 18), f"column at {pixel}")
     answer = daemon.ok("POST", at("board") + "/pick", STRAIGHT)
-    near(answer["hit"]["t"], 10, "t is metres along a unit direction")
+    near(answer["hit"]["distance"], 10, "metres")
 
 
 @test("the logical tile is made of cells and clipped to the field")

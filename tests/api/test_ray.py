@@ -8,7 +8,7 @@ from tap import case, check, equal, fail, near, near_all, rng, run, test
 
 daemon = Daemon()
 shapes = put_shapes(daemon)
-MEMBERS = {"status", "t", "point", "normal", "layer", "cell", "triangle"}
+MEMBERS = {"status", "t", "distance", "point", "normal", "layer", "cell", "triangle"}
 EDGE = 1e-9
 
 
@@ -164,6 +164,7 @@ def _():
     item = results(daemon, at("plane") + "/ray",
                    {"rays": [{"origin": [1.25, 1.5, -4], "direction": [0, 0, 2]}]}, 1)[0]
     near(item["t"], (0.625 + 4) / 2, "t counts in lengths of the direction")
+    near(item["distance"], 0.625 + 4, "distance counts metres")
     near_all(item["point"], [1.25, 1.5, 0.625], "point")
     near_all(item["normal"], [-1 / math.sqrt(5), 0, 2 / math.sqrt(5)], "normal")
     equal((item["cell"], item["triangle"]), ([1, 1], 0), "face")
@@ -200,6 +201,7 @@ def _():
         item = results(daemon, at("plane") + "/ray", {"rays": [ray]}, 1)[0]
         equal(item["status"], "hit", f"factor {factor}")
         near(item["t"] * factor, 4.0, f"factor {factor}", 1e-9)
+        near(item["distance"], 4.0, f"factor {factor}, metres", 1e-9)
     far = {"origin": [1.25 + 1e7, 1.5, 0.625 + 1e7], "direction": [-1, 0, -1]}
     item = results(daemon, at("plane") + "/ray", {"rays": [far]}, 1)[0]
     near(item["t"], 1e7, "from far away", 1e-8)
@@ -331,18 +333,18 @@ def sights_agree(name):
         end = 1e-4 / max(length, 1e-4)
         sure = [h for h in hits if h.inner > EDGE and end < h.t < 1 - end]
         unsure = [h for h in hits if h not in sure]
-        check(set(item) >= {"visible", "t", "point"}, f"{what}: {item}")
+        check(set(item) >= {"visible", "fraction", "point"}, f"{what}: {item}")
         check(isinstance(item["visible"], bool), f"{what}: {item}")
         if item["visible"]:
             check(not sure, f"{what}: visible, but blocked at t {[h.t for h in sure][:3]}")
-            equal((item["t"], item["point"]), (None, None), what)
+            equal((item["fraction"], item["point"]), (None, None), what)
             continue
         blocked += 1
-        near_any = [h for h in hits if abs(h.t - item["t"]) < 1e-7 + 1e-9 / h.sine]
-        check(near_any, f"{what}: blocked at {item['t']}, brute force {[h.t for h in hits][:4]}")
+        near_any = [h for h in hits if abs(h.t - item["fraction"]) < 1e-7 + 1e-9 / h.sine]
+        check(near_any, f"{what}: blocked at {item['fraction']}, brute force {[h.t for h in hits][:4]}")
         if sure and not unsure:
-            near(item["t"], sure[0].t, f"t of {what}", 1e-7)
-        near_all(item["point"], [p + item["t"] * d for p, d in zip(a, direction)],
+            near(item["fraction"], sure[0].t, f"t of {what}", 1e-7)
+        near_all(item["point"], [p + item["fraction"] * d for p, d in zip(a, direction)],
                  f"point of {what}", 1e-7, 1000)
     check(20 < blocked < 395, f"{blocked} of 400 blocked: the segments ask too little")
 
@@ -362,9 +364,9 @@ def _():
                 {"from": [0.5, 1.5, -1], "to": [0.5, 1.5, 1]}]   # from below the ground
     got = results(daemon, at("hill") + "/los", {"segments": segments}, 5)
     equal([item["visible"] for item in got], [True, True, True, False, False], "visible")
-    near(got[3]["t"], 1.25 / 4, "t")
+    near(got[3]["fraction"], 1.25 / 4, "fraction")
     near_all(got[3]["point"], [1.25, 1.5, 1], "point")
-    near(got[4]["t"], 0.5, "t")
+    near(got[4]["fraction"], 0.5, "fraction")
 
 
 @test("at 8 km an end may be off by a rounding to float32, and not by more")

@@ -52,10 +52,11 @@ static const struct question answered[] = {
      "{\"points\":[[0,0]],\"layer\":\"low\"}", "\"height\":0}"},
     {"a hit", ray_post_answer, "hills", "",
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,-2]}]}",
-     "{\"status\":\"hit\",\"t\":4.75,\"point\":[5,0,0.5],"},
+     "{\"status\":\"hit\",\"t\":4.75,\"distance\":9.5,\"point\":[5,0,0.5],"},
     {"a miss", ray_post_answer, "hills", "",
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,1]}]}",
-     "[{\"status\":\"miss\",\"t\":null,\"point\":null,\"normal\":null,\"layer\":null,\"cell\":null,"
+     "[{\"status\":\"miss\",\"t\":null,\"distance\":null,\"point\":null,\"normal\":null,\"layer\":"
+     "null,\"cell\":null,"
      "\"triangle\":null,\"polygon\":null}]"},
     {"a ray too short", ray_post_answer, "hills", "",
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,-1],\"t_max\":9.4}]}", "\"miss\""},
@@ -65,7 +66,8 @@ static const struct question answered[] = {
      "{\"rays\":[{\"origin\":[5,0,10],\"direction\":[0,0,0]},"
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1],\"t_max\":-1},"
      "{\"origin\":[5,0,10],\"direction\":[0,0,-1]}]}",
-     "{\"status\":\"invalid\",\"detail\":\"t_max is negative\",\"t\":null,\"point\":null,"
+     "{\"status\":\"invalid\",\"detail\":\"t_max is "
+     "negative\",\"t\":null,\"distance\":null,\"point\":null,"
      "\"normal\":null,\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null},{\"status\":"
      "\"hit\""},
     {"the nearest of two layers", ray_post_answer, "twin", "",
@@ -95,10 +97,10 @@ static const struct question answered[] = {
      "{\"path\":[[-10,0],[0,0]],\"samples\":2}", "\"point\":[-10,0,null],\"status\":\"outside\""},
     {"a free sight line", los_post_answer, "hills", "",
      "{\"segments\":[{\"from\":[0,0,50],\"to\":[80,60,50]}]}",
-     "[{\"visible\":true,\"t\":null,\"point\":null}]"},
+     "[{\"visible\":true,\"fraction\":null,\"point\":null}]"},
     {"a blocked sight line", los_post_answer, "hills", "",
      "{\"segments\":[{\"from\":[5,0,10],\"to\":[5,0,-10]}]}",
-     "[{\"visible\":false,\"t\":0.475,\"point\":[5,0,0.5]}]"},
+     "[{\"visible\":false,\"fraction\":0.475,\"point\":[5,0,0.5]}]"},
     {"a picked tile", pick_post_answer, "hills", "",
      "{\"camera\":{\"eye\":[45,15,100],\"target\":[45,15,0],\"up\":[0,1,0],\"fov_y_deg\":40},"
      "\"viewport\":[800,600],\"pixel\":[400,300],\"tile_side\":2}",

@@ -43,7 +43,8 @@ static const struct {
      "[{\"status\":\"outside\",\"height\":null,\"cell\":null}]"},
     {"a hit on a polygon names it as the file does", ray_post_answer, "crossing", "", "",
      "{\"rays\":[{\"origin\":[30,25,40],\"direction\":[0,0,-1]}]}",
-     "{\"status\":\"hit\",\"t\":10,\"point\":[30,25,30],\"normal\":[0,0,1],\"layer\":\"deck\","
+     "{\"status\":\"hit\",\"t\":10,\"distance\":10,\"point\":[30,25,30],\"normal\":[0,0,1],"
+     "\"layer\":\"deck\","
      "\"cell\":null,\"triangle\":null,\"polygon\":1}"},
     {"a hit under it names the cell", ray_post_answer, "crossing", "", "",
      "{\"rays\":[{\"origin\":[30,25,20],\"direction\":[0,0,-1]}]}",
@@ -59,7 +60,7 @@ static const struct {
      "\"polygon\":1},\"tile\":null}"},
     {"the bridge hides what is under it", los_post_answer, "crossing", "", "",
      "{\"segments\":[{\"from\":[30,25,40],\"to\":[30,25,20]}]}",
-     "[{\"visible\":false,\"t\":0.5,\"point\":[30,25,30]}]"},
+     "[{\"visible\":false,\"fraction\":0.5,\"point\":[30,25,30]}]"},
     {"on the bridge, under the roof", contact_post_answer, "crossing", "", "",
      "{\"points\":[[30,25,32]]}",
      "\"floor\":{\"point\":[30,25,30],\"distance\":2,\"normal\":[0,0,1],\"slope_deg\":0,"

@@ -285,6 +285,7 @@ static void rays_sight_and_picks_are_read(void **state)
     assert_true(kota_read_ray(answer, hits, 2));
     assert_int_equal(hits[0].status, KOTA_RAY_HIT);
     assert_close(hits[0].t, 7.5);
+    assert_close(hits[0].distance_m, 7.5);
     assert_true(hits[0].has_cell);
     assert_int_equal(hits[1].status, KOTA_RAY_MISS);
     assert_true(isnan(hits[1].t) && !hits[1].layer);
@@ -293,7 +294,7 @@ static void rays_sight_and_picks_are_read(void **state)
 
     answer = call(kota_los("yard", segments, 2));
     assert_true(kota_read_los(answer, sights, 2));
-    assert_true(sights[0].visible && !sights[1].visible && sights[1].t > 0);
+    assert_true(sights[0].visible && !sights[1].visible && sights[1].fraction > 0);
     kota_answer_free(answer);
 
     kota_pick_init(&pick, sizeof(pick));
@@ -334,7 +335,7 @@ static void shadows_are_read(void **state)
     assert_true(kota_read_lit(answer, lit, 2));
     assert_true(lit[0].lit && lit[0].occluder.status == KOTA_RAY_MISS);
     assert_true(!lit[1].lit && lit[1].occluder.status == KOTA_RAY_HIT);
-    assert_close(lit[1].occluder.t, 10.5);
+    assert_close(lit[1].occluder.distance_m, 10.5);
     kota_answer_free(answer);
     answer = call(kota_lit("yard", xyz, 2, &lamp));
     assert_true(kota_read_lit(answer, lit, 2));

@@ -316,7 +316,7 @@ class Client:
     def ray(self, locale: str, rays: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
         """`results`: the first hit of each ray {"origin", "direction", "t_max"}.
 
-        t counts in lengths of the direction. Options: mode (closest, any), trace, layer.
+        t counts in lengths of the direction, distance in metres. Options: mode (closest, any), trace, layer.
         """
         return self._ask(_place(locale, "ray"), options, rays=rays)
 

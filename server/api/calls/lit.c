@@ -1,10 +1,11 @@
 /*
  * POST …/lit  {"points":[[x,y,z]…],"light":{"direction":[x,y,z]} or {"position":[x,y,z]},"layer"}
- *   ->  results: {"lit":bool,"occluder":{"t","point","normal","layer","cell","triangle","polygon"}}
+ *   ->  results: {"lit":bool,"occluder":{"distance","point","normal","layer","cell","triangle",
+ *                 "polygon"}}
  * POST …/lit  binary: x y z, the light in the query  ->  one byte: 1 lit, 0 in shadow
  *
  * direction is the way that the light travels, as gravity is the way that things fall; it need not
- * be unit. The occluder is the first hit from the point to the light, t in metres from the point;
+ * be unit. The occluder is the first hit from the point to the light, distance from the point;
  * null where the point is lit. Where a ray begins and ends: world/ask/lit.h.
  *
  * A batch that makes a light's tree pay (world/values/light_cache.h) makes it, on a worker.

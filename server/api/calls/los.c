@@ -1,7 +1,8 @@
 /*
- * POST …/los  {"segments":[{"from","to"}…],"layer"}  ->  results: {"visible","t","point"}
+ * POST …/los  {"segments":[{"from","to"}…],"layer"}  ->  results: {"visible","fraction","point"}
  *
- * t runs from 0 at `from` to 1 at `to`; it and the blocking point are null where nothing blocks.
+ * fraction runs from 0 at `from` to 1 at `to`; it and the blocking point are null where nothing
+ * blocks.
  */
 #include "api/calls.h"
 
@@ -13,8 +14,8 @@ enum { ITEM_BYTES = 256 };
 static char *encode(char *at, bool is_visible, const struct locale_hit *blocker)
 {
     if (is_visible)
-        return JSON_RAW(at, "{\"visible\":true,\"t\":null,\"point\":null}");
-    at = JSON_RAW(at, "{\"visible\":false,\"t\":");
+        return JSON_RAW(at, "{\"visible\":true,\"fraction\":null,\"point\":null}");
+    at = JSON_RAW(at, "{\"visible\":false,\"fraction\":");
     at = json_raw_number(at, blocker->at.t);
     at = JSON_RAW(at, ",\"point\":");
     at = json_raw_vec3(at, blocker->at.point);

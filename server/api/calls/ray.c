@@ -1,9 +1,10 @@
 /*
  * POST …/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any","trace","layer"}
- *   ->  results: {"status":"hit|miss|invalid","t","point","normal","layer","cell","triangle",
- *                 "polygon"}
+ *   ->  results: {"status":"hit|miss|invalid","t","distance","point","normal","layer","cell",
+ *                 "triangle","polygon"}
  * POST …/ray  binary: ox oy oz dx dy dz t_max  ->  t nx ny nz (t = +inf: miss; NaN: invalid)
  *
+ * t counts in lengths of the direction, distance in metres.
  * An impossible ray (no direction, negative t_max) is an item of status invalid; for malformed ones
  * the request is refused. A trace explains one ray: the boxes and cells it visited in heightfields,
  * bounded.
@@ -148,9 +149,9 @@ static char *encode(char *at, enum ray_status status, const struct ray *ray,
 {
     switch (status) {
     case RAY_HIT:
-        return encode_hit_raw(JSON_RAW(at, "{\"status\":\"hit\""), hit);
+        return encode_ray_hit_raw(JSON_RAW(at, "{\"status\":\"hit\""), ray, hit);
     case RAY_MISS:
-        return encode_hit_raw(JSON_RAW(at, "{\"status\":\"miss\""), NULL);
+        return encode_ray_hit_raw(JSON_RAW(at, "{\"status\":\"miss\""), ray, NULL);
     case RAY_INVALID:
         break;
     }
@@ -159,7 +160,7 @@ static char *encode(char *at, enum ray_status status, const struct ray *ray,
     at = JSON_RAW(at, "{\"status\":\"invalid\",\"detail\":\"");
     at = json_raw_text(at, why, strlen(why));
     at = JSON_RAW(at, "\"");
-    return encode_hit_raw(at, NULL);
+    return encode_ray_hit_raw(at, ray, NULL);
 }
 
 /* Items of the answer, from the first one on. */

@@ -1,7 +1,7 @@
 /*
  * POST /v1/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any"}
- *   ->  {"results":[{"status":"hit|miss|invalid","locale","revision","t","point","normal","layer",
- *                    "cell","triangle","polygon",
+ *   ->  {"results":[{"status":"hit|miss|invalid","locale","revision","t","distance","point",
+ *                    "normal","layer","cell","triangle","polygon",
  *                    "crossed":[{"locale","t_enter","t_leave"}…],"crossed_count"}…]}
  *
  * In world coordinates, over all locales (across.h). `crossed` lists the locales whose bounds the
@@ -40,17 +40,18 @@ static char *encode_crossed(char *at, const struct crossing *crossings, size_t c
     return json_raw_integer(at, count);
 }
 
-static char *encode(char *at, const struct across_hit *hit, const struct crossing *crossings)
+static char *encode(char *at, const struct ray *ray, const struct across_hit *hit,
+                    const struct crossing *crossings)
 {
     if (hit->locale) {
         at = JSON_RAW(at, "{\"status\":\"hit\",\"locale\":");
         at = encode_id_raw(at, hit->locale->id);
         at = JSON_RAW(at, ",\"revision\":");
         at = json_raw_integer(at, hit->locale->revision);
-        at = encode_hit_raw(at, &hit->hit);
+        at = encode_ray_hit_raw(at, ray, &hit->hit);
     } else {
         at = JSON_RAW(at, "{\"status\":\"miss\",\"locale\":null,\"revision\":null");
-        at = encode_hit_raw(at, NULL);
+        at = encode_ray_hit_raw(at, ray, NULL);
     }
     return encode_crossed(at, crossings, hit->crossed);
 }
@@ -63,7 +64,7 @@ static char *encode_invalid(char *at, const struct ray *ray)
     at = json_raw_text(at, why, strlen(why));
     at = JSON_RAW(at, "\"");
     at = JSON_RAW(at, ",\"locale\":null,\"revision\":null");
-    at = encode_hit_raw(at, NULL);
+    at = encode_ray_hit_raw(at, ray, NULL);
     return encode_crossed(at, NULL, 0);
 }
 
@@ -81,7 +82,7 @@ static enum err_code answer_ray(struct call *call, const struct ray *ray, enum r
         return ERR_NO_MEMORY; /* call_run returns the error */
     if (!is_first)
         *at++ = ',';
-    at = is_valid ? encode(at, &hit, crossings) : encode_invalid(at, ray);
+    at = is_valid ? encode(at, ray, &hit, crossings) : encode_invalid(at, ray);
     *at++ = '}';
     json_close_room(&call->out, at);
     return ERR_OK;
