@@ -269,6 +269,7 @@ void kota_pick_init(struct kota_pick *pick, size_t size)
 
 struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
 {
+    static const char *const depths[] = {"gl", "webgpu", "reversed"};
     struct kota_request *request = question(locale, "pick", "viewport");
     struct text *body;
 
@@ -282,7 +283,13 @@ struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
     if (isnan(pick->fov_y_deg)) {
         text_adds(body, ",\"inverse_view_projection\":");
         ask_vector(request, pick->inverse_view_projection, 16, "inverse_view_projection", 0);
-        text_adds(body, pick->depth_is_d3d ? ",\"depth\":\"d3d\"" : ",\"depth\":\"gl\"");
+        if ((unsigned)pick->depth > KOTA_DEPTH_REVERSED) {
+            request_fail(request, "there is no depth %d", (int)pick->depth);
+            return request;
+        }
+        text_adds(body, ",\"depth\":\"");
+        text_adds(body, depths[pick->depth]);
+        text_adds(body, "\"");
     } else {
         text_adds(body, ",\"camera\":{\"eye\":");
         ask_vector(request, pick->eye, 3, "eye", 0);

@@ -551,6 +551,9 @@ struct kota_request *kota_lit(const char *locale, const double *xyz, size_t coun
                               const struct kota_light *light);
 bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count);
 
+/* Depth at the near plane and at the far one: -1 and 1; 0 and 1; 1 and 0. */
+enum kota_depth { KOTA_DEPTH_GL, KOTA_DEPTH_WEBGPU, KOTA_DEPTH_REVERSED };
+
 struct kota_pick {
     size_t size;
     /* either a camera … */
@@ -558,7 +561,7 @@ struct kota_pick {
     double fov_y_deg; /* NaN (default): the matrix is used */
     /* … or a column-major matrix */
     double inverse_view_projection[16];
-    bool depth_is_d3d; /* 0 to 1; default: -1 to 1 */
+    enum kota_depth depth;
     double viewport[2], pixel[2];
     uint32_t tile_side; /* cells; 1 */
 };

@@ -23,10 +23,14 @@
     X(height_get)                                                                                  \
     X(height_post)                                                                                 \
     X(profile_post)                                                                                \
+    X(contact_get)                                                                                 \
     X(contact_post)                                                                                \
+    X(ray_get)                                                                                     \
     X(ray_post)                                                                                    \
+    X(los_get)                                                                                     \
     X(los_post)                                                                                    \
     X(lit_post)                                                                                    \
+    X(pick_get)                                                                                    \
     X(pick_post)                                                                                   \
     X(contains_post)                                                                               \
     X(locate_post)                                                                                 \

@@ -140,14 +140,21 @@ enum err_code options_open_json(struct call *call, const char *const *items,
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-enum err_code options_open_batch(struct call *call, const char *const *items,
-                                 const char *const *names, struct err *err)
+enum err_code options_open_mixed(struct call *call, const char *const *batches,
+                                 const char *const *items, const char *const *names,
+                                 struct err *err)
 {
     if (open_body(call, names, err) ||
         json_scan(call->body.at, call->body.length, &call_limits(call)->json, &call->tape, err) ||
-        json_tape_root(&call->tape, items, &call->json, err))
+        json_tape_root(&call->tape, batches, &call->json, err))
         return err->code;
     return only_members(call, items, names, err);
+}
+
+enum err_code options_open_batch(struct call *call, const char *const *items,
+                                 const char *const *names, struct err *err)
+{
+    return options_open_mixed(call, items, items, names, err);
 }
 
 enum err_code option_array(struct call *call, const char *name, uint32_t *array, struct err *err)
@@ -376,6 +383,17 @@ enum err_code option_numbers(struct call *call, const char *name, size_t count, 
     if (is_given)
         *is_given = found.json || found.query;
     return ERR_OK;
+}
+
+enum err_code option_needed(struct call *call, const char *name, size_t count, double *out,
+                            struct err *err)
+{
+    bool is_given;
+
+    if (option_numbers(call, name, count, out, &is_given, err) || is_given)
+        return err->code;
+    err_set(err, ERR_MISSING, "the query parameter %s is missing", name);
+    return err_at(err, "%s", name);
 }
 
 static enum err_code words_of_array(const cJSON *array, const char *name, const char *const *words,

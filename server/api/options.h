@@ -31,6 +31,11 @@ enum err_code options_open_json(struct call *call, const char *const *items,
 enum err_code options_open_batch(struct call *call, const char *const *items,
                                  const char *const *names, struct err *err);
 
+/* The same where only some of the items are long arrays, `batches`. */
+enum err_code options_open_mixed(struct call *call, const char *const *batches,
+                                 const char *const *items, const char *const *names,
+                                 struct err *err);
+
 /*
  * The array of that name of such a body, of 1..limits.items_max items: its token.
  * ERR_BAD_INPUT  it is absent, no array or empty
@@ -61,6 +66,9 @@ enum err_code option_word(struct call *call, const char *name, const char *const
 /* `count` numbers: an array, or separated by commas in the query. */
 enum err_code option_numbers(struct call *call, const char *name, size_t count, double *out,
                              bool *is_given, struct err *err);
+/* The same of what must be given. */
+enum err_code option_needed(struct call *call, const char *name, size_t count, double *out,
+                            struct err *err);
 /* A set of words as bits: an array of strings, or separated by commas in the query. */
 enum err_code option_words(struct call *call, const char *name, const char *const *words,
                            unsigned *bits, struct err *err);

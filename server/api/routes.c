@@ -28,6 +28,10 @@ enum { KIB = 1024 };
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ                        \
     }
+#define READ_BY_SIZE(pattern, handler)                                                             \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                          \
+    }
 #define ASK(pattern, handler)                                                                      \
     {                                                                                              \
         {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                         \
@@ -56,26 +60,27 @@ const struct api_route api_routes[] = {
     READ(LOCALE "/height", height_get),
     ASK(LOCALE "/height", height_post),
     {{METHOD_POST, LOCALE "/profile", profile_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
+    READ_BY_SIZE(LOCALE "/contact", contact_get),
     ASK(LOCALE "/contact", contact_post),
+    READ_BY_SIZE(LOCALE "/ray", ray_get),
     ASK(LOCALE "/ray", ray_post),
+    READ_BY_SIZE(LOCALE "/los", los_get),
     ASK(LOCALE "/los", los_post),
     ASK(LOCALE "/lit", lit_post),
+    READ_BY_SIZE(LOCALE "/pick", pick_get),
     ASK(LOCALE "/pick", pick_post),
     ASK(LOCALE "/contains", contains_post),
     {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     {{METHOD_POST, "/v1/contact", world_contact_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
     {{METHOD_POST, "/v1/ray", world_ray_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
-    {{METHOD_GET, "/v1/compat/elevation", elevation_get, HTTP_BY_SIZE, 0, false}, AUTH_READ},
+    READ_BY_SIZE("/v1/compat/elevation", elevation_get),
     ASK("/v1/compat/elevation", elevation_post),
-    {{METHOD_GET, "/v1/compat/elevation/{dataset}", dataset_get, HTTP_BY_SIZE, 0, false},
-     AUTH_READ},
+    READ_BY_SIZE("/v1/compat/elevation/{dataset}", dataset_get),
     ASK("/v1/compat/elevation/{dataset}", dataset_post),
-    {{METHOD_GET, "/v1/compat/maps/api/elevation/json", elevation_get, HTTP_BY_SIZE, 0, false},
-     AUTH_READ},
+    READ_BY_SIZE("/v1/compat/maps/api/elevation/json", elevation_get),
     READ(LOCALE "/events", locale_events_get),
     READ("/v1/events", events_get),
-    {{METHOD_GET, LOCALE "/tiles/{level}/{column}/{row}", tile_get, HTTP_BY_SIZE, 0, false},
-     AUTH_READ},
+    READ_BY_SIZE(LOCALE "/tiles/{level}/{column}/{row}", tile_get),
     WRITE(METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER, 256 * KIB),
     READ_ON_WORKER(LOCALE "/patches", patches_get),
     READ(PATCH, patch_get),

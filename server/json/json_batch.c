@@ -16,6 +16,7 @@ static const char *const ray_members[] = {"origin", "direction", "t_max", "trace
 static const char *const segment_members[] = {"from", "to", NULL};
 
 const struct json_shape json_shape_points2 = {"points", "a point", 2, 0, {{0}}, NULL};
+const struct json_shape json_shape_pixels = {"pixels", "a pixel", 2, 0, {{0}}, NULL};
 const struct json_shape json_shape_points3 = {"points", "a point", 3, 0, {{0}}, NULL};
 const struct json_shape json_shape_path = {"path", "a point", 2, 0, {{0}}, NULL};
 const struct json_shape json_shape_rays = {

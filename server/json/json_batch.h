@@ -27,6 +27,7 @@ struct json_shape {
 };
 
 extern const struct json_shape json_shape_points2;  /* "points" of [x,y] */
+extern const struct json_shape json_shape_pixels;   /* "pixels" of [x,y] */
 extern const struct json_shape json_shape_points3;  /* "points" of [x,y,z] */
 extern const struct json_shape json_shape_path;     /* "path" of [x,y] */
 extern const struct json_shape json_shape_rays;     /* origin, direction, t_max: INFINITY */

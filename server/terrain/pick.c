@@ -30,6 +30,39 @@ enum err_code pick_viewport_check(const struct viewport *viewport, struct err *e
     return ERR_OK;
 }
 
+enum err_code pick_pixel_check(const struct viewport *viewport, struct err *err)
+{
+    if (viewport->pixel_x >= 0 && viewport->pixel_x < viewport->width_px &&
+        viewport->pixel_y >= 0 && viewport->pixel_y < viewport->height_px)
+        return ERR_OK;
+    return err_set(err, ERR_UNPROCESSABLE, "pixel (%g, %g) is outside the viewport of %g×%g",
+                   viewport->pixel_x, viewport->pixel_y, viewport->width_px, viewport->height_px);
+}
+
+enum err_code pick_camera_check(const struct camera *camera, struct err *err)
+{
+    struct vec3 forward = vec3_unit(vec3_sub(camera->target, camera->eye));
+    struct vec3 up = vec3_unit(camera->up);
+
+    if (!(camera->fov_y_deg > 0 && camera->fov_y_deg < 180)) {
+        err_limit(err, ERR_UNPROCESSABLE, camera->fov_y_deg > 0 ? 180 : 0, camera->fov_y_deg,
+                  "fov_y_deg is %g, must lie between 0 and 180 (exclusive)", camera->fov_y_deg);
+        return err_at(err, "fov_y_deg");
+    }
+    if (!(vec3_dot(forward, forward) > 0)) {
+        err_set(err, ERR_UNPROCESSABLE, "eye and target are the same point");
+        return err_at(err, "target");
+    }
+    if (!(vec3_dot(up, up) > 0)) {
+        err_set(err, ERR_UNPROCESSABLE, "up is the zero vector");
+        return err_at(err, "up");
+    }
+    if (vec3_length(vec3_cross(forward, up)) > PICK_PARALLEL)
+        return ERR_OK;
+    err_set(err, ERR_UNPROCESSABLE, "up points along the line of view");
+    return err_at(err, "up");
+}
+
 static void device_coordinates(const struct viewport *viewport, double *x, double *y)
 {
     *x = 2 * viewport->pixel_x / viewport->width_px - 1;
@@ -44,19 +77,8 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
     struct vec3 right = vec3_cross(forward, up);
     double x, y, tangent;
 
-    if (pick_viewport_check(viewport, err))
+    if (pick_viewport_check(viewport, err) || pick_camera_check(camera, err))
         return err->code;
-    if (!(camera->fov_y_deg > 0 && camera->fov_y_deg < 180)) {
-        err_limit(err, ERR_UNPROCESSABLE, camera->fov_y_deg > 0 ? 180 : 0, camera->fov_y_deg,
-                  "fov_y_deg is %g, must lie between 0 and 180 (exclusive)", camera->fov_y_deg);
-        return err_at(err, "/camera/fov_y_deg");
-    }
-    if (!(vec3_dot(forward, forward) > 0))
-        return err_set(err, ERR_UNPROCESSABLE, "eye and target are the same point");
-    if (!(vec3_dot(up, up) > 0))
-        return err_set(err, ERR_UNPROCESSABLE, "up is the zero vector");
-    if (!(vec3_length(right) > 1e-9))
-        return err_set(err, ERR_UNPROCESSABLE, "up points along the line of view");
     right = vec3_unit(right);
     up = vec3_cross(right, forward);
     device_coordinates(viewport, &x, &y);
@@ -79,6 +101,8 @@ static void transform(const double m[16], double x, double y, double z, double p
         p[i] = m[i] * x + m[4 + i] * y + m[8 + i] * z + m[12 + i];
 }
 
+static const double depth_ends[][2] = {{-1, 1}, {0, 1}, {1, 0}};
+
 enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
                                  const struct viewport *viewport, struct ray *ray, struct err *err)
 {
@@ -88,8 +112,8 @@ enum err_code pick_unproject_ray(const double m[16], enum depth_range depth,
     if (pick_viewport_check(viewport, err))
         return err->code;
     device_coordinates(viewport, &x, &y);
-    transform(m, x, y, depth == DEPTH_GL ? -1 : 0, near);
-    transform(m, x, y, 1, far);
+    transform(m, x, y, depth_ends[depth][0], near);
+    transform(m, x, y, depth_ends[depth][1], far);
     ray->origin = (struct vec3){near[0] / near[3], near[1] / near[3], near[2] / near[3]};
     along = (struct vec3){far[0], far[1], far[2]};
     ray->t_max = INFINITY;

@@ -10,8 +10,12 @@ struct camera {
     struct vec3 eye, target, up;
     double fov_y_deg; /* 0..180, exclusive */
 };
+#define PICK_FOV_Y_DEG 60.0 /* of a camera that names none */
+/* The least sine between up and the view. */
+#define PICK_PARALLEL 1e-9
 
-enum depth_range { DEPTH_GL /* -1..1 */, DEPTH_D3D /* 0..1 */ };
+/* Depth of the near plane and of the far one: -1 and 1; 0 and 1; 1 and 0. */
+enum depth_range { DEPTH_GL, DEPTH_WEBGPU, DEPTH_REVERSED };
 
 struct viewport {
     double width_px, height_px; /* > 0 */
@@ -20,6 +24,14 @@ struct viewport {
 
 /* ERR_UNPROCESSABLE: no width, no height, or a pixel that is not finite. */
 enum err_code pick_viewport_check(const struct viewport *viewport, struct err *err);
+/* ERR_UNPROCESSABLE: the pixel is not in 0 <= x < width, 0 <= y < height. */
+enum err_code pick_pixel_check(const struct viewport *viewport, struct err *err);
+
+/*
+ * ERR_UNPROCESSABLE  eye = target, up along the view, an angle out of range; err->pointer is the
+ *                    member
+ */
+enum err_code pick_camera_check(const struct camera *camera, struct err *err);
 
 /*
  * The ray through a pixel: origin the eye, direction a unit vector, t_max infinite.

@@ -254,6 +254,8 @@ def view_projection(eye, target, up, fov_y_deg, aspect, near, far, depth):
     view = [[*right, -dot(right, eye)], [*above, -dot(above, eye)],
             [*scale(forward, -1), dot(forward, eye)], [0, 0, 0, 1]]
     f = 1 / math.tan(math.radians(fov_y_deg) / 2)
+    if depth == "reversed":  # 1 at the near plane, 0 at the far one
+        near, far = far, near
     if depth == "gl":
         third = [0, 0, (far + near) / (near - far), 2 * far * near / (near - far)]
     else:

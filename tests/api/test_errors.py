@@ -135,7 +135,7 @@ GOOD = {
     "contains": {"points": [[1, 1, 1]]},
     "lit": {"points": [[1, 1, 9]], "light": {"direction": [0, 0, -1]}},
 }
-MISSING = {"lit": "light", "pick": "viewport", "profile": "samples"}  # what is missed first
+MISSING = {"lit": "light", "pick": "camera", "profile": "samples"}  # what is missed first
 # (what, text, a word of the detail)
 BROKEN = [
     ("no bytes at all", "", "the body is empty"), ("a blank", " ", "byte"), ("a cut object", '{"points":[[1,1]]', "byte"),
@@ -474,9 +474,10 @@ METHODS = [("POST", "/v1/locales", {"GET", "HEAD"}), ("DELETE", "/v1/locales", {
            ("PATCH", LAND, {"GET", "HEAD", "PUT", "DELETE"}),
            ("POST", LAND, {"GET", "HEAD", "PUT", "DELETE"}),
            ("PUT", LAND + "/height", {"GET", "HEAD", "POST"}),
-           ("GET", LAND + "/ray", {"POST"}), ("GET", LAND + "/profile", {"POST"}),
-           ("GET", LAND + "/contact", {"POST"}), ("DELETE", LAND + "/los", {"POST"}),
-           ("GET", LAND + "/pick", {"POST"}), ("PUT", LAND + "/contains", {"POST"}),
+           ("PUT", LAND + "/ray", {"GET", "HEAD", "POST"}), ("GET", LAND + "/profile", {"POST"}),
+           ("PUT", LAND + "/contact", {"GET", "HEAD", "POST"}),
+           ("DELETE", LAND + "/los", {"GET", "HEAD", "POST"}),
+           ("PUT", LAND + "/pick", {"GET", "HEAD", "POST"}), ("PUT", LAND + "/contains", {"POST"}),
            ("POST", LAND + "/tiles/0/0/0", {"GET", "HEAD"}),
            ("POST", LAND + "/layers/ground", {"GET", "PUT", "DELETE"}),
            ("POST", LAND + "/layers/ground/stats", {"GET", "HEAD"}),

@@ -126,7 +126,7 @@ def asked(name):
                                "tile_side": random.choice((1, 7, 2**31, 2**32 - 1))},
                 (200, 400, 422))
         in_time(at + "/pick", {"inverse_view_projection": vector(random, terrain, 16),
-                               "depth": random.choice(("gl", "d3d")), "viewport": [100, 100],
+                               "depth": random.choice(("gl", "webgpu", "reversed")), "viewport": [100, 100],
                                "pixel": vector(random, terrain, 2)}, (200, 422))
     for form in ("f32", "png16", "terrarium"):
         answer = daemon.get(f"{at}/tiles/0/0/0?format={form}")

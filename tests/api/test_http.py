@@ -114,7 +114,7 @@ def _():
 # ---- OPTIONS and CORS ----------------------------------------------------------------------------
 
 ROUTES = [("/v1/locales", {"GET"}), (LAND, {"GET", "PUT", "DELETE"}),
-          (LAND + "/height", {"GET", "POST"}), (LAND + "/ray", {"POST"}),
+          (LAND + "/height", {"GET", "POST"}), (LAND + "/ray", {"GET", "POST"}),
           (LAND + "/layers/ground", {"GET", "PUT", "DELETE"}), (LAND + "/layers/ground/stats", {"GET"}),
           (LAND + "/tiles/0/0/0", {"GET"}), ("/v1/limits", {"GET"}), ("/", {"GET"})]
 

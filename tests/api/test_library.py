@@ -8,8 +8,6 @@ import shutil
 import subprocess
 import tempfile
 
-import yaml
-
 from daemon import BIN_DIR, ROOT, SLOW, Daemon
 from tap import Skip, case, check, equal, run, test
 
@@ -80,17 +78,6 @@ def _():
                                                                   "kota_closed_fn"}
     shared = exported("-D", "--defined-only", os.path.join(LIB, "libkota.so"))
     equal({n for n in shared if n.startswith("kota_")}, declared, "functions")
-
-
-@test("each operation of the OpenAPI document has its function")
-def _():
-    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-        paths = yaml.safe_load(file)["paths"]
-    wanted = {"kota_" + re.sub(r"([A-Z])", lambda m: "_" + m[1].lower(), call["operationId"])
-              for item in paths.values() for call in item.values() if "operationId" in call}
-    text = open(HEADER, encoding="utf-8").read()
-    missing = {name for name in wanted if not re.search(rf"\*{name}\(", text)}
-    equal(missing, set(), "operations without a function in client/lib/kota.h")
 
 
 @test("the shared library says which it is")

@@ -15,12 +15,13 @@ CALLS = [(path, method, operation) for path, item in document["paths"].items()
 SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch",
             "bodies": "body", "tiles": "tile", "edits": "edit"}
 # Paths whose words would not say what they are.
-OTHER = {"/": "index", "/v1": "calls", "/v1/compat/elevation/{dataset}": "datasetElevation",
+OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
+         "/v1/compat/elevation/{dataset}": "datasetElevation",
          "/v1/compat/maps/api/elevation/json": "googleElevation"}
 OWNER = (("/patches/{patch}/", "patch"), ("/layers/{layer}/stats", "layer"),
          ("/locales/{locale}/events", "locale"))
 ELEVATION = {"getElevation", "datasetElevation", "getDatasetElevation", "googleElevation"}
-PAGES = {"index", "docs", "web"}
+PAGES = {"index", "docs", "docsErrors", "web"}
 
 
 def rule(path, method):

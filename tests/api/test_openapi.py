@@ -414,6 +414,13 @@ def _():
     equal(sorted(documented - set(routes)), [], "documented, but no route")
 
 
+# What the GET form of a question needs.
+NEEDED = {"contact": {"x": "1", "y": "1", "z": "9", "clearance": "1"},
+          "ray": {"origin": "1,1,9", "direction": "0,0,-1"},
+          "los": {"from": "1,1,9", "to": "2,2,9"},
+          "pick": {"eye": "1,1,9", "target": "2,2,0", "viewport": "8,6", "pixel": "4,3"}}
+
+
 def parameter_known(path, method, name):
     """A documented query parameter is not refused as unknown."""
     values = {"layer": "ground", "interp": "nearest", "fields": "height", "x": "1", "y": "1",
@@ -421,19 +428,25 @@ def parameter_known(path, method, name):
               "max_distance": "9", "status": "true",
               "mode": "any", "since": "2", "width": "64", "height": "48", "locations": "0,0",
               "path": "0,0|1,1&samples=2", "samples": "2", "interpolation": "nearest",
-              "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9"}
+              "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9",
+              "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
+              "fov_y_deg": "40", "tile_side": "2", "status": "true"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)
     if path.endswith("/events"):
         equal(daemon.ask("HEAD", f"{target}?{name}=1").status, 200, target)
         return
-    query = f"{name}={values.get(name, 'x') if '/compat/' in path else values[name]}"
+    needed = NEEDED.get(path.split("/")[-1], {}) if method == "get" else {}
+    if needed:
+        query = "&".join(f"{a}={b}" for a, b in {name: values.get(name), **needed}.items())
+    else:
+        query = f"{name}={values.get(name, 'x') if '/compat/' in path else values[name]}"
     if "/compat/" in path and name not in ("locations", "path"):
         query += "&locations=0,0"
     if path.endswith("/height") and method == "get" and name not in ("x", "y"):
         query += "&x=1&y=1"
-    elif name in ("x", "y"):
+    elif name in ("x", "y") and not needed:
         query = "x=1&y=1"
     elif path.endswith("/diff") and name != "since":
         query += "&since=2"
@@ -451,9 +464,8 @@ def parameter_known(path, method, name):
 
 
 for path_, method_, operation_, shared_ in operations():
-    if method_ not in ("get", "post") or path_.split("/")[-1] in ("profile", "los", "pick",
-                                                                        "edits", "patches",
-                                                                        "polygons"):
+    if method_ not in ("get", "post") or method_ == "post" and path_.split("/")[-1] in (
+            "profile", "los", "pick", "edits", "patches", "polygons"):
         continue
     for parameter_ in shared_ + operation_.get("parameters", []):
         parameter_ = resolve(document, parameter_)

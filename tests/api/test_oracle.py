@@ -88,7 +88,7 @@ def _():
 @test("inverse view-projections take a pixel to the ray of the camera")
 def _():
     eye, target, up = (3.0, -20.0, 15.0), (5.0, 4.0, 1.0), (0, 0, 1)
-    for depth, z in (("gl", -1.0), ("d3d", 0.0)):
+    for depth, z in (("gl", -1.0), ("webgpu", 0.0), ("reversed", 1.0)):
         m = view_projection(eye, target, up, 50, 1.5, 0.5, 500, depth)
         back = inverse(m)
         product = [[sum(m[i][k] * back[k][j] for k in range(4)) for j in range(4)]

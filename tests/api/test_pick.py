@@ -96,7 +96,8 @@ def matrices_agree(name, depth):
         def world(z):
             p = [sum(v * w for v, w in zip(row, (x, y, z, 1))) for row in m]
             return [p[i] / p[3] for i in range(3)]
-        start, end = world(-1.0 if depth == "gl" else 0.0), world(1.0)
+        start, end = map(world, {"gl": (-1.0, 1.0), "webgpu": (0.0, 1.0),
+                                 "reversed": (1.0, 0.0)}[depth])
         direction = [b - a for a, b in zip(start, end)]
         length = math.sqrt(sum(v * v for v in direction))
         hits += judge(terrain, answer, name, start, [v / length for v in direction], side,
@@ -108,7 +109,7 @@ for shape in ("small-anti", "small-main", "small-alternating", "wide-anti", "wid
               "wide-alternating", "thin"):
     case(f"150 cameras over {shape} pick what brute force picks", cameras_agree, shape)
 for shape in ("small-main", "wide-anti"):
-    for convention in ("gl", "d3d"):
+    for convention in ("gl", "webgpu", "reversed"):
         case(f"150 {convention} matrices over {shape} pick what brute force picks",
              matrices_agree, shape, convention)
 
@@ -122,7 +123,7 @@ def _():
     put_terrain(daemon, "board", Terrain(41, 41, [[0] * 41 for _ in range(41)], (1.0, 1.0),
                                          (-18.0, -18.5)))
     # From 10 m above (2, 1.5), up = +y, 90°: the picture spans x -8..12 and y -8.5..11.5.
-    for pixel, x, y in (([0, 0], -8, 11.5), ([100, 0], 12, 11.5), ([0, 100], -8, -8.5),
+    for pixel, x, y in (([0, 0], -8, 11.5), ([99, 0], 11.8, 11.5), ([0, 99], -8, -8.3),
                         ([50, 50], 2, 1.5), ([75.5, 25.25], 7.1, 6.45)):
         answer = daemon.ok("POST", at("board") + "/pick", {**STRAIGHT, "pixel": pixel})
         equal(answer["status"], "hit", f"{pixel}")
@@ -182,6 +183,55 @@ def _():
     equal((answer["status"], answer["hit"], answer["tile"]), ("miss", None, None), "answer")
 
 
+@test("up is +Z unless given, +Y where the camera looks along Z; the angle is 60 degrees")
+def _():
+    def ask(**camera):
+        return daemon.ok("POST", at("board") + "/pick", {"camera": camera, "viewport": [200, 100],
+                                                         "pixel": [120, 30]})
+    aslant = {"eye": [2, -3, 9], "target": [4, 5, 0]}
+    equal(ask(**aslant), ask(**aslant, up=[0, 0, 1], fov_y_deg=60), "aslant")
+    equal(ask(**aslant, up=None, fov_y_deg=None), ask(**aslant), "null is absent")
+    down = {"eye": [2, 1.5, 10], "target": [2, 1.5, 0]}
+    equal(ask(**down), ask(**down, up=[0, 1, 0], fov_y_deg=60), "straight down")
+    check(ask(**down)["hit"]["point"][1] > 1.5, "the upper half of the picture is +Y")
+
+
+@test("many pixels are what they are one by one, with the viewport's rules for each")
+def _():
+    random = rng("pixels")
+    look = {k: v for k, v in STRAIGHT.items() if k != "pixel"}
+    pixels = [[random.uniform(0, 100), random.uniform(0, 100)] for _ in range(50)]
+    answer = daemon.ok("POST", at("board") + "/pick", {**look, "pixels": pixels, "tile_side": 3})
+    check(answer["revision"] > 0 and answer["locale"] == "board", f"{answer}"[:200])
+    for pixel, item in zip(pixels, answer["results"], strict=True):
+        alone = daemon.ok("POST", at("board") + "/pick", {**look, "pixel": pixel, "tile_side": 3})
+        equal({**item, "locale": "board", "revision": answer["revision"]}, alone, f"{pixel}")
+    problem(daemon.post(at("board") + "/pick", {**look, "pixels": [[1, 1], [100, 1]]}), 422,
+            "pixel", pointer="/pixels/1")
+    problem(daemon.post(at("board") + "/pick", {**look, "pixels": [[1, 1], [1]]}), 400,
+            pointer="/pixels/1")
+
+
+@test("matrices of three.js pick as they are: matrixWorld times projectionMatrixInverse")
+def _():
+    # what three.js 0.170 makes of PerspectiveCamera(50, 2, 0.1, 1000), up 0 0 1, at (0, -10, 10),
+    # after lookAt(0, 0, 0): its matrixWorld and projectionMatrixInverse, `elements`
+    s = math.sqrt(0.5)
+    world = [1, 0, 0, 0, 0, s, s, 0, 0, -s, s, 0, 0, -10, 10, 1]
+    tangent = math.tan(math.radians(25))
+    near_m, far_m = 0.1, 1000
+    back = [2 * tangent, 0, 0, 0, 0, tangent, 0, 0, 0, 0, 0, (near_m - far_m) / (2 * far_m * near_m),
+            0, 0, -1, (far_m + near_m) / (2 * far_m * near_m)]
+    m = [sum(world[4 * k + i] * back[4 * j + k] for k in range(4)) for j in range(4)
+         for i in range(4)]
+    got = daemon.ok("POST", at("board") + "/pick", {"inverse_view_projection": m, "pixel": [130, 40],
+                                                    "viewport": [200, 100]})
+    want = daemon.ok("POST", at("board") + "/pick", {
+        "camera": {"eye": [0, -10, 10], "target": [0, 0, 0], "fov_y_deg": 50}, "pixel": [130, 40],
+        "viewport": [200, 100]})
+    near_all(got["hit"]["point"], want["hit"]["point"], "point", 1e-9)
+
+
 def refused(status, change, *words, pointer=None):
     body = {**STRAIGHT, **change}
     body = {k: v for k, v in body.items() if v != "absent"}
@@ -189,9 +239,9 @@ def refused(status, change, *words, pointer=None):
 
 
 def impossible(change, name):
-    """The problem points to the camera, the viewport or the matrix; of an angle it tells the limit."""
-    member = "camera" if change.get("camera", "absent") != "absent" else name
-    told = refused(422, change, name, pointer="/camera/fov_y_deg" if name == "fov_y_deg" else "/" + member)
+    """The problem points to the member; of an angle it tells the limit."""
+    place = "camera/" if change.get("camera", "absent") != "absent" else ""
+    told = refused(422, change, name, pointer=f"/{place}{name}")
     if name == "fov_y_deg":
         angle = change["camera"][name]
         equal((told.get("limit"), told.get("got")), (180 if angle > 0 else 0, angle), "limit, got")
@@ -207,6 +257,10 @@ IMPOSSIBLE = [
     ("a negative angle", {"camera": {**STRAIGHT["camera"], "fov_y_deg": -20}}, "fov_y_deg"),
     ("a viewport of no width", {"viewport": [0, 100]}, "viewport"),
     ("a negative viewport", {"viewport": [100, -5]}, "viewport"),
+    ("a pixel left of the viewport", {"pixel": [-0.1, 5]}, "pixel"),
+    ("a pixel at its right edge", {"pixel": [100, 5]}, "pixel"),
+    ("a pixel above it", {"pixel": [5, -1]}, "pixel"),
+    ("a pixel at its lower edge", {"pixel": [5, 100]}, "pixel"),
     ("a singular matrix", {"camera": "absent", "inverse_view_projection": [0] * 16,
                            "depth": "gl"}, "inverse_view_projection"),
     ("a matrix that maps the near plane and the far one to one point",
@@ -227,6 +281,10 @@ WRONG = [
     ("an eye of two numbers", {"camera": {**STRAIGHT["camera"], "eye": [1, 2]}}, "eye"),
     ("a text for an angle", {"camera": {**STRAIGHT["camera"], "fov_y_deg": "40"}}, "fov_y_deg"),
     ("no pixel", {"pixel": "absent"}, "pixel"),
+    ("pixel and pixels", {"pixels": [[1, 2]]}, "pixels"),
+    ("no pixels at all", {"pixel": "absent", "pixels": []}, "pixels"),
+    ("the name of another API", {"camera": "absent", "inverse_view_projection": [1] * 16,
+                                 "depth": "d3d"}, "depth"),
     ("no viewport", {"viewport": "absent"}, "viewport"),
     ("a pixel of three", {"pixel": [1, 2, 3]}, "pixel"),
     ("tile_side 0", {"tile_side": 0}, "tile_side"),
@@ -234,7 +292,8 @@ WRONG = [
     ("a fractional tile_side", {"tile_side": 1.5}, "tile_side"),
     ("a text for tile_side", {"tile_side": "2"}, "tile_side"),
     ("an unknown member of the camera", {"camera": {**STRAIGHT["camera"], "fov": 40}}, "fov"),
-    ("an unknown member", {"pixels": [1, 2]}, "pixels"),
+    ("an unknown member", {"px": [1, 2]}, "px"),
+    ("a depth of a camera", {"depth": "gl"}, "depth"),
 ]
 for sentence, member, name in WRONG:
     case(f"a wrong pick is 400: {sentence}", refused, 400, member, name)

@@ -67,7 +67,8 @@ BROWSER = "a page for a browser"
 BY_POST = "the method of the POST form asks the same"
 NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "docsErrors": BROWSER, "web": BROWSER,
                "getElevation": BY_POST,
-               "getDatasetElevation": BY_POST, "googleElevation": "for Google's own clients"}
+               "getDatasetElevation": BY_POST, "getContact": BY_POST, "getRay": BY_POST,
+               "getLos": BY_POST, "getPick": BY_POST, "googleElevation": "for Google's own clients"}
 # Methods beside the one that the rule names.
 ALSO = {"height": ["height_batch"], "contact": ["contact_footprints", "contact_batch"],
         "ray": ["ray_batch"], "lit": ["lit_batch"], "contains": ["contains_batch"],

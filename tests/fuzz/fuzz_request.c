@@ -36,6 +36,10 @@ static const struct {
     {locate_post_answer, DOCUMENT},
     {world_ray_post_answer, DOCUMENT},
     {world_contact_post_answer, DOCUMENT},
+    {contact_get_answer, DOCUMENT},
+    {ray_get_answer, DOCUMENT},
+    {los_get_answer, DOCUMENT},
+    {pick_get_answer, DOCUMENT},
 };
 
 static const char *const locales[8] = {"hills",    "twin",  "tilted", "bare",

@@ -276,7 +276,7 @@ static const struct {
     {pick_post_answer, "hills", "",
      "{\"viewport\":[8,6],\"pixel\":[4,3],\"camera\":{\"eye\":[0,0,0],\"target\":[0,0,0],\"up\":"
      "[0,0,1],\"fov_y_deg\":40}}",
-     ERR_UNPROCESSABLE, "/camera"},
+     ERR_UNPROCESSABLE, "/camera/target"},
     {pick_post_answer, "hills", "",
      "{\"viewport\":[8,6],\"pixel\":[4,3],\"tile_side\":0,\"camera\":{\"eye\":[0,0,9],\"target\":"
      "[0,1,0],\"up\":[0,0,1],\"fov_y_deg\":40}}",

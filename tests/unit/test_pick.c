@@ -87,12 +87,14 @@ static void a_matrix_gives_the_camera_s_ray(void **state)
         struct viewport viewport = {640, 360, random_in(&random, 0, 640),
                                     random_in(&random, 0, 360)};
         double near = random_in(&random, 0.05, 1), far = random_in(&random, 100, 1000), m[16];
-        enum depth_range depth = n % 2 ? DEPTH_GL : DEPTH_D3D;
+        enum depth_range depth = (enum depth_range)(n % 3);
+        bool is_reversed = depth == DEPTH_REVERSED;
         struct ray want, got;
         struct err err;
 
         assert_int_equal(pick_camera_ray(&camera, &viewport, &want, &err), ERR_OK);
-        inverse_view_projection(&camera, 640. / 360, near, far, depth, m);
+        inverse_view_projection(&camera, 640. / 360, is_reversed ? far : near,
+                                is_reversed ? near : far, depth, m);
         if (pick_unproject_ray(m, depth, &viewport, &got, &err))
             fail_msg("%s", err.msg);
         assert_vec3(got.direction, want.direction, 1e-9, "direction");

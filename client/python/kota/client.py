@@ -335,8 +335,9 @@ class Client:
              **options: Any) -> Answer:
         """The ground that a pixel [x, y] of a viewport [width, height] shows.
 
-        Options: camera {"eye", "target", "up", "fov_y_deg"}; or inverse_view_projection, 16 numbers
-        by column, and its depth (gl, d3d); tile_side, layer.
+        Options: pixels, several in `results`, instead of pixel; camera {"eye", "target"} with up
+        (0 0 1) and fov_y_deg (60); or inverse_view_projection, 16 numbers by column, and its depth
+        (gl, webgpu, reversed); tile_side, layer.
         """
         return self._ask(_place(locale, "pick"), options, viewport=viewport, pixel=pixel)
 

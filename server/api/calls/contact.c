@@ -1,4 +1,5 @@
 /*
+ * GET  …/contact?x=&y=&z=&reach_up=…  ->  the members of one result
  * POST …/contact {"points":[[x,y,z]…],"reach_up":0.5,"max_distance":d,"clearance":c,
  *                 "clearance_mode":"at_least|exact"}
  *   ->  results: {"status":"ok|below|hole|too_far|outside","floor":Contact|null,
@@ -358,3 +359,27 @@ enum err_code contact_post_answer(struct call *call, struct err *err)
                           : answer_points(call, &options, err);
 }
 API_HANDLER(contact_post, 1, CALL_NEEDS_LOCALE)
+
+enum err_code contact_get_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {
+        "x", "y", "z", "reach_up", "max_distance", "clearance", "clearance_mode", "layer", NULL};
+    struct contact_options options;
+    struct contacts contacts;
+    struct vec3 point;
+    char *comma, *at;
+
+    if (options_open_query(call, names, err) || option_needed(call, "x", 1, &point.x, err) ||
+        option_needed(call, "y", 1, &point.y, err) || option_needed(call, "z", 1, &point.z, err) ||
+        decode_options(call, &options, err) || call_check_budget_rays(call, &options.choice, err))
+        return err->code;
+    locale_contact(&options.choice, point, options.terms.reach, &contacts);
+    comma = call_open_answer(call, POINT_BYTES);
+    if (!comma)
+        return ERR_OK; /* json_finish returns the error */
+    at = encode_point(comma, &options, point, &contacts);
+    *comma = ',';
+    json_close_room(&call->out, at);
+    return ERR_OK;
+}
+API_HANDLER(contact_get, 1, CALL_NEEDS_LOCALE)

@@ -1,5 +1,6 @@
 /*
  * POST …/los  {"segments":[{"from","to"}…],"layer"}  ->  results: {"visible","fraction","point"}
+ * GET  …/los?from=&to=&layer=  ->  the members of one result
  *
  * fraction runs from 0 at `from` to 1 at `to`; it and the blocking point are null where nothing
  * blocks.
@@ -56,3 +57,27 @@ enum err_code los_post_answer(struct call *call, struct err *err)
     return ERR_OK;
 }
 API_HANDLER(los_post, 1, CALL_NEEDS_LOCALE)
+
+enum err_code los_get_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"from", "to", "layer", NULL};
+    struct layer_choice choice;
+    struct locale_hit blocker;
+    struct vec3 from, to;
+    bool is_visible;
+    char *comma, *at;
+
+    if (options_open_query(call, names, err) || option_needed(call, "from", 3, &from.x, err) ||
+        option_needed(call, "to", 3, &to.x, err) || option_choose(call, &choice, err) ||
+        call_check_budget_rays(call, &choice, err))
+        return err->code;
+    is_visible = locale_line_of_sight(&choice, from, to, &blocker);
+    comma = call_open_answer(call, ITEM_BYTES);
+    if (!comma)
+        return ERR_OK; /* json_finish returns the error */
+    at = encode(comma, is_visible, &blocker);
+    *comma = ',';
+    json_close_room(&call->out, at);
+    return ERR_OK;
+}
+API_HANDLER(los_get, 1, CALL_NEEDS_LOCALE)

@@ -3,6 +3,7 @@
  *   ->  results: {"status":"hit|miss|invalid","t","distance","point","normal","layer","cell",
  *                 "triangle","polygon"}
  * POST …/ray  binary: ox oy oz dx dy dz t_max  ->  t nx ny nz (t = +inf: miss; NaN: invalid)
+ * GET  …/ray?origin=&direction=&t_max=&mode=&layer=  ->  the members of one item
  *
  * t counts in lengths of the direction, distance in metres.
  * An impossible ray (no direction, negative t_max) is an item of status invalid; for malformed ones
@@ -301,3 +302,31 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
     return ERR_OK;
 }
 API_HANDLER(ray_post, 1, CALL_NEEDS_LOCALE)
+
+enum err_code ray_get_answer(struct call *call, struct err *err)
+{
+    static const char *const query_names[] = {"origin", "direction", "t_max",
+                                              "mode",   "layer",     NULL};
+    struct ray_options options;
+    struct asked asked;
+    struct ray *ray = asked.rays;
+    char *comma, *at;
+
+    ray->t_max = INFINITY;
+    if (options_open_query(call, query_names, err) ||
+        option_needed(call, "origin", 3, &ray->origin.x, err) ||
+        option_needed(call, "direction", 3, &ray->direction.x, err) ||
+        option_number(call, "t_max", &ray->t_max, NULL, err) ||
+        decode_options(call, &options, err) || call_check_budget_rays(call, &options.choice, err))
+        return err->code;
+    ask(&options, &asked, 1, NULL);
+    comma = call_open_answer(call, RAY_BYTES);
+    if (!comma)
+        return ERR_OK; /* json_finish returns the error */
+    at = encode(comma, asked.status[0], ray, &asked.hits[0]);
+    *comma = ',';
+    *at++ = '}';
+    json_close_room(&call->out, at);
+    return ERR_OK;
+}
+API_HANDLER(ray_get, 1, CALL_NEEDS_LOCALE)
