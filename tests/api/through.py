@@ -26,7 +26,7 @@ NO_TLS = "what it runs speaks no TLS"
 DIRECT = {
     "cli_bench": NO_TLS, "library": NO_TLS,
     "cli_files": STUBS, "cli_misuse": STUBS,
-    "command_line": AS_TYPED, "compat_docs": AS_TYPED, "operating": AS_TYPED, "readme": AS_TYPED,
+    "docs": AS_TYPED, "client_defaults": DAEMONS_OWN,
     "manual": AS_TYPED,
     "confined": DAEMONS_OWN, "durable": DAEMONS_OWN, "kill": DAEMONS_OWN, "life": DAEMONS_OWN,
     "limits": DAEMONS_OWN, "overload": DAEMONS_OWN, "start": DAEMONS_OWN, "store_faults": DAEMONS_OWN,
