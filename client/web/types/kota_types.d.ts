@@ -226,7 +226,14 @@ export type Ray = {
 export type RayItem = {
     status: "hit" | "miss" | "invalid";
     detail?: string | undefined;
+    /**
+     * in lengths of the direction
+     */
     t: number | null;
+    /**
+     * in metres
+     */
+    distance: number | null;
     point: number[] | null;
     normal: number[] | null;
     layer: string | null;
