@@ -468,8 +468,8 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
     if (!found.query)
         return ERR_OK;
     if (!span_copy(found.query->value, out, WORLD_ID_MAX + 1) || out[0] == '\0') {
-        err_set(err, ERR_LAYER_UNKNOWN, "there is no such layer: an id has 1 to %d characters",
-                WORLD_ID_MAX);
+        err_set(err, ERR_LAYER_UNKNOWN_OPTION,
+                "there is no such layer: an id has 1 to %d characters", WORLD_ID_MAX);
         return at(err, &found, "layer");
     }
     return ERR_OK;

@@ -32,6 +32,9 @@
     X(LOCALE_UNKNOWN, locale_unknown, 404, "Unknown locale")                                       \
     X(LAYER_UNKNOWN, layer_unknown, 404, "Unknown layer")                                          \
     X(MODEL_UNKNOWN, model_unknown, 404, "Unknown model")                                          \
+    /* the same words where a query or a body names it, and the path is right */                   \
+    X(LAYER_UNKNOWN_OPTION, layer_unknown, 422, "Unknown layer")                                   \
+    X(MODEL_UNKNOWN_OPTION, model_unknown, 422, "Unknown model")                                   \
     X(PATCH_UNKNOWN, patch_unknown, 404, "Unknown patch")                                          \
     X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
     X(TILE_UNKNOWN, tile_unknown, 404, "Unknown tile")                                             \

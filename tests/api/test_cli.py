@@ -854,7 +854,7 @@ def real_sight():
 def real_problems():
     url = real().url
     fails(kota("height", "nowhere", "1,2", url=url), 1, "404", "nowhere")
-    fails(kota("height", "plane", "1,2", "--layer", "sky", url=url), 1, "404", "sky")
+    fails(kota("height", "plane", "1,2", "--layer", "sky", url=url), 1, "422", "sky")
     fails(kota("height", "plane", "1,2", "--fields", "slope", url=url), 1, "400", "slope")
     fails(kota("pick", "plane", "--eye", "1,1,1", "--target", "1,1,1", "--viewport", "6x4",
                "--pixel", "1,1", url=url), 1, "422")

@@ -310,7 +310,7 @@ REFUSED = (
      {"brush": {"shape": "smooth", "center": [1, 1], "radius": 0}}, 400, "/brush/radius"),
     ("another shape",
      {"brush": {"shape": "dig", "center": [1, 1], "radius": 1}}, 400, "/brush/shape"),
-    ("a layer that is not there", {"layer": "x", "rect": [0, 0, 1, 1], "heights": [1]}, 404,
+    ("a layer that is not there", {"layer": "x", "rect": [0, 0, 1, 1], "heights": [1]}, 422,
      "/layer"),
     ("left of the field", {"rect": [-1, 0, 1, 1], "heights": [1]}, 422, "/rect"),
     ("over the right edge", {"rect": [7, 0, 2, 1], "heights": [1, 1]}, 422, "/rect"),
@@ -675,7 +675,7 @@ def _():
     equal(diff("two", 3, layer="upper"), (5, [[1, 2, 3, 4]]), "upper")
     equal(diff("two", 3, layer="ground"), (5, [[0, 0, 1, 1]]), "ground")
     problem(daemon.get(at("two", "/diff?since=3")), 422)
-    problem(daemon.get(at("two", "/diff?since=3&layer=x")), 404)
+    problem(daemon.get(at("two", "/diff?since=3&layer=x")), 422)
 
 
 @test("since: missing or malformed 400, not yet 422, unknown locale 404")

@@ -95,7 +95,7 @@ PICK = "eye=0,0,9&target=1,1,0&viewport=8,6&pixel=4,3"
 for call_, query_, status_, pointer_ in (
         ("contact", "x=1&y=2", 400, "z"), ("contact", "x=1&y=2&z=3&depth=1", 400, "depth"),
         ("contact", "x=1&y=2&z=a", 400, "z"), ("contact", "x=1&y=2&z=3&reach_up=-1", 400, None),
-        ("contact", "x=1&y=2&z=3&layer=none", 404, "layer"),
+        ("contact", "x=1&y=2&z=3&layer=none", 422, "layer"),
         ("ray", "origin=1,2,3", 400, "direction"), ("ray", "origin=1,2&direction=0,0,1", 400, "origin"),
         ("ray", "origin=1,2,3&direction=0,0,inf", 400, "direction"),
         ("ray", "origin=1,2,3&direction=0,0,1&trace=true", 400, "trace"),

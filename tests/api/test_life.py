@@ -703,7 +703,7 @@ def _():
     for sockets, names, word in (([loose], "main", "no TCP socket"), ([one, two], "a:b", "two sockets")):
         process, _, log = start_with_sockets(sockets, names)
         try:
-            equal(process.wait(60 * SLOW), 1, "exit status")
+            equal(process.wait(60 * SLOW), 2, "exit status")
             check(word in open(log).read(), open(log).read())
         finally:
             process.kill()
@@ -716,7 +716,7 @@ def _():
         s.bind(("0.0.0.0", 0))
         s.listen()
         process, _, log = start_with_sockets([s], "main")
-        equal(process.wait(60 * SLOW), 1, "exit status")
+        equal(process.wait(60 * SLOW), 2, "exit status")
         check("--token-file" in open(log).read(), open(log).read())
 
 

@@ -222,7 +222,7 @@ def _():
     problem(ask(None), 400, "light", pointer="/light")
     problem(ask([0, 0, -1]), 400)
     problem(ask({"direction": [0, 0, 1]}, mode="any"), 400, pointer="/mode")
-    problem(ask({"direction": [0, 0, 1]}, layer="none"), 404, pointer="/layer")
+    problem(ask({"direction": [0, 0, 1]}, layer="none"), 422, pointer="/layer")
     problem(daemon.post(at("down") + "/lit", {"light": {"direction": [0, 0, 1]}}), 400,
             pointer="/points")
     problem(daemon.post(at("down") + "/lit", {"points": [[0, 0, 0]]}), 400, pointer="/light")

@@ -335,7 +335,7 @@ def _():
         (dict(nonsense=1), 400, "/nonsense", "nonsense"),
         (dict(material="water"), 400, "/material", "water"),
         (dict(material="pebbles"), 422, "/material", "--patch-material"),
-        (dict(layer="nope"), 404, None, "nope"),
+        (dict(layer="nope"), 422, None, "nope"),
         (dict(bodies=[{}]), 400, "/bodies/0/model", "string"),
         (dict(bodies=[body(model="ghost")]), 422, "/bodies/0/model", "ghost"),
         (dict(bodies=[body(position=[4.2, 6, 2])]), 422, "/bodies/0/position", "outside"),

@@ -180,7 +180,7 @@ WRONG = [  # what, changes of the good request (None: left out), status(es)
     ("larger than the field", {"size": [200, 200]}, (413, 422)),
     ("fewer than 8 cells", {"size": [1, 1], "scale": "medium"}, 422),
     ("granules beyond the limit", {"size": [20, 20], "scale": "medium"}, (413, 422)),
-    ("an unknown layer", {"layer": "none"}, 404),
+    ("an unknown layer", {"layer": "none"}, 422),
     ("a layer of 3", {"layer": 3}, 400),
 ]
 

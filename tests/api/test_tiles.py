@@ -359,7 +359,7 @@ REFUSED = [
     ("0/0/01?format=f32", 404, "from 0"),
     ("0/99999999999999999999/0?format=f32", (400, 404, 422), None),
     ("0/3/0?format=f32", (404, 422), None), ("0/0/2?format=f32", (404, 422), None),
-    ("0/0/0?layer=other", 404, "other"),
+    ("0/0/0?layer=other", 422, "other"),
 ]
 
 

@@ -201,7 +201,7 @@ static const struct {
     {height_get_answer, "hills", "x=1&y=2&fields=height,colour", "", ERR_BAD_INPUT, "fields"},
     {height_get_answer, "hills", "x=1&y=2&z=3", "", ERR_BAD_INPUT, "z"},
     {height_get_answer, "hills", "x=1&y=2&x=3", "", ERR_BAD_INPUT, "x"},
-    {height_get_answer, "hills", "x=1&y=2&layer=none", "", ERR_LAYER_UNKNOWN, "layer"},
+    {height_get_answer, "hills", "x=1&y=2&layer=none", "", ERR_LAYER_UNKNOWN_OPTION, "layer"},
     {height_get_answer, "twin", "x=1&y=2", "", ERR_UNPROCESSABLE, "layer"},
     {height_get_answer, "bare", "x=1&y=2", "", ERR_UNPROCESSABLE, "layer"},
     {height_post_answer, "hills", "", "", ERR_BAD_INPUT, ""},

@@ -102,7 +102,7 @@ static const struct model *find_model(const struct call *call, const cJSON *json
     }
     model = model_list_find(call->snapshot->models, id);
     if (!model) {
-        err_set(err, ERR_MODEL_UNKNOWN, "there is no model \"%.64s\"", id);
+        err_set(err, ERR_MODEL_UNKNOWN_OPTION, "there is no model \"%.64s\"", id);
         err_at(err, "%s/model", place);
     }
     return model;
