@@ -332,6 +332,39 @@ bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words
     return code == ERR_OK;
 }
 
+enum err_code kota_get_locales(struct kota *kota, bool with_layers, cJSON **locales)
+{
+    char path[KOTA_PATH_MAX] = "";
+    const char *next = with_layers ? "/v1/locales?layers=true" : "/v1/locales";
+    cJSON *all = cJSON_CreateArray(), *page = NULL, *list, *locale;
+
+    while (next && !kota->err.code) {
+        /* the same page again would never end */
+        if (strcmp(next, path) == 0 || strlen(next) >= sizeof(path)) {
+            err_set(&kota->err, ERR_INTERNAL, "the answer has a wrong \"next\"");
+            break;
+        }
+        snprintf(path, sizeof(path), "%s", next);
+        cJSON_Delete(page);
+        page = NULL;
+        if (call_get(kota->call, path, &page, &kota->err))
+            break;
+        list = cJSON_GetObjectItemCaseSensitive(page, "locales");
+        if (!cJSON_IsArray(list))
+            err_set(&kota->err, ERR_INTERNAL, "the answer has no array \"locales\"");
+        while (cJSON_IsArray(list) && (locale = cJSON_DetachItemFromArray(list, 0)))
+            cJSON_AddItemToArray(all, locale);
+        next = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(page, "next"));
+    }
+    cJSON_Delete(page);
+    if (kota->err.code) {
+        cJSON_Delete(all);
+        all = NULL;
+    }
+    *locales = all;
+    return kota->err.code;
+}
+
 const char *kota_shift_word(struct kota *kota)
 {
     const char *first = kota->word_count ? kota->words[0] : NULL;

@@ -88,6 +88,12 @@ enum err_code kota_print_locale(struct kota *kota, cJSON *locale);
 #define KOTA_PATH_MAX 1024
 enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);
 
+/*
+ * All locales, with or without their layers: *locales is an array, all pages in one; free it with
+ * cJSON_Delete. The error stays in kota->err.
+ */
+enum err_code kota_get_locales(struct kota *kota, bool with_layers, cJSON **locales);
+
 /* ERR_BAD_INPUT unless text matches [A-Za-z0-9_-]{1,64}. */
 enum err_code kota_check_id(const char *text, struct err *err);
 

@@ -84,7 +84,7 @@ static bool look(struct check *check, const char *what, const char *path, const 
 static void check_locales(struct check *check, struct check_ground *ground)
 {
     struct kota *kota = check->kota;
-    cJSON *answer = NULL;
+    cJSON *locales;
     const cJSON *locale;
 
     if (kota->word_count > 0) {
@@ -92,16 +92,16 @@ static void check_locales(struct check *check, struct check_ground *ground)
             check_ground_run(ground, kota->words[i], &kota->err);
         return;
     }
-    if (call_get(kota->call, "/v1/locales", &answer, &kota->err))
+    if (kota_get_locales(kota, false, &locales))
         return;
-    cJSON_ArrayForEach(locale, cJSON_GetObjectItemCaseSensitive(answer, "locales"))
+    cJSON_ArrayForEach(locale, locales)
     {
         const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(locale, "id"));
 
         if (!id || kota_check_id(id, &kota->err) || check_ground_run(ground, id, &kota->err))
             break;
     }
-    cJSON_Delete(answer);
+    cJSON_Delete(locales);
 }
 
 static enum kota_exit check_all(struct kota *kota, struct check_ground *ground)

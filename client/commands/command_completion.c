@@ -170,11 +170,13 @@ static void offer_options(const struct line *line, const struct kota_option *tab
             offer(line, "--", table->name, table->help);
 }
 
-/* The ids in an array of what path answers; nothing when there is no answer. */
+/*
+ * The ids in an array of what path answers, NULL: of all locales; nothing when there is no answer.
+ */
 static void offer_ids(struct kota *kota, const struct line *line, const char *path,
                       const char *member, const char *text)
 {
-    cJSON *answer = NULL;
+    cJSON *answer = NULL, *array = NULL;
     const cJSON *item;
 
     if (line->url)
@@ -184,18 +186,21 @@ static void offer_ids(struct kota *kota, const struct line *line, const char *pa
     kota->timeout = WAIT;
     if (!kota->call && kota_connect(kota))
         return;
-    if (!call_get(kota->call, path, &answer, &kota->err))
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, member))
-        {
-            const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "id"));
-            const cJSON *said = cJSON_GetObjectItemCaseSensitive(item, text);
+    if (!path)
+        kota_get_locales(kota, false, &array);
+    else if (!call_get(kota->call, path, &answer, &kota->err))
+        array = cJSON_DetachItemFromObjectCaseSensitive(answer, member);
+    cJSON_ArrayForEach(item, array)
+    {
+        const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "id"));
+        const cJSON *said = cJSON_GetObjectItemCaseSensitive(item, text);
 
-            if (id && !kota_check_id(id, &kota->err))
-                offer(line, "", id,
-                      cJSON_IsString(said) && !strpbrk(said->valuestring, "\t\033")
-                          ? said->valuestring
-                          : NULL);
-        }
+        if (id && !kota_check_id(id, &kota->err))
+            offer(line, "", id,
+                  cJSON_IsString(said) && !strpbrk(said->valuestring, "\t\033") ? said->valuestring
+                                                                                : NULL);
+    }
+    cJSON_Delete(array);
     cJSON_Delete(answer);
 }
 
@@ -209,7 +214,7 @@ static void offer_kind(struct kota *kota, const struct line *line, const char *k
     if (strcmp(kind, ":file") == 0) {
         printf(":file\n");
     } else if (strcmp(kind, ":locale") == 0) {
-        offer_ids(kota, line, "/v1/locales", "locales", "title");
+        offer_ids(kota, line, NULL, NULL, "title");
     } else if (strcmp(kind, ":model") == 0) {
         offer_ids(kota, line, "/v1/models", "models", "hash");
     } else if (strcmp(kind, ":layer") == 0) {

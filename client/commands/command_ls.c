@@ -140,19 +140,15 @@ static enum err_code ls_layers(struct kota *kota, bool wants_ids)
 
 static enum err_code ls_locales(struct kota *kota, bool wants_ids)
 {
-    cJSON *answer = NULL;
-    const cJSON *locales;
+    cJSON *locales;
 
-    if (call_get(kota->call, "/v1/locales", &answer, &kota->err))
+    if (kota_get_locales(kota, !wants_ids, &locales))
         return kota->err.code;
-    locales = member(answer, "locales");
-    if (!cJSON_IsArray(locales))
-        err_set(&kota->err, ERR_INTERNAL, "the answer has no array \"locales\"");
-    else if (wants_ids)
+    if (wants_ids)
         print_ids(locales, &kota->err);
     else
         ls_print(kota, locales);
-    cJSON_Delete(answer);
+    cJSON_Delete(locales);
     return kota->err.code;
 }
 

@@ -298,7 +298,7 @@ struct kota_locale {
     bool open_sky;
     enum kota_triangulation triangulation;
     double memory_bytes;
-    size_t layer_count;
+    size_t layer_count; /* 0 in a list without layers */
 };
 
 enum kota_layer_kind { KOTA_HEIGHTFIELD, KOTA_MESH };
@@ -325,7 +325,13 @@ struct kota_layer {
     enum kota_layer_gravity gravity; /* KOTA_GRAVITY_USUAL where the frame is cartesian */
 };
 
+/*
+ * A page of the locales, by id and without their layers; kota_request_query: "layers" "true",
+ * "limit", "after". The daemon's usual limit is a thousand.
+ */
 struct kota_request *kota_locales(void);
+/* The page after that answer of kota_locales. NULL: it was the last one, or out of memory. */
+struct kota_request *kota_locales_next(struct kota_answer *answer);
 struct kota_request *kota_locale(const char *id);
 /* manifest: a JSON object as text; NULL: "{}". */
 struct kota_request *kota_put_locale(const char *id, const char *manifest);

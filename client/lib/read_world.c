@@ -48,6 +48,13 @@ bool kota_read_locale_count(struct kota_answer *answer, size_t *count)
     return true;
 }
 
+struct kota_request *kota_locales_next(struct kota_answer *answer)
+{
+    const char *path = read_string(read_document(answer), "next");
+
+    return path ? kota_request_new("GET", path) : NULL;
+}
+
 bool kota_read_locale(struct kota_answer *answer, size_t index, struct kota_locale *locale)
 {
     static const char *const words[] = {"anti", "main", "alternating", NULL};
@@ -64,7 +71,7 @@ bool kota_read_locale(struct kota_answer *answer, size_t index, struct kota_loca
     if (!locale->id || !read_vector(item, "gravity", locale->gravity, 3) ||
         !read_vector(placement, "translation", locale->translation, 3) ||
         !read_vector(placement, "rotation", locale->rotation, 4) ||
-        !read_word(item, "triangulation", words, &place) || !cJSON_IsArray(layers))
+        !read_word(item, "triangulation", words, &place) || (layers && !cJSON_IsArray(layers)))
         return read_fail(answer, "the answer is no locale");
     locale->triangulation = (enum kota_triangulation)place;
     locale->has_bounds = read_box(item, "bounds", locale->min, locale->max);

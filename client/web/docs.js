@@ -337,7 +337,7 @@ async function start() {
     at("message").hidden = false;
     return;
   }
-  [someLocale] = await kota.locales().catch(() => []);
+  [someLocale] = await kota.locales({ layers: true, limit: 1 }).catch(() => []);
   const calls = callsOf(contract);
   draw(calls);
   at("find").addEventListener("input", () => find(calls, at("find").value));

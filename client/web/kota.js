@@ -38,6 +38,7 @@
  * @typedef {import("./kota_types.js").FeedOptions} FeedOptions
  * @typedef {import("./kota_types.js").Manifest} Manifest
  * @typedef {import("./kota_types.js").Locale} Locale
+ * @typedef {import("./kota_types.js").ListedLocale} ListedLocale
  * @typedef {import("./kota_types.js").PolygonsChanged} PolygonsChanged
  * @typedef {import("./kota_types.js").HeightItem} HeightItem
  * @typedef {import("./kota_types.js").Contact} Contact
@@ -307,9 +308,21 @@ export class Kota {
 
   // ---- locales and layers ----------------------------------------------------------------------
 
-  /** @param {ReadOptions} [options] @returns {Promise<Locale[]>} */
+  /**
+   * All locales by id, page by page; with `limit` one page, of those after the id `after`.
+   * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
+   *   layers: each with its layers
+   * @returns {Promise<ListedLocale[]>}
+   */
   async locales(options = {}) {
-    return (await this.#read("/v1/locales", options)).locales;
+    let page = await this.#read("/v1/locales", options);
+    /** @type {ListedLocale[]} */
+    const all = page.locales;
+    while (page.next && options.limit === undefined) {
+      page = (await this.get(page.next, asRead(options).call)).json;
+      all.push(...page.locales);
+    }
+    return all;
   }
 
   /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */

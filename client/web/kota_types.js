@@ -98,6 +98,11 @@
  */
 
 /**
+ * As a list has it: layers only where they were asked for.
+ * @typedef {Omit<Locale, "layers"> & {layers?: any[]}} ListedLocale
+ */
+
+/**
  * The locale, and the numbers that polygons have: null where nothing is left of an added one.
  * @typedef {Locale & {import: {kept: number, split: number, dropped: number,
  *   reasons?: Record<string, number>, dropped_polygons?: {polygon: number, reason: string}[]},

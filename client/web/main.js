@@ -227,7 +227,7 @@ function make(tag, text) {
 
 export async function openWorld() {
   try {
-    state.set("locales", (await kota.get("/v1/locales", { quiet: true })).json.locales);
+    state.set("locales", await kota.locales({ quiet: true, layers: true }));
   } catch (error) {
     tell(error.status === 401 ? new Error("Reading needs a token here: press Token.") : error);
     if (error.status !== 401 && !gone.signal.aborted) setTimeout(openWorld, 3000);

@@ -18,7 +18,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { API_CROSSED_MAX = 64 }; /* locales listed as crossed by a ray of the world */
+enum {
+    API_CROSSED_MAX = 64,       /* locales listed as crossed by a ray of the world */
+    API_LOCALE_PAGE_MAX = 1000, /* locales of one answer to GET /v1/locales */
+};
 
 struct api_limits {
     size_t items_max;           /* items of a JSON batch, 10,000 */

@@ -272,6 +272,7 @@ static const struct counter counters[] = {
     FIXED(LIMITS, WORLD_ID_MAX, "id_characters_max"),
     FIXED(LIMITS, LOCALE_TITLE_BYTES_MAX, "title_bytes_max"),
     STAT(LIMITS, limits.world.locales_max, "locales_max"),
+    FIXED(LIMITS, API_LOCALE_PAGE_MAX, "locale_page_max"),
     STAT(LIMITS, limits.world.models_max, "models_max"),
     FIXED(LIMITS, LOCALE_LAYERS_MAX, "layers_max"),
     FIXED(LIMITS, POSE_TRANSLATION_MAX_M, "transform_m_max"),

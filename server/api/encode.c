@@ -201,7 +201,7 @@ static void import_object(struct json_writer *w, const struct mesh_import *impor
     json_end_object(w);
 }
 
-void encode_locale_open(struct json_writer *w, const struct locale *locale,
+void encode_locale_open(struct json_writer *w, const struct locale *locale, bool with_layers,
                         const struct mesh_import *import)
 {
     json_begin_object(w);
@@ -219,11 +219,13 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale,
         json_integer(w, locale->transform_seq);
     }
     manifest_members(w, locale);
-    json_key(w, "layers");
-    json_begin_array(w);
-    for (size_t i = 0; i < locale->layer_count; i++)
-        layer_object(w, locale->layers[i]);
-    json_end_array(w);
+    if (with_layers) {
+        json_key(w, "layers");
+        json_begin_array(w);
+        for (size_t i = 0; i < locale->layer_count; i++)
+            layer_object(w, locale->layers[i]);
+        json_end_array(w);
+    }
     json_key(w, "memory_bytes");
     json_integer(w, locale->memory_bytes);
     if (import) {
@@ -235,7 +237,7 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale,
 void encode_locale(struct json_writer *w, const struct locale *locale,
                    const struct mesh_import *import)
 {
-    encode_locale_open(w, locale, import);
+    encode_locale_open(w, locale, true, import);
     json_end_object(w);
 }
 

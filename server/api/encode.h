@@ -18,8 +18,8 @@ const char *encode_contact_status(enum contact_status status);
 /* A whole Locale object; with `import`, unless NULL, as its last member. */
 void encode_locale(struct json_writer *w, const struct locale *locale,
                    const struct mesh_import *import);
-/* The same, still open: members may follow. */
-void encode_locale_open(struct json_writer *w, const struct locale *locale,
+/* The same, with or without its layers, still open: members may follow. */
+void encode_locale_open(struct json_writer *w, const struct locale *locale, bool with_layers,
                         const struct mesh_import *import);
 
 /* [c,r] */

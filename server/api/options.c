@@ -475,6 +475,20 @@ enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1],
     return ERR_OK;
 }
 
+enum err_code option_id(struct call *call, const char *name, char out[static WORLD_ID_MAX + 1],
+                        struct err *err)
+{
+    struct found found;
+
+    out[0] = '\0';
+    if (find(call, name, &found, err) || !found.query)
+        return err->code;
+    if (!span_copy(found.query->value, out, WORLD_ID_MAX + 1) ||
+        !world_id_is_valid(out, strlen(out)))
+        return query_wrong(&found, name, "an id: 1 to 64 of A-Z a-z 0-9 _ -", err);
+    return ERR_OK;
+}
+
 /*
  * An error of world/ about a choice points to the member of a body; without one the option was in
  * the query.

@@ -76,6 +76,10 @@ enum err_code option_words(struct call *call, const char *name, const char *cons
  */
 enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1], struct err *err);
 
+/* The id of a locale: "" when absent. It need not exist. */
+enum err_code option_id(struct call *call, const char *name, char out[static WORLD_ID_MAX + 1],
+                        struct err *err);
+
 /* `layer` and locale_choose, locale_choose_ground or locale_choose_field. */
 enum err_code option_choose(struct call *call, struct layer_choice *out, struct err *err);
 enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err);

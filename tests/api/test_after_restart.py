@@ -210,7 +210,7 @@ def portrait(daemon, seed):
         is_json = "json" in answer.media_type
         seen[f"{method} {target}"] = {"status": answer.status, "etag": answer.headers.get("etag"),
                                       "body": answer.json if is_json else answer.body.hex()}
-    for target in ("/v1/locales", "/v1/models", *(f"/v1/models/{name}" for name in MODELS)):
+    for target in ("/v1/locales?layers=true", "/v1/models", *(f"/v1/models/{name}" for name in MODELS)):
         keep("GET", target)
     for locale in LOCALES:
         answer = daemon.get(f"/v1/locales/{locale}")

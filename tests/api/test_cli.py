@@ -257,7 +257,8 @@ def urls():
     with Stub(lambda request: reply({"locales": []})) as stub:
         result = kota("--url", stub.url + "/behind/proxy/", "ls", url="http://127.0.0.1:1")
         equal((result.status, result.err), (0, ""), "outcome")
-        equal(stub.requests[0].target, "/behind/proxy/v1/locales", "target")
+        equal(stub.requests[0].target, "/behind/proxy/v1/locales?layers=true",
+              "target")
 
 
 @test("a proxy of the environment does not stand between kota and a loopback address")

@@ -166,6 +166,27 @@ def _():
     fails(kota("info", "gone", url=home.url), 1, "404")
 
 
+@test("ls, check and completion go from page to page, and end where pages repeat themselves")
+def _():
+    def page(request):
+        name = request.target.partition("after=")[2]
+        if not name:
+            return reply({"locales": [one("a"), one("b")], "next": "/v1/locales?limit=2&after=b"})
+        return reply({"locales": [one("c")], "next": None if name == "b" else request.target})
+
+    def one(name):
+        return {"id": name, "title": None, "revision": 1, "bounds": None, "layers": []}
+    with Stub(page) as stub:
+        equal(kota("ls", "--ids", url=stub.url).out, b"a\nb\nc\n", "ids")
+        equal([line["id"] for line in kota("ls", url=stub.url).lines], ["a", "b", "c"], "ls")
+        equal(kota("completion", "words", "--", "info", "", url=stub.url).out, b"a\nb\nc\n", "offer")
+        targets = [request.target for request in stub.requests]
+        equal(targets[0::2], ["/v1/locales", "/v1/locales?layers=true", "/v1/locales"], "first pages")
+        equal(set(targets[1::2]), {"/v1/locales?limit=2&after=b"}, "second pages")
+    with Stub(lambda request: reply({"locales": [one("a")], "next": "/v1/locales?after=a"})) as stub:
+        fails(kota("ls", url=stub.url), 1, "next")
+
+
 @test("a model falls on a patch: put, create, list, watch, push, view, delete")
 def _():
     with tempfile.TemporaryDirectory() as folder:

@@ -39,7 +39,7 @@ def _():
                 equal(again.headers.get(name), first[i].headers.get(name), f"{write[:2]}: {name}")
             equal(again.headers.get("idempotency-replayed"), "true", "Idempotency-Replayed")
         problem(keyed(daemon, 0, "PUT", at, {"title": "y"}, None), 422, pointer="Idempotency-Key")
-        equal(daemon.ok("GET", "/v1/locales"), {"locales": []}, "nothing came back")
+        equal(daemon.ok("GET", "/v1/locales"), {"locales": [], "next": None}, "nothing came back")
 
 
 @test("an empty world goes on counting after a restart: revisions, and what follows is durable")

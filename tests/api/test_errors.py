@@ -22,12 +22,12 @@ for layer_ in ("low", "high"):
     put_layer(daemon, "double", Terrain(2, 2, [[0, 0], [0, 0]]), layer_)
 LAND = "/v1/locales/land"
 CAMERA = {"eye": [2, 1.5, 10], "target": [2, 1.5, 0], "up": [0, 1, 0], "fov_y_deg": 90}
-before = daemon.get("/v1/locales").body
+before = daemon.get("/v1/locales?layers=true").body
 
 
 def unchanged():
     check(daemon.is_alive(), f"the daemon died:\n{daemon.log_text()[-3000:]}")
-    answer = daemon.get("/v1/locales")
+    answer = daemon.get("/v1/locales?layers=true")
     check(answer.body == before, f"the locales changed:\n{before!r}\n{answer.body!r}")
 
 
@@ -392,12 +392,12 @@ def _():
     put_locale(daemon, "storeys")
     for i in range(limit):
         put_layer(daemon, "storeys", flat, f"l{i}")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
     refuse(413, "PUT", f"/v1/locales/storeys/layers/more?{flat.query()}", flat.body(),
            (str(limit),), F32, limit=limit, got=limit + 1)
     put_layer(daemon, "storeys", flat, "l0", status=200)
     daemon.ok("DELETE", "/v1/locales/storeys", status=204)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("locales over the limit are refused with limit and got")
@@ -407,11 +407,11 @@ def _():
     count = len(daemon.ok("GET", "/v1/locales")["locales"])
     for i in range(limit - count):
         put_locale(daemon, f"many{i}")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
     refuse(413, "PUT", "/v1/locales/more", "{}", (str(limit),), limit=limit, got=limit + 1)
     for i in range(limit - count):
         daemon.ok("DELETE", f"/v1/locales/many{i}", status=204)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("a body over the limit is 413 with limit and got, before it is sent")
@@ -690,7 +690,7 @@ def _():
     if answer.status == 201:
         daemon.ok("DELETE", "/v1/locales/bare/layers/ground", status=204)
         global before
-        before = daemon.get("/v1/locales").body
+        before = daemon.get("/v1/locales?layers=true").body
 
 
 OTHERS = [
@@ -767,7 +767,7 @@ def _():
             check(answer.status in (200, 201, 400, 413, 422), f"{media}: {answer}")
             check(daemon.is_alive(), "the daemon died")
     daemon.ask("DELETE", "/v1/locales/bare/layers/x")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("an upload that breaks off half-way changes nothing")

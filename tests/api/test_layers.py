@@ -42,7 +42,7 @@ def same(got, want, what):
 
 @test("an empty daemon lists no locale")
 def _():
-    equal(daemon.ok("GET", "/v1/locales"), {"locales": []}, "list")
+    equal(daemon.ok("GET", "/v1/locales"), {"locales": [], "next": None}, "list")
 
 
 @test("PUT of a new locale is 201 with defaults, of an old one 200 and one revision more")
@@ -56,7 +56,7 @@ def _():
     equal((locale["open_sky"], locale["triangulation"]), (True, "anti"), "defaults")
     equal((locale["bounds"], locale["layers"]), (None, []), "nothing in it")
     equal(daemon.ok("GET", at("a")), locale, "GET")
-    equal(daemon.ok("GET", "/v1/locales"), {"locales": [locale]}, "list")
+    equal(daemon.ok("GET", "/v1/locales?layers=true"), {"locales": [locale], "next": None}, "list")
     changed = put_locale(daemon, "a", status=200, title="Höhe über «Grund»", open_sky=False,
                          triangulation="alternating", gravity=[0, -0.6, -0.8],
                          placement={"translation": [1, -2, 3.5], "rotation": [0, 0, 0.6, 0.8]})
@@ -142,12 +142,64 @@ def _():
 def _():
     for name in ("zeta", "Alpha", "m_1", "m-1"):
         put_locale(daemon, name)
-    listed = daemon.ok("GET", "/v1/locales")["locales"]
+    listed = daemon.ok("GET", "/v1/locales?layers=true")["locales"]
     names = [locale["id"] for locale in listed]
     check({"zeta", "Alpha", "m_1", "m-1"} <= set(names), f"{names}")
     equal(len(names), len(set(names)), "each once")
     for locale in listed:
         equal(locale, daemon.ok("GET", at(locale["id"])), locale["id"])
+    light = daemon.ok("GET", "/v1/locales")["locales"]
+    for locale in listed:
+        del locale["layers"]
+    equal(light, listed, "without layers")
+    equal(daemon.ok("GET", "/v1/locales?layers=false")["locales"], light, "layers=false")
+
+
+def pages(query):
+    target, got = f"/v1/locales?{query}", []
+    while target:
+        answer = daemon.ok("GET", target)
+        got.append(answer["locales"])
+        target = answer["next"]
+        check(target is None or "layers=true" in target or "layers=true" not in query, f"{target}")
+    return got
+
+
+@test("pages of the list follow one another, and are the list")
+def _():
+    for layers in ("", "&layers=true"):
+        listed = daemon.ok("GET", f"/v1/locales?limit=1000{layers}")
+        equal(listed["next"], None, "next of the whole list")
+        listed = listed["locales"]
+        names = [locale["id"] for locale in listed]
+        equal(names, sorted(names), "order")
+        for limit in (1, 2, 3, len(listed) - 1, len(listed)):
+            got = pages(f"limit={limit}{layers}")
+            equal([locale for page in got for locale in page], listed, f"pages of {limit}")
+            check(all(len(page) == limit for page in got[:-1]) and got[-1], f"sizes of {limit}")
+        for i, name in enumerate(names):
+            equal(daemon.ok("GET", f"/v1/locales?after={name}{layers}"),
+                  {"locales": listed[i + 1:], "next": None}, f"after {name}")
+    put_locale(daemon, "m_0")
+    equal(daemon.ok("GET", "/v1/locales?limit=1&after=m_0")["locales"][0]["id"], "m_1", "after one")
+    daemon.ok("DELETE", at("m_0"), status=204)
+    answer = daemon.ok("GET", "/v1/locales?limit=1&after=m_0&layers=true")
+    equal(answer["locales"][0]["id"], "m_1", "after one that is gone")
+    equal(answer["next"], "/v1/locales?limit=1&after=m_1&layers=true", "next")
+    equal(daemon.ok("GET", "/v1/locales?after=" + "z" * 64), {"locales": [], "next": None}, "the end")
+
+
+@test("a wrong limit, place or flag of the list is 400 with its name")
+def _():
+    most = daemon.ok("GET", "/v1/limits")["locale_page_max"]
+    equal(most, 1000, "locale_page_max")
+    for value, limit in ((most + 1, most), (0, 1), (-1, 1)):
+        answer = problem(daemon.get(f"/v1/locales?limit={value}"), 400, str(value), pointer="limit")
+        equal((answer["limit"], answer["got"]), (limit, value), f"limit={value}")
+    for query in ("limit=x", "limit=1.5", "limit=", "after=", "after=a%2Fb", "after=" + "z" * 65,
+                  "layers=1", "layers="):
+        name, _, value = query.partition("=")
+        problem(daemon.get(f"/v1/locales?{query}"), 400, pointer=name)
 
 
 @test("stats of a heightfield layer count tiles, samples, bytes and levels")

@@ -30,14 +30,14 @@ put_locale(daemon, "meshes")
 put_mesh(daemon, "meshes", SQUARE)
 put_terrain(daemon, "land", Terrain(3, 3, [[0] * 3] * 3))
 TARGET = "/v1/locales/meshes/layers/mesh"
-before = daemon.get("/v1/locales").body
+before = daemon.get("/v1/locales?layers=true").body
 
 
 def unchanged():
     """Fails once where the locales changed; what comes after is held to what they are then."""
     global before
     check(daemon.is_alive(), f"the daemon died:\n{daemon.log_text()[-3000:]}")
-    was, before = before, daemon.get("/v1/locales").body
+    was, before = before, daemon.get("/v1/locales?layers=true").body
     check(before == was, "the list of locales changed")
 
 
@@ -46,7 +46,7 @@ def refuse(statuses, body, query="", words=(), media=OBJ, method="PUT", target=T
     statuses = statuses if isinstance(statuses, tuple) else (statuses,)
     answer = daemon.ask(method, target + ("?" + query if query else ""), body, media=media)
     if answer.status in (200, 201):
-        before = daemon.get("/v1/locales").body
+        before = daemon.get("/v1/locales?layers=true").body
         fail(f"expected {statuses}, but it was taken: {answer.json['import']}")
     check(answer.status in statuses, f"expected {statuses}, got {answer}")
     document = problem(answer, answer.status, *words)
@@ -188,7 +188,7 @@ def loads(media, body, polygons, layer="format"):
     equal([(i["floor"]["point"][2], i["ceiling"] and i["ceiling"]["point"][2]) for i in got],
           [(1, None), (1, 3), (1, None), (3, None)], "floors and ceilings")
     equal([i["floor"]["polygon"] for i in got[2:]], [0, polygons - 1], "polygons")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 for name_, media_, body_, polygons_ in FORMATS:
@@ -223,7 +223,7 @@ def at_utm(media, body):
     check("precision_m" not in answer["import"], f"{answer['import']}")
     equal(answer["bounds"], {"min": [UTM[0], UTM[1], 1], "max": [UTM[0] + 2, UTM[1] + 2, 3]},
           "bounds")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 MOVED = {"nodes": [{"mesh": 0, "translation": [*UTM, 0]}]}
@@ -246,7 +246,7 @@ def rounded(media, body):
     put_locale(daemon, "format")
     answer = put_mesh(daemon, "format", body, media=media, query="precision_max_m=0.5")
     equal(answer["import"]["precision_m"], 0.5, "precision_m")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 for name_, media_, body_ in (
@@ -267,7 +267,7 @@ def _():
     answer = put_mesh(daemon, "nodes", gltf(nodes=nodes), media=GLTF)
     equal(answer["import"]["kept"], 6, "kept")
     equal(answer["bounds"], {"min": [10, 0, 1], "max": [14, 4, 11]}, "bounds")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("octet-stream with format= is each of the formats")
@@ -280,7 +280,7 @@ def _():
         answer = put_mesh(daemon, "format", body, media="application/octet-stream",
                           query="format=" + word)
         equal(answer["bounds"], {"min": [0, 0, 1], "max": [2, 2, 3]}, word)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("up=y and scale hold for every format")
@@ -291,7 +291,7 @@ def _():
         put_locale(daemon, "format")
         answer = put_mesh(daemon, "format", body, media=media, query="up=y&scale=2")
         equal(answer["bounds"], {"min": [0, -6, 0], "max": [4, -2, 4]}, name)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 # ---- real files ---------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def real_file(folder, name, media, query, kept, dropped, low, high):
             for a, b in zip(got, want):
                 near(a, b, f"bounds {got}", 1e-3, 0.2)
     global before
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 for row_ in REAL:
@@ -517,7 +517,7 @@ def _():
     changed = daemon.ok("POST", target + "/polygons", change)
     equal((changed["import"]["dropped_polygons"], changed["added"]),
           ([{"polygon": 1, "reason": "few_corners"}], [5, None]), "of the change")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("an import that takes too long is 413 with the limit, and the next one is taken")
@@ -587,7 +587,7 @@ def _():
         check(answer.status in (201, 400, 413, 422), f"{answer}")
         if answer.status == 201:
             check(answer.json["import"]["kept"] >= 1, f"{answer}")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 # ---- refusals: the others -----------------------------------------------------------------------
@@ -663,7 +663,7 @@ def truncated(media, body, is_text):
         check(daemon.is_alive(), f"the daemon died: {what}")
         if answer.status in (200, 201):
             daemon.ask("DELETE", "/v1/locales/meshes/layers/cut")
-            before = daemon.get("/v1/locales").body
+            before = daemon.get("/v1/locales?layers=true").body
             check(is_text, f"{what} was taken: {answer}")
             check(answer.json["import"]["kept"] <= 3, f"{what}: {answer}")
             continue
@@ -701,7 +701,7 @@ def _():
             check(answer.status in (200, 201, 400, 413, 422), f"{media}: {answer}")
             check(daemon.is_alive(), "the daemon died")
     daemon.ask("DELETE", "/v1/locales/meshes/layers/flip")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("questions are answered while a hostile upload is judged")
@@ -780,7 +780,7 @@ def _():
     equal(len(statuses), 18, "answers")
     equal(children(daemon.process), [], "processes left")
     daemon.ok("DELETE", "/v1/locales/crowd", status=204)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("hundreds of uploads, taken and refused, leave memory where it was")
@@ -801,7 +801,7 @@ def _():
     grown = daemon.memory_kib() - start
     check(grown < 16 * 1024 * SLOW, f"{grown} KiB more")
     daemon.ok("DELETE", "/v1/locales/again", status=204)
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 @test("SIGTERM during an upload ends the daemon in order, and its reader of files with it")
@@ -920,7 +920,7 @@ def _():
         item = results(daemon, "/v1/locales/bits/contact", {"points": [[0.25, 0.25, 0.5]], "reach_up": 0},
                        1)[0]
         equal(item["floor"]["point"][2], height, "0.1")
-    before = daemon.get("/v1/locales").body
+    before = daemon.get("/v1/locales?layers=true").body
 
 
 def finish():

@@ -17,6 +17,7 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")
 STREAM = "text/event-stream"
+WORLD = {"/v1/locate", "/v1/contact", "/v1/ray"}  # of many locales
 EXAMPLE_VALUES = {"{locale}": "hills", "{dataset}": "hills", "{model}": "tetrahedron",
                   "{layer}": "ground", "{level}": "0", "{column}": "0", "{row}": "0",
                   "{patch}": "1", "{body}": "0", "{file}": "kota.js"}
@@ -231,6 +232,23 @@ def headers_told(what, answer, response):
     check(not more, f"{what}: headers that are not documented: {sorted(more)}")
 
 
+revisions_seen = set()
+
+
+def revision_named(path, method, answer):
+    """An answer about ground of one locale has the header; of the world's ground each item its own."""
+    if "ground" not in document["paths"][path][method]["tags"] or answer.status != 200:
+        return
+    header = answer.headers.get("kota-revision")
+    if path in WORLD:
+        equal(header, None, f"Kota-Revision of {method} {path}")
+        for item in answer.json["results"]:
+            equal(isinstance(item["revision"], int), item["locale"] is not None, f"{item}")
+    else:
+        equal(header, str(answer.json["revision"]), f"Kota-Revision of {method} {path}")
+    revisions_seen.add((method, path))
+
+
 def answered(path, method, status, media, example, body, body_media):
     request = example.get("x-kota-request", {})
     before = request.get("before", [])
@@ -252,6 +270,7 @@ def answered(path, method, status, media, example, body, body_media):
     equal(answer.media_type, media, "Content-Type")
     headers_told(f"{method} {path} {status}", answer,
                  resolve(document, document["paths"][path][method]["responses"][status]))
+    revision_named(path, method, answer)
     volatile = set(example.get("x-kota-volatile", []))
     want = example["value"]
     got = answer.json if media.endswith("json") else answer.body.decode()
@@ -264,6 +283,13 @@ def answered(path, method, status, media, example, body, body_media):
 for path_, method_, status_, media_, name_, example_, body_, bmedia_ in examples():
     case(f"the example {name_} of {method_} {path_} is answered as it stands ({status_})", answered,
          path_, method_, status_, media_, example_, body_, bmedia_)
+
+
+@test("every answer about ground names its revision: one locale's in a header, the world's per item")
+def _():
+    equal({(method, path) for path, method, operation, _ in operations()
+           if "ground" in operation["tags"]} - revisions_seen, set(), "operations not looked at")
+    equal(WORLD - {path for _, path in revisions_seen}, set(), "of the world")
 
 
 def answer_fits(path, method, body):
@@ -430,7 +456,8 @@ def parameter_known(path, method, name):
               "path": "0,0|1,1&samples=2", "samples": "2", "interpolation": "nearest",
               "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9",
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
-              "fov_y_deg": "40", "tile_side": "2", "status": "true"}
+              "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
+              "layers": "true"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)

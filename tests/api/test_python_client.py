@@ -233,6 +233,29 @@ for number_, (call_, target_, body_) in enumerate(READS):
     case(f"read {number_}: {target_} is the raw answer", as_raw, call_, target_, body_)
 
 
+class SmallPages(kota.Client):
+    """A client whose usual page of the locales has one."""
+
+    def call(self, method, path, /, **options):
+        if path == "/v1/locales":
+            options.setdefault("limit", 1)
+        return super().call(method, path, **options)
+
+
+@test("locales are listed page by page, with their layers only where asked for")
+def _():
+    listed = daemon.ok("GET", "/v1/locales")["locales"]
+    full = daemon.ok("GET", "/v1/locales?layers=true")["locales"]
+    check(len(listed) >= 3, f"{listed}")
+    with SmallPages(daemon.url) as small:
+        equal(small.locales().json, {"locales": listed, "next": None}, "all pages")
+        equal(small.locales(layers=True)["locales"], full, "with layers")
+    equal(world.locales(after=listed[0]["id"])["locales"], listed[1:], "after the first")
+    one = world.locales(limit=1, after=listed[0]["id"])
+    equal(one["locales"], listed[1:2], "one page")
+    check(one["next"].startswith("/v1/locales?limit=1&after="), f"{one.json}")
+
+
 @test("files, pictures, texts and counters come as they are")
 def _():
     check("kota_" in world.metrics().body.decode(), "metrics")

@@ -41,7 +41,7 @@ def world(locales):
 def _():
     with Daemon() as daemon:
         equal(daemon.ok("GET", "/readyz"), {"status": "ok"}, "readyz")
-        equal(daemon.ok("GET", "/v1/locales"), {"locales": []}, "locales")
+        equal(daemon.ok("GET", "/v1/locales"), {"locales": [], "next": None}, "locales")
 
 
 @test("--world DIR loads every locale of the folder, in each format, as its manifest says")
@@ -65,7 +65,8 @@ def _():
     })
     write(os.path.join(base, "README"), "a file beside the locales is no locale")
     with Daemon("--world", base, "--loops", "2") as daemon:
-        locales = {entry["id"]: entry for entry in daemon.ok("GET", "/v1/locales")["locales"]}
+        locales = {entry["id"]: entry for entry in
+                   daemon.ok("GET", "/v1/locales?layers=true")["locales"]}
         equal(set(locales), {"grey", "raw", "empty"}, "ids")
         equal(locales["grey"]["title"], "Grey & flipped", "title")
         equal(locales["grey"]["bounds"], {"min": [10, 20, -0.5], "max": [14, 23, 2]}, "bounds")
@@ -88,7 +89,8 @@ def _():
                                                             centre=True))
     grey = write(os.path.join(base, "grey.png"), png([[1, 2], [3, 5]]))
     with Daemon(field, grey + "?spacing=10,20&flip_y=true&height_scale=2") as daemon:
-        locales = {entry["id"]: entry for entry in daemon.ok("GET", "/v1/locales")["locales"]}
+        locales = {entry["id"]: entry for entry in
+                   daemon.ok("GET", "/v1/locales?layers=true")["locales"]}
         equal(len(locales), 2, f"locales: {sorted(locales)}")
         check("grey" in locales, f"{sorted(locales)}")
         name = next(n for n in locales if n != "grey")

@@ -139,7 +139,8 @@ def _():
                           env=clean_environment(), check=False)
     equal(made.returncode, 0, f"kota-worldgen: {made.stderr}")
     daemon = Daemon("--world", folder)
-    ids = {locale["id"]: locale for locale in daemon.ok("GET", "/v1/locales")["locales"]}
+    listed = daemon.ok("GET", "/v1/locales?layers=true")["locales"]
+    ids = {locale["id"]: locale for locale in listed}
     check({"village", "garden"} <= set(ids), f"{sorted(ids)}")
     roles = {layer["id"]: (layer["kind"], layer["role"]) for layer in ids["village"]["layers"]}
     equal(roles, {"ground": ("mesh", "ground"), "bridge": ("mesh", "ground"),

@@ -272,7 +272,7 @@ def of_locale(document):
 def questions(daemon):
     told = daemon.ok("GET", "/v1/locales")["locales"]
     total = 3 + sum(entry["revision"] for entry in told)  # 3 of the locale that is gone
-    made = [get("/v1/locales"), get("/v1/models"), get("/v1/models/box"), get("/v1/models/old"),
+    made = [get("/v1/locales?layers=true"), get("/v1/models"), get("/v1/models/box"), get("/v1/models/old"),
             get("/v1/locales/gone"), get("/v1/compat/elevation?locations=47.2692,11.4041|47.27,11.405"),
             {"target": "/v1/events", "after": 0, "until": total}]
     world = []

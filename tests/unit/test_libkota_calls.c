@@ -105,6 +105,35 @@ static void operation_is_answered(void **state)
     call_away(kota_stats());
 }
 
+/* As many locales by pages of one, in order and each with its layers, as in a list of all. */
+static void pages_are_followed(size_t count)
+{
+    struct kota_request *request = kota_locales();
+    struct kota_answer *answer;
+    struct kota_locale locale;
+    char last[65] = "";
+    size_t read, with_layers = 0;
+
+    call_away(kota_put_locale("zoo", NULL));
+    kota_request_query(request, "layers", "true");
+    kota_request_query(request, "limit", "1");
+    for (size_t i = 0; i < count + 1; i++) {
+        assert_non_null(request);
+        answer = call(request);
+        assert_true(kota_read_locale_count(answer, &read));
+        assert_int_equal(read, 1);
+        assert_true(kota_read_locale(answer, 0, &locale));
+        assert_true(strcmp(last, locale.id) < 0);
+        snprintf(last, sizeof(last), "%s", locale.id);
+        with_layers += locale.layer_count > 0;
+        request = kota_locales_next(answer);
+        kota_answer_free(answer);
+    }
+    assert_null(request);
+    assert_true(with_layers > 0);
+    call_away(kota_delete_locale("zoo"));
+}
+
 static void locales_and_layers_are_read(void **state)
 {
     struct kota_answer *answer = call(kota_locales());
@@ -116,7 +145,11 @@ static void locales_and_layers_are_read(void **state)
     (void)state;
     assert_true(kota_read_locale_count(answer, &count));
     assert_true(count >= 1);
+    assert_true(kota_read_locale(answer, 0, &locale));
+    assert_int_equal(locale.layer_count, 0); /* was not asked for */
+    assert_null(kota_locales_next(answer));
     kota_answer_free(answer);
+    pages_are_followed(count);
 
     answer = call(kota_locale("yard"));
     assert_true(kota_read_locale(answer, 0, &locale));

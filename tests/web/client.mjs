@@ -41,6 +41,23 @@ test("the daemon tells how it is", async () => {
   assert.equal((await kota.openapi()).openapi.slice(0, 3), "3.1");
 });
 
+test("locales are listed page by page, with their layers only where asked for", async () => {
+  const all = await kota.locales(), ids = all.map((one) => one.id);
+  assert.ok(all.length >= 3 && all.every((one) => !("layers" in one)));
+  assert.ok((await kota.locales({ layers: true })).every((one) => Array.isArray(one.layers)));
+  assert.deepEqual(await kota.locales({ limit: 2 }), all.slice(0, 2));
+  assert.deepEqual(await kota.locales({ limit: 1, after: ids[1] }), all.slice(2, 3));
+  assert.deepEqual(await kota.locales({ after: ids[0] }), all.slice(1));
+  const paged = new Kota(process.env.KOTA_URL, who), paths = []; // whose usual page has one locale
+  paged.get = (path, options) => {
+    paths.push(path);
+    return kota.get(/limit/.test(path) ? path : `${path}${/\?/.test(path) ? "&" : "?"}limit=1`, options);
+  };
+  assert.deepEqual(await paged.locales(), all);
+  assert.equal(paths.length, all.length);
+  assert.deepEqual(await paged.locales({ layers: true }), await kota.locales({ layers: true }));
+});
+
 test("locales are made, replaced, told and deleted; conditions and keys hold", async () => {
   const made = await kota.putLocale("js", { title: "From JavaScript" }, { ifNew: true });
   assert.equal(made.revision, 1);

@@ -171,8 +171,18 @@ class Client:
     # ---- locales and layers ----------------------------------------------------------------------
 
     def locales(self, **options: Any) -> Answer:
-        """All locales by id, in `locales`."""
-        return self.call("GET", "/v1/locales", **options)
+        """All locales by id, page by page, in `locales`. Options: layers, limit, after.
+
+        layers: each with its layers. limit: one page, of the locales after the id `after`; `next`
+        is the path of the next one, or None.
+        """
+        answer = self.call("GET", "/v1/locales", **options)
+        same = {name: options[name] for name in ("timeout_s", "min_revision") if name in options}
+        while answer.get("next") and options.get("limit") is None:
+            page = self.call("GET", answer["next"], **same)
+            answer.json["locales"] += page["locales"]
+            answer.json["next"] = page["next"]
+        return answer
 
     def locale(self, locale: str, **options: Any) -> Answer:
         """One locale: manifest, bounds, layers. Error 404: there is none."""

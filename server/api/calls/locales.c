@@ -1,5 +1,6 @@
 /*
- * GET    /v1/locales           ->  {"locales":[Locale…]}
+ * GET    /v1/locales?limit=&after=&layers=
+ *                              ->  {"locales":[Locale…],"next":"/v1/locales?…" or null}
  * GET    /v1/locales/{locale}  ->  Locale; ETag is its revision, with ".transform_seq" after it
  *                                  once a layer has moved; If-None-Match  ->  304
  * PUT    /v1/locales/{locale}  manifest  ->  201 or 200 Locale
@@ -15,26 +16,56 @@
 #include "api/upload.h"
 #include "api/write.h"
 
+#include <stdio.h>
+
 /* With staleness_s, where there is a shared log. */
-static void put_locale(struct call *call, const struct locale *locale)
+static void put_locale(struct call *call, const struct locale *locale, bool with_layers)
 {
-    encode_locale_open(&call->out, locale, NULL);
+    encode_locale_open(&call->out, locale, with_layers, NULL);
     node_staleness_member(&call->out, call->api->world);
     json_end_object(&call->out);
 }
 
+/* The path of the page after `last`; NULL: there is none. */
+static void put_next(struct json_writer *w, uint64_t limit, const struct locale *last,
+                     bool with_layers)
+{
+    char next[64 + WORLD_ID_MAX];
+
+    json_key(w, "next");
+    if (!last) {
+        json_null(w);
+        return;
+    }
+    snprintf(next, sizeof next, "/v1/locales?limit=%u&after=%s%s", (unsigned)limit, last->id,
+             with_layers ? "&layers=true" : "");
+    json_string(w, next);
+}
+
 enum err_code locales_get_answer(struct call *call, struct err *err)
 {
+    static const char *const names[] = {"limit", "after", "layers", NULL};
+    const struct world_snapshot *snapshot = call->snapshot;
     struct json_writer *w = &call->out;
+    char after[WORLD_ID_MAX + 1];
+    uint64_t limit = API_LOCALE_PAGE_MAX;
+    bool with_layers = false;
+    size_t first, end;
 
-    if (options_open_query(call, NULL, err))
+    if (options_open_query(call, names, err) ||
+        option_integer(call, "limit", 1, API_LOCALE_PAGE_MAX, &limit, err) ||
+        option_id(call, "after", after, err) || option_boolean(call, "layers", &with_layers, err))
         return err->code;
+    first = snapshot_after(snapshot, after);
+    end = snapshot->locale_count - first > limit ? first + limit : snapshot->locale_count;
     json_begin_object(w);
     json_key(w, "locales");
     json_begin_array(w);
-    for (size_t i = 0; i < call->snapshot->locale_count; i++)
-        put_locale(call, call->snapshot->locales[i]);
+    for (size_t i = first; i < end; i++)
+        put_locale(call, snapshot->locales[i], with_layers);
     json_end_array(w);
+    put_next(w, limit, end < snapshot->locale_count ? snapshot->locales[end - 1] : NULL,
+             with_layers);
     json_end_object(w);
     return ERR_OK;
 }
@@ -52,7 +83,7 @@ enum err_code locale_get_answer(struct call *call, struct err *err)
     if (precondition_is_unchanged(call))
         call_status(call, 304);
     else
-        put_locale(call, call->locale);
+        put_locale(call, call->locale, true);
     return ERR_OK;
 }
 API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)

@@ -323,7 +323,7 @@ static void encode(struct json_writer *w, const struct world_outcome *outcome,
     const struct polygon_edit *edit = outcome->polygons;
 
     (void)import;
-    encode_locale_open(w, outcome->locale, &outcome->import);
+    encode_locale_open(w, outcome->locale, true, &outcome->import);
     json_key(w, "layer");
     json_string(w, outcome->layer->id);
     json_key(w, "added");

@@ -81,6 +81,14 @@ struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char
     return found ? snapshot->locales[at] : NULL;
 }
 
+size_t snapshot_after(const struct world_snapshot *snapshot, const char *id)
+{
+    bool found;
+    size_t at = snapshot_find(snapshot, id, &found);
+
+    return at + found;
+}
+
 /* Appends those of `from` up to `end`. */
 static void append(struct world_snapshot *snapshot, const struct world_snapshot *from, size_t first,
                    size_t end)

@@ -45,6 +45,9 @@ void snapshot_destroy(struct world_snapshot *snapshot);
 /* NULL when there is none. O(log n). */
 struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char *id);
 
+/* The index of the first locale after `id`, which need not exist. O(log n). */
+size_t snapshot_after(const struct world_snapshot *snapshot, const char *id);
+
 /* Recomputes order, bytes and every locale. O(samples). */
 bool snapshot_validate(const struct world_snapshot *snapshot, struct err *err);
 
