@@ -364,7 +364,7 @@ def parse_answers(received, methods=()):
     return answers
 
 
-with open("server/base/err.h", encoding="utf-8") as _list:
+with open(os.path.join(ROOT, "server/base/err.h"), encoding="utf-8") as _list:
     ERROR_CODES = {}  # the statuses of each code
     for _code, _status in re.findall(r'^ +X\(\w+, (\w+), (\d+), "', _list.read(), re.M):
         if _code != "ok":

@@ -429,7 +429,7 @@ def flags():
                        (("--data", data, "--locales", "a/b"), "--locales"),
                        (("--data", data, "--node-url", "ftp://x"), "--node-url")):
         daemon = Daemon("--cluster", secret, *args, wait=False)
-        equal(daemon.process.wait(timeout=WAIT_S), 1, f"{args}")
+        equal(daemon.process.wait(timeout=WAIT_S), 2, f"{args}")
         check(said in daemon.log_text(), daemon.log_text())
         check("sesame" not in daemon.log_text(), "the password was told")
         daemon.kill()

@@ -107,7 +107,7 @@ def _():
         done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--user", name], timeout=60,
                               capture_output=True, text=True, env=clean_environment(), check=False,
                               cwd="/", **more)
-        equal(done.returncode, 1, f"{name}: {done.stderr}")
+        equal(done.returncode, 2, f"{name}: {done.stderr}")
         check(word in done.stderr and name in done.stderr, f"{name}: {done.stderr}")
 
 

@@ -57,7 +57,7 @@ def _():
         done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--cors-origin", origin],
                               capture_output=True, text=True, env=clean_environment(), check=False,
                               timeout=60)
-        check(done.returncode == 1 and "CORS origin" in done.stderr, f"{origin!r}: {done.stderr}")
+        check(done.returncode == 2 and "CORS origin" in done.stderr, f"{origin!r}: {done.stderr}")
 
 
 run()

@@ -158,7 +158,7 @@ def _():
             problem(ask(ops, "/readyz"), 503, "loading")
             with open(ground, "w"):
                 pass  # a pipe is no file that could be loaded: the start ends, and ends this listener, too
-            equal(daemon.process.wait(60 * SLOW), 1, "exit status")
+            equal(daemon.process.wait(60 * SLOW), 2, "exit status")
             check(not os.path.exists(port_file), "the port file stays")
             check("this is not a file" in daemon.log_text(), daemon.log_text())
         finally:
