@@ -54,6 +54,11 @@ struct kota_request *kota_openapi(void)
     return ask_new("GET", "/openapi.json");
 }
 
+struct kota_request *kota_calls(void)
+{
+    return ask_new("GET", "/v1");
+}
+
 struct kota_request *kota_limits(void)
 {
     return ask_new("GET", "/v1/limits");

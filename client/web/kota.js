@@ -291,6 +291,16 @@ export class Kota {
     return (await this.get("/metrics", asRead(options).call)).text;
   }
 
+  /**
+   * The daemon's version and all its calls.
+   * @param {ReadOptions} [options]
+   * @returns {Promise<{version: string,
+   *   calls: {name: string, method: string, path: string, summary: string}[]}>}
+   */
+  calls(options = {}) {
+    return this.#read("/v1", options);
+  }
+
   /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
   limits(options = {}) {
     return this.#read("/v1/limits", options);

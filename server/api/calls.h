@@ -56,6 +56,7 @@
     X(tile_get)                                                                                    \
     X(locale_events_get)                                                                           \
     X(events_get)                                                                                  \
+    X(calls_get)                                                                                   \
     X(limits_get)                                                                                  \
     X(stats_get)                                                                                   \
     X(metrics_get)                                                                                 \

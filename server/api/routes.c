@@ -1,6 +1,7 @@
 /*
- * Method, path, handler, place (loop or worker), limit of the body, scope. Permissions, metric
- * labels, the list on `/` and the test of the OpenAPI document derive from this table.
+ * Name, method, path, handler, place (loop or worker), limit of the body, scope, summary.
+ * Permissions, metric labels, the answer of /v1 and the test of the OpenAPI document derive from
+ * this table.
  */
 #include "api/routes.h"
 
@@ -8,104 +9,146 @@
 
 enum { KIB = 1024 };
 
-#define PROBE(pattern, handler)                                                                    \
+#define PROBE(name, pattern, handler, summary)                                                     \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE                           \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE, name, summary            \
     }
-#define COUNTERS(pattern, handler)                                                                 \
+#define COUNTERS(name, pattern, handler, summary)                                                  \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ                           \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ, name, summary            \
     }
-#define PUBLIC(pattern, handler)                                                                   \
+#define PUBLIC(name, pattern, handler, summary)                                                    \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE                          \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE, name, summary           \
     }
-#define READ(pattern, handler)                                                                     \
+#define READ(name, pattern, handler, summary)                                                      \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ                          \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ, name, summary           \
     }
-#define READ_ON_WORKER(pattern, handler)                                                           \
+#define READ_ON_WORKER(name, pattern, handler, summary)                                            \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ                        \
+        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary         \
     }
-#define READ_BY_SIZE(pattern, handler)                                                             \
+#define READ_BY_SIZE(name, pattern, handler, summary)                                              \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                          \
+        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary           \
     }
-#define ASK(pattern, handler)                                                                      \
+#define ASK(name, pattern, handler, summary)                                                       \
     {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ                         \
+        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary          \
     }
-#define WRITE(method, pattern, handler, place, bytes)                                              \
+#define ASK_ON_WORKER(name, pattern, handler, summary)                                             \
     {                                                                                              \
-        {method, pattern, handler, place, bytes, false}, AUTH_EDIT                                 \
+        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary        \
+    }
+#define WRITE(name, method, pattern, handler, place, bytes, summary)                               \
+    {                                                                                              \
+        {method, pattern, handler, place, bytes, false}, AUTH_EDIT, name, summary                  \
     }
 #define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
 #define PATCH LOCALE "/patches/{patch}"
 
 const struct api_route api_routes[] = {
-    READ_ON_WORKER("/v1/locales", locales_get),
-    READ(LOCALE, locale_get),
-    WRITE(METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB),
-    WRITE(METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB),
-    READ_ON_WORKER(LAYER, layer_get),
-    WRITE(METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0),
-    WRITE(METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB),
-    READ(LAYER "/stats", layer_stats_get),
-    WRITE(METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP, 4 * KIB),
-    WRITE(METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0),
-    WRITE(METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0),
-    READ_ON_WORKER(LOCALE "/diff", diff_get),
-    READ(LOCALE "/height", height_get),
-    ASK(LOCALE "/height", height_post),
-    {{METHOD_POST, LOCALE "/profile", profile_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
-    READ_BY_SIZE(LOCALE "/contact", contact_get),
-    ASK(LOCALE "/contact", contact_post),
-    READ_BY_SIZE(LOCALE "/ray", ray_get),
-    ASK(LOCALE "/ray", ray_post),
-    READ_BY_SIZE(LOCALE "/los", los_get),
-    ASK(LOCALE "/los", los_post),
-    ASK(LOCALE "/lit", lit_post),
-    READ_BY_SIZE(LOCALE "/pick", pick_get),
-    ASK(LOCALE "/pick", pick_post),
-    ASK(LOCALE "/contains", contains_post),
-    {{METHOD_POST, "/v1/locate", locate_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
-    {{METHOD_POST, "/v1/contact", world_contact_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
-    {{METHOD_POST, "/v1/ray", world_ray_post, HTTP_ON_WORKER, 0, false}, AUTH_READ},
-    READ_BY_SIZE("/v1/compat/elevation", elevation_get),
-    ASK("/v1/compat/elevation", elevation_post),
-    READ_BY_SIZE("/v1/compat/elevation/{dataset}", dataset_get),
-    ASK("/v1/compat/elevation/{dataset}", dataset_post),
-    READ_BY_SIZE("/v1/compat/maps/api/elevation/json", elevation_get),
-    READ(LOCALE "/events", locale_events_get),
-    READ("/v1/events", events_get),
-    READ_BY_SIZE(LOCALE "/tiles/{level}/{column}/{row}", tile_get),
-    WRITE(METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER, 256 * KIB),
-    READ_ON_WORKER(LOCALE "/patches", patches_get),
-    READ(PATCH, patch_get),
-    WRITE(METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB),
-    WRITE(METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER, 64 * KIB),
-    WRITE(METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch, HTTP_ON_LOOP, 4 * KIB),
-    READ(PATCH "/events", patch_events_get),
-    READ_ON_WORKER(PATCH "/view.png", patch_view_get),
-    READ_ON_WORKER(PATCH "/surface.f32", patch_surface_get),
-    READ_ON_WORKER("/v1/models", models_get),
-    READ_ON_WORKER("/v1/models/{model}", model_get),
-    WRITE(METHOD_PUT, "/v1/models/{model}", model_put, HTTP_ON_WORKER, 0),
-    WRITE(METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP, KIB),
-    READ("/v1/limits", limits_get),
-    COUNTERS("/v1/stats", stats_get),
-    COUNTERS("/metrics", metrics_get),
-    PROBE("/livez", livez_get),
-    PROBE("/healthz", livez_get),
-    PROBE("/readyz", readyz_get),
-    READ("/openapi.json", openapi_get),
+    READ("calls", "/v1", calls_get, "The calls of this daemon, with their names."),
+    READ_ON_WORKER("locales", "/v1/locales", locales_get, "The locales, by id, a page at a time."),
+    READ("locale", LOCALE, locale_get, "One locale."),
+    WRITE("putLocale", METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB,
+          "Makes a locale, or gives an old one a new manifest."),
+    WRITE("deleteLocale", METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
+          "Removes a locale and its layers."),
+    READ_ON_WORKER("layer", LAYER, layer_get, "The whole layer as a file."),
+    WRITE("putLayer", METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0,
+          "Uploads a heightfield or a mesh."),
+    WRITE("deleteLayer", METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB,
+          "Removes a layer; a revision is counted."),
+    READ("layerStats", LAYER "/stats", layer_stats_get, "How a layer is held."),
+    WRITE("putTransform", METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP, 4 * KIB,
+          "Moves a mesh layer."),
+    WRITE("polygons", METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0,
+          "Adds polygons to a mesh layer, and removes some."),
+    WRITE("edit", METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0,
+          "Changes samples of a heightfield."),
+    READ_ON_WORKER("diff", LOCALE "/diff", diff_get,
+                   "Which samples may have changed since a revision?"),
+    READ("getHeight", LOCALE "/height", height_get, "The height at one point."),
+    ASK("height", LOCALE "/height", height_post, "Heights at many points."),
+    ASK_ON_WORKER("profile", LOCALE "/profile", profile_post, "The ground along a line."),
+    READ_BY_SIZE("getContact", LOCALE "/contact", contact_get,
+                 "The floor and the ceiling of one point."),
+    ASK("contact", LOCALE "/contact", contact_post, "The floor below and the ceiling above."),
+    READ_BY_SIZE("getRay", LOCALE "/ray", ray_get, "What one ray meets first."),
+    ASK("ray", LOCALE "/ray", ray_post, "What rays meet first."),
+    READ_BY_SIZE("getLos", LOCALE "/los", los_get, "One line of sight."),
+    ASK("los", LOCALE "/los", los_post, "Lines of sight."),
+    ASK("lit", LOCALE "/lit", lit_post,
+        "Does a light reach these points, and what stands between?"),
+    READ_BY_SIZE("getPick", LOCALE "/pick", pick_get, "What a pixel of a camera shows."),
+    ASK("pick", LOCALE "/pick", pick_post, "What a pixel shows, and the logical tile it lies in."),
+    ASK("contains", LOCALE "/contains", contains_post, "Are points inside the locale?"),
+    ASK_ON_WORKER("locate", "/v1/locate", locate_post,
+                  "Which locales hold these points of the world?"),
+    ASK_ON_WORKER("worldContact", "/v1/contact", world_contact_post,
+                  "What is below and above points of the world, in whichever locale they are?"),
+    ASK_ON_WORKER("worldRay", "/v1/ray", world_ray_post,
+                  "What rays meet first in the whole world."),
+    READ_BY_SIZE("getElevation", "/v1/compat/elevation", elevation_get,
+                 "Elevations of places, in the shape of Open Topo Data and of Google."),
+    ASK("elevation", "/v1/compat/elevation", elevation_post,
+        "The same for more places than fit into a path."),
+    READ_BY_SIZE("getDatasetElevation", "/v1/compat/elevation/{dataset}", dataset_get,
+                 "Elevations in named locales, at Open Topo Data's path."),
+    ASK("datasetElevation", "/v1/compat/elevation/{dataset}", dataset_post,
+        "The same for more places than fit into a path."),
+    READ_BY_SIZE("googleElevation", "/v1/compat/maps/api/elevation/json", elevation_get,
+                 "At Google's path, for clients of which only the host can be changed."),
+    READ("localeEvents", LOCALE "/events", locale_events_get,
+         "Each change of a locale, as server-sent events."),
+    READ("events", "/v1/events", events_get, "Each change of all locales, as server-sent events."),
+    READ_BY_SIZE("tile", LOCALE "/tiles/{level}/{column}/{row}", tile_get,
+                 "A block of 257×257 samples."),
+    WRITE("postPatch", METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER, 256 * KIB,
+          "Makes a square of ground granules, and lets bodies fall on it."),
+    READ_ON_WORKER("patches", LOCALE "/patches", patches_get,
+                   "The patches of a locale, those that have ended lately too."),
+    READ("patch", PATCH, patch_get,
+         "A patch as it is; for `patch_keep_ms` also after it has ended."),
+    WRITE("deletePatch", METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB,
+          "Ends a patch, written back or thrown away, and answers when it has ended."),
+    WRITE("postPatchBody", METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER,
+          64 * KIB, "One more body; a patch that rests wakes."),
+    WRITE("patchPatchBody", METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch, HTTP_ON_LOOP,
+          4 * KIB, "Pushes a body; a patch that rests wakes."),
+    READ("patchEvents", PATCH "/events", patch_events_get,
+         "The states of a patch and the poses of its bodies, as server-sent events."),
+    READ_ON_WORKER("patchView", PATCH "/view.png", patch_view_get, "The patch as it looks now."),
+    READ_ON_WORKER("patchSurface", PATCH "/surface.f32", patch_surface_get,
+                   "The surface of a patch as it is now, for renderers."),
+    READ_ON_WORKER("models", "/v1/models", models_get, "All models, by id."),
+    READ_ON_WORKER("model", "/v1/models/{model}", model_get, "A model's file, as it was sent."),
+    WRITE("putModel", METHOD_PUT, "/v1/models/{model}", model_put, HTTP_ON_WORKER, 0,
+          "Makes or replaces a model."),
+    WRITE("deleteModel", METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP, KIB,
+          "Deletes a model."),
+    READ("limits", "/v1/limits", limits_get, "The limits in force."),
+    COUNTERS("stats", "/v1/stats", stats_get, "What the daemon has done and holds, as JSON."),
+    COUNTERS("metrics", "/metrics", metrics_get, "Prometheus text, version 0.0.4."),
+    PROBE("livez", "/livez", livez_get, "Does the process live? Needs no token."),
+    PROBE("healthz", "/healthz", livez_get, "The same as /livez."),
+    PROBE("readyz", "/readyz", readyz_get,
+          "May traffic come? 503 while loading or draining, with damaged data, with a read-only "
+          "store."),
+    READ("openapi", "/openapi.json", openapi_get, "This document as JSON."),
     /* the page itself has nothing of a world */
-    PUBLIC("/", index_get),
-    PUBLIC("/docs", docs_get),
-    PUBLIC("/docs/errors", docs_errors_get),
-    PUBLIC("/web/{file}", web_get),
+    PUBLIC("index", "/", index_get,
+           "The inspector, a page for people. Needs no token; what it fetches does."),
+    PUBLIC("docs", "/docs", docs_get,
+           "A page that shows this document and tries its calls. Needs no token; what it fetches "
+           "does."),
+    PUBLIC("docsErrors", "/docs/errors", docs_errors_get,
+           "A page with a paragraph for each code of an error: `#layer_unknown`."),
+    PUBLIC("web", "/web/{file}", web_get,
+           "A script, style or shader of the inspector. Needs no token."),
 };
 
 const size_t api_route_count = sizeof api_routes / sizeof *api_routes;

@@ -10,6 +10,8 @@
 struct api_route {
     struct http_route http;
     enum auth_scope scope;
+    const char *name;    /* the operationId */
+    const char *summary; /* of the OpenAPI document */
 };
 
 extern const struct api_route api_routes[];

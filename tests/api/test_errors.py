@@ -466,7 +466,7 @@ case("GET /v1/locales?page=2 names the unknown parameter", refuse, 400, "GET",
 
 # ---- routes and methods ------------------------------------------------------------------------------
 
-for target_ in ("/v2/locales", "/v1", "/v1/", "/v1/locale", LAND + "/heights", LAND + "/height/x",
+for target_ in ("/v2/locales", "/v2", "/v1/", "/v1/locale", LAND + "/heights", LAND + "/height/x",
                 "/favicon.ico", LAND + "/layers", "/v1/locales/", "//v1/locales", "/..",
                 "/v1/locales/land/../land", LAND + "/layers/ground/edits"):
     case(f"GET {target_} is 404", refuse, 404, "GET", target_, None)

@@ -82,7 +82,7 @@ def _():
         equal(daemon.get(target).media_type, JSON, target)
 
 
-HEADS = ["/v1/locales", LAND, LAND + "/height?x=1&y=1", LAND + "/tiles/0/0/0?format=f32",
+HEADS = ["/v1", "/v1/locales", LAND, LAND + "/height?x=1&y=1", LAND + "/tiles/0/0/0?format=f32",
          LAND + "/layers/ground/stats", "/v1/limits", "/openapi.json", "/", "/livez",
          "/nope", LAND + "/height"]
 
@@ -113,7 +113,7 @@ def _():
 
 # ---- OPTIONS and CORS ----------------------------------------------------------------------------
 
-ROUTES = [("/v1/locales", {"GET"}), (LAND, {"GET", "PUT", "DELETE"}),
+ROUTES = [("/v1", {"GET"}), ("/v1/locales", {"GET"}), (LAND, {"GET", "PUT", "DELETE"}),
           (LAND + "/height", {"GET", "POST"}), (LAND + "/ray", {"GET", "POST"}),
           (LAND + "/layers/ground", {"GET", "PUT", "DELETE"}), (LAND + "/layers/ground/stats", {"GET"}),
           (LAND + "/tiles/0/0/0", {"GET"}), ("/v1/limits", {"GET"}), ("/", {"GET"})]

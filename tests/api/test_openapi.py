@@ -430,6 +430,15 @@ def table():
             for method, pattern in found]
 
 
+@test("/v1 lists every operation, by its name, method, path and summary, and the version")
+def _():
+    answer = daemon.ok("GET", "/v1")
+    equal(answer["version"], daemon.ok("GET", "/v1/stats")["version"], "version")
+    listed = [(one["path"], one["method"], one["name"], one["summary"]) for one in answer["calls"]]
+    equal(sorted(listed), sorted((path, method.upper(), operation["operationId"], operation["summary"])
+                                 for path, method, operation, _ in operations()), "calls")
+
+
 @test("every route of the daemon's table is in the document, and no other")
 def _():
     routes = table()

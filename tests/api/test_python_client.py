@@ -178,6 +178,7 @@ READS = [  # the call, the raw request, its body
     (lambda: world.healthz(), "/healthz", None),
     (lambda: world.readyz(), "/readyz", None),
     (lambda: world.openapi(), "/openapi.json", None),
+    (lambda: world.calls(), "/v1", None),
     (lambda: world.limits(), "/v1/limits", None),
     (lambda: world.locales(), "/v1/locales", None),
     (lambda: world.locale("hills"), HILLS, None),

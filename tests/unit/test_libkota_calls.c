@@ -93,6 +93,10 @@ static void operation_is_answered(void **state)
     assert_true(kota_read_text(answer, "/status", &text));
     assert_string_equal(text, "ok");
     kota_answer_free(answer);
+    answer = call(kota_calls());
+    assert_true(kota_read_text(answer, "/calls/0/name", &text));
+    assert_string_equal(text, "calls");
+    kota_answer_free(answer);
     answer = call(kota_limits());
     assert_true(kota_read_number(answer, "/items_max", &number));
     assert_true(number >= 10000);

@@ -160,6 +160,10 @@ class Client:
         """The contract, OpenAPI 3.1."""
         return self.call("GET", "/openapi.json", **options)
 
+    def calls(self, **options: Any) -> Answer:
+        """The daemon's version, and name, method, path and summary of all calls, in `calls`."""
+        return self.call("GET", "/v1", **options)
+
     def limits(self, **options: Any) -> Answer:
         """The limits in force, numbers named with their unit."""
         return self.call("GET", "/v1/limits", **options)

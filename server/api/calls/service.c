@@ -1,4 +1,5 @@
 /*
+ * GET /v1                           the version, and all calls
  * GET /v1/limits                    the limits in force, each under its name
  * GET /v1/stats                     counters as JSON
  * GET /livez, /healthz, /readyz     {"status":"ok"}; readyz 503 while loading or draining, and
@@ -10,6 +11,7 @@
 #include "api/node.h"
 #include "api/numbers.h"
 #include "api/options.h"
+#include "api/routes.h"
 #include "terrain/kernels/simd.h"
 
 #include <stdlib.h>
@@ -48,6 +50,36 @@ static void stats_of_store(struct json_writer *w, const struct numbers *numbers)
     counters_json(w, COUNTERS_STORE, numbers);
     json_end_object(w);
 }
+
+static void put_string(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_string(w, text);
+}
+
+enum err_code calls_get_answer(struct call *call, struct err *err)
+{
+    struct json_writer *w = &call->out;
+
+    if (options_open_query(call, NULL, err))
+        return err->code;
+    json_begin_object(w);
+    put_string(w, "version", KOTA_VERSION);
+    json_key(w, "calls");
+    json_begin_array(w);
+    for (size_t i = 0; i < api_route_count; i++) {
+        json_begin_object(w);
+        put_string(w, "name", api_routes[i].name);
+        put_string(w, "method", route_method_word(api_routes[i].http.method));
+        put_string(w, "path", api_routes[i].http.pattern);
+        put_string(w, "summary", api_routes[i].summary);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(calls_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code limits_get_answer(struct call *call, struct err *err)
 {
