@@ -277,7 +277,7 @@ struct kota_request *kota_healthz(void);
 struct kota_request *kota_readyz(void);
 struct kota_request *kota_metrics(void); /* Prometheus text */
 struct kota_request *kota_openapi(void);
-struct kota_request *kota_calls(void); /* names, methods and paths of all calls */
+struct kota_request *kota_calls(void);  /* names, methods and paths of all calls */
 struct kota_request *kota_limits(void); /* kota_read_number(answer, "/items_max", &n) */
 struct kota_request *kota_stats(void);
 struct kota_request *kota_index(void);           /* the inspector's page */
