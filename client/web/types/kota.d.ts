@@ -52,14 +52,38 @@ export class Kota {
     }>;
     /** @param {ReadOptions} [options] @returns {Promise<string>} Prometheus text */
     metrics(options?: ReadOptions): Promise<string>;
+    /**
+     * The daemon's version and all its calls.
+     * @param {ReadOptions} [options]
+     * @returns {Promise<{version: string,
+     *   calls: {name: string, method: string, path: string, summary: string}[]}>}
+     */
+    calls(options?: ReadOptions): Promise<{
+        version: string;
+        calls: {
+            name: string;
+            method: string;
+            path: string;
+            summary: string;
+        }[];
+    }>;
     /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
     limits(options?: ReadOptions): Promise<Record<string, number>>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
     stats(options?: ReadOptions): Promise<any>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */
     openapi(options?: ReadOptions): Promise<any>;
-    /** @param {ReadOptions} [options] @returns {Promise<Locale[]>} */
-    locales(options?: ReadOptions): Promise<Locale[]>;
+    /**
+     * All locales by id, page by page; with `limit` one page, of those after the id `after`.
+     * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
+     *   layers: each with its layers
+     * @returns {Promise<ListedLocale[]>}
+     */
+    locales(options?: ReadOptions & {
+        layers?: boolean;
+        limit?: number;
+        after?: string;
+    }): Promise<ListedLocale[]>;
     /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */
     locale(id: string, options?: ReadOptions): Promise<Locale>;
     /**
@@ -537,6 +561,7 @@ export type FeedEvent = import("./kota_types.js").FeedEvent;
 export type FeedOptions = import("./kota_types.js").FeedOptions;
 export type Manifest = import("./kota_types.js").Manifest;
 export type Locale = import("./kota_types.js").Locale;
+export type ListedLocale = import("./kota_types.js").ListedLocale;
 export type PolygonsChanged = import("./kota_types.js").PolygonsChanged;
 export type HeightItem = import("./kota_types.js").HeightItem;
 export type Contact = import("./kota_types.js").Contact;

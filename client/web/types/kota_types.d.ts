@@ -173,6 +173,12 @@ export type Locale = {
     memory_bytes: number;
 };
 /**
+ * As a list has it: layers only where they were asked for.
+ */
+export type ListedLocale = Omit<Locale, "layers"> & {
+    layers?: any[];
+};
+/**
  * The locale, and the numbers that polygons have: null where nothing is left of an added one.
  */
 export type PolygonsChanged = Locale & {
