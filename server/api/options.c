@@ -83,17 +83,21 @@ enum { NAMES_MAX = 24 };
 
 enum err_code options_wrong_media_type(const struct call *call, const char *taken, struct err *err)
 {
+    static const char json[] = "application/json";
     struct span given = call->media_type;
+    bool from_curl = span_equals(given, "application/x-www-form-urlencoded");
 
     if (given.length == 0)
         err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "no Content-Type was sent; this path takes %s",
                 taken);
     else
-        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s, not %.*s%s", taken,
+        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "the body must be %s, not %.*s%s%s%s", taken,
                 (int)(given.length > 64 ? 64 : given.length), given.at,
-                span_equals(given, "application/x-www-form-urlencoded")
-                    ? " (curl: add -H 'Content-Type: TYPE')"
-                    : "");
+                from_curl ? " (curl: add -H 'Content-Type: " : "",
+                !from_curl                                ? ""
+                : strncmp(taken, json, strlen(json)) == 0 ? json
+                                                          : "TYPE",
+                from_curl ? "')" : "");
     return err_at(err, "Content-Type");
 }
 
@@ -376,7 +380,7 @@ enum err_code option_numbers(struct call *call, const char *name, size_t count, 
                      count == 2   ? ": x,y"
                      : count == 3 ? ": x,y,z"
                                   : "");
-            return query_wrong(&found, name, expected, err);
+            return query_wrong(&found, name, count == 1 ? "a number" : expected, err);
         }
         memcpy(out, read, count * sizeof *out);
     }

@@ -70,6 +70,16 @@ def tsc(*words):
     check(done.returncode == 0, done.stdout + done.stderr)
 
 
+@test("npm pack takes client/web as it is, at the version of kota.h")
+def _():
+    need_node()
+    with open(os.path.join(ROOT, "client", "lib", "kota.h"), encoding="utf-8") as file:
+        version = ".".join(re.findall(r"define KOTA_VERSION_\w+ (\d+)", file.read()))
+    done = subprocess.run(["npm", "pack", "--dry-run", "--offline"], capture_output=True, text=True,
+                          cwd=os.path.join(ROOT, "client", "web"), timeout=120)
+    check(done.stdout.split()[-1:] == [f"kota-client-{version}.tgz"], done.stdout + done.stderr)
+
+
 @test("its types hold: tsc --checkJs --strict")
 def _():
     tsc("tests/web/tsconfig.json")

@@ -221,8 +221,10 @@ def _():
         equal(said.stdout, f"{program} {version}\n", program)
     with Daemon() as daemon:
         equal(daemon.ok("GET", "/v1/stats")["version"], version, "/v1/stats")
-    # copies: the list of an installation, the image's name, and since when a symbol is there
-    copies = {"tests/api/installed.txt", "deploy/kubernetes/statefulset.yaml",
+    # copies: the list of an installation, the image's name, since when a symbol is there, and what
+    # `npm pack` in client/web needs (test_kota_js holds it)
+    copies = {"tests/api/installed.txt", "client/web/package.json",
+              "deploy/kubernetes/statefulset.yaml",
               "deploy/debian/libkota0.symbols", "tests/web/package-lock.json", "client/lib/kota.h"}
     said = subprocess.run(["git", "grep", "-lF", version, "--", "server", "client", "deploy", "Makefile",
                            "Dockerfile"], cwd=ROOT, capture_output=True, text=True).stdout.split()
