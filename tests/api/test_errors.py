@@ -106,7 +106,7 @@ MESSAGES = [  # what is asked, its code, and its words
     ("POST", LAND + "/height", b"{", None, "bad_json", "byte 1"),
     ("POST", LAND + "/height", b"points=1", "application/x-www-form-urlencoded",
      "unsupported_media_type", "(curl: add -H 'Content-Type: application/json')"),
-    ("GET", LAND + "/height?x=nan&y=1", None, None, "bad_input", "x=nan: expected a number"),
+    ("GET", LAND + "/contact?x=nan&y=1&z=1", None, None, "bad_input", "x=nan: expected a number"),
     ("PUT", LAND + "/layers/x", b"1", None, "unsupported_media_type",
      "no Content-Type was sent; this path takes image/png"),
     ("POST", LAND + "/pick", {"camera": {**CAMERA, "fov_y_deg": 200}, "viewport": [9, 9],
