@@ -25,6 +25,9 @@ ROUNDED = {"4": ("/ray", "/los", "/lit", "/pick")}
 # Version 4 was frozen before contact and contains reported a status of their own, and before contact
 # reached a step up and the world's contact was the contact of the locale that holds the point.
 WITHOUT_STATUS = {"4": ("/contact", "/contains")}
+# Version 4 was frozen when los named its fraction `t`, and hits of lit and pick had a `t` beside
+# their distance.
+WITH_T = {"4": ("/los", "/lit", "/pick")}
 # Version 4 was frozen when the list of locales had their layers without being asked.
 WITH_LAYERS = {"4"}
 FREE = {"memory_bytes", "bytes"}  # memory that a layer takes now
@@ -121,6 +124,15 @@ def without_status(answer):
         for item in answer["json"]["results"]]}}
 
 
+def without_t(value, is_los):
+    if isinstance(value, list):
+        return [without_t(item, is_los) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {"fraction" if name == "t" else name: without_t(item, is_los)
+            for name, item in value.items() if is_los or name != "t"}
+
+
 def question(entry):
     return f"{entry.get('method', 'events of')} {entry['target']}"
 
@@ -136,6 +148,9 @@ def compare(daemon, entries, version=None):
             if entry["target"].endswith("/contact"):
                 entry = as_asked_now(entry)
             entry = {**entry, "answer": without_status(entry["answer"])}
+        if entry["target"].endswith(WITH_T.get(version, ())) and "json" in entry["answer"]:
+            is_los = entry["target"].endswith("/los")
+            entry = {**entry, "answer": without_t(entry["answer"], is_los)}
         if entry["target"] == "/v1/locales" and version in WITH_LAYERS:
             entry = {**entry, "target": "/v1/locales?layers=true"}
         try:
