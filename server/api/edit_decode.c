@@ -65,7 +65,7 @@ static enum err_code decode_rect(struct call *call, struct edit *edit, struct er
         return err->code;
     edit->kind = op == 0 ? EDIT_SET : EDIT_ADD;
     if (!is_given) {
-        err_set(err, ERR_BAD_INPUT, "rect=c0,r0,cols,rows is missing");
+        err_set(err, ERR_MISSING, "rect=c0,r0,cols,rows is missing");
         return err_at(err, "%s", call->json ? "/rect" : "rect");
     }
     if (check_rect(call, rect, err))
@@ -141,6 +141,10 @@ static enum err_code read_heights(const struct call *call, struct edit *edit, st
     size_t count = sample_count(edit);
     float *heights_m;
 
+    if (array == 0 && !json_member(call->json, "heights")) {
+        err_set(err, ERR_MISSING, "is missing: an array of %zu heights", count);
+        return err_at(err, "/heights");
+    }
     if (array == 0) {
         err_set(err, ERR_BAD_INPUT, "an array of heights was expected, not %s",
                 json_kind(json_member(call->json, "heights")));

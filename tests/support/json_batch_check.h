@@ -39,13 +39,15 @@ static inline enum err_code json_batch_first(const struct call *call, const char
     *first = array ? array->child : NULL;
     for (const cJSON *item = *first; item; item = item->next)
         ++*count;
-    if (!cJSON_IsArray(array))
+    if (!array)
+        err_set(err, ERR_MISSING, "is missing: an array of 1 to %zu items", limit);
+    else if (!cJSON_IsArray(array))
         err_set(err, ERR_BAD_INPUT, "an array of 1 to %zu items was expected, not %s", limit,
                 json_kind(array));
     else if (*count == 0)
         err_limit(err, ERR_BAD_INPUT, 1, 0, "%s is empty; it takes 1 to %zu items", name, limit);
     else if (*count > limit)
-        err_limit(err, ERR_TOO_LARGE, (double)limit, (double)*count,
+        err_limit(err, ERR_TOO_MANY_ITEMS, (double)limit, (double)*count,
                   "%s has %zu items, the most is %zu", name, *count, limit);
     else
         return ERR_OK;

@@ -79,7 +79,7 @@ static void the_order_of_members_and_escapes_in_names_do_not_matter(void **state
     assert_string_equal(layer, "ab");
     let_go();
     /* a name within a string or an inner object is no member of the edit */
-    assert_int_equal(json("{\"layer\":\"\\\"heights\\\":[1]\",\"rect\":[0,0,1,1]}"), ERR_BAD_INPUT);
+    assert_int_equal(json("{\"layer\":\"\\\"heights\\\":[1]\",\"rect\":[0,0,1,1]}"), ERR_MISSING);
     assert_string_equal(err.pointer, "/heights");
     assert_int_equal(json("{\"brush\":{\"heights\":[1]},\"rect\":[0,0,1,1]}"), ERR_BAD_INPUT);
 }
@@ -129,12 +129,12 @@ static const struct {
     enum err_code code;
     const char *pointer;
 } refused[] = {
-    {"", ERR_BAD_INPUT, ""},
+    {"", ERR_MISSING, ""},
     {"[]", ERR_BAD_INPUT, ""},
-    {"{\"rect\":[0,0,1,1],\"heights\":[1]", ERR_BAD_INPUT, ""},
-    {"{\"rect\":[0,0,1,1],\"heights\":[01]}", ERR_BAD_INPUT, "/heights/0"},
-    {"{}", ERR_BAD_INPUT, "/rect"},
-    {"{\"heights\":[1]}", ERR_BAD_INPUT, "/rect"},
+    {"{\"rect\":[0,0,1,1],\"heights\":[1]", ERR_BAD_JSON, ""},
+    {"{\"rect\":[0,0,1,1],\"heights\":[01]}", ERR_BAD_JSON, "/heights/0"},
+    {"{}", ERR_MISSING, "/rect"},
+    {"{\"heights\":[1]}", ERR_MISSING, "/rect"},
     {"{\"rect\":[0,0,1],\"heights\":[1]}", ERR_BAD_INPUT, "/rect"},
     {"{\"rect\":[0,0,1,1,1],\"heights\":[1]}", ERR_BAD_INPUT, "/rect"},
     {"{\"rect\":[0.5,0,1,1],\"heights\":[1]}", ERR_BAD_INPUT, "/rect"},
@@ -144,7 +144,7 @@ static const struct {
     {"{\"rect\":[0,0,1e300,1e300],\"heights\":[1]}", ERR_TOO_LARGE, "/rect"},
     {"{\"rect\":[-1,0,1,1],\"heights\":[1]}", ERR_UNPROCESSABLE, "/rect"},
     {"{\"rect\":[0,1e9,1,1],\"heights\":[1]}", ERR_UNPROCESSABLE, "/rect"},
-    {"{\"rect\":[0,0,1,1]}", ERR_BAD_INPUT, "/heights"},
+    {"{\"rect\":[0,0,1,1]}", ERR_MISSING, "/heights"},
     {"{\"rect\":[0,0,1,1],\"heights\":5}", ERR_BAD_INPUT, "/heights"},
     {"{\"rect\":[0,0,1,1],\"heights\":[]}", ERR_BAD_INPUT, "/heights"},
     {"{\"rect\":[0,0,1,1],\"heights\":[1,2]}", ERR_BAD_INPUT, "/heights"},
@@ -155,23 +155,23 @@ static const struct {
     {"{\"rect\":[0,0,2,1],\"heights\":[1,true]}", ERR_BAD_INPUT, "/heights/1"},
     {"{\"rect\":[0,0,2,1],\"heights\":[1e39,1]}", ERR_BAD_INPUT, "/heights/0"},
     {"{\"rect\":[0,0,2,1],\"heights\":[1,-3.4028236e38]}", ERR_BAD_INPUT, "/heights/1"},
-    {"{\"rect\":[0,0,2,1],\"heights\":[1,1e999]}", ERR_BAD_INPUT, "/heights/1"},
+    {"{\"rect\":[0,0,2,1],\"heights\":[1,1e999]}", ERR_BAD_JSON, "/heights/1"},
     {"{\"rect\":[0,0,1,1],\"heights\":[1],\"heights\":[1]}", ERR_BAD_INPUT, "/heights"},
-    {"{\"rect\":[0,0,1,1],\"heights\":[1],\"x\":1}", ERR_BAD_INPUT, "/x"},
+    {"{\"rect\":[0,0,1,1],\"heights\":[1],\"x\":1}", ERR_UNKNOWN_MEMBER, "/x"},
     {"{\"rect\":[0,0,1,1],\"heights\":[1],\"op\":\"dig\"}", ERR_BAD_INPUT, "/op"},
     {"{\"rect\":[0,0,1,1],\"heights\":[1],\"layer\":5}", ERR_BAD_INPUT, "/layer"},
-    {"{\"rect\":[0,0,1,1],\"heights\":[1],\"layer\":\"\"}", ERR_UNPROCESSABLE, "/layer"},
+    {"{\"rect\":[0,0,1,1],\"heights\":[1],\"layer\":\"\"}", ERR_LAYER_UNKNOWN_OPTION, "/layer"},
     {"{\"brush\":5}", ERR_BAD_INPUT, "/brush"},
-    {BRUSH(""), ERR_BAD_INPUT, "/brush/shape"},
+    {BRUSH(""), ERR_MISSING, "/brush/shape"},
     {BRUSH("\"shape\":\"dig\""), ERR_BAD_INPUT, "/brush/shape"},
     {BRUSH("\"shape\":\"smooth\",\"center\":[1]"), ERR_BAD_INPUT, "/brush/center"},
-    {BRUSH("\"shape\":\"smooth\",\"center\":[1,2]"), ERR_BAD_INPUT, "/brush/radius"},
+    {BRUSH("\"shape\":\"smooth\",\"center\":[1,2]"), ERR_MISSING, "/brush/radius"},
     {BRUSH("\"shape\":\"smooth\",\"center\":[1,2],\"radius\":0"), ERR_BAD_INPUT, "/brush/radius"},
-    {BRUSH("\"shape\":\"raise\",\"center\":[1,2],\"radius\":1"), ERR_BAD_INPUT, "/brush/amount"},
-    {BRUSH("\"shape\":\"crater\",\"center\":[1,2],\"radius\":1"), ERR_BAD_INPUT, "/brush/amount"},
+    {BRUSH("\"shape\":\"raise\",\"center\":[1,2],\"radius\":1"), ERR_MISSING, "/brush/amount"},
+    {BRUSH("\"shape\":\"crater\",\"center\":[1,2],\"radius\":1"), ERR_MISSING, "/brush/amount"},
     {BRUSH("\"shape\":\"crater\",\"center\":[1,2],\"radius\":1,\"amount\":-1"), ERR_BAD_INPUT,
      "/brush/amount"},
-    {BRUSH("\"shape\":\"smooth\",\"depth\":1"), ERR_BAD_INPUT, "/brush/depth"},
+    {BRUSH("\"shape\":\"smooth\",\"depth\":1"), ERR_UNKNOWN_MEMBER, "/brush/depth"},
     {"{\"brush\":{},\"rect\":[0,0,1,1]}", ERR_BAD_INPUT, "/rect"},
     {"{\"brush\":{},\"heights\":[]}", ERR_BAD_INPUT, "/heights"},
 };
@@ -194,21 +194,21 @@ static void binary_edits_are_refused_with_their_place(void **state)
     const float heights_m[3] = {0, 1, INFINITY};
 
     (void)state;
-    assert_int_equal(decode(f32, "", heights_m, 8), ERR_BAD_INPUT);
+    assert_int_equal(decode(f32, "", heights_m, 8), ERR_MISSING);
     assert_string_equal(err.pointer, "rect");
     for (size_t length = 0; length < 12; length++)
         if (length != 8)
             assert_int_equal(decode(f32, "rect=0,0,2,1", heights_m, length), ERR_BAD_INPUT);
     assert_int_equal(decode(f32, "rect=0,0,3,1", heights_m, 12), ERR_BAD_INPUT);
     assert_string_equal(err.pointer, "/2");
-    assert_int_equal(decode(f32, "rect=0,0,3,1&base=1,2,3", heights_m, 12), ERR_BAD_INPUT);
+    assert_int_equal(decode(f32, "rect=0,0,3,1&base=1,2,3", heights_m, 12), ERR_UNKNOWN_PARAMETER);
     assert_string_equal(err.pointer, "base");
     assert_int_equal(decode(f32, "rect=0,0,2000,1", heights_m, 12), ERR_TOO_LARGE);
     assert_true(err.has_limit && err.limit == 1000 && err.got == 2000);
     assert_int_equal(decode("application/vnd.kota.f64", "rect=0,0,1,1", heights_m, 8),
                      ERR_UNSUPPORTED_MEDIA_TYPE);
     assert_int_equal(
-        decode("application/json", "rect=0,0,1,1", "{\"rect\":[0,0,1,1],\"heights\":[1]}", 33),
+        decode("application/json", "rect=0,0,1,1", "{\"rect\":[0,0,1,1],\"heights\":[1]}", 32),
         ERR_BAD_INPUT);
 }
 
@@ -219,7 +219,8 @@ static void every_truncated_length_is_refused(void **state)
 
     (void)state;
     for (size_t length = 0; length + 1 < sizeof whole; length++)
-        assert_int_equal(decode("application/json", "", whole, length), ERR_BAD_INPUT);
+        assert_int_equal(decode("application/json", "", whole, length),
+                         length == 0 ? ERR_MISSING : ERR_BAD_JSON);
     assert_int_equal(decode("application/json", "", whole, sizeof whole - 1), ERR_OK);
     let_go();
 }

@@ -264,7 +264,7 @@ static void as_deep_as_the_limit_says_and_no_deeper(void **state)
         cJSON_Delete(json);
         memset(text, '[', n + 1);
         memset(text + n + 1, ']', n + 1);
-        assert_int_equal(json_check(text, 2 * n + 2, &limits, &err), ERR_BAD_INPUT);
+        assert_int_equal(json_check(text, 2 * n + 2, &limits, &err), ERR_BAD_JSON);
         assert_true(err.has_limit && err.limit == (double)n && err.got == (double)n + 1);
     }
 }
