@@ -281,6 +281,10 @@ static enum err_code read_lane(struct engine *engine, struct lane *lane, struct 
         return ERR_OK;
     if (length < 0)
         return lost(err, "a connection broke");
+    if (length == 0 && lane->answer.status >= 400)
+        return err_set(err, ERR_BUSY,
+                       "the server closed a connection after %llu answers, the last with status %d",
+                       (unsigned long long)engine->answered, lane->answer.status);
     if (length == 0)
         return err_set(err, ERR_BUSY, "the server closed a connection after %llu answers",
                        (unsigned long long)engine->answered);

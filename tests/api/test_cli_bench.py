@@ -177,6 +177,9 @@ def broken():
                             "/a", "--connections", "1", "--seconds", "30", url=server.url)
             equal((out.status, out.out), (1, ""), f"outcome of {words!r}: {out}")
             check(words in out.err, f"does not say {words!r}: {out}")
+    with Server(lambda n: [b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"] if n == 0 else None) as server:
+        out = bench("/a", "--requests", "2", "--connections", "1", url=server.url)
+        check("after 1 answers, the last with status 503" in out.err, str(out))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         out = bench("/a", url=f"http://127.0.0.1:{free.getsockname()[1]}")
