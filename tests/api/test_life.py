@@ -539,9 +539,9 @@ def hanging(name, says):
     seize, interrupt, detach, all_threads = 0x4206, 0x4207, 17, 0x40000000
     manager = Manager()
     daemon = Daemon("--loops", "2", env=manager.environment(WATCHDOG_USEC=str(2000000 * SLOW)))
+    task = threads(daemon)[name]
     try:
         manager.hear("WATCHDOG=1")
-        task = threads(daemon)[name]
         if libc.ptrace(seize, task, None, None) != 0:
             raise Skip(f"ptrace: {os.strerror(ctypes.get_errno())}")
         equal(libc.ptrace(interrupt, task, None, None), 0, "PTRACE_INTERRUPT")
@@ -557,6 +557,7 @@ def hanging(name, says):
         manager.hear("WATCHDOG=1")
         daemon.stop()
     finally:
+        libc.ptrace(detach, task, None, None)  # a thread held after a failure would never be reaped
         daemon.kill()
         manager.close()
 
