@@ -276,10 +276,10 @@ def sights_agree(name):
             continue
         blocked += 1
         same = [m for m in hits if abs(m.t - item["fraction"]) < 1e-7 + 1e-10 / m.sine]
-        check(same, f"{what}: blocked at {item['t']}, brute force {hits[:4]}")
+        check(same, f"{what}: blocked at {item['fraction']}, brute force {hits[:4]}")
         if sure:
             check(item["fraction"] < sure[0].t + 1e-7 + 1e-10 / sure[0].sine,
-                  f"{what}: t {item['t']}, nearest {sure[0]}")
+                  f"{what}: at {item['fraction']}, nearest {sure[0]}")
         near_all(item["point"], [a + item["fraction"] * d for a, d in zip(segment["from"], direction)],
                  f"point of {what}", 1e-7, 100)
     check(20 < blocked < 295, f"{blocked} of 300 blocked")
@@ -338,7 +338,8 @@ def picks_agree(name):
             ("t", "distance", "point", "normal", "layer", "cell", "triangle", "polygon"))}
         equal(answer["status"], item.get("status", "hit"), "status")
         ray = {"origin": list(origin), "direction": list(direction)}
-        hit = judge_ray(world, ray, {"status": "hit", **item})
+        t = item["distance"] and item["distance"] / math.hypot(*direction)
+        hit = judge_ray(world, ray, {"status": "hit", "t": t, **item})
         hits += hit
         on_field = hit and item["layer"] == "ground"
         equal(answer["tile"] is not None, on_field, f"tile of {answer}")

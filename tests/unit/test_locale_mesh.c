@@ -425,9 +425,9 @@ static void heights_are_of_the_only_field_or_of_the_meshes(void **state)
                      (int)got.status, got.height_m);
     }
     assert_int_equal(locale_choose_ground(locale, "house", &ground, &err), ERR_OK);
-    assert_int_equal(locale_choose_ground(locale, "roof", &ground, &err), ERR_UNPROCESSABLE);
-    assert_int_equal(locale_choose_field(locale, NULL, &field, &err), ERR_UNPROCESSABLE);
-    assert_int_equal(locale_choose_field(locale, "house", &field, &err), ERR_UNPROCESSABLE);
+    assert_int_equal(locale_choose_ground(locale, "roof", &ground, &err), ERR_LAYER_KIND);
+    assert_int_equal(locale_choose_field(locale, NULL, &field, &err), ERR_NO_HEIGHTFIELD);
+    assert_int_equal(locale_choose_field(locale, "house", &field, &err), ERR_LAYER_KIND);
     assert_string_equal(err.pointer, "/layer");
     locale = with(locale, slope());
     assert_int_equal(locale_choose_field(locale, NULL, &field, &err), ERR_OK);

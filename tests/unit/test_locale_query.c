@@ -111,8 +111,8 @@ static void a_chosen_layer_is_asked_alone(void **state)
     assert_int_equal(locale_choose(locale, "n1", &choice, &err), ERR_OK);
     assert_int_equal(choice.count, 1);
     assert_string_equal(choice.layers[0]->id, "n1");
-    assert_int_equal(locale_choose(locale, "n9", &choice, &err), ERR_UNPROCESSABLE);
-    assert_int_equal(locale_choose_field(locale, NULL, &layer, &err), ERR_UNPROCESSABLE);
+    assert_int_equal(locale_choose(locale, "n9", &choice, &err), ERR_LAYER_UNKNOWN_OPTION);
+    assert_int_equal(locale_choose_field(locale, NULL, &layer, &err), ERR_LAYER_AMBIGUOUS);
     assert_int_equal(locale_choose_field(locale, "n2", &layer, &err), ERR_OK);
     locale_unref(locale);
 }

@@ -141,7 +141,7 @@ static void a_key_is_known_on_every_node(void **state)
     assert_string_equal(w.answer, "made as 3");
     assert_int_equal(w.revision, 3);
     w = submit(&all->b, with_key(edit_of("land", 2, 1, 5), "key-1", 8));
-    assert_int_equal(w.code, ERR_UNPROCESSABLE);
+    assert_int_equal(w.code, ERR_KEY_REUSED);
     expect_all_same(&all->a, &all->b);
     w = submit(&all->b, with_key(edit_of("land", 1, 1, 5), "key-1", 7));
     assert_string_equal(w.answer, "made as 3");

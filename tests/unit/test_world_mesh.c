@@ -268,7 +268,7 @@ static void a_world_without_room_refuses_a_mesh_and_stays_as_it_was(void **state
     world_readers_begin(world);
     apply(world, &put);
     change.layer = room_layer("room", down);
-    assert_int_equal(world_apply(world, &change, &err), ERR_TOO_LARGE);
+    assert_int_equal(world_apply(world, &change, &err), ERR_WORLD_FULL);
     assert_int_equal(look(world)->layer_count, 0);
     done(world);
     world_destroy(world);
