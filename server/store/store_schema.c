@@ -315,7 +315,7 @@ static enum err_code migrate(struct store *store, struct err *err)
     if (rc != SQLITE_OK)
         return store_sqlite_error(store, store->db, rc, false, "cannot be read", err);
     if (version > SCHEMA_VERSION)
-        return err_set(err, ERR_BAD_INPUT,
+        return err_set(err, ERR_CONFLICT,
                        "%.160s has schema version %lld, made by a newer kotad; this one knows "
                        "versions up to %d. Start the newer one, or restore a backup",
                        store->path, (long long)version, (int)SCHEMA_VERSION);

@@ -133,12 +133,12 @@ static const struct {
     const char *pointer;
 } refused[] = {
     {height_get_answer, "house", "x=1&y=2&interp=nearest", "", ERR_UNPROCESSABLE, "interp"},
-    {height_get_answer, "crossing", "x=1&y=2&layer=roof", "", ERR_UNPROCESSABLE, "layer"},
-    {profile_post_answer, "house", "", "{\"path\":[[0,0],[1,1]],\"samples\":2}", ERR_UNPROCESSABLE,
-     ""},
+    {height_get_answer, "crossing", "x=1&y=2&layer=roof", "", ERR_LAYER_KIND, "layer"},
+    {profile_post_answer, "house", "", "{\"path\":[[0,0],[1,1]],\"samples\":2}", ERR_NO_HEIGHTFIELD,
+     "/layer"},
     {profile_post_answer, "crossing", "layer=deck", "{\"path\":[[0,0],[1,1]],\"samples\":2}",
-     ERR_UNPROCESSABLE, "layer"},
-    {tile_get_answer, "house", "", "", ERR_UNPROCESSABLE, ""},
+     ERR_LAYER_KIND, "layer"},
+    {tile_get_answer, "house", "", "", ERR_NO_HEIGHTFIELD, "layer"},
     {locate_post_answer, NULL, "", "{\"points\":[]}", ERR_BAD_INPUT, "/points"},
     {locate_post_answer, NULL, "", "{\"points\":[[1,2]]}", ERR_BAD_INPUT, "/points/0"},
     {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hints\":[]}", ERR_BAD_INPUT, "/hints"},
@@ -150,9 +150,9 @@ static const struct {
      "/hints/0"},
     {world_contact_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hints\":[\"\"]}", ERR_BAD_INPUT,
      "/hints/0"},
-    {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hint\":[null]}", ERR_BAD_INPUT,
+    {locate_post_answer, NULL, "", "{\"points\":[[1,2,3]],\"hint\":[null]}", ERR_UNKNOWN_MEMBER,
      "/hint"},
-    {locate_post_answer, NULL, "layer=a", "{\"points\":[[1,2,3]]}", ERR_BAD_INPUT, "layer"},
+    {locate_post_answer, NULL, "layer=a", "{\"points\":[[1,2,3]]}", ERR_UNKNOWN_PARAMETER, "layer"},
 };
 
 static void what_meshes_cannot_answer_is_refused_by_name(void **state)
@@ -248,7 +248,7 @@ static void wrong_options_of_polygons_are_named(void **state)
         {"scale=0", ERR_BAD_INPUT, "scale"},
         {"scale=-1", ERR_BAD_INPUT, "scale"},
         {"scale=nan", ERR_BAD_INPUT, "scale"},
-        {"spacing=1,1", ERR_BAD_INPUT, "spacing"},
+        {"spacing=1,1", ERR_UNKNOWN_PARAMETER, "spacing"},
         {"frame=flat", ERR_BAD_INPUT, "frame"},
         {"gravity=in", ERR_UNPROCESSABLE, "gravity"},
         {"frame=cartesian&gravity=out", ERR_UNPROCESSABLE, "gravity"},

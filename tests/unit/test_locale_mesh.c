@@ -436,7 +436,7 @@ static void heights_are_of_the_only_field_or_of_the_meshes(void **state)
     assert_ptr_equal(ground.layers[0], field);
     locale_unref(locale);
     locale = with(empty(east, true), quads("house", LAYER_GROUND, east, storeys, 3));
-    assert_int_equal(locale_choose_ground(locale, NULL, &ground, &err), ERR_UNPROCESSABLE);
+    assert_int_equal(locale_choose_ground(locale, NULL, &ground, &err), ERR_NO_HEIGHTFIELD);
     locale_unref(locale);
 }
 

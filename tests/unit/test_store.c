@@ -651,7 +651,7 @@ static void a_newer_schema_is_refused(void **state)
     execute(w->folder, "PRAGMA user_version = 99");
     w->store = store_open(&options, &w->err);
     assert_null(w->store);
-    assert_int_equal(w->err.code, ERR_BAD_INPUT);
+    assert_int_equal(w->err.code, ERR_CONFLICT);
     assert_non_null(strstr(w->err.msg, "schema version 99"));
 }
 
