@@ -454,43 +454,6 @@ export class Kota {
   }
 
   /**
-   * @param {string} id @param {number} x @param {number} y @param {number} z
-   * @param {ReadOptions & Reach & {layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number} & ContactItem>}
-   */
-  getContact(id, x, y, z, options = {}) {
-    return this.#read(`${place(id)}/contact`, { ...options, x, y, z });
-  }
-
-  /**
-   * @param {string} id @param {number[]} origin @param {number[]} direction
-   * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number} & RayItem>}
-   */
-  getRay(id, origin, direction, options = {}) {
-    return this.#read(`${place(id)}/ray`, { ...options, origin, direction });
-  }
-
-  /**
-   * @param {string} id @param {number[]} from @param {number[]} to
-   * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<any>}
-   */
-  getLos(id, from, to, options = {}) {
-    return this.#read(`${place(id)}/los`, { ...options, from, to });
-  }
-
-  /**
-   * What a pixel shows; a camera of 60 degrees with z up.
-   * @param {string} id @param {{eye: number[], target: number[], viewport: number[], pixel: number[]} &
-   *   Record<string, any>} question @param {ReadOptions} [options]
-   * @returns {Promise<any>}
-   */
-  getPick(id, question, options = {}) {
-    return this.#read(`${place(id)}/pick`, { ...options, ...question });
-  }
-
-  /**
    * @param {string} id @param {number[][]} points [x, y] each
    * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<Results<HeightItem>>}

@@ -117,11 +117,6 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
 
 test("questions about ground are answered as the examples say", async () => {
   const one = await kota.getHeight("hills", 12, 4, { fields: ["normal", "cell"] });
-  assert.equal((await kota.getContact("hills", 12, 4, 50)).status, "ok");
-  assert.equal((await kota.getRay("hills", [12, 4, 50], [0, 0, -1])).status, "hit");
-  assert.equal((await kota.getLos("hills", [12, 4, 50], [13, 4, 50])).visible, true);
-  assert.equal((await kota.getPick("hills", { eye: [12, 4, 50], target: [12, 4.001, 0],
-    viewport: [100, 100], pixel: [50, 50] })).status, "hit");
   const { results, locale, revision } = await kota.height("hills", [[12, 4], [38, 8], [-9, 0]],
     { fields: ["normal", "cell"] });
   assert.deepEqual({ locale, revision, ...results[0] }, one);

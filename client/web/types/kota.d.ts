@@ -197,50 +197,6 @@ export class Kota {
         revision: number;
     } & HeightItem>;
     /**
-     * @param {string} id @param {number} x @param {number} y @param {number} z
-     * @param {ReadOptions & Reach & {layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number} & ContactItem>}
-     */
-    getContact(id: string, x: number, y: number, z: number, options?: ReadOptions & Reach & {
-        layer?: string;
-    }): Promise<{
-        locale: string;
-        revision: number;
-    } & ContactItem>;
-    /**
-     * @param {string} id @param {number[]} origin @param {number[]} direction
-     * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number} & RayItem>}
-     */
-    getRay(id: string, origin: number[], direction: number[], options?: ReadOptions & {
-        t_max?: number;
-        mode?: "closest" | "any";
-        layer?: string;
-    }): Promise<{
-        locale: string;
-        revision: number;
-    } & RayItem>;
-    /**
-     * @param {string} id @param {number[]} from @param {number[]} to
-     * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<any>}
-     */
-    getLos(id: string, from: number[], to: number[], options?: ReadOptions & {
-        layer?: string;
-    }): Promise<any>;
-    /**
-     * What a pixel shows; a camera of 60 degrees with z up.
-     * @param {string} id @param {{eye: number[], target: number[], viewport: number[], pixel: number[]} &
-     *   Record<string, any>} question @param {ReadOptions} [options]
-     * @returns {Promise<any>}
-     */
-    getPick(id: string, question: {
-        eye: number[];
-        target: number[];
-        viewport: number[];
-        pixel: number[];
-    } & Record<string, any>, options?: ReadOptions): Promise<any>;
-    /**
      * @param {string} id @param {number[][]} points [x, y] each
      * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
      * @returns {Promise<Results<HeightItem>>}
