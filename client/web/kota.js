@@ -51,6 +51,7 @@
 
 import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundError, ServerError,
   TimeoutError, failure } from "./kota_answer.js";
+import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
 
 export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaError,
   NotFoundError, RightsError, ServerError, TimeoutError, TooLargeError, curlLine } from
@@ -58,32 +59,6 @@ export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaE
 
 /** Numbers of a tile's side: 256 cells and the samples at their far edges. */
 export const TILE_SAMPLES = 257;
-
-/**
- * Calls stop when one of them aborts, at once if one has. @param {AbortSignal[]} signals
- * @param {() => void} stop @returns {() => void} ends that
- */
-function onAbort(signals, stop) {
-  for (const signal of signals) {
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  }
-  return () => signals.forEach((signal) => signal.removeEventListener("abort", stop));
-}
-
-/** @param {number} ms @param {AbortSignal[]} signals @returns {Promise<void>} */
-function pause(ms, signals) {
-  return new Promise((done, fail) => {
-    const timer = setTimeout(() => {
-      release();
-      done();
-    }, ms);
-    const release = onAbort(signals, () => {
-      clearTimeout(timer);
-      fail(signals.find((signal) => signal.aborted)?.reason);
-    });
-  });
-}
 
 /** "?a=1&b=2,3" of what is given. @param {Record<string, any>} values */
 function query(values) {
@@ -125,9 +100,6 @@ function freshKey() {
 }
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-
-/** A feed waits no longer than this before it asks again, whatever Retry-After says. */
-const FEED_WAIT_MAX_MS = 10000;
 
 export class Kota {
   /**
@@ -472,6 +444,15 @@ export class Kota {
   }
 
   /**
+   * @param {string} id @param {number} x @param {number} y @param {number} z
+   * @param {ReadOptions & Reach & {layer?: string}} [options]
+   * @returns {Promise<{locale: string, revision: number} & ContactItem>}
+   */
+  getContact(id, x, y, z, options = {}) {
+    return this.#read(`${place(id)}/contact`, { ...options, x, y, z });
+  }
+
+  /**
    * Floors below and ceilings above.
    * @param {string} id @param {number[][]} points [x, y, z] each
    * @param {ReadOptions & Reach & {layer?: string}} [options]
@@ -492,12 +473,30 @@ export class Kota {
   }
 
   /**
+   * @param {string} id @param {number[]} origin @param {number[]} direction
+   * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
+   * @returns {Promise<{locale: string, revision: number} & RayItem>}
+   */
+  getRay(id, origin, direction, options = {}) {
+    return this.#read(`${place(id)}/ray`, { ...options, origin, direction });
+  }
+
+  /**
    * @param {string} id @param {Ray[]} rays
    * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
    * @returns {Promise<Results<RayItem>>}
    */
   ray(id, rays, options = {}) {
     return this.#ask(`${place(id)}/ray`, { ...options, rays });
+  }
+
+  /**
+   * @param {string} id @param {number[]} from @param {number[]} to
+   * @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<any>}
+   */
+  getLos(id, from, to, options = {}) {
+    return this.#read(`${place(id)}/los`, { ...options, from, to });
   }
 
   /**
@@ -518,6 +517,17 @@ export class Kota {
    */
   lit(id, points, light, options = {}) {
     return this.#ask(`${place(id)}/lit`, { ...options, points, light });
+  }
+
+  /**
+   * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
+   * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
+   *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
+   * @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<any>}
+   */
+  getPick(id, question, options = {}) {
+    return this.#read(`${place(id)}/pick`, { ...options, ...question });
   }
 
   /**
@@ -815,7 +825,7 @@ export class Kota {
     const control = new AbortController();
     const close = () => control.abort();
     const release = onAbort(this.#ends(calls.signal), close);
-    this.#followUntil(path, calls, control.signal).then(
+    followUntil(this, path, calls, control.signal).then(
       () => calls.onState?.("closed", ""),
       (error) => calls.onState?.("closed", control.signal.aborted ? "" : error.message))
       .finally(release);
@@ -828,7 +838,7 @@ export class Kota {
    * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   events(options = {}) {
-    return this.#feed("/v1/events", options);
+    return feed(this, "/v1/events", options, this.#ends(options.signal));
   }
 
   /**
@@ -836,7 +846,7 @@ export class Kota {
    * @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   localeEvents(id, options = {}) {
-    return this.#feed(`${place(id)}/events`, options);
+    return feed(this, `${place(id)}/events`, options, this.#ends(options.signal));
   }
 
   /**
@@ -844,142 +854,6 @@ export class Kota {
    * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   patchEvents(id, n, options = {}) {
-    return this.#feed(`${place(id)}/patches/${n}/events`, options);
-  }
-
-  /**
-   * @param {string} path @param {FeedOptions} options
-   * @returns {AsyncGenerator<FeedEvent, void, void>}
-   */
-  async *#feed(path, options) {
-    /** @type {FeedEvent[]} */ const waiting = [];
-    const control = new AbortController();
-    let wake = () => {}, /** @type {unknown} */ error = null, isOver = false;
-    const stop = () => control.abort();
-    const release = onAbort(this.#ends(options.signal), stop);
-    const end = (/** @type {unknown} */ why) => {
-      error = why;
-      isOver = true;
-      wake();
-    };
-    this.#followUntil(path, { ...options, onEvent: (name, data, eventId) => {
-      waiting.push({ name, data, id: eventId });
-      wake();
-    } }, control.signal).then(() => end(null), end);
-    try {
-      for (;;) {
-        while (waiting.length) yield /** @type {FeedEvent} */ (waiting.shift());
-        if (isOver) break;
-        await new Promise((done) => {
-          wake = () => done(null);
-          if (waiting.length || isOver) wake();
-        });
-      }
-      if (error && !control.signal.aborted) throw error;
-    } finally {
-      stop();
-      release();
-      options.onState?.("closed", "");
-    }
-  }
-
-  /**
-   * @param {string} path
-   * @param {{onEvent: (name: string, data: any, id: string) => void,
-   *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
-   *          lastEventId?: string}} calls
-   * @param {AbortSignal} signal
-   */
-  async #followUntil(path, calls, signal) {
-    /** @type {Record<string, string>} */
-    const headers = { Accept: "text/event-stream" };
-    let last = calls.lastEventId ?? "", waitMs = 500;
-    while (!signal.aborted) {
-      const silence = new AbortController(), stop = () => silence.abort();
-      /** @type {ReturnType<typeof setTimeout>|undefined} */ let timer;
-      const heard = () => {
-        clearTimeout(timer);
-        timer = setTimeout(stop, this.silenceMs);
-      };
-      let why = "the connection has ended";
-      signal.addEventListener("abort", stop, { once: true });
-      heard();
-      try {
-        if (this.token) headers.Authorization = `Bearer ${this.token}`;
-        if (last) headers["Last-Event-ID"] = last;
-        const response = await fetch(this.url(path),
-          { headers, signal: silence.signal, cache: "no-store" });
-        if (!response.ok || !response.body) {
-          const buffer = await response.arrayBuffer();
-          const asked = { method: "GET", url: this.url(path), headers, body: null, bytes: 0 };
-          throw failure(asked, response, buffer);
-        }
-        calls.onState?.("open", "");
-        for await (const event of events(response.body, heard)) {
-          if (event.id) last = event.id;
-          waitMs = 500;
-          calls.onEvent(event.name, event.data, event.id);
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        const known = error instanceof KotaError ? error : null;
-        if (known?.status && known.status !== 503 && known.status !== 429) throw error;
-        why = silence.signal.aborted ? `nothing was heard for ${this.silenceMs / 1000} s` :
-          String(/** @type {any} */ (error)?.message ?? error);
-        waitMs = Math.max(waitMs, Math.min(known?.retryAfterMs ?? 0, FEED_WAIT_MAX_MS));
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", stop);
-        stop();
-      }
-      calls.onState?.("lost", why);
-      await pause(waitMs, [signal]).catch(() => {});
-      waitMs = Math.min(2 * waitMs, 10000);
-    }
-  }
-}
-
-/**
- * Events of a text/event-stream body: {name, data (JSON where it is), id}.
- * @param {ReadableStream<Uint8Array>} body @param {() => void} heard called for each piece
- * @returns {AsyncGenerator<FeedEvent, void, void>}
- */
-async function* events(body, heard) {
-  const reader = body.getReader(), decoder = new TextDecoder();
-  let rest = "", name = "message", id = "", /** @type {string[]} */ data = [];
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      heard();
-      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      for (const whole of lines) {
-        const line = whole.endsWith("\r") ? whole.slice(0, -1) : whole;
-        if (line === "") {
-          if (data.length) yield { name, id, data: parsed(data.join("\n")) };
-          name = "message";
-          id = "";
-          data = [];
-        } else if (line.startsWith("event:")) {
-          name = line.slice(6).trim();
-        } else if (line.startsWith("data:")) {
-          data.push(line.slice(5).trim());
-        } else if (line.startsWith("id:")) {
-          id = line.slice(3).trim();
-        }
-      }
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-/** @param {string} text @returns {any} */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+    return feed(this, `${place(id)}/patches/${n}/events`, options, this.#ends(options.signal));
   }
 }

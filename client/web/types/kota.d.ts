@@ -218,6 +218,17 @@ export class Kota {
         layer?: string;
     }): Promise<Results<any>>;
     /**
+     * @param {string} id @param {number} x @param {number} y @param {number} z
+     * @param {ReadOptions & Reach & {layer?: string}} [options]
+     * @returns {Promise<{locale: string, revision: number} & ContactItem>}
+     */
+    getContact(id: string, x: number, y: number, z: number, options?: ReadOptions & Reach & {
+        layer?: string;
+    }): Promise<{
+        locale: string;
+        revision: number;
+    } & ContactItem>;
+    /**
      * Floors below and ceilings above.
      * @param {string} id @param {number[][]} points [x, y, z] each
      * @param {ReadOptions & Reach & {layer?: string}} [options]
@@ -238,6 +249,19 @@ export class Kota {
         layer?: string;
     }): Promise<Results<any>>;
     /**
+     * @param {string} id @param {number[]} origin @param {number[]} direction
+     * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
+     * @returns {Promise<{locale: string, revision: number} & RayItem>}
+     */
+    getRay(id: string, origin: number[], direction: number[], options?: ReadOptions & {
+        t_max?: number;
+        mode?: "closest" | "any";
+        layer?: string;
+    }): Promise<{
+        locale: string;
+        revision: number;
+    } & RayItem>;
+    /**
      * @param {string} id @param {Ray[]} rays
      * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
      * @returns {Promise<Results<RayItem>>}
@@ -247,6 +271,14 @@ export class Kota {
         layer?: string;
         trace?: boolean;
     }): Promise<Results<RayItem>>;
+    /**
+     * @param {string} id @param {number[]} from @param {number[]} to
+     * @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<any>}
+     */
+    getLos(id: string, from: number[], to: number[], options?: ReadOptions & {
+        layer?: string;
+    }): Promise<any>;
     /**
      * Lines of sight.
      * @param {string} id @param {{from: number[], to: number[]}[]} segments
@@ -275,6 +307,24 @@ export class Kota {
         lit: boolean;
         occluder: any;
     }>>;
+    /**
+     * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
+     * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
+     *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
+     * @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<any>}
+     */
+    getPick(id: string, question: {
+        eye: number[];
+        target: number[];
+        viewport: number[];
+        pixel: number[];
+        up?: number[];
+        fov_y_deg?: number;
+        tile_side?: number;
+    }, options?: ReadOptions & {
+        layer?: string;
+    }): Promise<any>;
     /**
      * What a pixel shows.
      * @param {string} id
