@@ -84,6 +84,8 @@ make_root()
     if [ -f /etc/ssl/certs/ca-certificates.crt ]; then
         mkdir -p "$root/etc/ssl/certs"
         cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+        # npm has a list of its own, and the package ca-certificates writes the file above again
+        cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/machine.crt"
     fi
     chmod 755 "$root" # apt's own user reads its archives
     mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
@@ -103,7 +105,7 @@ exec_in_root() # exec_in_root 'COMMAND': in the place of this shell, so that it 
 {
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-        ${CI:+CI="$CI"} chroot "$root" /bin/sh -c "$1"
+        NODE_EXTRA_CA_CERTS=/etc/ssl/machine.crt ${CI:+CI="$CI"} chroot "$root" /bin/sh -c "$1"
 }
 
 in_root()
