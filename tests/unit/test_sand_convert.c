@@ -251,6 +251,36 @@ static void granules_lie_between_walls_bed_and_surface(void **state)
     heightfield_unref(p.field);
 }
 
+/* A patch that is not square has a bed of square cells, with room for all of it and with less. */
+static void beds_of_long_patches_have_square_cells(void **state)
+{
+    const struct patch_of p = patch_make(SCALE_MEDIUM, 6, 2, rolling);
+    const uint32_t rooms[] = {65536, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        struct convert_place place;
+        struct convert_ground ground;
+        struct err err = {.code = ERR_OK};
+
+        assert_int_equal(convert_place_find(p.field, (struct vec2){110, 208},
+                                            (const double[2]){12, 4}, 2, p.params.diameter_m,
+                                            100000, &place, &err),
+                         ERR_OK);
+        assert_int_equal(convert_down(p.field, &place, &p.params, CONVERT_PACKED, 1, GRANULES_MAX,
+                                      rooms[i], &ground, &err),
+                         ERR_OK);
+        const struct granular_bed *bed = &ground.begin.bed;
+
+        assert_true(bed->cols * bed->rows <= rooms[i] && bed->cols * bed->rows > 0.8 * rooms[1]);
+        assert_float_equal(bed->dx * (float)(bed->cols - 1), 12, 1e-4);
+        assert_float_equal(bed->dy * (float)(bed->rows - 1), 4, 1e-4);
+        assert_float_equal(bed->dx / bed->dy, 1, 0.1);
+        convert_ground_free(&ground);
+    }
+    heightfield_unref(p.field);
+}
+
 /* Where one granule more is refused, before anything is cut, the place has room for all of them. */
 static void granules_are_counted_exactly(void **state)
 {
@@ -590,6 +620,7 @@ int main(void)
         cmocka_unit_test(columns_are_counted_as_columns),
         cmocka_unit_test(the_same_seed_cuts_the_same_granules),
         cmocka_unit_test(granules_lie_between_walls_bed_and_surface),
+        cmocka_unit_test(beds_of_long_patches_have_square_cells),
         cmocka_unit_test(granules_are_counted_exactly),
         cmocka_unit_test(too_many_granules_are_told),
         cmocka_unit_test(what_trembles_is_left_out),
