@@ -70,6 +70,24 @@ enum sand_phase {
     SAND_PHASE_COUNT
 };
 
+/* The passes of a substep of the OpenGL engine. */
+#define SAND_PASSES(X)                                                                             \
+    X(PLACE, "place")                                                                              \
+    X(SCAN_BLOCKS, "scan_blocks")                                                                  \
+    X(SCAN_SUMS, "scan_sums")                                                                      \
+    X(SCATTER, "scatter")                                                                          \
+    X(REORDER, "reorder")                                                                          \
+    X(FORCE, "force")                                                                              \
+    X(MOVE_GRANULES, "move_granules")                                                              \
+    X(MOVE_BODIES, "move_bodies")
+
+enum sand_pass {
+#define SAND_PASS_ENUM(name, word) SAND_PASS_##name,
+    SAND_PASSES(SAND_PASS_ENUM)
+#undef SAND_PASS_ENUM
+        SAND_PASS_COUNT
+};
+
 struct sand_status {
     uint64_t steps;          /* substeps since begin */
     double time_s;           /* simulated, since begin */
@@ -81,7 +99,8 @@ struct sand_status {
     bool failed;          /* a state was not finite: the slot is stepped no more */
     /* Milliseconds of one substep of the whole engine (all slots), the last measured. */
     float phase_ms[SAND_PHASE_COUNT];
-    uint64_t body_alive; /* bit b: pose[b] is a body */
+    float pass_ms[SAND_PASS_COUNT]; /* the same by pass; 0 on the C engine */
+    uint64_t body_alive;            /* bit b: pose[b] is a body */
     struct sand_pose pose[SAND_BODIES_MAX];
 };
 

@@ -47,9 +47,10 @@ enum gl_question { ASK_STATUS, ASK_DEPTH, ASK_SPHERES, ASK_COUNT };
 
 enum { ANSWER_RING = 3 };
 
-/* One answer on its way: a buffer that is read when its fence has passed. */
+/* One answer on its way: a buffer of the host that is read when its fence has passed. */
 struct gl_answer {
     GLuint buffer;
+    const void *map; /* of all of it, for as long as it exists; NULL where the driver has no such */
     size_t room_bytes;
     GLsync fence; /* NULL: it is free */
     uint64_t serial;
@@ -71,9 +72,9 @@ struct gl_slot {
     struct gl_answer answer[ASK_COUNT][ANSWER_RING];
 };
 
-enum { GL_CLOCKS = 4, GL_STAMPS = 5 };
+enum { GL_CLOCKS = 4, GL_STAMPS = SAND_PASS_COUNT + 1 };
 
-/* Time stamps around the phases of one substep. */
+/* Time stamps around the passes of one substep. */
 struct gl_clock {
     GLuint query[GL_STAMPS];
     bool pending;
@@ -85,15 +86,18 @@ struct gl_engine {
     uint32_t generation; /* of the context */
     bool lost;
     bool software;
+    bool persistent; /* answers are mapped for as long as they exist */
     struct gl_pool pool;
     GLuint pool_buffer;
-    GLuint buffers[GL_BLOCK_COUNT]; /* OUT: none of its own */
+    GLuint buffers[GL_BLOCK_COUNT];
+    size_t out_bytes; /* of OUT, which grows */
     struct gl_programs *programs;
     const struct gl_program *program; /* [GL_PASS_COUNT], of programs */
     struct gl_clock clock[GL_CLOCKS];
     GLuint depth_query[2];
     bool depth_pending;
-    float phase_ms[SAND_PHASE_COUNT];
+    float depth_ms;
+    float pass_ms[SAND_PASS_COUNT];
     uint64_t serial;
     struct gl_slot *slot; /* [slots] */
 };
@@ -108,6 +112,9 @@ bool gl_engine_lost(struct gl_engine *gl);
 
 /* CHECKs that it is begun. */
 struct gl_slot *gl_used_slot(struct sand_engine *engine, uint32_t index);
+
+/* Binds all blocks of the engine; each pass finds its own. */
+void gl_blocks_bind(const struct gl_engine *gl);
 
 static inline GLuint gl_groups(uint32_t invocations, uint32_t of_a_group)
 {

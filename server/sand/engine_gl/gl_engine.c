@@ -17,8 +17,7 @@
  * names of objects mean others in the next, so destroy does not free them then.
  *
  * Tried and dropped: two buffers for the history that are exchanged each substep (sleepers would
- * have to copy); persistent maps for reading back (they need 4.4; nothing is gained once the fence
- * has passed).
+ * have to copy).
  */
 #include "sand/engine_gl/gl_engine.h"
 
@@ -41,6 +40,13 @@ bool gl_engine_lost(struct gl_engine *gl)
     if (!gl->lost)
         gl->lost = context_rebuilds(gl->context) != gl->generation || context_lost(gl->context);
     return gl->lost;
+}
+
+void gl_blocks_bind(const struct gl_engine *gl)
+{
+    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
+    for (GLuint i = 0; i < GL_BLOCK_COUNT; i++)
+        glBindBufferBase(GL_SHADER_STORAGE_BUFFER, i, gl->buffers[i]);
 }
 
 struct gl_slot *gl_used_slot(struct sand_engine *engine, uint32_t index)
@@ -301,8 +307,8 @@ static void gl_body_impulse(struct sand_engine *engine, uint32_t index, uint32_t
     used_body(slot, b);
     if (gl_engine_lost(gl))
         return;
-    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
-    gl_program_use(GL_PASS_IMPULSE, program, gl->buffers);
+    gl_blocks_bind(gl);
+    glUseProgram(program->name);
     glUniform1ui(program->body, index * engine->config.bodies_max + b);
     glUniform3f(program->impulse, impulse[0], impulse[1], impulse[2]);
     glDispatchCompute(1, 1, 1);
@@ -326,8 +332,8 @@ static void pool_make(const struct sand_engine_config *config, struct gl_pool *p
     pool->spheres_max = pool->particles_first + config->particles_max;
     pool->bodies_max = config->bodies_max;
     pool->particles_max = config->particles_max;
-    pool->block_stride = config->cells_max / GL_SCAN_BLOCK + 1;
-    pool->cell_stride = pool->block_stride * GL_SCAN_BLOCK;
+    pool->block_stride = 2 * (config->cells_max / GL_SCAN_BLOCK + 1);
+    pool->cell_stride = pool->block_stride / 2 * GL_SCAN_BLOCK;
     pool->bed_max = config->bed_max;
 }
 
@@ -354,7 +360,7 @@ static void sizes_of(const struct sand_engine_config *config, uint64_t bytes[GL_
     bytes[GL_BLOCK_SUMS] = slots * pool.block_stride * 4;
     bytes[GL_BLOCK_PARTIAL] = 8 * (uint64_t)gl_groups(config->granules_max, GL_GROUP_STATUS);
     bytes[GL_BLOCK_MAP] = (uint64_t)config->depth_max * 4;
-    bytes[GL_BLOCK_OUT] = 0;
+    bytes[GL_BLOCK_OUT] = sizeof(float[4]);
 }
 
 uint64_t gl_engine_bytes(const struct sand_engine_config *config)
@@ -367,14 +373,19 @@ uint64_t gl_engine_bytes(const struct sand_engine_config *config)
     return sum;
 }
 
-/* Whether the device takes buffers of these sizes. */
+/* Whether the device takes buffers of these sizes, and dispatches over them. */
 static enum err_code buffers_fit(const struct gl_engine *gl, struct err *err)
 {
     const struct sand_engine_config *config = &gl->engine.config;
     const struct context_info *info = context_info(gl->context);
     const double most = (double)info->storage_block_bytes;
+    const double spheres_most = (double)GL_GROUP_FORCE * info->group_count;
     uint64_t bytes[GL_BLOCK_COUNT];
 
+    if (gl->pool.spheres_max > spheres_most)
+        return err_limit(err, ERR_UNPROCESSABLE, spheres_most, gl->pool.spheres_max,
+                         "a slot of %u spheres; %.60s takes at most %.0f in one dispatch",
+                         gl->pool.spheres_max, info->renderer, spheres_most);
     sizes_of(config, bytes);
     for (int i = 0; i < GL_BLOCK_COUNT; i++)
         if ((double)bytes[i] > most)
@@ -394,11 +405,12 @@ static enum err_code buffers_make(struct gl_engine *gl, struct err *err)
     sizes_of(&gl->engine.config, bytes);
     while (glGetError() != GL_NO_ERROR && !context_lost(gl->context))
         ;
-    for (int i = 0; i < GL_BLOCK_OUT; i++) {
+    for (int i = 0; i < GL_BLOCK_COUNT; i++) {
         glGenBuffers(1, &gl->buffers[i]);
         glBindBuffer(GL_SHADER_STORAGE_BUFFER, gl->buffers[i]);
         glBufferData(GL_SHADER_STORAGE_BUFFER, (GLsizeiptr)bytes[i], NULL, GL_DYNAMIC_COPY);
     }
+    gl->out_bytes = bytes[GL_BLOCK_OUT];
     glGenBuffers(1, &gl->pool_buffer);
     glBindBuffer(GL_UNIFORM_BUFFER, gl->pool_buffer);
     glBufferData(GL_UNIFORM_BUFFER, sizeof(gl->pool), &gl->pool, GL_STATIC_DRAW);
@@ -412,7 +424,7 @@ static enum err_code buffers_make(struct gl_engine *gl, struct err *err)
 
 static void buffers_finish(struct gl_engine *gl)
 {
-    for (int i = 0; i < GL_BLOCK_OUT; i++)
+    for (int i = 0; i < GL_BLOCK_COUNT; i++)
         glDeleteBuffers(1, &gl->buffers[i]);
     glDeleteBuffers(1, &gl->pool_buffer);
 }
@@ -510,6 +522,7 @@ struct sand_engine *gl_engine_create(struct context *context,
     gl->context = context;
     gl->generation = context_rebuilds(context);
     gl->software = context_info(context)->software;
+    gl->persistent = epoxy_has_gl_extension("GL_ARB_buffer_storage");
     pool_make(config, &gl->pool);
     if (!slots_make(gl)) {
         err_set(err, ERR_NO_MEMORY, "no memory for %u slots", config->slots);

@@ -2,10 +2,11 @@
  * Compute programs: sources embedded at build, put together, compiled.
  *
  * A source is #version, one AT_NAME and IS_NAME for each storage block that the pass uses, the
- * file common.glsl, perhaps a file that a few passes share, and the pass itself. Bindings are
- * numbered within a pass, because OpenGL 4.3 promises only 8 of them and llvmpipe has 16, while
- * the engine has 18 blocks. One table has the blocks that a pass uses, and those that it only
- * reads, so that host and shader cannot disagree.
+ * file common.glsl, perhaps a file that a few passes share, and the pass itself. A block has the
+ * same binding in all passes, so that a step binds its buffers once. A pass uses 13 blocks at most
+ * (llvmpipe and NVIDIA take 16 in one shader), all have 18 (they take 80 and 96 bindings). One
+ * table has the blocks that a pass uses, and those that it only reads, so that host and shader
+ * cannot disagree.
  *
  * What differs between scales is in a uniform block, so engines share one set of programs: drivers
  * compile each of them once, when it is made or when it is first used (llvmpipe: a second for all).
@@ -128,8 +129,13 @@ static const char *const block_names[GL_BLOCK_COUNT] = {
 #undef BLOCK_NAME
 };
 
-/* The head of a source: version and the blocks of the pass. */
-static void head_write(enum gl_pass pass, char *head, size_t bytes)
+const char *gl_program_name(enum gl_pass pass)
+{
+    return passes[pass].name;
+}
+
+void gl_program_source(enum gl_pass pass, char *head, size_t bytes,
+                       const char *parts[GL_SOURCE_PARTS])
 {
     size_t at = (size_t)snprintf(head, bytes, "#version 430 core\n");
 
@@ -138,9 +144,13 @@ static void head_write(enum gl_pass pass, char *head, size_t bytes)
         const char *name = block_names[use->block];
 
         at += (size_t)snprintf(head + at, bytes - at, "#define AT_%s %d\n#define IS_%s %s\n", name,
-                               i, name, use->how == READ ? "readonly" : "");
+                               (int)use->block, name, use->how == READ ? "readonly" : "");
         CHECK(at < bytes);
     }
+    parts[0] = head;
+    parts[1] = shader_common;
+    parts[2] = passes[pass].shared;
+    parts[3] = passes[pass].source;
 }
 
 /* The first line of a driver's log. */
@@ -153,12 +163,12 @@ static enum err_code log_error_of(enum gl_pass pass, const char *what, char *log
 
 static enum err_code shader_compile(enum gl_pass pass, GLuint shader, struct err *err)
 {
-    char head[1024], log[512] = "";
-    const char *parts[] = {head, shader_common, passes[pass].shared, passes[pass].source};
+    char head[GL_HEAD_BYTES], log[512] = "";
+    const char *parts[GL_SOURCE_PARTS];
     GLint done = 0;
 
-    head_write(pass, head, sizeof(head));
-    glShaderSource(shader, 4, parts, NULL);
+    gl_program_source(pass, head, sizeof(head), parts);
+    glShaderSource(shader, GL_SOURCE_PARTS, parts, NULL);
     glCompileShader(shader);
     glGetShaderiv(shader, GL_COMPILE_STATUS, &done);
     if (done)
@@ -254,11 +264,4 @@ void gl_programs_release(struct gl_programs *programs)
         programs_free(programs);
     else
         free(programs);
-}
-
-void gl_program_use(enum gl_pass pass, const struct gl_program *program, const GLuint *buffers)
-{
-    glUseProgram(program->name);
-    for (GLuint i = 0; i < BLOCKS_OF_PASS_MAX && passes[pass].uses[i].how != NONE; i++)
-        glBindBufferBase(GL_SHADER_STORAGE_BUFFER, i, buffers[passes[pass].uses[i].block]);
 }

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "sand/engine_gl/context.h"
 
-/* Storage blocks; the names are those of AT_NAME in the shaders. */
+/* Storage blocks by binding; the names are those of AT_NAME in the shaders. */
 #define GL_BLOCKS(X)                                                                               \
     X(TABLE)                                                                                       \
     X(FLAGS)                                                                                       \
@@ -40,6 +40,7 @@ enum gl_block {
         GL_BLOCK_COUNT
 };
 
+/* The first are those of a substep, in the order of enum sand_pass. */
 enum gl_pass {
     GL_PASS_PLACE,
     GL_PASS_SCAN_BLOCKS,
@@ -60,7 +61,13 @@ enum gl_pass {
 };
 
 /* Invocations of a group along x, as in the shaders. */
-enum { GL_GROUP_SPHERES = 128, GL_GROUP_FORCE = 64, GL_GROUP_STATUS = 256, GL_SCAN_BLOCK = 1024 };
+enum {
+    GL_GROUP_SPHERES = 128,
+    GL_GROUP_FORCE = 64,
+    GL_GROUP_STATUS = 256,
+    GL_SCAN_BLOCK = 1024, /* cells of a group of scan_blocks */
+    GL_SCAN_SUMS = 256    /* such blocks of a group of scan_sums */
+};
 
 struct gl_program {
     GLuint name;
@@ -84,7 +91,14 @@ struct gl_programs *gl_programs_take(const struct context *context, struct err *
 /* Names of a lost context are not freed. NULL is fine. */
 void gl_programs_release(struct gl_programs *programs);
 
-/* Makes a pass current and binds its blocks: buffers[GL_BLOCK_COUNT] by block. */
-void gl_program_use(enum gl_pass pass, const struct gl_program *program, const GLuint *buffers);
+const char *gl_program_name(enum gl_pass pass);
+
+/*
+ * The source of a pass, as it is compiled: parts in their order. The first is written to
+ * head[bytes], GL_HEAD_BYTES of them; the others are static. Needs no context.
+ */
+enum { GL_SOURCE_PARTS = 4, GL_HEAD_BYTES = 1024 };
+void gl_program_source(enum gl_pass pass, char *head, size_t bytes,
+                       const char *parts[GL_SOURCE_PARTS]);
 
 #endif

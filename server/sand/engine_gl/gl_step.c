@@ -2,7 +2,7 @@
  * Stepping on the device: the passes of one substep for all running slots, and their times.
  *
  * place -> scan_blocks, scan_sums, scatter, reorder (the grid) -> force -> move_granules,
- * move_bodies. Each pass is one dispatch; along y it counts the running slots, along x the spheres
+ * move_bodies. All blocks are bound once for all of them. Each pass is one dispatch; along y it counts the running slots, along x the spheres
  * (cells, granules, bodies) of the largest, and a group that has nothing to do ends at once. So a
  * frame of 16 substeps is 128 dispatches for any number of slots.
  *
@@ -10,7 +10,7 @@
  * next substep when something stays awake (flags.awake, by parity of the slot's steps). What comes
  * from outside sets STIRRED, which counts as awake for one substep.
  *
- * Times: the last substep of a call is measured with time stamps that the device takes, read when
+ * Times: the last substep of a call is measured pass by pass, with time stamps that the device takes, read when
  * they are there, some frames later. llvmpipe computes within the call and its stamps wait for the
  * next flush, so there the CPU's clock is the true one.
  */
@@ -78,10 +78,8 @@ static void clocks_poll(struct gl_engine *gl)
         clock->pending = false;
         for (int k = 0; k < GL_STAMPS; k++)
             glGetQueryObjectui64v(clock->query[k], GL_QUERY_RESULT, &at[k]);
-        gl->phase_ms[SAND_PHASE_INTEGRATE] =
-            (float)((double)(at[1] - at[0] + at[4] - at[3]) * 1e-6);
-        gl->phase_ms[SAND_PHASE_GRID] = (float)((double)(at[2] - at[1]) * 1e-6);
-        gl->phase_ms[SAND_PHASE_FORCE] = (float)((double)(at[3] - at[2]) * 1e-6);
+        for (int pass = 0; pass < SAND_PASS_COUNT; pass++)
+            gl->pass_ms[pass] = (float)((double)(at[pass + 1] - at[pass]) * 1e-6);
     }
 }
 
@@ -99,64 +97,63 @@ static struct gl_clock *clock_take(struct gl_engine *gl)
 
 /* ---- one substep ----------------------------------------------------------------------------- */
 
-static void pass_run(struct gl_engine *gl, enum gl_pass pass, uint32_t substep, GLuint groups,
+_Static_assert((int)GL_PASS_FORCE == (int)SAND_PASS_FORCE &&
+                   (int)GL_PASS_MOVE_BODIES + 1 == (int)SAND_PASS_COUNT,
+               "the passes of a substep are the first of all");
+
+static void groups_make(const struct extent *extent, GLuint groups[SAND_PASS_COUNT])
+{
+    const GLuint spheres = gl_groups(extent->spheres, GL_GROUP_SPHERES);
+    const GLuint blocks = gl_groups(extent->cells, GL_SCAN_BLOCK);
+
+    groups[SAND_PASS_PLACE] = groups[SAND_PASS_SCATTER] = groups[SAND_PASS_REORDER] = spheres;
+    groups[SAND_PASS_SCAN_BLOCKS] = blocks;
+    groups[SAND_PASS_SCAN_SUMS] = gl_groups(blocks, GL_SCAN_SUMS);
+    groups[SAND_PASS_FORCE] = gl_groups(extent->spheres, GL_GROUP_FORCE);
+    groups[SAND_PASS_MOVE_GRANULES] = gl_groups(extent->granules, GL_GROUP_SPHERES);
+    groups[SAND_PASS_MOVE_BODIES] = extent->bodies;
+}
+
+static void pass_run(const struct gl_program *program, uint32_t substep, GLuint groups,
                      GLuint slots)
 {
-    const struct gl_program *program = &gl->program[pass];
-
     if (groups == 0)
         return;
-    gl_program_use(pass, program, gl->buffers);
+    glUseProgram(program->name);
     glUniform1ui(program->substep, substep);
     glDispatchCompute(groups, slots, 1);
     glMemoryBarrier(GL_SHADER_STORAGE_BARRIER_BIT);
 }
 
-static void stamp(struct gl_clock *clock, double *times_ms, int k)
+/* clock: where to stamp, or NULL. at_ms: when each pass began by the CPU's clock, and the end. */
+static void substep_run(struct gl_engine *gl, uint32_t k, const GLuint groups[SAND_PASS_COUNT],
+                        GLuint slots, const struct gl_clock *clock, double at_ms[GL_STAMPS])
 {
-    if (clock)
-        glQueryCounter(clock->query[k], GL_TIMESTAMP);
-    times_ms[k] = 1e3 * monotonic_s();
-}
-
-static void substep_run(struct gl_engine *gl, uint32_t k, const struct extent *extent,
-                        struct gl_clock *clock, double times_ms[GL_STAMPS])
-{
-    const GLuint spheres = gl_groups(extent->spheres, GL_GROUP_SPHERES);
-
-    stamp(clock, times_ms, 0);
-    pass_run(gl, GL_PASS_PLACE, k, spheres, extent->slots);
-    stamp(clock, times_ms, 1);
-    pass_run(gl, GL_PASS_SCAN_BLOCKS, k, gl_groups(extent->cells, GL_SCAN_BLOCK), extent->slots);
-    pass_run(gl, GL_PASS_SCAN_SUMS, k, 1, extent->slots);
-    pass_run(gl, GL_PASS_SCATTER, k, spheres, extent->slots);
-    pass_run(gl, GL_PASS_REORDER, k, spheres, extent->slots);
-    stamp(clock, times_ms, 2);
-    pass_run(gl, GL_PASS_FORCE, k, gl_groups(extent->spheres, GL_GROUP_FORCE), extent->slots);
-    stamp(clock, times_ms, 3);
-    pass_run(gl, GL_PASS_MOVE_GRANULES, k, gl_groups(extent->granules, GL_GROUP_SPHERES),
-             extent->slots);
-    pass_run(gl, GL_PASS_MOVE_BODIES, k, extent->bodies, extent->slots);
-    stamp(clock, times_ms, 4);
+    for (int pass = 0; pass < GL_STAMPS; pass++) {
+        if (clock)
+            glQueryCounter(clock->query[pass], GL_TIMESTAMP);
+        at_ms[pass] = 1e3 * monotonic_s();
+        if (pass < SAND_PASS_COUNT)
+            pass_run(&gl->program[pass], k, groups[pass], slots);
+    }
 }
 
 static void substeps_run(struct gl_engine *gl, uint32_t substeps, const struct extent *extent)
 {
-    double at[GL_STAMPS];
+    GLuint groups[SAND_PASS_COUNT];
+    double at_ms[GL_STAMPS];
 
-    glBindBufferBase(GL_UNIFORM_BUFFER, 0, gl->pool_buffer);
+    groups_make(extent, groups);
+    gl_blocks_bind(gl);
     for (uint32_t k = 0; k < substeps; k++) {
         struct gl_clock *clock = k + 1 == substeps ? clock_take(gl) : NULL;
 
-        substep_run(gl, k, extent, clock, at);
+        substep_run(gl, k, groups, extent->slots, clock, at_ms);
         if (clock)
             clock->pending = true;
     }
-    if (gl->software) {
-        gl->phase_ms[SAND_PHASE_INTEGRATE] = (float)(at[1] - at[0] + at[4] - at[3]);
-        gl->phase_ms[SAND_PHASE_GRID] = (float)(at[2] - at[1]);
-        gl->phase_ms[SAND_PHASE_FORCE] = (float)(at[3] - at[2]);
-    }
+    for (int pass = 0; gl->software && pass < SAND_PASS_COUNT; pass++)
+        gl->pass_ms[pass] = (float)(at_ms[pass + 1] - at_ms[pass]);
 }
 
 enum err_code gl_step(struct sand_engine *engine, uint32_t substeps, uint64_t active,

@@ -130,7 +130,7 @@ layout(std430, binding = AT_START) restrict IS_START buffer start_block {
 #endif
 #ifdef AT_SUMS
 layout(std430, binding = AT_SUMS) restrict IS_SUMS buffer sums_block {
-    uint block_start[]; // first of the block
+    uint block_start[]; // of a slot: first of each block; in its second half, count of each
 };
 #endif
 #ifdef AT_ORDER

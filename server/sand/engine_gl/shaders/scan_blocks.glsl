@@ -39,6 +39,7 @@ void main()
             before += value[i] & NUMBER;
         }
         if (t == 255u && gl_WorkGroupID.x * SCAN_BLOCK < total)
-            block_start[slot * pool.block_stride + gl_WorkGroupID.x] = sums[t];
+            block_start[slot * pool.block_stride + pool.block_stride / 2u + gl_WorkGroupID.x] =
+                sums[t];
     }
 }
