@@ -94,6 +94,7 @@ def _():
     equal(answer.status, 201, "model")
     stats = daemon.ok("GET", "/v1/stats")["patches"]
     equal(stats["device"]["engine"], "c", "engine")
+    equal({scale["passes"] for scale in stats["scales"].values()}, {None}, "passes of the C engine")
     check("reference" in stats["device"]["name"], f"the solver is named: {stats['device']}")
 
 

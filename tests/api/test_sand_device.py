@@ -282,6 +282,10 @@ def _():
         check_numbers(daemon, patch)
 
 
+PASSES = {"place_ms", "scan_blocks_ms", "scan_sums_ms", "scatter_ms", "reorder_ms", "force_ms",
+          "move_granules_ms", "move_bodies_ms"}
+
+
 def check_numbers(daemon, patch):
     """Of one written and one discarded patch."""
     for phase in ("integrate_ms", "grid_ms", "force_ms", "depth_ms"):
@@ -293,6 +297,11 @@ def check_numbers(daemon, patch):
     equal(coarse["used"], 0, "used")
     check(coarse["steps"] >= patch["steps"], f"steps: {coarse}")
     check(coarse["particle_steps"] >= patch["steps"] * 4 * patch["granules"], f"{coarse}")
+    passes = coarse["passes"]
+    equal(set(passes), PASSES, "passes")
+    check(all(0 < passes[name] < 1000 * SLOW for name in PASSES), f"passes: {passes}")
+    grid = sum(passes[name] for name in PASSES if "sc" in name or "reorder" in name)
+    check(abs(grid - coarse["grid_ms"]) < 1e-5 * grid, f"the passes of the grid: {coarse}")
 
 
 def picture(daemon, place):

@@ -158,8 +158,32 @@ static void stats_of_device(struct json_writer *w, const struct numbers *numbers
     json_end_object(w);
 }
 
-static void stats_of_scale(struct json_writer *w, const struct manager_stats *patches, int scale)
+/* Times of the passes of a substep; null on the C engine, which has none. */
+static void stats_of_passes(struct json_writer *w, const struct numbers *numbers, int scale)
 {
+    static const char *const keys[SAND_PASS_COUNT] = {
+#define PASS_KEY(name, word) word "_ms",
+        SAND_PASSES(PASS_KEY)
+#undef PASS_KEY
+    };
+
+    json_key(w, "passes");
+    if (strcmp(numbers->sand.device.engine, "gl") != 0) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    for (int pass = 0; pass < SAND_PASS_COUNT; pass++) {
+        json_key(w, keys[pass]);
+        json_number(w, numbers->sand.patches.pass_ms[scale][pass]);
+    }
+    json_end_object(w);
+}
+
+static void stats_of_scale(struct json_writer *w, const struct numbers *numbers, int scale)
+{
+    const struct manager_stats *patches = &numbers->sand.patches;
+
     json_key(w, scale_name((enum granular_scale)scale));
     json_begin_object(w);
     put(w, "slots", patches->slots[scale]);
@@ -167,6 +191,7 @@ static void stats_of_scale(struct json_writer *w, const struct manager_stats *pa
     put(w, "steps", patches->steps[scale]);
     put(w, "particle_steps", patches->particle_steps[scale]);
     numbers_put_phases(w, patches->phase_ms[scale]);
+    stats_of_passes(w, numbers, scale);
     json_end_object(w);
 }
 
@@ -186,7 +211,7 @@ static void stats_of_sand(struct json_writer *w, const struct numbers *numbers)
     json_key(w, "scales");
     json_begin_object(w);
     for (int scale = 0; scale < SCALE_COUNT; scale++)
-        stats_of_scale(w, patches, scale);
+        stats_of_scale(w, numbers, scale);
     json_end_object(w);
     json_end_object(w);
 }

@@ -628,8 +628,10 @@ void manager_stats(const struct manager *manager, struct manager_stats *out)
         if (!patch_state_is_end(patch->state))
             out->used[patch->start.scale]++;
     }
-    for (int scale = 0; scale < SCALE_COUNT; scale++)
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
         memcpy(out->phase_ms[scale], manager->engines[scale].phase_ms, sizeof out->phase_ms[scale]);
+        memcpy(out->pass_ms[scale], manager->engines[scale].pass_ms, sizeof out->pass_ms[scale]);
+    }
 }
 
 bool manager_validate(const struct manager *manager, struct err *err)

@@ -49,6 +49,7 @@ struct manager_stats {
     uint64_t steps[SCALE_COUNT];          /* substeps, of all patches of a scale together */
     uint64_t particle_steps[SCALE_COUNT]; /* spheres times substeps */
     float phase_ms[SCALE_COUNT][SAND_PHASE_COUNT];
+    float pass_ms[SCALE_COUNT][SAND_PASS_COUNT]; /* of the OpenGL engine */
 };
 
 struct manager;

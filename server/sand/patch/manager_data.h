@@ -55,7 +55,7 @@ struct manager_engine {
     struct sand_engine *engine; /* NULL: none */
     struct patch *owners[SAND_SLOTS_MAX];
     double credit_s; /* simulated time that active patches may be stepped */
-    float phase_ms[SAND_PHASE_COUNT];
+    float phase_ms[SAND_PHASE_COUNT], pass_ms[SAND_PASS_COUNT]; /* as last measured */
 };
 
 struct manager {

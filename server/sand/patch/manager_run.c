@@ -225,6 +225,7 @@ static void take_status(struct manager *manager, struct patch *patch, double now
         return;
     patch->has_news = true;
     memcpy(engine->phase_ms, status->phase_ms, sizeof engine->phase_ms);
+    memcpy(engine->pass_ms, status->pass_ms, sizeof engine->pass_ms);
     if (status->failed) {
         manager_finish(manager, patch, PATCH_FAILED, now_s,
                        "the simulation broke down: a state was not a finite number");
