@@ -834,13 +834,17 @@ static void chunks_begin_with_one_substep_and_grow_by_what_is_measured(void **st
     pass(rig, 1);
     assert_int_equal(rig->fake.chunk_most, 3); /* 30 ms */
     rig->fake.substep_ms = 0.01f;
-    pass(rig, 1);
-    assert_int_equal(rig->fake.chunk_most, frame);
-    n = add(rig, 20, 20, false); /* its cost was not in what was measured */
+    pass(rig, 0.1);
+    assert_int_equal(rig->fake.chunk_most, 8 * frame); /* 1.3 ms; as long as all is settling */
+    n = add(rig, 20, 20, false);                       /* its cost was not in what was measured */
     pass_to(rig, n, PATCH_SETTLING);
     pass(rig, 0.1);
     assert_int_equal(rig->fake.slots[1].first_chunk, 1);
     assert_true(rig->fake.slots[1].steps >= 5 * (uint64_t)frame);
+    settle(rig, n, 1);
+    rig->fake.chunk_most = 0;
+    pass(rig, 0.5);
+    assert_int_equal(rig->fake.chunk_most, frame); /* it is shown frame by frame */
     rig_destroy(rig);
 }
 

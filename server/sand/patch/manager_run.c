@@ -34,6 +34,8 @@
 #define ASLEEP_PART_CAPPED 0.95 /* with so many asleep it advances at the end of its time, too */
 #define CREDIT_MAX_S 0.1
 #define CHUNK_MS 30.0
+#define CHUNK_LEAST_MS 4.0 /* many times POLL_S */
+#define CHUNK_FRAMES_MAX 8
 #define CHUNK_GROWTH 3
 #define POLL_S 0.0005
 #define WRITE_AGAIN_S 1.0
@@ -508,14 +510,24 @@ static void go_on(struct manager *manager, struct patch *patch, double now_s)
         manager_publish(manager, patch, false, now_s);
 }
 
-/* Substeps that take an engine some CHUNK_MS, by the last that was measured; a frame at most. */
+/*
+ * Substeps that take an engine some CHUNK_MS, by the last that was measured; a frame at most. A
+ * fast device that only settles patches gets several, so that it does not wait for the next poll.
+ */
 static uint32_t chunk_of(const struct manager_engine *engine)
 {
-    uint64_t chunk = engine->engine->config.params.substeps;
+    const uint64_t frame = engine->engine->config.params.substeps;
+    uint64_t chunk = frame;
+    bool is_shown = false;
     double substep_ms = 0;
 
     for (int phase = 0; phase < SAND_PHASE_DEPTH; phase++)
         substep_ms += engine->phase_ms[phase];
+    for (uint32_t slot = 0; slot < engine->engine->config.slots; slot++)
+        is_shown |= engine->owners[slot] && engine->owners[slot]->state == PATCH_ACTIVE;
+    while (!is_shown && substep_ms > 0 && substep_ms * (double)chunk < CHUNK_LEAST_MS &&
+           chunk < CHUNK_FRAMES_MAX * frame)
+        chunk += frame;
     if (substep_ms * (double)chunk > CHUNK_MS)
         chunk = substep_ms < CHUNK_MS ? (uint64_t)(CHUNK_MS / substep_ms) : 1;
     for (uint32_t slot = 0; slot < engine->engine->config.slots; slot++) {
