@@ -2,17 +2,18 @@
  * Stepping on the device: the passes of one substep for all running slots, and their times.
  *
  * place -> scan_blocks, scan_sums, scatter, reorder (the grid) -> force -> move_granules,
- * move_bodies. All blocks are bound once for all of them. Each pass is one dispatch; along y it counts the running slots, along x the spheres
- * (cells, granules, bodies) of the largest, and a group that has nothing to do ends at once. So a
- * frame of 16 substeps is 128 dispatches for any number of slots.
+ * move_bodies. All blocks are bound once for all of them. Each pass is one dispatch; along y it
+ * counts the running slots, along x the spheres (cells, granules, bodies) of the largest, and a
+ * group that has nothing to do ends at once. So a frame of 16 substeps is 128 dispatches for any
+ * number of slots.
  *
  * A slot where everything sleeps costs the start of its groups only: move_* raises a flag for the
  * next substep when something stays awake (flags.awake, by parity of the slot's steps). What comes
  * from outside sets STIRRED, which counts as awake for one substep.
  *
- * Times: the last substep of a call is measured pass by pass, with time stamps that the device takes, read when
- * they are there, some frames later. llvmpipe computes within the call and its stamps wait for the
- * next flush, so there the CPU's clock is the true one.
+ * Times: the last substep of a call is measured pass by pass, with time stamps that the device
+ * takes, read when they are there, some frames later. llvmpipe computes within the call and its
+ * stamps wait for the next flush, so there the CPU's clock is the true one.
  */
 #include <string.h>
 
