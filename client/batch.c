@@ -60,7 +60,7 @@ bool batch_input(struct kota *kota, struct input *input)
         return true;
     if (isatty(STDIN_FILENO)) {
         err_set(&kota->err, ERR_BAD_INPUT,
-                "nothing to ask: name it behind the id, or pipe lines in");
+                "nothing to ask: name it after the id, or pipe lines in");
         return false;
     }
     input->stream = stdin;
@@ -228,7 +228,9 @@ enum kota_exit batch_run(struct kota *kota, const struct batch *batch, cJSON *bo
     struct input input = {.shape = batch->shape,
                           .words = kota->words + before,
                           .word_count = kota->word_count - before,
-                          .words_per_row = batch->words_per_row};
+                          .words_per_row = batch->words_per_row,
+                          .command = kota->command->name,
+                          .synopsis = kota->command->synopsis};
     struct input_row *rows = calloc(BATCH_ITEMS_MAX, sizeof(*rows));
     struct table *table = table_open(batch->headings, batch->columns);
     enum kota_exit done;

@@ -10,6 +10,9 @@
  *  - an answer is held in memory and so has a limit; one that is taken as it comes has none, and is
  *    given up by silence instead of by time.
  *
+ * A call that ends without an answer, or with 429 or 503 and Retry-After, is sent again: questions
+ * change nothing, and each write has an Idempotency-Key. One time limit holds for all tries.
+ *
  * Every failure becomes one sentence in struct err: the daemon's problem (RFC 9457: title, detail,
  * pointer), or libcurl's message, or the violation of the contract.
  *
@@ -18,6 +21,7 @@
 #include "client/call.h"
 
 #include <curl/curl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +34,9 @@
 /* A large file gets a second more for each million bytes. */
 #define UPLOAD_BYTES_PER_MS 1000
 
-/* A change that got lost is sent so often, with pauses of 0.1, 0.2, 0.4 … s. */
-enum { TRIES_MAX = 4, PAUSE_FIRST_MS = 100 };
+/* A call is sent so often, with pauses of 0.1, 0.2, 0.4 … s unless the daemon says. */
+enum { TRIES_MAX = 4 };
+#define PAUSE_FIRST_S 0.1
 
 struct call {
     CURL *curl;
@@ -56,6 +61,7 @@ struct body {
 /* One request; bytes may be NULL, as may accept (JSON) and header (one more, "Name: value"). */
 struct outgoing {
     const char *method, *path, *media_type, *accept, *header;
+    const char *key; /* "Idempotency-Key: …" of a write; NULL of what only asks */
     const void *bytes;
     size_t length;
     bool may_be_empty; /* 204 is an answer, too */
@@ -254,6 +260,14 @@ static enum err_code problem_error(const cJSON *problem, long status, struct err
     return err->code;
 }
 
+static long status_of(const struct call *call)
+{
+    long status = 0;
+
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
 /* The answer has come whole: judges status and body. */
 static enum err_code call_judge(const struct call *call, const struct outgoing *out,
                                 const struct body *body, cJSON **answer, struct err *err)
@@ -264,9 +278,8 @@ static enum err_code call_judge(const struct call *call, const struct outgoing *
     cJSON *document = memchr(text, '\0', body->length)
                           ? NULL
                           : cJSON_ParseWithLengthOpts(text, body->length + 1, &end, 1);
-    long status = 0;
+    long status = status_of(call);
 
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 204 && out->may_be_empty) {
         cJSON_Delete(document);
         return ERR_OK;
@@ -323,6 +336,8 @@ static bool headers_make(const struct call *call, const struct outgoing *out,
         return false;
     if (out->header && !headers_add(headers, out->header))
         return false;
+    if (out->key && !headers_add(headers, out->key))
+        return false;
     if (call->authorization && !headers_add(headers, call->authorization))
         return false;
     if (!out->media_type)
@@ -371,28 +386,95 @@ static enum err_code call_perform(struct call *call, const struct outgoing *out,
     return ERR_OK;
 }
 
-/* Streams have no time of their own. */
-static void set_time(struct call *call, const struct outgoing *out)
+/* ---- tries ----------------------------------------------------------------------------------- */
+
+static double now_s(void)
 {
-    curl_easy_setopt(call->curl, CURLOPT_TIMEOUT_MS,
-                     (long)(call->timeout_s * 1000) + (long)(out->length / UPLOAD_BYTES_PER_MS));
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void pause_s(double seconds)
+{
+    struct timespec left = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
+
+    while (nanosleep(&left, &left) != 0)
+        continue;
+}
+
+/* Seconds until the call may be sent again; negative: its answer is final. */
+static double wait_s(const struct call *call, int tries)
+{
+    curl_off_t seconds = 0;
+    long status = status_of(call);
+
+    if (call->is_lost)
+        return PAUSE_FIRST_S * (double)(1 << (tries - 1));
+    if (status != 429 && status != 503)
+        return -1;
+    curl_easy_getinfo(call->curl, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds > 0 ? (double)seconds : -1;
+}
+
+/*
+ * Sends it until there is an answer that another try would not change, TRIES_MAX times at most, all
+ * of them and the pauses within the time of the call. *body gets the last answer.
+ */
+static enum err_code call_exchange(struct call *call, const struct outgoing *out, struct body *body,
+                                   struct err *err)
+{
+    double end_s = now_s() + call->timeout_s + 1e-3 * (double)(out->length / UPLOAD_BYTES_PER_MS);
+    CURLcode result;
+
+    for (int tries = 1;; tries++) {
+        double left_s = end_s - now_s(), pause;
+
+        err->code = ERR_OK;
+        body->length = 0;
+        body->is_too_long = false;
+        if (body->at)
+            body->at[0] = '\0';
+        curl_easy_setopt(call->curl, CURLOPT_TIMEOUT_MS, (long)fmax(1, 1000 * left_s));
+        if (call_perform(call, out, body, &result, err))
+            return err->code;
+        if (result)
+            call_transport_error(call, result, body, err);
+        pause = wait_s(call, tries);
+        if (pause < 0 || tries == TRIES_MAX || now_s() + pause >= end_s)
+            return err->code;
+        pause_s(pause);
+    }
 }
 
 static enum err_code call_send(struct call *call, const struct outgoing *out, cJSON **answer,
                                struct err *err)
 {
     struct body body = {.bytes_max = call->answer_bytes_max};
-    CURLcode result;
-    enum err_code code;
 
     *answer = NULL;
-    set_time(call, out);
-    code = call_perform(call, out, &body, &result, err);
-    if (!code)
-        code = result ? call_transport_error(call, result, &body, err)
-                      : call_judge(call, out, &body, answer, err);
+    if (!call_exchange(call, out, &body, err))
+        call_judge(call, out, &body, answer, err);
     free(body.at);
-    return code;
+    return err->code;
+}
+
+/* A write, under an Idempotency-Key of its own. */
+static enum err_code call_send_once(struct call *call, struct outgoing *out, cJSON **answer,
+                                    struct err *err)
+{
+    unsigned char bytes[16];
+    char key[64];
+    int length = snprintf(key, sizeof(key), "Idempotency-Key: ");
+
+    *answer = NULL;
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_set(err, ERR_INTERNAL, "the system gives no random numbers");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        length += snprintf(key + length, sizeof(key) - (size_t)length, "%02x", bytes[i]);
+    out->key = key;
+    return call_send(call, out, answer, err);
 }
 
 enum err_code call_get(struct call *call, const char *path, cJSON **answer, struct err *err)
@@ -419,18 +501,6 @@ enum err_code call_post(struct call *call, const char *path, const cJSON *body, 
     return code;
 }
 
-enum err_code call_put(struct call *call, const char *path, const char *media_type,
-                       const void *bytes, size_t length, cJSON **answer, struct err *err)
-{
-    struct outgoing out = {.method = "PUT",
-                           .path = path,
-                           .media_type = media_type,
-                           .bytes = bytes ? bytes : "",
-                           .length = length};
-
-    return call_send(call, &out, answer, err);
-}
-
 enum err_code call_put_new(struct call *call, const char *path, const char *media_type,
                            const void *bytes, size_t length, cJSON **answer, struct err *err)
 {
@@ -441,7 +511,7 @@ enum err_code call_put_new(struct call *call, const char *path, const char *medi
                            .bytes = bytes ? bytes : "",
                            .length = length};
 
-    return call_send(call, &out, answer, err);
+    return call_send_once(call, &out, answer, err);
 }
 
 enum err_code call_delete_at(struct call *call, const char *path, double revision, struct err *err)
@@ -452,23 +522,23 @@ enum err_code call_delete_at(struct call *call, const char *path, double revisio
     cJSON *answer = NULL;
 
     snprintf(header, sizeof(header), "If-Match: \"%.0f\"", revision);
-    call_send(call, &out, &answer, err);
+    call_send_once(call, &out, &answer, err);
     cJSON_Delete(answer);
     return err->code;
 }
 
-enum err_code call_method(struct call *call, const char *method, const char *path,
-                          const char *media_type, const void *bytes, size_t length, cJSON **answer,
-                          struct err *err)
+enum err_code call_write(struct call *call, const char *method, const char *path,
+                         const char *media_type, const void *bytes, size_t length, cJSON **answer,
+                         struct err *err)
 {
     struct outgoing out = {.method = method,
                            .path = path,
                            .media_type = media_type,
-                           .bytes = bytes,
+                           .bytes = bytes || !media_type ? bytes : "",
                            .length = length,
-                           .may_be_empty = true};
+                           .may_be_empty = strcmp(method, "DELETE") == 0};
 
-    return call_send(call, &out, answer, err);
+    return call_send_once(call, &out, answer, err);
 }
 
 enum err_code call_post_bytes(struct call *call, const char *path, const char *media_type,
@@ -483,22 +553,15 @@ enum err_code call_post_bytes(struct call *call, const char *path, const char *m
                            .length = length};
     struct body body = {.bytes_max = call->answer_bytes_max};
     cJSON *document = NULL;
-    CURLcode result;
-    long status = 0;
 
     *answer = NULL;
     *got = 0;
-    set_time(call, &out);
-    if (call_perform(call, &out, &body, &result, err))
-        return err->code;
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (result) {
-        call_transport_error(call, result, &body, err);
-    } else if (status >= 200 && status < 300) {
-        *got = body.length;
-        *answer = body.at ? body.at : calloc(1, 1);
-        return *answer ? ERR_OK : err_set(err, ERR_NO_MEMORY, "out of memory");
-    } else {
+    if (!call_exchange(call, &out, &body, err)) {
+        if (status_of(call) >= 200 && status_of(call) < 300) {
+            *got = body.length;
+            *answer = body.at ? body.at : calloc(1, 1);
+            return *answer ? ERR_OK : err_set(err, ERR_NO_MEMORY, "out of memory");
+        }
         call_judge(call, &out, &body, &document, err);
     }
     cJSON_Delete(document);
@@ -526,66 +589,12 @@ void call_on_upload(struct call *call, void (*report)(void *context, double done
     curl_easy_setopt(call->curl, CURLOPT_NOPROGRESS, report ? 0L : 1L);
 }
 
-/* ---- once ------------------------------------------------------------------------------------ */
-
-static bool key_make(char header[64])
-{
-    unsigned char bytes[16];
-    int length = snprintf(header, 64, "Idempotency-Key: ");
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return false;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        length += snprintf(header + length, 64 - (size_t)length, "%02x", bytes[i]);
-    return true;
-}
-
-static void pause_ms(long ms)
-{
-    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
-
-    while (nanosleep(&left, &left) != 0)
-        continue;
-}
-
-enum err_code call_post_once(struct call *call, const char *path, const char *media_type,
-                             const void *bytes, size_t length, cJSON **answer, struct err *err)
-{
-    char header[64];
-    struct outgoing out = {.method = "POST",
-                           .path = path,
-                           .media_type = media_type,
-                           .header = header,
-                           .bytes = bytes,
-                           .length = length};
-    enum err_code code;
-
-    *answer = NULL;
-    if (!key_make(header))
-        return err_set(err, ERR_INTERNAL, "the system gives no random numbers");
-    for (int i = 0;; i++) {
-        err->code = ERR_OK;
-        code = call_send(call, &out, answer, err);
-        if (code == ERR_OK || !call->is_lost || i + 1 == TRIES_MAX)
-            return code;
-        pause_ms((long)PAUSE_FIRST_MS << i);
-    }
-}
-
 bool call_was_lost(const struct call *call)
 {
     return call->is_lost;
 }
 
 /* ---- as it comes ----------------------------------------------------------------------------- */
-
-static long status_of(const struct call *call)
-{
-    long status = 0;
-
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-}
 
 static size_t stream_take(char *bytes, size_t size, size_t count, void *context)
 {

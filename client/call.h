@@ -15,7 +15,7 @@
 struct call_config {
     const char *url;         /* "http://127.0.0.1:7420", a path after it is kept */
     const char *token;       /* bearer token; NULL for none */
-    double timeout_s;        /* of one call, connecting included; > 0 */
+    double timeout_s;        /* of one call with all its tries and pauses; > 0 */
     size_t answer_bytes_max; /* a longer answer is an error */
 };
 
@@ -29,8 +29,12 @@ void call_close(struct call *call);
 const char *call_authorization(const struct call *call);
 
 /*
- * GET and POST. path begins with '/'. On ERR_OK *answer is the document, freed by cJSON_Delete;
- * else it is NULL.
+ * Questions by GET and POST. path begins with '/'. On ERR_OK *answer is the document, freed by
+ * cJSON_Delete; else it is NULL.
+ *
+ * Whatever this file sends is sent again when the connection broke or could not be made, and after
+ * 429 and 503 with Retry-After: 4 times at most, all within timeout_s, which a body lengthens by a
+ * second for each million bytes.
  *
  * Errors: a problem of the daemon keeps its status as the nearest code of err.h, its detail as the
  * message and the first pointer; a call without an HTTP answer is ERR_BUSY, an answer that violates
@@ -40,29 +44,20 @@ enum err_code call_get(struct call *call, const char *path, cJSON **answer, stru
 enum err_code call_post(struct call *call, const char *path, const cJSON *body, cJSON **answer,
                         struct err *err);
 
-/* PUT of bytes with their media type; else as above. */
-enum err_code call_put(struct call *call, const char *path, const char *media_type,
-                       const void *bytes, size_t length, cJSON **answer, struct err *err);
+/*
+ * A write: any method but GET, under an Idempotency-Key of its own, so that it happens once however
+ * often it arrives. bytes may be NULL. *answer is NULL when the answer has no body (204).
+ */
+enum err_code call_write(struct call *call, const char *method, const char *path,
+                         const char *media_type, const void *bytes, size_t length, cJSON **answer,
+                         struct err *err);
 
-/* The same, only if there is nothing at that path: ERR_PRECONDITION_FAILED. */
+/* A PUT, only if there is nothing at that path: ERR_PRECONDITION_FAILED. */
 enum err_code call_put_new(struct call *call, const char *path, const char *media_type,
                            const void *bytes, size_t length, cJSON **answer, struct err *err);
 
 /* DELETE, only at that revision: ERR_PRECONDITION_FAILED. */
 enum err_code call_delete_at(struct call *call, const char *path, double revision, struct err *err);
-
-/*
- * POST that changes something, under an Idempotency-Key of its own: when the connection breaks, or
- * cannot be made, it is sent again with the same key, so that it happens once however often it
- * arrives; after some tries, with pauses, it is given up.
- */
-enum err_code call_post_once(struct call *call, const char *path, const char *media_type,
-                             const void *bytes, size_t length, cJSON **answer, struct err *err);
-
-/* Any method. bytes may be NULL. *answer is NULL when the answer has no body (204). */
-enum err_code call_method(struct call *call, const char *method, const char *path,
-                          const char *media_type, const void *bytes, size_t length, cJSON **answer,
-                          struct err *err);
 
 /* POST whose answer is bytes: *got of them at *answer, freed by free(), NULL unless ERR_OK. */
 enum err_code call_post_bytes(struct call *call, const char *path, const char *media_type,

@@ -306,8 +306,8 @@ static enum input_step next_of_words(struct input *input, struct input_row *row,
     if (input->place == input->word_count)
         return INPUT_END;
     if (input->word_count - input->place < input->words_per_row) {
-        err_set(err, ERR_BAD_INPUT, "'%s' is one of %zu words that belong together",
-                input->words[input->place], input->words_per_row);
+        err_set(err, ERR_BAD_INPUT, "'%.80s' is the first of %zu arguments: kota %s %s",
+                input->words[input->place], input->words_per_row, input->command, input->synopsis);
         return INPUT_FAULT;
     }
     row->count = 0;

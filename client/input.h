@@ -50,6 +50,8 @@ struct input {
        word for each of its numbers. */
     const char *const *words;
     size_t word_count, words_per_row;
+    /* How the command is used, for the error of a row without all its words. */
+    const char *command, *synopsis;
     /* Read instead of the words when it is not NULL; '#' begins a comment line. */
     FILE *stream;
 

@@ -5,7 +5,8 @@
  * options by kota_begin(), calls by call.h and prints by print.h. Answers go to standard output,
  * everything else to standard error.
  *
- * Exit codes: 0 everything was answered, 1 a call failed, 2 the command line or the input is wrong.
+ * Exit codes: 0 everything was answered, or help was asked for (also by no arguments), 1 a call
+ * failed, 2 the command line or the input is wrong.
  * A failure is one line: the daemon's message, with its JSON pointer.
  */
 #include "client/kota.h"
@@ -29,29 +30,12 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 const struct kota_command *const kota_commands[] = {
-    &command_ls,
-    &command_info,
-    &command_height,
-    &command_contact,
-    &command_ray,
-    &command_los,
-    &command_profile,
-    &command_pick,
-    &command_contains,
-    &command_locate,
-    &command_import,
-    &command_export,
-    &command_rm,
-    &command_edit,
-    &command_polygons,
-    &command_patch,
-    &command_model,
-    &command_watch,
-    &command_check,
-    &command_bench,
-    &command_completion,
-    &command_manual,
-    NULL,
+    &command_ls,     &command_info,       &command_height, &command_contact,
+    &command_ray,    &command_los,        &command_lit,    &command_profile,
+    &command_pick,   &command_contains,   &command_locate, &command_import,
+    &command_export, &command_rm,         &command_edit,   &command_polygons,
+    &command_patch,  &command_model,      &command_watch,  &command_check,
+    &command_bench,  &command_completion, &command_manual, NULL,
 };
 
 const struct kota_option kota_common_options[] = {
@@ -70,7 +54,7 @@ const struct kota_option kota_common_options[] = {
      .at = offsetof(struct kota, is_json)},
     {.name = "timeout",
      .value = "S",
-     .help = "give a call up after S seconds (" DEFAULT_TIMEOUT ")",
+     .help = "give a call up after S seconds, all its tries included (" DEFAULT_TIMEOUT ")",
      .at = offsetof(struct kota, timeout)},
     {.name = "help", .help = "help of the command", .at = offsetof(struct kota, wants_help)},
     {.name = "version", .help = "the version", .at = offsetof(struct kota, wants_version)},
@@ -90,12 +74,10 @@ static void print_main_help(FILE *stream)
     fprintf(stream, "\n%s", exit_help);
 }
 
-/* `kota` without a command: what it is, and what to type first. */
+/* `kota` without any argument: what it is, and what to type first. */
 static enum kota_exit teach(void)
 {
-    fflush(stdout);
-    fprintf(
-        stderr,
+    printf(
         "kota asks a kotad about terrain: heights, floors and ceilings, rays, lines of sight.\n\n"
         "Start a daemon on the demo world: sh deploy/run, or\n"
         "  kotad --world /usr/share/kota/demo\n\n"
@@ -107,7 +89,7 @@ static enum kota_exit teach(void)
         "  kota los highlands 500,500,800 600,500,800   whether one point sees another\n\n"
         "All commands: kota --help. One command: kota help ray. Manual: man kota.\n"
         "Documents: /usr/share/doc/kota-doc/docs, or docs/ in the source.\n");
-    return KOTA_MISUSED;
+    return KOTA_OK;
 }
 
 static void print_command_help(const struct kota_command *command)
@@ -448,9 +430,11 @@ static enum kota_exit run(struct kota *kota)
     }
     if (step == ARGS_WORD && strcmp(word, "help") == 0)
         return run_help(kota);
-    if (step == ARGS_END)
+    if (kota->args.argc < 2)
         return teach();
-    if (!(kota->command = kota_find_command(word)))
+    if (step == ARGS_END)
+        err_set(&kota->err, ERR_BAD_INPUT, "a command is missing");
+    else if (!(kota->command = kota_find_command(word)))
         unknown_command(kota, word);
     if (!kota->command)
         return kota_misused(kota);

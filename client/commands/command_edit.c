@@ -118,8 +118,8 @@ static enum kota_exit edit_rect(struct kota *kota, const struct edit_options *o)
         free(heights);
         return kota_misused(kota);
     }
-    call_post_once(kota->call, path, "application/vnd.kota.f32", heights, count * sizeof(*heights),
-                   &answer, &kota->err);
+    call_write(kota->call, "POST", path, "application/vnd.kota.f32", heights,
+               count * sizeof(*heights), &answer, &kota->err);
     done = finish(kota, answer);
     free(heights);
     return done;
@@ -172,7 +172,8 @@ static enum kota_exit edit_brush(struct kota *kota, const struct edit_options *o
 
     if (kota_locale_path(kota, "/edits", path) || !(text = brush_text(o, &kota->err)))
         return kota_misused(kota);
-    call_post_once(kota->call, path, "application/json", text, strlen(text), &answer, &kota->err);
+    call_write(kota->call, "POST", path, "application/json", text, strlen(text), &answer,
+               &kota->err);
     done = finish(kota, answer);
     cJSON_free(text);
     return done;

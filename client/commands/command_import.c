@@ -192,7 +192,7 @@ static enum kota_exit import_send(struct kota *kota, const char *path, const cha
 {
     cJSON *answer = NULL;
 
-    if (!call_put(kota->call, path, media_type, bytes, length, &answer, &kota->err))
+    if (!call_write(kota->call, "PUT", path, media_type, bytes, length, &answer, &kota->err))
         kota_print_locale(kota, answer);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
@@ -477,8 +477,8 @@ static enum err_code put_layer(struct kota *kota, const char *path, const struct
 
     progress_begin(&progress, "import", "B", true);
     call_on_upload(kota->call, report_progress, &progress);
-    call_put(kota->call, path, upload->media_type, upload->bytes, upload->length, answer,
-             &kota->err);
+    call_write(kota->call, "PUT", path, upload->media_type, upload->bytes, upload->length, answer,
+               &kota->err);
     call_on_upload(kota->call, NULL, NULL);
     progress_end(&progress);
     return kota->err.code;

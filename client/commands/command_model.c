@@ -55,7 +55,7 @@ static enum kota_exit model_put(struct kota *kota, const char *path)
 
     if (file_read(kota->words[1], FILE_BYTES_MAX, &bytes, &length, &kota->err))
         return kota_misused(kota);
-    if (!call_put(kota->call, path, "model/obj", bytes, length, &answer, &kota->err))
+    if (!call_write(kota->call, "PUT", path, "model/obj", bytes, length, &answer, &kota->err))
         kota_print(kota, answer);
     cJSON_Delete(answer);
     free(bytes);
@@ -66,7 +66,7 @@ static enum kota_exit model_rm(struct kota *kota, const char *path)
 {
     cJSON *answer = NULL;
 
-    call_method(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
+    call_write(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }

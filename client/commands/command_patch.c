@@ -213,8 +213,8 @@ static enum kota_exit post_patch(struct kota *kota, const char *path, cJSON *bod
     if (!text)
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
     else
-        call_post_once(kota->call, path, "application/json", text, strlen(text), &answer,
-                       &kota->err);
+        call_write(kota->call, "POST", path, "application/json", text, strlen(text), &answer,
+                   &kota->err);
     done = show_patch(kota, answer);
     cJSON_free(text);
     return done;
@@ -315,8 +315,8 @@ static enum kota_exit push_run(struct kota *kota, const struct patch_options *o)
     if (!text)
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
     else
-        call_method(kota->call, "PATCH", path, "application/json", text, strlen(text), &answer,
-                    &kota->err);
+        call_write(kota->call, "PATCH", path, "application/json", text, strlen(text), &answer,
+                   &kota->err);
     cJSON_free(text);
     return show_patch(kota, answer);
 }
@@ -328,7 +328,7 @@ static enum kota_exit delete_run(struct kota *kota, const struct patch_options *
 
     if (patch_path(kota, options->is_discarded ? "?discard=true" : "", path))
         return kota_misused(kota);
-    call_method(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
+    call_write(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
     return show_patch(kota, answer);
 }
 

@@ -65,7 +65,7 @@ static enum err_code send_obj(struct kota *kota, const struct polygons_options *
         used += (size_t)snprintf(target + used, room - used, "%c%s=%s", mark, names[i], values[i]);
         mark = '&';
     }
-    call_post_once(kota->call, target, "model/obj", bytes, length, answer, &kota->err);
+    call_write(kota->call, "POST", target, "model/obj", bytes, length, answer, &kota->err);
     free(target);
     return kota->err.code;
 }
@@ -77,7 +77,8 @@ static enum err_code send_removal(struct kota *kota, const char *numbers, const 
 
     if (!text)
         return err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
-    call_post_once(kota->call, path, "application/json", text, strlen(text), answer, &kota->err);
+    call_write(kota->call, "POST", path, "application/json", text, strlen(text), answer,
+               &kota->err);
     free(text);
     return kota->err.code;
 }

@@ -21,7 +21,7 @@ static enum kota_exit rm_run(struct kota *kota)
         snprintf(rest, sizeof(rest), "/layers/%s", kota->words[1]);
     if (kota_locale_path(kota, rest, path))
         return kota_misused(kota);
-    call_method(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
+    call_write(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
     cJSON_Delete(answer);
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }

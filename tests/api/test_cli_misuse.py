@@ -17,6 +17,7 @@ RIGHT = {
     "contact": ["contact", "a", "1,2,3"],
     "ray": ["ray", "a", "1,2,3", "0,0,-1"],
     "los": ["los", "a", "1,2,3", "4,5,6"],
+    "lit": ["lit", "a", "1,2,3", "--direction", "0,0,-1"],
     "profile": ["profile", "a", "0,0", "1,1", "--samples", "3"],
     "pick": ["pick", "a", "--eye", "1,1,9", "--target", "0,0,0", "--viewport", "64x48", "--pixel",
              "1,1"],
@@ -60,6 +61,13 @@ WRONG_VALUES = [
     ("check", ["--points", "0"]), ("check", ["--seed", "-1"]), ("check", ["--singles", "x"]),
 ]
 OTHER_MISUSES = [
+    (["--url", "http://127.0.0.1:1"], "a command is missing"),
+    (["ray", "a", "1,2,3"], "the first of 2 arguments: kota ray ID [OX,OY,OZ DX,DY,DZ]"),
+    (["ray", "a", "1,2,3", "4,5,6", "7,8,9"], "'7,8,9' is the first of 2 arguments: kota ray ID"),
+    (["los", "a", "1,2,3"], "the first of 2 arguments: kota los ID [X,Y,Z X,Y,Z]"),
+    (["lit", "a", "1,2,3"], "exactly one of --direction and --position"),
+    (["lit", "a", "1,2,3", "--direction", "0,0,1", "--position", "1,1,1"], "exactly one of"),
+    (["lit", "a", "1,2,3", "--direction", "0,0"], "--direction '0,0'"),
     (["locate", "1,2"], "exactly 3 numbers"), (["locate", "nan,2,3"], "'nan,2,3'"),
     (["rm"], "an argument is missing"), (["rm", "a", "no/id"], "'no/id' is no id"),
     (["rm", "a", "b", "c"], "one argument too many"),

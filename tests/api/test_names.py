@@ -108,8 +108,8 @@ def _():
 def _():
     questions = {one["operationId"] for _, method, one in CALLS
                  if method == "post" and "ground" in one["tags"]}
-    # a world's question is its locale's command with --world, and lit has none
-    for word in {one for one in questions if not one.startswith("world")} - {"lit"} | {
+    # a world's question is its locale's command with --world
+    for word in {one for one in questions if not one.startswith("world")} | {
             "edit", "polygons", "model", "patch"}:
         equal(kota(word, "--help").status, 0, f"kota {word} --help")
 
