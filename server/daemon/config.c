@@ -37,6 +37,7 @@ static void patch_defaults(struct patch_options *patch, const struct sand_config
         .write_ms = to_ms(limits->write_after_s),
         .active_max_ms = to_ms(limits->active_max_s),
         .keep_ms = to_ms(limits->keep_s),
+        .idle_ms = to_ms(sand->idle_s),
     };
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         patch->slots[scale] = sand->device.slots[scale];
@@ -339,7 +340,8 @@ static enum err_code patch_apply(struct config *config, struct err *err)
 
     if (!device_word_ok(patch->gpu))
         return err_set(err, ERR_BAD_INPUT,
-                       "--gpu: \"%s\" is not auto, software, off or the number of a GPU, 0 to 63",
+                       "--gpu: \"%s\" is not auto, cpu, software, off or the number of a GPU, 0 to "
+                       "63",
                        patch->gpu);
     if (!material_from_name(patch->material, &sand->device.material))
         return err_set(err, ERR_BAD_INPUT,
@@ -360,6 +362,8 @@ static enum err_code patch_apply(struct config *config, struct err *err)
     sand->limits.write_after_s = (double)patch->write_ms / 1000;
     sand->limits.active_max_s = (double)patch->active_max_ms / 1000;
     sand->limits.keep_s = (double)patch->keep_ms / 1000;
+    sand->is_warm = patch->is_warm;
+    sand->idle_s = (double)patch->idle_ms / 1000;
     return ERR_OK;
 }
 

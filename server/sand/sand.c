@@ -15,56 +15,39 @@
  * lease's fence, the lease goes when the patch has ended, and a patch whose lease is lost has
  * failed.
  *
- * Once the device is open the thread is nicer than others: on a machine without a GPU it would take
- * the loops' time.
+ * The thread starts with the first request for a patch (sand_pool.c has why, and its device).
  * A driver that is being opened cannot be interrupted: the end leaves the thread in it (sand_stop).
  * Invariants: each order is done exactly once; a submitted edit comes back before the thread ends.
  */
 #include "sand/sand.h"
 
+#include "sand/sand_data.h"
+
 #include "base/check.h"
 #include "base/log.h"
 #include "base/timed_wait.h"
 #include "base/clock.h"
-#include "sand/patch/report_table.h"
-#include "sand/patch/leases.h"
 #include "world/follow/lease.h"
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LOOK_S 0.1 /* at the feed, while there are patches */
-#define NICENESS 10
-#define SPHERES_WAIT_S 5.0
-#define REBUILD_AGAIN_S 5.0
+#define LOOK_S 0.1         /* at the feed, while there are patches */
 #define OPENING_WAIT_S 0.5 /* at the end, for a driver that is being opened */
 
 void sand_config_init(struct sand_config *config)
 {
-    *config = (struct sand_config){
-        .device = device_config_default, .limits = manager_limits_default, .orders_max = 1000};
+    *config = (struct sand_config){.device = device_config_default,
+                                   .limits = manager_limits_default,
+                                   .orders_max = 1000,
+                                   .idle_s = 60};
 }
-
-/* A thread that waits for spheres. */
-struct sphere_wait {
-    uint64_t number;
-    float (*spheres)[4];
-    uint32_t count, room;
-    bool is_requested, is_done;
-    double until_s;
-    struct err err;
-    struct sphere_wait *next;
-};
 
 /* What came of a write, from the writer's thread. */
 struct written {
@@ -89,38 +72,6 @@ struct waiter {
     struct order_key key;
     sand_done done;
     void *context;
-};
-
-struct sand {
-    struct world *world;
-    struct sand_config config;
-    pthread_t thread;
-    struct report_table reports;
-    struct repeats *repeats;
-    _Atomic int followers;
-
-    pthread_mutex_t mutex; /* what follows, up to the line */
-    pthread_cond_t is_wanted, is_answered;
-    struct node *first, **last;
-    size_t queued;
-    struct sphere_wait *spheres;
-    bool is_past_opening, is_left; /* in the driver at the end: touches nothing any more */
-    bool is_open, is_stopping, is_over;
-    bool saves_at_end;  /* with is_stopping */
-    double end_until_s; /* as this */
-    struct sand_stats stats;
-    void (*wake)(void *context);
-    void *wake_context;
-
-    /* the sand thread's own */
-    struct manager *manager;
-    struct device *device;
-    struct waiter *waiters;
-    struct patch_leases leases;
-    size_t writes; /* that are with the writer */
-    bool is_lost;
-    double rebuild_at_s;
-    uint64_t ticks, orders;
 };
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -159,12 +110,12 @@ enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct er
     if (!node)
         err_set(err, ERR_NO_MEMORY, "no memory for an order");
     pthread_mutex_lock(&sand->mutex);
-    if (node && sand->is_stopping) {
-        err_set(err, ERR_BUSY, "the daemon stops");
-    } else if (node && sand->queued >= sand->config.orders_max) {
+    if (node)
+        sand_need_thread(sand, err);
+    if (node && err->code == ERR_OK && sand->queued >= sand->config.orders_max) {
         err_limit(err, ERR_BUSY, (double)sand->config.orders_max, (double)sand->queued,
                   "%zu orders for patches wait already", sand->queued);
-    } else if (node) {
+    } else if (err->code == ERR_OK) {
         node->order = *order;
         push(sand, node);
     }
@@ -219,26 +170,6 @@ static void report_end(const struct patch_report *report)
                  patch_state_name(report->state), report->reason[0] ? ": " : "", report->reason);
 }
 
-/* Is there no device yet, or not again? */
-static bool is_coming(const struct device_info *device)
-{
-    return device->engine[0] == '\0' && device->is_coming;
-}
-
-static void publish_stats(struct sand *sand)
-{
-    struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
-
-    device_describe(sand->device, &stats.device);
-    manager_stats(sand->manager, &stats.patches);
-    pthread_mutex_lock(&sand->mutex);
-    if (is_coming(&sand->stats.device) && !is_coming(&stats.device))
-        pthread_cond_broadcast(&sand->is_answered);
-    sand->stats = stats;
-    pthread_mutex_unlock(&sand->mutex);
-    leases_report_room(&sand->leases, &stats.device, &stats.patches);
-}
-
 static void on_report(void *context, struct patch_report *report, bool is_state)
 {
     struct sand *sand = context;
@@ -255,7 +186,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
     if (is_state && is_end) {
         report_end(report);
         leases_let_go(&sand->leases, report->number);
-        publish_stats(sand); /* the answered client finds its place free */
+        sand_publish_stats(sand); /* the answered client finds its place free */
         answer_waiters(sand, report);
     }
     patch_report_unref(report);
@@ -447,7 +378,7 @@ static void do_order(struct sand *sand, struct sand_order *order)
                      &report, &err);
     if (err.code == ERR_OK)
         repeats_keep(sand->repeats, &order->key, report);
-    publish_stats(sand);
+    sand_publish_stats(sand);
     order->done(order->context, err.code, &err, report, false);
     patch_report_unref(report);
 }
@@ -492,127 +423,7 @@ static void refuse_all(struct sand *sand)
     }
 }
 
-/* ---- spheres --------------------------------------------------------------------------------- */
-
-static void wait_over(struct sand *sand, struct sphere_wait **at)
-{
-    struct sphere_wait *wait = *at;
-
-    *at = wait->next;
-    wait->is_done = true;
-    pthread_cond_broadcast(&sand->is_answered);
-}
-
-/* True when this wait is over. */
-static bool serve_wait(struct sand *sand, struct sphere_wait *wait, double now)
-{
-    int answer = 0;
-
-    if (sand->is_stopping) {
-        err_set(&wait->err, ERR_BUSY, "the daemon stops");
-    } else if (!wait->is_requested) {
-        wait->room = manager_spheres_max(sand->manager, wait->number);
-        wait->spheres = malloc(((size_t)wait->room + 1) * sizeof *wait->spheres);
-        wait->is_requested = wait->spheres && manager_spheres_request(sand->manager, wait->number);
-        wait->until_s = now + SPHERES_WAIT_S;
-        if (!wait->spheres)
-            err_set(&wait->err, ERR_NO_MEMORY, "no memory for %u spheres", wait->room);
-        else if (!wait->is_requested)
-            answer = -1;
-    }
-    if (wait->err.code == ERR_OK && wait->is_requested)
-        answer = manager_spheres_poll(sand->manager, wait->number, wait->spheres, &wait->count);
-    if (answer < 0)
-        err_set(&wait->err, ERR_CONFLICT, "patch %llu has no granules, not yet or no more",
-                (unsigned long long)wait->number);
-    else if (wait->err.code == ERR_OK && answer == 0 && now > wait->until_s)
-        err_set(&wait->err, ERR_BUSY, "the device has not answered for %g s", SPHERES_WAIT_S);
-    return answer > 0 || wait->err.code != ERR_OK;
-}
-
-/* Two that wait for one patch take turns: an engine returns an answer once. */
-static bool is_first(const struct sand *sand, const struct sphere_wait *wait)
-{
-    for (const struct sphere_wait *other = sand->spheres; other != wait; other = other->next)
-        if (other->number == wait->number)
-            return false;
-    return true;
-}
-
-/* True while a thread waits. */
-static bool serve_spheres(struct sand *sand)
-{
-    const double now = monotonic_s();
-    bool is_waiting;
-
-    pthread_mutex_lock(&sand->mutex);
-    for (struct sphere_wait **at = &sand->spheres; *at;) {
-        if ((is_first(sand, *at) || sand->is_stopping) && serve_wait(sand, *at, now))
-            wait_over(sand, at);
-        else
-            at = &(*at)->next;
-    }
-    is_waiting = sand->spheres != NULL;
-    pthread_mutex_unlock(&sand->mutex);
-    return is_waiting;
-}
-
-enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
-                                 uint32_t *count, struct err *err)
-{
-    struct sphere_wait wait = {.number = number, .err = {.code = ERR_OK}};
-    struct sphere_wait **end;
-
-    pthread_mutex_lock(&sand->mutex);
-    if (sand->is_stopping) {
-        pthread_mutex_unlock(&sand->mutex);
-        return err_set(err, ERR_BUSY, "the daemon stops");
-    }
-    for (end = &sand->spheres; *end; end = &(*end)->next)
-        ;
-    *end = &wait;
-    pthread_cond_signal(&sand->is_wanted);
-    while (!wait.is_done)
-        pthread_cond_wait(&sand->is_answered, &sand->mutex);
-    pthread_mutex_unlock(&sand->mutex);
-    if (wait.err.code != ERR_OK) {
-        free(wait.spheres);
-        *err = wait.err;
-        return err->code;
-    }
-    *spheres = wait.spheres;
-    *count = wait.count;
-    return ERR_OK;
-}
-
 /* ---- the thread ------------------------------------------------------------------------------ */
-
-static void engines_set(struct sand *sand)
-{
-    for (int scale = 0; scale < SCALE_COUNT; scale++)
-        manager_set_engine(sand->manager, (enum granular_scale)scale,
-                           device_engine(sand->device, (enum granular_scale)scale), monotonic_s());
-}
-
-/* The device is lost: everything of it is destroyed and made again. */
-static void rebuild(struct sand *sand)
-{
-    const double now = monotonic_s();
-    struct err err = {.code = ERR_OK};
-
-    if (!sand->is_lost || now < sand->rebuild_at_s)
-        return;
-    for (int scale = 0; scale < SCALE_COUNT; scale++)
-        manager_set_engine(sand->manager, (enum granular_scale)scale, NULL, now);
-    if (device_rebuild(sand->device, &err)) {
-        log_error("the device of the patches is lost: %s", err_for_log(&err));
-        sand->rebuild_at_s = now + REBUILD_AGAIN_S;
-        return;
-    }
-    log_warn("the device of the patches was lost and is made anew");
-    sand->is_lost = false;
-    engines_set(sand);
-}
 
 /* Sleeps until an order comes or the time is over; INFINITY: until an order. */
 static void rest(struct sand *sand, double seconds)
@@ -620,7 +431,7 @@ static void rest(struct sand *sand, double seconds)
     if (!(seconds > 0))
         return;
     pthread_mutex_lock(&sand->mutex);
-    if (!sand->first && !sand->is_stopping) {
+    if (!sand->first && !sand->is_stopping && !sand_pools_wanted(sand)) {
         if (seconds > 1e6) {
             pthread_cond_wait(&sand->is_wanted, &sand->mutex);
         } else {
@@ -651,10 +462,9 @@ static double turn(struct sand *sand)
     manager_each(sand->manager, look_at_feed, sand);
     manager_each(sand->manager, look_at_lease, sand);
     next_s = manager_tick(sand->manager, monotonic_s());
-    rebuild(sand);
-    is_asked = serve_spheres(sand);
+    is_asked = sand_spheres_serve(sand);
     sand->ticks++;
-    publish_stats(sand);
+    sand_publish_stats(sand);
     if (is_asked)
         next_s = fmin(next_s, 0.001);
     if (sand->is_lost)
@@ -724,73 +534,79 @@ static void end_patches(struct sand *sand)
     manager_each(sand->manager, discard_one, &ending);
 }
 
-static void report_device(const struct sand *sand)
+static void thread_end(struct sand *sand)
 {
-    const struct device_info *info = &sand->stats.device;
-
-    if (info->engine[0] != '\0')
-        log_info("patches are simulated by %s", info->name);
-    else
-        log_info("patches cannot be simulated: %s", info->reason);
+    refuse_all(sand);
+    sand_spheres_serve(sand);
+    manager_destroy(sand->manager);
+    sand->manager = NULL;
+    device_destroy(sand->device);
+    sand->device = NULL;
 }
 
 static void *run(void *context)
 {
     struct sand *sand = context;
-    bool is_left;
 
     pthread_setname_np(pthread_self(), "sand");
-    device_open(sand->device); /* at the normal priority: a request may wait for it already */
-    pthread_mutex_lock(&sand->mutex);
-    sand->is_past_opening = true;
-    is_left = sand->is_left;
-    pthread_cond_broadcast(&sand->is_answered);
-    pthread_mutex_unlock(&sand->mutex);
-    if (is_left)
-        return NULL;
-    if (getpriority(PRIO_PROCESS, 0) < NICENESS)
-        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    engines_set(sand);
-    publish_stats(sand);
-    report_device(sand);
-    pthread_mutex_lock(&sand->mutex);
-    sand->is_open = true;
-    pthread_cond_broadcast(&sand->is_answered);
-    pthread_mutex_unlock(&sand->mutex);
     while (!is_stopping(sand)) {
-        const double next_s = turn(sand);
+        double next_s;
 
+        if (!sand_pools_make(sand))
+            return NULL;
+        next_s = turn(sand);
+        next_s = fmin(next_s, sand_pools_release(sand));
         rest(sand, has_open_patches(sand) ? fmin(next_s, LOOK_S) : next_s);
     }
     end_patches(sand);
-    refuse_all(sand);
-    serve_spheres(sand);
-    manager_destroy(sand->manager);
-    sand->manager = NULL;
-    device_destroy(sand->device);
-    sand->device = NULL;
+    thread_end(sand);
     return NULL;
 }
 
-static enum err_code thread_start(struct sand *sand, struct err *err)
+enum err_code sand_need_thread(struct sand *sand, struct err *err)
 {
     sigset_t all, old;
     int failed;
 
+    err->code = ERR_OK;
+    if (sand->is_stopping)
+        return err_set(err, ERR_BUSY, "the daemon stops");
+    if (sand->has_thread)
+        return ERR_OK;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     failed = pthread_create(&sand->thread, NULL, run, sand);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (failed)
         return err_set(err, ERR_INTERNAL, "no thread for the patches: %s", strerror(failed));
-    /* OpenGL takes a second or two. An explicitly configured device is waited for; with auto the
-     * ground is served meanwhile, and requests for patches get the error that the device is being
-     * opened. */
+    sand->has_thread = true;
+    return ERR_OK;
+}
+
+/*
+ * The first request for a patch starts the thread, which opens the device. A device that was named
+ * is opened and waited for at the start, so that its absence is in the log then; --gpu-warm makes
+ * all pools as well, and does not wait.
+ */
+static enum err_code start_early(struct sand *sand, struct err *err)
+{
+    const struct device_config *device = &sand->config.device;
+    const bool is_off = strcmp(device->gpu, "off") == 0;
+    const bool is_waited_for = device_is_explicit(device) && !is_off;
+
+    if (is_off)
+        device_open(sand->device);
+    sand_publish_stats(sand);
+    err->code = ERR_OK;
     pthread_mutex_lock(&sand->mutex);
-    while (!sand->is_open && strcmp(sand->config.device.gpu, "auto") != 0)
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        sand->pools[scale].is_wanted = sand->config.is_warm && !is_off && device->slots[scale] > 0;
+    if (is_waited_for || sand_pools_wanted(sand))
+        sand_need_thread(sand, err);
+    while (is_waited_for && !sand->is_open && err->code == ERR_OK)
         pthread_cond_wait(&sand->is_answered, &sand->mutex);
     pthread_mutex_unlock(&sand->mutex);
-    return ERR_OK;
+    return err->code;
 }
 
 struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err)
@@ -804,10 +620,6 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     }
     sand->world = sand->leases.world = world;
     sand->config = *config;
-    sand->stats.device.config = config->device;
-    sand->stats.device.is_coming = true;
-    snprintf(sand->stats.device.reason, sizeof sand->stats.device.reason,
-             "the device is being opened; try again in a moment");
     sand->last = &sand->first;
     sand->repeats = repeats_create();
     sand->manager = manager_create(&config->limits, &calls, err);
@@ -818,7 +630,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     report_table_init(&sand->reports);
     if (!sand->repeats)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
-    if (!sand->device || !sand->repeats || thread_start(sand, err)) {
+    if (!sand->device || !sand->repeats || start_early(sand, err)) {
         device_destroy(sand->device);
         manager_destroy(sand->manager);
         sand->is_over = true;
@@ -843,26 +655,41 @@ void sand_end(struct sand *sand, bool saves, double within_s)
     pthread_mutex_unlock(&sand->mutex);
 }
 
+/* The end waits for a driver that is being opened, longer when patches are to be written. */
+static bool wait_for_driver(struct sand *sand)
+{
+    const double most_s =
+        has_open_patches(sand) ? fmax(sand->end_until_s - monotonic_s(), 0) : OPENING_WAIT_S;
+    const struct timespec until = timed_wait_until(fmax(most_s, OPENING_WAIT_S));
+    int failed = 0;
+
+    while (sand->is_in_driver && failed != ETIMEDOUT)
+        failed = pthread_cond_timedwait(&sand->is_answered, &sand->mutex, &until);
+    sand->is_left = sand->is_in_driver;
+    return !sand->is_left;
+}
+
 bool sand_stop(struct sand *sand)
 {
-    const struct timespec until = timed_wait_until(OPENING_WAIT_S);
-    int failed = 0;
+    bool is_back, has_thread;
 
     if (!sand || sand->is_over)
         return true;
     CHECK(sand->is_stopping);
     pthread_mutex_lock(&sand->mutex);
-    while (!sand->is_past_opening && failed != ETIMEDOUT)
-        failed = pthread_cond_timedwait(&sand->is_answered, &sand->mutex, &until);
-    sand->is_left = !sand->is_past_opening;
+    has_thread = sand->has_thread;
+    is_back = wait_for_driver(sand);
     pthread_mutex_unlock(&sand->mutex);
-    if (sand->is_left) {
+    if (!is_back) {
         log_warn("the device of the patches is still being opened; the end does not wait for it");
         refuse_all(sand);
-        serve_spheres(sand);
+        sand_spheres_serve(sand);
         return false;
     }
-    pthread_join(sand->thread, NULL);
+    if (has_thread)
+        pthread_join(sand->thread, NULL);
+    else
+        thread_end(sand);
     sand->is_over = true;
     return true;
 }
@@ -908,77 +735,4 @@ struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count)
 {
     return report_table_list(&sand->reports, locale, count);
-}
-
-/* The mutex is held. */
-static enum err_code check_ready(const struct sand *sand, struct err *err)
-{
-    const struct device_info *device = &sand->stats.device;
-
-    if (device->engine[0] != '\0')
-        return ERR_OK;
-    if (!device->is_coming)
-        return err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here: %s", device->reason);
-    if (sand->is_stopping)
-        return err_set(err, ERR_BUSY, "the daemon stops");
-    return err_set(err, ERR_BUSY, "patches cannot be simulated yet: %s", device->reason);
-}
-
-enum err_code sand_ready(struct sand *sand, struct err *err)
-{
-    enum err_code code;
-
-    pthread_mutex_lock(&sand->mutex);
-    code = check_ready(sand, err);
-    pthread_mutex_unlock(&sand->mutex);
-    return code;
-}
-
-enum err_code sand_wait(struct sand *sand, double seconds, struct err *err)
-{
-    const struct timespec until = timed_wait_until(fmax(seconds, 0));
-    enum err_code code;
-    int failed = 0;
-
-    pthread_mutex_lock(&sand->mutex);
-    while (is_coming(&sand->stats.device) && !sand->is_stopping && failed != ETIMEDOUT)
-        failed = pthread_cond_timedwait(&sand->is_answered, &sand->mutex, &until);
-    code = is_coming(&sand->stats.device) ? check_ready(sand, err) : ERR_OK;
-    pthread_mutex_unlock(&sand->mutex);
-    return code;
-}
-
-enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
-                                 struct sand_engine_config *out, struct err *err)
-{
-    struct sand_stats stats;
-
-    sand_stats(sand, &stats);
-    if (stats.device.config.slots[scale] == 0)
-        return err_limit(err, ERR_NO_DEVICE, 0, 1,
-                         "this daemon has no patches of %s granules (--patches-%s 0)",
-                         scale_name(scale), scale_name(scale));
-    if (stats.device.config.granules_max == 0)
-        stats.device.config.granules_max = DEVICE_GRANULES_HARDWARE;
-    device_engine_config(&stats.device.config, scale, out);
-    return ERR_OK;
-}
-
-enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err)
-{
-    struct sand_stats stats;
-
-    sand_stats(sand, &stats);
-    if (stats.patches.used[scale] < stats.device.config.slots[scale])
-        return ERR_OK;
-    return err_limit(err, ERR_BUSY, stats.patches.slots[scale], stats.patches.used[scale] + 1.0,
-                     "all %u patches of %s granules are in use; try again later",
-                     stats.patches.slots[scale], scale_name(scale));
-}
-
-void sand_stats(struct sand *sand, struct sand_stats *out)
-{
-    pthread_mutex_lock(&sand->mutex);
-    *out = sand->stats;
-    pthread_mutex_unlock(&sand->mutex);
 }

@@ -16,6 +16,8 @@ struct sand_config {
     struct device_config device;
     struct manager_limits limits;
     size_t orders_max; /* that wait: ERR_BUSY */
+    double idle_s;     /* without a patch, until a pool is given back, 60 */
+    bool is_warm;      /* the device and all pools are made at the start, and stay */
 };
 
 /* Every number at its default. */
@@ -24,8 +26,9 @@ void sand_config_init(struct sand_config *config);
 struct sand;
 
 /*
- * Starts the thread and waits until the device is open (or is known to be missing, which is no
- * error). Borrows the world. NULL: ERR_NO_MEMORY, ERR_INTERNAL.
+ * A device that is named (device_is_explicit) is opened now and waited for; that it is missing is
+ * no error. Else thread and device wait for the first patch. Borrows the world. NULL:
+ * ERR_NO_MEMORY, ERR_INTERNAL.
  */
 struct sand *sand_create(struct world *world, const struct sand_config *config, struct err *err);
 /*
@@ -108,16 +111,18 @@ struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count);
 
 /*
- * Can patches be simulated now? ERR_NO_DEVICE with the reason why not; ERR_BUSY: the device is
- * being opened, or the daemon stops meanwhile.
+ * Can patches of this scale be simulated now? ERR_NO_DEVICE with the reason why not; ERR_BUSY: the
+ * device or the pool of this scale is not made yet, or the daemon stops meanwhile.
  */
-enum err_code sand_ready(struct sand *sand, struct err *err);
+enum err_code sand_ready(struct sand *sand, enum granular_scale scale, struct err *err);
 
 /*
- * Waits while the device is being opened. ERR_OK: it is open, or it is known that there is none.
- * ERR_BUSY: neither is known after so many seconds, or the daemon stops.
+ * Wants the pool of this scale, and waits for it. ERR_OK: it is there. ERR_NO_DEVICE: there is no
+ * device. ERR_BUSY: it is not there after so many seconds, or the daemon stops. Else why it could
+ * not be made: ERR_NO_MEMORY, ERR_UNPROCESSABLE, ERR_INTERNAL.
  */
-enum err_code sand_wait(struct sand *sand, double seconds, struct err *err);
+enum err_code sand_wait(struct sand *sand, enum granular_scale scale, double seconds,
+                        struct err *err);
 
 /*
  * The limits of an engine of this scale, for making orders; while there is none, their maxima.
@@ -131,7 +136,9 @@ enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct 
 
 struct sand_stats {
     struct device_info device;
-    struct manager_stats patches;
+    bool is_possible; /* there is a device, or it is not known yet that there is none */
+    bool has_pool[SCALE_COUNT];
+    struct manager_stats patches; /* slots: those that there may be */
     uint64_t ticks, orders;
 };
 void sand_stats(struct sand *sand, struct sand_stats *out);

@@ -16,7 +16,7 @@ from sand import box
 from tap import check, equal, near, run, test
 
 SIDE = 24
-home = Daemon("--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "200",
+home = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "200",
               "--patch-write-ms", "100", "--patch-granules", "2000", "--patches-coarse", "2",
               "--patches-fine", "0")
 home.ok("PUT", "/v1/locales/sand", {"title": "Sand"}, status=201)

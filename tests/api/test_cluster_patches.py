@@ -25,7 +25,7 @@ SAND = ("--patch-speed", "0", "--patch-pause-ms", "500", "--patch-write-ms", "30
         "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
 
 engine = Server().__enter__()
-a, b = (Node(engine.conninfo(), name, "--gpu", "reference", *SAND).start() for name in "ab")
+a, b = (Node(engine.conninfo(), name, "--gpu", "cpu", *SAND).start() for name in "ab")
 c = Node(engine.conninfo(), "c", "--gpu", "off").start()
 PATCHES = "/v1/locales/land/patches"
 

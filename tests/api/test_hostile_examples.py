@@ -201,7 +201,7 @@ def _():
     document, random = load(), rng("spoilt")
     examples = [e for e in asked(document) if e[1] not in ("/v1/stats", "/metrics")]
     seen = {}
-    with Daemon("--gpu", "reference", "--patch-granules", "800", "--patches-fine", "1",
+    with Daemon("--gpu", "cpu", "--patch-granules", "800", "--patches-fine", "1",
                 "--patches-medium", "1", "--patches-coarse", "1", "--patch-speed", "0",
                 "--max-samples", "1000000", "--max-edit-samples", "1000000",
                 "--max-world-bytes", str(1 << 28), "--max-batch-ms", "2000") as daemon:

@@ -32,7 +32,7 @@ def _():
     need_node()
     with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
         world = yaml.safe_load(file)["x-kota-world"]
-    with Daemon("--gpu", "reference") as daemon:
+    with Daemon("--gpu", "cpu") as daemon:
         for request in world:
             answer = daemon.ask(request["method"], request["path"], request["body"],
                                 media=request["content-type"])

@@ -318,7 +318,7 @@ def _():
 
 def patch_daemon(*flags):
     """A daemon in which a patch runs that takes its time: real time, and still for two seconds."""
-    daemon = Daemon("--gpu", "reference", "--patch-granules", "500", "--patch-pause-ms", "200",
+    daemon = Daemon("--gpu", "cpu", "--patch-granules", "500", "--patch-pause-ms", "200",
                     "--patch-write-ms", "3600000", *flags)
     try:
         field(daemon, "land", 24, "")

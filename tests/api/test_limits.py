@@ -73,7 +73,7 @@ F32 = "application/vnd.kota.f32"
 @test("every flag of a limit is in /v1/limits with what it was set to")
 def _():
     flags = [word for name, (_, value) in FLAGS.items() for word in (f"--{name}", str(value))]
-    with Daemon("--gpu", "reference", *flags) as daemon:
+    with Daemon("--gpu", "cpu", *flags) as daemon:
         limits = daemon.ok("GET", "/v1/limits")
         for name, (member, value) in FLAGS.items():
             equal(limits.get(member), value, f"--{name}: {member}")

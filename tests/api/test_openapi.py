@@ -12,7 +12,7 @@ from events import Stream, blocks
 from schema import faults, resolve
 from tap import Skip, case, check, equal, fail, near, run, test
 
-daemon = Daemon("--gpu", "reference")
+daemon = Daemon("--gpu", "cpu")
 with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")

@@ -36,7 +36,7 @@ from kota import arrays  # noqa: E402
 NUMPY = arrays.numpy
 with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
     document = yaml.safe_load(file)
-daemon = Daemon("--gpu", "reference", "--patch-speed", "0", "--patches-fine", "0")
+daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patches-fine", "0")
 for request in document["x-kota-world"]:
     done = daemon.ask(request["method"], request["path"], request["body"],
                       media=request["content-type"])

@@ -18,14 +18,14 @@ from events import Stream
 from fields import put_locale, put_terrain
 from images import read_png
 from oracle import Terrain
-from sand import (ENDED, QUICK, REFERENCE, RESTING, SIDE, body, box, changed, check_ledger,
+from sand import (ENDED, QUICK, CPU, RESTING, SIDE, body, box, changed, check_ledger,
                   check_patch, drop, follow, heights, land, make, revision, samples_inside, second,
                   start, until, wanted)
 from tap import case, check, equal, near, run, test
 
-quick = start(*REFERENCE, *QUICK, names=("land", "other", "still", "gone", "twin-a", "twin-b",
+quick = start(*CPU, *QUICK, names=("land", "other", "still", "gone", "twin-a", "twin-b",
                                          "fed"))
-resting = start(*REFERENCE, *RESTING, "--patches-coarse", "3", "--patches-medium", "1",
+resting = start(*CPU, *RESTING, "--patches-coarse", "3", "--patches-medium", "1",
                 "--patches-fine", "0", "--patch-active", "2", "--patch-granules", "2000",
                 names=("land", "gone", "pushed", "closed", "swapped"))
 
@@ -438,7 +438,7 @@ def _():
 @test("a farther observer never gets finer granules; auto says which scale it took")
 def _():
     rank = {"fine": 0, "medium": 1, "coarse": 2}
-    with start(*REFERENCE, *RESTING, "--patch-granules", "20000") as daemon:
+    with start(*CPU, *RESTING, "--patch-granules", "20000") as daemon:
         scales = []
         for distance in (1, 30, 100, 300, 1000, 10000):
             answer = daemon.post("/v1/locales/land/patches", wanted(
@@ -459,7 +459,7 @@ def _():
             file.write("read glass-0123\nedit chisel-0123\n")
         os.chmod(tokens, 0o600)
         read, edit = ({"Authorization": f"Bearer {t}"} for t in ("glass-0123", "chisel-0123"))
-        with Daemon("--token-file", tokens, *REFERENCE, *RESTING) as daemon:
+        with Daemon("--token-file", tokens, *CPU, *RESTING) as daemon:
             daemon.ok("PUT", "/v1/locales/land", {}, status=201, headers=edit)
             field = land()
             daemon.ok("PUT", f"/v1/locales/land/layers/ground?{field.query()}", field.body(),
@@ -484,7 +484,7 @@ def _():
         with open(world, "w") as file:
             file.write("ncols 40\nnrows 40\nxllcenter 0\nyllcenter 0\ncellsize 0.5\n"
                        + "0 0 1 1 " * 400)
-        with Daemon("--read-only", *REFERENCE, *QUICK, world) as daemon:
+        with Daemon("--read-only", *CPU, *QUICK, world) as daemon:
             answer = daemon.post("/v1/locales/land/patches", wanted(10, 10))
             check(answer.status in (403, 405, 503), str(answer))
             problem(answer, answer.status, "read-only")
@@ -498,7 +498,7 @@ def _():
     folder = tempfile.mkdtemp(prefix="kota-test-")
     data = ("--data", os.path.join(folder, "data"))
     try:
-        with start(*REFERENCE, *RESTING, *data) as first:
+        with start(*CPU, *RESTING, *data) as first:
             raw = heights(first, "land")
             patch = first.ok("DELETE", make(first, "land", bodies=[body()]))
             equal(patch["state"], "written", "state")
@@ -507,7 +507,7 @@ def _():
             make(first, "land", 8, 8, bodies=[body(8, 8)])
             until(first, make(first, "land", 24, 24, bodies=[body(24, 24)]), "active", "resting")
         for how in (signal.SIGKILL, signal.SIGTERM):
-            daemon = Daemon(*REFERENCE, *RESTING, *data)
+            daemon = Daemon(*CPU, *RESTING, *data)
             try:
                 got = heights(daemon, "land")
                 late = changed(written, got)

@@ -288,6 +288,8 @@ int main(int argc, char **argv)
     options_read(&options, argc, argv);
     context_prepare();
     context = context_create(options.gpu, false, &err);
+    if (!context && strcmp(options.gpu, "auto") == 0)
+        context = context_create("software", false, &err);
     if (!context) {
         printf("bench_sand: skipped: %s\n", err.msg);
         return 0;

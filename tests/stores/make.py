@@ -313,7 +313,7 @@ def main():
         data = os.path.join(folder, "data")
         with stored(data) as daemon:
             first_life(daemon, hills, coast)
-        daemon = stored(data, *sand.REFERENCE, *sand.QUICK)
+        daemon = stored(data, *sand.CPU, *sand.QUICK)
         second_life(daemon, hills, coast)
         cut_off(daemon)
         archive = pack(data)

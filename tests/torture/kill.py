@@ -27,7 +27,7 @@ ROUNDS = setting("KOTA_KILL_ROUNDS", 200)
 DEMO = os.path.join(ROOT, setting("KOTA_DEMO", "build/demo"))
 RESTART_S = 2
 COLS, ROWS = 64, 48
-FLAGS = ("--loops", "2", "--gpu", "reference", "--patch-speed", "0", "--patch-pause-ms", "50",
+FLAGS = ("--loops", "2", "--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "50",
          "--patch-write-ms", "0", "--patch-granules", "2000", "--patches-fine", "0",
          "--patches-medium", "0")
 SAND = "/v1/locales/sand"

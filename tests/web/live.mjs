@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import { openPage, pause, startDaemon, until, visit } from "./support.mjs";
 
-export const daemonArgs = ["--gpu", "reference", "--patches-fine", "0", "--patches-medium", "1",
+export const daemonArgs = ["--gpu", "cpu", "--patches-fine", "0", "--patches-medium", "1",
   "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0",
   "--patch-pause-ms", "200", "--patch-write-ms", "3600000"];
 

@@ -498,22 +498,24 @@ static enum err_code lease_ground(struct call *call, struct asked *asked, struct
     return ERR_OK;
 }
 
-/* The device for it. *is_opening: the request waits until it is open. */
+/* The pool for it. *awaited: the request waits until that scale has one. */
 static enum err_code check_device(struct call *call, bool is_held, const struct patch_start *start,
-                                  bool *is_opening, struct err *err)
+                                  int *awaited, struct err *err)
 {
-    if (sand_ready(call->api->sand, err) == ERR_OK && !is_held &&
+    struct sand *sand = call->api->sand;
+
+    if (sand_ready(sand, start->scale, err) == ERR_OK && !is_held &&
         patch_wait_queue_is_busy(call->api->patch_queue))
         err_set(err, ERR_BUSY, "others wait for the device of the patches");
-    if (err->code != ERR_OK) {
-        *is_opening = err->code == ERR_BUSY;
-        return err->code;
-    }
-    return sand_is_free(call->api->sand, start->scale, err);
+    if (err->code == ERR_BUSY && is_held) /* it has waited for another scale */
+        sand_wait(sand, start->scale, PATCH_WAIT_MS_MAX * 1e-3, err);
+    else if (err->code == ERR_BUSY)
+        *awaited = (int)start->scale;
+    return err->code == ERR_OK ? sand_is_free(sand, start->scale, err) : err->code;
 }
 
 static enum err_code decode_start(struct call *call, bool is_held, struct patch_start *start,
-                                  struct locale **leased, bool *is_opening, struct err *err)
+                                  struct locale **leased, int *awaited, struct err *err)
 {
     struct sand_engine_config config;
     struct asked asked = {.scale = 0};
@@ -521,7 +523,7 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
 
     if (decode_numbers(call, &asked, start, err) ||
         decode_place(call, &asked, start, &config, err) ||
-        check_device(call, is_held, start, is_opening, err) ||
+        check_device(call, is_held, start, awaited, err) ||
         lease_ground(call, &asked, start, &config, leased, err))
         return err->code;
     memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
@@ -535,8 +537,8 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
     return ERR_OK;
 }
 
-enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out,
-                           bool *is_opening, struct err *err)
+enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
+                           struct err *err)
 {
     static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
                                         "seed",   "fill", "mode",  "material", NULL};
@@ -545,10 +547,10 @@ enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *
     const struct locale *pinned = call->locale;
     struct locale *leased = NULL;
 
-    *is_opening = false;
+    *awaited = SCALE_COUNT;
     if (options_open_json(call, items, options, err))
         return err->code;
-    decode_start(call, is_held, &start, &leased, is_opening, err);
+    decode_start(call, is_held, &start, &leased, awaited, err);
     call->locale = pinned;
     locale_unref(leased);
     if (err->code == ERR_OK) {
@@ -578,7 +580,7 @@ enum err_code patch_body_decode(struct call *call, const struct patch_report *re
     start.field = layer->field; /* borrowed */
     if (decode_body(call, call->json, "", &start, &config.params, out, err))
         return err->code;
-    if (sand_ready(call->api->sand, err))
+    if (sand_ready(call->api->sand, report->scale, err))
         patch_body_free(out);
     return err->code;
 }

@@ -13,13 +13,14 @@
  * Where daemons share a log the ground is leased first (lease.h), and taken as it is then:
  * ERR_CONFLICT: it is leased by another. A patch without one is refused by the sand thread, unless
  * it repeats an earlier order under its key.
- * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or the device is being opened
- * (*is_opening). Both come after all errors that need no device; of the size of the pool only its
- * maximum is known then. is_held: it has waited for the device, so requests that still wait do not
- * delay it. *out is to be given away or freed after ERR_OK.
+ * ERR_NO_DEVICE; ERR_BUSY: no patch of that scale is free, or its pool is not made yet
+ * (*awaited: that scale, else SCALE_COUNT). Both come after all errors that need no
+ * device; of the size of the pool only its maximum is known then. is_held: it has waited for a
+ * pool, so requests that still wait do not delay it. *out is to be given away or freed after
+ * ERR_OK.
  */
-enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out,
-                           bool *is_opening, struct err *err);
+enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
+                           struct err *err);
 
 /* The body of POST …/patches/{patch}/bodies, for the patch of that report. The same errors. */
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,

@@ -1,8 +1,8 @@
 /*
  * The queue of requests that wait for the device of the patches.
  *
- * Problem: OpenGL takes a second or more to open, longer on few cores, while the ground is served
- * already; a client that requested a patch then had to retry. Approach: all checks without the
+ * Problem: the device is opened with the first patch, and OpenGL takes a second or more, longer on
+ * few cores; a client that requested a patch then had to retry. Approach: all checks without the
  * device are done first (patch_decode.c); the request is deferred, so that it holds no loop and no
  * worker, and waits here. One thread runs them one after another once the device is open, which
  * keeps their order; it starts with the first request that waits, and then sleeps until the end. It
@@ -31,6 +31,7 @@ struct held {
     struct http_request *request;
     struct http_reply *reply;
     struct sand *sand;
+    enum granular_scale scale;
     double until_s;
     bool (*again)(struct http_request *request, struct http_reply *reply);
 };
@@ -50,7 +51,9 @@ static void answer(const struct held *held)
     struct http_request *request = held->request;
     struct err err = {.code = ERR_OK};
 
-    sand_wait(held->sand, held->until_s - monotonic_s(), &err);
+    sand_wait(held->sand, held->scale, held->until_s - monotonic_s(), &err);
+    if (err.code == ERR_NO_DEVICE)
+        err.code = ERR_OK; /* another node may have one */
     if (err.code == ERR_OK && http_request_is_abandoned(request))
         err_set(&err, ERR_BUSY, "given up: nobody waits for the answer");
     if (err.code != ERR_OK)
@@ -144,10 +147,9 @@ static enum err_code need_thread(struct patch_wait_queue *queue, struct err *err
     return ERR_OK;
 }
 
-enum err_code patch_wait_queue_wait(struct patch_wait_queue *queue, struct call *call,
-                                    bool (*again)(struct http_request *request,
-                                                  struct http_reply *reply),
-                                    struct err *err)
+enum err_code patch_wait_queue_wait(
+    struct patch_wait_queue *queue, struct call *call, enum granular_scale scale,
+    bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err)
 {
     const size_t most = call_limits(call)->sand.orders_max;
     struct held *held = http_request_alloc(call->request, sizeof *held);
@@ -157,6 +159,7 @@ enum err_code patch_wait_queue_wait(struct patch_wait_queue *queue, struct call 
     *held = (struct held){.request = call->request,
                           .reply = call->reply,
                           .sand = call->api->sand,
+                          .scale = scale,
                           .until_s = monotonic_s() + PATCH_WAIT_MS_MAX * 1e-3,
                           .again = again};
     err->code = ERR_OK;

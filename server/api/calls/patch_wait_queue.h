@@ -6,6 +6,7 @@
 #define KOTA_API_PATCH_WAIT_QUEUE_H
 
 #include "api/call.h"
+#include "sand/material.h"
 
 /* How long a request waits at most: ERR_BUSY then. */
 #define PATCH_WAIT_MS_MAX 10000u
@@ -21,15 +22,14 @@ void patch_wait_queue_destroy(struct patch_wait_queue *queue);
 bool patch_wait_queue_is_busy(struct patch_wait_queue *queue);
 
 /*
- * Defers the request of this call. Later `again` is called once with it on the queue's thread, as
- * the handler: true when another thread finishes the request, false when its answer is complete.
- * Where the device is not known in time, the request is answered here (ERR_BUSY), and when the
- * daemon stops.
- * ERR_BUSY: orders_max wait already; ERR_NO_MEMORY, ERR_INTERNAL (no thread): it is not deferred.
+ * Defers the request of this call until there is a pool of that scale. Later `again` is called
+ * once with it on the queue's thread, as the handler: true when another thread finishes the
+ * request, false when its answer is complete. Where the pool is not there in time, the request is
+ * answered here (ERR_BUSY), and when the daemon stops. ERR_BUSY: orders_max wait already;
+ * ERR_NO_MEMORY, ERR_INTERNAL (no thread): it is not deferred.
  */
-enum err_code patch_wait_queue_wait(struct patch_wait_queue *queue, struct call *call,
-                                    bool (*again)(struct http_request *request,
-                                                  struct http_reply *reply),
-                                    struct err *err);
+enum err_code patch_wait_queue_wait(
+    struct patch_wait_queue *queue, struct call *call, enum granular_scale scale,
+    bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err);
 
 #endif

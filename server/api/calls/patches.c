@@ -7,7 +7,7 @@
  * PATCH  …/patches/{patch}/bodies/{body}      ->  200 Patch
  *
  * Orders are decoded here (patch_decode.c) and answered by the sand thread; the request waits
- * meanwhile without holding a thread. A request for a patch while the device is being opened waits
+ * meanwhile without holding a thread. A request for a patch whose pool is not made yet waits
  * in a queue (patch_wait_queue.h). Reads are answered at once from the report table. A patch of a
  * deleted locale can still be read, until its report is dropped. An Idempotency-Key is kept by the
  * sand (repeats.h), not by the store: a patch is not durable either before it is written. If-Match
@@ -217,14 +217,14 @@ static enum err_code open_write(struct call *call, const char *method, const cha
 /* ---- the calls ------------------------------------------------------------------------------- */
 
 /* is_held: it has waited for the device, and the queue finishes it (patch_wait_queue.h). */
-static enum err_code post_patch(struct call *call, bool is_held, bool *is_opening, struct err *err)
+static enum err_code post_patch(struct call *call, bool is_held, int *awaited, struct err *err)
 {
     struct sand_order order = {.kind = SAND_ADD};
     bool is_placed = false; /* redirected by another daemon: it is answered here, full or not */
 
     struct patch_report *again;
 
-    *is_opening = false;
+    *awaited = SCALE_COUNT;
     if (option_boolean(call, NODE_PLACED, &is_placed, err) ||
         open_write(call, "POST", "patches", &order, &again, err))
         return err->code;
@@ -232,7 +232,7 @@ static enum err_code post_patch(struct call *call, bool is_held, bool *is_openin
         return answer_again(call, order.kind, is_held, again, err);
     if (!call->locale)
         return call_unknown_locale(call, err);
-    if (patch_decode(call, is_held, &order.start, is_opening, err)) {
+    if (patch_decode(call, is_held, &order.start, awaited, err)) {
         bool is_full = err->code == ERR_NO_DEVICE || (err->code == ERR_BUSY && err->has_limit);
 
         return is_full && !is_placed ? node_place_patch(call, call->locale->id, err) : err->code;
@@ -242,9 +242,9 @@ static enum err_code post_patch(struct call *call, bool is_held, bool *is_openin
 
 static enum err_code patches_held_answer(struct call *call, struct err *err)
 {
-    bool is_opening;
+    int awaited;
 
-    return post_patch(call, true, &is_opening, err);
+    return post_patch(call, true, &awaited, err);
 }
 
 static bool patches_held(struct http_request *request, struct http_reply *reply)
@@ -254,11 +254,12 @@ static bool patches_held(struct http_request *request, struct http_reply *reply)
 
 enum err_code patches_post_answer(struct call *call, struct err *err)
 {
-    bool is_opening;
+    int awaited;
 
-    post_patch(call, false, &is_opening, err);
-    return is_opening && call->request
-               ? patch_wait_queue_wait(call->api->patch_queue, call, patches_held, err)
+    post_patch(call, false, &awaited, err);
+    return awaited != SCALE_COUNT && call->request
+               ? patch_wait_queue_wait(call->api->patch_queue, call, (enum granular_scale)awaited,
+                                       patches_held, err)
                : err->code;
 }
 API_HANDLER(patches_post, 1, CALL_NEEDS_NOTHING)

@@ -186,6 +186,8 @@ static void stats_of_scale(struct json_writer *w, const struct numbers *numbers,
 
     json_key(w, scale_name((enum granular_scale)scale));
     json_begin_object(w);
+    json_key(w, "pool");
+    json_boolean(w, numbers->sand.has_pool[scale]);
     put(w, "slots", patches->slots[scale]);
     put(w, "used", patches->used[scale]);
     put(w, "steps", patches->steps[scale]);

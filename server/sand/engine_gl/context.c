@@ -328,7 +328,7 @@ static enum err_code context_open(struct context *context, struct err *err)
 {
     EGLDeviceEXT devices[DEVICES_MAX];
     const char *extensions;
-    char hard[128] = "not asked for", soft[128] = "not asked for";
+    char hard[128] = "", soft[128] = "";
     int count;
 
     memset(&context->info, 0, sizeof context->info);
@@ -344,11 +344,11 @@ static enum err_code context_open(struct context *context, struct err *err)
     if (strcmp(context->word, "software") &&
         hardware_open(context, word_index(context->word), devices, count, hard, sizeof hard))
         return ERR_OK;
-    if (word_index(context->word) < 0 &&
+    if (!strcmp(context->word, "software") &&
         software_open(context, extensions, devices, count, soft, sizeof soft))
         return ERR_OK;
-    return err_set(err, ERR_BUSY, "no OpenGL 4.3 for --gpu %s: hardware: %s; software: %s",
-                   context->word, hard, soft);
+    return err_set(err, ERR_BUSY, "no OpenGL 4.3 for --gpu %s: %s", context->word,
+                   strcmp(context->word, "software") ? hard : soft);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

@@ -48,8 +48,8 @@ void context_prepare(void);
 /*
  * Makes a context and makes it current.
  *
- * word   "auto": the first hardware device that can do it, else software; a number: the hardware
- *        device of that index, in the order of EGL's list; "software": llvmpipe; "off": none
+ * word   "auto": the first hardware device that can do it; a number: the hardware device of
+ *        that index, in the order of EGL's list; "software": llvmpipe; "off": none
  * debug  ask the driver for all its messages (they go to the log), synchronously
  *
  * For software that has threads of its own the calling thread is set to a low priority first,

@@ -46,14 +46,13 @@ void leases_let_go(struct patch_leases *leases, uint64_t number)
         }
 }
 
-void leases_report_room(struct patch_leases *leases, const struct device_info *device,
-                        const struct manager_stats *patches)
+void leases_report_room(struct patch_leases *leases, const struct manager_stats *patches)
 {
     struct cluster *log = world_log(leases->world);
     uint32_t slots = 0, used = 0;
 
     for (int scale = 0; scale < SCALE_COUNT; scale++) {
-        slots += device->engine[0] != '\0' ? patches->slots[scale] : 0;
+        slots += patches->slots[scale];
         used += patches->used[scale];
     }
     if (log && slots != leases->told_slots)

@@ -6,7 +6,6 @@
 #ifndef KOTA_SAND_LEASES_H
 #define KOTA_SAND_LEASES_H
 
-#include "sand/device.h"
 #include "sand/patch/manager.h"
 
 struct patch_lease {
@@ -32,7 +31,6 @@ enum err_code leases_add(struct patch_leases *leases, struct manager *manager,
 void leases_let_go(struct patch_leases *leases, uint64_t number);
 
 /* Tells other nodes how many patches there may be and are, when that has changed. */
-void leases_report_room(struct patch_leases *leases, const struct device_info *device,
-                        const struct manager_stats *patches);
+void leases_report_room(struct patch_leases *leases, const struct manager_stats *patches);
 
 #endif

@@ -1,0 +1,84 @@
+/*
+ * What the files of the sand thread share: sand.c has the queue and the thread, sand_pool.c the
+ * device and its pools, sand_spheres.c those who wait for a picture.
+ */
+#ifndef KOTA_SAND_SAND_DATA_H
+#define KOTA_SAND_SAND_DATA_H
+
+#include "sand/patch/leases.h"
+#include "sand/patch/report_table.h"
+#include "sand/sand.h"
+
+#include <pthread.h>
+
+struct node;        /* of the queue, sand.c */
+struct waiter;      /* for the end of a patch, sand.c */
+struct sphere_wait; /* sand_spheres.c */
+
+/* The pool of one scale. */
+struct sand_pool {
+    bool is_wanted; /* somebody waits for it */
+    bool is_made;
+    double used_at_s; /* when it was last in use, or asked for */
+    struct err why;   /* why it could not be made, the last time */
+};
+
+struct sand {
+    struct world *world;
+    struct sand_config config;
+    pthread_t thread;
+    struct report_table reports;
+    struct repeats *repeats;
+    _Atomic int followers;
+
+    pthread_mutex_t mutex; /* what follows, up to the line */
+    pthread_cond_t is_wanted, is_answered;
+    struct node *first, **last;
+    size_t queued;
+    struct sphere_wait *spheres;
+    struct sand_pool pools[SCALE_COUNT];
+    bool has_thread;
+    bool is_in_driver, is_left; /* left in the driver at the end: it touches nothing any more */
+    bool is_open, is_stopping, is_over;
+    bool saves_at_end;  /* with is_stopping */
+    double end_until_s; /* as this */
+    struct sand_stats stats;
+    void (*wake)(void *context);
+    void *wake_context;
+
+    /* the sand thread's own */
+    struct manager *manager;
+    struct device *device;
+    struct waiter *waiters;
+    struct patch_leases leases;
+    size_t writes; /* that are with the writer */
+    bool is_lost;
+    double rebuild_at_s;
+    uint64_t ticks, orders;
+};
+
+/* ---- sand.c ---------------------------------------------------------------------------------- */
+
+/* Starts the thread, unless it runs. The mutex is held. ERR_INTERNAL; ERR_BUSY: the end. */
+enum err_code sand_need_thread(struct sand *sand, struct err *err);
+
+/* ---- sand_pool.c, on the sand thread --------------------------------------------------------- */
+
+/* What others may know, as it is now. */
+void sand_publish_stats(struct sand *sand);
+/*
+ * Opens the device and makes the pools that are wanted; makes the device again after a loss.
+ * False: the end has come meanwhile, and nothing may be touched (sand_stop).
+ */
+bool sand_pools_make(struct sand *sand);
+/* Gives idle pools back. Returns the seconds until the next is due, INFINITY for none. */
+double sand_pools_release(struct sand *sand);
+/* Is a pool or the device wanted? The mutex is held. */
+bool sand_pools_wanted(const struct sand *sand);
+
+/* ---- sand_spheres.c, on the sand thread ------------------------------------------------------ */
+
+/* True while a thread waits. */
+bool sand_spheres_serve(struct sand *sand);
+
+#endif
