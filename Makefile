@@ -96,8 +96,9 @@ obj = $(patsubst %.c,$(B)/%.o,$(1))
 LLHTTP_OBJ := $(LLHTTP_SRC:%=$(B)/llhttp/%.o)
 # Kernels that are compiled once per instruction set: for every processor, and for AVX2 (simd.h).
 IS_X86_64 := $(findstring x86_64,$(shell $(CC) -dumpmachine))
-KERNELS_AVX2 := $(if $(IS_X86_64),$(patsubst %,$(B)/server/terrain/kernels/%.avx2.o, \
-	floor_query ray_tree_query shadow_query))
+KERNELS_AVX2 := $(if $(IS_X86_64),$(patsubst %,$(B)/server/%.avx2.o, \
+	$(addprefix terrain/kernels/,floor_query ray_tree_query shadow_query) \
+	$(addprefix sand/engine_c/,solver_forces solver_list)))
 SERVER_OBJ := $(call obj,$(SERVER_SRC)) $(KERNELS_AVX2) $(LLHTTP_OBJ)
 CORE := $(B)/libkotacore.a
 

@@ -27,7 +27,7 @@
 /* Centre of sphere j from the granule's centre, body frame: GRANULE_CORNER[j] * r / sqrt(2). */
 static const float GRANULE_CORNER[GRANULE_SPHERES][3] = {
     {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
-/* Contacts with history that one sphere keeps, the bed and the walls among them. */
+/* Contacts with history that a sphere keeps in the OpenGL engine, bed and walls among them. */
 #define GRANULAR_CONTACTS_MAX 16
 /*
  * Overlap, as a part of r, above which tangential damping grows no more. A granule turns easily:
@@ -35,9 +35,6 @@ static const float GRANULE_CORNER[GRANULE_SPHERES][3] = {
  * than 30 r buzzed for ever.
  */
 #define GRANULAR_DAMPED_OVERLAP 0.02f
-/* Partners that are no spheres, in the contact history. */
-#define GRANULAR_PARTNER_BED 0xfffffff0u
-#define GRANULAR_PARTNER_WALL 0xfffffff1u /* + 0 west (x=0), 1 east, 2 south (y=0), 3 north */
 
 /*
  * All parameters of the step for one scale of one material. Made by granular_params_make

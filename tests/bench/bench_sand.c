@@ -1,7 +1,7 @@
 /*
  * `make bench-sand`: how many spheres the sand's solver steps in a second, with contact history.
  *
- *   bench_sand [--gpu auto|INDEX|software] [--spheres N,N,…] [--seconds S]
+ *   bench_sand [--gpu auto|INDEX|software|off] [--spheres N,N,…] [--seconds S] [--simd LEVEL]
  *
  * Scene: a square of ground two metres deep, cut from the dense packing at the medium scale
  * (r = 0.1 m), bed below and walls around, everything kept awake, so that each sphere looks for
@@ -9,11 +9,15 @@
  * substeps of settling, frames of 16 substeps are submitted two ahead, each with a status to be
  * read back, until S seconds (1) have passed.
  *
- * Printed for each size, as a table of Markdown: spheres, slots, memory of the device, substeps a
- * second, sphere-steps a second, simulated seconds in one of the clock, and the milliseconds of the
- * phases of one substep as the device measured them. The C engine is printed for sizes where it
- * takes seconds only. Hash is that of the granules after the first 64 substeps: the same number
- * again means the same bits.
+ * Printed for each size, as a table of Markdown: threads, spheres, slots, memory of a sphere,
+ * substeps a second, sphere-steps a second and a second of CPU time (all threads), simulated
+ * seconds in one of the clock, and the milliseconds of the phases of one substep as the device
+ * measured them. The C engine is printed for sizes where it takes seconds only, on one thread and
+ * on as many as there are processors. Hash is that of the granules after the first 64 substeps: the
+ * same number again means the same bits.
+ *
+ * The last two lines are of ground that sleeps, 262,144 spheres on the C engine: one substep with
+ * nothing awake, and one with a body of 386 particles that flies above it.
  *
  * For comparison: C. Leach 2014 (GTX 770) stepped 19.5 M spheres a second without history; R.
  * Zhang et al. 2024 (Chrono DEM-Engine, RTX 3080) about 417 M with it.
@@ -22,6 +26,7 @@
 #include "sand/material.h"
 #include "sand/convert/packing.h"
 #include "sand/engine_c/solver.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/bench_time.h"
 
@@ -32,7 +37,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIZES_MAX = 16, SETTLE_SUBSTEPS = 64, C_SPHERES_MAX = 70000, DEPTH_TEXELS = 128 };
+enum {
+    SIZES_MAX = 16,
+    SETTLE_SUBSTEPS = 64,
+    C_SPHERES_MAX = 70000,
+    DEPTH_TEXELS = 128,
+    ASLEEP = 65536
+};
 
 static const float DEEP_M = 2.0f;
 
@@ -83,9 +94,14 @@ static void ground_make(struct ground *ground, uint32_t spheres)
                                 shift, inside, ground, ground->granules, spheres);
     if (ground->count > spheres)
         ground->count = spheres;
+    if (!packing_order(ground->granules, ground->count, ground->params.diameter_m)) {
+        fprintf(stderr, "bench_sand: no memory for the order of %u granules\n", ground->count);
+        exit(1);
+    }
 }
 
-static struct sand_engine_config config_of(const struct ground *ground, uint32_t slots)
+static struct sand_engine_config config_of(const struct ground *ground, uint32_t slots,
+                                           uint32_t threads)
 {
     const float cell = ground->params.cell_m;
     const double layer = ceil(ground->size_m[0] / cell) * ceil(ground->size_m[1] / cell);
@@ -99,7 +115,7 @@ static struct sand_engine_config config_of(const struct ground *ground, uint32_t
         .cells_max = (uint32_t)(layer * (ceil((DEEP_M + 1) / cell) + 1)),
         .bed_max = 4,
         .depth_max = DEPTH_TEXELS * DEPTH_TEXELS,
-        .threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+        .threads = threads,
     };
 }
 
@@ -172,6 +188,14 @@ static void depth_once(struct sand_engine *engine, const struct ground *ground)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
+static double cpu_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* One row of the table. Destroys the engine. */
 static void measure(struct sand_engine *engine, const struct ground *ground, double seconds)
 {
@@ -181,7 +205,7 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
     struct granule *room = malloc(ground->count * sizeof(*room));
     struct sand_status status;
     uint64_t steps = 0, first, hash;
-    double start, passed, rate;
+    double start, passed, rate, cpu;
 
     for (uint32_t i = 0; i < slots; i++)
         slot_fill(engine, i, ground);
@@ -193,6 +217,7 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
     depth_once(engine, ground);
     first = steps;
     start = bench_now_s();
+    cpu = cpu_s();
     do {
         steps = frame(engine, substeps, active, steps);
         status = status_after(engine, steps - substeps); /* the one before: two are ahead */
@@ -201,14 +226,18 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
     if (status.steps < steps)
         status = status_after(engine, steps);
     passed = bench_now_s() - start;
+    cpu = cpu_s() - cpu;
     rate = (double)(steps - first) / passed;
-    printf("| %s | %.0f | %u | ", engine->calls->name, spheres, slots);
-    if (strcmp(engine->calls->name, "gl") == 0)
-        printf("%.0f", (double)gl_engine_bytes(&engine->config) / spheres);
-    printf(" | %.1f | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f | %016llx |\n", rate,
-           rate * spheres * 1e-6, rate * ground->params.dt_s, status.phase_ms[SAND_PHASE_INTEGRATE],
-           status.phase_ms[SAND_PHASE_GRID], status.phase_ms[SAND_PHASE_FORCE],
-           status.phase_ms[SAND_PHASE_DEPTH], (unsigned long long)hash);
+    printf("| %s | %u | %.0f | %u | %.0f", engine->calls->name, engine->config.threads, spheres,
+           slots,
+           (double)(strcmp(engine->calls->name, "gl") == 0 ? gl_engine_bytes(&engine->config)
+                                                           : solver_bytes(engine)) /
+               spheres);
+    printf(" | %.1f | %.3g M | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f | %016llx |\n", rate,
+           rate * spheres * 1e-6, rate * spheres * passed / cpu * 1e-6, rate * ground->params.dt_s,
+           status.phase_ms[SAND_PHASE_INTEGRATE], status.phase_ms[SAND_PHASE_GRID],
+           status.phase_ms[SAND_PHASE_FORCE], status.phase_ms[SAND_PHASE_DEPTH],
+           (unsigned long long)hash);
     fflush(stdout);
     sand_engine_destroy(engine);
 }
@@ -216,24 +245,117 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
 static void measure_gl(struct context *context, const struct ground *ground, uint32_t slots,
                        double seconds)
 {
-    struct sand_engine_config config = config_of(ground, slots);
+    struct sand_engine_config config = config_of(ground, slots, 1);
     struct err err = {0};
     struct sand_engine *engine = gl_engine_create(context, &config, &err);
 
     if (engine)
         measure(engine, ground, seconds);
     else
-        printf("| gl | %.0f | %u | %s |\n", 4.0 * ground->count * slots, slots, err.msg);
+        printf("| gl | 1 | %.0f | %u | %s |\n", 4.0 * ground->count * slots, slots, err.msg);
 }
 
-static void measure_c(const struct ground *ground, double seconds)
+static void measure_c(const struct ground *ground, double seconds, uint32_t threads)
 {
-    struct sand_engine_config config = config_of(ground, 1);
+    struct sand_engine_config config = config_of(ground, 1, threads);
     struct err err = {0};
     struct sand_engine *engine = solver_create(&config, &err);
 
     must(engine ? ERR_OK : err.code, &err);
     measure(engine, ground, seconds);
+}
+
+/* ---- ground that sleeps ---------------------------------------------------------------------- */
+
+/* Granules that touch nothing, without weight, so that all of them stay asleep. */
+static void sleepers_make(struct ground *ground)
+{
+    const uint32_t side = 64, layers = ASLEEP / (side * side);
+    const float apart = 1.1f * ground->params.diameter_m;
+
+    ground->count = 0;
+    for (uint32_t i = 0; i < side * side * layers; i++)
+        ground->granules[ground->count++] = (struct granule){
+            .x = {apart * ((float)(i % side) + 1), apart * ((float)(i / side % side) + 1),
+                  apart * ((float)(i / side / side) + 1), 0},
+            .q = {0, 0, 0, 1},
+            .v = {0, 0, 0, 1e9f}};
+    ground->size_m[0] = ground->size_m[1] = apart * (float)(side + 1);
+}
+
+/* A cube of 9 particles along an edge, faces only, that moves sideways above them. */
+static void flier_add(struct sand_engine *engine, float height_m)
+{
+    static float offsets[9 * 9 * 9][3];
+    const float r = engine->config.params.radius_m;
+    struct sand_shape shape = {.offsets_m = (const float(*)[3])offsets, .mass_kg = 500};
+    const struct sand_pose pose = {.x = {3, 3, height_m}, .q = {0, 0, 0, 1}};
+    uint32_t body;
+    struct err err;
+
+    for (int i = 0; i < 9 * 9 * 9; i++) {
+        const int at[3] = {i % 9, i / 9 % 9, i / 81};
+        bool is_face = false;
+
+        for (int a = 0; a < 3; a++) {
+            offsets[shape.particles][a] = r * (float)(at[a] - 4);
+            is_face = is_face || at[a] == 0 || at[a] == 8;
+        }
+        shape.particles += is_face;
+    }
+    for (int a = 0; a < 3; a++)
+        shape.inertia[a][a] = 50;
+    must(sand_body_add(engine, 0, &shape, &pose, &body, &err), &err);
+}
+
+static void measure_sleepers(double seconds)
+{
+    struct ground ground = {.count = ASLEEP};
+    const float flat[4] = {0}, height_m = 12;
+    struct sand_engine_config config;
+    struct sand_engine *engine;
+    struct err err = {0};
+
+    granular_params_make(MATERIAL_SAND, 0.1f, &ground.params);
+    ground.granules = calloc(ASLEEP, sizeof(*ground.granules));
+    must(ground.granules ? ERR_OK : ERR_NO_MEMORY, &err);
+    sleepers_make(&ground);
+    config = config_of(&ground, 1, 1);
+    config.particles_max = 1024;
+    config.cells_max = 1 << 22;
+    engine = solver_create(&config, &err);
+    must(engine ? ERR_OK : err.code, &err);
+    must(sand_slot_begin(
+             engine, 0,
+             &(struct sand_slot_begin){.size_m = {ground.size_m[0], ground.size_m[1]},
+                                       .height_m = height_m,
+                                       .bed = {2, 2, 0, 0, ground.size_m[0], ground.size_m[1]},
+                                       .heights_m = flat},
+             &err),
+         &err);
+    must(sand_slot_fill(engine, 0, ground.granules, ground.count, &err), &err);
+    free(ground.granules);
+    for (int flies = 0; flies < 2; flies++) {
+        uint64_t steps = 0;
+        double start;
+
+        if (flies)
+            flier_add(engine, height_m - 1);
+        must(sand_engine_step(engine, 2, 1, &err), &err);
+        start = cpu_s();
+        for (; cpu_s() - start < seconds && steps < 1000000; steps += 16) {
+            /* to and fro */
+            if (flies && steps % 960 == 0)
+                sand_body_velocity(engine, 0, 0,
+                                   (const float[3]){steps % 1920 ? -0.5f : 0.5f, 0, 0}, NULL);
+            must(sand_engine_step(engine, 16, 1, &err), &err);
+        }
+        sand_status_request(engine, 0);
+        printf("\n%u spheres, %u of %u granules asleep%s: %.4f ms of CPU time a substep\n",
+               4 * ASLEEP, status_after(engine, steps).asleep, ASLEEP,
+               flies ? ", a body flies above" : "", 1e3 * (cpu_s() - start) / (double)steps);
+    }
+    sand_engine_destroy(engine);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -250,6 +372,10 @@ static void options_read(struct options *options, int argc, char **argv)
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && !strcmp(argv[i], "--gpu")) {
             options->gpu = argv[i + 1];
+        } else if (i + 1 < argc && !strcmp(argv[i], "--simd")) {
+            struct err err;
+
+            must(simd_select_name(argv[i + 1], &err), &err);
         } else if (i + 1 < argc && !strcmp(argv[i], "--seconds")) {
             options->seconds = atof(argv[i + 1]);
         } else if (i + 1 < argc && !strcmp(argv[i], "--spheres")) {
@@ -257,8 +383,8 @@ static void options_read(struct options *options, int argc, char **argv)
                  at = strtok(NULL, ","))
                 options->size[options->sizes++] = (uint32_t)strtoul(at, NULL, 10);
         } else {
-            fprintf(stderr, "usage: bench_sand [--gpu auto|INDEX|software] [--spheres N,N,…] "
-                            "[--seconds S]\n");
+            fprintf(stderr, "usage: bench_sand [--gpu auto|INDEX|software|off] "
+                            "[--spheres N,N,…] [--seconds S] [--simd LEVEL]\n");
             exit(2);
         }
     }
@@ -278,43 +404,51 @@ static void sizes_default(struct options *options, bool software)
 
 int main(int argc, char **argv)
 {
+    const uint32_t processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     struct options options = {.gpu = "auto", .seconds = 1};
-    const struct context_info *info;
+    struct context_info none = {.renderer = "no device", .software = true}, *info = &none;
     struct err err = {0};
-    struct context *context;
+    struct context *context = NULL;
     char date[32];
     time_t now = time(NULL);
 
     options_read(&options, argc, argv);
-    context_prepare();
-    context = context_create(options.gpu, false, &err);
-    if (!context && strcmp(options.gpu, "auto") == 0)
-        context = context_create("software", false, &err);
-    if (!context) {
-        printf("bench_sand: skipped: %s\n", err.msg);
-        return 0;
+    if (strcmp(options.gpu, "off") != 0) {
+        context_prepare();
+        context = context_create(options.gpu, false, &err);
+        if (!context && strcmp(options.gpu, "auto") == 0)
+            context = context_create("software", false, &err);
+        if (!context) {
+            printf("bench_sand: skipped: %s\n", err.msg);
+            return 0;
+        }
+        none = *context_info(context);
     }
-    info = context_info(context);
     strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime(&now));
-    printf("%s, %s, OpenGL %d.%d (%s)%s\n\n", date, info->renderer, info->major, info->minor,
-           info->version, info->software ? ", software: no figure of a GPU" : "");
-    printf("| engine | spheres | slots | bytes/sphere | steps/s | sphere-steps/s | real time | "
-           "integrate ms | "
-           "grid ms | force ms | depth ms | hash "
-           "|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("%s, %s, OpenGL %d.%d (%s)%s, simd %s\n\n", date, info->renderer, info->major,
+           info->minor, info->version, info->software ? ", software: no figure of a GPU" : "",
+           simd_level_name(simd_level()));
+    printf("| engine | threads | spheres | slots | bytes/sphere | steps/s | sphere-steps/s | of a "
+           "CPU second | real time | integrate ms | grid ms | force ms | depth ms | hash |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     sizes_default(&options, info->software);
     for (int i = 0; i < options.sizes; i++) {
         struct ground ground;
 
         ground_make(&ground, options.size[i]);
-        if (4 * ground.count <= C_SPHERES_MAX)
-            measure_c(&ground, options.seconds);
-        measure_gl(context, &ground, 1, options.seconds);
-        if (i == 1) /* shared dispatches */
+        if (4 * ground.count <= C_SPHERES_MAX) {
+            measure_c(&ground, options.seconds, 1);
+            if (processors > 1)
+                measure_c(&ground, options.seconds, processors);
+        }
+        if (context)
+            measure_gl(context, &ground, 1, options.seconds);
+        if (context && i == 1) /* shared dispatches */
             measure_gl(context, &ground, 4, options.seconds);
         free(ground.granules);
     }
-    if (context_errors(context) > 0)
+    measure_sleepers(options.seconds);
+    if (context && context_errors(context) > 0)
         printf("\nOpenGL reported %u errors\n", context_errors(context));
     context_destroy(context);
     return 0;

@@ -165,6 +165,40 @@ static bool keep_all(void *context, const float x[3])
     return true;
 }
 
+/* The same granules, each near the one before it: on the mean within two cells. */
+static void ordered_granules_are_the_same_and_near_each_other(void **state)
+{
+    const float size[2] = {6.4f, 5.1f}, none[3] = {0, 0, 0}, side = 0.45f;
+    static struct granule before[4096];
+    uint32_t asked = 0, count;
+    double way = 0, sum[2] = {0, 0};
+
+    (void)state;
+    count = packing_cut(packing_dense(), 0.1f, size, -2.5f, 0.5f, none, keep_all, &asked, granules,
+                        4096);
+    memcpy(before, granules, count * sizeof(*granules));
+    assert_true(packing_order(granules, count, side));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t same = 0;
+
+        for (uint32_t j = 0; j < count; j++)
+            same += memcmp(&granules[i], &before[j], sizeof(*before)) == 0;
+        assert_int_equal(same, 1);
+        for (int k = 0; k < 2 && i > 0; k++) {
+            const struct granule *a = (k ? granules : before) + i;
+            double square = 0;
+
+            for (int axis = 0; axis < 3; axis++)
+                square += pow((double)a[0].x[axis] - (double)a[-1].x[axis], 2);
+            sum[k] += sqrt(square);
+        }
+    }
+    way = sum[1] / (count - 1);
+    if (!(way < 2 * side && sum[1] < sum[0] / 2))
+        fail_msg("%.2f m from one to the next, %.2f m before", way, sum[0] / (count - 1));
+    assert_true(packing_order(granules, 0, side));
+}
+
 static bool keep_below(void *context, const float x[3])
 {
     return x[2] < *(const float *)context;
@@ -424,6 +458,7 @@ int main(void)
         cmocka_unit_test(the_packing_is_dense_and_has_no_seam),
         cmocka_unit_test(a_small_packing_is_baked_the_same_by_any_threads),
         cmocka_unit_test(a_cut_has_its_share_of_granules),
+        cmocka_unit_test(ordered_granules_are_the_same_and_near_each_other),
         cmocka_unit_test(ground_that_was_cut_comes_to_rest_where_it_is),
         cmocka_unit_test(deep_ground_comes_to_rest_too),
         cmocka_unit_test(poured_granules_pack_by_their_friction),

@@ -1,10 +1,13 @@
 /*
- * The C engine: the same bits for any number of threads and whoever is beside a patch, sleep,
- * bodies, what it answers, and what it refuses.
+ * The C engine: the same bits for any number of threads, all instructions and whoever is beside a
+ * patch, lists of pairs beside brute force, sleep, bodies, what it answers, and what it refuses.
  */
 #include "sand/engine.h"
 #include "sand/material.h"
+#include "sand/engine_input.h"
 #include "sand/engine_c/solver.h"
+#include "sand/engine_c/solver_data.h"
+#include "terrain/kernels/simd.h"
 
 #include "support/sand_fixture.h"
 
@@ -58,24 +61,101 @@ static void rest(struct sand_engine *engine, uint32_t slot)
              status.body_speed_max);
 }
 
-static void any_number_of_threads_gives_the_same_bits(void **state)
+/* Changes with the solver, and with nothing else: the commit that changes it tells why. */
+static const uint64_t golden_hash = 0x7ed8c27d2e6a389b;
+
+static void all_threads_and_instructions_give_the_golden_bits(void **state)
 {
-    static const uint32_t threads[] = {1, 2, 4};
+    static const uint32_t threads[] = {1, 2, 3, 8};
     const struct granular_params params = sand_medium();
-    uint64_t hash[3];
+    const enum simd_level before = simd_level();
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        struct sand_engine *engine = sand_make(&params, threads[i]);
+    for (int level = 0; level < SIMD_LEVELS && simd_select((enum simd_level)level); level++)
+        for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+            struct sand_engine *engine = sand_make(&params, threads[i]);
+            uint64_t hash;
 
-        fall(engine, 0, 7);
-        sand_frames(engine, 1, 40);
-        hash[i] = sand_hash(engine, 0);
-        sand_engine_destroy(engine);
+            fall(engine, 0, 7);
+            sand_frames(engine, 1, 40);
+            hash = sand_hash(engine, 0);
+            sand_engine_destroy(engine);
+            if (hash != golden_hash)
+                fail_msg("%s, %u threads: %016llx, not %016llx",
+                         simd_level_name((enum simd_level)level), threads[i],
+                         (unsigned long long)hash, (unsigned long long)golden_hash);
+        }
+    assert_true(simd_select(before));
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static bool list_has(const struct solver *solver, const struct slot *slot, uint32_t own,
+                     uint32_t partner)
+{
+    const uint32_t cluster = cluster_of_sphere(solver, own);
+    const struct list list = list_of(solver, slot, cluster);
+    const uint32_t j = own - sphere_of_cluster(solver, cluster);
+
+    for (uint32_t e = 0; e < slot->listed[cluster]; e++)
+        if (list.entry[e] == (j << ENTRY_OWN_SHIFT | partner))
+            return true;
+    return false;
+}
+
+/* Every two spheres that touch are in each other's list; those of hot ones come with the next. */
+static uint32_t lists_check(struct sand_engine *engine, uint32_t index)
+{
+    const struct solver *solver = solver_of(engine);
+    const struct slot *slot = &solver->slot[index];
+    static uint32_t sphere[8192];
+    uint32_t spheres = 0, pairs = 0;
+
+    for (uint32_t i = 0; i < GRANULE_SPHERES * slot->granules; i++)
+        sphere[spheres++] = i;
+    for (uint32_t p = 0; p < slot->particles_end; p++)
+        if (slot->particle_body[p] != GRANULAR_BODY_NONE)
+            sphere[spheres++] = particles_first(solver) + p;
+    for (uint32_t i = 0; i < spheres; i++) {
+        const float *a = slot->position[sphere[i]];
+        const uint32_t mover = mover_of_sphere(slot, sphere[i]);
+
+        for (uint32_t j = i + 1; j < spheres; j++) {
+            const float *b = slot->position[sphere[j]];
+            const uint32_t other = mover_of_sphere(slot, sphere[j]);
+            const struct f3 d = f3_sub(f3_of(a), f3_of(b));
+
+            if (mover == other || !(sqrtf(f3_dot(d, d)) < 2 * engine->config.params.radius_m) ||
+                mover_hot(solver, &slot->mover[mover]) || mover_hot(solver, &slot->mover[other]))
+                continue;
+            if (!list_has(solver, slot, sphere[i], sphere[j]) ||
+                !list_has(solver, slot, sphere[j], sphere[i]))
+                fail_msg("step %llu: spheres %u and %u touch and are not in both lists",
+                         (unsigned long long)slot->steps, sphere[i], sphere[j]);
+            pairs++;
+        }
     }
-    if (hash[0] != hash[1] || hash[0] != hash[2])
-        fail_msg("1, 2, 4 threads: %016llx %016llx %016llx", (unsigned long long)hash[0],
-                 (unsigned long long)hash[1], (unsigned long long)hash[2]);
+    return pairs;
+}
+
+/* From a fall at 6 m/s to sleep, and when what sleeps is hit again. */
+static void lists_have_every_pair_that_touches(void **state)
+{
+    const struct granular_params params = sand_medium();
+    struct sand_engine *engine = sand_make(&params, 2);
+    uint32_t pairs = 0;
+
+    (void)state;
+    fall(engine, 0, 5);
+    sand_body_velocity(engine, 0, 0, (const float[3]){0, 0, -6}, NULL);
+    for (int i = 0; i < 250; i++) {
+        sand_substeps(engine, 1, i < 100 ? 5 : 20);
+        pairs = lists_check(engine, 0);
+        if (i == 200)
+            sand_body_velocity(engine, 0, 0, (const float[3]){2, 0, 3}, NULL);
+    }
+    assert_true(pairs > 300);
+    sand_engine_destroy(engine);
 }
 
 static void chunks_of_any_size_give_the_same_bits(void **state)
@@ -436,7 +516,8 @@ static void a_pool_of_nothing_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(all_threads_and_instructions_give_the_golden_bits),
+        cmocka_unit_test(lists_have_every_pair_that_touches),
         cmocka_unit_test(chunks_of_any_size_give_the_same_bits),
         cmocka_unit_test(neighbours_change_nothing),
         cmocka_unit_test(idle_ground_does_not_change_in_a_bit),

@@ -670,6 +670,8 @@ enum err_code convert_down(const struct heightfield *field, const struct convert
     }
     if (err->code == ERR_OK && ground.count > granules_max)
         too_many(ground.count, granules_max, err);
+    if (err->code == ERR_OK && !packing_order(ground.granules, ground.count, params->diameter_m))
+        no_granules(ground.count, err);
     if (err->code != ERR_OK) {
         convert_ground_free(&ground);
         return err->code;

@@ -41,4 +41,10 @@ uint32_t packing_cut(const struct packing *packing, float radius_m, const float 
                      float z_from, float z_to, const float shift[3], packing_keep *keep,
                      void *context, struct granule *out, uint32_t capacity);
 
+/*
+ * Sorts granules along Morton's curve in cells of side_m, so that neighbours have ids that are
+ * near: engines find them in the same lines of memory. False without memory; the order then stays.
+ */
+bool packing_order(struct granule *granules, uint32_t count, float side_m);
+
 #endif

@@ -12,53 +12,98 @@
  */
 #include "sand/engine_c/solver.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "sand/engine_input.h"
 #include "sand/engine_c/solver_data.h"
+#include "sand/engine_c/solver_lanes.h"
+
+#define SKIN 0.3f /* of a radius */
 
 static void slot_free(struct slot *slot)
 {
-    free(slot->granule);
+    free(slot->mover);
     free(slot->body);
     free(slot->particle_body);
     free(slot->offset);
     free(slot->bed_m);
     free(slot->position);
-    free(slot->arm);
-    free(slot->force);
-    free(slot->torque);
+    free(slot->granule_list);
+    free(slot->particle_list);
+    free(slot->listed);
+    free(slot->load);
     free(slot->cell);
-    free(slot->contacts);
-    free(slot->contact);
-    free(slot->cell_first);
-    free(slot->cell_awake);
-    free(slot->sorted);
+    free(slot->next);
+    free(slot->awake);
+    free(slot->hot);
+    free(slot->crowded);
+    free(slot->beside);
+    free(slot->border);
+    free(slot->head);
 }
 
-static bool slot_allocate(struct slot *slot, const struct sand_engine_config *config,
-                          uint32_t spheres)
+/* Cells of clusters are more than twice as wide as those of spheres that config counts. */
+static uint32_t cells_room(const struct sand_engine_config *config)
 {
-    slot->granule = calloc(config->granules_max, sizeof(*slot->granule));
-    slot->body = calloc(config->bodies_max, sizeof(*slot->body));
-    slot->particle_body = calloc(config->particles_max, sizeof(*slot->particle_body));
-    slot->offset = calloc(config->particles_max, sizeof(*slot->offset));
-    slot->bed_m = calloc(config->bed_max, sizeof(*slot->bed_m));
-    slot->position = calloc(spheres, sizeof(*slot->position));
-    slot->arm = calloc(spheres, sizeof(*slot->arm));
-    slot->force = calloc(spheres, sizeof(*slot->force));
-    slot->torque = calloc(spheres, sizeof(*slot->torque));
-    slot->cell = calloc(spheres, sizeof(*slot->cell));
-    slot->contacts = calloc(spheres, sizeof(*slot->contacts));
-    slot->contact = calloc(spheres, sizeof(*slot->contact));
-    slot->cell_first = calloc((size_t)config->cells_max + 2, sizeof(*slot->cell_first));
-    slot->cell_awake = calloc(config->cells_max, sizeof(*slot->cell_awake));
-    slot->sorted = calloc(spheres, sizeof(*slot->sorted));
-    return slot->granule && slot->body && slot->particle_body && slot->offset && slot->bed_m &&
-           slot->position && slot->arm && slot->force && slot->torque && slot->cell &&
-           slot->contacts && slot->contact && slot->cell_first && slot->cell_awake && slot->sorted;
+    return config->params.spheres == 1 ? config->cells_max : config->cells_max / 2 + 1;
+}
+
+/* Takes memory and counts it. */
+static void *take(size_t count, size_t size, uint64_t *bytes)
+{
+    *bytes += count * size;
+    return calloc(count, size);
+}
+
+static bool slot_allocate(struct slot *slot, const struct solver *solver, uint64_t *bytes)
+{
+    const struct sand_engine_config *config = &solver->engine.config;
+    const size_t clusters = (size_t)solver->particle_clusters + config->particles_max;
+    const size_t words = (clusters + WORD_BITS - 1) / WORD_BITS;
+
+    slot->mover = take(ground_mover(solver) + 1, sizeof(*slot->mover), bytes);
+    slot->body = take(config->bodies_max, sizeof(*slot->body), bytes);
+    slot->particle_body = take(config->particles_max, sizeof(*slot->particle_body), bytes);
+    slot->offset = take(config->particles_max, sizeof(*slot->offset), bytes);
+    slot->bed_m = take(config->bed_max, sizeof(*slot->bed_m), bytes);
+    /* one that touches nothing; a granule's spheres are read four at a time */
+    slot->position = take(solver->spheres_max + 4, sizeof(*slot->position), bytes);
+    slot->granule_list = take(config->granules_max, sizeof(*slot->granule_list), bytes);
+    slot->particle_list = take(config->particles_max, sizeof(*slot->particle_list), bytes);
+    slot->listed = take(clusters, sizeof(*slot->listed), bytes);
+    slot->load = take(clusters, sizeof(*slot->load), bytes);
+    slot->cell = take(clusters, sizeof(*slot->cell), bytes);
+    slot->next = take(clusters, sizeof(*slot->next), bytes);
+    slot->awake = take(words, sizeof(*slot->awake), bytes);
+    slot->hot = take(words, sizeof(*slot->hot), bytes);
+    slot->crowded = take(words, sizeof(*slot->crowded), bytes);
+    slot->beside = take(words, sizeof(*slot->beside), bytes);
+    slot->border = take(words, sizeof(*slot->border), bytes);
+    slot->head = take(cells_room(config), sizeof(*slot->head), bytes);
+    return slot->mover && slot->body && slot->particle_body && slot->offset && slot->bed_m &&
+           slot->position && slot->granule_list && slot->particle_list && slot->listed &&
+           slot->load && slot->cell && slot->next && slot->awake && slot->hot && slot->crowded &&
+           slot->beside && slot->border && slot->head;
+}
+
+/* What rests, as stiff as its partner, and the sphere that nothing touches. */
+static void ground_make(const struct solver *solver, struct slot *slot)
+{
+    const uint32_t ground = ground_mover(solver);
+    float *nowhere = slot->position[solver->spheres_max];
+
+    slot->mover[ground] =
+        (struct granule){.x = {0, 0, 0, FLT_MAX}, .q = {0, 0, 0, 1}, .v = {0, 0, 0, INFINITY}};
+    nowhere[0] = nowhere[1] = nowhere[2] = 1e18f; /* its square is finite */
+    memcpy(&nowhere[3], &ground, sizeof(ground));
+}
+
+uint64_t solver_bytes(const struct sand_engine *engine)
+{
+    return ((const struct solver *)engine)->bytes;
 }
 
 static void solver_destroy(struct sand_engine *engine)
@@ -82,10 +127,59 @@ static struct slot *used_slot(struct sand_engine *engine, uint32_t index)
     return slot;
 }
 
+/*
+ * Cells that are as wide as the farthest centres of a pair and what neighbours.c adds. As many
+ * layers as fit: what is above counts to the highest, which is right and only slower.
+ */
+static void grid_make(const struct solver *solver, struct slot *slot, const float period[3],
+                      float height_m)
+{
+    const float width =
+        2 * (solver->reach_m + solver->engine.config.params.radius_m) + 2 * solver->skin_m;
+    const float size[3] = {slot->box.size[0], slot->box.size[1], height_m + width};
+    uint32_t room = cells_room(&solver->engine.config);
+
+    for (int a = 0; a < 3; a++) {
+        const float cells = period[a] > 0 ? floorf(period[a] / width) : ceilf(size[a] / width);
+
+        slot->period[a] = period[a];
+        slot->cells[a] = (uint32_t)fminf(fmaxf(cells, 1), (float)room);
+        slot->side[a] = period[a] > 0 ? period[a] / (float)slot->cells[a] : width;
+        CHECK(slot->cells[a] >= 1);
+        room /= slot->cells[a];
+    }
+}
+
+/* Its highest sample, and how far above it a sphere may be that touches it before the next list:
+   within `near` of a slope, and that slope may be half a skin farther on. */
+static void bed_measure(struct slot *slot, float near)
+{
+    const struct granular_bed *bed = &slot->bed;
+    float top = slot->bed_m[0], x_rise = 0, y_rise = 0;
+
+    for (uint32_t i = 0; i < bed->cols * bed->rows; i++) {
+        const float *at = &slot->bed_m[i];
+
+        top = fmaxf(top, *at);
+        if (i % bed->cols + 1 < bed->cols)
+            x_rise = fmaxf(x_rise, fabsf(at[1] - at[0]) / bed->dx);
+        if (i / bed->cols + 1 < bed->rows)
+            y_rise = fmaxf(y_rise, fabsf(at[bed->cols] - at[0]) / bed->dy);
+    }
+    slot->bed_top_m = top;
+    slot->bed_near_m = near * sqrtf(1 + x_rise * x_rise + y_rise * y_rise);
+}
+
+static uint32_t words_for(uint32_t clusters)
+{
+    return (clusters + WORD_BITS - 1) / WORD_BITS;
+}
+
 static enum err_code solver_begin(struct sand_engine *engine, uint32_t index,
                                   const struct sand_slot_begin *begin, struct err *err)
 {
     const struct sand_engine_config *config = &engine->config;
+    const uint32_t words = words_for(solver_of(engine)->particle_clusters + config->particles_max);
     struct slot *slot;
 
     CHECK(index < config->slots);
@@ -93,13 +187,11 @@ static enum err_code solver_begin(struct sand_engine *engine, uint32_t index,
     CHECK(!slot->used);
     if (engine_box_make(config, begin, &slot->box, err))
         return err->code;
-    for (int i = 0; i < 3; i++) {
-        slot->side[i] = config->params.cell_m;
-        slot->period[i] = 0;
-    }
+    grid_make(solver_of(engine), slot, (const float[3]){0, 0, 0}, begin->height_m);
     slot->bed = begin->bed;
     memcpy(slot->bed_m, begin->heights_m,
            (size_t)begin->bed.cols * begin->bed.rows * sizeof(*slot->bed_m));
+    bed_measure(slot, config->params.radius_m + solver_of(engine)->skin_m);
     slot->wake_force = engine_wake_force(&config->params, begin->gravity);
     slot->used = true;
     slot->failed = slot->status_asked = slot->depth_asked = slot->spheres_asked = false;
@@ -107,25 +199,21 @@ static enum err_code solver_begin(struct sand_engine *engine, uint32_t index,
     slot->granules = slot->bodies_end = slot->particles_end = 0;
     slot->steps = 0;
     memset(slot->body, 0, config->bodies_max * sizeof(*slot->body));
+    memset(slot->awake, 0, words * sizeof(*slot->awake));
+    memset(slot->hot, 0, words * sizeof(*slot->hot));
     return ERR_OK;
 }
 
 void solver_slot_periodic(struct sand_engine *engine, uint32_t index, float height_m)
 {
     struct slot *slot = used_slot(engine, index);
-    struct granular_box *box = &slot->box;
+    const struct granular_box *box = &slot->box;
     const float size[3] = {box->size[0], box->size[1], height_m};
 
     CHECK(slot->granules == 0 && slot->bodies_end == 0);
-    for (int i = 0; i < 3; i++) {
-        if (!(size[i] > 0))
-            continue;
-        box->cells[i] = (uint32_t)floorf(size[i] / engine->config.params.cell_m);
-        CHECK(box->cells[i] >= 3);
-        slot->side[i] = size[i] / (float)box->cells[i];
-        slot->period[i] = size[i];
-    }
-    CHECK((uint64_t)box->cells[0] * box->cells[1] * box->cells[2] <= engine->config.cells_max);
+    for (int i = 0; i < 3; i++)
+        CHECK(!(size[i] > 0) || size[i] >= 3 * engine->config.params.cell_m);
+    grid_make(solver_of(engine), slot, size, 0);
 }
 
 static enum err_code solver_fill(struct sand_engine *engine, uint32_t index,
@@ -141,10 +229,17 @@ static enum err_code solver_fill(struct sand_engine *engine, uint32_t index,
                          (double)slot->granules + count, engine->config.granules_max);
     if (count == 0)
         return ERR_OK;
-    memcpy(slot->granule + slot->granules, granules, count * sizeof(*granules));
-    memset(slot->contacts + GRANULE_SPHERES * slot->granules, 0,
-           GRANULE_SPHERES * count * sizeof(*slot->contacts));
-    slot->granules += count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t g = slot->granules++;
+        struct granule *granule = &slot->mover[g];
+
+        *granule = granules[i];
+        granule->x[3] = 1;
+        granule->w[3] = INFINITY;
+        slot->listed[g] = 0;
+        solver_place_granule(solver_of(engine), slot, g);
+        bit_set(slot->awake, g, !mover_asleep(&engine->config.params, granule));
+    }
     slot->recheck = true;
     return ERR_OK;
 }
@@ -162,6 +257,7 @@ static enum err_code solver_body_add(struct sand_engine *engine, uint32_t index,
                                      uint32_t *out, struct err *err)
 {
     const struct sand_engine_config *config = &engine->config;
+    const struct solver *solver = solver_of(engine);
     struct slot *slot = used_slot(engine, index);
     struct granular_body body;
     uint32_t b = 0, first;
@@ -181,11 +277,15 @@ static enum err_code solver_body_add(struct sand_engine *engine, uint32_t index,
                          shape->particles, config->particles_max);
     body.particle_first = first;
     slot->body[b] = body;
+    slot->mover[body_mover(solver, b)].x[3] = body.soft;
+    slot->mover[body_mover(solver, b)].w[3] = INFINITY;
     for (uint32_t p = 0; p < shape->particles; p++) {
         memcpy(slot->offset[first + p], shape->offsets_m[p], sizeof(float[3]));
         slot->particle_body[first + p] = b;
-        slot->contacts[particles_first(solver_of(engine)) + first + p] = 0;
+        slot->listed[solver->particle_clusters + first + p] = 0;
+        bit_set(slot->awake, solver->particle_clusters + first + p, true);
     }
+    solver_place_particles(solver, slot, first, first + shape->particles);
     if (slot->bodies_end <= b)
         slot->bodies_end = b + 1;
     if (slot->particles_end < first + shape->particles)
@@ -205,9 +305,13 @@ static void solver_body_remove(struct sand_engine *engine, uint32_t index, uint3
 {
     struct slot *slot = used_slot(engine, index);
     struct granular_body *body = used_body(slot, b);
+    const uint32_t first = solver_of(engine)->particle_clusters + body->particle_first;
 
-    for (uint32_t p = 0; p < body->particle_count; p++)
+    for (uint32_t p = 0; p < body->particle_count; p++) {
         slot->particle_body[body->particle_first + p] = GRANULAR_BODY_NONE;
+        bit_set(slot->awake, first + p, false);
+        bit_set(slot->hot, first + p, false);
+    }
     body->particle_count = 0;
     while (slot->bodies_end > 0 && slot->body[slot->bodies_end - 1].particle_count == 0)
         slot->bodies_end--;
@@ -297,13 +401,19 @@ struct sand_engine *solver_create(const struct sand_engine_config *config, struc
     solver->engine.calls = &calls;
     solver->engine.config = *config;
     solver->spheres_max = config->granules_max * GRANULE_SPHERES + config->particles_max;
+    solver->particle_clusters = words_for(config->granules_max) * WORD_BITS;
+    engine_tetrahedron(&config->params, solver->tetrahedron);
+    solver->reach_m = solver->tetrahedron[0][0] * sqrtf(3);
+    solver->skin_m = SKIN * config->params.radius_m;
+    solver->lanes = solver_lanes();
     solver->workers = workers_create(config->threads);
     solver->slot = calloc(config->slots, sizeof(*solver->slot));
-    engine_tetrahedron(&config->params, solver->tetrahedron);
     for (uint32_t i = 0; i < config->slots; i++) {
         if (solver->workers && solver->slot &&
-            slot_allocate(&solver->slot[i], config, solver->spheres_max))
+            slot_allocate(&solver->slot[i], solver, &solver->bytes)) {
+            ground_make(solver, &solver->slot[i]);
             continue;
+        }
         err_set(err, ERR_NO_MEMORY, "no memory for %u slots of %u granules", config->slots,
                 config->granules_max);
         solver_destroy(&solver->engine);

@@ -14,6 +14,9 @@
  */
 struct sand_engine *solver_create(const struct sand_engine_config *config, struct err *err);
 
+/* Bytes of the pool's arrays. */
+uint64_t solver_bytes(const struct sand_engine *engine);
+
 /*
  * Lets a slot that was just begun repeat along x and y, with its box's size as the period, instead
  * of having walls; with height_m > 0 along z, too, and then it has no bed. For packings only; no

@@ -73,13 +73,16 @@ bool solver_status_poll(struct sand_engine *engine, uint32_t index, struct sand_
     status->granules = slot->granules;
     status->failed = slot->failed;
     memcpy(status->phase_ms, solver_of(engine)->phase_ms, sizeof(status->phase_ms));
-    for (uint32_t g = 0; g < slot->granules; g++) {
-        const struct granule *granule = &slot->granule[g];
+    status->asleep = slot->granules;
+    for (uint32_t w = 0; w * WORD_BITS < slot->granules; w++)
+        for (uint32_t bits = slot->awake[w]; bits; bits &= bits - 1) {
+            const struct granule *granule =
+                &slot->mover[w * WORD_BITS + (uint32_t)__builtin_ctz(bits)];
 
-        status->asleep += granule_asleep(params, granule);
-        status->kinetic_energy_j +=
-            0.5 * params->mass_kg * square(granule->v) + 0.5 * params->inertia * square(granule->w);
-    }
+            status->asleep--;
+            status->kinetic_energy_j += 0.5 * params->mass_kg * square(granule->v) +
+                                        0.5 * params->inertia * square(granule->w);
+        }
     status_bodies(slot, status);
     return true;
 }
@@ -138,17 +141,9 @@ static void splat_granules(const struct solver *solver, const struct slot *slot,
 {
     const struct granular_params *params = &solver->engine.config.params;
 
-    for (uint32_t g = 0; g < slot->granules; g++) {
-        const struct granule *granule = &slot->granule[g];
-
-        for (uint32_t j = 0; j < params->spheres; j++) {
-            float x[3];
-
-            f3_put(x,
-                   f3_add(f3_of(granule->x), f3_rotate(granule->q, f3_of(solver->tetrahedron[j]))));
-            splat(map, along, x, params->radius_m);
-        }
-    }
+    for (uint32_t g = 0; g < slot->granules; g++)
+        for (uint32_t j = 0; j < params->spheres; j++)
+            splat(map, along, slot->position[GRANULE_SPHERES * g + j], params->radius_m);
 }
 
 static void average(const struct sand_depth *depth, const float *map, float *heights_m)
@@ -215,24 +210,18 @@ bool solver_spheres_poll(struct sand_engine *engine, uint32_t index, float (*sph
     if (!slot->spheres_asked)
         return false;
     slot->spheres_asked = false;
-    for (uint32_t g = 0; g < slot->granules; g++) {
-        const struct granule *granule = &slot->granule[g];
-
+    for (uint32_t g = 0; g < slot->granules; g++)
         for (uint32_t j = 0; j < engine->config.params.spheres; j++) {
-            f3_put(spheres[n],
-                   f3_add(f3_of(granule->x), f3_rotate(granule->q, f3_of(solver->tetrahedron[j]))));
+            memcpy(spheres[n], slot->position[GRANULE_SPHERES * g + j], sizeof(float[3]));
             spheres[n++][3] = -1;
         }
-    }
     for (uint32_t p = 0; p < slot->particles_end; p++) {
-        const uint32_t index_of_body = slot->particle_body[p];
-        const struct granular_body *body;
+        const uint32_t body = slot->particle_body[p];
 
-        if (index_of_body == GRANULAR_BODY_NONE)
+        if (body == GRANULAR_BODY_NONE)
             continue;
-        body = &slot->body[index_of_body];
-        f3_put(spheres[n], f3_add(f3_of(body->x), f3_rotate(body->q, f3_of(slot->offset[p]))));
-        spheres[n++][3] = (float)index_of_body;
+        memcpy(spheres[n], slot->position[particles_first(solver) + p], sizeof(float[3]));
+        spheres[n++][3] = (float)body;
     }
     *count = n;
     return true;
@@ -242,6 +231,8 @@ uint32_t solver_granules_read(struct sand_engine *engine, uint32_t index, struct
 {
     const struct slot *slot = asked_slot(engine, index);
 
-    memcpy(granules, slot->granule, slot->granules * sizeof(*granules));
+    memcpy(granules, slot->mover, slot->granules * sizeof(*granules));
+    for (uint32_t g = 0; g < slot->granules; g++)
+        granules[g].x[3] = granules[g].w[3] = 0;
     return slot->granules;
 }

@@ -6,6 +6,9 @@
  * have left. Helpers wait on a condition, after a short spin: the next loop of a solver's step
  * usually comes within microseconds, and a sleeping thread takes longer than that to wake.
  *
+ * Helpers are started by the first run: they take the niceness of the thread that runs, which may
+ * have lowered it after it made them.
+ *
  * Invariants: job, context, count and piece change only while `inside` is 0 and no helper can join
  * (joining needs the lock and a generation that it has not seen).
  */
@@ -34,7 +37,7 @@ struct workers {
     uint32_t count, piece;
     atomic_uint next;
 
-    unsigned helpers;
+    unsigned wanted, helpers; /* helpers: 0 until the first run; of the thread that runs */
     pthread_t thread[WORKERS_MAX];
 };
 
@@ -90,12 +93,16 @@ struct workers *workers_create(uint32_t threads)
     CHECK(pthread_mutex_init(&workers->lock, NULL) == 0);
     CHECK(pthread_cond_init(&workers->begun, NULL) == 0);
     CHECK(pthread_cond_init(&workers->left, NULL) == 0);
-    for (uint32_t i = 1; i < threads && workers->helpers < WORKERS_MAX; i++) {
-        if (pthread_create(&workers->thread[workers->helpers], NULL, helper, workers))
-            break;
-        workers->helpers++;
-    }
+    workers->wanted = threads > WORKERS_MAX ? WORKERS_MAX : threads > 0 ? threads - 1 : 0;
     return workers;
+}
+
+static void helpers_start(struct workers *workers)
+{
+    while (workers->helpers < workers->wanted &&
+           pthread_create(&workers->thread[workers->helpers], NULL, helper, workers) == 0)
+        workers->helpers++;
+    workers->wanted = workers->helpers;
 }
 
 void workers_destroy(struct workers *workers)
@@ -118,6 +125,8 @@ void workers_run(struct workers *workers, uint32_t count, uint32_t piece, worker
                  void *context)
 {
     CHECK(piece >= 1);
+    if (workers->helpers < workers->wanted && count > piece)
+        helpers_start(workers);
     if (workers->helpers == 0 || count <= piece) {
         if (count > 0)
             job(context, 0, count);

@@ -1,5 +1,6 @@
 /*
- * Numbers side by side: the only place with intrinsics, beside int_lanes.h. Private to terrain/.
+ * Numbers side by side: the only place with intrinsics, beside int_lanes.h. For terrain/ and for
+ * the C engine of the sand.
  *
  *   f32x8   eight float32; f64x4, i32x4 and so on likewise
  *
@@ -329,6 +330,24 @@ LANES_INLINE unsigned i32x8_signs(i32x8 a)
     return i32x4_signs(__builtin_shufflevector(a, a, 0, 1, 2, 3)) |
            i32x4_signs(__builtin_shufflevector(a, a, 4, 5, 6, 7)) << 4;
 }
+LANES_INLINE f32x8 f32x8_halves(f32x4 low, f32x4 high)
+{
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+LANES_INLINE f32x4 f32x8_low(f32x8 a)
+{
+    return __builtin_shufflevector(a, a, 0, 1, 2, 3);
+}
+LANES_INLINE f32x4 f32x8_high(f32x8 a)
+{
+    return __builtin_shufflevector(a, a, 4, 5, 6, 7);
+}
+LANES_INLINE f32x8 f32x8_sqrt(f32x8 a)
+{
+    for (int i = 0; i < 8; i++)
+        a[i] = __builtin_sqrtf(a[i]);
+    return a;
+}
 LANES_INLINE f32x8 f32x8_of_shorts(const uint16_t *from)
 {
     f32x8 a;
@@ -517,6 +536,10 @@ LANES_INLINE f32x4 f32x8_low(f32x8 a)
 {
     return _mm256_castps256_ps128(a);
 }
+LANES_INLINE f32x4 f32x8_high(f32x8 a)
+{
+    return _mm256_extractf128_ps(a, 1);
+}
 /* The upper half is anything. */
 LANES_INLINE f32x8 f32x8_of_low(f32x4 a)
 {
@@ -555,6 +578,10 @@ LANES_INLINE f32x8 f32x8_or(f32x8 a, f32x8 b)
 LANES_INLINE f32x8 f32x8_xor(f32x8 a, f32x8 b)
 {
     return _mm256_xor_ps(a, b);
+}
+LANES_INLINE f32x8 f32x8_sqrt(f32x8 a)
+{
+    return _mm256_sqrt_ps(a);
 }
 LANES_INLINE f32x8 f32x8_abs(f32x8 a)
 {
