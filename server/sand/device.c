@@ -200,7 +200,7 @@ static enum err_code driver_open(struct device *device, struct err *err)
         return err->code;
     if (atomic_load(&device->gives_up))
         return err_set(err, ERR_BUSY, "the daemon stops");
-    device->context = context_create(device->config.gpu, false, err);
+    device->context = context_create(device->config.gpu, 0, err);
     if (!device->context)
         return err->code;
     context_set_gives_up(device->context, &device->gives_up);

@@ -415,9 +415,9 @@ int main(int argc, char **argv)
     options_read(&options, argc, argv);
     if (strcmp(options.gpu, "off") != 0) {
         context_prepare();
-        context = context_create(options.gpu, false, &err);
+        context = context_create(options.gpu, 0, &err);
         if (!context && strcmp(options.gpu, "auto") == 0)
-            context = context_create("software", false, &err);
+            context = context_create("software", 0, &err);
         if (!context) {
             printf("bench_sand: skipped: %s\n", err.msg);
             return 0;

@@ -16,7 +16,7 @@
 static struct context *software(void)
 {
     struct err err = {0};
-    struct context *context = context_create("software", true, &err);
+    struct context *context = context_create("software", CONTEXT_DEBUG, &err);
 
     if (!context)
         print_message("# %s\n", err.msg);
@@ -35,7 +35,7 @@ static void words_are_known(void **state)
         struct err err = {0};
 
         assert_false(context_word_ok(bad[i]));
-        assert_null(context_create(bad[i], false, &err));
+        assert_null(context_create(bad[i], 0, &err));
         assert_int_equal(err.code, ERR_BAD_INPUT);
     }
 }
@@ -45,7 +45,7 @@ static void off_is_a_reason(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_null(context_create("off", false, &err));
+    assert_null(context_create("off", 0, &err));
     assert_int_equal(err.code, ERR_BUSY);
     assert_non_null(strstr(err.msg, "--gpu off"));
 }
@@ -55,7 +55,7 @@ static void a_device_that_is_not_there_is_a_reason(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_null(context_create("63", false, &err));
+    assert_null(context_create("63", 0, &err));
     assert_int_equal(err.code, ERR_BUSY);
     assert_non_null(strstr(err.msg, "--gpu 63"));
 }

@@ -844,6 +844,35 @@ static void a_loss_ends_the_engine_and_a_new_one_goes_on(void **state)
     sand_engine_destroy(NULL);
 }
 
+/* Pools are made when they are needed and given back: that must leave nothing, and compile nothing. */
+static void a_pool_that_is_given_back_leaves_nothing(void **state)
+{
+    const struct granular_params params = medium();
+    const struct gl_program *program;
+    struct sand_engine *other;
+    GLuint names[GL_BLOCK_COUNT + 2];
+
+    NEEDS_GL(state);
+    other = make_gl(&params);
+    program = gl_engine_of(other)->program;
+    scene(other, 0, 3);
+    step(other, 16, 1);
+    status_of(other, 0);
+    memcpy(names, gl_engine_of(other)->buffers, sizeof(gl_engine_of(other)->buffers));
+    names[GL_BLOCK_COUNT] = gl_engine_of(other)->pool_buffer;
+    names[GL_BLOCK_COUNT + 1] = gl_engine_of(other)->slot[0].answer[ASK_STATUS][0].buffer;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_true(glIsBuffer(names[i]));
+    sand_engine_destroy(other);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_false(glIsBuffer(names[i]));
+    sand_engine_destroy(gl); /* the last */
+    gl = make_gl(&params);
+    assert_ptr_equal(gl_engine_of(gl)->program, program);
+    assert_true(glIsProgram(program->name));
+    assert_int_equal(context_errors(context), 0);
+}
+
 #define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -864,6 +893,7 @@ int main(void)
         FACT(answers_are_the_same_without_buffers_that_stay_mapped),
         FACT(a_number_that_is_none_fails_its_slot_alone),
         FACT(what_does_not_fit_is_refused),
+        FACT(a_pool_that_is_given_back_leaves_nothing),
         FACT(a_loss_ends_the_engine_and_a_new_one_goes_on),
     };
     const char *gpu = getenv("KOTA_TEST_GPU");
@@ -872,7 +902,7 @@ int main(void)
 
     context_prepare();
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    context = context_create(gpu ? gpu : "software", true, &err);
+    context = context_create(gpu ? gpu : "software", CONTEXT_DEBUG, &err);
     if (!context)
         print_message("# skipped: %s\n", err.msg);
     failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ int main(void)
     int failed;
 
     context_prepare();
-    gl_context = context_create(gpu ? gpu : "software", true, &err);
+    gl_context = context_create(gpu ? gpu : "software", CONTEXT_DEBUG, &err);
     if (!gl_context) {
         printf("1..0 # SKIP %s\n", err.msg);
         return 0;

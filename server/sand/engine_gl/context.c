@@ -55,11 +55,12 @@ struct context {
     EGLDisplay display;
     EGLContext egl;
     char word[16];
-    bool debug;
+    unsigned options;
     bool lost;
     uint32_t rebuilds;
     uint32_t errors, messages;
     struct context_info info;
+    void *kept;                  /* malloc; as long as `egl` */
     const atomic_bool *gives_up; /* of another owner; NULL: never */
 };
 
@@ -164,7 +165,7 @@ static void info_read(struct context_info *info)
     info->threads = info->software && threads ? atoi(threads) : 0;
 }
 
-static EGLContext egl_context_make(EGLDisplay display, bool robust, bool debug)
+static EGLContext egl_context_make(EGLDisplay display, bool robust, unsigned options)
 {
     EGLint list[] = {EGL_CONTEXT_MAJOR_VERSION,
                      4,
@@ -173,9 +174,9 @@ static EGLContext egl_context_make(EGLDisplay display, bool robust, bool debug)
                      EGL_CONTEXT_OPENGL_PROFILE_MASK,
                      EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT,
                      EGL_CONTEXT_OPENGL_DEBUG,
-                     debug ? EGL_TRUE : EGL_FALSE,
+                     options & CONTEXT_DEBUG ? EGL_TRUE : EGL_FALSE,
                      robust ? EGL_CONTEXT_OPENGL_ROBUST_ACCESS : EGL_NONE,
-                     EGL_TRUE,
+                     options & CONTEXT_PLAIN ? EGL_FALSE : EGL_TRUE,
                      EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY,
                      EGL_LOSE_CONTEXT_ON_RESET,
                      EGL_NONE};
@@ -193,6 +194,8 @@ static void egl_close(struct context *context)
     context->egl = EGL_NO_CONTEXT;
     context->display = EGL_NO_DISPLAY;
     eglReleaseThread();
+    free(context->kept);
+    context->kept = NULL;
 }
 
 /* Makes a context on `display` and fills info; why not goes to `why`. */
@@ -210,10 +213,10 @@ static bool egl_open(struct context *context, EGLDisplay display, char *why, siz
         snprintf(why, why_bytes, "EGL %d.%d without OpenGL or surfaceless contexts", major, minor);
         goto fail;
     }
-    context->egl = egl_context_make(display, true, context->debug);
+    context->egl = egl_context_make(display, true, context->options);
     context->info.robust = context->egl != EGL_NO_CONTEXT;
     if (context->egl == EGL_NO_CONTEXT)
-        context->egl = egl_context_make(display, false, context->debug);
+        context->egl = egl_context_make(display, false, context->options);
     if (context->egl == EGL_NO_CONTEXT) {
         snprintf(why, why_bytes, "no OpenGL 4.3 core context (error 0x%x)",
                  (unsigned)eglGetError());
@@ -226,7 +229,7 @@ static bool egl_open(struct context *context, EGLDisplay display, char *why, siz
     }
     info_read(&context->info);
     glEnable(GL_DEBUG_OUTPUT);
-    if (context->debug)
+    if (context->options & CONTEXT_DEBUG)
         glEnable(GL_DEBUG_OUTPUT_SYNCHRONOUS);
     glDebugMessageCallback(on_message, context);
     return true;
@@ -353,7 +356,7 @@ static enum err_code context_open(struct context *context, struct err *err)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-struct context *context_create(const char *word, bool debug, struct err *err)
+struct context *context_create(const char *word, unsigned options, struct err *err)
 {
     struct context *context;
 
@@ -368,7 +371,7 @@ struct context *context_create(const char *word, bool debug, struct err *err)
         return NULL;
     }
     CHECK(!atomic_exchange(&in_use, true));
-    context->debug = debug;
+    context->options = options;
     context->display = EGL_NO_DISPLAY;
     context->egl = EGL_NO_CONTEXT;
     snprintf(context->word, sizeof context->word, "%s", word);
@@ -379,7 +382,7 @@ struct context *context_create(const char *word, bool debug, struct err *err)
     }
     log_info("sand: OpenGL %d.%d on %s, %s%s", context->info.major, context->info.minor,
              context->info.renderer, context->info.platform,
-             context->info.robust ? ", robust" : "");
+             context->info.robust && !(context->options & CONTEXT_PLAIN) ? ", robust" : "");
     return context;
 }
 
@@ -395,6 +398,17 @@ void context_destroy(struct context *context)
 const struct context_info *context_info(const struct context *context)
 {
     return &context->info;
+}
+
+void *context_kept(const struct context *context)
+{
+    return context->kept;
+}
+
+void context_keep(struct context *context, void *kept)
+{
+    CHECK(!context->kept);
+    context->kept = kept;
 }
 
 void context_settle(const struct context *context)

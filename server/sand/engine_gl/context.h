@@ -45,12 +45,17 @@ bool context_word_ok(const char *word);
  */
 void context_prepare(void);
 
+enum context_option {
+    CONTEXT_DEBUG = 1, /* ask the driver for all its messages (they go to the log), synchronously */
+    CONTEXT_PLAIN = 2  /* access out of bounds may do harm, which saves its checks; for measuring */
+};
+
 /*
  * Makes a context and makes it current.
  *
  * word   "auto": the first hardware device that can do it; a number: the hardware device of
  *        that index, in the order of EGL's list; "software": llvmpipe; "off": none
- * debug  ask the driver for all its messages (they go to the log), synchronously
+ * options  of enum context_option, or 0
  *
  * For software that has threads of its own the calling thread is set to a low priority first,
  * which they inherit; it stays so.
@@ -58,7 +63,7 @@ void context_prepare(void);
  * ERR_BUSY (503) with the reason when there is none: off, no libEGL, no device, too old, …;
  * ERR_BAD_INPUT for an unknown word. Costs 10..300 ms.
  */
-struct context *context_create(const char *word, bool debug, struct err *err);
+struct context *context_create(const char *word, unsigned options, struct err *err);
 
 /*
  * All is made that is needed at the start: from now on the calling thread computes at a low
@@ -79,6 +84,13 @@ bool context_gives_up(const struct context *context, struct err *err);
 void context_destroy(struct context *context);
 
 const struct context_info *context_info(const struct context *context);
+
+/*
+ * What lives as long as the objects of OpenGL: one pointer (malloc), freed when they are gone, in
+ * context_destroy and context_rebuild. NULL: nothing is kept yet.
+ */
+void *context_kept(const struct context *context);
+void context_keep(struct context *context, void *kept);
 
 /*
  * Whether the device was reset, or the context lost otherwise; queries the driver. When it is true

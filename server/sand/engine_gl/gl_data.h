@@ -91,8 +91,7 @@ struct gl_engine {
     GLuint pool_buffer;
     GLuint buffers[GL_BLOCK_COUNT];
     size_t out_bytes; /* of OUT, which grows */
-    struct gl_programs *programs;
-    const struct gl_program *program; /* [GL_PASS_COUNT], of programs */
+    const struct gl_program *program; /* [GL_PASS_COUNT], of the context */
     struct gl_clock clock[GL_CLOCKS];
     GLuint depth_query[2];
     bool depth_pending;

@@ -476,7 +476,6 @@ static void gl_destroy(struct sand_engine *engine)
         glDeleteQueries(2, gl->depth_query);
         buffers_finish(gl);
     }
-    gl_programs_release(gl->programs);
     slots_finish(gl);
     free(gl);
 }
@@ -530,10 +529,9 @@ struct sand_engine *gl_engine_create(struct context *context,
     }
     if (buffers_fit(gl, err))
         goto fail_slots;
-    gl->programs = gl_programs_take(context, err);
-    if (!gl->programs)
+    gl->program = gl_programs(context, err);
+    if (!gl->program)
         goto fail_slots;
-    gl->program = gl->programs->pass;
     if (buffers_make(gl, err))
         goto fail_buffers;
     for (int i = 0; i < GL_CLOCKS; i++)
@@ -543,7 +541,6 @@ struct sand_engine *gl_engine_create(struct context *context,
 
 fail_buffers:
     buffers_finish(gl);
-    gl_programs_release(gl->programs);
 fail_slots:
     slots_finish(gl);
     free(gl);

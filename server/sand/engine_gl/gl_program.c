@@ -10,7 +10,7 @@
  *
  * What differs between scales is in a uniform block, so engines share one set of programs: drivers
  * compile each of them once, when it is made or when it is first used (llvmpipe: a second for all).
- * The set is found again by a static pointer, because a process has one context, on one thread.
+ * The context keeps the set, so that a pool that is given back and made again costs no compilation.
  */
 #include "sand/engine_gl/gl_program.h"
 
@@ -217,51 +217,25 @@ out:
     return program->name ? ERR_OK : ERR_INTERNAL;
 }
 
-static struct gl_programs *newest; /* NULL while unused */
-
-static void programs_free(struct gl_programs *programs)
+const struct gl_program *gl_programs(struct context *context, struct err *err)
 {
-    for (int i = 0; i < GL_PASS_COUNT; i++)
-        program_finish(&programs->pass[i]);
-    free(programs);
-}
+    struct gl_program *programs = context_kept(context);
 
-struct gl_programs *gl_programs_take(const struct context *context, struct err *err)
-{
-    const uint32_t generation = context_rebuilds(context);
-    struct gl_programs *programs = newest;
-
-    if (programs && programs->context == context && programs->generation == generation) {
-        programs->users++;
+    if (programs)
         return programs;
-    }
-    programs = calloc(1, sizeof *programs);
+    programs = calloc(GL_PASS_COUNT, sizeof *programs);
     if (!programs) {
         err_set(err, ERR_NO_MEMORY, "no memory for programs");
         return NULL;
     }
     for (int i = 0; i < GL_PASS_COUNT; i++) {
-        if (context_gives_up(context, err) ||
-            program_make((enum gl_pass)i, &programs->pass[i], err)) {
-            programs_free(programs);
+        if (context_gives_up(context, err) || program_make((enum gl_pass)i, &programs[i], err)) {
+            while (i-- > 0)
+                program_finish(&programs[i]);
+            free(programs);
             return NULL;
         }
     }
-    programs->context = context;
-    programs->generation = generation;
-    programs->users = 1;
-    newest = programs;
+    context_keep(context, programs);
     return programs;
-}
-
-void gl_programs_release(struct gl_programs *programs)
-{
-    if (!programs || --programs->users > 0)
-        return;
-    if (newest == programs)
-        newest = NULL;
-    if (programs->generation == context_rebuilds(programs->context))
-        programs_free(programs);
-    else
-        free(programs);
 }

@@ -74,22 +74,12 @@ struct gl_program {
     GLint substep, slot, body, impulse, points, extent; /* uniforms; -1: it has none */
 };
 
-/* All passes; the engines of one context share them. */
-struct gl_programs {
-    struct gl_program pass[GL_PASS_COUNT];
-    const struct context *context;
-    uint32_t generation; /* of the context */
-    uint32_t users;
-};
-
 /*
- * The programs of the current context: compiled at the first reference, kept until the last is
- * released. ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY; ERR_BUSY between two
- * programs when the context gives up (some 40 ms each on llvmpipe).
+ * The programs of the current context, by pass: compiled at the first call, kept by the context. NULL:
+ * ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY; ERR_BUSY between two programs when the
+ * context gives up (some 40 ms each on llvmpipe).
  */
-struct gl_programs *gl_programs_take(const struct context *context, struct err *err);
-/* Names of a lost context are not freed. NULL is fine. */
-void gl_programs_release(struct gl_programs *programs);
+const struct gl_program *gl_programs(struct context *context, struct err *err);
 
 const char *gl_program_name(enum gl_pass pass);
 

@@ -24,7 +24,7 @@ struct sand_engine *scene_engine_create(const char *gpu, const struct sand_engin
         return solver_create(config, err);
     if (!context) {
         context_prepare();
-        context = context_create(gpu, false, err);
+        context = context_create(gpu, 0, err);
         if (!context)
             return NULL;
         context_settle(context);
