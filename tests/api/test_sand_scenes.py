@@ -4,7 +4,7 @@ import re
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR
+from daemon import BIN_DIR, ROOT
 from images import read_png
 from tap import Skip, case, check, equal, run, test
 
@@ -32,6 +32,10 @@ def scene_runs(name, share, patches, granules, *args):
     check(re.search(r" ms [\d.]+ [\d.]+ [\d.]+;$", made.stdout, re.M), "it told no times of phases")
     check(re.search(r"^in all: .* \d+ steps/s, .* of real time, [\d.]+ frames/s", made.stdout, re.M),
           f"the last line is another: {made.stdout}")
+    frame = re.search(r"^ms of a frame, p50 p95 p99 max: (\S+) (\S+) (\S+) (\S+)$", made.stdout, re.M)
+    check(frame, f"no times of frames: {made.stdout}")
+    times = [float(part) for part in frame.groups()]
+    check(0 < times[0] and times == sorted(times), f"times of frames: {times}")
 
 
 case("the dense scene runs", scene_runs, "dense", 0.002, 1, 231, "--threads", "1")
@@ -74,6 +78,36 @@ def bake():
     rows = re.findall(r"^\{[-\d.]+f,[-\d.]+f,[-\d.]+f,0(?:,[-\d.]+f){4}\},$", one.stdout, re.M)
     equal(len(rows), 27, "granules")
     check("kota-sand bake 3 0.45 9" in one.stdout, "it does not say how it was made")
+
+
+@test("gpu.sh measures nothing where there is no whole GPU")
+def gpu_sh():
+    auto = sand("device", "auto")
+    with tempfile.TemporaryDirectory() as folder:
+        build, bin_dir = os.path.join(folder, "build"), os.path.join(folder, "bin")
+        os.makedirs(os.path.join(build, "packed"))  # as it is packed: nothing is built
+        os.symlink(os.path.abspath(SAND), os.path.join(build, "kota-sand"))
+        os.mkdir(bin_dir)
+
+        def gpu(**environment):
+            return subprocess.run(
+                ["sh", os.path.join(ROOT, "tests", "bench", "gpu.sh"), os.path.join(folder, "out")],
+                env={**os.environ, "BUILD": build, "PATH": f"{bin_dir}:{os.environ['PATH']}",
+                     **environment}, capture_output=True, text=True, timeout=300)
+
+        with open(os.path.join(bin_dir, "nvidia-smi"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho '  MIG 1g.18gb Device 0: (UUID: MIG-1)'\n")
+        os.chmod(file.name, 0o755)
+        got = gpu()
+        equal(got.returncode, 1, f"status on a MIG slice: {got.stderr}")
+        check("MIG slice" in got.stderr, got.stderr)
+        os.remove(file.name)
+        if auto.returncode == 0:
+            raise Skip("there is a GPU")
+        got = gpu()
+        equal(got.returncode, 1, f"status without a GPU: {got.stderr}")
+        check("no figure would be of a GPU" in got.stderr, got.stderr)
+        check(not os.path.exists(os.path.join(folder, "out", "sand.md")), "it made a table")
 
 
 FRAME, GAP = 480, 4  # pixels
@@ -122,7 +156,7 @@ def film_errors():
 def usage():
     for args in ((), ("scene",), ("scene", "eleven"), ("scene", "ten", "--share", "2"),
                  ("scene", "ten", "--seconds", "soon"), ("bake", "2"), ("bake", "3", "0.9"),
-                 ("dig",), ("film",), ("film", "x.png", "--granules", "10")):
+                 ("dig",), ("device", "auto", "0"), ("film",), ("film", "x.png", "--granules", "10")):
         got = sand(*args)
         equal(got.returncode, 2, f"status of kota-sand {' '.join(args)}")
         check(got.stderr.startswith("kota-sand: "), f"it says {got.stderr!r}")

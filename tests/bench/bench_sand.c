@@ -2,6 +2,7 @@
  * `make bench-sand`: how many spheres the sand's solver steps in a second, with contact history.
  *
  *   bench_sand [--gpu auto|INDEX|software|off] [--spheres N,N,…] [--seconds S] [--simd LEVEL]
+ *              [--access robust|plain]
  *
  * Scene: a square of ground two metres deep, cut from the dense packing at the medium scale
  * (r = 0.1 m), bed below and walls around, everything kept awake, so that each sphere looks for
@@ -11,10 +12,13 @@
  *
  * Printed for each size, as a table of Markdown: threads, spheres, slots, memory of a sphere,
  * substeps a second, sphere-steps a second and a second of CPU time (all threads), simulated
- * seconds in one of the clock, and the milliseconds of the phases of one substep as the device
- * measured them. The C engine is printed for sizes where it takes seconds only, on one thread and
- * on as many as there are processors. Hash is that of the granules after the first 64 substeps: the
- * same number again means the same bits.
+ * seconds in one of the clock, and the milliseconds of the phases of one substep, and on OpenGL of
+ * its passes in their order, as the device measured them. The C engine is printed for sizes where
+ * it takes seconds only, on one thread and on as many as there are processors. Hash is that of the
+ * granules after the first 64 substeps: the same number again means the same bits.
+ *
+ * With plain access only OpenGL is printed, in a context whose shaders may reach out of their
+ * buffers: as fast as the device is without these checks.
  *
  * The last two lines are of ground that sleeps, 262,144 spheres on the C engine: one substep with
  * nothing awake, and one with a body of 386 particles that flies above it.
@@ -233,11 +237,13 @@ static void measure(struct sand_engine *engine, const struct ground *ground, dou
            (double)(strcmp(engine->calls->name, "gl") == 0 ? gl_engine_bytes(&engine->config)
                                                            : solver_bytes(engine)) /
                spheres);
-    printf(" | %.1f | %.3g M | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f | %016llx |\n", rate,
+    printf(" | %.1f | %.3g M | %.3g M | %.3g | %.3f | %.3f | %.3f | %.3f |", rate,
            rate * spheres * 1e-6, rate * spheres * passed / cpu * 1e-6, rate * ground->params.dt_s,
            status.phase_ms[SAND_PHASE_INTEGRATE], status.phase_ms[SAND_PHASE_GRID],
-           status.phase_ms[SAND_PHASE_FORCE], status.phase_ms[SAND_PHASE_DEPTH],
-           (unsigned long long)hash);
+           status.phase_ms[SAND_PHASE_FORCE], status.phase_ms[SAND_PHASE_DEPTH]);
+    for (int pass = 0; pass < SAND_PASS_COUNT && status.pass_ms[SAND_PASS_FORCE] > 0; pass++)
+        printf(" %.4f", status.pass_ms[pass]);
+    printf(" | %016llx |\n", (unsigned long long)hash);
     fflush(stdout);
     sand_engine_destroy(engine);
 }
@@ -362,6 +368,7 @@ static void measure_sleepers(double seconds)
 
 struct options {
     const char *gpu;
+    bool is_plain;
     uint32_t size[SIZES_MAX];
     int sizes;
     double seconds;
@@ -372,6 +379,9 @@ static void options_read(struct options *options, int argc, char **argv)
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && !strcmp(argv[i], "--gpu")) {
             options->gpu = argv[i + 1];
+        } else if (i + 1 < argc && !strcmp(argv[i], "--access") &&
+                   (!strcmp(argv[i + 1], "plain") || !strcmp(argv[i + 1], "robust"))) {
+            options->is_plain = !strcmp(argv[i + 1], "plain");
         } else if (i + 1 < argc && !strcmp(argv[i], "--simd")) {
             struct err err;
 
@@ -384,7 +394,8 @@ static void options_read(struct options *options, int argc, char **argv)
                 options->size[options->sizes++] = (uint32_t)strtoul(at, NULL, 10);
         } else {
             fprintf(stderr, "usage: bench_sand [--gpu auto|INDEX|software|off] "
-                            "[--spheres N,N,…] [--seconds S] [--simd LEVEL]\n");
+                            "[--spheres N,N,…] [--seconds S] [--simd LEVEL] "
+                            "[--access robust|plain]\n");
             exit(2);
         }
     }
@@ -414,10 +425,12 @@ int main(int argc, char **argv)
 
     options_read(&options, argc, argv);
     if (strcmp(options.gpu, "off") != 0) {
+        const unsigned how = options.is_plain ? CONTEXT_PLAIN : 0;
+
         context_prepare();
-        context = context_create(options.gpu, 0, &err);
+        context = context_create(options.gpu, how, &err);
         if (!context && strcmp(options.gpu, "auto") == 0)
-            context = context_create("software", 0, &err);
+            context = context_create("software", how, &err);
         if (!context) {
             printf("bench_sand: skipped: %s\n", err.msg);
             return 0;
@@ -425,18 +438,21 @@ int main(int argc, char **argv)
         none = *context_info(context);
     }
     strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime(&now));
-    printf("%s, %s, OpenGL %d.%d (%s)%s, simd %s\n\n", date, info->renderer, info->major,
-           info->minor, info->version, info->software ? ", software: no figure of a GPU" : "",
-           simd_level_name(simd_level()));
+    printf("%s, %s, OpenGL %d.%d (%s), %s access%s, simd %s\n\n", date, info->renderer, info->major,
+           info->minor, info->version, info->robust && !options.is_plain ? "robust" : "plain",
+           info->software ? ", software: no figure of a GPU" : "", simd_level_name(simd_level()));
     printf("| engine | threads | spheres | slots | bytes/sphere | steps/s | sphere-steps/s | of a "
-           "CPU second | real time | integrate ms | grid ms | force ms | depth ms | hash |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+           "CPU second | real time | integrate ms | grid ms | force ms | depth ms | "
+#define PASS_WORD(name, word) word " "
+           SAND_PASSES(PASS_WORD)
+#undef PASS_WORD
+               "ms | hash |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     sizes_default(&options, info->software);
     for (int i = 0; i < options.sizes; i++) {
         struct ground ground;
 
         ground_make(&ground, options.size[i]);
-        if (4 * ground.count <= C_SPHERES_MAX) {
+        if (4 * ground.count <= C_SPHERES_MAX && !options.is_plain) {
             measure_c(&ground, options.seconds, 1);
             if (processors > 1)
                 measure_c(&ground, options.seconds, processors);
@@ -447,7 +463,8 @@ int main(int argc, char **argv)
             measure_gl(context, &ground, 4, options.seconds);
         free(ground.granules);
     }
-    measure_sleepers(options.seconds);
+    if (!options.is_plain)
+        measure_sleepers(options.seconds);
     if (context && context_errors(context) > 0)
         printf("\nOpenGL reported %u errors\n", context_errors(context));
     context_destroy(context);

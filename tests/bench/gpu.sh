@@ -1,8 +1,10 @@
 #!/bin/sh
-# The sand on a GPU, in one go and within a bound of time: builds, measures, runs the published
-# scenes and the tests on the device, and films a drop. Writes three files:
+# The sand on a GPU, in one go and within a bound of time: builds, measures the solver and its passes,
+# runs the published scenes, asks a daemon for patches, runs the tests of the device, and films a
+# drop. Writes three files:
 #
-#   FOLDER/sand.md    device, driver, date; the table of bench_sand; the scenes; the tests
+#   FOLDER/sand.md    device, driver, date; the table of bench_sand, with and without robust access;
+#                     the scenes with percentiles of their frames; how long patches take; the tests
 #   FOLDER/log.txt    all that the programs printed
 #   FOLDER/film.png   a drop
 #
@@ -16,9 +18,11 @@
 #   LIMIT     seconds for all of it (540); a part that has no time left is told as left out
 #   SPHERES   sizes to measure, as in bench_sand --spheres (those of bench_sand)
 #   SHARE     of the granules of the scenes (1)
+#   PATCHES   that a daemon is asked for (medium:9 medium:15 fine:9)
 #
-# Ends with 1 when a part failed. Without a GPU it runs on the software renderer, and the table says
-# so: such numbers are none of a GPU. Then choose SPHERES=1000 SHARE=0.001 or so.
+# Ends with 1 when a part failed, and at once when the device is no whole GPU: software, or a slice of
+# one (MIG has no OpenGL). GPU=software tries the script itself, with everything small; the table then
+# says that its numbers are none of a GPU.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -27,19 +31,26 @@ start=$(date +%s)
 GPU=${GPU:-auto}
 BUILD=${BUILD:-build/release}
 LIMIT=${LIMIT:-540}
+film='--granules 2000 --seconds 3' impacts='--count 2'
+if [ "$GPU" = software ]; then
+    SPHERES=${SPHERES:-1000} SHARE=${SHARE:-0.0005} PATCHES=${PATCHES:-coarse:4}
+    film='--granules 500 --height 3 --seconds 1'
+    impacts='--count 1 --size 3.6 --depth 1.8 --cells 8'
+fi
 SHARE=${SHARE:-1}
+PATCHES=${PATCHES:-medium:9 medium:15 fine:9}
 
 # ---- programs -----------------------------------------------------------------------------------
 
 programs() # builds what is missing, where that can be done; what was packed is taken as it is
 {
-    [ ! -d "$BUILD/lib" ] || return 0
+    [ ! -d "$BUILD/packed" ] || return 0
     command -v make >/dev/null && command -v pkg-config >/dev/null &&
         pkg-config --exists epoxy egl libuv cmocka || return 0
-    tests=$(ls tests/unit/test_sand_*.c | sed "s|tests/unit/\(.*\)\.c|$BUILD/tests/\1|")
+    tests=$(ls tests/unit/test_sand_gl*.c | sed "s|tests/unit/\(.*\)\.c|$BUILD/tests/\1|")
     # shellcheck disable=SC2086 # a list of names without blanks
     make -j"$(getconf _NPROCESSORS_ONLN)" $tests "$BUILD/bench/bench_sand" "$BUILD/kota-sand" \
-        >"$1" 2>&1 || {
+        "$BUILD/kotad" "$BUILD/kota" >"$1" 2>&1 || {
         tail -n 20 "$1"
         exit 2
     }
@@ -56,16 +67,17 @@ libraries()
 
 pack()
 {
-    mkdir -p "$1/tests" "$1/bench" "$1/lib" || exit 2
+    mkdir -p "$1/tests" "$1/bench" "$1/packed" || exit 2
     programs "$1/build.log"
-    for program in "$BUILD"/tests/test_sand_* "$BUILD/bench/bench_sand" "$BUILD/kota-sand"; do
+    for program in "$BUILD"/tests/test_sand_gl* "$BUILD/bench/bench_sand" "$BUILD/kota-sand" \
+        "$BUILD/kotad" "$BUILD/kota"; do
         case $program in *.[a-z]*) continue ;; esac
         strip -o "$1/${program#"$BUILD"/}" "$program" || exit 2
     done
     # not what belongs to the system's C library: that must be the system's own
-    libraries "$BUILD/kota-sand" "$BUILD/bench/bench_sand" "$BUILD/tests/test_sand_gl" | sort -u |
+    libraries "$BUILD/kotad" "$BUILD/kota" "$BUILD/tests/test_sand_gl" | sort -u |
         grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[-.]' |
-        while read -r file; do cp -L "$file" "$1/lib/"; done
+        while read -r file; do cp -L "$file" "$1/packed/"; done
     du -sh "$1"
 }
 
@@ -74,17 +86,23 @@ if [ "${1:-}" = --pack ]; then
     exit 0
 fi
 
+if [ "$GPU" != software ] && command -v nvidia-smi >/dev/null && nvidia-smi -L | grep -q MIG; then
+    nvidia-smi -L
+    echo "gpu.sh: this is a MIG slice: it has no OpenGL, and is no measure of a GPU" >&2
+    exit 1
+fi
+
 out=${1:-build/gpu}
 mkdir -p "$out" || exit 2
 programs "$out/log.txt"
-if [ ! -x "$BUILD/bench/bench_sand" ] || [ ! -x "$BUILD/kota-sand" ]; then
+if [ ! -x "$BUILD/kota-sand" ]; then
     echo "gpu.sh: no programs in $BUILD, and no compiler and packages to make them" >&2
     exit 2
 fi
-if [ -d "$BUILD/lib" ]; then # only what this system lacks
+if [ -d "$BUILD/packed" ]; then # only what this system lacks
     lib=$(mktemp -d)
     trap 'rm -rf "$lib"' EXIT
-    for file in "$BUILD"/lib/*; do
+    for file in "$BUILD"/packed/*; do
         ldconfig -p | awk '{ print $1 }' | grep -qxF "$(basename "$file")" ||
             ln -s "$(realpath "$file")" "$lib/"
     done
@@ -97,6 +115,11 @@ if [ ! -f "/usr/$vendor" ] && [ -f "/usr/local/nvidia/$vendor" ] &&
     [ -z "${__EGL_VENDOR_LIBRARY_FILENAMES:-}" ]; then
     export __EGL_VENDOR_LIBRARY_FILENAMES="/usr/local/nvidia/$vendor"
 fi
+
+"$BUILD/kota-sand" device "$GPU" || {
+    echo "gpu.sh: no figure would be of a GPU; GPU=software tries the script without one" >&2
+    exit 1
+}
 
 # ---- parts --------------------------------------------------------------------------------------
 
@@ -140,8 +163,8 @@ scene() # scene NAME SECONDS ARGUMENTS...
         --share "$SHARE" --wall "$wall" "$@"
     {
         echo "- scene $which, share $SHARE: $said"
-        # where it stood last, the whole, and what was published
-        tail -n 3 "$out/part.txt" | sed 's/^/    /'
+        # where it stood last, the whole, the times of frames, and what was published
+        tail -n 4 "$out/part.txt" | sed 's/^/    /'
     } | say
 }
 
@@ -156,16 +179,29 @@ scene() # scene NAME SECONDS ARGUMENTS...
     echo
 } >"$out/sand.md"
 
-part 150 bench_sand "$BUILD/bench/bench_sand" --gpu "$GPU" ${SPHERES:+--spheres "$SPHERES"}
-{ grep -v ' info ' "$out/part.txt"; echo; echo "- bench_sand: $said"; } | say
-scene dense 40 --seconds 8
-scene scales 40 --seconds 8
-scene ten 110 --seconds 105
-part 60 film "$BUILD/kota-sand" film "$out/film.png" --gpu "$GPU" --granules 2000 --seconds 3
-echo "- film: $said" | say
-part 60 compare "$BUILD/kota-sand" compare impacts --gpu "$GPU" --count 2
-echo "- two impacts: $said" | say
-for test in "$BUILD"/tests/test_sand_*; do
+table() # table NAME: what a part printed, without the log's lines, and its fate
+{
+    { grep -v ' info ' "$out/part.txt"; echo; echo "- $1: $said"; echo; } | say
+}
+
+part 120 bench_sand "$BUILD/bench/bench_sand" --gpu "$GPU" ${SPHERES:+--spheres "$SPHERES"}
+table bench_sand
+part 30 plain "$BUILD/bench/bench_sand" --gpu "$GPU" --access plain --spheres "${SPHERES:-250000,1000000}"
+table "bench_sand without robust access"
+scene dense 30 --seconds 8
+scene scales 30 --seconds 8
+scene ten 100 --seconds 105
+# shellcheck disable=SC2086 # a list without blanks in its words
+GPU=$GPU BUILD=$BUILD part 100 patches sh tests/bench/gpu_latency.sh $PATCHES
+table "patches of a daemon"
+# shellcheck disable=SC2086 # lists of options
+{
+    part 60 film "$BUILD/kota-sand" film "$out/film.png" --gpu "$GPU" $film
+    echo "- film: $said" | say
+    part 60 compare "$BUILD/kota-sand" compare impacts --gpu "$GPU" $impacts
+    echo "- impacts: $said" | say
+}
+for test in "$BUILD"/tests/test_sand_gl*; do
     name=$(basename "$test")
     case $name in *.*) continue ;; esac
     KOTA_TEST_GPU=$GPU part 60 "$name" "$test"

@@ -844,7 +844,7 @@ static void a_loss_ends_the_engine_and_a_new_one_goes_on(void **state)
     sand_engine_destroy(NULL);
 }
 
-/* Pools are made when they are needed and given back: that must leave nothing, and compile nothing. */
+/* Pools are made when they are needed and given back: that leaves nothing, and compiles nothing. */
 static void a_pool_that_is_given_back_leaves_nothing(void **state)
 {
     const struct granular_params params = medium();

@@ -90,7 +90,7 @@ struct gl_engine {
     struct gl_pool pool;
     GLuint pool_buffer;
     GLuint buffers[GL_BLOCK_COUNT];
-    size_t out_bytes; /* of OUT, which grows */
+    size_t out_bytes;                 /* of OUT, which grows */
     const struct gl_program *program; /* [GL_PASS_COUNT], of the context */
     struct gl_clock clock[GL_CLOCKS];
     GLuint depth_query[2];

@@ -75,9 +75,9 @@ struct gl_program {
 };
 
 /*
- * The programs of the current context, by pass: compiled at the first call, kept by the context. NULL:
- * ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY; ERR_BUSY between two programs when the
- * context gives up (some 40 ms each on llvmpipe).
+ * The programs of the current context, by pass: compiled at the first call, kept by the context.
+ * NULL: ERR_INTERNAL with the compiler's first line, ERR_NO_MEMORY; ERR_BUSY between two programs
+ * when the context gives up (some 40 ms each on llvmpipe).
  */
 const struct gl_program *gl_programs(struct context *context, struct err *err);
 

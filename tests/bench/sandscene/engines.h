@@ -5,6 +5,9 @@
 
 #include "sand/engine.h"
 
+/* Prints which device `gpu` is (context.h); 1 when there is none. */
+int scene_device_print(const char *gpu);
+
 /*
  * The C engine when gpu is NULL, else the OpenGL engine on the device that gpu names (context.h);
  * all engines share one context.

@@ -1,7 +1,7 @@
 /*
  * kota-sand: granular ground without a server. Runs the published scenes, compares conversions,
- * makes films, and bakes the packing that ground is cut from. Exit status 0 done, 1 failed, 2 not
- * understood.
+ * makes films, bakes the packing that ground is cut from, and names the device. Exit status 0 done,
+ * 1 failed, 2 not understood.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 #include "base/exit_code.h"
 #include "bench/sandscene/bake.h"
 #include "bench/sandscene/compare.h"
+#include "bench/sandscene/engines.h"
 #include "bench/sandscene/film.h"
 #include "bench/sandscene/scene.h"
 
@@ -25,6 +26,7 @@ static const char usage[] =
     "       kota-sand film OUT.png [--model OBJ] [--granules N] [--height M] [--density D]\n"
     "                       [--seconds S] [--threads N] [--gpu auto|software|INDEX]\n"
     "       kota-sand bake [SIDE [FRACTION [SEED]]]\n"
+    "       kota-sand device [auto|software|INDEX]\n"
     "\n"
     "scene  runs a scene and prints how fast: dense is one patch of 115,502 granules and a "
     "barrel,\n"
@@ -42,6 +44,8 @@ static const char usage[] =
     "       the ground, the impact, at rest (or after --seconds, 8), and the heightfield that the\n"
     "       patch is written back to.\n"
     "bake   prints the packing that ground is cut from, as it is embedded.\n"
+    "device prints which device OpenGL has for --gpu; status 1 when there is none.\n"
+    "meant.\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 the command line is wrong.\n";
 
@@ -190,5 +194,7 @@ int main(int argc, char **argv)
         return compare_command(argc - 1, argv + 1);
     if (argc >= 2 && strcmp(argv[1], "film") == 0)
         return film_command(argc - 1, argv + 1);
+    if (argc >= 2 && argc <= 3 && strcmp(argv[1], "device") == 0)
+        return scene_device_print(argc == 3 ? argv[2] : "auto");
     return complain("no command");
 }

@@ -9,10 +9,11 @@
  * --share scales granules and particles. His scale 0.33 is our medium one (r = 0.1 m). All ground
  * is 2 m deep. Printed each simulated second: where it stands, and since the line before substeps
  * a second of wall time, particle-steps, the real-time factor, and milliseconds of each phase of a
- * substep (poses, grid, forces). The last lines tell the whole and what was published: frames of
- * 1/60 s (his frame is one step) on cards of his time. Particle-steps count four a granule, and the
- * shells, asleep or not, in patches that were not at rest: compare engines by them while most are
- * awake.
+ * substep (poses, grid, forces). The last lines tell the whole, how long a frame of 1/60 s took in
+ * which something was stepped (from its first call to the answer that all engines have done it),
+ * and what was published: frames (his is one step) on cards of his time. Particle-steps count four
+ * a granule, and the shells, asleep or not, in patches that were not at rest: compare engines by
+ * them while most are awake.
  */
 #include "bench/sandscene/scene.h"
 
@@ -80,6 +81,8 @@ struct scene {
     double time_s;
     double substeps, particle_steps; /* since the last line */
     double all_substeps, all_particle_steps;
+    float *frame_ms; /* [frames], of frames in which something was stepped */
+    size_t frames, frames_room;
 };
 
 static double now_s(void)
@@ -180,6 +183,20 @@ static bool status_of(struct scene *scene, const struct patch *patch, struct san
     return scene_engine_status(scene->engine[patch->scale], patch->slot, status);
 }
 
+/* Waits until each engine has done what it was given. */
+static enum err_code frame_wait(struct scene *scene, const uint64_t active[SCALE_COUNT],
+                                struct err *err)
+{
+    struct sand_status status;
+
+    for (int scale = 0; scale < SCALE_COUNT; scale++)
+        if (active[scale] != 0 &&
+            !scene_engine_status(scene->engine[scale], (uint32_t)__builtin_ctzll(active[scale]),
+                                 &status))
+            return err_set(err, ERR_INTERNAL, "no status came");
+    return ERR_OK;
+}
+
 /* A frame of all patches that are not at rest; rest is looked for ten times a second. */
 static enum err_code scene_frame(struct scene *scene, uint32_t frame, struct err *err)
 {
@@ -206,6 +223,8 @@ static enum err_code scene_frame(struct scene *scene, uint32_t frame, struct err
                              active[scale], err))
             return err->code;
     }
+    if (frame_wait(scene, active, err))
+        return err->code;
     scene->time_s += 1.0 / 60;
     for (uint32_t i = 0; frame % 6 == 5 && i < scene->patches; i++) {
         struct patch *patch = &scene->patch[i];
@@ -221,6 +240,27 @@ static enum err_code scene_frame(struct scene *scene, uint32_t frame, struct err
         patch->quiet_s = quiet ? patch->quiet_s + 0.1 : 0;
         patch->resting = patch->quiet_s >= 2;
     }
+    return ERR_OK;
+}
+
+/* The same, with its time. */
+static enum err_code frame_timed(struct scene *scene, uint32_t frame, struct err *err)
+{
+    const double start = now_s(), substeps = scene->substeps;
+
+    if (scene->frames == scene->frames_room) {
+        const size_t room = 2 * scene->frames_room + 1024;
+        float *frame_ms = realloc(scene->frame_ms, room * sizeof(*frame_ms));
+
+        if (!frame_ms)
+            return err_set(err, ERR_NO_MEMORY, "no memory for %zu frames", room);
+        scene->frame_ms = frame_ms;
+        scene->frames_room = room;
+    }
+    if (scene_frame(scene, frame, err))
+        return err->code;
+    if (scene->substeps > substeps)
+        scene->frame_ms[scene->frames++] = (float)(1e3 * (now_s() - start));
     return ERR_OK;
 }
 
@@ -255,9 +295,28 @@ static void report(struct scene *scene, double wall_s, double since_s)
     scene->substeps = scene->particle_steps = 0;
 }
 
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void report_frames(struct scene *scene)
+{
+    static const double parts[] = {0.5, 0.95, 0.99, 1};
+
+    if (scene->frames == 0)
+        return;
+    qsort(scene->frame_ms, scene->frames, sizeof(float), compare_floats);
+    printf("ms of a frame, p50 p95 p99 max:");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        printf(" %.2f", scene->frame_ms[(size_t)(parts[i] * (double)(scene->frames - 1))]);
+    printf("\n");
+}
+
 /* The last lines: ours, and what was published. */
-static void report_all(const struct scene *scene, const struct plan *plan, uint32_t frames,
-                       double wall_s)
+static void report_all(struct scene *scene, const struct plan *plan, uint32_t frames, double wall_s)
 {
     uint32_t granules = 0, particles = 0;
 
@@ -270,6 +329,7 @@ static void report_all(const struct scene *scene, const struct plan *plan, uint3
            "time, %.1f frames/s; %u granules, %u particles\n",
            scene->time_s, wall_s, scene->all_substeps / wall_s, scene->all_particle_steps / wall_s,
            scene->time_s / wall_s, frames / wall_s, granules, particles);
+    report_frames(scene);
     printf("C. Leach 2014, %s\n", plan->published);
 }
 
@@ -283,7 +343,7 @@ static enum err_code scene_play(struct scene *scene, const struct plan *plan, st
     while (!over && scene->time_s < scene->options->seconds) {
         bool all_rest = true;
 
-        if (scene_frame(scene, frame++, err))
+        if (frame_timed(scene, frame++, err))
             return err->code;
         for (uint32_t i = 0; i < scene->patches; i++)
             all_rest = all_rest && scene->patch[i].dropped && scene->patch[i].resting;
@@ -326,5 +386,6 @@ int scene_run(const struct scene_options *options)
     scene_engines_close();
     for (uint32_t i = 0; i < scene.patches; i++)
         ground_free(&scene.patch[i].ground);
+    free(scene.frame_ms);
     return err.code ? 1 : 0;
 }
