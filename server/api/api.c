@@ -185,6 +185,18 @@ static void request_end(void *context, struct http_request *request)
         world_unpin(api->world, http_request_loop(request), snapshot);
 }
 
+static void body_begin(void *context, struct http_request *request, struct http_reply *reply)
+{
+    const struct api_route *route = route_of(context, http_request_route(request));
+
+    if (!route->begin)
+        return;
+    request_begin(context, request);
+    route->begin(request, reply);
+    request_end(context, request);
+    http_request_set_user(request, NULL);
+}
+
 static void loop_quiet(void *context, size_t loop_index)
 {
     struct api *api = context;
@@ -230,6 +242,7 @@ struct http_app api_http_app(struct api *api)
         .context = api,
         .request_begin = request_begin,
         .request_end = request_end,
+        .body_begin = body_begin,
         .loop_quiet = loop_quiet,
         .loop_gone = loop_gone,
         .authorize = authorize,

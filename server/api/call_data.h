@@ -24,8 +24,9 @@ struct call {
     struct locale *newer;        /* a reference: of node_catch_up, in the place of the snapshot's */
     struct span params[CALL_PARAMS_MAX];
     struct span body, media_type;
-    size_t query_count;      /* of query */
-    uint32_t query_initials; /* bit c % 32 for each first letter c of a name in query */
+    const uint8_t *body_hash; /* of a body that was not buffered; NULL: of body */
+    size_t query_count;       /* of query */
+    uint32_t query_initials;  /* bit c % 32 for each first letter c of a name in query */
     /* The body, once options_open… has read it; both freed by call_close. */
     cJSON *json;
     struct json_tape tape;    /* its long arrays, by options_open_batch */

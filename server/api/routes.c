@@ -11,39 +11,44 @@ enum { KIB = 1024 };
 
 #define PROBE(name, pattern, handler, summary)                                                     \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE, name, summary            \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE, name, summary, NULL      \
     }
 #define COUNTERS(name, pattern, handler, summary)                                                  \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ, name, summary            \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ, name, summary, NULL      \
     }
 #define PUBLIC(name, pattern, handler, summary)                                                    \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE, name, summary           \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE, name, summary, NULL     \
     }
 #define READ(name, pattern, handler, summary)                                                      \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ, name, summary           \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ, name, summary, NULL     \
     }
 #define READ_ON_WORKER(name, pattern, handler, summary)                                            \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary         \
+        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary, NULL   \
     }
 #define READ_BY_SIZE(name, pattern, handler, summary)                                              \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary           \
+        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary, NULL     \
     }
 #define ASK(name, pattern, handler, summary)                                                       \
     {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary          \
+        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary, NULL    \
     }
 #define ASK_ON_WORKER(name, pattern, handler, summary)                                             \
     {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary        \
+        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary, NULL  \
     }
 #define WRITE(name, method, pattern, handler, place, bytes, summary)                               \
     {                                                                                              \
-        {method, pattern, handler, place, bytes, false}, AUTH_EDIT, name, summary                  \
+        {method, pattern, handler, place, bytes, false}, AUTH_EDIT, name, summary, NULL            \
+    }
+/* begin: before the body comes */
+#define WRITE_STREAMED(name, method, pattern, handler, begin, summary)                             \
+    {                                                                                              \
+        {method, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_EDIT, name, summary, begin      \
     }
 #define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
@@ -58,8 +63,8 @@ const struct api_route api_routes[] = {
     WRITE("deleteLocale", METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
           "Removes a locale and its layers."),
     READ_ON_WORKER("layer", LAYER, layer_get, "The whole layer as a file."),
-    WRITE("putLayer", METHOD_PUT, LAYER, layer_put, HTTP_ON_WORKER, 0,
-          "Uploads a heightfield or a mesh."),
+    WRITE_STREAMED("putLayer", METHOD_PUT, LAYER, layer_put, layer_put_begin,
+                   "Uploads a heightfield or a mesh."),
     WRITE("deleteLayer", METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB,
           "Removes a layer; a revision is counted."),
     READ("layerStats", LAYER "/stats", layer_stats_get, "How a layer is held."),

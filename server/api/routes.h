@@ -12,6 +12,7 @@ struct api_route {
     enum auth_scope scope;
     const char *name;    /* the operationId */
     const char *summary; /* of the OpenAPI document */
+    http_handler begin;  /* http_app.body_begin; NULL: the body is buffered */
 };
 
 extern const struct api_route api_routes[];

@@ -206,9 +206,9 @@ static enum err_code degrees_refuse(const struct raster *raster, struct err *err
     return err_at(err, "spacing");
 }
 
-static enum err_code spec_of(const struct upload *upload, const struct raster *raster,
-                             enum triangulation triangulation, struct heightfield_spec *out,
-                             struct err *err)
+enum err_code upload_spec(const struct upload *upload, const struct raster *raster,
+                          enum triangulation triangulation, struct heightfield_spec *out,
+                          struct err *err)
 {
     *out = (struct heightfield_spec){.cols = raster->cols, .rows = raster->rows};
     out->triangulation = triangulation;
@@ -341,7 +341,7 @@ enum err_code upload_layer(struct api *api, const char *id, const void *bytes, s
     if (raster_decode(upload->format.raster, bytes, length, &upload->raster,
                       &api_limits(api)->raster, &raster, err))
         return err->code;
-    if (spec_of(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
+    if (upload_spec(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
         raster_layer(api, id, &spec, &raster, out, err);
     raster_free(&raster);
     return err->code;

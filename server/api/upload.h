@@ -61,6 +61,14 @@ enum err_code upload_decode(struct call *call, struct upload_format format, bool
 enum err_code upload_charge(struct api *api, uint64_t bytes, struct err *err);
 void upload_release(struct api *api, uint64_t bytes);
 
+/*
+ * The field's spec by the options and what the file says of itself. ERR_BAD_INPUT without a
+ * spacing; ERR_UNPROCESSABLE: one that seems to be in degrees.
+ */
+enum err_code upload_spec(const struct upload *upload, const struct raster *raster,
+                          enum triangulation triangulation, struct heightfield_spec *out,
+                          struct err *err);
+
 struct uploaded {
     struct layer *layer;       /* a reference */
     struct mesh_import import; /* of polygons; else zero */

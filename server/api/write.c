@@ -165,7 +165,10 @@ void write_request_hash(const struct call *call, const char *method_and_path,
     qsort(query, call->query_count, sizeof *query, compare_items);
     content_hash(method_and_path, strlen(method_and_path), parts[n++]);
     content_hash(call->media_type.at, call->media_type.length, parts[n++]);
-    content_hash(call->body.at, call->body.length, parts[n++]);
+    if (call->body_hash)
+        memcpy(parts[n++], call->body_hash, sizeof *parts);
+    else
+        content_hash(call->body.at, call->body.length, parts[n++]);
     for (size_t i = 0; i < call->query_count; i++) {
         content_hash(query[i].name.at, query[i].name.length, parts[n++]);
         content_hash(query[i].value.at, query[i].value.length, parts[n++]);

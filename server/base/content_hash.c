@@ -75,20 +75,45 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t length, bool 
         h[i] ^= v[i] ^ v[i + 8];
 }
 
-void content_hash(const void *bytes, size_t length, uint8_t hash[32])
+void content_hash_begin(struct content_hasher *hasher)
+{
+    memcpy(hasher->state, initial, sizeof initial);
+    hasher->state[0] ^= 0x01010000 ^ 32; /* fan-out and depth 1, no key, 32 bytes out */
+    hasher->done = hasher->held = 0;
+}
+
+void content_hash_add(struct content_hasher *hasher, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
-    uint8_t last[BLOCK] = {0};
-    uint64_t h[8], done = 0;
 
-    memcpy(h, initial, sizeof h);
-    h[0] ^= 0x01010000 ^ 32; /* fan-out and depth 1, no key, 32 bytes out */
-    while (length - done > BLOCK) {
-        done += BLOCK;
-        compress(h, at + done - BLOCK, done, false);
+    while (length > 0) {
+        size_t some;
+
+        if (hasher->held == BLOCK) {
+            hasher->done += BLOCK;
+            compress(hasher->state, hasher->block, hasher->done, false);
+            hasher->held = 0;
+        }
+        some = BLOCK - hasher->held < length ? BLOCK - hasher->held : length;
+        memcpy(hasher->block + hasher->held, at, some);
+        hasher->held += some;
+        at += some;
+        length -= some;
     }
-    if (length > done)
-        memcpy(last, at + done, length - done);
-    compress(h, last, length, true);
-    memcpy(hash, h, 32);
+}
+
+void content_hash_end(struct content_hasher *hasher, uint8_t hash[32])
+{
+    memset(hasher->block + hasher->held, 0, BLOCK - hasher->held);
+    compress(hasher->state, hasher->block, hasher->done + hasher->held, true);
+    memcpy(hash, hasher->state, 32);
+}
+
+void content_hash(const void *bytes, size_t length, uint8_t hash[32])
+{
+    struct content_hasher hasher;
+
+    content_hash_begin(&hasher);
+    content_hash_add(&hasher, bytes, length);
+    content_hash_end(&hasher, hash);
 }

@@ -10,4 +10,14 @@
 /* Unkeyed, 32 bytes. O(length), about a byte a nanosecond. Source: RFC 7693. */
 void content_hash(const void *bytes, size_t length, uint8_t hash[32]);
 
+/* The same of bytes that come in pieces: begin, add each piece, end. */
+struct content_hasher {
+    uint64_t state[8], done; /* done: bytes that the state has taken */
+    size_t held;             /* of block; the last block is compressed by end only */
+    uint8_t block[128];
+};
+void content_hash_begin(struct content_hasher *hasher);
+void content_hash_add(struct content_hasher *hasher, const void *bytes, size_t length);
+void content_hash_end(struct content_hasher *hasher, uint8_t hash[32]);
+
 #endif

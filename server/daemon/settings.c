@@ -107,7 +107,7 @@ const struct setting settings[] = {
          "patches at SIGTERM; save: after they have settled", SHORT, LIVE),
     GROUP("Limits"),
     COUNT("max-body", limits.http.body_bytes_max, 1024, 16 * GIB, UNIT_BYTES,
-          "size of one buffered upload", SHORT, LIVE),
+          "size of one body; an f32 layer is streamed instead", SHORT, LIVE),
     COUNT("max-json", limits.json_bytes_max, 1024, GIB, UNIT_BYTES, "size of one JSON body", LIVE),
     COUNT("max-bodies", limits.http.bodies_bytes_max, MIB, PIB, UNIT_BYTES,
           "size of all request bodies in memory", LIVE),

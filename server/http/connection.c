@@ -136,12 +136,12 @@ void http_connection_close(struct http_connection *connection)
     if (connection->state == HTTP_CONNECTION_CLOSED)
         return;
     http_stream_over(connection, HTTP_STREAM_LEFT);
-    if (request && request->is_begun) {
+    if (request && (request->is_begun || request->is_at_sink)) {
         request->connection = NULL;
         atomic_store_explicit(&request->is_abandoned, true, memory_order_relaxed);
     } else if (request) {
         http_exchange_unpark(request);
-        http_request_release(request);
+        http_exchange_release(request);
     }
     connection->request = NULL;
     connection->state = HTTP_CONNECTION_CLOSED;

@@ -59,6 +59,7 @@ struct http_connection {
     size_t pending_capacity;
     struct http_connection *previous, *next;
     uint64_t body_since_ms;
+    uint64_t sink_since_ms;                    /* a worker has a piece: not the sender's time */
     uint64_t body_received;                    /* bytes on the wire, framing included */
     uint64_t discard_bytes;                    /* length of the body that is dropped */
     uint64_t reserve_until_ms;                 /* 0: not set yet */

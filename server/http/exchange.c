@@ -11,6 +11,10 @@
  * at once. If the body is small it is read and dropped after that, and the connection kept; if it
  * is large, chunked or waits for 100 Continue, the connection closes.
  *
+ * A body with a sink (http.h) is read until there is a piece; then a worker takes that, and reading
+ * goes on when the request is back, so a sender is not faster than its sink. What a sink holds may
+ * take long to free: when its request was not handled, a worker does that, too, after the answer.
+ *
  * A handler on the loop that takes long offloads itself: it begins again on a worker. Its work so
  * far is lost, but the cost of a request need not be known before.
  *
@@ -128,6 +132,25 @@ static size_t answer(struct http_connection *connection, struct http_request *re
     return bytes;
 }
 
+/* A worker takes the body so far, or drops the sink. The loop does not end before it is back. */
+static void push_to_sink(struct http_request *request)
+{
+    request->is_at_sink = true;
+    request->loop->requests_begun++;
+    http_pool_push_sink(request->loop->server->pool, request);
+}
+
+void http_exchange_release(struct http_request *request)
+{
+    if (!request->sink) {
+        http_request_release(request);
+        return;
+    }
+    request->connection = NULL;
+    atomic_store_explicit(&request->is_abandoned, true, memory_order_relaxed);
+    push_to_sink(request);
+}
+
 /* The reply is complete: sends it, counts and logs it, ends the request. */
 static void complete(struct http_request *request)
 {
@@ -151,7 +174,7 @@ static void complete(struct http_request *request)
             app->request_end(app->context, request);
         loop->requests_begun--;
     }
-    http_request_release(request);
+    http_exchange_release(request);
     if (connection) {
         connection->request = NULL;
         connection->state = connection->stream ? HTTP_CONNECTION_STREAM : HTTP_CONNECTION_HEAD;
@@ -202,8 +225,32 @@ static void note_shed(struct http_loop *loop, const char *why)
     log_warn("overload, requests are refused: %s", why);
 }
 
+/* The next piece may come; or the request ends, by an error or because its peer has left. */
+static bool back_from_sink(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    struct http_loop *loop = request->loop;
+
+    request->is_at_sink = false;
+    loop->requests_begun--;
+    if (!connection) {
+        http_exchange_release(request);
+        http_loop_something_ended(loop);
+        return false;
+    }
+    connection->state = HTTP_CONNECTION_BODY;
+    connection->body_since_ms += uv_now(&loop->uv) - connection->sink_since_ms;
+    if (request->reply.status >= 400) {
+        connection->close_after = connection->linger_after = true;
+        complete(request);
+    }
+    return true;
+}
+
 bool http_exchange_arrived(struct http_request *request, enum http_arrival arrival)
 {
+    if (request->is_at_sink)
+        return back_from_sink(request);
     if (arrival == HTTP_RETURNED) {
         if (request->is_shed)
             note_shed(request->loop, "they have waited too long for a worker");
@@ -438,8 +485,8 @@ static enum err_code check_length(struct http_request *request, struct err *err)
     size_t most =
         request->route->body_bytes_max ? request->route->body_bytes_max : limits->body_bytes_max;
 
-    request->body_bytes_max = most;
-    if (request->head.content_length > most)
+    request->body_bytes_max = request->sink ? SIZE_MAX : most;
+    if (request->head.content_length > request->body_bytes_max)
         return err_limit(err, ERR_BODY_TOO_LARGE, (double)most,
                          (double)request->head.content_length,
                          "the body has %" PRIu64 " bytes; at most %zu are taken",
@@ -467,6 +514,25 @@ static bool has_worker(struct http_request *request)
     return false;
 }
 
+static bool has_body(const struct http_head *head)
+{
+    return head->is_chunked || head->content_length > 0;
+}
+
+/* The application looks at a request whose body is to come; true when it has refused it. */
+static bool begin_body(struct http_request *request)
+{
+    const struct http_app *app = &request->loop->server->app;
+
+    if (!app->body_begin || !has_body(&request->head))
+        return false;
+    app->body_begin(app->context, request, &request->reply);
+    if (request->reply.status >= 400)
+        return true;
+    http_reply_reset(&request->reply);
+    return false;
+}
+
 /* All checks before the body; *is_answered when the reply is already made. */
 static enum err_code admit(struct http_request *request, bool *is_answered, struct err *err)
 {
@@ -485,6 +551,9 @@ static enum err_code admit(struct http_request *request, bool *is_answered, stru
         return err_set(err, ERR_BAD_REQUEST, "there is more than one %s header", head->repeated);
     if (app->authorize && app->authorize(app->context, request, request->route, err))
         return err->code;
+    *is_answered = begin_body(request);
+    if (*is_answered)
+        return ERR_OK;
     if (check_length(request, err))
         return err->code;
     *is_answered = !has_worker(request);
@@ -512,10 +581,9 @@ static void go_on(struct http_connection *connection, struct http_request *reque
                   bool is_answered, bool more_bytes_follow)
 {
     const struct http_head *head = &request->head;
-    bool has_body = head->is_chunked || head->content_length > 0;
     bool waits = head->expects_continue && !head->is_1_0;
 
-    if (!has_body) {
+    if (!has_body(head)) {
         if (is_answered)
             complete(request);
         else
@@ -641,8 +709,13 @@ static size_t feed_body(struct http_connection *connection, const char *at, size
         return 0;
     }
     connection->body_received += used;
-    if (is_last)
+    if (is_last) {
         dispatch(connection, request);
+    } else if (request->sink && request->body_length >= HTTP_SINK_BYTES) {
+        connection->state = HTTP_CONNECTION_HANDLING;
+        connection->sink_since_ms = uv_now(&request->loop->uv);
+        push_to_sink(request);
+    }
     return used;
 }
 

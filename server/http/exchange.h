@@ -19,6 +19,9 @@ void http_exchange_fail(struct http_connection *connection, const struct err *er
 /* The request is back from a worker, or finished by its owner. True when that answered it. */
 bool http_exchange_arrived(struct http_request *request, enum http_arrival arrival);
 
+/* Gives a request back that is answered, or whose connection has closed before it was begun. */
+void http_exchange_release(struct http_request *request);
+
 /* Takes a parked request out of its loop's list; nothing if it is in none. */
 void http_exchange_unpark(struct http_request *request);
 /* Begins a parked request again; the caller then lets its connection continue. */

@@ -87,6 +87,12 @@ struct http_app {
     void (*request_begin)(void *context, struct http_request *request);
     /* Its answer has been encoded: unpin. Loop thread, exactly once for each begin. */
     void (*request_end)(void *context, struct http_request *request);
+    /*
+     * A body is about to come: a reply of 400 or more refuses it at once, http_request_set_sink
+     * takes it as it arrives; else it is buffered. After authorize, before request_begin. Loop
+     * thread.
+     */
+    void (*body_begin)(void *context, struct http_request *request, struct http_reply *reply);
     /* Loop `loop_index` is about to wait for events: nothing unpinned is held. */
     void (*loop_quiet)(void *context, size_t loop_index);
     /* Loop `loop_index` has ended: it pins nothing. The last call on its thread. */
@@ -227,6 +233,28 @@ void *http_request_alloc(struct http_request *request, size_t bytes);
 void http_request_set_user(struct http_request *request, void *user);
 void *http_request_user(const struct http_request *request);
 void *http_request_app_context(const struct http_request *request);
+
+/*
+ * Takes a body as it arrives, so that it need not be in memory at once, and no limit of a body's
+ * size applies. While a piece is taken no more is read. Deadlines, drain and the queue of the
+ * workers are those of any request. Both calls run on a worker, one at a time.
+ *
+ * take  the next bytes, without framing, HTTP_SINK_BYTES or a little more; an error is the answer,
+ *       and the connection closes. The rest, which is all of a short body, is http_request_body
+ * drop  frees context where the handler has not taken it: the peer has left, or was refused
+ */
+struct http_sink {
+    enum err_code (*take)(void *context, const char *at, size_t length, struct err *err);
+    void (*drop)(void *context);
+};
+#define HTTP_SINK_BYTES ((size_t)256 * 1024)
+/* In body_begin, once, for a route of HTTP_ON_WORKER. sink is a constant. */
+void http_request_set_sink(struct http_request *request, const struct http_sink *sink,
+                           void *context);
+/* In the handler: the context, now the caller's; NULL: there is no sink. */
+void *http_request_take_sink(struct http_request *request);
+/* In body_begin: the length of the body if the head says it. */
+bool http_request_body_announced(const struct http_request *request, uint64_t *bytes);
 
 /*
  * The handler returns without an answer; the request and its reply stay valid until some thread

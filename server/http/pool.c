@@ -80,6 +80,11 @@ struct http_pool {
 
 /* ---- estimates ------------------------------------------------------------------------------- */
 
+static uint64_t body_bytes_of(const struct http_request *request)
+{
+    return request->sunk_bytes + request->body_length;
+}
+
 static double units_of(uint64_t body_bytes)
 {
     return 1 + (double)body_bytes / UNIT_BYTES;
@@ -177,30 +182,45 @@ bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_byte
     return has_room;
 }
 
+static void enqueue(struct http_pool *pool, struct http_request *request)
+{
+    struct lane *lane = &pool->lanes[request->is_large ? LANE_LARGE : LANE_SMALL];
+
+    request->next = NULL;
+    if (lane->last)
+        lane->last->next = request;
+    else
+        lane->first = request;
+    lane->last = request;
+    lane->cost_ns += request->cost_ns;
+    pool->queued++;
+    uv_cond_signal(&pool->work_came);
+}
+
 bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why)
 {
-    struct lane *lane;
     bool is_taken;
 
     uv_mutex_lock(&pool->mutex);
-    request->cost_ns = cost_of(pool, request->route_index, request->body_length);
+    request->cost_ns = cost_of(pool, request->route_index, body_bytes_of(request));
     request->is_large = request->cost_ns >= SMALL_NS;
     is_taken = is_open(pool, request->is_large ? LANE_LARGE : LANE_SMALL, why);
     if (is_taken) {
-        lane = &pool->lanes[request->is_large ? LANE_LARGE : LANE_SMALL];
         request->queued_ns = pool->clock_ns;
-        request->next = NULL;
-        if (lane->last)
-            lane->last->next = request;
-        else
-            lane->first = request;
-        lane->last = request;
-        lane->cost_ns += request->cost_ns;
-        pool->queued++;
-        uv_cond_signal(&pool->work_came);
+        enqueue(pool, request);
     }
     uv_mutex_unlock(&pool->mutex);
     return is_taken;
+}
+
+void http_pool_push_sink(struct http_pool *pool, struct http_request *request)
+{
+    uv_mutex_lock(&pool->mutex);
+    request->cost_ns = 0;
+    request->is_large = false;
+    request->queued_ns = clock_event(pool);
+    enqueue(pool, request);
+    uv_mutex_unlock(&pool->mutex);
 }
 
 /* ---- a worker -------------------------------------------------------------------------------- */
@@ -256,6 +276,10 @@ static bool serve(const struct http_pool *pool, struct http_request *request, ui
     double most_ms = 2 * pool->queue_ns_max / NS_A_MS;
     struct err err;
 
+    if (request->is_at_sink) {
+        http_request_run_sink(request);
+        return false;
+    }
     if (http_request_is_abandoned(request)) {
         err_set(&err, ERR_BUSY, "given up: nobody waits for the answer");
         http_reply_problem(&request->reply, &err);
@@ -294,7 +318,7 @@ static void work(void *argument)
         clock_ns = clock_event(pool);
         note_start(worker, request);
         route = request->route_index;
-        body_bytes = request->body_length;
+        body_bytes = body_bytes_of(request);
         uv_mutex_unlock(&pool->mutex);
         has_run = serve(pool, request, clock_ns);
         pool->returned(request); /* it is its loop's again */

@@ -222,6 +222,43 @@ struct span http_request_body(const struct http_request *request)
     return (struct span){request->body ? request->body : "", request->body_length};
 }
 
+void http_request_set_sink(struct http_request *request, const struct http_sink *sink,
+                           void *context)
+{
+    CHECK(!request->sink && !request->is_begun && request->route->place == HTTP_ON_WORKER);
+    request->sink = sink;
+    request->sink_context = context;
+}
+
+void *http_request_take_sink(struct http_request *request)
+{
+    void *context = request->sink ? request->sink_context : NULL;
+
+    request->sink = NULL;
+    return context;
+}
+
+void http_request_run_sink(struct http_request *request)
+{
+    const struct http_sink *sink = request->sink;
+    struct err err;
+
+    if (http_request_is_abandoned(request)) {
+        sink->drop(http_request_take_sink(request));
+        return;
+    }
+    if (sink->take(request->sink_context, request->body, request->body_length, &err))
+        http_reply_problem(&request->reply, &err);
+    request->sunk_bytes += request->body_length;
+    request->body_length = 0;
+}
+
+bool http_request_body_announced(const struct http_request *request, uint64_t *bytes)
+{
+    *bytes = request->head.content_length;
+    return request->head.has_content_length;
+}
+
 struct span http_request_media_type(const struct http_request *request)
 {
     return request->head.media_type;

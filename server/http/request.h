@@ -39,6 +39,9 @@ struct http_request {
     const struct http_route *route; /* NULL: none */
     struct http_stream *stream;     /* made and not begun yet */
     void *user;
+    const struct http_sink *sink; /* NULL: the body is buffered, or the handler has the context */
+    void *sink_context;
+    uint64_t sunk_bytes;    /* of the body, that the sink has taken */
     uint64_t park_until_ms; /* 0: not parked yet */
     bool is_begun;          /* request_begin was called */
     bool is_returned;       /* the handler has returned */
@@ -50,7 +53,8 @@ struct http_request {
     bool is_parking;        /* the handler asked for another try */
     bool is_parked;         /* it waits for that, in the loop's list */
     bool is_last_try;
-    bool is_shed; /* refused: no worker had time */
+    bool is_shed;    /* refused: no worker had time */
+    bool is_at_sink; /* a worker has it for its sink, before it is begun or after its answer */
     bool peer_is_loopback;
 
     size_t route_index; /* the first that is not */
@@ -85,6 +89,11 @@ void http_request_release(struct http_request *request);
  */
 void http_request_take_ids(struct http_request *request);
 void http_request_free(struct http_request *request);
+/*
+ * The sink takes the body so far, or drops what it has when the request is abandoned. An error is
+ * in the reply. On a worker.
+ */
+void http_request_run_sink(struct http_request *request);
 /* Hands it to its loop, which then calls http_exchange_arrived. Any thread. */
 void http_request_arrive(struct http_request *request, enum http_arrival arrival);
 

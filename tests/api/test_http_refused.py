@@ -14,6 +14,7 @@ from tap import check, equal, run, test
 MIB = 1 << 20
 PIECE = bytes(MIB)
 HEIGHT = "/v1/locales/land/height"
+PLY = "model/ply"
 LAYER = "/v1/locales/land/layers/ground?spacing=1,1&cols=2&rows=2"
 TOKENS = "read reader-reader-reader-reader-1\nedit editor-editor-editor-editor-1\n"
 
@@ -82,8 +83,10 @@ def _():
         daemon.ok("PUT", "/v1/locales/land", {}, status=201)
         for mib in (70, 100, 300):
             for is_chunked in (False, True):
-                for method, path, media in (("POST", HEIGHT, JSON), ("PUT", LAYER, F32)):
-                    equal(upload(daemon, method, path, mib, media, is_chunked), 413,
+                for method, path, media, status in (("POST", HEIGHT, JSON, 413),
+                                                    ("PUT", LAYER.split("?")[0], PLY, 413),
+                                                    ("PUT", LAYER, F32, 400)):  # of another length
+                    equal(upload(daemon, method, path, mib, media, is_chunked), status,
                           f"{method} of {mib} MiB{', chunked' if is_chunked else ''}")
 
 

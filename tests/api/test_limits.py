@@ -12,8 +12,8 @@ from tap import check, equal, run, test
 def half_upload(daemon, declared, sent):
     """A connection on which a PUT of `declared` bytes has sent only some."""
     s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
-    s.sendall(b"PUT /v1/locales/land/layers/ground?spacing=1,1&cols=2&rows=2 HTTP/1.1\r\nHost: x\r\n"
-              b"Content-Type: application/vnd.kota.f32\r\nContent-Length: %d\r\n\r\n" % declared)
+    s.sendall(b"PUT /v1/locales/land/layers/ground?spacing=1,1 HTTP/1.1\r\nHost: x\r\n"
+              b"Content-Type: image/png\r\nContent-Length: %d\r\n\r\n" % declared)
     s.sendall(bytes(sent))
     return s
 

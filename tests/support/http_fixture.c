@@ -166,6 +166,83 @@ static void get_patient(struct http_request *request, struct http_reply *reply)
     reply_text(reply, "for nobody");
 }
 
+struct fixture_sink {
+    struct http_fixture *fixture;
+    uint64_t sum;
+    size_t bytes;
+    unsigned pieces;
+    bool fails, waits;
+};
+
+uint64_t fixture_sum(uint64_t sum, const char *at, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        sum = sum * 31 + (unsigned char)at[i] + 1;
+    return sum;
+}
+
+static enum err_code sink_take(void *context, const char *at, size_t length, struct err *err)
+{
+    struct fixture_sink *sink = context;
+
+    assert_in_range(length, HTTP_SINK_BYTES, 2 * HTTP_SINK_BYTES);
+    if (sink->waits) {
+        sem_post(&sink->fixture->entered);
+        sem_wait(&sink->fixture->gate);
+    }
+    sink->sum = fixture_sum(sink->sum, at, length);
+    sink->bytes += length;
+    sink->pieces++;
+    return sink->fails ? err_set(err, ERR_UNPROCESSABLE, "the sink fails") : ERR_OK;
+}
+
+static void sink_drop(void *context)
+{
+    struct fixture_sink *sink = context;
+
+    atomic_fetch_add(&sink->fixture->dropped, 1);
+    free(sink);
+}
+
+static void on_body(void *context, struct http_request *request, struct http_reply *reply)
+{
+    static const struct http_sink calls = {sink_take, sink_drop};
+    struct http_fixture *fixture = context;
+    struct fixture_sink *sink;
+    struct err err;
+
+    if (strcmp(http_request_route(request)->pattern, "/sink") != 0)
+        return;
+    http_reply_header(reply, "X-Before", "the body");
+    if (http_request_query(request, "refuse").at) {
+        err_set(&err, ERR_UNPROCESSABLE, "refused before the body");
+        http_reply_problem(reply, &err);
+        return;
+    }
+    sink = calloc(1, sizeof *sink);
+    sink->fixture = fixture;
+    sink->fails = http_request_query(request, "fail").at != NULL;
+    sink->waits = http_request_query(request, "wait").at != NULL;
+    atomic_fetch_add(&fixture->sinks, 1);
+    http_request_set_sink(request, &calls, sink);
+}
+
+static void put_sink(struct http_request *request, struct http_reply *reply)
+{
+    struct fixture_sink *sink = http_request_take_sink(request);
+    struct span rest = http_request_body(request);
+    char text[80];
+
+    if (!sink) {
+        reply_text(reply, "no sink");
+        return;
+    }
+    snprintf(text, sizeof text, "%zu %llu %u", sink->bytes + rest.length,
+             (unsigned long long)fixture_sum(sink->sum, rest.at, rest.length), sink->pieces);
+    reply_text(reply, text);
+    free(sink);
+}
+
 static const struct http_route routes[] = {
     {METHOD_GET, "/hello", get_hello, HTTP_ON_LOOP, 0, false},
     {METHOD_POST, "/echo", post_echo, HTTP_BY_SIZE, 0, false},
@@ -185,6 +262,7 @@ static const struct http_route routes[] = {
     {METHOD_POST, "/moving", post_moving, HTTP_BY_SIZE, 0, false},
     {METHOD_GET, "/patient", get_patient, HTTP_ON_WORKER, 0, false},
     {METHOD_PUT, "/secret", post_echo, HTTP_ON_LOOP, 0, false},
+    {METHOD_PUT, "/sink", put_sink, HTTP_ON_WORKER, 0, false},
 };
 
 _Static_assert(sizeof routes / sizeof *routes == FIXTURE_ROUTE_NONE, "see http_fixture.h");
@@ -247,6 +325,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
                            .context = fixture,
                            .request_begin = on_begin,
                            .request_end = on_end,
+                           .body_begin = on_body,
                            .loop_quiet = on_quiet,
                            .loop_gone = on_gone,
                            .authorize = authorize};
@@ -260,6 +339,8 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
     atomic_store(&fixture->ended, 0);
     atomic_store(&fixture->quiet, 0);
     atomic_store(&fixture->gone, 0);
+    atomic_store(&fixture->sinks, 0);
+    atomic_store(&fixture->dropped, 0);
     fixture->server = http_server_start(config ? config : &defaults, &app, &err);
     if (!fixture->server)
         fail_msg("the server did not start: %s", err.msg);

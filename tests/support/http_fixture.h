@@ -20,6 +20,9 @@
  *   POST /moving           moves to a worker; "from a worker"
  *   GET  /patient          stays on a worker until nobody waits for it
  *   PUT  /secret           authorize refuses it
+ *   PUT  /sink             takes its body by a sink: "BYTES SUM PIECES", SUM by fixture_sum; with
+ *                          ?refuse= 422 before the body, with ?fail= 422 by the sink; with ?wait=
+ *                          each piece waits for the gate
  */
 #ifndef KOTA_TESTS_HTTP_FIXTURE_H
 #define KOTA_TESTS_HTTP_FIXTURE_H
@@ -30,7 +33,7 @@
 #include <stdatomic.h>
 
 #define FIXTURE_ROUTE_HELLO 0
-#define FIXTURE_ROUTE_NONE 18 /* counts what matched no route */
+#define FIXTURE_ROUTE_NONE 19 /* counts what matched no route */
 
 struct http_fixture {
     struct http_server *server;
@@ -38,6 +41,7 @@ struct http_fixture {
     sem_t gate;    /* one post lets one waiting handler go */
     sem_t entered; /* posted by each handler that waits */
     atomic_uint begun, ended, quiet, gone;
+    atomic_uint sinks, dropped;
 };
 
 /* Defaults that a test may change before fixture_start. */
@@ -48,5 +52,7 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
 void fixture_stop(struct http_fixture *fixture);
 void fixture_open_gate(struct http_fixture *fixture, unsigned count);
 void fixture_await_entered(struct http_fixture *fixture);
+/* A sum of bytes that depends on their order; 0 before the first. */
+uint64_t fixture_sum(uint64_t sum, const char *at, size_t length);
 
 #endif

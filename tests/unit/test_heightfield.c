@@ -417,6 +417,44 @@ static void tiles_that_do_not_fit_are_refused(void **state)
     free(samples);
 }
 
+static void a_field_put_by_runs_of_rows_is_the_same(void **state)
+{
+    static const uint32_t sizes[][2] = {{2, 2}, {257, 257}, {258, 2}, {700, 513}, {1026, 515}};
+    struct random random = {8};
+    char where[80];
+    struct err err;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint32_t cols = sizes[i][0], rows = sizes[i][1], count;
+        float *samples = random_samples(&random, (size_t)cols * rows, 0.1);
+        struct heightfield_spec spec = {cols, rows, 0, 0, 1, 1, TRIANGULATION_MAIN, 4};
+        struct heightfield_tile_layout layout = heightfield_tile_layout(&spec);
+        struct heightfield_builder *builder = heightfield_builder_create(&spec, &err);
+        struct heightfield *field = field_make(&spec, samples), *built;
+
+        for (uint32_t r = 0; r < rows; r++) /* as a flipped source comes, every other size */
+            for (uint32_t c = 0, row = i % 2 ? rows - 1 - r : r; c < cols; c += count) {
+                count = 1 + random_below(&random, 400);
+                count = count < cols - c ? count : cols - c;
+                assert_int_equal(heightfield_builder_put(builder, c, row,
+                                                         samples + (size_t)row * cols + c, count,
+                                                         &err),
+                                 ERR_OK);
+            }
+        for (uint32_t t = 0; t < layout.tile_cols * layout.tile_rows; t++)
+            assert_int_equal(
+                heightfield_builder_seal(builder, t % layout.tile_cols, t / layout.tile_cols, &err),
+                ERR_OK);
+        built = heightfield_builder_finish(builder, &err);
+        if (!built || !same_field(field, built, where, sizeof where))
+            fail_msg("%ux%u: %s", cols, rows, built ? where : err.msg);
+        heightfield_unref(field);
+        heightfield_unref(built);
+        free(samples);
+    }
+}
+
 static void an_infinite_height_in_a_tile_is_named(void **state)
 {
     static const struct heightfield_spec spec = {300, 300, 0, 0, 1, 1, TRIANGULATION_MAIN, 0};
@@ -718,6 +756,7 @@ int main(void)
         cmocka_unit_test(another_triangulation_shares_the_tiles),
         cmocka_unit_test(a_sample_costs_less_than_four_and_a_half_bytes),
         cmocka_unit_test(a_field_built_on_threads_is_the_same),
+        cmocka_unit_test(a_field_put_by_runs_of_rows_is_the_same),
         cmocka_unit_test(tiles_that_do_not_fit_are_refused),
         cmocka_unit_test(an_infinite_height_in_a_tile_is_named),
         cmocka_unit_test(column_bounds_are_the_scalar_ones),

@@ -6,6 +6,7 @@
 #include "api/precondition.h"
 #include "api/rect_set.h"
 #include "api/write.h"
+#include "base/content_hash.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
@@ -177,6 +178,34 @@ static void the_order_of_the_query_does_not_make_another_request(void **state)
     assert_memory_not_equal(of_b, of_c, 32);
 }
 
+static void a_body_in_pieces_has_the_hash_of_the_whole(void **state)
+{
+    struct content_hasher hasher;
+    struct call whole, pieces;
+    uint8_t bytes[700], body_hash[32], a[32], b[32];
+    uint32_t random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    for (size_t length = 0; length <= sizeof bytes; length++) {
+        content_hash_begin(&hasher);
+        for (size_t at = 0, some; at < length; at += some) {
+            random = random * 1664525 + 1013904223;
+            some = (random >> 16) % (random >> 31 ? 300 : 20);
+            some = some < length - at ? some : length - at;
+            content_hash_add(&hasher, bytes + at, some);
+        }
+        content_hash_end(&hasher, body_hash);
+        whole = pieces = call_of("m", "");
+        whole.body = (struct span){(const char *)bytes, length};
+        pieces.body_hash = body_hash;
+        write_request_hash(&whole, "PUT /", a);
+        write_request_hash(&pieces, "PUT /", b);
+        assert_memory_equal(a, b, 32);
+    }
+}
+
 /* ---- rectangles ------------------------------------------------------------------------------ */
 
 enum { SIDE = 96 };
@@ -311,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_damaged_answer_is_refused),
         cmocka_unit_test(tags_are_read_as_the_rfc_wants),
         cmocka_unit_test(the_order_of_the_query_does_not_make_another_request),
+        cmocka_unit_test(a_body_in_pieces_has_the_hash_of_the_whole),
         cmocka_unit_test(a_set_of_rects_holds_every_sample),
         cmocka_unit_test(too_many_rects_are_united),
     };

@@ -9,11 +9,13 @@
  *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests"}
  *
  * An upload is decoded, and a mesh built, on a worker; only the finished layer goes to the writer.
+ * An f32 field goes into its tiles while it arrives (upload_stream.h). Headers and options are
+ * checked before the body, and once more with it: the locale may have changed.
  */
 #include "api/calls.h"
 
 #include "api/options.h"
-#include "api/upload.h"
+#include "api/upload_stream.h"
 #include "api/write.h"
 
 #include <string.h>
@@ -86,22 +88,49 @@ static const struct write_kind delete_write = {
     .below = "",
 };
 
-enum err_code layer_put_answer(struct call *call, struct err *err)
+/* All but the body. */
+static enum err_code decode_put(struct call *call, const struct write_kind *kind,
+                                struct world_change *change, struct upload *out, struct err *err)
+{
+    struct upload_format format;
+
+    if (call_param_id(call, 1, "layer", ERR_BAD_INPUT, change->layer_id, err) ||
+        write_open(call, kind, change, err) || decode_format(call, &format, err) ||
+        open_query(call, format.kind, err))
+        return err->code;
+    return upload_decode(call, format, false, out, err);
+}
+
+static enum err_code layer_put_begin_answer(struct call *call, struct err *err)
+{
+    struct write_kind kind = put_write;
+    struct world_change change = {.layer_id = ""};
+    struct upload upload;
+
+    kind.needs_locale = false; /* the loop does not wait for a shared log */
+    if (decode_put(call, &kind, &change, &upload, err))
+        return err->code;
+    if (upload.format.kind != LAYER_HEIGHTFIELD || upload.format.raster != RASTER_F32)
+        return ERR_OK;
+    return upload_stream_begin(call, &upload, err);
+}
+API_HANDLER(layer_put_begin, 2, CALL_NEEDS_NOTHING)
+
+static enum err_code put_layer(struct call *call, struct upload_stream *stream, struct err *err)
 {
     struct world_change change = {.layer_id = ""};
-    struct upload_format format;
     struct upload upload;
     struct uploaded uploaded;
     struct pace pace = call_import_pace(call);
     bool is_answered;
 
-    if (call_param_id(call, 1, "layer", ERR_BAD_INPUT, change.layer_id, err) ||
-        write_open(call, &put_write, &change, err) || decode_format(call, &format, err) ||
-        open_query(call, format.kind, err) || upload_decode(call, format, false, &upload, err) ||
+    if (decode_put(call, &put_write, &change, &upload, err) ||
         write_repeat(call, &put_write, &change, &is_answered, err) || is_answered)
         return err->code;
-    if (upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
-                     &call->locale->manifest, &pace, &uploaded, err))
+    if (stream ? upload_stream_layer(stream, change.layer_id, call->body,
+                                     call->locale->manifest.triangulation, &uploaded, err)
+               : upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
+                              &call->locale->manifest, &pace, &uploaded, err))
         return err->code;
     if (write_save_meshes(call, &uploaded.layer, 1, NULL, err)) {
         upload_release(call->api, uploaded.charge);
@@ -110,7 +139,18 @@ enum err_code layer_put_answer(struct call *call, struct err *err)
     }
     change.layer = uploaded.layer;
     return write_submit(call, &put_write, &change,
-                        format.kind == LAYER_MESH ? &uploaded.import : NULL, uploaded.charge, err);
+                        upload.format.kind == LAYER_MESH ? &uploaded.import : NULL, uploaded.charge,
+                        err);
+}
+
+enum err_code layer_put_answer(struct call *call, struct err *err)
+{
+    struct upload_stream *stream = upload_stream_take(call);
+    enum err_code code = put_layer(call, stream, err);
+
+    if (!call->is_deferred) /* else the writer has it all */
+        upload_stream_free(stream);
+    return code;
 }
 API_HANDLER(layer_put, 2, CALL_NEEDS_NOTHING)
 

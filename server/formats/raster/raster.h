@@ -78,6 +78,18 @@ enum err_code raster_decode(enum raster_format format, const uint8_t *bytes, siz
 
 void raster_free(struct raster *raster);
 
+/*
+ * The two steps of RASTER_F32, for a body that is decoded while it arrives: what raster_decode says
+ * of the size and of a length, and the heights of samples first .. first + count - 1 in the order
+ * of the source, bytes[4 * count]. The caller flips.
+ */
+enum err_code raster_check_f32(const struct raster_options *options,
+                               const struct raster_limits *limits, uint64_t length,
+                               struct err *err);
+enum err_code raster_heights_f32(const struct raster_options *options, uint64_t first,
+                                 const uint8_t *bytes, size_t count, float *heights_m,
+                                 struct err *err);
+
 /* A growing run of bytes that an encoder writes; freed with free(at). */
 struct raster_bytes {
     uint8_t *at;

@@ -94,6 +94,8 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
  *
  * begin   samples_m[257][257], borrowed until seal: samples beyond the field are NaN already, the
  *         rest is to be written, each tile its own apron. NULL and ERR_NO_MEMORY. Once a tile.
+ * put     instead of begin, on one thread: heights_m[count] of one row, from that column on, go to
+ *         the tiles that hold them, aprons included. Tiles are begun where needed. ERR_NO_MEMORY.
  * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
  *         an infinite height, named with its place in the field.
  * finish  takes the builder, on an error, too. ERR_BAD_INPUT: a tile that was not sealed, or that
@@ -105,6 +107,9 @@ struct heightfield_builder *heightfield_builder_create(const struct heightfield_
                                                        struct err *err); /* as heightfield_create */
 float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
                                  uint32_t tile_row, struct err *err);
+enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint32_t column,
+                                      uint32_t row, const float *heights_m, uint32_t count,
+                                      struct err *err);
 enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint32_t tile_column,
                                        uint32_t tile_row, struct err *err);
 struct heightfield *heightfield_builder_finish(struct heightfield_builder *builder,

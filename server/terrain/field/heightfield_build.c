@@ -5,9 +5,10 @@
  * caller has; and make a field that differs from another in some tiles without touching the rest.
  * Approach: a builder hands out each tile's own samples, so that a decoder writes to where they
  * stay; a tile is sealed (pyramid, infinite samples) right after, while it is in the cache. Tiles
- * have different places in one array, so their threads share nothing. Fields hold their tiles by
- * groups of 32, so that a copy counts 32 times less; a tile that is replaced gives the copy a group
- * of its own.
+ * have different places in one array, so their threads share nothing. Rows that arrive in pieces
+ * are put into the tiles that they cross, and those are sealed at the end. Fields hold their tiles
+ * by groups of 32, so that a copy counts 32 times less; a tile that is replaced gives the copy a
+ * group of its own.
  *
  * A spec's tiles without a field: heightfield_tile_layout. Invariants: heightfield.c.
  */
@@ -305,6 +306,42 @@ float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t t
         return NULL;
     }
     return (*tile)->samples;
+}
+
+/* The samples column .. end - 1 of a row, as far as they are in this tile. */
+static bool put_in_tile(struct heightfield_builder *builder, uint32_t tile_column,
+                        uint32_t tile_row, uint32_t column, uint32_t row, uint32_t end,
+                        const float *heights_m, struct err *err)
+{
+    struct heightfield *field = builder->field;
+    struct tile *tile = field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
+    float *samples_m =
+        tile ? tile->samples : heightfield_builder_begin(builder, tile_column, tile_row, err);
+    uint32_t first = tile_column << TILE_SHIFT, from = column > first ? column : first;
+    uint32_t to = end < first + TILE_SAMPLES ? end : first + TILE_SAMPLES;
+
+    if (samples_m != NULL)
+        memcpy(samples_m + (size_t)(row - (tile_row << TILE_SHIFT)) * TILE_SAMPLES + from - first,
+               heights_m + from - column, (to - from) * sizeof *heights_m);
+    return samples_m != NULL;
+}
+
+enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint32_t column,
+                                      uint32_t row, const float *heights_m, uint32_t count,
+                                      struct err *err)
+{
+    const struct heightfield *field = builder->field;
+    uint32_t end = column + count;
+
+    CHECK(count > 0 && end <= field->spec.cols && row < field->spec.rows);
+    /* a sample on a seam is in the tiles on both sides, and the last one has none after it */
+    for (uint32_t r = row > 0 ? (row - 1) >> TILE_SHIFT : 0;
+         r < field->tile_rows && r << TILE_SHIFT <= row; r++)
+        for (uint32_t c = column > 0 ? (column - 1) >> TILE_SHIFT : 0;
+             c < field->tile_cols && c << TILE_SHIFT < end; c++)
+            if (!put_in_tile(builder, c, r, column, row, end, heights_m, err))
+                return err->code;
+    return ERR_OK;
 }
 
 static enum err_code infinite_in_tile(const struct tile *tile, uint32_t tile_column,
