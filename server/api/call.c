@@ -72,9 +72,11 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     /* probes read nothing of the world, and their own listener pins nothing */
     if (!call->snapshot && !http_request_route(request)->is_probe)
         return err_set(err, ERR_NOT_READY, "no snapshot could be pinned");
-    if (count > CALL_QUERY_MAX)
-        return err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
-                         "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
+    if (count > CALL_QUERY_MAX) {
+        err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
+                  "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
+        return err_at(err, "query");
+    }
     for (size_t i = 0; i < count; i++)
         call_add_query(call, items[i]);
     for (size_t i = 0; i < param_count; i++)
@@ -148,8 +150,7 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
         return err->code;
     if (world_is_coming(call->api->world, id))
         return err_set(err, ERR_NOT_READY, "locale %s is being taken from the shared log", id);
-    err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", id);
-    return err_at(err, "locale");
+    return snapshot_no_locale(call->snapshot, id, err);
 }
 
 enum err_code call_param_id(const struct call *call, size_t param, const char *kind,

@@ -114,9 +114,10 @@ static enum err_code open_body(struct call *call, const char *const *names, stru
                          call->body.length);
     if (options_open_query(call, names, err))
         return err->code;
-    return call->body.length > 0
-               ? ERR_OK
-               : err_set(err, ERR_MISSING, "the body is empty; send a JSON object, at least {}");
+    if (call->body.length > 0)
+        return ERR_OK;
+    err_set(err, ERR_MISSING, "the body is empty; send a JSON object, at least {}");
+    return err_at(err, "body");
 }
 
 static enum err_code only_members(const struct call *call, const char *const *items,
@@ -266,7 +267,7 @@ enum err_code option_number(struct call *call, const char *name, double *out, bo
     if (found.json && json_get_number(found.json, out, err))
         return at(err, &found, name);
     if (found.query && !span_number(found.query->value, out))
-        return query_wrong(&found, name, "a finite number of up to 63 characters", err);
+        return query_wrong(&found, name, "a finite number", err);
     if (is_given)
         *is_given = found.json || found.query;
     return ERR_OK;
@@ -380,7 +381,7 @@ enum err_code option_numbers(struct call *call, const char *name, size_t count, 
                      count == 2   ? ": x,y"
                      : count == 3 ? ": x,y,z"
                                   : "");
-            return query_wrong(&found, name, count == 1 ? "a number" : expected, err);
+            return query_wrong(&found, name, count == 1 ? "a finite number" : expected, err);
         }
         memcpy(out, read, count * sizeof *out);
     }

@@ -222,10 +222,7 @@ static enum err_code locale_id(struct call *call, struct world_change *change, s
         span_copy(id, change->locale_id, sizeof change->locale_id))
         return node_check(call, change->locale_id, err);
     if (world_makes_locale(change->kind))
-        return err_set(err, ERR_BAD_INPUT,
-                       "\"%.*s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
-                       (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
-                       id.at ? id.at : "", WORLD_ID_MAX);
+        return call_param_id(call, 0, "locale", ERR_BAD_INPUT, change->locale_id, err);
     return call_unknown_locale(call, err);
 }
 

@@ -537,7 +537,7 @@ static int check(const struct config *config)
 
     options.is_read_only = true;
     if (config->data[0] == '\0') {
-        fprintf(stderr, "kotad: --check needs --data DIR\n");
+        log_error("kotad does not start: --check needs --data DIR");
         return EXIT_MISUSED;
     }
     store = store_open(&options, &err);
@@ -545,7 +545,7 @@ static int check(const struct config *config)
         wrong = store_check(store, report_damage, NULL, &err);
     store_close(store);
     if (wrong < 0) {
-        fprintf(stderr, "kotad: %s\n", err_for_log(&err));
+        log_error("kotad does not start: %s", err_for_log(&err));
         return EXIT_FAILED;
     }
     printf("%s: %ld damaged\n", config->data, wrong);
@@ -604,11 +604,13 @@ int main(int argc, char **argv)
     sigset_t signals;
 
     if (config_read(&d.config, argc, argv, environ, isatty(STDERR_FILENO) == 1, &err)) {
-        fprintf(stderr, "kotad: %s\n", err_for_log(&err));
+        log_init(LOG_ERROR, d.config.log_format);
+        log_error("kotad does not start: %s", err_for_log(&err));
         return EXIT_MISUSED;
     }
+    log_init(d.config.log_level, d.config.log_format);
     if (d.config.simd[0] != '\0' && simd_select_name(d.config.simd, &err)) {
-        fprintf(stderr, "kotad: %s\n", err.msg);
+        log_error("kotad does not start: %s", err.msg);
         return EXIT_MISUSED;
     }
     if (d.config.help[0] != '\0' || d.config.is_version) {
@@ -621,14 +623,13 @@ int main(int argc, char **argv)
         free((void *)d.config.files);
         if (healthcheck(&d.config, &err) == ERR_OK)
             return EXIT_DONE;
-        fprintf(stderr, "kotad: %s\n", err_for_log(&err));
+        log_error("kotad is not ready: %s", err_for_log(&err));
         return EXIT_FAILED;
     }
     if (d.config.is_check) {
         free((void *)d.config.files);
         return check(&d.config);
     }
-    log_init(d.config.log_level, d.config.log_format);
     heap_prepare();
     signals_block(&signals);
     d.given = d.config;

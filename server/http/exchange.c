@@ -468,7 +468,8 @@ static enum err_code find_route(struct http_request *request, bool *is_answered,
     }
     if (match->route == router->route_count) {
         http_router_allow_text(match->allowed, allow, sizeof allow);
-        err_set(err, ERR_METHOD_NOT_ALLOWED, "%.*s takes %s", shown, path.at, allow);
+        err_set(err, ERR_METHOD_NOT_ALLOWED, "%.*s does not take this method, but %s", shown,
+                path.at, allow);
         http_reply_problem(&request->reply, err);
         http_reply_header(&request->reply, "Allow", "%s", allow);
         *is_answered = true;

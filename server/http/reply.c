@@ -232,6 +232,33 @@ static bool names_field(const struct err *err)
     return strstr(err->msg, name) != NULL;
 }
 
+/* What an error is about that names no place within it; NULL: the state of the daemon. */
+static const char *place_of(const struct err *err)
+{
+    if (err->pointer[0])
+        return err->pointer;
+    switch (err->code) {
+    case ERR_BAD_INPUT:
+    case ERR_BAD_JSON:
+    case ERR_BODY_TOO_LARGE:
+    case ERR_UNPROCESSABLE:
+    case ERR_BODY_UNKNOWN: /* where it is a parameter of the path */
+        return "body";
+    case ERR_PATCH_UNKNOWN:
+        return "patch";
+    case ERR_LAYER_KIND:
+        return "layer";
+    case ERR_UNKNOWN_PARAMETER:
+        return "query";
+    case ERR_METHOD_NOT_ALLOWED:
+        return "method";
+    case ERR_NOT_FOUND:
+        return "path";
+    default:
+        return NULL;
+    }
+}
+
 /* The message, with the field in front where it does not name it itself. */
 static void append_detail(struct http_reply *reply, const struct err *err)
 {
@@ -258,6 +285,7 @@ void http_reply_problem(struct http_reply *reply, const struct err *err)
 
 void http_reply_problem_later(struct http_reply *reply, const struct err *err, unsigned retry_in_s)
 {
+    const char *place = place_of(err);
     char number[16];
 
     http_reply_reset(reply);
@@ -276,9 +304,9 @@ void http_reply_problem_later(struct http_reply *reply, const struct err *err, u
     append_text(reply, err_word(err->code));
     append_text(reply, "\",\"detail\":");
     append_detail(reply, err);
-    if (err->pointer[0]) {
+    if (place) {
         append_text(reply, ",\"errors\":[{\"pointer\":");
-        append_string(reply, err->pointer);
+        append_string(reply, place);
         append_text(reply, ",\"detail\":");
         append_string(reply, err->msg);
         append_text(reply, "}]");

@@ -389,6 +389,8 @@ def problem(answer, status, *words, pointer=None, limit=None, got=None):
     for word in words:
         pattern = word if hasattr(word, "search") else re.compile(re.escape(word))
         check(pattern.search(said), f"the detail does not name {pattern.pattern!r}: {document}")
+    check("errors" in document or status not in (400, 404, 405, 415, 422) or
+          document["code"] == "bad_request", f"the place is not named: {document}")
     for entry in document.get("errors", []):
         check(set(entry) >= {"pointer", "detail"}, f"an error without pointer or detail: {entry}")
     if pointer is not None:

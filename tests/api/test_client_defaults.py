@@ -1,5 +1,6 @@
 """What the programs and clients have in common: exit codes, time-outs, tries, keys."""
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -64,6 +65,10 @@ def ends(status, *command):
                               capture_output=True, text=True, timeout=120, check=False)
     equal(done.returncode, status, f"{command}: {done.stdout[-200:]} {done.stderr[-300:]}")
     check(status == 0 or done.stderr.strip() or done.stdout.strip(), "not a word")
+    if command[0] == "kotad" and status != 0:  # one form for all: the log's
+        said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "error"]
+        equal(len(said), 1, f"errors of {done.stderr}")
+        check(re.match(r"kotad (does not start|is not ready): .", said[0]["message"]), f"{said}")
 
 
 URL = f"http://127.0.0.1:{daemon.port}"

@@ -188,6 +188,9 @@ def one(random, daemon, document, example):
             return answer.status
         equal(problem["status"], answer.status, what)
         check(problem["title"] and problem["detail"], what)
+        if answer.status in (400, 404, 405, 415, 422) and problem["code"] != "bad_request":
+            (where,) = problem["errors"]
+            check(where["pointer"] and (where["pointer"] != "body" or method != "get"), what)
     elif answer.body and answer.media_type == JSON:
         if path.startswith("/v1/compat/") and "nan" in what_was_asked(target, body):
             json.loads(answer.body)  # nodata_value=nan is answered with a bare NaN

@@ -219,10 +219,8 @@ enum err_code layer_get_answer(struct call *call, struct err *err)
         options_open_query(call, names, err))
         return err->code;
     layer = locale_layer(call->locale, id);
-    if (!layer) {
-        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", id, call->locale->id);
-        return err_at(err, "layer");
-    }
+    if (!layer)
+        return locale_no_layer(call->locale, id, ERR_LAYER_UNKNOWN, err);
     format = layer->kind == LAYER_MESH ? EXPORT_OBJ : EXPORT_F32;
     if (option_word(call, "format", format_words, &format, err))
         return err->code;

@@ -205,10 +205,8 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
         options_open_query(call, NULL, err))
         return err->code;
     layer = locale_layer(call->locale, id);
-    if (!layer) {
-        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", id, call->locale->id);
-        return err_at(err, "layer");
-    }
+    if (!layer)
+        return locale_no_layer(call->locale, id, ERR_LAYER_UNKNOWN, err);
     call_begin_answer(call);
     json_key(w, "layer");
     json_string(w, layer->id);

@@ -289,11 +289,8 @@ static enum err_code prepare(struct call *call, struct world_change *change, boo
     struct pace pace = call_import_pace(call);
     const struct layer *now = locale_layer(call->locale, change->layer_id);
 
-    if (!now) {
-        err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", change->layer_id,
-                change->locale_id);
-        return err_at(err, "layer");
-    }
+    if (!now)
+        return locale_no_layer(call->locale, change->layer_id, ERR_LAYER_UNKNOWN, err);
     if (now->kind != LAYER_MESH)
         return err_set(err, ERR_LAYER_KIND,
                        "layer %s of locale %s is a heightfield: polygons belong to meshes", now->id,

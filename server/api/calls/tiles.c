@@ -48,21 +48,25 @@ static enum err_code check_place(const struct tile_request *tile, struct err *er
     const struct block_place *place = &tile->place;
     uint32_t last = block_level_last(spec), columns, rows;
 
-    if (place->level > last)
-        return err_limit(err, ERR_TILE_UNKNOWN, last, place->level,
-                         "there is no level %u: at level %u one cell is the whole field",
-                         place->level, last);
+    if (place->level > last) {
+        err_limit(err, ERR_TILE_UNKNOWN, last, place->level,
+                  "there is no level %u: at level %u one cell is the whole field", place->level,
+                  last);
+        return err_at(err, "level");
+    }
     block_count(spec, place->level, &columns, &rows);
-    if (place->column >= columns || place->row >= rows)
-        return err_set(err, ERR_TILE_UNKNOWN, "level %u has %u × %u tiles, there is no %u/%u",
-                       place->level, columns, rows, place->column, place->row);
-    return ERR_OK;
+    if (place->column < columns && place->row < rows)
+        return ERR_OK;
+    err_set(err, ERR_TILE_UNKNOWN, "level %u has %u × %u tiles, there is no column %u, row %u",
+            place->level, columns, rows, place->column, place->row);
+    return err_at(err, place->column >= columns ? "column" : "row");
 }
 
 static enum err_code decode(struct call *call, struct tile_request *out, struct err *err)
 {
     static const char *const names[] = {"format", "kind", "layer", NULL};
     static const char *const kinds[] = {"sampled", "min", "max", NULL};
+    uint32_t *places[] = {&out->place.level, &out->place.column, &out->place.row};
     int format = TILE_PNG16, kind = BLOCK_SAMPLED;
     const struct layer *layer;
 
@@ -70,12 +74,14 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
         option_word(call, "format", format_words, &format, err) ||
         option_word(call, "kind", kinds, &kind, err) || option_choose_field(call, &layer, err))
         return err->code;
-    if (!decode_index(call->params[1], &out->place.level) ||
-        !decode_index(call->params[2], &out->place.column) ||
-        !decode_index(call->params[3], &out->place.row))
-        return err_set(err, ERR_TILE_UNKNOWN,
-                       "a tile is /tiles/LEVEL/COLUMN/ROW, three whole numbers from 0 without an "
-                       "ending; its form is ?format=png16");
+    for (size_t i = 0; i < 3; i++) {
+        if (decode_index(call->params[1 + i], places[i]))
+            continue;
+        err_set(err, ERR_TILE_UNKNOWN,
+                "a tile is /tiles/{level}/{column}/{row}, three whole numbers from 0 without an "
+                "ending; its form is ?format=png16");
+        return err_at(err, "%s", (const char *const[]){"level", "column", "row"}[i]);
+    }
     out->field = layer->field;
     out->format = (enum tile_format)format;
     out->place.kind = (enum block_kind)kind;

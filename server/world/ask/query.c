@@ -59,9 +59,7 @@ enum err_code locale_choose(const struct locale *locale, const char *layer_id,
             return ERR_OK;
         }
     }
-    err_set(err, ERR_LAYER_UNKNOWN_OPTION, "there is no layer \"%.64s\" in locale %s", layer_id,
-            locale->id);
-    return err_at(err, "/layer");
+    return locale_no_layer(locale, layer_id, ERR_LAYER_UNKNOWN_OPTION, err);
 }
 
 enum err_code locale_choose_field(const struct locale *locale, const char *layer_id,

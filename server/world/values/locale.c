@@ -15,6 +15,7 @@
 #include "world/values/locale.h"
 
 #include "base/check.h"
+#include "base/nearest_word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,19 @@ const struct layer *locale_layer(const struct locale *locale, const char *id)
         if (strcmp(locale->layers[i]->id, id) == 0)
             return locale->layers[i];
     return NULL;
+}
+
+enum err_code locale_no_layer(const struct locale *locale, const char *id, enum err_code code,
+                              struct err *err)
+{
+    const char *names[LOCALE_LAYERS_MAX + 1] = {NULL}, *guess;
+
+    for (size_t i = 0; i < locale->layer_count; i++)
+        names[i] = locale->layers[i]->id;
+    guess = nearest_word(id, strlen(id), names);
+    err_set(err, code, "there is no layer \"%.64s\" in locale %s%s%s%s", id, locale->id,
+            guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "");
+    return err_at(err, "%s", code == ERR_LAYER_UNKNOWN ? "layer" : "/layer");
 }
 
 static bool layers_validate(const struct locale *locale, struct err *err)

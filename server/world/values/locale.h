@@ -101,6 +101,13 @@ void locale_unref(struct locale *locale); /* NULL is fine */
 /* NULL when there is none. */
 const struct layer *locale_layer(const struct locale *locale, const char *id);
 
+/*
+ * The error of a layer that is not there, with a guess at a misspelt one: ERR_LAYER_UNKNOWN of a
+ * path, ERR_LAYER_UNKNOWN_OPTION of a query or body.
+ */
+enum err_code locale_no_layer(const struct locale *locale, const char *id, enum err_code code,
+                              struct err *err);
+
 /* Recomputes the invariants: ids, bounds, bytes, triangulations, each surface. O(samples). */
 bool locale_validate(const struct locale *locale, struct err *err);
 

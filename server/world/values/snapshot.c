@@ -6,6 +6,7 @@
 #include "world/values/snapshot.h"
 
 #include "base/check.h"
+#include "base/nearest_word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,22 @@ size_t snapshot_after(const struct world_snapshot *snapshot, const char *id)
     size_t at = snapshot_find(snapshot, id, &found);
 
     return at + found;
+}
+
+enum err_code snapshot_no_locale(const struct world_snapshot *snapshot, const char *id,
+                                 struct err *err)
+{
+    enum { GUESSES_MAX = 256 };
+    const char *names[GUESSES_MAX + 1] = {NULL}, *guess;
+    size_t at = snapshot_after(snapshot, id),
+           from = at > GUESSES_MAX / 2 ? at - GUESSES_MAX / 2 : 0;
+
+    for (size_t i = 0; i < GUESSES_MAX && from + i < snapshot->locale_count; i++)
+        names[i] = snapshot->locales[from + i]->id;
+    guess = nearest_word(id, strlen(id), names);
+    err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s%s%s%s", id,
+            guess ? " (did you mean " : "", guess ? guess : "", guess ? "?)" : "");
+    return err_at(err, "locale");
 }
 
 /* Appends those of `from` up to `end`. */

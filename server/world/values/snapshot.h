@@ -45,6 +45,10 @@ void snapshot_destroy(struct world_snapshot *snapshot);
 /* NULL when there is none. O(log n). */
 struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char *id);
 
+/* ERR_LOCALE_UNKNOWN, with a guess at a misspelt id among the 256 whose ids are next in order. */
+enum err_code snapshot_no_locale(const struct world_snapshot *snapshot, const char *id,
+                                 struct err *err);
+
 /* The index of the first locale after `id`, which need not exist. O(log n). */
 size_t snapshot_after(const struct world_snapshot *snapshot, const char *id);
 

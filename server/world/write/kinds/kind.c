@@ -136,13 +136,6 @@ void count_nothing(struct world_stats *counted, const struct change_result *resu
     (void)result;
 }
 
-enum err_code kind_no_layer(const struct world_change *change, struct err *err)
-{
-    err_set(err, ERR_LAYER_UNKNOWN, "there is no layer %s in locale %s", change->layer_id,
-            change->locale_id);
-    return err_at(err, "layer");
-}
-
 void kind_bound_locale(const struct locale *locale, struct feed_event *event)
 {
     event->has_bounds = locale->has_bounds;

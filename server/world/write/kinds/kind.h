@@ -83,9 +83,6 @@ void decode_nothing(struct record_reader *reader, const struct cluster_entry *en
 void announce_nothing(struct world *world, const struct change_result *result);
 void count_nothing(struct world_stats *counted, const struct change_result *result);
 
-/* ERR_NOT_FOUND of the layer that a change names. */
-enum err_code kind_no_layer(const struct world_change *change, struct err *err);
-
 /* The event's bounds become those of a whole locale, or grow by those of a layer (may be NULL). */
 void kind_bound_locale(const struct locale *locale, struct feed_event *event);
 void kind_bound_layer(const struct layer *layer, struct feed_event *event);

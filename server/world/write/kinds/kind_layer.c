@@ -22,7 +22,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     if (put)
         CHECK(strcmp(put->id, change->layer_id) == 0);
     else if (!old)
-        return kind_no_layer(change, err);
+        return locale_no_layer(result->before, change->layer_id, ERR_LAYER_UNKNOWN, err);
     result->after =
         locale_next(result->before, NULL, put, put ? NULL : change->layer_id, NULL, err);
     if (!result->after)

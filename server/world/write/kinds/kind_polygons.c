@@ -32,7 +32,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
 
     CHECK((change->layer == NULL) == (change->base == NULL));
     if (!old)
-        return kind_no_layer(change, err);
+        return locale_no_layer(result->before, change->layer_id, ERR_LAYER_UNKNOWN, err);
     if (old->kind != LAYER_MESH)
         return err_set(err, ERR_LAYER_KIND,
                        "layer %s of locale %s is a heightfield: polygons belong to meshes", old->id,
