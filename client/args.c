@@ -33,7 +33,7 @@ static enum err_code take_value(const struct args_option *option, const char *va
         return ERR_OK;
     }
     if (option->list->count == ARGS_LIST_MAX)
-        return err_set(err, ERR_BAD_INPUT, "--%s stands more than %d times", option->name,
+        return err_set(err, ERR_BAD_INPUT, "--%s is given more than %d times", option->name,
                        ARGS_LIST_MAX);
     option->list->at[option->list->count++] = value;
     return ERR_OK;

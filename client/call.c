@@ -126,8 +126,8 @@ static enum err_code call_check_url(struct call *call, const char *url, struct e
     else if (curl_url_get(parts, CURLUPART_QUERY, &query, 0) == CURLUE_OK ||
              curl_url_get(parts, CURLUPART_FRAGMENT, &fragment, 0) == CURLUE_OK)
         code = err_set(err, ERR_BAD_INPUT,
-                       "'%.200s' has a query or fragment; give the URL of the "
-                       "daemon alone",
+                       "'%.200s' has a query or fragment; give only the "
+                       "URL of the daemon",
                        url);
     else if (host_is_loopback(host))
         curl_easy_setopt(call->curl, CURLOPT_PROXY, "");

@@ -330,7 +330,7 @@ static enum err_code compare_singles(const struct check_ground *check, const str
         flat_result(form, locale, cJSON_GetArrayItem(results, (int)at), many);
         for (size_t k = 0; k < count; k++)
             if (!is_same(one[k], many[k]))
-                snprintf(detail, DETAIL_BYTES, "item %zu alone differs from the batch", at);
+                snprintf(detail, DETAIL_BYTES, "item %zu differs when asked by itself", at);
         cJSON_Delete(answer);
     }
     return ERR_OK;

@@ -64,7 +64,7 @@ static void write_note(const struct gdal_raster *raster, const struct georef *pl
 
     stretch_text(place->stretch, wrong);
     if (!*out->spacing || place->seems_degrees)
-        snprintf(where, sizeof(where), "placed by the options alone");
+        snprintf(where, sizeof(where), "placed only by the options");
     else if (place->has_geo)
         snprintf(where, sizeof(where),
                  "geographic (%s), taken as a plane that touches the globe at its middle, lat %.6f "

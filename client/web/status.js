@@ -128,7 +128,7 @@ function patchRows({ stats }) {
   if (device.engine) {
     rows.push(["Granules",
       `${device.material}, at most ${shortNumber(device.granules_max)} a patch`],
-      ["Lost and made anew", shortNumber(device.rebuilds)]);
+      ["Lost and made again", shortNumber(device.rebuilds)]);
     for (const [scale, of] of Object.entries(patches.scales)) {
       if (of.slots === 0) continue;
       const stepMs = of.integrate_ms + of.grid_ms + of.force_ms + of.depth_ms;

@@ -114,10 +114,9 @@ static enum err_code open_body(struct call *call, const char *const *names, stru
                          call->body.length);
     if (options_open_query(call, names, err))
         return err->code;
-    if (call->body.length > 0)
-        return ERR_OK;
-    err_set(err, ERR_MISSING, "the body is empty; send a JSON object, at least {}");
-    return err_at(err, "body");
+    return call->body.length > 0
+               ? ERR_OK
+               : err_set(err, ERR_MISSING, "the body is empty; send a JSON object, at least {}");
 }
 
 static enum err_code only_members(const struct call *call, const char *const *items,

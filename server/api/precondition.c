@@ -172,7 +172,7 @@ static enum err_code decode_none_match(struct span header, bool may_create,
     struct tag_match match;
 
     if (!tags_read(header, 0, true, &match) || !match.is_any)
-        err_set(err, ERR_BAD_INPUT, "If-None-Match of a write takes * alone: only if it is new");
+        err_set(err, ERR_BAD_INPUT, "If-None-Match of a write takes only *: only if it is new");
     else if (!may_create)
         err_set(err, ERR_BAD_INPUT, "If-None-Match belongs to a PUT: only if it is new");
     else {

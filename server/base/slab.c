@@ -59,7 +59,7 @@ struct slab {
 };
 
 enum { HEADER_BYTES = 64 };
-_Static_assert(sizeof(struct slab) <= HEADER_BYTES, "the blocks begin behind the header");
+_Static_assert(sizeof(struct slab) <= HEADER_BYTES, "the blocks begin after the header");
 
 static void list_add(struct slab_pool *pool, struct slab *slab)
 {

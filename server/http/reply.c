@@ -240,6 +240,7 @@ static const char *place_of(const struct err *err)
     switch (err->code) {
     case ERR_BAD_INPUT:
     case ERR_BAD_JSON:
+    case ERR_MISSING:
     case ERR_BODY_TOO_LARGE:
     case ERR_UNPROCESSABLE:
     case ERR_BODY_UNKNOWN: /* where it is a parameter of the path */

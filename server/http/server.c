@@ -110,7 +110,7 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
         if (strcmp(origin, "*") != 0 && !is_origin(at, length))
             return err_set(err, ERR_BAD_INPUT,
                            "the CORS origin '%.*s' is none: scheme://host[:port] in small letters, "
-                           "with nothing behind it, as browsers send it",
+                           "with nothing after it, as browsers send it",
                            (int)length, at);
         if (at[length] == '\0')
             break;

@@ -265,7 +265,7 @@ static bool read_entry(const char *locale, const PGresult *rows, int row,
 
 static enum err_code trimmed(const char *locale, uint64_t after, struct err *err)
 {
-    return err_set(err, ERR_NOT_FOUND, "the shared log of %s begins behind revision %llu", locale,
+    return err_set(err, ERR_NOT_FOUND, "the shared log of %s begins after revision %llu", locale,
                    (unsigned long long)after + 1);
 }
 
@@ -278,7 +278,7 @@ static enum err_code take_rows(const struct reading *reading, uint64_t after,
 
     for (int row = 0; row < PQntuples(reading->rows); row++) {
         if (!read_entry(reading->locale, reading->rows, row, &entry))
-            return err_set(err, ERR_DAMAGED, "the shared log's entry of %s behind %llu is damaged",
+            return err_set(err, ERR_DAMAGED, "the shared log's entry of %s after %llu is damaged",
                            reading->locale, (unsigned long long)after);
         if (entry.revision != after + 1 && row == 0)
             return trimmed(reading->locale, after, err);

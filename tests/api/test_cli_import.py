@@ -205,7 +205,7 @@ def _():
         fails(kota("import", "bijou", "ground", path, "--format", "gdal", url=home().url), 2,
               "degrees", "--spacing 23.8", "--spacing 0.000277")
         locale, said = imported("bijou", path, "--format", "gdal", "--spacing", "23.8,30.7")
-        check("by the options alone" in said, said)
+        check("only by the options" in said, said)
         near_all(locale["layers"][0]["spacing"], [23.8, 30.7], "spacing")
         equal(samples("bijou")[0], 5, "the south row is first")
 
@@ -230,7 +230,7 @@ def _():
         fails(kota("import", "bare", "ground", bare, "--format", "gdal", url=home().url), 2,
               "--spacing")
         locale, said = imported("bare", bare, "--format", "gdal", "--spacing", "4,4", "--flip-y")
-        check("by the options alone" in said, said)
+        check("only by the options" in said, said)
         near_all(locale["layers"][0]["spacing"], [4, 4], "spacing")
         equal(samples("bare")[0], height(0, ROWS - 1), "the first sample")
 

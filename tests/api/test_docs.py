@@ -23,6 +23,8 @@ import sys
 import tempfile
 import termios
 
+import yaml
+
 from background import free_port
 from daemon import BIN_DIR, ROOT, SLOW, Daemon, clean_environment, data_path
 from pages import commands, demo_world
@@ -402,6 +404,28 @@ def _():
 def _():
     row = re.search(r"^\| `ls`.*$", text_of("docs/command-line.md"), re.M).group(0)
     equal(set(re.findall(r"`([a-z]+)`", row)), kota_commands(), "commands")
+
+
+@test("docs/api.md has each call once, with its method, its path and what it is for")
+def _():
+    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
+        paths = yaml.safe_load(file)["paths"]
+    wanted = {one["operationId"]: f"{method.upper()} {path}" for path, item in paths.items()
+              for method, one in item.items() if method != "parameters"}
+    found = {}
+    for names, requests, meaning in re.findall(r"^\| (`[a-z]\w+`(?: `\w+`)*) \| (`[A-Z].*?`) \| (.+) \|$",
+                                               text_of("docs/api.md"), re.M):
+        check(len(meaning) >= 12, f"{names}: {meaning}")
+        methods, asked = [], []
+        for word in re.findall(r"`(.*?)`", requests):
+            methods.append(word.partition(" ")[0])
+            if " " in word:
+                asked += [f"{method} {word.partition(' ')[2]}" for method in methods]
+                methods = []
+        for name, request in zip(re.findall(r"`(\w+)`", names), asked, strict=True):
+            check(name not in found, f"{name} is there twice")
+            found[name] = request.replace("…", "/v1/locales/{locale}")
+    equal(found, wanted, "calls")
 
 
 def main():

@@ -1,5 +1,6 @@
 """Locales and layers: PUT, GET, DELETE, every upload format, revisions, statistics."""
 import math
+import re
 import struct
 
 from daemon import F32, Daemon, check, equal, problem
@@ -450,6 +451,27 @@ def _():
     check(big >= empty + 4_000_000, f"{empty} -> {big}")
     daemon.ok("DELETE", at("big") + "/layers/ground", status=204)
     check(daemon.ok("GET", at("big"))["memory_bytes"] < 100_000, "after DELETE")
+
+
+@test("a heightfield takes the memory that the documents say: a tile, and the bytes of a sample")
+def _():
+    put_locale(daemon, "sized")
+    held = {}
+    for side in (2, 2049):
+        held[side] = daemon.ok("PUT", at("sized") + f"/layers/g?cols={side}&rows={side}&spacing=1,1",
+                               bytes(4 * side ** 2), media=F32,
+                               status=201 if side == 2 else 200)["layers"][0]["memory_bytes"]
+    told = {}
+    for page in ("operating", "import", "production"):
+        with open(f"docs/{page}.md", encoding="utf-8") as file:
+            told[page] = file.read()
+    tile = re.search(r"cells that are begun \| about (\d+),000 bytes", told["operating"])
+    equal(round(held[2] / 1000), int(tile[1]), f"{held[2]} bytes of the smallest field")
+    sample = [re.search(pattern, told[page])[1] for page, pattern in (
+        ("operating", r"sample of a heightfield, in memory \| ([\d.]+) bytes"),
+        ("import", r"([\d.]+) bytes of memory a sample"),
+        ("production", r"([\d.]+) bytes of memory a sample"))]
+    equal(sample, [f"{held[2049] / 2049 ** 2:.1f}"] * 3, "bytes of a sample")
 
 
 run(daemon.stop)

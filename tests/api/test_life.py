@@ -9,11 +9,12 @@ import socket
 import sqlite3
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import zlib
 
-from daemon import (F32, KOTAD, ROOT, SLOW, Daemon, clean_environment, parse_answers, problem,
+from daemon import (BIN_DIR, F32, KOTAD, ROOT, SLOW, Daemon, clean_environment, parse_answers, problem,
                     receive)
 from folders import folder, fresh
 from images import asc
@@ -532,6 +533,24 @@ def threads(daemon):
     return found
 
 
+@test("a daemon has the threads of ARCHITECTURE.md's table, no more and no fewer")
+def _():
+    if "san" in BIN_DIR:
+        raise Skip("a sanitizer has threads of its own")
+    with open("ARCHITECTURE.md", encoding="utf-8") as file:
+        section = file.read().partition("\n## Threads\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\w[^|]*) \|", section, re.M)[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        for given in ([], ["--data", folder], ["--ops-listen", "127.0.0.1:0"]):
+            wanted = 0
+            for row in rows:
+                if "from the first" in row or " with `" in row and not (given and given[0] in row):
+                    continue
+                wanted += 2 if row.startswith("loop ") else 5 if row.startswith("workers ") else 1
+            with Daemon("--loops", "2", "--workers", "5", "--gpu", "reference", *given) as daemon:
+                equal(len(os.listdir(f"/proc/{daemon.process.pid}/task")), wanted, f"threads {given}")
+
+
 def hanging(name, says):
     """Stops one thread, as a debugger does: no more signs of life until it goes on."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -539,6 +558,8 @@ def hanging(name, says):
     seize, interrupt, detach, all_threads = 0x4206, 0x4207, 17, 0x40000000
     manager = Manager()
     daemon = Daemon("--loops", "2", env=manager.environment(WATCHDOG_USEC=str(2000000 * SLOW)))
+    while name not in threads(daemon):  # a thread takes its name when it begins
+        time.sleep(0.01)
     task = threads(daemon)[name]
     try:
         manager.hear("WATCHDOG=1")

@@ -65,6 +65,15 @@ def _():
           "operationIds")
 
 
+@test("the document lists the questions that look at all layers, each of them")
+def _():
+    listed = re.search(r"((?:`\w+`, )+`\w+` and `\w+`) look at all layers",
+                       " ".join(document["info"]["description"].split()))[1]
+    questions = {one["operationId"] for path, method, one in CALLS if method == "post" and
+                 "ground" in one["tags"] and path.startswith("/v1/locales/")}
+    equal(set(re.findall(r"\w+", listed)) - {"and"}, questions - {"height", "profile"}, "questions")
+
+
 @test("a path parameter is named after what it names")
 def _():
     known = {"locale", "layer", "patch", "body", "model", "dataset", "level", "column", "row", "file"}

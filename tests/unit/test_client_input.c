@@ -350,7 +350,7 @@ static void an_option_that_repeats_keeps_all_its_values(void **state)
     assert_int_equal(bodies.count, ARGS_LIST_MAX);
     args.argc += 2;
     assert_int_equal(args_next(&args, own, NULL, &word, &err), ARGS_FAULT);
-    assert_non_null(strstr(err.msg, "--body stands more than 64 times"));
+    assert_non_null(strstr(err.msg, "--body is given more than 64 times"));
 }
 
 int main(void)

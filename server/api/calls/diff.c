@@ -119,7 +119,7 @@ static enum err_code ask(struct call *call, struct diff *diff, struct err *err)
     if (diff->since < diff->revision && !take_events(diff, world_feed(call->api->world), locale))
         return err_set(err, ERR_GONE,
                        "what changed in locale %s since revision %llu is not all held any more; "
-                       "fetch revision %llu anew",
+                       "fetch revision %llu whole",
                        locale, (unsigned long long)diff->since, (unsigned long long)diff->revision);
     encode(call, diff);
     return ERR_OK;

@@ -38,7 +38,7 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
         option_choose_ground(call, &out->ground, err))
         return err->code;
     if (is_mesh(out) && out->interpolation != INTERPOLATION_TRIANGLE) {
-        err_set(err, ERR_UNPROCESSABLE, "polygons have no samples: interp=triangle alone");
+        err_set(err, ERR_UNPROCESSABLE, "polygons have no samples: only interp=triangle");
         return err_at(err, "interp");
     }
     return ERR_OK;

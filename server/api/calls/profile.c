@@ -31,7 +31,7 @@ static enum err_code decode_path(struct call *call, struct profile_path *path, s
     profile_path_init(path, (const struct vec2 *)batch.numbers, batch.count);
     if (isfinite(path->length_m))
         return ERR_OK;
-    err_set(err, ERR_UNPROCESSABLE, "the path is longer than a float64 can tell");
+    err_set(err, ERR_UNPROCESSABLE, "the path is longer than a float64 can hold");
     return err_at(err, "/path");
 }
 

@@ -83,7 +83,7 @@ enum err_code polygon_edit_check(const struct polygon_set *set, const struct pol
     if (numbers > numbers_max)
         return err_limit(err, ERR_TOO_LARGE, (double)numbers_max, (double)numbers,
                          "the layer would have given %zu numbers to polygons, at most %llu; put it "
-                         "anew to begin from 0",
+                         "again to begin from 0",
                          numbers, (unsigned long long)numbers_max);
     return polygon_check_counts("the layer", set->vertex_count + edit->add.vertex_count,
                                 polygon_set_count(set) + edit->add.polygon_count -

@@ -445,9 +445,10 @@ static enum err_code check_crossing(const struct triangle_tree *tree, struct err
                        "the mesh intersects itself: triangles %u and %u pass through each other",
                        pair[0], pair[1]);
     case CROSSING_UNKNOWN:
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "the mesh's triangles lie so much around each other that it cannot be told "
-                       "whether it intersects itself");
+        return err_set(
+            err, ERR_UNPROCESSABLE,
+            "the mesh's triangles lie so much around each other that it cannot be decided "
+            "whether it intersects itself");
     case CROSSING_NONE:
         break;
     }

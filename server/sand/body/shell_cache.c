@@ -149,7 +149,7 @@ static bool load(struct shell_cache *cache, const struct model *model, double ra
     struct err err = {.code = ERR_OK};
 
     if (shell_store_load(world_store(cache->world), model->hash, radius_m, out, &err))
-        log_warn("the shell of model %s is made anew: %s", model->id, err_for_log(&err));
+        log_warn("the shell of model %s is made again: %s", model->id, err_for_log(&err));
     return err.code == ERR_OK && out->particles > 0;
 }
 

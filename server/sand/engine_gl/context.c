@@ -450,7 +450,7 @@ enum err_code context_rebuild(struct context *context, struct err *err)
         return err->code;
     context->lost = false;
     context->rebuilds++;
-    log_warn("sand: the OpenGL context was lost and is made anew on %s", context->info.renderer);
+    log_warn("sand: the OpenGL context was lost and is made again on %s", context->info.renderer);
     return ERR_OK;
 }
 

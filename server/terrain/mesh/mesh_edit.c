@@ -747,7 +747,7 @@ static enum err_code change_check(const struct mesh *mesh, const struct mesh_cha
     if (change->added && soup_check(change->added, err))
         return err->code;
     if (mesh->radial)
-        return err_set(err, ERR_CONFLICT, "a mesh under radial gravity is built anew");
+        return err_set(err, ERR_CONFLICT, "a mesh under radial gravity is built as a whole");
     CHECK(change->removed_count == 0 || change->removed);
     return ERR_OK;
 }

@@ -407,9 +407,9 @@ static enum err_code make_entry(struct reading *r, const struct cluster_entry *e
     uint64_t revision;
 
     if (entry->revision != r->revision + 1)
-        return err_set(err, ERR_DAMAGED,
-                       "the shared log's entry of %s behind revision %llu is %llu", entry->locale,
-                       (unsigned long long)r->revision, (unsigned long long)entry->revision);
+        return err_set(err, ERR_DAMAGED, "the shared log's entry of %s after revision %llu is %llu",
+                       entry->locale, (unsigned long long)r->revision,
+                       (unsigned long long)entry->revision);
     if (record_change(entry, &source, change, err))
         return err->code;
     r->count++; /* from here on finish_reading frees both */
@@ -606,8 +606,9 @@ void follow_doubt(struct follow *follow, struct followed *f)
 {
     if (f->is_doubtful)
         return;
-    log_error("the shared log has not what was applied here of %s, revision %llu: it is taken anew",
-              f->locale, (unsigned long long)f->applied);
+    log_error(
+        "the shared log has not what was applied here of %s, revision %llu: it is taken again",
+        f->locale, (unsigned long long)f->applied);
     f->is_doubtful = true;
     pthread_mutex_lock(&follow->mutex);
     follow->reported.divergences++;
@@ -818,7 +819,7 @@ static enum err_code stand_on(struct follow *follow, struct cluster_entry *entri
             return err_set(err, ERR_UNAVAILABLE, "%s cannot be followed: %.200s", f->locale,
                            f->reason);
         if (f->is_doubtful)
-            return err_set(err, ERR_CONFLICT, "%s is to be taken anew", f->locale);
+            return err_set(err, ERR_CONFLICT, "%s is to be taken again", f->locale);
         if (f->applied > 0 && entries[i].revision == f->applied + 1)
             memcpy(entries[i].before, f->op_id, sizeof entries[i].before);
     }

@@ -258,7 +258,7 @@ static void publish_tree(struct world *world, const struct job *job)
     locale_unref(with);
     if (!after) {
         if (layer && err.code != ERR_CONFLICT)
-            log_warn("the tree of layer %s of %s is not built anew: %s", job->layer->id,
+            log_warn("the tree of layer %s of %s is not built again: %s", job->layer->id,
                      job->locale, err_for_log(&err));
         return;
     }
