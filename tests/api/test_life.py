@@ -547,8 +547,11 @@ def _():
                 if "from the first" in row or " with `" in row and not (given and given[0] in row):
                     continue
                 wanted += 2 if row.startswith("loop ") else 5 if row.startswith("workers ") else 1
-            with Daemon("--loops", "2", "--workers", "5", "--gpu", "reference", *given) as daemon:
+            with Daemon("--loops", "2", "--workers", "5", "--gpu", "cpu", *given) as daemon:
                 equal(len(os.listdir(f"/proc/{daemon.process.pid}/task")), wanted, f"threads {given}")
+            with open("docs/operating.md", encoding="utf-8") as file:
+                more = {4: "and four more;", 5: "five with `--data` or `--ops-listen`"}[wanted - 7]
+                check(more in file.read(), f"operating.md: not {more}")
 
 
 def hanging(name, says):
