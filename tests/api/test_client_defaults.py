@@ -3,12 +3,13 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 from daemon import Daemon
-from kota_cli import kota
+from kota_cli import Stub, kota, reply
 from tap import case, check, equal, run, test
 
 sys.path.insert(0, os.path.join("client", "python"))
@@ -56,6 +57,74 @@ def _():
     for name, values in real.items():
         told = rows("docs/errors.md", name)[0][1:]
         equal([float(cell.split()[0]) for cell in told], [float(v) for v in values], name)
+
+
+C_EDIT = """
+#include <kota.h>
+int main(int argc, char **argv)
+{
+    struct kota_options options;
+    struct kota_client *client;
+    struct kota_answer *answer;
+    int done;
+
+    kota_options_init(&options, sizeof(options));
+    options.url = argc > 1 ? argv[1] : "";
+    client = kota_open(&options);
+    answer = kota_call(client, kota_edit_brush("a", KOTA_RAISE, 1, 1, 1, 1));
+    done = kota_answer_error(answer) != 0;
+    kota_answer_free(answer);
+    kota_close(client, 0, 0);
+    return done;
+}
+"""
+BRUSH = {"brush": {"shape": "raise", "center": [1, 1], "radius": 1, "amount": 1}}
+
+
+def compiled(folder):
+    lib = os.path.abspath(os.path.join(BUILD, "lib"))
+    with open(folder + "/edit.c", "w", encoding="utf-8") as file:
+        file.write(C_EDIT)
+    subprocess.run(["cc", folder + "/edit.c", "-Iclient/lib", f"-L{lib}", f"-Wl,-rpath,{lib}", "-lkota", "-o",
+                    folder + "/edit"], check=True)
+    return [folder + "/edit"]
+
+
+def edits(folder, url):
+    """{client: a function that makes one edit at url}, each with its defaults."""
+    def ran(*command):
+        return subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+    script = f'import {{ Kota }} from "{os.path.abspath("client/web/kota.js")}";' \
+        f'await new Kota("{url}").edit("a", {json.dumps(BRUSH)});'
+    def by_python():
+        client = Client(url)
+        client.edit_brush("a", **BRUSH["brush"])
+        client.close()
+
+    found = {"libkota": lambda: ran(*compiled(folder), url), "Python": by_python,
+             "kota": lambda: ran(os.path.join(BUILD, "kota"), "--url", url, "edit", "a", "--brush", "raise",
+                                 "--center", "1,1", "--radius", "1", "--amount", "1")}
+    if shutil.which("node"):
+        found["kota.js"] = lambda: ran("node", "--input-type=module", "-e", script)
+    return found
+
+
+@test("each client sends a write without an answer again, under one key of its own making")
+def _():
+    keys, lost = [], []
+
+    def answer(request):
+        keys.append(request.headers.get("idempotency-key"))
+        return None if len(keys) % 2 else reply({"locale": "a", "revision": 2, "rect": [0, 0, 1, 1]})
+
+    with tempfile.TemporaryDirectory() as folder, Stub(answer) as stub:
+        for name, make in edits(folder, stub.url).items():
+            make()
+            equal(len(keys) % 2, 0, f"requests of {name}: {keys}")
+            check(keys[-1] and keys[-1] == keys[-2], f"{name}: {keys[-2:]}")
+            lost.append(keys[-1])
+    equal(len(set(lost)), len(lost), "keys of all writes")
 
 
 def ends(status, *command):
