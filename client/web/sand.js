@@ -400,7 +400,8 @@ export function start(kota, state) {
   follower.draw();
 
   function deviceWords() {
-    if (!device.engine) return `No patch can be made here: ${device.reason}.`;
+    if (device.state === "closed") return "Ready: the first patch opens the device.";
+    if (device.state === "none") return `No patch can be made here: ${device.reason}.`;
     return `Simulated by ${device.name}${device.software ? ", on the processor" : ""}.`;
   }
 
@@ -414,7 +415,7 @@ export function start(kota, state) {
     }
     form.device.textContent = hidden ?? deviceWords();
     form.material.textContent = device.engine ? `of ${device.material} (--patch-material)` : "";
-    form.create.disabled = !hidden && !device.engine;
+    form.create.disabled = !hidden && device.state === "none";
     preview();
     await readList();
   }

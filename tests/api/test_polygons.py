@@ -261,7 +261,7 @@ def _():
     change("bad", remove=[answer["added"][1]])
 
 
-@test("numbers are bounded: a layer that has given out its last one wants to be put anew")
+@test("numbers are bounded: a layer that has given out its last one must be put again")
 def _():
     with Daemon("--max-polygons", "3") as own:
         make("few", [rectangle(0, 0, 1, 1, 0), rectangle(2, 0, 3, 1, 0)], where=own)
@@ -269,7 +269,7 @@ def _():
         for _ in range(22):
             last = change("few", [GOOD], [last], where=own)["added"][0]
         equal(last, 23, "the last number")
-        problem(own.post(path("few"), {"polygons": [GOOD], "remove": [last]}), 413, "anew", limit=24)
+        problem(own.post(path("few"), {"polygons": [GOOD], "remove": [last]}), 413, "put it again", limit=24)
         put_mesh(own, "few", [GOOD], status=200)
         equal(change("few", [GOOD], where=own)["added"], [1], "numbers begin again")
 

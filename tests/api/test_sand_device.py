@@ -168,7 +168,8 @@ def resident_mb(daemon):
 def _():
     with start("--gpu", "auto", "--patch-threads", "3", "--patch-idle-ms", "1000", *QUICK) as daemon:
         device = device_of(daemon)
-        equal((device["engine"], device["reason"]), (None, "not opened yet: the first patch opens it"), "device")
+        equal((device["state"], device["engine"], device["reason"]),
+              ("closed", None, "not opened yet: the first patch opens it"), "device")
         check("sand" not in [name for name, _ in threads(daemon)], f"threads: {threads(daemon)}")
         check("kota_patches_device 1" in daemon.get("/metrics").body.decode(), "metric")
         equal(daemon.ok("GET", "/v1/limits")["patch_granules_max"], None, "granules, not known yet")

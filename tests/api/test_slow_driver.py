@@ -37,17 +37,16 @@ def _():
     ground = b"\0" * 4 * 41 * 41
     daemon.ok("PUT", "/v1/locales/land/layers/ground?cols=41&rows=41&spacing=1,1", ground,
               media=F32, status=201)
-    until = time.monotonic() + 20
-    while orders.get(6) == 0 and time.monotonic() < until:
-        time.sleep(0.01)
-    check(orders.get(6) > 0, "no library is opened")
     answers = []
 
     def wait_for_a_patch():
         answers.append(problem(ask_patch(daemon.port), 503))
     waiting = threading.Thread(target=wait_for_a_patch)
     waiting.start()
-    time.sleep(0.3)
+    until = time.monotonic() + 20
+    while orders.get(6) == 0 and time.monotonic() < until:
+        time.sleep(0.01)
+    check(orders.get(6) > 0, "no library is opened")
     start = time.monotonic()
     daemon.process.send_signal(signal.SIGTERM)
     equal(daemon.process.wait(20), 0, "exit status")

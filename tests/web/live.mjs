@@ -139,7 +139,7 @@ const sandState = (page) => page.locator("#sand-states .now").getAttribute("data
 async function sand(page, daemon, check) {
   await page.click("#tab-sand");
   await page.waitForFunction(() =>
-    document.getElementById("sand-device").textContent.startsWith("Simulated by"));
+    document.getElementById("sand-device").textContent.startsWith("Ready"));
   await page.selectOption("#sand-scale", "coarse");
   await fill(page, { "sand-x": 32, "sand-y": 40, "sand-width": 6, "sand-length": 6, "sand-depth": 2,
     "sand-radius": 0.7, "sand-density": 2500, "sand-above": 1, "sand-speed": 7 });
@@ -152,6 +152,8 @@ async function sand(page, daemon, check) {
   const marks = await page.evaluate(async () => (await import("/web/state.js")).state.marks);
   check(marks.filter((mark) => mark.kind === "line").length === 4 &&
     marks.some((mark) => mark.kind === "area"), "the patch and its body are drawn over the ground");
+  await page.waitForFunction(() =>
+    document.getElementById("sand-device").textContent.startsWith("Simulated by"));
   await page.waitForSelector("#sand-view:not([hidden])");
   check.equal(await words(page, "sand-list"), "1, resting", "the list tells the state, too");
   const size = await page.locator("#sand-view").evaluate((img) =>

@@ -134,6 +134,8 @@ static void stats_of_device(struct json_writer *w, const struct numbers *numbers
 
     json_key(w, "device");
     json_begin_object(w);
+    json_key(w, "state");
+    json_string(w, device->engine[0] != '\0' ? "open" : device->is_coming ? "closed" : "none");
     json_key(w, "engine");
     if (device->engine[0] != '\0')
         json_string(w, device->engine);
