@@ -64,7 +64,7 @@ struct writing {
     double reach;
 };
 
-/* Where a node is; reach is made of absolute values, so that what cancels counts. */
+/* Where a node is; reach is a sum of absolute values, so that terms that cancel count. */
 struct place {
     double at[16], reach[16];
 };

@@ -131,7 +131,7 @@ static enum err_code gdal_error(const struct gdal *gdal, const char *name, struc
                        : "");
 }
 
-/* ---- what the file says ---------------------------------------------------------------------- */
+/* ---- the file's metadata --------------------------------------------------------------------- */
 
 static void copy_text(char *out, size_t bytes, const char *text)
 {

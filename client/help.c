@@ -1,5 +1,5 @@
 /*
- * Options for people: "  --name VALUE     what it does", the texts in one column.
+ * Options for people: "  --name VALUE     its meaning", the texts in one column.
  *
  * The column is after the longest option, at most at COLUMN_MAX; where a name is longer than that
  * its text begins on the next line. Lines are broken only where the table breaks them.

@@ -74,7 +74,7 @@ static void print_main_help(FILE *stream)
     fprintf(stream, "\n%s", exit_help);
 }
 
-/* `kota` without any argument: what it is, and what to type first. */
+/* `kota` without any argument: its purpose, and the first commands to type. */
 static enum kota_exit teach(void)
 {
     printf(

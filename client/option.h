@@ -15,7 +15,7 @@
 struct kota_option {
     const char *name;  /* without the dashes */
     const char *also;  /* a former name, still accepted; NULL: nothing else */
-    const char *value; /* what --help calls its value, "X,Y"; NULL: a flag */
+    const char *value; /* the name of its value in --help, "X,Y"; NULL: a flag */
     const char *help;  /* lines, joined by newlines, without the last one */
     /* What completion offers: words parted by blanks, or ":file", ":locale", ":layer"; NULL: none.
      */

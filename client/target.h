@@ -26,7 +26,7 @@ enum err_code target_open(struct target *target, const char *wanted, struct err 
 /* More bytes; the shape that call_stream.take has, target being the context. */
 enum err_code target_take(void *target, const char *bytes, size_t length, struct err *err);
 
-/* All of it is on the disk; then it gets its name, in place of what had it. */
+/* All of it is on the disk; then it gets its name, and replaces a file of that name. */
 enum err_code target_keep(struct target *target, struct err *err);
 
 /* Removes the file unless it was kept. Also after target_keep, and of a target that is zero. */

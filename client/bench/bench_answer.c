@@ -2,7 +2,8 @@
  * Reading answers as cheaply as can be: see bench_answer.h.
  *
  * Line by line with memchr; only lines with the initial of Content-Length are parsed. A head that
- * is whole in what was read, as nearly all are, is never copied. Bodies are counted, not read.
+ * is whole in the bytes that were read, as nearly all are, is never copied. Bodies are counted, not
+ * read.
  */
 #include "client/bench/bench_answer.h"
 

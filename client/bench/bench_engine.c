@@ -215,7 +215,7 @@ static uint64_t due_ns(const struct engine *engine, uint64_t i)
     return engine->start_ns + (uint64_t)((double)i * NS / engine->load->rate);
 }
 
-/* Open loop: sends what is due, as far as connections are free. */
+/* Open loop: sends the due requests, as far as connections are free. */
 static enum err_code shoot_due(struct engine *engine, uint64_t now, struct err *err)
 {
     while (engine->free && engine->sent < engine->sent_max) {

@@ -26,7 +26,7 @@ struct bench_points {
  *
  * locale  the daemon's answer about it: id and bounds
  *
- * ERR_UNPROCESSABLE (no terrain), ERR_INTERNAL (not what the contract says), ERR_NO_MEMORY
+ * ERR_UNPROCESSABLE (no terrain), ERR_INTERNAL (against the contract), ERR_NO_MEMORY
  */
 enum err_code bench_points_make(struct bench_points *out, const cJSON *locale, const char *call,
                                 size_t count, bool is_binary, struct err *err);

@@ -31,7 +31,7 @@
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 #define PREFIX_BYTES_MAX 512
 
-/* Texts and what owns them. */
+/* Texts and their owners. */
 struct lines {
     struct bench_text *at;
     size_t count;
@@ -52,7 +52,7 @@ struct bench_options {
     struct bench_load load;
 };
 
-/* ---- what to send ---------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static enum err_code lines_add(struct lines *lines, const char *at, size_t length, struct err *err)
 {
@@ -273,7 +273,7 @@ static enum err_code read_numbers(const struct bench_options *options, struct be
     return pin(cpu, err);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void add_number(cJSON *to, const char *name, double value)
 {

@@ -86,7 +86,7 @@ struct line {
     const char *current;               /* the word, or the value, that is being typed */
 };
 
-/* ---- what has been typed --------------------------------------------------------------------- */
+/* ---- the words so far ------------------------------------------------------------------------ */
 
 static const struct kota_option *find(const struct kota_option *table, const char *name,
                                       size_t length)
@@ -151,7 +151,7 @@ static void read_line(const struct kota *kota, struct line *line)
     }
 }
 
-/* ---- what may follow ------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static void offer(const struct line *line, const char *prefix, const char *text, const char *what)
 {
@@ -171,7 +171,7 @@ static void offer_options(const struct line *line, const struct kota_option *tab
 }
 
 /*
- * The ids in an array of what path answers, NULL: of all locales; nothing when there is no answer.
+ * The ids in an array of path's answer, NULL: of all locales; nothing when there is no answer.
  */
 static void offer_ids(struct kota *kota, const struct line *line, const char *path,
                       const char *member, const char *text)

@@ -1,5 +1,5 @@
 /*
- * kota lit: does a light reach points, and what is between.
+ * kota lit: does a light reach points; else the obstacle.
  *
  * The light is one for all points: far away, along --direction, or at --position.
  */

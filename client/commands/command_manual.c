@@ -12,7 +12,7 @@
 
 enum { LINE_MAX = 76 };
 
-/* Text of a line: what troff would take for its own is hidden from it. */
+/* Text of a line, with troff's control characters escaped. */
 static void print_text(const char *text, size_t length)
 {
     static const struct {

@@ -35,7 +35,7 @@ struct action {
     enum kota_exit (*run)(struct kota *kota, const struct patch_options *options);
 };
 
-/* ---- what goes out ------------------------------------------------------------------------ */
+/* ---- the request -------------------------------------------------------------------------- */
 
 /* Adds `count` numbers of an option, if it is given. */
 static enum err_code add_numbers(cJSON *body, const char *name, const char *option,
@@ -139,7 +139,7 @@ static enum err_code patch_path(struct kota *kota, const char *rest, char path[K
     return kota_locale_path(kota, behind, path);
 }
 
-/* ---- what comes back ---------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------------------------- */
 
 static enum err_code show_list(struct kota *kota, const cJSON *patches)
 {

@@ -26,7 +26,7 @@ struct watch {
     bool has_begun; /* this connection has brought something */
 };
 
-/* One line for people: what, where, which revision, and what else is short enough. */
+/* One line for people: kind, place, revision, and short details. */
 static enum err_code show_event(const struct event *event, const cJSON *data, struct err *err)
 {
     static const char *const names[] = {"locale",      "revision", "id",  "state", "layer",

@@ -23,7 +23,7 @@
  * failed, a referee who saw nothing, and a digger who changed nothing.
  *
  * Coordinates go out as float32 relative to the middle of the locale (`base`): there a float is
- * exact to a tenth of a millimetre. What is sent is what counts: the avatar is at the rounded
+ * exact to a tenth of a millimetre. The numbers that are sent count: the avatar is at the rounded
  * place.
  */
 #include <kota.h>

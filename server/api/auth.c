@@ -166,15 +166,6 @@ void auth_swap(struct auth *auth, struct token_list *fresh)
     auth_drop(old);
 }
 
-enum err_code auth_reload(struct auth *auth, struct err *err)
-{
-    struct token_list *fresh;
-
-    if (auth_read(auth, &fresh, err) == ERR_OK)
-        auth_swap(auth, fresh);
-    return err->code;
-}
-
 struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err)
 {
     struct auth *auth = aligned_alloc(_Alignof(struct auth), sizeof *auth);

@@ -36,8 +36,6 @@ struct token_list;
 enum err_code auth_read(const struct auth *auth, struct token_list **out, struct err *err);
 void auth_swap(struct auth *auth, struct token_list *fresh);
 void auth_drop(struct token_list *list);
-/* Both steps at once; on error the tokens in force stay. */
-enum err_code auth_reload(struct auth *auth, struct err *err);
 
 /* How many tokens are in force. */
 size_t auth_tokens(const struct auth *auth);

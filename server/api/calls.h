@@ -74,7 +74,7 @@
 API_CALL_LIST(API_CALL_DECLARE)
 #undef API_CALL_DECLARE
 
-/* Before the body of layer_put: refuses what can be refused now, and streams an f32 field. */
+/* Before the body of layer_put: refuses as early as possible, and streams an f32 field. */
 void layer_put_begin(struct http_request *request, struct http_reply *reply);
 
 #endif

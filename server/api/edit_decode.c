@@ -2,7 +2,7 @@
  * Decoding of edits.
  *
  * Problem: an edit may bring sixteen million samples; nothing of it may cost much before it is
- * clear that it can be taken, and what can be told without the field should not reach the writer.
+ * clear that it can be taken, and an error that needs no field should not reach the writer.
  * Approach: rect first, its size against the limit, then the samples: of a JSON text from its tape
  * (json_tape.h), each the nearest float64 rounded to float32; an f32 body is copied and looked at
  * once.

@@ -12,7 +12,7 @@
  * and the caller's, NULL on error and for a brush; layer "" when none is named.
  *
  * ERR_BAD_INPUT          malformed; a height beyond float32; a count that is not the rect's
- * ERR_TOO_LARGE          more samples than limits.world.edit_samples_max, told before any is read
+ * ERR_TOO_LARGE          more samples than limits.world.edit_samples_max, refused unread
  * ERR_UNPROCESSABLE      a rect that no field can hold, an id that no layer can have
  * ERR_UNSUPPORTED_MEDIA_TYPE, ERR_NO_MEMORY
  * O(bytes). Any thread.

@@ -14,7 +14,7 @@ struct last_locales {
 };
 
 /*
- * One hint for each of `count` items of the member `what`, or none at all.
+ * One hint for each of `count` items of the member `what`, or none.
  * ERR_BAD_INPUT, ERR_TOO_LARGE
  */
 enum err_code last_locales_open(struct call *call, size_t count, const char *what,

@@ -66,7 +66,7 @@ enum err_code option_word(struct call *call, const char *name, const char *const
 /* `count` numbers: an array, or separated by commas in the query. */
 enum err_code option_numbers(struct call *call, const char *name, size_t count, double *out,
                              bool *is_given, struct err *err);
-/* The same of what must be given. */
+/* The same of required ones. */
 enum err_code option_needed(struct call *call, const char *name, size_t count, double *out,
                             struct err *err);
 /* A set of words as bits: an array of strings, or separated by commas in the query. */

@@ -62,7 +62,7 @@ enum err_code upload_charge(struct api *api, uint64_t bytes, struct err *err);
 void upload_release(struct api *api, uint64_t bytes);
 
 /*
- * The field's spec by the options and what the file says of itself. ERR_BAD_INPUT without a
+ * The field's spec by the options and the file's own header. ERR_BAD_INPUT without a
  * spacing; ERR_UNPROCESSABLE: one that seems to be in degrees.
  */
 enum err_code upload_spec(const struct upload *upload, const struct raster *raster,
@@ -82,11 +82,11 @@ struct uploaded {
  *
  * ERR_UNPROCESSABLE  a file's own spacing that seems to be in degrees; polygons that the reader
  *                    rounds by more than precision_max_m
- * ERR_BAD_INPUT  malformed, or no spacing anywhere; else what raster_decode, polygon_decode,
+ * ERR_BAD_INPUT  malformed, or no spacing anywhere; else as raster_decode, polygon_decode,
  *                mesh_create and upload_charge say
  * ERR_UNPROCESSABLE  is_strict, and polygons would be dropped
  * pace           as of mesh_options
- * *out is empty on error. O(samples), or what a mesh takes: no loop's thread.
+ * *out is empty on error. O(samples), or the build of a mesh: no loop's thread.
  */
 enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
                            const struct upload *upload, const struct locale_manifest *manifest,

@@ -1,7 +1,7 @@
 /*
  * Writes are asynchronous: world_submit returns at once, and the outcome comes on the writer's
- * thread, after publication. The answer is made there from what was published, so that it shows the
- * revision that this change made, not a later one.
+ * thread, after publication. The answer is made there from the published world, so that it shows
+ * the revision that this change made, not a later one.
  *
  * Problem: a client that lost the answer must be able to ask again without changing the world
  * twice. Approach: an Idempotency-Key is the change's op_id. The answer is made before the commit

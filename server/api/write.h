@@ -8,7 +8,7 @@
 
 #include "api/call.h"
 
-/* In what writes differ: a constant of the file of the call. */
+/* The differences between writes: a constant of the file of the call. */
 struct write_kind {
     enum world_change_kind change;
     const char *method; /* hashed with the path for the key */
@@ -38,7 +38,7 @@ void write_encode_locale(struct json_writer *w, const struct world_outcome *outc
  *
  * ERR_BAD_INPUT            a header or, on a PUT of it, the locale's id is malformed
  * ERR_NOT_FOUND            no locale, no key
- * ERR_PRECONDITION_FAILED  without a key: by what the snapshot says
+ * ERR_PRECONDITION_FAILED  without a key: by the snapshot
  * ERR_DAMAGED              it could not be loaded
  */
 enum err_code write_open(struct call *call, const struct write_kind *kind,
@@ -47,7 +47,7 @@ enum err_code write_open(struct call *call, const struct write_kind *kind,
 /*
  * For a write that takes long to decode, after write_open: asks the writer whether the key is
  * known, and then sends the first answer. Waits for the writer, so only on a worker. If it is not,
- * what write_open leaves to the writer because of the key is done here.
+ * the checks that write_open leaves to the writer because of the key are done here.
  */
 enum err_code write_repeat(struct call *call, const struct write_kind *kind,
                            const struct world_change *change, bool *is_answered, struct err *err);

@@ -2,7 +2,7 @@
  * SRTM tiles: a degree of latitude by one of longitude, named after their south-west corner. Their
  * samples are a share of a degree apart, and terrain is in metres. The tile becomes a plane whose
  * metres a degree are those of the WGS84 ellipsoid at the tile's middle: right there, and off by
- * what the meridians converge towards its northern and southern edge.
+ * the convergence of the meridians towards its northern and southern edge.
  *
  * A degree of latitude is the meridian's radius of curvature, one of longitude that of the
  * parallel.

@@ -3,7 +3,7 @@
  * through a pipe. For libraries whose readers of hostile bytes cannot be checked.
  *
  *   jail_start(&jail, &limits, body, context, &err)   the child calls body(context, pipe)
- *   jail_read(&jail, block, bytes)                    what it wrote with jail_write(); false: no
+ *   jail_read(&jail, block, bytes)                    the bytes of jail_write(); false: no
  *                                                     more
  *   jail_end(&jail)                                   always; returns how it ended
  *

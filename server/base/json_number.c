@@ -9,8 +9,8 @@
  * interval holds one multiple of ten (one digit fewer) or else one of two neighbours is nearest.
  * The digits become text eight at a time, as bytes of one word; the zeros at the end are counted in
  * the words, so that nothing is divided digit by digit. Words are stored where they belong and
- * overwrite each other; reading back what was just stored in other pieces stalls (a first version
- * did, and a quarter of its samples were there).
+ * overwrite each other; reading back bytes that were just stored in other pieces stalls (a first
+ * version did, and a quarter of its samples were there).
  * Dropped: Grisu2 (not always shortest), Ryu (tables of the same size, longer code).
  */
 #include "base/json_number.h"

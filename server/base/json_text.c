@@ -1,6 +1,6 @@
 /*
  * JSON string escaping for the few documents that are written without a JSON library: problem
- * documents and log lines. They quote what clients sent, so the input may be any bytes.
+ * documents and log lines. They quote bytes of clients, so the input may be anything.
  *
  * Approach: take one character at a time. A well-formed UTF-8 sequence (shortest form, no
  * surrogates, at most U+10FFFF) is copied; `"`, `\` and bytes below 0x20 and 0x7f are escaped; any

@@ -16,7 +16,7 @@
  *
  * Address sanitizer sees each block as one of malloc's: it then detects use after free.
  *
- * Tried and dropped: mallopt (a threshold beyond the tiles' size makes the heap keep what is freed
+ * Tried and dropped: mallopt (a threshold beyond the tiles' size makes the heap keep freed memory
  * under a living block, without use of huge pages), one mapping for a field (cannot be given back
  * tile by tile without splitting huge pages).
  */
@@ -54,7 +54,7 @@ void slab_free(struct slab_pool *pool, void *block)
 
 /* At the start of its SLAB_BYTES, before the blocks; pool->lock guards all. */
 struct slab {
-    struct slab *next, **link; /* in pool->partial: what points here; NULL when it is not there */
+    struct slab *next, **link; /* in pool->partial: the pointer to this; else NULL */
     uint64_t free, all;        /* a bit for each block */
 };
 

@@ -27,7 +27,7 @@ struct load_news {
  * Reads the sources of the start again, where a file has changed (by its inode, size and time) or a
  * folder is new or missing; for a world without a store. The result is published at once, all or
  * nothing; locales without a source are removed after that. A locale that is read again is replaced
- * whole, with what was edited in it; all others stay as they are, edits included. gives_up, called
+ * whole, with its edits; all others stay as they are, edits included. gives_up, called
  * before each locale, ends it with ERR_BUSY. On error nothing has changed. As above the error names
  * file and member. Not a loop's thread, nor the writer's; one at a time.
  */

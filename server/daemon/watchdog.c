@@ -202,7 +202,7 @@ static void watch(struct watchdog *watchdog)
     }
     if (late[0] == '\0') {
         if (watchdog->is_hanging)
-            log_warn("all threads turn again, the watchdog is fed");
+            log_warn("all threads run again, the watchdog is fed");
         watchdog->is_hanging = false;
         notify_alive();
         return;

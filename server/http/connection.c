@@ -4,7 +4,7 @@
  * Reading: by uv_poll_t and one recv(2) for each time that a socket is readable: uv_tcp_t reads by
  * read(2), which costs the kernel more, and through two callbacks. Bytes that are left make the
  * socket readable in the next iteration. All connections of a loop read into the loop's one buffer;
- * only what could not be taken (half a head, pipelined requests behind a busy one) is copied into
+ * only unprocessed bytes (half a head, requests pipelined after a busy one) are copied into
  * memory of the connection. An idle connection therefore holds no buffer, and a busy one at most
  * PENDING_STOP_BYTES plus one read, since reading stops there.
  *
@@ -24,14 +24,14 @@
  * time that its bytes so far take at BODY_BYTES_PER_MS. A write must make progress in write_ms: its
  * deadline is set when the socket is full and taken back when it has taken something.
  *
- * A stream (stream.h) keeps the connection for itself after its request: what comes is dropped, and
+ * A stream (stream.h) keeps the connection for itself after its request: input is dropped, and
  * its output is written like that of other answers. In one iteration it is pulled twice at most;
  * the output of the second pull waits for the next iteration, so that an endless stream does not
  * hold the loop.
  *
  * Closing: closing a socket with unread bytes resets it, and the reset may overtake the answer, or
  * reach a client that reads the answer only after it has sent everything. So after an error the
- * connection is shut down for writing first and what comes is dropped, unseen and not copied, until
+ * connection is shut down for writing first and input is dropped, unseen and not copied, until
  * the peer has ended (RFC 9112 section 9.6). That is bounded by time, not by bytes: by silence, by
  * the least rate of a body, and in all. The connection counts as open meanwhile. A rejected one
  * does not, and has a shorter time.
@@ -513,7 +513,7 @@ static void watch(struct http_connection *connection)
     CHECK(uv_poll_start(&connection->poll, events, on_ready) == 0);
 }
 
-/* ---- after each turn ------------------------------------------------------------------------- */
+/* ---- after each step ------------------------------------------------------------------------- */
 
 /* Every byte so far belongs to an answered request. */
 static bool is_between_requests(const struct http_connection *connection)

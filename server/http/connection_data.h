@@ -24,8 +24,8 @@ enum http_connection_state {
     HTTP_CONNECTION_BODY,     /* waits for the rest of a body */
     HTTP_CONNECTION_DISCARD,  /* answered; drops the body before the next request */
     HTTP_CONNECTION_HANDLING, /* the application has the request, or it is parked */
-    HTTP_CONNECTION_STREAM,   /* answered by a stream; what comes is dropped */
-    HTTP_CONNECTION_LINGER,   /* answered and shut down; what still comes is dropped */
+    HTTP_CONNECTION_STREAM,   /* answered by a stream; input is dropped */
+    HTTP_CONNECTION_LINGER,   /* answered and shut down; further input is dropped */
     HTTP_CONNECTION_CLOSED    /* uv_close was called */
 };
 

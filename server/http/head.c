@@ -9,7 +9,7 @@
  * Approach: complete lines are found with memchr('\n'); a line must end in CRLF. The first one must
  * be three words with one space between them, in every other one a token must be directly followed
  * by a colon, and no value may hold a control byte. Nothing is kept of a line but that it was seen.
- * Only what the answer to a refused head depends on is noted: HEAD, and HTTP/1.0.
+ * Only two facts are noted, for the answer to a refused head: HEAD, and HTTP/1.0.
  *
  * Invariants: scanned >= line_start; no byte after the head's end is read; a head is never longer
  * than header_bytes_max, a target never longer than target_bytes_max.
@@ -186,7 +186,7 @@ static enum http_head_state too_long(const struct http_head *head, size_t length
     return HTTP_HEAD_BAD;
 }
 
-/* The line that has begun but not ended: only what need not wait for its end. */
+/* The line that has begun but not ended: only checks that need not wait for its end. */
 static enum http_head_state check_open_line(const struct http_head *head, const char *at,
                                             size_t length, const struct http_limits *limits,
                                             struct err *err)

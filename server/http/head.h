@@ -3,7 +3,7 @@
  *
  * http_head_feed finds the head's end and refuses bytes that RFC 9112 lets a server refuse; it
  * builds nothing. http_head_parse has llhttp split the whole head, once, and checks each field
- * where llhttp reports it: how many there may be of it, and what it says of the body's framing.
+ * where llhttp reports it: how many there may be of it, and its meaning for the body's framing.
  */
 #ifndef KOTA_HTTP_HEAD_H
 #define KOTA_HTTP_HEAD_H
@@ -49,7 +49,7 @@ struct http_head {
 };
 
 /*
- * Checks what is new in at[0..length), the head's bytes so far (more may follow it): line ends,
+ * Checks the new part of at[0..length), the head's bytes so far (more may follow it): line ends,
  * the form of each line, bytes that no line may hold, limits.
  *
  * HTTP_HEAD_MORE  not complete yet, call again with the same bytes and more

@@ -35,7 +35,7 @@ static bool name_is(struct span name, const char *wanted)
     return name.length == strlen(wanted) && strncasecmp(name.at, wanted, name.length) == 0;
 }
 
-/* ---- what the fields say --------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static enum err_code take_host(struct http_head *head, struct span value, struct err *err)
 {
@@ -141,7 +141,7 @@ static enum err_code take_field(struct parse *parse, struct http_field *field)
     return ERR_OK;
 }
 
-/* ---- what llhttp calls ----------------------------------------------------------------------- */
+/* ---- callbacks of llhttp --------------------------------------------------------------------- */
 
 static int on_target(llhttp_t *parser, const char *at, size_t length)
 {
@@ -247,7 +247,7 @@ static enum err_code explain(struct parse *parse, llhttp_errno_t rc,
 
     if (parse->is_refused)
         return parse->err->code;
-    /* the line's form and its version were checked before: what else there is, is the method */
+    /* the line's form and its version were checked before: only the method is left */
     if (head->field_count == 0 && rc != HPE_INVALID_URL)
         return refuse_method(head, parse->text, parse->err);
     if (parse->fields_taken < head->field_count) {

@@ -71,7 +71,7 @@ struct http_limits {
     uint32_t stream_silence_ms; /* a stream that has sent nothing for so long sends a comment,
                                    15,000 */
     uint32_t park_ms_max;       /* how long http_request_park waits, 2,000 */
-    size_t workers;             /* threads for what takes long; 0: one a core, 4 at least */
+    size_t workers;             /* threads for long work; 0: one a core, 4 at least */
     uint32_t queue_ms_max;      /* that a request may wait for one, as expected, 1,000: 503 */
     size_t queued_max;          /* requests that wait for one, 1,000: 503 */
 };
@@ -194,10 +194,10 @@ void http_server_free(struct http_server *server);
 
 /* Sums over the loops; the numbers may be a moment old. Any thread. */
 void http_server_counters(const struct http_server *server, struct http_counters *out);
-/* The same of one loop, without what the workers count (zero). loop < http_server_loops. */
+/* The same of one loop, without the workers' counts (zero). loop < http_server_loops. */
 void http_server_loop_counters(const struct http_server *server, size_t loop,
                                struct http_counters *out);
-/* routes[i] of app.routes; the last one (index route_count) counts what matched no route. */
+/* routes[i] of app.routes; the last one (index route_count) counts those that match none. */
 void http_server_route_counters(const struct http_server *server, size_t route,
                                 struct http_route_counters *out);
 
@@ -217,14 +217,9 @@ struct span http_request_header(const struct http_request *request, const char *
 /* Is it there more than once? */
 bool http_request_header_is_repeated(const struct http_request *request, const char *name);
 bool http_request_has_header_prefix(const struct http_request *request, const char *prefix);
-/* Query items, percent-decoded ('+' is a space), in order. */
+/* Query items, percent-decoded ('+' is a space), in order: [http_request_query_count]. */
 size_t http_request_query_count(const struct http_request *request);
-void http_request_query_at(const struct http_request *request, size_t n, struct span *name,
-                           struct span *value);
-/* All of them, [http_request_query_count]. */
 const struct http_query_item *http_request_query_items(const struct http_request *request);
-/* The first query item of that name; at is NULL when there is none. */
-struct span http_request_query(const struct http_request *request, const char *name);
 bool http_request_peer_is_loopback(const struct http_request *request);
 size_t http_request_loop(const struct http_request *request);
 /* Memory of this request, freed with it; 16-byte aligned; NULL when the limit is reached. */
@@ -314,14 +309,14 @@ void http_reply_append(struct http_reply *reply, const void *bytes, size_t lengt
 /* Bytes that outlive every request (embedded pages): not copied. */
 void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
 /*
- * An answer that does not end (server-sent events): status, headers and what the handler has
- * written so far are sent at once, without Content-Length and with Connection: close; then the
+ * An answer that does not end (server-sent events): status, headers and the bytes that the handler
+ * has written so far are sent at once, without Content-Length and with Connection: close; then the
  * request ends (request_end) and the connection lives on as a stream. Only from a handler that runs
  * on the loop, as its last call but for headers. With HEAD only the headers are sent, and ended is
  * called at once.
  *
- * calls.pull  writes what there is to send: after the start, after each http_server_wake, and when
- *             what was written has left; loop's thread
+ * calls.pull  writes pending output: after the start, after each http_server_wake, and when
+ *             the output has left; loop's thread
  * calls.ended the stream is over, for that reason; context is not used any more; loop's thread,
  *             exactly once, also when the stream could not begin
  * ERR_BUSY, ERR_NO_MEMORY  limits.streams_max; then ended is not called
@@ -345,7 +340,7 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
 bool http_stream_has_room(const struct http_stream *stream);
 /* In pull: copies bytes to be sent; false without memory or room, the stream then ends (LEFT). */
 bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length);
-/* In pull: ends it once what was written has been sent. */
+/* In pull: ends it once its output has been sent. */
 void http_stream_end(struct http_stream *stream, enum http_stream_end reason);
 
 /*

@@ -31,7 +31,7 @@ struct http_owned {
 
 struct http_chunk {
     struct http_chunk *next;
-    const char *at; /* what is still to be sent */
+    const char *at; /* still to be sent */
     size_t length;
     size_t capacity;         /* of bytes[]; 0 when `at` is memory of another kind */
     struct http_owned owned; /* freed with the chunk */

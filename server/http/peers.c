@@ -4,7 +4,7 @@
  * One open-addressed table with linear probing for the whole server, under a mutex that is taken
  * twice in a connection's life. It has at least twice as many slots as there can be connections,
  * so a probe always ends, and it never grows: memory is bounded from the start. A slot whose count
- * falls to zero is removed by shifting back what follows it, so no tombstones pile up. The hash is
+ * falls to zero is removed by shifting back its successors, so no tombstones pile up. The hash is
  * keyed by a random seed, because addresses are chosen by the other side.
  *
  * Invariant: count > 0 exactly for used slots; from a key's home slot to its own all are used.

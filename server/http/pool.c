@@ -40,7 +40,7 @@
 #define UNIT_BYTES 256
 #define SIZE_CLASSES 24 /* powers of two of units: 2 GiB */
 #define UNIT_NS_FIRST 4000.0
-#define FIRST_NS_MAX 50e6 /* what the first of a kind may teach */
+#define FIRST_NS_MAX 50e6 /* the most that the first of a kind counts */
 #define UNIT_NS_MIN 100.0
 #define LEARNING 0.125
 #define SURPRISE_MAX 8.0 /* times the estimate: one that was held up teaches no more */
@@ -74,7 +74,7 @@ struct http_pool {
     double *unit_ns; /* [route_count][SIZE_CLASSES]; 0: not known yet */
     struct lane lanes[LANES];
     size_t queued, busy, large_running;
-    uint64_t clock_ns, event_ns; /* without what was quiet; the last event by the real clock */
+    uint64_t clock_ns, event_ns; /* without quiet spans; the last event by the real clock */
     bool is_ending;
 };
 

@@ -39,7 +39,7 @@ bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_byte
  */
 bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why);
 
-/* Queues a request for its sink, with what is short. Never refused. Loop thread. */
+/* Queues a request for its sink, among the short jobs. Never refused. Loop thread. */
 void http_pool_push_sink(struct http_pool *pool, struct http_request *request);
 
 void http_pool_numbers(struct http_pool *pool, struct http_pool_numbers *out);

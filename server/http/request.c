@@ -354,30 +354,9 @@ size_t http_request_query_count(const struct http_request *request)
     return request->target.item_count;
 }
 
-void http_request_query_at(const struct http_request *request, size_t n, struct span *name,
-                           struct span *value)
-{
-    CHECK(n < request->target.item_count);
-    *name = request->target.items[n].name;
-    *value = request->target.items[n].value;
-}
-
 const struct http_query_item *http_request_query_items(const struct http_request *request)
 {
     return request->target.items;
-}
-
-struct span http_request_query(const struct http_request *request, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (size_t i = 0; i < request->target.item_count; i++) {
-        const struct http_query_item *item = &request->target.items[i];
-
-        if (item->name.length == length && memcmp(item->name.at, name, length) == 0)
-            return item->value;
-    }
-    return (struct span){NULL, 0};
 }
 
 bool http_request_peer_is_loopback(const struct http_request *request)

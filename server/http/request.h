@@ -90,7 +90,7 @@ void http_request_release(struct http_request *request);
 void http_request_take_ids(struct http_request *request);
 void http_request_free(struct http_request *request);
 /*
- * The sink takes the body so far, or drops what it has when the request is abandoned. An error is
+ * The sink takes the body so far, or drops its data when the request is abandoned. An error is
  * in the reply. On a worker.
  */
 void http_request_run_sink(struct http_request *request);

@@ -210,7 +210,7 @@ void http_stream_break_silence(struct http_connection *connection)
         http_stream_write(stream, ":\n\n", 3);
 }
 
-/* ---- what pull calls ------------------------------------------------------------------------- */
+/* ---- called by pull -------------------------------------------------------------------------- */
 
 bool http_stream_has_room(const struct http_stream *stream)
 {

@@ -40,7 +40,7 @@ void http_stream_cancel(struct http_request *request);
 
 /*
  * Calls pull, once, if it is due and there is room. True when something was written. Afterwards the
- * stream may be over: either it ended (the connection sends what is left and closes) or it failed
+ * stream may be over: either it ended (the connection sends the rest and closes) or it failed
  * (*is_broken: close it now).
  */
 bool http_stream_pull(struct http_connection *connection, bool *is_broken);

@@ -80,7 +80,7 @@ static bool copy_object(const struct json_tape *tape, uint32_t item, const struc
     return true;
 }
 
-/* ---- what is unusual ------------------------------------------------------------------------- */
+/* ---- unusual items --------------------------------------------------------------------------- */
 
 static enum err_code parts_of(const cJSON *item, size_t i, const struct json_shape *shape,
                               double *out, struct err *err)

@@ -219,30 +219,22 @@ enum err_code json_parse(const char *text, size_t length, const struct json_limi
     return code;
 }
 
-enum err_code json_tape_numbers(const struct json_tape *tape, uint32_t value, size_t count,
-                                double *out, struct err *err)
-{
-    cJSON *tree;
-
-    if (json_token_numbers(&tape->tokens[value], count, out))
-        return ERR_OK;
-    tree = json_tape_tree(tape, value);
-    if (!tree)
-        return err_set(err, ERR_NO_MEMORY, "no memory to parse a value of JSON");
-    json_get_numbers(tree, count, out, err);
-    cJSON_Delete(tree);
-    return err->code;
-}
-
 enum err_code json_tape_vec3(const struct json_tape *tape, uint32_t value, struct vec3 *out,
                              struct err *err)
 {
     double v[3];
+    cJSON *tree;
 
-    if (json_tape_numbers(tape, value, 3, v, err))
-        return err->code;
-    *out = (struct vec3){v[0], v[1], v[2]};
-    return ERR_OK;
+    if (json_token_numbers(&tape->tokens[value], 3, v)) {
+        *out = (struct vec3){v[0], v[1], v[2]};
+        return ERR_OK;
+    }
+    tree = json_tape_tree(tape, value); /* for the error's text */
+    if (!tree)
+        return err_set(err, ERR_NO_MEMORY, "no memory to parse a value of JSON");
+    json_get_vec3(tree, out, err);
+    cJSON_Delete(tree);
+    return err->code;
 }
 
 enum err_code json_tape_integer(const struct json_tape *tape, uint32_t value, uint64_t least,

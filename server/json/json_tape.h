@@ -46,9 +46,7 @@ static inline bool json_token_numbers(const struct json_token *token, size_t cou
     return true;
 }
 
-/* As json_get_numbers and json_get_vec3 of the value; ERR_NO_MEMORY, too. */
-enum err_code json_tape_numbers(const struct json_tape *tape, uint32_t value, size_t count,
-                                double *out, struct err *err);
+/* As json_get_vec3 of the value; ERR_NO_MEMORY, too. */
 enum err_code json_tape_vec3(const struct json_tape *tape, uint32_t value, struct vec3 *out,
                              struct err *err);
 

@@ -66,6 +66,51 @@ static void finish(struct ask *ask, enum ask_end end)
         ask->ended(ask);
 }
 
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+static uint64_t deadline_of(const struct cluster *cluster, const struct ask *ask)
+{
+    uint64_t wait_ms = cluster->wait_ms, moved = cluster->moved_ms + wait_ms;
+    uint64_t last = ask->deadline_ms + (ASK_WAITS - 1) * wait_ms;
+
+    if (moved <= ask->deadline_ms)
+        return ask->deadline_ms;
+    return moved < last ? moved : last;
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct cluster *cluster = timer->data;
+    const struct ask *ask = cluster->first;
+
+    if (!ask || cluster->state != LINK_READY)
+        return;
+    asks_read(cluster);
+    if (cluster->state == LINK_READY && cluster->first == ask &&
+        uv_now(&cluster->loop) >= deadline_of(cluster, ask)) {
+        char why[64];
+
+        snprintf(why, sizeof why, "no answer within %" PRIu64 " ms",
+                 uv_now(&cluster->loop) - (ask->deadline_ms - cluster->wait_ms));
+        link_lose(cluster, why);
+    }
+}
+
+/* The timer, by the first of the asks that wait. */
+static void set_deadline(struct cluster *cluster)
+{
+    uint64_t now = uv_now(&cluster->loop), deadline;
+
+    if (!cluster->first) {
+        uv_timer_stop(&cluster->ask_timer);
+        return;
+    }
+    deadline = deadline_of(cluster, cluster->first);
+    uv_timer_start(&cluster->ask_timer, on_deadline, deadline > now ? deadline - now : 1, 0);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
 void ask_send(struct cluster *cluster, struct ask *ask)
 {
     ask->cluster = cluster;
@@ -86,7 +131,7 @@ void ask_send(struct cluster *cluster, struct ask *ask)
     else
         cluster->first = ask;
     cluster->last = ask;
-    asks_look_at_clock(cluster);
+    set_deadline(cluster);
     link_flush(cluster);
 }
 
@@ -258,7 +303,7 @@ void asks_read(struct cluster *cluster)
         link_lose(cluster, PQerrorMessage(cluster->conn));
         return;
     }
-    asks_look_at_clock(cluster);
+    set_deadline(cluster);
 }
 
 void asks_lost(struct cluster *cluster)
@@ -273,46 +318,4 @@ void asks_lost(struct cluster *cluster)
         finish(ask, ASK_LOST);
         ask = next;
     }
-}
-
-/* ---- deadlines ------------------------------------------------------------------------------- */
-
-static uint64_t deadline_of(const struct cluster *cluster, const struct ask *ask)
-{
-    uint64_t wait_ms = cluster->wait_ms, moved = cluster->moved_ms + wait_ms;
-    uint64_t last = ask->deadline_ms + (ASK_WAITS - 1) * wait_ms;
-
-    if (moved <= ask->deadline_ms)
-        return ask->deadline_ms;
-    return moved < last ? moved : last;
-}
-
-static void on_deadline(uv_timer_t *timer)
-{
-    struct cluster *cluster = timer->data;
-    const struct ask *ask = cluster->first;
-
-    if (!ask || cluster->state != LINK_READY)
-        return;
-    asks_read(cluster);
-    if (cluster->state == LINK_READY && cluster->first == ask &&
-        uv_now(&cluster->loop) >= deadline_of(cluster, ask)) {
-        char why[64];
-
-        snprintf(why, sizeof why, "no answer within %" PRIu64 " ms",
-                 uv_now(&cluster->loop) - (ask->deadline_ms - cluster->wait_ms));
-        link_lose(cluster, why);
-    }
-}
-
-void asks_look_at_clock(struct cluster *cluster)
-{
-    uint64_t now = uv_now(&cluster->loop), deadline;
-
-    if (!cluster->first) {
-        uv_timer_stop(&cluster->ask_timer);
-        return;
-    }
-    deadline = deadline_of(cluster, cluster->first);
-    uv_timer_start(&cluster->ask_timer, on_deadline, deadline > now ? deadline - now : 1, 0);
 }

@@ -22,7 +22,7 @@
 
 enum { HAVE_BATCH = 16384, PUT_BYTES = 2 << 20, PUT_FLIGHTS = 64 };
 
-void hash_text(const uint8_t hash[CLUSTER_HASH_BYTES], char out[2 * CLUSTER_HASH_BYTES + 1])
+static void hash_text(const uint8_t hash[CLUSTER_HASH_BYTES], char out[2 * CLUSTER_HASH_BYTES + 1])
 {
     for (int i = 0; i < CLUSTER_HASH_BYTES; i++)
         snprintf(out + 2 * i, 3, "%02x", hash[i]);

@@ -119,7 +119,6 @@ enum err_code ask_one(struct cluster *cluster, enum statement statement,
 /* For link.c: bytes have arrived; the connection is lost. */
 void asks_read(struct cluster *cluster);
 void asks_lost(struct cluster *cluster);
-void asks_look_at_clock(struct cluster *cluster);
 
 /* ---- the connection (link.c) ---- */
 
@@ -213,9 +212,6 @@ void cluster_count(struct cluster *cluster, uint64_t *number, uint64_t by);
 enum err_code cluster_ready(struct cluster *cluster, struct err *err);
 /* ERR_UNAVAILABLE; why is for the log only: libpq names addresses, roles and databases. */
 enum err_code cluster_away(const struct cluster *cluster, struct err *err);
-
-/* leases.c: sends a sign of life with the renewals, unless one is under way. */
-void beat(struct cluster *cluster);
 /* leases.c, for link.c: the connection is made, or lost. */
 void beat_start(struct cluster *cluster);
 void beat_stop(struct cluster *cluster);
@@ -229,7 +225,5 @@ void entry_digest(const struct cluster_entry *entry, const char *node,
 /* snapshots.c: unreferenced blobs older than that; at most once in pause_ms. For tests. */
 enum err_code cluster_collect(struct cluster *cluster, uint32_t older_ms, uint32_t pause_ms,
                               uint64_t *went, struct err *err);
-/* blobs.c: NULL hash: damage. */
-void hash_text(const uint8_t hash[CLUSTER_HASH_BYTES], char out[2 * CLUSTER_HASH_BYTES + 1]);
 
 #endif

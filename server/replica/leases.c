@@ -191,11 +191,6 @@ static void learn(struct cluster *cluster, struct beat *beat)
     cluster->has_released_old = true;
 }
 
-static void on_beat_due(uv_timer_t *timer)
-{
-    beat(timer->data);
-}
-
 static void beat_ended(struct ask *ask)
 {
     struct beat *beat = ask->context;
@@ -255,7 +250,8 @@ static void beat_send(struct cluster *cluster, struct beat *beat)
     ask_send(cluster, &beat->ask);
 }
 
-void beat(struct cluster *cluster)
+/* A sign of life with the renewals, unless one is under way. */
+static void beat_try(struct cluster *cluster)
 {
     struct beat *new;
 
@@ -276,12 +272,17 @@ void beat(struct cluster *cluster)
     beat_send(cluster, new);
 }
 
+static void on_beat_due(uv_timer_t *timer)
+{
+    beat_try(timer->data);
+}
+
 void beat_start(struct cluster *cluster)
 {
     uint64_t every = cluster->lease_ms / 3 > 0 ? cluster->lease_ms / 3 : 1;
 
     uv_timer_start(&cluster->beat_timer, on_beat_due, every, every);
-    beat(cluster);
+    beat_try(cluster);
 }
 
 void beat_stop(struct cluster *cluster)

@@ -238,12 +238,6 @@ enum err_code row_cache_write_store(struct store *store, struct err *err);
 enum err_code row_cache_write_locale(struct store *store, const struct row_cache_locale *locale,
                                      struct err *err);
 
-/* The tiles that hold a sample of the rectangle: columns x0..x1, rows y0..y1. */
-struct tile_span {
-    uint32_t x0, y0, x1, y1;
-};
-struct tile_span tile_span(const struct heightfield_spec *spec, const struct sample_rect *rect);
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Text of a column into text[size]; false when it does not fit or is no text. */

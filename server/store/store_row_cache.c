@@ -162,7 +162,13 @@ void row_cache_remove_locale(struct row_cache *cache, struct row_cache_locale *l
 
 /* ---- stale tiles and files ----------------------------------------------------------------- */
 
-struct tile_span tile_span(const struct heightfield_spec *spec, const struct sample_rect *rect)
+/* The tiles that hold a sample of the rectangle: columns x0..x1, rows y0..y1. */
+struct tile_span {
+    uint32_t x0, y0, x1, y1;
+};
+
+static struct tile_span tile_span(const struct heightfield_spec *spec,
+                                  const struct sample_rect *rect)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
     uint32_t right = rect->column + rect->cols - 1, top = rect->row + rect->rows - 1;

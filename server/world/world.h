@@ -315,7 +315,7 @@ void world_reader_gone(struct world *world, size_t reader);
 void world_set_limits(struct world *world, const struct world_limits *limits);
 
 /*
- * Wakes the writer, and returns how many turns it has made: the number grows between two calls
+ * Wakes the writer, and returns the number of its iterations: it grows between two calls
  * unless the writer hangs. Any thread; does not wait.
  */
 uint64_t world_writer_turns(struct world *world);

@@ -83,7 +83,7 @@ struct world {
     struct lease_order *leases;     /* that wait, in order */
     struct world_snapshot *garbage; /* without holders, for the writer to free */
     bool is_stopping, is_poked;
-    struct world_limits wanted; /* the writer's limits from its next turn on */
+    struct world_limits wanted; /* the writer's limits from its next iteration on */
     struct world_stats counted;
     struct world_revision revisions[WORLD_REVISIONS_MAX];
 
@@ -227,11 +227,6 @@ void result_announce(struct world *world, const struct change_result *result);
 
 /* The outcome that the change's callbacks get. */
 struct world_outcome result_outcome(const struct change_result *result, const struct err *err);
-
-/* The revision of a locale's tombstone; without one the greatest that was dropped, or 0. */
-uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id);
-/* Adds or renews one; the oldest is dropped when there are too many, the new one without memory. */
-void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision);
 
 /* ---- move.c ---------------------------------------------------------------------------------- */
 

@@ -576,7 +576,7 @@ def hanging(name, says):
         manager.listen(3.0 * SLOW)
         equal([m for m in manager.heard[count:] if m == "WATCHDOG=1"], [], "signs of life")
         equal(libc.ptrace(detach, task, None, None), 0, "PTRACE_DETACH")
-        said(daemon, "all threads turn again")
+        said(daemon, "all threads run again")
         manager.heard.clear()
         manager.hear("WATCHDOG=1")
         daemon.stop()

@@ -25,10 +25,11 @@ static void handle(struct http_request *request, struct http_reply *reply)
 
     memcpy(copy, body.at, body.length);
     http_reply_append(reply, copy, body.length);
-    for (size_t i = 0; i < http_request_query_count(request); i++) {
-        struct span name, value;
+    const struct http_query_item *items = http_request_query_items(request);
 
-        http_request_query_at(request, i, &name, &value);
+    for (size_t i = 0; i < http_request_query_count(request); i++) {
+        struct span name = items[i].name, value = items[i].value;
+
         http_reply_append(reply, name.at, name.length);
         http_reply_append(reply, value.at, value.length);
         http_reply_header(reply, "X-Query", "%.*s", (int)value.length, value.at);

@@ -52,15 +52,25 @@ static void get_params(struct http_request *request, struct http_reply *reply)
 
 static void get_query(struct http_request *request, struct http_reply *reply)
 {
-    for (size_t i = 0; i < http_request_query_count(request); i++) {
-        struct span name, value;
+    const struct http_query_item *items = http_request_query_items(request);
 
-        http_request_query_at(request, i, &name, &value);
-        http_reply_append(reply, name.at, name.length);
+    for (size_t i = 0; i < http_request_query_count(request); i++) {
+        http_reply_append(reply, items[i].name.at, items[i].name.length);
         http_reply_append(reply, "=", 1);
-        http_reply_append(reply, value.at, value.length);
+        http_reply_append(reply, items[i].value.at, items[i].value.length);
         http_reply_append(reply, ";", 1);
     }
+}
+
+struct span fixture_query(const struct http_request *request, const char *name)
+{
+    const struct http_query_item *items = http_request_query_items(request);
+
+    for (size_t i = 0; i < http_request_query_count(request); i++)
+        if (items[i].name.length == strlen(name) &&
+            memcmp(items[i].name.at, name, strlen(name)) == 0)
+            return items[i].value;
+    return (struct span){NULL, 0};
 }
 
 static void get_worker(struct http_request *request, struct http_reply *reply)
@@ -105,7 +115,7 @@ static void get_deferred(struct http_request *request, struct http_reply *reply)
 
 static void get_large(struct http_request *request, struct http_reply *reply)
 {
-    struct span text = http_request_query(request, "bytes");
+    struct span text = fixture_query(request, "bytes");
     size_t bytes = text.at ? strtoul(text.at, NULL, 10) : 0;
     char *at = http_reply_reserve(reply, bytes);
 
@@ -214,15 +224,15 @@ static void on_body(void *context, struct http_request *request, struct http_rep
     if (strcmp(http_request_route(request)->pattern, "/sink") != 0)
         return;
     http_reply_header(reply, "X-Before", "the body");
-    if (http_request_query(request, "refuse").at) {
+    if (fixture_query(request, "refuse").at) {
         err_set(&err, ERR_UNPROCESSABLE, "refused before the body");
         http_reply_problem(reply, &err);
         return;
     }
     sink = calloc(1, sizeof *sink);
     sink->fixture = fixture;
-    sink->fails = http_request_query(request, "fail").at != NULL;
-    sink->waits = http_request_query(request, "wait").at != NULL;
+    sink->fails = fixture_query(request, "fail").at != NULL;
+    sink->waits = fixture_query(request, "wait").at != NULL;
     atomic_fetch_add(&fixture->sinks, 1);
     http_request_set_sink(request, &calls, sink);
 }

@@ -52,6 +52,8 @@ void fixture_start(struct http_fixture *fixture, const struct http_config *confi
 void fixture_stop(struct http_fixture *fixture);
 void fixture_open_gate(struct http_fixture *fixture, unsigned count);
 void fixture_await_entered(struct http_fixture *fixture);
+/* The first query item of that name; at is NULL when there is none. */
+struct span fixture_query(const struct http_request *request, const char *name);
 /* A sum of bytes that depends on their order; 0 before the first. */
 uint64_t fixture_sum(uint64_t sum, const char *at, size_t length);
 

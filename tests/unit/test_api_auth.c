@@ -209,15 +209,18 @@ static void a_reload_swaps_the_tokens_or_keeps_them(void **state)
 {
     struct auth *auth = auth_of("edit first-token\n", false);
     struct err err = {.code = ERR_OK};
+    struct token_list *fresh;
 
     (void)state;
     write_tokens("edit second-token\n");
     assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_OK);
-    assert_int_equal(auth_reload(auth, &err), ERR_OK);
+    assert_int_equal(auth_read(auth, &fresh, &err), ERR_OK);
+    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_OK);
+    auth_swap(auth, fresh);
     assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_UNAUTHORIZED);
     assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
     write_tokens("nonsense\n");
-    assert_int_equal(auth_reload(auth, &err), ERR_BAD_INPUT);
+    assert_int_equal(auth_read(auth, &fresh, &err), ERR_BAD_INPUT);
     assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
     auth_destroy(auth);
 }

@@ -107,7 +107,7 @@ static void begin_stream(struct http_request *request, struct http_reply *reply,
     struct reader *reader = calloc(1, sizeof *reader);
     struct err err;
 
-    reader->ends = http_request_query(request, "ends").at != NULL;
+    reader->ends = fixture_query(request, "ends").at != NULL;
     reader->sent = reader->ends ? atomic_load(&published) : 0;
     http_reply_content_type(reply, "text/event-stream");
     http_reply_append(reply, "begin\n", 6);

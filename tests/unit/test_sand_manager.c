@@ -766,23 +766,6 @@ static void what_breaks_down_fails_and_writes_nothing(void **state)
     rig_destroy(rig);
 }
 
-static void ground_that_goes_takes_its_patches_along(void **state)
-{
-    struct rig *rig = rig_create();
-    const uint64_t a = add(rig, 5, 5, true), b = add(rig, 15, 5, true);
-
-    (void)state;
-    settle(rig, a, 0);
-    manager_ground_gone(rig->manager, "b", NULL, "another locale", rig->now_s);
-    manager_ground_gone(rig->manager, "a", "other", "another layer", rig->now_s);
-    is_state(rig, a, PATCH_ACTIVE);
-    manager_ground_gone(rig->manager, "a", "ground", "its layer was replaced", rig->now_s);
-    is_state(rig, a, PATCH_DISCARDED);
-    is_state(rig, b, PATCH_DISCARDED);
-    assert_string_equal(rig->last[a]->reason, "its layer was replaced");
-    rig_destroy(rig);
-}
-
 static void reports_of_poses_keep_their_distance(void **state)
 {
     struct rig *rig = rig_create();
@@ -890,7 +873,6 @@ int main(void)
         cmocka_unit_test(closing_writes_without_the_time_of_rest),
         cmocka_unit_test(a_write_is_tried_again_or_ends_the_patch),
         cmocka_unit_test(what_breaks_down_fails_and_writes_nothing),
-        cmocka_unit_test(ground_that_goes_takes_its_patches_along),
         cmocka_unit_test(reports_of_poses_keep_their_distance),
     };
 

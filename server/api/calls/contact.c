@@ -202,7 +202,8 @@ enum err_code footprint_decode(const struct json_tape *tape, uint32_t item, size
     return ERR_OK;
 }
 
-struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint)
+/* The direction against gravity at the centre of the points, in the locale's frame. */
+static struct vec3 up_at(const struct locale *locale, const struct footprint *footprint)
 {
     struct vec3 sum = {0, 0, 0};
 
@@ -216,7 +217,7 @@ static enum err_code ask_footprint(struct call *call, const struct contact_optio
                                    size_t i, struct footprint *footprint, struct plane *plane,
                                    enum contact_status *out, struct err *err)
 {
-    struct vec3 up = contact_up(options->choice.locale, footprint);
+    struct vec3 up = up_at(options->choice.locale, footprint);
     enum contact_status status = CONTACT_OK;
 
     for (size_t k = 0; k < footprint->count; k++) {

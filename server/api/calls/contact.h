@@ -35,9 +35,6 @@ struct footprint {
     size_t count;
 };
 
-/* The direction against gravity at the centre of a footprint's points, in the locale's frame. */
-struct vec3 contact_up(const struct locale *locale, const struct footprint *footprint);
-
 /*
  * The array "footprints" of a batch: its token; its points count as items of the call.
  * ERR_BAD_INPUT  none, or with a clearance

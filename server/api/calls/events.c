@@ -25,8 +25,8 @@
  * stream reads from it when it has room. A reader that falls out of the feed's ring is cut off
  * (BEHIND), and gets a resync when it returns with its Last-Event-ID.
  *
- * A stream of a locale counts by revisions: it begins after the snapshot's, and skips what is not
- * above the last one it sent.
+ * A stream of a locale counts by revisions: it begins after the snapshot's, and skips entries that
+ * are not above the last one it sent.
  */
 #include "api/calls.h"
 

@@ -1,6 +1,6 @@
 /*
  * POST …/layers/{layer}/polygons {"polygons":[[[x,y,z]…]…],"remove":[7,…],"strict":false}
- * POST …/layers/{layer}/polygons?up=z|y&scale=&remove=7,…&strict=   model/obj: what is added
+ * POST …/layers/{layer}/polygons?up=z|y&scale=&remove=7,…&strict=   model/obj: new polygons
  *   ->  Locale with import:{kept,split,dropped,…}, layer, added:[8|null…], removed:[7,…], polygons
  *
  * Polygons of a mesh layer, some removed and some added in one revision; coordinates are the
@@ -312,7 +312,7 @@ static enum err_code prepare(struct call *call, struct world_change *change, boo
     return name_error(call, &change->polygons, err);
 }
 
-/* A Locale, and what the polygons' numbers are. */
+/* A Locale, and the numbers of the polygons. */
 static void encode(struct json_writer *w, const struct world_outcome *outcome,
                    const struct mesh_import *import)
 {

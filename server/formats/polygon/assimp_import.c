@@ -5,7 +5,7 @@
  *   assimp_decode        checks the header, starts a jail, receives and checks its answer
  *   (the jail's child)   assimp_decode_here, then writes a head and three arrays to the pipe
  *   assimp_decode_here   asks assimp for a scene, counts it, allocates, fills; judges by itself
- *                        what assimp mends or leaves out in silence (ac3d.h, gltf.h)
+ *                        errors that assimp mends or ignores (ac3d.h, gltf.h)
  *
  * assimp gets an aiFileIO of ours in which exactly one file exists, the one in memory, under a name
  * with the format's ending. aiImportFileFromMemory would not do: it falls back to the real file

@@ -1,5 +1,5 @@
 /*
- * glTF 2.0, for what nearly all files are: buffers in the file itself (the BIN chunk of a GLB,
+ * glTF 2.0 in its usual form: buffers in the file itself (the BIN chunk of a GLB,
  * base64 in a data: URI), positions of float32, indices of 8, 16 or 32 bits, no compression.
  * Positions are float32 by the format, but the nodes place them by JSON numbers: the tree's
  * transforms are multiplied in float64 and nothing is rounded afterwards. assimp, which reads the
@@ -251,7 +251,7 @@ enum err_code gltf_check_polygons(enum polygon_format format, const uint8_t *byt
     return code;
 }
 
-/* ---- what is read here, and what is left to assimp ------------------------------------------- */
+/* ---- is it read here, or by assimp? ---------------------------------------------------------- */
 
 static bool text_is(const cJSON *item, const char *text)
 {

@@ -1,7 +1,7 @@
 /*
  * Wavefront OBJ. A text of statements, one a line:
  *
- *   v x y z [w | r g b | w r g b]    a vertex; what follows z must be numbers and is dropped
+ *   v x y z [w | r g b | w r g b]    a vertex; words after z must be numbers and are dropped
  *   f c1 c2 c3 …                     a polygon of three or more corners, each v, v/vt, v//vn or
  *                                    v/vt/vn; v counts from 1, or backwards from -1, the last
  *                                    vertex before this line; forward references are accepted

@@ -219,7 +219,7 @@ static enum err_code statement_read(struct ply *ply, struct err *err)
     if (word_is(ply, 0, "comment") || word_is(ply, 0, "obj_info"))
         return ERR_OK;
     if (!ply->has_format)
-        return err_set(err, ERR_BAD_INPUT, "PLY: the format is not said first");
+        return err_set(err, ERR_BAD_INPUT, "PLY: the format is not given first");
     if (word_is(ply, 0, "element"))
         return element_read(ply, err);
     if (word_is(ply, 0, "property"))

@@ -12,7 +12,7 @@
  *
  * ERR_BAD_INPUT, ERR_TOO_LARGE, ERR_UNPROCESSABLE, ERR_NO_MEMORY: as polygon_decode(), but that
  * vertices of a binary file may be infinite or NaN.
- * Cost O(length), two passes; allocates exactly what *out holds. Any thread.
+ * Cost O(length), two passes; allocates exactly *out's arrays. Any thread.
  */
 enum err_code ply_decode(const uint8_t *bytes, size_t length, const struct polygon_limits *limits,
                          struct polygon_set *out, struct err *err);

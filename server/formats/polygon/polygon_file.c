@@ -1,9 +1,10 @@
 /*
- * The door to the polygon readers: names and media types, limits, options, the turn to Z up.
+ * The entry to the polygon readers: names and media types, limits, options, the rotation to Z up.
  *
  * The readers (obj.c, ply.c, stl.c, gltf.c, and assimp_import.c for all else) deliver the file's
  * own frame; here its vertices become metres with Z up, and only here is checked that they stay
- * finite under the scale. A turn of the frame and a scale above 0 keep every polygon's orientation.
+ * finite under the scale. A rotation of the frame and a scale above 0 keep every polygon's
+ * orientation.
  */
 #include "formats/polygon/polygon_file.h"
 

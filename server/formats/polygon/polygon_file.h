@@ -30,13 +30,13 @@ bool polygon_format_of_media_type(const char *media_type, enum polygon_format *o
  * counts before the scale; COLLADA's up_axis does not: only options->up_y decides.
  *
  * ERR_BAD_INPUT      malformed, truncated, an index out of range, a vertex that is not finite: says
- *                    the line (OBJ, AC3D) or what assimp said; a bad option
+ *                    the line (OBJ, AC3D) or assimp's message; a bad option
  * ERR_TOO_LARGE      over a limit, with limit and got
  * ERR_UNPROCESSABLE  no polygons; or assimp took too long
  * ERR_NO_MEMORY, ERR_INTERNAL  this machine's fault: no memory, no process
  *
  * *out is empty unless ERR_OK. OBJ: O(length), memory exactly that of *out. Others: a fork, then
- * what assimp takes, within POLYGON_JAIL_*. Any thread.
+ * assimp's, within POLYGON_JAIL_*. Any thread.
  */
 enum err_code polygon_decode(enum polygon_format format, const uint8_t *bytes, size_t length,
                              const struct polygon_options *options,

@@ -9,7 +9,7 @@
  *   cellsize 10   | dx 10 dy 20      required, greater than 0
  *   NODATA_value -9999               optional, also plain "nodata"; may be nan
  *
- * The header ends where a number stands in the place of a key. Numbers are separated by white
+ * The header ends where a number is in the place of a key. Numbers are separated by white
  * space; line ends mean nothing, as in GDAL, for writers wrap rows as they like. A value is a
  * sample at the centre of its cell, so the origin is the corner plus half a cell. nan in any case
  * is no-data, with any header; so is a value that is NODATA_value as a float32 sample; inf and
@@ -125,7 +125,7 @@ static enum err_code header_read(struct token_reader *reader, struct asc_header 
     return ERR_OK;
 }
 
-/* What must be there, and what must not be there together. */
+/* Required keys, and keys that exclude each other. */
 static enum err_code header_check(const struct asc_header *header, struct err *err)
 {
     const bool *has = header->has;
@@ -169,7 +169,7 @@ static enum err_code header_place(const struct asc_header *header, struct raster
     return ERR_OK;
 }
 
-/* A count for the limits: what float64 cannot hold exactly is far above every limit. */
+/* A count for the limits: numbers that float64 cannot hold exactly are far above every limit. */
 static uint64_t header_count(const struct asc_header *header, enum asc_key key)
 {
     return header->value[key] < 0x1p32 ? (uint64_t)header->value[key] : UINT64_C(1) << 32;

@@ -53,7 +53,7 @@ struct png_job {
     const uint8_t *from; /* reading: the bytes that are left */
     size_t from_length;
     uint8_t *codes;         /* reading: where the rows go */
-    struct raster_bytes to; /* writing: what there is so far, */
+    struct raster_bytes to; /* writing: the bytes so far, */
     size_t to_capacity;     /* and how much would fit */
 };
 

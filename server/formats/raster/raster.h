@@ -64,7 +64,7 @@ bool raster_format_of_media_type(const char *media_type, enum raster_format *out
  *
  * ERR_BAD_INPUT     malformed, truncated, trailing bytes, an infinite height, an option that is not
  *                   finite, cols or rows missing for RASTER_F32
- * ERR_TOO_LARGE     (with limit and got) more samples than allowed, told from the header before
+ * ERR_TOO_LARGE     (with limit and got) more samples than allowed, known from the header before
  *                   anything is allocated
  * ERR_UNPROCESSABLE well-formed but not a heightfield: a colour PNG, under 2×2
  * ERR_NO_MEMORY

@@ -1,7 +1,7 @@
 /*
  * Shared by the decoders of raster.h; private to server/formats. A decoder leaves its rows in the
  * order of the source (raster_decode flips them) and frees nothing on error: raster_decode frees
- * what out holds and zeroes it.
+ * *out's memory and zeroes it.
  */
 #ifndef KOTA_FORMATS_RASTER_DECODE_H
 #define KOTA_FORMATS_RASTER_DECODE_H
@@ -23,7 +23,7 @@ enum err_code f32_decode(const struct raster_source *source, struct raster *out,
 enum err_code hgt_decode(const struct raster_source *source, struct raster *out, struct err *err);
 enum err_code asc_decode(const struct raster_source *source, struct raster *out, struct err *err);
 
-/* ERR_UNPROCESSABLE under 2×2, ERR_TOO_LARGE above the limits. what begins the message: "PNG". */
+/* ERR_UNPROCESSABLE under 2×2, ERR_TOO_LARGE above the limits. `what`: "PNG", for messages. */
 enum err_code raster_check_size(const char *what, uint64_t cols, uint64_t rows,
                                 const struct raster_limits *limits, struct err *err);
 

@@ -543,20 +543,6 @@ enum err_code manager_close(struct manager *manager, uint64_t number, bool disca
     return give_report(manager, patch, now_s, report, err);
 }
 
-void manager_ground_gone(struct manager *manager, const char *locale, const char *layer,
-                         const char *why, double now_s)
-{
-    for (size_t i = 0; i < manager->count; i++) {
-        struct patch *patch = manager->patches[i];
-
-        if (patch_state_is_end(patch->state) || patch->is_submitted ||
-            strcmp(patch->start.locale, locale) != 0 ||
-            (layer && strcmp(patch->start.layer, layer) != 0))
-            continue;
-        manager_finish(manager, patch, PATCH_DISCARDED, now_s, "%s", why);
-    }
-}
-
 void manager_end(struct manager *manager, uint64_t number, enum patch_state state, const char *why,
                  double now_s)
 {

@@ -95,10 +95,6 @@ enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t bo
 enum err_code manager_close(struct manager *manager, uint64_t number, bool discard, double now_s,
                             struct patch_report **report, struct err *err);
 
-/* The ground of these patches is gone: a locale, or one of its layers (NULL: all). */
-void manager_ground_gone(struct manager *manager, const char *locale, const char *layer,
-                         const char *why, double now_s);
-
 /* Each patch that has not ended; the locale's revision may be moved on. */
 void manager_each(struct manager *manager,
                   void (*visit)(void *context, uint64_t number, struct patch_start *start),

@@ -1,7 +1,7 @@
 /*
  * The outcome of an edit: set, add, and the frame around brushes.
  *
- * Problem: an edit comes from outside with numbers of any kind, and what it does to a rectangle
+ * Problem: an edit comes from outside with numbers of any kind, and its effect on a rectangle
  * must be known before anything is changed. Approach: check all that can be checked without the
  * samples (edit_rect), read the rectangle as it is, compute each new sample in float64 and round it
  * once. The outcome is a plain array: no later step depends on the kind of edit.

@@ -225,7 +225,7 @@ static bool beyond_is_nan(const struct heightfield *field, struct err *err)
     return true;
 }
 
-/* Each level of minmax16 nodes above the tiles, from what lies below it. */
+/* Each level of minmax16 nodes above the tiles, from the level below it. */
 static bool minmax16_top_is_valid(const struct heightfield *field, struct err *err)
 {
     uint32_t cols = field->tile_cols, rows = field->tile_rows;

@@ -55,7 +55,7 @@ bool minmax16_child_holds(const struct minmax16_node *node, uint32_t i, struct b
 {
     double base = (double)node->base_m, step = (double)node->step_m;
     double low = base + step * node->min[i], high = base + step * node->max[i];
-    /* the rounding of all.max - all.min and of what is decoded */
+    /* the rounding of all.max - all.min and of decoded bounds */
     double slack = 0x1p-23 * (fabs((double)bounds.min) + fabs((double)bounds.max) + fabs(base));
 
     if (isinf(step)) /* never used; it cannot mark children without data */

@@ -56,7 +56,7 @@ struct tile_rect {
 /*
  * The tile with other samples in the rectangle: heights_m[rows][stride], none infinite. The same
  * tile, counted, when they equal the present ones, bit for bit. NULL without memory. O(bytes of the
- * tile); of the pyramid only blocks of 16×16 cells that use one of the samples and what is above
+ * tile); of the pyramid only blocks of 16×16 cells that use one of the samples and the nodes above
  * them are computed.
  */
 struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,

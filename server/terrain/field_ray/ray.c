@@ -223,12 +223,6 @@ static inline __attribute__((always_inline)) bool node_leave(struct walk *w, str
     return true;
 }
 
-bool ray_leave_node(struct walk *w, uint32_t level)
-{
-    w->t = -INFINITY;
-    return node_leave(w, node_exit(w, level, lines_of(w)), level);
-}
-
 /*
  * Cell by cell through one leaf. The same steps as node_exit and node_leave at level 0, with what
  * the loop needs in registers; a cell that the ray passes above or below costs no more than its

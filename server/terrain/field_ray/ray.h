@@ -69,8 +69,9 @@ bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enu
 
 /*
  * The first hits of many rays: hits[count], each with the bits that heightfield_ray gives; t is
- * INFINITY and the rest untouched where there is none. The rays take turns, so that one walks while
- * the memory of another is on its way; some hundred at once are enough for that. No allocation.
+ * INFINITY and the rest untouched where there is none. The rays are interleaved, so that one walks
+ * while the memory of another is on its way; some hundred at once are enough for that. No
+ * allocation.
  */
 void heightfield_rays(const struct heightfield *field, const struct ray *rays, size_t count,
                       struct ray_hit *hits);

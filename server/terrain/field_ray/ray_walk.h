@@ -58,13 +58,6 @@ __attribute__((cold)) bool ray_touches_last(struct walk *w);
 /* The walk from cell to cell and node to node; true on a hit. */
 bool ray_walk(struct walk *w);
 
-/*
- * From the present cell over the border of its node of 2^level cells, to the next cell on the exact
- * path; w->t and w->entry are those of the border. False when the ray ends inside. w->t need not be
- * set.
- */
-bool ray_leave_node(struct walk *w, uint32_t level);
-
 static inline double crossing_u(const struct walk *w, int64_t k)
 {
     return ((double)k - w->u0) * w->inv_du;
@@ -75,7 +68,7 @@ static inline double crossing_v(const struct walk *w, int64_t k)
     return ((double)k - w->v0) * w->inv_dv;
 }
 
-/* By bits: where nobody can foretell the condition, a branch costs more than both sides. */
+/* By bits: a branch on an unpredictable condition costs more than both sides. */
 static inline double ray_select(bool condition, double yes, double no)
 {
     uint64_t a, b, mask = -(uint64_t)condition;
@@ -111,7 +104,7 @@ static inline double edge_height(float a, float b, double s)
 
 /*
  * f where the ray crosses the edge by which it entered or leaves; NaN when a sample is missing.
- * Operands by index rather than by branches: which edge it is nobody guesses.
+ * Operands by index rather than by branches: the edge is unpredictable.
  */
 static inline double f_on_edge(const struct walk *w, const float *at, double t, bool on_u_line,
                                bool far_side)

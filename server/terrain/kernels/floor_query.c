@@ -236,7 +236,7 @@ bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, 
 
 enum { BATCH = 32 };
 
-/* A step stores only what the next one cannot compute again at once. */
+/* A step stores only values that the next one cannot compute again at once. */
 struct batch {
     _Alignas(16) double at[BATCH][2];
     uint64_t in_root[BATCH][2]; /* lut_place */

@@ -14,7 +14,7 @@
  * Before the box comes a bounding sphere; those of all locales are one array (bounding_sphere.h).
  * Tried and dropped: a tree over the boxes in the world. A world has 1,000 locales unless it is
  * allowed more, and a sphere takes some nanoseconds; turned boxes would need larger ones around
- * them. Source: J. Barrus and others, "Locales", 1996, for what a locale is.
+ * them. Source: J. Barrus and others, "Locales", 1996, for the term locale.
  */
 #include "world/ask/across.h"
 

@@ -317,7 +317,7 @@ bool follow_make_snapshot(struct world *world)
             continue;
         if (make_one(world, f, &is_whole, &err) == ERR_OK) {
             if (!is_whole)
-                return true; /* clients have their turn before the next step */
+                return true; /* clients' changes come before the next step */
             pthread_mutex_lock(&follow->mutex);
             follow->reported.snapshots_made++;
             pthread_mutex_unlock(&follow->mutex);

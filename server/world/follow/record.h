@@ -106,7 +106,6 @@ struct recorded_locale {
 enum err_code record_read_locale(const void *bytes, size_t length,
                                  const struct record_source *source, struct recorded_locale *out,
                                  struct err *err);
-void recorded_locale_free(struct recorded_locale *locale); /* the layers that were not taken */
 
 /* A new list, NULL: no models. */
 enum err_code record_read_models(const void *bytes, size_t length,

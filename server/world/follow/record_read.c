@@ -485,12 +485,6 @@ static struct record_reader open_snapshot(const void *bytes, size_t length,
     return r;
 }
 
-void recorded_locale_free(struct recorded_locale *locale)
-{
-    while (locale->layer_count > 0)
-        layer_unref(locale->layers[--locale->layer_count]);
-}
-
 static void get_layers(struct record_reader *r, struct recorded_locale *out)
 {
     uint32_t count = get_u32(r);
@@ -534,8 +528,8 @@ enum err_code record_read_locale(const void *bytes, size_t length,
             get_layers(&r, out);
     }
     get_end(&r);
-    if (err->code != ERR_OK)
-        recorded_locale_free(out);
+    while (err->code != ERR_OK && out->layer_count > 0)
+        layer_unref(out->layers[--out->layer_count]);
     return err->code;
 }
 

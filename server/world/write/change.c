@@ -27,7 +27,8 @@ enum { TOMBSTONES_MAX = 10000 };
 
 /* ---- tombstones ------------------------------------------------------------------------------ */
 
-uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id)
+/* The revision of a locale's tombstone; without one the greatest that was dropped, or 0. */
+static uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale_id)
 {
     for (size_t i = tombstones->count; i-- > 0;)
         if (strcmp(tombstones->at[i].locale_id, locale_id) == 0)
@@ -35,7 +36,8 @@ uint64_t tombstones_find(const struct tombstones *tombstones, const char *locale
     return tombstones->dropped;
 }
 
-void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision)
+/* Adds or renews one; the oldest is dropped when there are too many, the new one without memory. */
+static void tombstones_add(struct tombstones *tombstones, const char *locale_id, uint64_t revision)
 {
     struct tombstone *at = tombstones->at;
 

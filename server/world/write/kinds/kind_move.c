@@ -24,7 +24,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
                        change->locale_id);
     if (old->space.frame != MESH_CARTESIAN)
         return err_set(err, ERR_UNPROCESSABLE,
-                       "layer %s of locale %s has a gravity of its own: it stands still", old->id,
+                       "layer %s of locale %s has a gravity of its own: it cannot move", old->id,
                        change->locale_id);
     if (moves_reserve(draft->world->moves, change->locale_id, change->layer_id, err))
         return err->code;
