@@ -112,7 +112,7 @@ static void print_command_help(const struct kota_command *command)
 }
 
 /* One line on standard error, after all of standard output. */
-static void print_reason(const struct kota *kota, const char *behind)
+static void print_reason(const struct kota *kota, const char *suffix)
 {
     char msg[sizeof(kota->err.msg)], pointer[sizeof(kota->err.pointer)];
 
@@ -122,7 +122,7 @@ static void print_reason(const struct kota *kota, const char *behind)
     print_sanitize(pointer);
     fflush(stdout);
     fprintf(stderr, "kota: %s%s%s%s%s\n", msg, *pointer ? " (at " : "", pointer,
-            *pointer ? ")" : "", behind);
+            *pointer ? ")" : "", suffix);
 }
 
 enum kota_exit kota_failed(const struct kota *kota)
@@ -133,11 +133,11 @@ enum kota_exit kota_failed(const struct kota *kota)
 
 enum kota_exit kota_misused(const struct kota *kota)
 {
-    char behind[64];
+    char suffix[64];
 
-    snprintf(behind, sizeof(behind), "; see kota%s%s --help", kota->command ? " " : "",
+    snprintf(suffix, sizeof(suffix), "; see kota%s%s --help", kota->command ? " " : "",
              kota->command ? kota->command->name : "");
-    print_reason(kota, behind);
+    print_reason(kota, suffix);
     return KOTA_MISUSED;
 }
 

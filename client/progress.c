@@ -48,19 +48,19 @@ static void amount_text(const char *unit, double amount, char out[48])
 void progress_line(const struct progress *progress, double done, double all, double elapsed_s,
                    size_t columns, char out[PROGRESS_BYTES_MAX])
 {
-    char so_far[48], of[48], behind[128], rate[64];
+    char so_far[48], of[48], figures[128], rate[64];
     double share = all > 0 ? fmin(fmax(done / all, 0), 1) : 0;
     size_t used, bar;
 
     amount_text(progress->unit, done, so_far);
     amount_text(progress->unit, all, of);
     if (all > 0) {
-        snprintf(behind, sizeof(behind), "%3.0f%%  %s of %s", floor(100 * share), so_far, of);
+        snprintf(figures, sizeof(figures), "%3.0f%%  %s of %s", floor(100 * share), so_far, of);
     } else {
         amount_text(progress->unit, elapsed_s > 0 ? done / elapsed_s : 0, rate);
-        snprintf(behind, sizeof(behind), "%s, %s/s", so_far, rate);
+        snprintf(figures, sizeof(figures), "%s, %s/s", so_far, rate);
     }
-    used = strlen(progress->what) + strlen(behind) + 7;
+    used = strlen(progress->what) + strlen(figures) + 7;
     if (columns > PROGRESS_BYTES_MAX - 1)
         columns = PROGRESS_BYTES_MAX - 1;
     bar = columns > used ? columns - used : 0;
@@ -73,9 +73,9 @@ void progress_line(const struct progress *progress, double done, double all, dou
         memset(cells, '.', bar);
         memset(cells, '#', full);
         cells[bar] = '\0';
-        snprintf(out, PROGRESS_BYTES_MAX, "%s  [%s]  %s", progress->what, cells, behind);
+        snprintf(out, PROGRESS_BYTES_MAX, "%s  [%s]  %s", progress->what, cells, figures);
     } else {
-        snprintf(out, PROGRESS_BYTES_MAX, "%s  %s", progress->what, behind);
+        snprintf(out, PROGRESS_BYTES_MAX, "%s  %s", progress->what, figures);
     }
     if (strlen(out) >= columns && columns > 0)
         out[columns - 1] = '\0'; /* the last column would move the cursor */

@@ -96,7 +96,7 @@ static void print_word(FILE *stream, const char *word)
     fputc('\'', stream);
 }
 
-static void print_import(const struct kota *kota, const struct exported *told, const char *format)
+static void print_import(const struct kota *kota, const struct exported *export, const char *format)
 {
     static const char *const names[] = {"cols",   "rows",         "spacing",
                                         "origin", "height-scale", "height-offset"};
@@ -106,28 +106,28 @@ static void print_import(const struct kota *kota, const struct exported *told, c
     print_word(stderr, kota->words[2]);
     for (int i = 0; i < HEADER_LENGTH; i++) {
         bool is_size = i == HEADER_COLS || i == HEADER_ROWS;
-        char value[sizeof(told->headers[i].value)];
+        char value[sizeof(export->headers[i].value)];
 
-        if (is_obj || !*told->headers[i].value || (is_size && is_png))
+        if (is_obj || !*export->headers[i].value || (is_size && is_png))
             continue;
-        memcpy(value, told->headers[i].value, sizeof(value));
+        memcpy(value, export->headers[i].value, sizeof(value));
         print_sanitize(value);
         fprintf(stderr, " --%s=", names[i]);
         print_word(stderr, value);
     }
     if (is_png)
         fprintf(stderr, " --nodata=0");
-    if (told->is_ceiling)
+    if (export->is_ceiling)
         fprintf(stderr, " --role=ceiling");
-    if (told->is_mesh && *told->gravity) {
+    if (export->is_mesh && *export->gravity) {
         fprintf(stderr, " --frame=");
-        print_word(stderr, told->frame);
+        print_word(stderr, export->frame);
         fprintf(stderr, " --gravity=");
-        print_word(stderr, told->gravity);
+        print_word(stderr, export->gravity);
     }
-    if (!is_obj && *told->triangulation && strcmp(told->triangulation, "anti") != 0) {
+    if (!is_obj && *export->triangulation && strcmp(export->triangulation, "anti") != 0) {
         fprintf(stderr, " --triangulation=");
-        print_word(stderr, told->triangulation);
+        print_word(stderr, export->triangulation);
     }
     fputc('\n', stderr);
 }
@@ -162,10 +162,10 @@ static int format_of(const char *file)
     return -1;
 }
 
-static enum err_code fetch(struct kota *kota, struct exported *told, int format)
+static enum err_code fetch(struct kota *kota, struct exported *export, int format)
 {
-    struct download download = {.length = &told->headers[HEADER_LENGTH]};
-    struct call_stream stream = {.headers = told->headers,
+    struct download download = {.length = &export->headers[HEADER_LENGTH]};
+    struct call_stream stream = {.headers = export->headers,
                                  .header_count = HEADER_COUNT,
                                  .silence_s = SILENCE_FACTOR * kota->timeout_s,
                                  .take = download_take,
@@ -186,13 +186,13 @@ static enum err_code fetch(struct kota *kota, struct exported *told, int format)
 
 static enum kota_exit export_run(struct kota *kota)
 {
-    struct exported told = {.headers = {[HEADER_COLS] = {.name = "kota-cols"},
-                                        [HEADER_ROWS] = {.name = "kota-rows"},
-                                        [HEADER_SPACING] = {.name = "kota-spacing"},
-                                        [HEADER_ORIGIN] = {.name = "kota-origin"},
-                                        [HEADER_SCALE] = {.name = "kota-scale"},
-                                        [HEADER_OFFSET] = {.name = "kota-offset"},
-                                        [HEADER_LENGTH] = {.name = "content-length"}}};
+    struct exported export = {.headers = {[HEADER_COLS] = {.name = "kota-cols"},
+                                          [HEADER_ROWS] = {.name = "kota-rows"},
+                                          [HEADER_SPACING] = {.name = "kota-spacing"},
+                                          [HEADER_ORIGIN] = {.name = "kota-origin"},
+                                          [HEADER_SCALE] = {.name = "kota-scale"},
+                                          [HEADER_OFFSET] = {.name = "kota-offset"},
+                                          [HEADER_LENGTH] = {.name = "content-length"}}};
     enum kota_exit done;
     int format;
 
@@ -204,9 +204,9 @@ static enum kota_exit export_run(struct kota *kota)
                 kota->words[2]);
     if (format < 0 || kota_check_id(kota->words[1], &kota->err))
         return kota_misused(kota);
-    if (look(kota, &told) || fetch(kota, &told, format))
+    if (look(kota, &export) || fetch(kota, &export, format))
         return kota_failed(kota);
-    print_import(kota, &told, formats[format].format);
+    print_import(kota, &export, formats[format].format);
     return KOTA_OK;
 }
 

@@ -130,13 +130,13 @@ static enum err_code read_number(struct kota *kota, size_t word, const char *wha
 /* "/v1/locales/ID/patches/N" + rest */
 static enum err_code patch_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX])
 {
-    char behind[256];
+    char tail[256];
     double number;
 
     if (read_number(kota, 1, "patch", 1, &number))
         return kota->err.code;
-    snprintf(behind, sizeof(behind), "/patches/%.0f%s", number, rest);
-    return kota_locale_path(kota, behind, path);
+    snprintf(tail, sizeof(tail), "/patches/%.0f%s", number, rest);
+    return kota_locale_path(kota, tail, path);
 }
 
 /* ---- the answer --------------------------------------------------------------------------- */

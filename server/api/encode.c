@@ -243,13 +243,13 @@ void encode_locale(struct json_writer *w, const struct locale *locale,
 
 void encode_hit_members(struct json_writer *w, const struct locale_hit *hit)
 {
-    char *at = json_open_room(w, ENCODED_HIT_BYTES), *behind;
+    char *at = json_open_room(w, ENCODED_HIT_BYTES), *end;
 
     if (!at)
         return;
-    behind = encode_hit_raw(at, hit);
-    memmove(at, at + 1, (size_t)(behind - at) - 1); /* no comma before the first one */
-    json_close_room(w, behind - 1);
+    end = encode_hit_raw(at, hit);
+    memmove(at, at + 1, (size_t)(end - at) - 1); /* no comma before the first one */
+    json_close_room(w, end - 1);
 }
 
 char *encode_id_raw(char *at, const char *id)

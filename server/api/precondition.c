@@ -66,9 +66,9 @@ static uint64_t revision_of(struct span opaque)
     uint64_t revision = 0, moves;
 
     if (dot) {
-        struct span behind = {dot + 1, (size_t)(opaque.at + opaque.length - dot) - 1};
+        struct span count = {dot + 1, (size_t)(opaque.at + opaque.length - dot) - 1};
 
-        if (!span_count(behind, &moves))
+        if (!span_count(count, &moves))
             return 0;
         opaque.length = (size_t)(dot - opaque.at);
     }

@@ -226,7 +226,7 @@ static bool read_long(const char *at, size_t length, int power, double *out)
 
 const char *json_number_read(const char *at, const char *end, size_t length_max, double *out)
 {
-    const char *start = at, *first, *behind;
+    const char *start = at, *first, *past;
     bool is_negative = at < end && *at == '-', is_read;
     uint64_t digits = 0;
     size_t count;
@@ -238,12 +238,12 @@ const char *json_number_read(const char *at, const char *end, size_t length_max,
         return NULL;
     count = (size_t)(at - first);
     if (at < end && *at == '.') {
-        behind = read_digits(at + 1, end, &digits);
-        if (behind == at + 1)
+        past = read_digits(at + 1, end, &digits);
+        if (past == at + 1)
             return NULL;
-        count += (size_t)(behind - at) - 1;
-        power = -(int)(behind - at - 1);
-        at = behind;
+        count += (size_t)(past - at) - 1;
+        power = -(int)(past - at - 1);
+        at = past;
     }
     if (at < end && (*at | 0x20) == 'e' && !(at = read_exponent(at + 1, end, &power)))
         return NULL;

@@ -46,10 +46,10 @@ char *json_open_room(struct json_writer *w, size_t bytes)
     return has_room(w, bytes) ? w->at : NULL;
 }
 
-void json_close_room(struct json_writer *w, char *behind)
+void json_close_room(struct json_writer *w, char *end)
 {
-    CHECK(behind >= w->at && behind <= w->end);
-    w->at = behind;
+    CHECK(end >= w->at && end <= w->end);
+    w->at = end;
     w->comma = true;
 }
 

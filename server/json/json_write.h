@@ -40,7 +40,7 @@ bool json_finish(struct json_writer *w);
  * room; the next value has a comma before it.
  */
 char *json_open_room(struct json_writer *w, size_t bytes);
-void json_close_room(struct json_writer *w, char *behind);
+void json_close_room(struct json_writer *w, char *end);
 
 void json_begin_object(struct json_writer *w);
 void json_end_object(struct json_writer *w);

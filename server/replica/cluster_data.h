@@ -177,7 +177,7 @@ struct cluster {
     size_t fruitless;                 /* hosts tried in this round */
     bool was_away_once, refused_once; /* in the first round, for cluster_create */
     char why[256];                    /* why it is away */
-    char said[256];                   /* the last reason that was logged */
+    char logged[256];                 /* the last reason that was logged */
     char parting[128];                /* the engine's last words in this session */
     int setup_step, setup_version;    /* schema.c */
     bool setup_flags[3];

@@ -47,13 +47,13 @@ static const char *value_or_environment(const struct conninfo *info, const char 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum err_code cannot_read(const char *text, const char *said, struct err *err)
+static enum err_code cannot_read(const char *text, const char *reason, struct err *err)
 {
     char words[160] = "";
     size_t length = 0;
     const char *place = NULL;
 
-    for (const char *c = said; *c && *c != '\n' && length + 8 < sizeof words; c++) {
+    for (const char *c = reason; *c && *c != '\n' && length + 8 < sizeof words; c++) {
         const char *end = *c == '"' ? strchr(c + 1, '"') : NULL;
 
         words[length++] = *c;
@@ -200,16 +200,16 @@ static enum err_code check_values(struct conninfo *info, struct err *err)
 
 enum err_code conninfo_read(struct conninfo *info, const char *text, struct err *err)
 {
-    char *said = NULL;
+    char *reason = NULL;
 
     memset(info, 0, sizeof *info);
-    info->options = PQconninfoParse(text, &said);
+    info->options = PQconninfoParse(text, &reason);
     if (!info->options) {
-        if (said)
-            cannot_read(text, said, err);
+        if (reason)
+            cannot_read(text, reason, err);
         else
             err_set(err, ERR_NO_MEMORY, "no memory for the connection string");
-        PQfreemem(said);
+        PQfreemem(reason);
         return err->code;
     }
     if (read_hosts(info, err) || check_values(info, err)) {
@@ -311,17 +311,17 @@ static void hide(char *text, const char *secret)
     }
 }
 
-void conninfo_reason(const struct conninfo *info, const char *said, char *out, size_t room,
+void conninfo_reason(const struct conninfo *info, const char *reason, char *out, size_t room,
                      char sqlstate[6])
 {
-    const char *severity = strstr(said, "failed: ");
+    const char *severity = strstr(reason, "failed: ");
     size_t length;
     char *cut;
 
-    if (severity && strncmp(said, "connection to server", 20) == 0)
-        said = severity + 8;
-    length = strcspn(said, "\n");
-    snprintf(out, room, "%.*s", (int)(length < room ? length : room), said);
+    if (severity && strncmp(reason, "connection to server", 20) == 0)
+        reason = severity + 8;
+    length = strcspn(reason, "\n");
+    snprintf(out, room, "%.*s", (int)(length < room ? length : room), reason);
     sqlstate[0] = '\0';
     /* PQERRORS_VERBOSE: "FATAL:  28P01: password authentication failed …" */
     for (char *c = strstr(out, ":  "); c && !sqlstate[0]; c = strstr(c + 1, ":  ")) {

@@ -46,7 +46,7 @@ void conninfo_name(const struct conninfo *info, size_t host, char out[CONNINFO_N
  * The first line of libpq's message about a connection, without its prefix and without the
  * password; sqlstate is "" when the message has none.
  */
-void conninfo_reason(const struct conninfo *info, const char *said, char *out, size_t room,
+void conninfo_reason(const struct conninfo *info, const char *reason, char *out, size_t room,
                      char sqlstate[6]);
 
 #endif

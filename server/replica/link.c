@@ -142,7 +142,7 @@ void link_lose(struct cluster *cluster, const char *why)
     drop(cluster);
     if (was_there) {
         log_warn("the shared log is away: %s", reason);
-        snprintf(cluster->said, sizeof cluster->said, "%s", reason);
+        snprintf(cluster->logged, sizeof cluster->logged, "%s", reason);
         cluster_count(cluster, &cluster->stats.losses, 1);
         beat_stop(cluster);
     }
@@ -168,9 +168,9 @@ void link_no_use(struct cluster *cluster, enum link_fault fault, const char *why
         cluster->was_away_once = true;
     conninfo_name(&cluster->info, cluster->host, name);
     snprintf(cluster->why, sizeof cluster->why, "%.100s: %.140s", name, reason);
-    if (strcmp(cluster->why, cluster->said) != 0) {
+    if (strcmp(cluster->why, cluster->logged) != 0) {
         log_warn("the shared log at %s", cluster->why);
-        memcpy(cluster->said, cluster->why, sizeof cluster->said);
+        memcpy(cluster->logged, cluster->why, sizeof cluster->logged);
     }
     drop(cluster);
     asks_lost(cluster); /* the statements that were being prepared */
@@ -215,7 +215,7 @@ static void on_notice(void *context, const PGresult *result)
 
 static void connect_host(struct cluster *cluster)
 {
-    const char *said;
+    const char *reason;
 
     cluster->conn = conninfo_start(&cluster->info, cluster->host, cluster->node, cluster->wait_ms);
     if (!cluster->conn) {
@@ -223,9 +223,10 @@ static void connect_host(struct cluster *cluster)
         return;
     }
     if (PQstatus(cluster->conn) == CONNECTION_BAD) {
-        said = PQerrorMessage(cluster->conn);
+        reason = PQerrorMessage(cluster->conn);
         /* before any network: a value of the string is wrong */
-        link_no_use(cluster, strncmp(said, "invalid ", 8) == 0 ? LINK_REFUSES : LINK_AWAY, said);
+        link_no_use(cluster, strncmp(reason, "invalid ", 8) == 0 ? LINK_REFUSES : LINK_AWAY,
+                    reason);
         return;
     }
     cluster->state = LINK_CONNECTING;
@@ -273,7 +274,7 @@ void link_is_ready(struct cluster *cluster)
     cluster->state = LINK_READY;
     cluster->fruitless = 0;
     cluster->pause_ms = PAUSE_MS;
-    cluster->said[0] = '\0';
+    cluster->logged[0] = '\0';
     cluster->has_news = true;
     atomic_store(&cluster->is_away, false);
     cluster_count(cluster, &cluster->stats.connects, 1);

@@ -287,7 +287,7 @@ struct store *store_open(const struct store_options *options, struct err *err)
     store->lock = -1;
     pthread_mutex_init(&store->stats_mutex, NULL);
     pthread_mutex_init(&store->checkpointer.mutex, NULL);
-    pthread_mutex_init(&store->checkpointer.turn, NULL);
+    pthread_mutex_init(&store->checkpointer.running, NULL);
     timed_wait_init(&store->checkpointer.wake);
     take_options(store, options);
     store->vfs = sqlite3_vfs_find(options->vfs);
@@ -321,7 +321,7 @@ void store_close(struct store *store)
     if (store->lock >= 0)
         close(store->lock);
     pthread_cond_destroy(&store->checkpointer.wake);
-    pthread_mutex_destroy(&store->checkpointer.turn);
+    pthread_mutex_destroy(&store->checkpointer.running);
     pthread_mutex_destroy(&store->checkpointer.mutex);
     pthread_mutex_destroy(&store->stats_mutex);
     free(store);

@@ -13,8 +13,8 @@
  *                                      refused with ERR_BUSY until it has gone
  *
  * Sizes are those of the frames in use, as the last commit left them; the file may be larger, since
- * it is overwritten from its beginning (and cut to journal_size_limit then). `turn` is held during
- * a checkpoint, so that the writer does not take the thread for a reader in its way.
+ * it is overwritten from its beginning (and cut to journal_size_limit then). `running` is held
+ * during a checkpoint, so that the writer does not take the thread for a reader in its way.
  */
 #include "store/store_data.h"
 
@@ -58,9 +58,9 @@ static void checkpoint_passive(struct store *store, sqlite3 *db)
 
     if (store_has_failed(store)) /* the WAL is for the recovery that follows */
         return;
-    pthread_mutex_lock(&store->checkpointer.turn);
+    pthread_mutex_lock(&store->checkpointer.running);
     rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
-    pthread_mutex_unlock(&store->checkpointer.turn);
+    pthread_mutex_unlock(&store->checkpointer.running);
     if (rc == SQLITE_OK && frames >= 0)
         count(store, copied < frames);
     else if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_NOMEM) {
@@ -181,9 +181,9 @@ enum err_code checkpointer_make_room(struct store *store, struct err *err)
         frames - store->wal_blocked_at < soft / 4)
         return ERR_OK;
     sqlite3_busy_timeout(store->db, 0);
-    pthread_mutex_lock(&store->checkpointer.turn);
+    pthread_mutex_lock(&store->checkpointer.running);
     rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-    pthread_mutex_unlock(&store->checkpointer.turn);
+    pthread_mutex_unlock(&store->checkpointer.running);
     sqlite3_busy_timeout(store->db, 2000);
     if (rc == SQLITE_OK) {
         store->wal_blocked_at = 0;

@@ -111,7 +111,7 @@ struct checkpointer {
     bool is_ending, is_due;
     uint64_t commits, commits_done; /* all; when the last checkpoint began */
     uint64_t frames_done;           /* in the WAL then */
-    pthread_mutex_t turn;           /* held during a checkpoint */
+    pthread_mutex_t running;        /* held during a checkpoint */
 };
 
 /* The file of a path: 0, 0 when none yet. */

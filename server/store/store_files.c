@@ -403,7 +403,7 @@ enum err_code files_load_mesh(struct store *store, const uint8_t name[STORE_HASH
     struct file_name path = file_name(store, name, ".qota");
     struct mapping *mapping = map(path.text, err);
     uint8_t is[STORE_HASH_BYTES];
-    struct err said;
+    struct err reason;
 
     if (!mapping)
         return err->code;
@@ -412,13 +412,13 @@ enum err_code files_load_mesh(struct store *store, const uint8_t name[STORE_HASH
         unmap(mapping);
         return damaged_file(path.text, "its content is not the one it is named by", err);
     }
-    *out = mesh_open(mapping->bytes, mapping->length, unmap, mapping, &said);
+    *out = mesh_open(mapping->bytes, mapping->length, unmap, mapping, &reason);
     if (*out)
         return ERR_OK;
     unmap(mapping);
-    if (said.code != ERR_BAD_INPUT)
-        return err_set(err, said.code, "%s", said.msg);
-    return damaged_file(path.text, said.msg, err);
+    if (reason.code != ERR_BAD_INPUT)
+        return err_set(err, reason.code, "%s", reason.msg);
+    return damaged_file(path.text, reason.msg, err);
 }
 
 enum err_code files_load_polygons(struct store *store, const uint8_t name[STORE_HASH_BYTES],

@@ -81,13 +81,13 @@ static enum err_code check_table(struct load *load, const char *table)
     snprintf(sql, sizeof sql, "PRAGMA integrity_check(%s)", table);
     rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        const char *said;
+        const char *found;
 
         rc = sqlite3_step(row);
-        said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
-        if (!said || strcmp(said, "ok") == 0)
+        found = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+        if (!found || strcmp(found, "ok") == 0)
             continue;
-        store_clean(said, finding, sizeof finding);
+        store_clean(found, finding, sizeof finding);
         snprintf(message, sizeof message, "table %s: %s", table, finding);
         report(load, "", message);
     }
@@ -238,7 +238,7 @@ static enum err_code load_layer(struct load *load, const struct row_cache_locale
                                 const struct row_cache_layer *from, struct store_loaded_layer *out,
                                 struct err *err)
 {
-    struct err said;
+    struct err reason;
 
     memset(out, 0, sizeof *out);
     memcpy(out->locale, from->locale, sizeof out->locale);
@@ -250,11 +250,11 @@ static enum err_code load_layer(struct load *load, const struct row_cache_locale
         out->field = tiles_load(load->store, load->readers, from, locale->row.triangulation, err);
         return out->field ? ERR_OK : err->code;
     }
-    if (files_load_mesh(load->store, from->mesh, &out->mesh, &said) ||
-        files_load_polygons(load->store, from->polygons, &out->polygons, &said) ||
-        meshes_apply_log(load->store, from, out, &said))
-        return err_set(err, said.code, "locale %s, layer %s: %.180s", from->locale, from->id,
-                       said.msg);
+    if (files_load_mesh(load->store, from->mesh, &out->mesh, &reason) ||
+        files_load_polygons(load->store, from->polygons, &out->polygons, &reason) ||
+        meshes_apply_log(load->store, from, out, &reason))
+        return err_set(err, reason.code, "locale %s, layer %s: %.180s", from->locale, from->id,
+                       reason.msg);
     return ERR_OK;
 }
 

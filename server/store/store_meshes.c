@@ -150,9 +150,9 @@ static enum err_code build(const struct row_cache_layer *layer, struct store_loa
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
     if (!mesh && err->code != ERR_NO_MEMORY) {
-        struct err said = *err;
+        struct err reason = *err;
 
-        err_set(err, ERR_DAMAGED, "its logged polygons: %.200s", said.msg);
+        err_set(err, ERR_DAMAGED, "its logged polygons: %.200s", reason.msg);
     }
     if (!mesh)
         return err->code;

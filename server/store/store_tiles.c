@@ -308,11 +308,11 @@ static enum err_code build_tile(struct worker *w, size_t index)
 
     if (!samples_m || read_tile(w, tx, ty, samples_m) ||
         heightfield_builder_seal(t->builder, tx, ty, &w->err)) {
-        char said[sizeof w->err.msg];
+        char reason[sizeof w->err.msg];
 
-        snprintf(said, sizeof said, "%s", w->err.msg);
+        snprintf(reason, sizeof reason, "%s", w->err.msg);
         if (w->err.code == ERR_BAD_INPUT)
-            damaged_tile(t, tx, ty, said, &w->err);
+            damaged_tile(t, tx, ty, reason, &w->err);
         return w->err.code;
     }
     return ERR_OK;
@@ -362,13 +362,13 @@ static enum err_code read_tiles(struct tiles *t, struct tile_readers *readers, s
 static struct heightfield *finish(struct tiles *t, struct err *err)
 {
     struct heightfield *field = heightfield_builder_finish(t->builder, err);
-    char said[sizeof err->msg];
+    char reason[sizeof err->msg];
 
     t->builder = NULL;
-    snprintf(said, sizeof said, "%s", err->msg);
+    snprintf(reason, sizeof reason, "%s", err->msg);
     if (!field && err->code == ERR_BAD_INPUT)
         err_set(err, ERR_DAMAGED, "locale %s, layer %s: %.160s", t->layer->locale, t->layer->id,
-                said);
+                reason);
     return field;
 }
 
@@ -378,15 +378,15 @@ struct heightfield *tiles_load(struct store *store, struct tile_readers *readers
 {
     struct tiles t = {.store = store, .layer = layer, .spec = layer->spec};
     struct heightfield *field = NULL;
-    char said[sizeof err->msg];
+    char reason[sizeof err->msg];
 
     t.spec.triangulation = triangulation;
     t.builder = heightfield_builder_create(&t.spec, err);
     if (!t.builder) {
-        snprintf(said, sizeof said, "%s", err->msg);
+        snprintf(reason, sizeof reason, "%s", err->msg);
         if (err->code == ERR_BAD_INPUT)
             err_set(err, ERR_DAMAGED, "locale %s, layer %s: %.160s", layer->locale, layer->id,
-                    said);
+                    reason);
         return NULL;
     }
     t.layout = heightfield_tile_layout(&t.spec);

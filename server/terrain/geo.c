@@ -41,16 +41,16 @@ struct geo_frame geo_frame_at(double lat_deg, double lng_deg)
 
 bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out)
 {
-    double turn = remainder(lng_deg - frame->lng_deg, 360) * DEGREE;
+    double d_lng = remainder(lng_deg - frame->lng_deg, 360) * DEGREE;
     double sin_lat = sin(lat_deg * DEGREE), cos_lat = cos(lat_deg * DEGREE);
     double radius = normal_radius_m(sin_lat), across = radius * cos_lat;
     double along = radius * (1 - WGS84_E2) * sin_lat;
 
-    if (!(cos_lat * frame->cos_lat * cos(turn) + sin_lat * frame->sin_lat > 0))
+    if (!(cos_lat * frame->cos_lat * cos(d_lng) + sin_lat * frame->sin_lat > 0))
         return false;
-    out->x = across * sin(turn);
+    out->x = across * sin(d_lng);
     out->y = (along - frame->along_m) * frame->cos_lat -
-             (across * cos(turn) - frame->across_m) * frame->sin_lat;
+             (across * cos(d_lng) - frame->across_m) * frame->sin_lat;
     return true;
 }
 

@@ -62,7 +62,7 @@ void motion_came_from(struct motion *motion, const struct pose *earlier, double 
     motion->spin = remainder(motion->pose.yaw_deg - earlier->yaw_deg, 360) * DEGREE / seconds;
 }
 
-static struct vec3 turn(const struct motion *motion, double sine, struct vec3 v)
+static struct vec3 rotate(const struct motion *motion, double sine, struct vec3 v)
 {
     struct vec3 along, across;
 
@@ -76,12 +76,12 @@ static struct vec3 turn(const struct motion *motion, double sine, struct vec3 v)
 
 struct vec3 motion_turn_in(const struct motion *motion, struct vec3 direction)
 {
-    return turn(motion, -motion->sin, direction);
+    return rotate(motion, -motion->sin, direction);
 }
 
 struct vec3 motion_turn_out(const struct motion *motion, struct vec3 direction)
 {
-    return turn(motion, motion->sin, direction);
+    return rotate(motion, motion->sin, direction);
 }
 
 struct vec3 motion_point_in(const struct motion *motion, struct vec3 point)

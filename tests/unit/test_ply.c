@@ -273,7 +273,7 @@ static void a_header_that_is_wrong_is_refused(void **state)
          "the faces have no list vertex_indices"},
         {PLY("ascii") "elephant\nend_header\n", "says nothing known"},
         {PLY("ascii") "element vertex 0\r" XYZ "end_header\n", "no end_header"},
-        {"ply\nelement vertex 0\nformat ascii 1.0\nend_header\n", "format is not said"},
+        {"ply\nelement vertex 0\nformat ascii 1.0\nend_header\n", "format is not given"},
         {"ply\nend_header\n", "format is not given first"},
         {"ply\nformat binary 1.0\nend_header\n", "neither ascii nor binary"},
         {"ply\nformat ascii 2.0\nend_header\n", "neither ascii nor binary"},

@@ -28,17 +28,17 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
     static const char *const words[] = {"png",  "f32", "hgt", "asc", "obj", "glb",
                                         "gltf", "ply", "stl", "ac",  "dae", NULL};
     char media_type[MEDIA_TYPE_BYTES_MAX] = "";
-    struct upload_format told = {.kind = LAYER_HEIGHTFIELD};
+    struct upload_format format = {.kind = LAYER_HEIGHTFIELD};
     int word = -1;
 
     if (option_word(call, "format", words, &word, err))
         return err->code;
     if (word >= 0)
-        upload_format_of_word(words[word], &told);
+        upload_format_of_word(words[word], &format);
     if (call->media_type.length > 0)
         span_copy(call->media_type, media_type, sizeof media_type);
     if (strcmp(media_type, "application/octet-stream") == 0) {
-        *out = told;
+        *out = format;
         if (word >= 0)
             return ERR_OK;
         err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
@@ -53,8 +53,8 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
             "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, model/ply, "
             "model/stl, application/x-ac3d or model/vnd.collada+xml",
             err);
-    if (word >= 0 &&
-        (told.kind != out->kind || told.raster != out->raster || told.polygon != out->polygon)) {
+    if (word >= 0 && (format.kind != out->kind || format.raster != out->raster ||
+                      format.polygon != out->polygon)) {
         err_set(err, ERR_BAD_INPUT, "format=%s contradicts the media type %s", words[word],
                 media_type);
         return err_at(err, "format");

@@ -179,12 +179,12 @@ static struct aiPropertyStore *properties_make(void)
 /* assimp's message, on one line of printable ASCII: it may quote the file. */
 static enum err_code assimp_error(enum polygon_format format, struct err *err)
 {
-    const char *said = aiGetErrorString();
+    const char *message = aiGetErrorString();
     char shown[200];
     size_t length = 0;
 
-    for (; said && said[length] && length < sizeof shown - 1; length++)
-        shown[length] = said[length] >= ' ' && said[length] < 0x7f ? said[length] : '?';
+    for (; message && message[length] && length < sizeof shown - 1; length++)
+        shown[length] = message[length] >= ' ' && message[length] < 0x7f ? message[length] : '?';
     shown[length] = '\0';
     return err_set(err, ERR_BAD_INPUT, "%s: not read: %s", polygon_format_word(format),
                    length ? shown : "assimp gives no reason");

@@ -525,7 +525,7 @@ static enum err_code read_some(struct world *world, struct followed *f, struct e
 {
     struct reading *r = calloc(1, sizeof *r);
     size_t count = 0, made;
-    struct err said = {.code = ERR_OK};
+    struct err failed = {.code = ERR_OK};
 
     if (!r)
         return err_set(err, ERR_NO_MEMORY, "no memory to follow the shared log");
@@ -534,12 +534,12 @@ static enum err_code read_some(struct world *world, struct followed *f, struct e
     r->revision = f->applied;
     draft_begin(&r->draft, world);
     r->draft.is_followed = true;
-    cluster_read(world->follow->log, f->locale, f->applied, take_entry, r, &count, &said);
+    cluster_read(world->follow->log, f->locale, f->applied, take_entry, r, &count, &failed);
     made = (size_t)(r->revision - f->applied);
     if (r->is_full)
-        said.code = ERR_OK;
-    if (publish_reading(r, made, err) == ERR_OK && said.code != ERR_OK)
-        *err = said;
+        failed.code = ERR_OK;
+    if (publish_reading(r, made, err) == ERR_OK && failed.code != ERR_OK)
+        *err = failed;
     finish_reading(r);
     return err->code;
 }
@@ -650,13 +650,13 @@ static enum err_code follow_each(struct world *world, int reads, bool *is_done, 
     *is_done = true;
     for (size_t i = 0; i < follow->count; i++) {
         struct followed *f = &follow->at[i];
-        struct err said = {.code = ERR_OK};
+        struct err failed = {.code = ERR_OK};
 
         if (!f->is_served || (!f->is_in_log && !f->is_doubtful))
             continue;
-        if (follow_locale(world, f, reads, &said) && is_of_all(&said)) {
+        if (follow_locale(world, f, reads, &failed) && is_of_all(&failed)) {
             *is_done = false;
-            *err = said;
+            *err = failed;
             return err->code;
         }
         *is_done &= f->applied >= f->head && !f->is_doubtful;

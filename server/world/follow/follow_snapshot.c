@@ -325,10 +325,10 @@ bool follow_make_snapshot(struct world *world)
                      (unsigned long long)f->applied);
         } else if (err.code == ERR_CONFLICT) {
             char op_id[CLUSTER_OP_ID_MAX + 1];
-            struct err said = {.code = ERR_OK};
+            struct err failed = {.code = ERR_OK};
 
             /* Perhaps because the log has another entry at this revision. */
-            if (cluster_op_at(follow->log, f->locale, f->applied, op_id, &said) == ERR_OK &&
+            if (cluster_op_at(follow->log, f->locale, f->applied, op_id, &failed) == ERR_OK &&
                 op_id[0] != '\0' && strcmp(op_id, f->op_id) != 0) {
                 follow_doubt(follow, f);
                 return true;

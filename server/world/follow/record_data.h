@@ -48,7 +48,7 @@ bool record_is_bad(const struct record_reader *r);
 void record_damaged(struct record_reader *r, const char *what);
 
 /* An error of another module about these bytes: ERR_DAMAGED, except a lack of memory. */
-void record_refused(struct record_reader *r, const struct err *said);
+void record_refused(struct record_reader *r, const struct err *reason);
 
 void record_get(struct record_reader *r, void *out, size_t length);
 struct locale_manifest record_get_manifest(struct record_reader *r);

@@ -114,12 +114,12 @@ static void *get_blob(struct record_reader *r, size_t *length)
 }
 
 /* An error of another room about these bytes is damage, except a lack of memory. */
-void record_refused(struct record_reader *r, const struct err *said)
+void record_refused(struct record_reader *r, const struct err *reason)
 {
     if (record_is_bad(r))
         return;
-    *r->err = *said;
-    if (said->code != ERR_NO_MEMORY && said->code != ERR_UNAVAILABLE)
+    *r->err = *reason;
+    if (reason->code != ERR_NO_MEMORY && reason->code != ERR_UNAVAILABLE)
         r->err->code = ERR_DAMAGED;
 }
 
@@ -128,7 +128,7 @@ void record_refused(struct record_reader *r, const struct err *said)
 struct locale_manifest record_get_manifest(struct record_reader *r)
 {
     struct locale_manifest m = locale_manifest_default, checked;
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     uint16_t length;
     double geo[2];
 
@@ -150,8 +150,8 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
     m.geo_lat_deg = geo[0];
     m.geo_lng_deg = geo[1];
     checked = m;
-    if (!record_is_bad(r) && locale_manifest_check(&checked, &said))
-        record_refused(r, &said);
+    if (!record_is_bad(r) && locale_manifest_check(&checked, &reason))
+        record_refused(r, &reason);
     return m;
 }
 
@@ -160,7 +160,7 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
 static void get_tile(struct record_reader *r, struct heightfield_builder *builder,
                      const struct heightfield_spec *spec, uint32_t tx, uint32_t ty)
 {
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     uint32_t cols, rows;
     size_t length = 0;
     float *samples, *packed = get_blob(r, &length);
@@ -173,12 +173,12 @@ static void get_tile(struct record_reader *r, struct heightfield_builder *builde
         record_damaged(r, "a tile has another size");
         return;
     }
-    samples = heightfield_builder_begin(builder, tx, ty, &said);
+    samples = heightfield_builder_begin(builder, tx, ty, &reason);
     for (uint32_t row = 0; samples && row < rows; row++)
         memcpy(samples + (size_t)row * RECORD_TILE_STRIDE, packed + (size_t)row * cols,
                cols * sizeof *samples);
-    if (!samples || heightfield_builder_seal(builder, tx, ty, &said))
-        record_refused(r, &said);
+    if (!samples || heightfield_builder_seal(builder, tx, ty, &reason))
+        record_refused(r, &reason);
     free(packed);
 }
 
@@ -193,7 +193,7 @@ static struct layer *get_field(struct record_reader *r, const char *id)
     struct heightfield_tile_layout layout;
     struct heightfield_builder *builder;
     struct heightfield *field = NULL;
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     struct layer *layer = NULL;
     double grid[4];
 
@@ -215,9 +215,9 @@ static struct layer *get_field(struct record_reader *r, const char *id)
         record_damaged(r, "a heightfield has less tiles than it should have");
         return NULL;
     }
-    builder = heightfield_builder_create(&spec, &said);
+    builder = heightfield_builder_create(&spec, &reason);
     if (!builder) {
-        record_refused(r, &said);
+        record_refused(r, &reason);
         return NULL;
     }
     for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
@@ -226,11 +226,11 @@ static struct layer *get_field(struct record_reader *r, const char *id)
     if (record_is_bad(r))
         heightfield_builder_free(builder);
     else
-        field = heightfield_builder_finish(builder, &said);
+        field = heightfield_builder_finish(builder, &reason);
     if (field)
-        layer = layer_create_heightfield(id, field, &said);
+        layer = layer_create_heightfield(id, field, &reason);
     if (!layer)
-        record_refused(r, &said);
+        record_refused(r, &reason);
     return layer;
 }
 
@@ -257,7 +257,7 @@ static bool is_sound(const struct polygon_set *set)
 static void unpack_polygons(struct record_reader *r, const uint8_t *bytes, size_t length,
                             struct polygon_set *out)
 {
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     uint64_t counts[3];
     size_t parts[3];
 
@@ -278,8 +278,8 @@ static void unpack_polygons(struct record_reader *r, const uint8_t *bytes, size_
         record_damaged(r, "polygons have another length than their counts say");
         return;
     }
-    if (polygon_set_allocate(counts[0], counts[1], counts[2], out, &said)) {
-        record_refused(r, &said);
+    if (polygon_set_allocate(counts[0], counts[1], counts[2], out, &reason)) {
+        record_refused(r, &reason);
         return;
     }
     bytes += sizeof counts;
@@ -304,7 +304,7 @@ static struct layer *get_mesh(struct record_reader *r, const char *id)
                                get_word(r, 1, "is_outward is neither 0 nor 1") == 1};
     struct vec3 gravity = get_vec3(r);
     struct polygon_set polygons = {.polygon_count = 0};
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     struct layer *layer = NULL;
     struct mesh *mesh = NULL;
     size_t polygons_length = 0, image_length = 0;
@@ -316,15 +316,15 @@ static struct layer *get_mesh(struct record_reader *r, const char *id)
         unpack_polygons(r, packed, polygons_length, &polygons);
     free(packed);
     if (image && !record_is_bad(r)) {
-        mesh = mesh_open(image, image_length, NULL, NULL, &said);
+        mesh = mesh_open(image, image_length, NULL, NULL, &reason);
         if (mesh && is_of_space(mesh, space))
-            layer = layer_adopt_mesh(id, role, mesh, &polygons, gravity, &said);
+            layer = layer_adopt_mesh(id, role, mesh, &polygons, gravity, &reason);
         else
             mesh_unref(mesh);
         if (!layer && polygons.polygon_count > 0)
-            layer = layer_create_mesh_in(id, role, &polygons, space, gravity, NULL, NULL, &said);
+            layer = layer_create_mesh_in(id, role, &polygons, space, gravity, NULL, NULL, &reason);
         if (!layer)
-            record_refused(r, &said);
+            record_refused(r, &reason);
     }
     free(image);
     polygon_set_free(&polygons);
@@ -345,15 +345,15 @@ struct layer *record_get_layer(struct record_reader *r, const char *id)
 struct model *record_get_model(struct record_reader *r, const char *id)
 {
     struct polygon_limits limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     struct model *model = NULL;
     size_t length = 0;
     void *bytes = get_blob(r, &length);
 
     if (bytes)
-        model = model_create(id, bytes, length, &limits, &said);
+        model = model_create(id, bytes, length, &limits, &reason);
     if (bytes && !model)
-        record_refused(r, &said);
+        record_refused(r, &reason);
     free(bytes);
     return model;
 }
@@ -443,7 +443,7 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
 {
     struct record_reader r = {
         .at = entry->data, .left = entry->bytes, .source = source, .err = err};
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
     uint16_t spare;
 
     err->code = ERR_OK;
@@ -464,9 +464,9 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
     if (err->code == ERR_OK)
         return ERR_OK;
     change_drop(out);
-    said = *err;
-    return err_set(err, said.code, "the shared log's entry of %.64s, revision %llu: %.180s",
-                   entry->locale, (unsigned long long)entry->revision, said.msg);
+    reason = *err;
+    return err_set(err, reason.code, "the shared log's entry of %.64s, revision %llu: %.180s",
+                   entry->locale, (unsigned long long)entry->revision, reason.msg);
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
@@ -549,15 +549,15 @@ enum err_code record_read_models(const void *bytes, size_t length,
         char id[WORLD_ID_MAX + 1];
         struct model_list *next = NULL;
         struct model *model = NULL;
-        struct err said = {.code = ERR_OK};
+        struct err reason = {.code = ERR_OK};
 
         get_id(&r, id);
         if (!record_is_bad(&r) && model_list_find(*out, id))
             record_damaged(&r, "there are two models of one name");
         if (!record_is_bad(&r))
             model = record_get_model(&r, id);
-        if (model && !(next = model_list_next(*out, model, NULL, &said)))
-            record_refused(&r, &said);
+        if (model && !(next = model_list_next(*out, model, NULL, &reason)))
+            record_refused(&r, &reason);
         model_unref(model);
         if (next) {
             model_list_unref(*out);

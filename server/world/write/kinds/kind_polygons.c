@@ -97,13 +97,13 @@ static void encode(struct record_sink *sink, const struct change_result *result)
 static void decode(struct record_reader *reader, const struct cluster_entry *entry,
                    struct world_change *out)
 {
-    struct err said = {.code = ERR_OK};
+    struct err reason = {.code = ERR_OK};
 
     (void)entry;
     if (record_is_bad(reader))
         return;
-    if (polygon_edit_decode(reader->at, reader->left, &out->polygons, &said))
-        record_refused(reader, &said);
+    if (polygon_edit_decode(reader->at, reader->left, &out->polygons, &reason))
+        record_refused(reader, &reason);
     reader->left = 0;
 }
 
