@@ -218,10 +218,12 @@ static enum err_code authorize(void *context, const struct http_request *request
     const struct api_route *own = route_of(api, route);
     bool is_counters = route->is_probe && own->scope != AUTH_NONE; /* probes need no scope */
     struct auth_request asked;
+    uint32_t uid = 0;
 
     if (!auth_asks(api->auth, own->scope, is_counters))
         return ERR_OK;
     asked = (struct auth_request){
+        .has_uid = http_request_peer_uid(request, &uid),
         .authorization = http_request_header(request, "authorization"),
         .origin = http_request_header(request, "origin"),
         .host = http_request_header(request, "host"),
@@ -231,6 +233,7 @@ static enum err_code authorize(void *context, const struct http_request *request
         .reader = http_request_loop(request),
         .is_counters = is_counters,
     };
+    asked.uid = uid;
     return auth_check(api->auth, own->scope, &asked, err);
 }
 

@@ -11,6 +11,11 @@
  * (DNS rebinding), so such an origin must also be a loopback name. Tokens are compared in constant
  * time against every line, so that neither the time nor the order of the lines leaks anything.
  *
+ * A process that connects to the Unix socket is known by its user, and a line `edit uid=1000` gives
+ * that user the right without a token. A proxy connects as its own user for everyone behind it, so
+ * a user counts only where the loopback rule would let the request write. A token adds rights to
+ * the user's, and an unknown token is refused in any case.
+ *
  * A reload swaps the whole list without a lock that a reader would wait for. A reader raises the
  * counter of its slot, loads the pointer, and lowers the counter afterwards; one slot a loop, on a
  * cache line of its own. The reload stores the new pointer and waits until it has seen each slot at
@@ -29,10 +34,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024, SLOTS = 64 };
+/* UID_UNKNOWN: what the kernel reports for users that a user namespace does not map */
+enum { TOKEN_BYTES_MAX = 512, TOKENS_MAX = 1024, SLOTS = 64, UID_UNKNOWN = 65534 };
 
 struct token {
     enum auth_scope scope;
+    bool is_user; /* uid instead of text */
+    uint32_t uid;
     size_t length;
     char text[TOKEN_BYTES_MAX];
 };
@@ -54,15 +62,35 @@ struct auth {
 
 /* ---- the token file -------------------------------------------------------------------------- */
 
+/* The number of `uid=1000`; -1 is no user. UID_UNKNOWN would be all of them together. */
+static bool uid_read(const char *text, uint32_t *uid)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text + 4, &end, 10);
+    *uid = (uint32_t)value;
+    return text[4] >= '0' && text[4] <= '9' && *end == '\0' && errno == 0 && value < UINT32_MAX &&
+           value != UID_UNKNOWN;
+}
+
 static enum err_code token_add(struct token_list *list, const char *scope, const char *text,
                                const char *file, int line, struct err *err)
 {
+    const bool is_user = strncmp(text, "uid=", 4) == 0;
     struct token *token;
     size_t length = strlen(text);
+    uint32_t uid = 0;
 
     if (strcmp(scope, "read") != 0 && strcmp(scope, "edit") != 0)
         return err_set(err, ERR_BAD_INPUT, "%s:%d: a line is `read TOKEN` or `edit TOKEN`", file,
                        line);
+    if (is_user && !uid_read(text, &uid))
+        return err_set(err, ERR_BAD_INPUT,
+                       "%s:%d: \"%.40s\" is not uid= and the number of one user; 65534 is any "
+                       "that this process's user namespace does not know",
+                       file, line, text);
     if (length >= TOKEN_BYTES_MAX)
         return err_set(err, ERR_BAD_INPUT, "%s:%d: a token has at most %d characters, this has %zu",
                        file, line, TOKEN_BYTES_MAX - 1, length);
@@ -75,6 +103,8 @@ static enum err_code token_add(struct token_list *list, const char *scope, const
     token = &list->tokens[list->count++];
     memset(token, 0, sizeof *token);
     token->scope = scope[0] == 'r' ? AUTH_READ : AUTH_EDIT;
+    token->is_user = is_user;
+    token->uid = uid;
     token->length = length;
     memcpy(token->text, text, length);
     list->has_read |= token->scope == AUTH_READ;
@@ -210,66 +240,6 @@ bool auth_has_token_file(const struct auth *auth)
 
 /* ---- one request ----------------------------------------------------------------------------- */
 
-/* The token of `Bearer TOKEN`; at is NULL when it is none. */
-static struct span bearer_token(struct span header)
-{
-    static const char scheme[] = "bearer ";
-    size_t n = sizeof scheme - 1;
-
-    if (!header.at || header.length <= n || strncasecmp(header.at, scheme, n) != 0)
-        return (struct span){NULL, 0};
-    while (n < header.length && header.at[n] == ' ')
-        n++;
-    return (struct span){header.at + n, header.length - n};
-}
-
-/* Compares every byte of the stored token, for any input. */
-static bool token_equals(const struct token *token, struct span given)
-{
-    unsigned char differs = token->length != given.length;
-
-    for (size_t i = 0; i < TOKEN_BYTES_MAX; i++) {
-        unsigned char theirs = i < given.length ? (unsigned char)given.at[i] : 0;
-
-        differs |= (unsigned char)((unsigned char)token->text[i] ^ theirs);
-    }
-    return differs == 0;
-}
-
-/* AUTH_NONE when no token matches. */
-static enum auth_scope token_scope(const struct token_list *list, struct span given)
-{
-    enum auth_scope scope = AUTH_NONE;
-
-    for (size_t i = 0; i < list->count; i++)
-        if (token_equals(&list->tokens[i], given) && list->tokens[i].scope > scope)
-            scope = list->tokens[i].scope;
-    return scope;
-}
-
-static enum err_code check_token(struct auth *auth, enum auth_scope scope,
-                                 const struct auth_request *request, struct err *err)
-{
-    struct span given = bearer_token(request->authorization);
-    atomic_uint *readers = &auth->slots[request->reader % SLOTS].readers;
-    const struct token_list *list;
-    enum auth_scope has;
-    bool reading_is_free;
-
-    atomic_fetch_add(readers, 1);
-    list = atomic_load(&auth->list);
-    reading_is_free = !list->has_read;
-    has = given.at ? token_scope(list, given) : AUTH_NONE;
-    atomic_fetch_sub(readers, 1);
-    if (has >= scope || (scope == AUTH_READ && reading_is_free && !request->authorization.at))
-        return ERR_OK;
-    if (has == AUTH_NONE && !request->authorization.at)
-        return err_set(err, ERR_UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN");
-    if (has == AUTH_NONE)
-        return err_set(err, ERR_UNAUTHORIZED, "the Authorization header holds no known token");
-    return err_set(err, ERR_SCOPE, "this token may read, not edit");
-}
-
 static bool span_is(struct span s, const char *text)
 {
     return s.length == strlen(text) && strncasecmp(s.at, text, s.length) == 0;
@@ -339,6 +309,92 @@ static enum err_code check_loopback(const struct auth_request *request, struct e
                        (int)(request->origin.length > 100 ? 100 : request->origin.length),
                        request->origin.at);
     return ERR_OK;
+}
+
+/* The token of `Bearer TOKEN`; at is NULL when it is none. */
+static struct span bearer_token(struct span header)
+{
+    static const char scheme[] = "bearer ";
+    size_t n = sizeof scheme - 1;
+
+    if (!header.at || header.length <= n || strncasecmp(header.at, scheme, n) != 0)
+        return (struct span){NULL, 0};
+    while (n < header.length && header.at[n] == ' ')
+        n++;
+    return (struct span){header.at + n, header.length - n};
+}
+
+/* Compares every byte of the stored token, for any input. */
+static bool token_equals(const struct token *token, struct span given)
+{
+    unsigned char differs = token->length != given.length;
+
+    for (size_t i = 0; i < TOKEN_BYTES_MAX; i++) {
+        unsigned char theirs = i < given.length ? (unsigned char)given.at[i] : 0;
+
+        differs |= (unsigned char)((unsigned char)token->text[i] ^ theirs);
+    }
+    return differs == 0;
+}
+
+/* AUTH_NONE when no token matches. */
+static enum auth_scope token_scope(const struct token_list *list, struct span given)
+{
+    enum auth_scope scope = AUTH_NONE;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->tokens[i].is_user && token_equals(&list->tokens[i], given) &&
+            list->tokens[i].scope > scope)
+            scope = list->tokens[i].scope;
+    return scope;
+}
+
+/* What the user who connected to the Unix socket may do. */
+static enum auth_scope user_scope(const struct token_list *list, const struct auth_request *request)
+{
+    enum auth_scope scope = AUTH_NONE;
+    struct err ignored = {.code = ERR_OK};
+
+    if (!request->has_uid || check_loopback(request, &ignored))
+        return AUTH_NONE;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tokens[i].is_user && list->tokens[i].uid == request->uid &&
+            list->tokens[i].scope > scope)
+            scope = list->tokens[i].scope;
+    return scope;
+}
+
+static enum err_code check_token(struct auth *auth, enum auth_scope scope,
+                                 const struct auth_request *request, struct err *err)
+{
+    struct span given = bearer_token(request->authorization);
+    atomic_uint *readers = &auth->slots[request->reader % SLOTS].readers;
+    const struct token_list *list;
+    enum auth_scope has, user;
+    bool reading_is_free;
+
+    atomic_fetch_add(readers, 1);
+    list = atomic_load(&auth->list);
+    reading_is_free = !list->has_read;
+    has = given.at ? token_scope(list, given) : AUTH_NONE;
+    user = user_scope(list, request);
+    atomic_fetch_sub(readers, 1);
+    if (user > has && (has != AUTH_NONE || !request->authorization.at))
+        has = user;
+    if (has >= scope || (scope == AUTH_READ && reading_is_free && !request->authorization.at))
+        return ERR_OK;
+    if (has == AUTH_NONE && !request->authorization.at && request->has_uid)
+        return err_set(
+            err, ERR_UNAUTHORIZED,
+            "a token is needed: Authorization: Bearer TOKEN; or a line `%s uid=%u` in the "
+            "token file",
+            scope == AUTH_EDIT ? "edit" : "read", (unsigned)request->uid);
+    if (has == AUTH_NONE && !request->authorization.at)
+        return err_set(err, ERR_UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN");
+    if (has == AUTH_NONE)
+        return err_set(err, ERR_UNAUTHORIZED, "the Authorization header holds no known token");
+    return err_set(err, ERR_SCOPE, "this %s may read, not edit",
+                   request->authorization.at ? "token" : "user");
 }
 
 /* Without tokens a proxy's bearer would open the counters to everyone. */

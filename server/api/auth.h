@@ -1,5 +1,6 @@
 /*
- * Authorization of reads and writes: bearer tokens, or without a token file the loopback rule.
+ * Authorization of reads and writes: bearer tokens and users of this machine, or without a token
+ * file the loopback rule.
  */
 #ifndef KOTA_API_AUTH_H
 #define KOTA_API_AUTH_H
@@ -8,6 +9,7 @@
 #include "base/span.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum auth_scope {
     AUTH_NONE, /* probes: anyone */
@@ -18,8 +20,9 @@ enum auth_scope {
 struct auth;
 
 /*
- * token_file: lines `read TOKEN` or `edit TOKEN`, `#` starts a comment; NULL: the loopback rule.
- * An edit token may read, too. ERR_BAD_INPUT names file and line.
+ * token_file: lines `read TOKEN` or `edit TOKEN`; `read uid=N` or `edit uid=N` for the processes of
+ * that user at the Unix socket; `#` starts a comment. NULL: the loopback rule. The right to edit
+ * includes the right to read. ERR_BAD_INPUT names file and line.
  */
 struct auth *auth_create(const char *token_file, bool is_read_only, struct err *err);
 void auth_destroy(struct auth *auth);
@@ -37,7 +40,7 @@ enum err_code auth_read(const struct auth *auth, struct token_list **out, struct
 void auth_swap(struct auth *auth, struct token_list *fresh);
 void auth_drop(struct token_list *list);
 
-/* How many tokens are in force. */
+/* How many tokens and users are in force. */
 size_t auth_tokens(const struct auth *auth);
 
 bool auth_has_token_file(const struct auth *auth);
@@ -49,6 +52,8 @@ struct auth_request {
     struct span origin, host;
     bool is_forwarded; /* an X-Forwarded-* or Forwarded header is present */
     bool is_loopback;
+    bool has_uid; /* it came over the Unix socket, from a process of that user */
+    uint32_t uid;
     bool is_counters; /* it is for /metrics or /v1/stats */
 };
 
@@ -56,8 +61,8 @@ struct auth_request {
 bool auth_asks(const struct auth *auth, enum auth_scope scope, bool is_counters);
 
 /*
- * ERR_UNAUTHORIZED  no token, or an unknown one
- * ERR_SCOPE         a token of the wrong scope
+ * ERR_UNAUTHORIZED  no token and no user of the list, or an unknown token
+ * ERR_SCOPE         a token or user of the wrong scope
  * ERR_FORBIDDEN     a write that is not from this machine, without a token file
  * ERR_PROXIED       counters through a proxy, without a token file
  * ERR_READ_ONLY_DAEMON  a write of a daemon with --read-only

@@ -38,9 +38,10 @@ enum { PATH_BYTES_MAX = 1100 };
 #define MAKING                                                                                     \
     (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                              \
      LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG)
+#define SOCKETS (LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK)
 #define NEVER                                                                                      \
-    (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |  \
-     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+    (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
+     LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* ---- the user -------------------------------------------------------------------------------- */
 
@@ -101,9 +102,10 @@ static bool rule_add(int rules, const char *path, uint64_t access)
 /* A directory itself; a file, or a path that does not exist yet, by its directory. */
 static bool path_add(int rules, const struct confine_path *path, uint64_t all)
 {
-    uint64_t access =
-        READING |
-        (path->access == CONFINE_WRITE ? MAKING | LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATING : 0);
+    uint64_t access = READING | (path->access == CONFINE_WRITE
+                                     ? MAKING | LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATING
+                                 : path->access == CONFINE_SOCKET ? SOCKETS
+                                                                  : 0);
     char directory[PATH_BYTES_MAX];
     struct stat status;
     char *slash;
@@ -141,7 +143,7 @@ int confine_files(const struct confine_path *paths, size_t count, struct err *er
 {
     int version =
         (int)syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, LANDLOCK_CREATE_RULESET_VERSION);
-    uint64_t all = READING | MAKING | NEVER | LANDLOCK_ACCESS_FS_WRITE_FILE;
+    uint64_t all = READING | MAKING | SOCKETS | NEVER | LANDLOCK_ACCESS_FS_WRITE_FILE;
     struct landlock_ruleset_attr attributes = {0};
     int rules;
 

@@ -22,9 +22,11 @@ enum err_code confine_user(const char *name, bool keeps_ports, struct err *err);
 /* Makes a directory that root has just made the user's. ERR_BAD_INPUT, ERR_INTERNAL. */
 enum err_code confine_give(const char *directory, const char *name, struct err *err);
 
-enum confine_access { CONFINE_READ, CONFINE_WRITE };
+enum confine_access { CONFINE_READ, CONFINE_WRITE, CONFINE_SOCKET };
 
-/* What stays reachable: a file, or a directory with all below it. "" is none. */
+/* What stays reachable: a file, or a directory with all below it; a Unix socket that is to be made.
+ * "" is none.
+ */
 struct confine_path {
     const char *path;
     enum confine_access access;

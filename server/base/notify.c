@@ -189,20 +189,41 @@ enum err_code notify_socket_address(int socket, char host[static 64], uint16_t *
     return ERR_OK;
 }
 
-static enum err_code sort_sockets(char *names, uint64_t count, int *main, int *ops, struct err *err)
+static bool is_unix(int fd, struct sockaddr_un *address)
+{
+    socklen_t length = sizeof *address;
+
+    memset(address, 0, sizeof *address);
+    return getsockname(fd, (struct sockaddr *)address, &length) == 0 &&
+           address->sun_family == AF_UNIX;
+}
+
+void notify_socket_path(int socket, char path[static 108])
+{
+    struct sockaddr_un address;
+
+    snprintf(path, 108, "%s", is_unix(socket, &address) ? address.sun_path : "");
+}
+
+static enum err_code sort_sockets(char *names, uint64_t count, struct notify_sockets *out,
+                                  struct err *err)
 {
     char *rest = names;
 
     for (uint64_t i = 0; i < count; i++) {
         const char *name = rest ? strsep(&rest, ":") : NULL;
-        bool is_ops = name && strcmp(name, "ops") == 0;
-        int *to = is_ops ? ops : main, fd = FIRST_SOCKET + (int)i;
+        const bool is_ops = name && strcmp(name, "ops") == 0;
+        const int fd = FIRST_SOCKET + (int)i;
+        struct sockaddr_un address;
+        int *to = is_ops ? &out->ops : is_unix(fd, &address) ? &out->unix_main : &out->main;
 
         if (*to >= 0)
             return err_set(
                 err, ERR_BAD_INPUT,
                 "LISTEN_FDS: two sockets are handed over for the %s listener, it takes one",
-                is_ops ? "ops" : "main");
+                is_ops             ? "ops"
+                : to == &out->main ? "main"
+                                   : "Unix");
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
             return err_set(err, ERR_BAD_INPUT, "LISTEN_FDS: descriptor %d: %s", fd,
                            strerror(errno));
@@ -211,13 +232,13 @@ static enum err_code sort_sockets(char *names, uint64_t count, int *main, int *o
     return ERR_OK;
 }
 
-enum err_code notify_sockets(int *main, int *ops, struct err *err)
+enum err_code notify_sockets(struct notify_sockets *out, struct err *err)
 {
     const char *given = getenv("LISTEN_FDNAMES");
     uint64_t count;
     char *names;
 
-    *main = *ops = -1;
+    *out = (struct notify_sockets){-1, -1, -1};
     err->code = ERR_OK;
     if (!environment_number("LISTEN_FDS", &count) || !getenv("LISTEN_PID") ||
         !is_for_us("LISTEN_PID"))
@@ -227,7 +248,7 @@ enum err_code notify_sockets(int *main, int *ops, struct err *err)
                          "LISTEN_FDS: \"%.20s\" is not a number of 1 to %d", getenv("LISTEN_FDS"),
                          SOCKETS_MAX);
     names = given ? strdup(given) : NULL;
-    sort_sockets(names, count, main, ops, err);
+    sort_sockets(names, count, out, err);
     free(names);
     return err->code;
 }

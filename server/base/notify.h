@@ -29,17 +29,22 @@ void notify_alive(void);
 uint64_t notify_watchdog_ms(void);
 
 /*
- * The sockets that listen already: *main and *ops, -1 where there is none. One is the main one
- * unless its name (FileDescriptorName=) is `ops`. Main thread, before others are made; the sockets
- * stay open as long as the process.
+ * The sockets that listen already, -1 where there is none. One is the main one unless its name
+ * (FileDescriptorName=) is `ops`, and of the main ones one may be a Unix socket. Main thread,
+ * before others are made; the sockets stay open as long as the process.
  *
  * ERR_BAD_INPUT  two of a kind; a number that cannot be read
  */
-enum err_code notify_sockets(int *main, int *ops, struct err *err);
+struct notify_sockets {
+    int main, unix_main, ops;
+};
+enum err_code notify_sockets(struct notify_sockets *out, struct err *err);
 
 /* Where a socket is bound. host[64] is numeric. ERR_BAD_INPUT: it listens on neither IPv4 nor IPv6.
  */
 enum err_code notify_socket_address(int socket, char host[static 64], uint16_t *port,
                                     struct err *err);
+/* The path of a Unix socket; "" if it is none, or has no path. */
+void notify_socket_path(int socket, char path[static 108]);
 
 #endif

@@ -54,6 +54,7 @@ static void config_defaults(struct config *config, bool is_terminal)
     config->cluster.snapshot_every = config->cluster.keep_entries = 1000;
     config->cluster.lease_ms = 10000;
     strcpy(config->host, "127.0.0.1");
+    strcpy(config->socket_mode, "0660");
     strcpy(config->cors_origin, "*");
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
     config->log_level = LOG_INFO;
@@ -90,6 +91,37 @@ static enum err_code set_listen(char *host, uint16_t *out_port, const char *valu
         strcpy(host, "127.0.0.1");
     *out_port = (uint16_t)port;
     return ERR_OK;
+}
+
+static enum err_code set_unix(char path[static CONFIG_UNIX_MAX], const char *value,
+                              const char *place, struct err *err)
+{
+    if (value[0] == '\0' || strlen(value) >= CONFIG_UNIX_MAX)
+        return err_set(err, ERR_BAD_INPUT, "%s: the path of unix:PATH has 1 to %d bytes", place,
+                       CONFIG_UNIX_MAX - 1);
+    strcpy(path, value);
+    return ERR_OK;
+}
+
+/* Addresses with commas between. The first of a place replaces those of the weaker places. */
+static enum err_code set_addresses(struct config *config, const char *value, const char *place,
+                                   struct err *err)
+{
+    char one[CONFIG_TEXT_MAX];
+
+    if (!config->adds_listen)
+        config->host[0] = config->unix_path[0] = '\0';
+    config->adds_listen = true;
+    for (size_t length;; value += length + 1) {
+        length = strcspn(value, ",");
+        snprintf(one, sizeof one, "%.*s", (int)length, value);
+        if (strncmp(one, "unix:", 5) == 0
+                ? set_unix(config->unix_path, one + 5, place, err)
+                : set_listen(config->host, &config->port, one, place, err))
+            return err->code;
+        if (value[length] == '\0')
+            return ERR_OK;
+    }
 }
 
 static enum err_code set_word(const char *const *words, const char *value, const char *place,
@@ -162,10 +194,9 @@ static enum err_code option_set(struct config *config, const struct setting *opt
     case SETTING_COUNT:
         return set_count(option, field, value, place, err);
     case SETTING_LISTEN:
-        return set_listen(field,
-                          option->offset == offsetof(struct config, host) ? &config->port
-                                                                          : &config->ops_port,
-                          value, place, err);
+        return option->offset == offsetof(struct config, host)
+                   ? set_addresses(config, value, place, err)
+                   : set_listen(field, &config->ops_port, value, place, err);
     case SETTING_LOG_FORMAT:
         if (set_word(formats, value, place, &word, err))
             return err->code;
@@ -203,6 +234,7 @@ static enum err_code read_file(struct config *config, const char *path, struct e
 
     if (!stream)
         return err_set(err, ERR_BAD_INPUT, "config file %s: %s", path, strerror(errno));
+    config->adds_listen = false;
     for (int number = 1; err->code == ERR_OK && fgets(line, sizeof line, stream); number++) {
         char place[CONFIG_TEXT_MAX + 32];
         char *name, *equals;
@@ -256,6 +288,7 @@ static const char *environment_value(char *const *environment, const char *name)
 static enum err_code read_environment(struct config *config, char *const *environment,
                                       struct err *err)
 {
+    config->adds_listen = false;
     for (size_t i = 0; i < setting_count; i++) {
         char name[64];
         const char *value;
@@ -309,6 +342,7 @@ static enum err_code read_flags(struct config *config, int argc, char *const *ar
 {
     bool is_over = false;
 
+    config->adds_listen = false;
     for (int i = 1, used = 0; i<argc; i += used> 0 ? used : 1) {
         const struct setting *option = NULL;
         const char *value = NULL;
@@ -329,6 +363,17 @@ static enum err_code read_flags(struct config *config, int argc, char *const *ar
         if (option_set(config, option, value, place, err))
             return err->code;
     }
+    return ERR_OK;
+}
+
+static enum err_code mode_apply(struct config *config, struct err *err)
+{
+    const char *mode = config->socket_mode;
+
+    config->unix_mode = (unsigned)strtoul(mode, NULL, 8);
+    if (mode[0] == '\0' || mode[strspn(mode, "01234567")] != '\0' || config->unix_mode > 0777)
+        return err_set(err, ERR_BAD_INPUT, "--socket-mode: \"%s\" is not an octal mode up to 0777",
+                       mode);
     return ERR_OK;
 }
 
@@ -392,7 +437,7 @@ enum err_code config_read(struct config *config, int argc, char *const *argv,
         return err->code;
     if (read_flags(config, argc, argv, false, files, err))
         return err->code;
-    return patch_apply(config, err);
+    return mode_apply(config, err) ? err->code : patch_apply(config, err);
 }
 
 /* ---- a reload -------------------------------------------------------------------------------- */
@@ -406,7 +451,8 @@ static bool is_same(const struct setting *option, const struct config *a, const 
     case SETTING_TEXT:
         return strcmp(x, y) == 0;
     case SETTING_LISTEN:
-        return strcmp(x, y) == 0 && (is_main ? a->port == b->port : a->ops_port == b->ops_port);
+        return strcmp(x, y) == 0 && (!is_main || strcmp(a->unix_path, b->unix_path) == 0) &&
+               (is_main ? a->port == b->port : a->ops_port == b->ops_port);
     default:
         return memcmp(x, y, option->size) == 0;
     }
@@ -440,7 +486,8 @@ void config_adopt(struct config *now, const struct config *fresh)
 
 bool config_is_loopback(const struct config *config)
 {
-    return strncmp(config->host, "127.", 4) == 0 || strcmp(config->host, "::1") == 0;
+    return config->host[0] == '\0' || strncmp(config->host, "127.", 4) == 0 ||
+           strcmp(config->host, "::1") == 0;
 }
 
 char *config_help(const char *how)

@@ -15,7 +15,7 @@
 enum err_code config_read(struct config *config, int argc, char *const *argv,
                           char *const *environment, bool is_terminal, struct err *err);
 
-/* Does it listen on this machine's loopback only? */
+/* Does it listen on this machine's loopback, or on a Unix socket, only? */
 bool config_is_loopback(const struct config *config);
 
 /*

@@ -8,11 +8,19 @@
 #include "base/log.h"
 #include "replica/cluster.h"
 
-enum { CONFIG_TEXT_MAX = 1024, CONFIG_HOST_MAX = 64 };
+enum {
+    CONFIG_TEXT_MAX = 1024,
+    CONFIG_HOST_MAX = 64,
+    CONFIG_UNIX_MAX = 108 /* sun_path of unix(7) */
+};
 
 struct config {
-    char host[CONFIG_HOST_MAX]; /* numeric */
+    char host[CONFIG_HOST_MAX]; /* numeric; "": no TCP */
     uint16_t port;
+    char unix_path[CONFIG_UNIX_MAX]; /* "": no Unix socket */
+    char socket_mode[8];             /* octal */
+    unsigned unix_mode;              /* the same, read */
+    bool adds_listen; /* while settings are read: `listen` was there before in the same place */
     char ops_host[CONFIG_HOST_MAX]; /* of the listener for probes; "": none */
     uint16_t ops_port;
     uint64_t loops; /* 0: one a core */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { ANSWER_BYTES_MAX = 8192 };
@@ -24,6 +25,7 @@ enum { ANSWER_BYTES_MAX = 8192 };
 struct probe {
     char host[CONFIG_HOST_MAX];
     uint16_t port;
+    const char *unix_path; /* NULL: TCP */
     int64_t until_ms;
 };
 
@@ -54,6 +56,11 @@ static enum err_code probe_of(const struct config *config, struct probe *probe, 
     snprintf(probe->host, sizeof probe->host, "%s", host);
     probe->port = config->port;
     probe->until_ms = (int64_t)monotonic_ms() + HEALTHCHECK_MS;
+    probe->unix_path = host[0] == '\0' ? config->unix_path : NULL;
+    if (probe->unix_path) {
+        strcpy(probe->host, "localhost"); /* of the Host header */
+        return ERR_OK;
+    }
     return config->port == 0 ? port_of_file(config->port_file, &probe->port, err) : ERR_OK;
 }
 
@@ -68,7 +75,24 @@ static bool wait_for(const struct probe *probe, int fd, short events)
 
 static enum err_code failed(const struct probe *probe, const char *what, struct err *err)
 {
+    if (probe->unix_path)
+        return err_set(err, ERR_BUSY, "unix:%s: %s", probe->unix_path, what);
     return err_set(err, ERR_BUSY, "%s port %u: %s", probe->host, probe->port, what);
+}
+
+/* A connection to a Unix socket is made at once, or refused. */
+static int connect_to_unix(const struct probe *probe, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", probe->unix_path);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    failed(probe, strerror(errno), err);
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 static int connect_to(const struct probe *probe, struct err *err)
@@ -137,7 +161,8 @@ enum err_code healthcheck(const struct config *config, struct err *err)
     int fd, wanted;
 
     err->code = ERR_OK;
-    if (probe_of(config, &probe, err) || (fd = connect_to(&probe, err)) < 0)
+    if (probe_of(config, &probe, err) ||
+        (fd = probe.unix_path ? connect_to_unix(&probe, err) : connect_to(&probe, err)) < 0)
         return err->code;
     wanted = snprintf(request, sizeof request,
                       strchr(probe.host, ':')

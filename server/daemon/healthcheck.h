@@ -7,9 +7,9 @@
 #include "daemon/config.h"
 
 /*
- * Asks the listener of the configuration; where that is every address, on the loopback; where its
- * port is 0, at the port that --port-file holds. Takes HEALTHCHECK_MS at most. ERR_BUSY: the
- * address and the actual answer, in one line.
+ * Asks the listener of the configuration: its TCP address, else its Unix socket; where that is
+ * every address, on the loopback; where its port is 0, at the port that --port-file holds. Takes
+ * HEALTHCHECK_MS at most. ERR_BUSY: the address and the actual answer, in one line.
  */
 enum { HEALTHCHECK_MS = 5000 };
 enum err_code healthcheck(const struct config *config, struct err *err);

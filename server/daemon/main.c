@@ -21,6 +21,7 @@
 #include "daemon/watchdog.h"
 #include "daemon/load.h"
 #include "daemon/sharing.h"
+#include "daemon/unix_socket.h"
 #include "base/exit_code.h"
 #include "base/confine.h"
 #include "base/log.h"
@@ -55,7 +56,8 @@ struct daemon {
     struct config given;  /* as it was read, at the start or by the last reload */
     int argc;
     char *const *argv;
-    int socket, ops_socket; /* handed over by the service manager; -1: none */
+    struct notify_sockets sockets;  /* handed over by the service manager */
+    struct unix_socket unix_socket; /* of --listen unix:PATH */
     struct watchdog *watchdog;
     struct auth *auth;
     struct store *store; /* NULL: everything lives in memory */
@@ -67,8 +69,12 @@ struct daemon {
     struct http_server *ops; /* NULL: no --ops-listen */
 };
 
-/* The file appears whole or not at all. */
-static enum err_code port_file_write(const char *path, uint16_t port, struct err *err)
+/*
+ * The file appears whole or not at all. It holds the port, or without TCP the URL of the Unix
+ * socket.
+ */
+static enum err_code port_file_write(const char *path, uint16_t port, const char *unix_path,
+                                     struct err *err)
 {
     char temporary[CONFIG_TEXT_MAX + 8];
     FILE *stream;
@@ -76,7 +82,8 @@ static enum err_code port_file_write(const char *path, uint16_t port, struct err
 
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     stream = fopen(temporary, "we");
-    is_written = stream && fprintf(stream, "%u\n", port) > 0;
+    is_written = stream && (unix_path ? fprintf(stream, "unix:%s\n", unix_path)
+                                      : fprintf(stream, "%u\n", port)) > 0;
     if (stream && fclose(stream) != 0)
         is_written = false;
     if (!is_written || rename(temporary, path) != 0)
@@ -133,8 +140,9 @@ static enum err_code ops_serve(struct daemon *d, struct err *err)
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
         .probes_only = true,
-        .listener = d->ops_socket,
-        .has_listener = d->ops_socket >= 0,
+        .listener = d->sockets.ops,
+        .has_listener = d->sockets.ops >= 0,
+        .is_inherited = d->sockets.ops >= 0,
     };
 
     if (config->ops_host[0] == '\0')
@@ -145,7 +153,7 @@ static enum err_code ops_serve(struct daemon *d, struct err *err)
         return err->code;
     log_info("probes and counters at %s port %u", config->ops_host, http_server_port(d->ops));
     if (config->ops_port_file[0] != '\0')
-        return port_file_write(config->ops_port_file, http_server_port(d->ops), err);
+        return port_file_write(config->ops_port_file, http_server_port(d->ops), NULL, err);
     return ERR_OK;
 }
 
@@ -212,15 +220,28 @@ static enum err_code take_socket(int fd, const char *option, const char *otherwi
     return ERR_OK;
 }
 
-/* A socket that is handed over is used in the place of --listen. */
+/* Sockets that are handed over are used in the place of --listen, all of it. */
 static enum err_code take_sockets(struct daemon *d, struct err *err)
 {
     struct config *config = &d->config;
+    char before[CONFIG_UNIX_MAX];
 
-    if (notify_sockets(&d->socket, &d->ops_socket, err) ||
-        take_socket(d->socket, "listen", "127.0.0.1:7420", config->host, &config->port, err))
+    if (notify_sockets(&d->sockets, err) ||
+        take_socket(d->sockets.main, "listen", "127.0.0.1:7420", config->host, &config->port, err))
         return err->code;
-    return take_socket(d->ops_socket, "ops-listen", ":0", config->ops_host, &config->ops_port, err);
+    if (d->sockets.main >= 0 || d->sockets.unix_main >= 0) {
+        snprintf(before, sizeof before, "%s", config->unix_path);
+        notify_socket_path(d->sockets.unix_main, config->unix_path);
+        if (before[0] != '\0' && strcmp(before, config->unix_path) != 0)
+            log_warn(
+                "listen unix:%s is not used: sockets were handed over (with systemd: systemctl "
+                "edit kotad.socket)",
+                before);
+        if (d->sockets.main < 0)
+            config->host[0] = '\0';
+    }
+    return take_socket(d->sockets.ops, "ops-listen", ":0", config->ops_host, &config->ops_port,
+                       err);
 }
 
 static bool is_low(uint16_t port)
@@ -233,13 +254,14 @@ static bool is_low(uint16_t port)
 static enum err_code confine(const struct config *config, const struct sharing *sharing,
                              struct err *err)
 {
-    struct confine_path paths[7 + CONNINFO_FILES_MAX + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
+    struct confine_path paths[8 + CONNINFO_FILES_MAX + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
         {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
         {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
         {config->config_file, CONFINE_READ}, {config->ops_port_file, CONFINE_WRITE},
+        {config->unix_path, CONFINE_SOCKET},
     };
     struct driver_places drivers = {.count = 0};
-    size_t count = 6;
+    size_t count = 7;
     int version;
 
     if (config->data[0] != '\0' && access(config->data, F_OK) != 0) {
@@ -297,9 +319,10 @@ static void files_allow(struct config *config)
              (unsigned long long)files.rlim_cur, *most);
 }
 
-static enum err_code daemon_serve(struct daemon *d, struct err *err)
+static enum err_code daemon_serve(struct daemon *d, int unix_listener, struct err *err)
 {
     const struct config *config = &d->config;
+    const bool is_inherited = d->sockets.main >= 0 || d->sockets.unix_main >= 0;
     const struct http_config http = {
         .host = config->host,
         .port = config->port,
@@ -308,13 +331,16 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
         .slow_request_ms = (uint32_t)config->slow_ms,
         .access_log = config->has_access_log,
         .cors_allow_origin = strcmp(config->cors_origin, "none") == 0 ? NULL : config->cors_origin,
-        .listener = d->socket,
-        .has_listener = d->socket >= 0,
+        .listener = d->sockets.main,
+        .has_listener = d->sockets.main >= 0,
+        .unix_listener = unix_listener,
+        .has_unix_listener = unix_listener >= 0,
+        .is_inherited = is_inherited,
     };
     const struct http_app app = api_http_app(&d->api);
 
     world_readers_begin(d->world);
-    if (d->socket >= 0) /* clients wait in its queue, and are answered as soon as a loop runs */
+    if (is_inherited) /* clients wait in its queue, and are answered as soon as a loop runs */
         atomic_store(&d->api.state, API_READY);
     d->server = http_server_start(&http, &app, err);
     if (!d->server)
@@ -326,22 +352,35 @@ static enum err_code daemon_serve(struct daemon *d, struct err *err)
     atomic_store(&d->api.state, API_READY);
     watchdog_set_phase(d->watchdog, WATCHDOG_SERVING, 0, d->server, d->ops);
     if (config->port_file[0] != '\0' &&
-        port_file_write(config->port_file, http_server_port(d->server), err))
+        port_file_write(config->port_file, http_server_port(d->server),
+                        config->host[0] == '\0' ? config->unix_path : NULL, err))
         return err->code;
     return ERR_OK;
 }
 
+static enum err_code open_unix_socket(struct daemon *d, struct err *err)
+{
+    if (d->config.unix_path[0] == '\0' || d->sockets.unix_main >= 0)
+        return err->code = ERR_OK;
+    return unix_socket_open(&d->unix_socket, d->config.unix_path, d->config.unix_mode, err);
+}
+
 static void report_start(struct daemon *d)
 {
-    bool is_v6 = strchr(d->config.host, ':') != NULL;
+    const struct config *config = &d->config;
+    bool is_v6 = strchr(config->host, ':') != NULL;
     struct world_stats stats;
+    char url[CONFIG_HOST_MAX + 32] = "", local[CONFIG_UNIX_MAX + 16] = "";
 
     world_stats(d->world, &stats);
-    log_info("kotad %s serves %llu locales (%llu bytes) at http://%s%s%s:%u/", KOTA_VERSION,
-             (unsigned long long)stats.locales, (unsigned long long)stats.memory_bytes,
-             is_v6 ? "[" : "", d->config.host, is_v6 ? "]" : "", http_server_port(d->server));
-    notify_status("serving %llu locales at port %u", (unsigned long long)stats.locales,
-                  http_server_port(d->server));
+    if (config->host[0] != '\0')
+        snprintf(url, sizeof url, "http://%s%s%s:%u/", is_v6 ? "[" : "", config->host,
+                 is_v6 ? "]" : "", http_server_port(d->server));
+    if (config->unix_path[0] != '\0')
+        snprintf(local, sizeof local, "%sunix:%s", url[0] ? " and " : "", config->unix_path);
+    log_info("kotad %s serves %llu locales (%llu bytes) at %s%s", KOTA_VERSION,
+             (unsigned long long)stats.locales, (unsigned long long)stats.memory_bytes, url, local);
+    notify_status("serving %llu locales at %s%s", (unsigned long long)stats.locales, url, local);
     notify_ready();
 }
 
@@ -477,6 +516,7 @@ static bool drain(struct daemon *d, int first_signal)
         if (config->port_file[0] != '\0')
             unlink(config->port_file);
     }
+    unix_socket_close(&d->unix_socket, config->unix_path);
     return sand_stop(d->sand);
 }
 
@@ -645,7 +685,9 @@ int main(int argc, char **argv)
     }
     device_prepare(&d.config.limits.sand.device);
     files_allow(&d.config);
-    if (daemon_prepare(&d, &err) || daemon_serve(&d, &err)) {
+    d.unix_socket.fd = -1;
+    if (daemon_prepare(&d, &err) || open_unix_socket(&d, &err) ||
+        daemon_serve(&d, d.unix_socket.fd >= 0 ? d.unix_socket.fd : d.sockets.unix_main, &err)) {
         log_error("kotad does not start: %s", err_for_log(&err));
         return daemon_finish(&d, 0, code_of_start(&err));
     }

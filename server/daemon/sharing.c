@@ -72,6 +72,11 @@ static enum err_code check_flags(const struct config *config, struct err *err)
                        "--locales: \"%.100s\" is no list of patterns: ids, with * and ? for any, "
                        "and commas between",
                        flags->locales);
+    if (url[0] == '\0' && config->host[0] == '\0')
+        return err_set(
+            err, ERR_BAD_INPUT,
+            "--cluster needs --node-url where --listen has no HOST:PORT: other nodes and "
+            "redirected clients could not reach this daemon");
     if (url[0] != '\0' && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
         return err_set(err, ERR_BAD_INPUT,
                        "--node-url: \"%.100s\" begins with neither http:// nor "
@@ -101,7 +106,7 @@ static void make_url(struct sharing *sharing, const struct config *config, uint1
     is_v6 = strchr(host, ':') != NULL;
     if (config->cluster.url[0] != '\0')
         snprintf(sharing->url, sizeof sharing->url, "%s", config->cluster.url);
-    else if (port != 0)
+    else if (port != 0 && host[0] != '\0')
         snprintf(sharing->url, sizeof sharing->url, "http://%s%.200s%s:%u", is_v6 ? "[" : "", host,
                  is_v6 ? "]" : "", port);
     length = strlen(sharing->url);

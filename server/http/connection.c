@@ -778,22 +778,24 @@ static bool take_reserve(struct http_connection *connection, enum err_code why)
     return true;
 }
 
-static enum err_code report_limit(const struct http_limits *limits, enum err_code why,
+static enum err_code report_limit(const struct http_connection *connection, enum err_code why,
                                   struct err *err)
 {
+    const struct http_limits *limits = http_limits_now(connection->loop->server);
     bool is_all = why == ERR_BUSY;
     size_t most = is_all ? limits->connections_max : limits->connections_per_address_max;
 
     return err_limit(err, why, (double)most, (double)most + 1,
                      is_all ? "all %zu connections are taken; the few beyond are for probes"
-                            : "this address holds %zu connections already",
+                     : connection->peer.has_uid ? "this user holds %zu connections already"
+                                                : "this address holds %zu connections already",
                      most);
 }
 
 enum err_code http_connection_refuse(const struct http_connection *connection, struct err *err)
 {
     http_count(&connection->loop->counters.rejected, 1);
-    return report_limit(http_limits_now(connection->loop->server), connection->reserve, err);
+    return report_limit(connection, connection->reserve, err);
 }
 
 static void reject(struct http_connection *connection, const struct err *err)
@@ -848,10 +850,11 @@ static void begin_connection(struct http_connection *connection, const struct so
     struct err err;
 
     http_count(&loop->counters.accepted, 1);
-    connection->peer = http_peer_of(address);
+    connection->peer =
+        address->sa_family == AF_UNIX ? http_peer_of_unix(connection->fd) : http_peer_of(address);
     why = count(connection);
     if (why != ERR_OK && !take_reserve(connection, why)) {
-        report_limit(http_limits_now(loop->server), why, &err);
+        report_limit(connection, why, &err);
         reject(connection, &err);
         return;
     }
@@ -865,7 +868,8 @@ static void accept_later(struct http_loop *loop, const char *why)
     uint64_t now_ms = uv_now(&loop->uv);
 
     loop->accept_waits = true;
-    uv_poll_stop(&loop->listener);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        uv_poll_stop(&loop->listeners[i]);
     http_loop_tick(loop); /* on_tick retries */
     if (loop->reject_logged_ms && now_ms - loop->reject_logged_ms < 1000)
         return;
@@ -875,7 +879,7 @@ static void accept_later(struct http_loop *loop, const char *why)
 }
 
 /* Takes one; false when there is none, or none can be taken now. */
-static bool accept_one(struct http_loop *loop)
+static bool accept_one(struct http_loop *loop, int listener_fd)
 {
     struct http_connection *connection = calloc(1, sizeof *connection);
     struct sockaddr_storage address;
@@ -887,7 +891,7 @@ static bool accept_one(struct http_loop *loop)
         return false;
     }
     do
-        fd = accept4(loop->listener_fd, (struct sockaddr *)&address, &length,
+        fd = accept4(listener_fd, (struct sockaddr *)&address, &length,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
     while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (fd < 0 && errno != EAGAIN)
@@ -900,9 +904,11 @@ static bool accept_one(struct http_loop *loop)
     return true;
 }
 
-void http_connection_accept(struct http_loop *loop)
+void http_connection_accept(struct http_loop *loop, const uv_poll_t *listener)
 {
-    for (int i = 0; i < ACCEPTS_PER_ITERATION && accept_one(loop); i++)
+    const int fd = loop->listener_fds[listener - loop->listeners];
+
+    for (int i = 0; i < ACCEPTS_PER_ITERATION && accept_one(loop, fd); i++)
         ;
 }
 

@@ -7,11 +7,11 @@
 #include "http/connection_data.h"
 
 /*
- * Takes connections off the listener's queue. Without memory or a file descriptor for another one
- * they stay there, and the listener is not polled until
+ * Takes connections off the queue of one of the loop's listeners. Without memory or a file
+ * descriptor for another one they stay there, and no listener is polled until
  * http_connection_retry_accept.
  */
-void http_connection_accept(struct http_loop *loop);
+void http_connection_accept(struct http_loop *loop, const uv_poll_t *listener);
 void http_connection_retry_accept(struct http_loop *loop);
 /* After a change outside of a read: takes pending input, sends, sets deadlines. */
 void http_connection_continue(struct http_connection *connection);

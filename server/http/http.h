@@ -107,12 +107,15 @@ struct http_app {
 };
 
 struct http_config {
-    const char *host; /* numeric IPv4 or IPv6 address */
+    const char *host; /* numeric IPv4 or IPv6 address; "": no TCP */
     uint16_t port;    /* 0: a free one */
     int listener;     /* with has_listener: a socket that listens already, borrowed; host and port
                          are those that it is bound to. All loops accept from it */
     bool has_listener;
-    size_t loops; /* 0: one a core */
+    int unix_listener; /* with has_unix_listener: the same for a Unix socket, beside the other */
+    bool has_unix_listener;
+    bool is_inherited; /* the sockets outlive this process: a drain leaves new peers in them */
+    size_t loops;      /* 0: one a core */
     struct http_limits limits;
     uint32_t slow_request_ms; /* log requests slower than this; 0: never */
     bool probes_only;         /* no route but those that are is_probe, and no workers */
@@ -221,6 +224,8 @@ bool http_request_has_header_prefix(const struct http_request *request, const ch
 size_t http_request_query_count(const struct http_request *request);
 const struct http_query_item *http_request_query_items(const struct http_request *request);
 bool http_request_peer_is_loopback(const struct http_request *request);
+/* The user at the other end of a Unix socket; false: it is none. */
+bool http_request_peer_uid(const struct http_request *request, uint32_t *uid);
 size_t http_request_loop(const struct http_request *request);
 /* Memory of this request, freed with it; 16-byte aligned; NULL when the limit is reached. */
 void *http_request_alloc(struct http_request *request, size_t bytes);

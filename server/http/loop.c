@@ -4,8 +4,8 @@
  * Each loop has a listening socket of its own on the same port (SO_REUSEPORT), so the kernel
  * spreads connections and no loop ever hands one to another. The option must be set before bind;
  * libuv 1.44 has no flag for it, and its listener would close connections when no file is free; so
- * the socket is made here and libuv only polls it. Of an inherited socket each loop has a
- * duplicate: all poll the one queue, and the first accepts.
+ * the socket is made here and libuv only polls it. Of an inherited socket, and of a Unix socket,
+ * each loop has a duplicate: all poll the one queue, and the first accepts.
  *
  * One repeating timer a loop drives the wheel of deadlines; it runs only while there are
  * connections, or one waits for memory, so an idle daemon sleeps.
@@ -107,18 +107,22 @@ static void on_connection(uv_poll_t *listener, int status, int events)
 {
     (void)status; /* accept(2) returns the error */
     (void)events;
-    http_connection_accept(listener->data);
+    http_connection_accept(listener->data, listener);
 }
 
 void http_loop_listen(struct http_loop *loop)
 {
-    CHECK(uv_poll_start(&loop->listener, UV_READABLE, on_connection) == 0);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        CHECK(uv_poll_start(&loop->listeners[i], UV_READABLE, on_connection) == 0);
 }
 
-static void close_listener(struct http_loop *loop)
+static void close_listeners(struct http_loop *loop)
 {
-    uv_close((uv_handle_t *)&loop->listener, NULL);
-    close(loop->listener_fd);
+    for (size_t i = 0; i < loop->listener_count; i++) {
+        uv_close((uv_handle_t *)&loop->listeners[i], NULL);
+        close(loop->listener_fds[i]);
+    }
+    loop->listener_count = 0;
 }
 
 /* A tick fine enough for the shortest limit, coarse enough to sleep. */
@@ -162,12 +166,13 @@ static void close_handles(struct http_loop *loop)
     uv_close((uv_handle_t *)&loop->drain_timer, NULL);
 }
 
-/* Accepts the connections in the queue, which the kernel would reset, then closes the listener. */
+/* Accepts the connections in the queues, which the kernel would reset, then closes these. */
 static void become_deaf(struct http_loop *loop)
 {
     loop->is_deaf = true;
-    http_connection_accept(loop);
-    close_listener(loop);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        http_connection_accept(loop, &loop->listeners[i]);
+    close_listeners(loop);
 }
 
 /* Only connections accepted while draining are left: accepts no more, and closes the idle ones. */
@@ -227,9 +232,9 @@ static void drain(struct http_loop *loop)
     struct http_connection *next;
 
     loop->is_draining = true;
-    if (loop->server->listener >= 0) {
+    if (loop->server->is_inherited) {
         loop->is_deaf = true;
-        close_listener(loop);
+        close_listeners(loop);
     }
     for (struct http_connection *at = loop->connections; at; at = next) {
         next = at->next;
@@ -336,49 +341,83 @@ static const char *open_listener(int fd, struct sockaddr *any, socklen_t length)
     return NULL;
 }
 
-/* A descriptor of this loop for the socket that was given: it is the same queue of connections. */
-static int listener_given(const struct http_server *server)
+/* A descriptor of this loop for a socket that listens: the queue of connections is the same. */
+static int listener_given(int listener, bool is_tcp)
 {
-    int yes = 1, unsent = UNSENT_BYTES_MAX, fd = fcntl(server->listener, F_DUPFD_CLOEXEC, 3);
+    int yes = 1, unsent = UNSENT_BYTES_MAX, fd = fcntl(listener, F_DUPFD_CLOEXEC, 3);
 
-    if (fd < 0 || (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0 &&
-                   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) == 0 &&
+    if (fd < 0 || ((!is_tcp || (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0 &&
+                                setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+                                           sizeof unsent) == 0)) &&
                    fcntl(fd, F_SETFL, O_NONBLOCK) == 0))
         return fd;
     close(fd);
     return -1;
 }
 
-static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
-                               struct err *err)
+/* Takes fd: polls it, or closes it. */
+static enum err_code add_listener(struct http_loop *loop, int fd, const char *where,
+                                  struct err *err)
+{
+    uv_poll_t *listener = &loop->listeners[loop->listener_count];
+
+    if (uv_poll_init(&loop->uv, listener, fd) != 0) {
+        err_set(err, ERR_BUSY, "cannot wait for %s: %s", where, strerror(errno));
+        close(fd);
+        return err->code;
+    }
+    listener->data = loop;
+    loop->listener_fds[loop->listener_count++] = fd;
+    return ERR_OK;
+}
+
+static enum err_code listen_unix(struct http_loop *loop, struct err *err)
+{
+    const int fd = listener_given(loop->server->unix_listener, false);
+
+    if (fd < 0)
+        return err_set(err, ERR_BUSY, "cannot share the Unix socket: %s", strerror(errno));
+    return add_listener(loop, fd, "the Unix socket", err);
+}
+
+static enum err_code listen_tcp(struct http_loop *loop, const char *host, uint16_t *port,
+                                struct err *err)
 {
     struct sockaddr_storage address;
     struct sockaddr *any = (struct sockaddr *)&address;
     socklen_t length = address_of(host, *port, &address);
     const bool is_given = loop->server->listener >= 0;
     const char *failed;
+    char where[80];
     int fd;
 
+    snprintf(where, sizeof where, "%s port %u", host, *port);
     if (length == 0)
-        return err_set(err, ERR_BUSY, "cannot listen on %s port %u: %s", host, *port,
-                       uv_strerror(UV_EINVAL));
-    fd = is_given ? listener_given(loop->server)
+        return err_set(err, ERR_BUSY, "cannot listen on %s: %s", where, uv_strerror(UV_EINVAL));
+    fd = is_given ? listener_given(loop->server->listener, true)
                   : socket(any->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_set(err, ERR_BUSY, "cannot make a socket: %s", strerror(errno));
     failed = is_given ? NULL : open_listener(fd, any, length);
-    if (!failed && uv_poll_init(&loop->uv, &loop->listener, fd) != 0)
-        failed = "wait for";
     if (failed) {
-        err_set(err, ERR_BUSY, "cannot %s %s port %u: %s", failed, host, *port, strerror(errno));
+        err_set(err, ERR_BUSY, "cannot %s %s: %s", failed, where, strerror(errno));
         close(fd);
         return err->code;
     }
-    loop->listener.data = loop;
-    loop->listener_fd = fd;
-    http_loop_listen(loop);
     *port = ntohs(any->sa_family == AF_INET ? ((struct sockaddr_in *)(void *)&address)->sin_port
                                             : ((struct sockaddr_in6 *)(void *)&address)->sin6_port);
+    return add_listener(loop, fd, where, err);
+}
+
+static enum err_code listen_on(struct http_loop *loop, const char *host, uint16_t *port,
+                               struct err *err)
+{
+    if ((host[0] && listen_tcp(loop, host, port, err)) ||
+        (loop->server->unix_listener >= 0 && listen_unix(loop, err))) {
+        close_listeners(loop);
+        return err->code;
+    }
+    http_loop_listen(loop);
     return ERR_OK;
 }
 

@@ -20,7 +20,7 @@ void http_loop_join(struct http_loop *loop, bool is_started);
  * After the join of every loop: until then each of them may read the counters of all (/metrics).
  */
 void http_loop_free(struct http_loop *loop);
-/* Polls the listener (again). Loop thread. */
+/* Polls the listeners (again). Loop thread. */
 void http_loop_listen(struct http_loop *loop);
 /* From any thread. */
 void http_loop_wake(struct http_loop *loop);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <uv.h>
 
+#define HTTP_LISTENERS_MAX ((size_t)2) /* TCP, and a Unix socket */
 #define HTTP_READS_MAX ((size_t)64)
 #define HTTP_READ_BYTES ((size_t)64 * 1024)
 #define HTTP_LATENCY_BUCKETS 20
@@ -65,8 +66,9 @@ struct http_answer_start {
 
 struct http_loop {
     uv_loop_t uv;
-    uv_poll_t listener;
-    int listener_fd;
+    uv_poll_t listeners[HTTP_LISTENERS_MAX];
+    int listener_fds[HTTP_LISTENERS_MAX];
+    size_t listener_count;
     uv_async_t async;
     uv_prepare_t prepare;
     uv_check_t check;
@@ -77,7 +79,7 @@ struct http_loop {
     struct http_server *server;
     size_t index;
     bool is_draining, is_ending, is_ticking;
-    bool is_deaf;      /* the listener is closed, or being closed */
+    bool is_deaf;      /* the listeners are closed, or being closed */
     size_t late_count; /* connections accepted while draining; the end does not wait for them */
     bool accept_waits; /* without memory or files for another connection: does not listen */
 

@@ -33,7 +33,7 @@ struct http_peers {
 
 struct http_peer http_peer_of(const struct sockaddr *address)
 {
-    struct http_peer peer = {0, false};
+    struct http_peer peer = {.key = 0};
 
     if (address->sa_family == AF_INET) {
         uint32_t host = ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
@@ -56,6 +56,21 @@ struct http_peer http_peer_of(const struct sockaddr *address)
             peer.is_loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
         }
     }
+    return peer;
+}
+
+/* The keys are no addresses: 0:fffe::/64 is not in use (RFC 4291). */
+struct http_peer http_peer_of_unix(int socket)
+{
+    struct http_peer peer = {.key = 0xfffeffffffffu, .is_loopback = true};
+    struct ucred user;
+    socklen_t length = sizeof user;
+
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0)
+        return peer;
+    peer.key = 0xfffe00000000u | user.uid;
+    peer.has_uid = user.uid != (uid_t)-1;
+    peer.uid = user.uid;
     return peer;
 }
 

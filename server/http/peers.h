@@ -1,5 +1,5 @@
 /*
- * How many connections each address holds, over all loops.
+ * How many connections each address holds, over all loops. Of a Unix socket it is each user.
  */
 #ifndef KOTA_HTTP_PEERS_H
 #define KOTA_HTTP_PEERS_H
@@ -13,11 +13,15 @@
 struct http_peer {
     uint64_t key;
     bool is_loopback;
+    bool has_uid; /* of a Unix socket */
+    uint32_t uid; /* of the process that connected, as this process's user namespace sees it */
 };
 
 struct http_peers;
 
 struct http_peer http_peer_of(const struct sockaddr *address);
+/* Of a connected Unix socket. The kernel says who connected (SO_PEERCRED). */
+struct http_peer http_peer_of_unix(int socket);
 
 /* For at most connections_max connections at a time. NULL without memory. */
 struct http_peers *http_peers_create(size_t connections_max, uint64_t seed);

@@ -364,6 +364,12 @@ bool http_request_peer_is_loopback(const struct http_request *request)
     return request->peer_is_loopback;
 }
 
+bool http_request_peer_uid(const struct http_request *request, uint32_t *uid)
+{
+    *uid = request->peer_uid;
+    return request->peer_has_uid;
+}
+
 size_t http_request_loop(const struct http_request *request)
 {
     return request->loop->index;

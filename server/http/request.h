@@ -55,7 +55,8 @@ struct http_request {
     bool is_last_try;
     bool is_shed;    /* refused: no worker had time */
     bool is_at_sink; /* a worker has it for its sink, before it is begun or after its answer */
-    bool peer_is_loopback;
+    bool peer_is_loopback, peer_has_uid;
+    uint32_t peer_uid;
 
     size_t route_index; /* the first that is not */
     struct http_head head;

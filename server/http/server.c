@@ -203,6 +203,8 @@ static struct http_server *create(const struct http_config *config, const struct
     server->app = *app;
     server->limits = config->limits;
     server->listener = config->has_listener ? config->listener : -1;
+    server->unix_listener = config->has_unix_listener ? config->unix_listener : -1;
+    server->is_inherited = config->is_inherited;
     server->probes_only = config->probes_only;
     server->port = config->port;
     snprintf(server->host, sizeof server->host, "%s", config->host);
@@ -252,7 +254,7 @@ struct http_server *http_server_start(const struct http_config *config, const st
     struct http_server *server;
     size_t created = 0, started = 0;
 
-    if (!config->has_listener && probe_port(config->host, config->port, err))
+    if (config->host[0] && !config->has_listener && probe_port(config->host, config->port, err))
         return NULL;
     server = create(config, app, err);
     if (!server)

@@ -35,9 +35,11 @@ struct http_server {
     struct http_pool *pool;   /* NULL: no route needs a worker */
     struct http_loop **loops; /* [loop_count] */
     size_t loop_count;
-    char host[64]; /* numeric */
+    char host[64]; /* numeric; "": no TCP */
     uint16_t port;
-    int listener; /* -1: each loop has its own */
+    int listener;      /* -1: each loop has its own */
+    int unix_listener; /* -1: none */
+    bool is_inherited; /* the sockets outlive this process */
     bool probes_only;
     bool has_cors;
     size_t cors_length;

@@ -132,6 +132,48 @@ static void edit_tokens_alone_leave_reading_free(void **state)
     auth_destroy(auth);
 }
 
+static void assert_user(struct auth *auth, uint32_t uid, const char *header, bool is_forwarded,
+                        enum err_code to_read, enum err_code to_edit)
+{
+    struct auth_request request = {
+        .authorization = span_of(header),
+        .is_loopback = true,
+        .is_forwarded = is_forwarded,
+        .has_uid = true,
+        .uid = uid,
+    };
+    struct err err = {.code = ERR_OK};
+
+    if (auth_check(auth, AUTH_READ, &request, &err) != to_read)
+        fail_msg("uid %u, to read: got %d (%s)", uid, (int)err.code, err.msg);
+    err.code = ERR_OK;
+    if (auth_check(auth, AUTH_EDIT, &request, &err) != to_edit)
+        fail_msg("uid %u, to edit: got %d (%s)", uid, (int)err.code, err.msg);
+}
+
+static void users_of_the_unix_socket_need_no_token(void **state)
+{
+    struct auth *auth =
+        auth_of("edit uid=1000\nread uid=1001\nread uid=1000\nedit secret\n", false);
+
+    (void)state;
+    assert_int_equal(auth_tokens(auth), 4);
+    assert_user(auth, 1000, NULL, false, ERR_OK, ERR_OK);
+    assert_user(auth, 1001, NULL, false, ERR_OK, ERR_SCOPE);
+    assert_user(auth, 1001, "Bearer secret", false, ERR_OK, ERR_OK);
+    assert_user(auth, 0, NULL, false, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
+    assert_user(auth, 0, "Bearer uid=1000", false, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
+    assert_user(auth, 1000, "Bearer wrong", false, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
+    assert_user(auth, 1000, NULL, true, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_READ, NULL, ERR_UNAUTHORIZED); /* uid 0 is not every TCP peer */
+    auth_destroy(auth);
+    auth = auth_of("edit uid=0\n", false);
+    assert_user(auth, 0, NULL, false, ERR_OK, ERR_OK);
+    assert_token(auth, AUTH_EDIT, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, AUTH_READ, NULL, ERR_OK);
+    auth_destroy(auth);
+}
+
 static void each_byte_of_a_token_counts(void **state)
 {
     static const char right[] = "Bearer secret-edit";
@@ -263,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_tokens_this_machine_alone_writes),
         cmocka_unit_test(edit_tokens_alone_leave_reading_free),
+        cmocka_unit_test(users_of_the_unix_socket_need_no_token),
         cmocka_unit_test(each_byte_of_a_token_counts),
         cmocka_unit_test(a_token_has_at_most_511_characters),
         cmocka_unit_test(a_read_line_makes_reading_need_a_token),

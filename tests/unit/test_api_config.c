@@ -117,6 +117,9 @@ static void what_is_wrong_is_named(void **state)
         {{"--listen", "127.0.0.1:65536"}, {NULL}, "65536"},
         {{"--listen", ":80"}, {NULL}, "--listen"},
         {{"--listen", "::1:80"}, {NULL}, "brackets"},
+        {{"--listen", "unix:"}, {NULL}, "unix:PATH"},
+        {{"--listen", "127.0.0.1:1,"}, {NULL}, "HOST:PORT"},
+        {{"--socket-mode", "888"}, {NULL}, "888"},
         {{"--log-format", "xml"}, {NULL}, "xml"},
         {{"--read-only=perhaps"}, {NULL}, "perhaps"},
         {{"--config", "/nonexistent/kota.conf"}, {NULL}, "/nonexistent/kota.conf"},
@@ -140,6 +143,31 @@ static void other_hosts_are_not_loopback(void **state)
     assert_false(config_is_loopback(&config));
     assert_int_equal(read_config(ARGUMENTS("--listen", "127.9.9.9:7420"), NULL), ERR_OK);
     assert_true(config_is_loopback(&config));
+}
+
+static void a_unix_socket_is_beside_tcp_or_alone(void **state)
+{
+    char *environment[] = {"KOTA_LISTEN=unix:/run/weaker.sock,127.0.0.1:1", NULL};
+
+    (void)state;
+    assert_int_equal(read_config(ARGUMENTS("--listen", "unix:/run/a.sock"), environment), ERR_OK);
+    assert_string_equal(config.unix_path, "/run/a.sock");
+    assert_string_equal(config.host, "");
+    assert_int_equal(config.unix_mode, 0660);
+    assert_true(config_is_loopback(&config));
+    assert_int_equal(
+        read_config(ARGUMENTS("--listen", "unix:/run/a.sock", "--listen", "127.0.0.2:7"), NULL),
+        ERR_OK);
+    assert_string_equal(config.unix_path, "/run/a.sock");
+    assert_string_equal(config.host, "127.0.0.2");
+    assert_int_equal(config.port, 7);
+    assert_int_equal(read_config(ARGUMENTS("--listen", "127.0.0.3:8", "--socket-mode=600"), NULL),
+                     ERR_OK);
+    assert_string_equal(config.unix_path, "");
+    assert_int_equal(config.unix_mode, 0600);
+    assert_int_equal(read_config(ARGUMENTS("--read-only"), environment), ERR_OK);
+    assert_string_equal(config.unix_path, "/run/weaker.sock");
+    assert_int_equal(config.port, 1);
 }
 
 static void help_names_every_flag(void **state)
@@ -171,6 +199,7 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_environment_and_that_over_the_file),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(other_hosts_are_not_loopback),
+        cmocka_unit_test(a_unix_socket_is_beside_tcp_or_alone),
         cmocka_unit_test(help_names_every_flag),
     };
 

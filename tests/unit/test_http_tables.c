@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -135,6 +137,23 @@ static void loopback_is_known_in_each_form(void **state)
     assert_true(peer_of_text("10.0.0.1").key == peer_of_text("::ffff:10.0.0.1").key);
 }
 
+static void a_unix_peer_is_known_by_its_user(void **state)
+{
+    struct http_peer peer;
+    int pair[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    peer = http_peer_of_unix(pair[0]);
+    assert_true(peer.has_uid && peer.is_loopback);
+    assert_int_equal(peer.uid, getuid());
+    assert_true(peer.key != peer_of_text("127.0.0.1").key);
+    assert_false(peer_of_text("127.0.0.1").has_uid);
+    close(pair[0]);
+    close(pair[1]);
+    assert_false(http_peer_of_unix(-1).has_uid);
+}
+
 static void the_table_counts_like_a_plain_array(void **state)
 {
     enum { KEYS = 100, CONNECTIONS = 300, PER_ADDRESS = 5 };
@@ -145,7 +164,7 @@ static void the_table_counts_like_a_plain_array(void **state)
     (void)state;
     for (int step = 0; step < 100000; step++) {
         size_t key = next_random(&random) % KEYS;
-        struct http_peer peer = {key << 20, false};
+        struct http_peer peer = {.key = key << 20};
 
         if (next_random(&random) % 2 && total < CONNECTIONS) {
             bool is_in = http_peers_enter(peers, peer, PER_ADDRESS);
@@ -170,6 +189,7 @@ int main(void)
         cmocka_unit_test(timers_expire_in_time_whatever_is_changed),
         cmocka_unit_test(after_a_long_pause_all_that_is_due_expires),
         cmocka_unit_test(loopback_is_known_in_each_form),
+        cmocka_unit_test(a_unix_peer_is_known_by_its_user),
         cmocka_unit_test(the_table_counts_like_a_plain_array),
     };
 
