@@ -23,9 +23,9 @@
 #include "daemon/sharing.h"
 #include "daemon/unix_socket.h"
 #include "base/exit_code.h"
-#include "base/confine.h"
+#include "daemon/confine.h"
 #include "base/log.h"
-#include "base/notify.h"
+#include "daemon/notify.h"
 #include "sand/engine_gl/driver_places.h"
 #include "terrain/kernels/simd.h"
 

@@ -26,7 +26,7 @@
 #include "api/numbers.h"
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "base/notify.h"
+#include "daemon/notify.h"
 #include "base/timed_wait.h"
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* After confine_files() nothing but the named paths can be opened; in a child, for it is for good.
  */
-#include "base/confine.h"
+#include "daemon/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

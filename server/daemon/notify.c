@@ -11,7 +11,7 @@
  * (Type=notify-reload, systemd 253) need to distinguish reloads. Source: sd_notify(3),
  * sd_watchdog_enabled(3), sd_listen_fds(3), systemd.service(5).
  */
-#include "base/notify.h"
+#include "daemon/notify.h"
 
 #include "base/clock.h"
 

@@ -6,8 +6,8 @@
  * call waits for a manager that does not read: a message without room is lost, and logged once. Any
  * thread, but for notify_sockets.
  */
-#ifndef KOTA_BASE_NOTIFY_H
-#define KOTA_BASE_NOTIFY_H
+#ifndef KOTA_DAEMON_NOTIFY_H
+#define KOTA_DAEMON_NOTIFY_H
 
 #include "base/err.h"
 

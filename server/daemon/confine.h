@@ -4,8 +4,8 @@
  * Both are for the main thread before it makes any other: new threads inherit them, existing ones
  * do not.
  */
-#ifndef KOTA_BASE_CONFINE_H
-#define KOTA_BASE_CONFINE_H
+#ifndef KOTA_DAEMON_CONFINE_H
+#define KOTA_DAEMON_CONFINE_H
 
 #include "base/err.h"
 

@@ -14,7 +14,7 @@
  * list that is too short ends the daemon later); dropping root after binding (files of the store
  * would belong to root).
  */
-#include "base/confine.h"
+#include "daemon/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
