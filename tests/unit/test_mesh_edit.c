@@ -7,6 +7,7 @@
 
 #include "support/mesh_oracle.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -535,6 +536,41 @@ static void an_edited_image_opens_and_is_named(void **state)
     ground_free(g);
 }
 
+/* Removes one of 100 squares and adds one; fresh memory is filled with `garbage`. */
+static struct mesh *edited(uint32_t removed, int garbage)
+{
+    struct ground *g = ground_make();
+    struct soup added = {0};
+    size_t anew_count = 0;
+
+    for (int i = 0; i < 100; i++)
+        soup_square(&g->all, i % 10, i / 10, 1, 0);
+    soup_square(&added, 2.5, 2.5, 1, 4);
+    mallopt(M_PERTURB, garbage);
+    struct mesh *mesh = edit(anew(g, down), g, &added, &removed, 1, down, &anew_count);
+
+    mallopt(M_PERTURB, 0);
+    soup_free(&added);
+    ground_free(g);
+    return mesh;
+}
+
+static void an_edit_decides_every_byte_and_the_name(void **state)
+{
+    struct mesh *one = edited(7, 0x11), *same = edited(7, 0x22), *other = edited(8, 0x11);
+    size_t length, same_length;
+    const void *image = mesh_image(one, &length), *same_image = mesh_image(same, &same_length);
+
+    (void)state;
+    assert_int_equal(length, same_length);
+    assert_memory_equal(image, same_image, length);
+    assert_memory_equal(mesh_content(one), mesh_content(same), 32);
+    assert_memory_not_equal(mesh_content(one), mesh_content(other), 32);
+    mesh_unref(one);
+    mesh_unref(same);
+    mesh_unref(other);
+}
+
 /* A polygon over everything, and heaps on one place, many times: memory stays bounded. */
 static void heaps_and_large_polygons_end(void **state)
 {
@@ -686,6 +722,7 @@ int main(void)
         cmocka_unit_test(polygons_beyond_the_border_are_taken),
         cmocka_unit_test(bad_polygons_are_refused_by_name),
         cmocka_unit_test(an_edited_image_opens_and_is_named),
+        cmocka_unit_test(an_edit_decides_every_byte_and_the_name),
         cmocka_unit_test(heaps_and_large_polygons_end),
         cmocka_unit_test(another_tree_of_the_same_polygons_changes_no_bit),
         cmocka_unit_test(thousands_of_changes_leave_the_answers_of_brute_force),

@@ -554,6 +554,39 @@ static void the_walk_visits_every_cell_under_the_ray_once(void **state)
     heightfield_unref(field);
 }
 
+/* Each box of a trace is its node's: the columns and rows of the level, cut at the field's edge. */
+static void boxes_of_a_trace_are_those_of_their_nodes(void **state)
+{
+    struct heightfield_spec spec = {300, 290, 5, -7, 2, 3, TRIANGULATION_ANTI, 8};
+    float *samples = calloc((size_t)spec.cols * spec.rows, sizeof *samples);
+    struct ray_trace_box boxes[256];
+    uint32_t cells[1][2], levels = 0;
+    struct ray_trace trace = {boxes, 256, 0, cells, 1, 0};
+    struct ray ray = {{6, -6, 1.5}, {1, 1.4, -0.002}, INFINITY};
+    struct ray_hit hit;
+
+    (void)state;
+    for (uint32_t i = 0; i < spec.cols * spec.rows; i++)
+        samples[i] = (float)(i % 7) / 4;
+    struct heightfield *field = field_make(&spec, samples);
+
+    heightfield_ray(field, &ray, RAY_CLOSEST, &hit, &trace);
+    assert_in_range(trace.box_count, 4, 256);
+    for (uint32_t i = 0; i < trace.box_count; i++) {
+        uint32_t size = 1u << boxes[i].level, column = boxes[i].column * size,
+                 row = boxes[i].row * size;
+
+        assert_near(boxes[i].bounds.min.x, 5 + 2.0 * column, 0);
+        assert_near(boxes[i].bounds.min.y, -7 + 3.0 * row, 0);
+        assert_near(boxes[i].bounds.max.x, 5 + 2.0 * fmin(column + size, spec.cols - 1), 0);
+        assert_near(boxes[i].bounds.max.y, -7 + 3.0 * fmin(row + size, spec.rows - 1), 0);
+        levels |= size;
+    }
+    assert_true(__builtin_popcount(levels) >= 3);
+    free(samples);
+    heightfield_unref(field);
+}
+
 static void a_full_trace_still_counts(void **state)
 {
     struct heightfield *field = peak_field(TRIANGULATION_ANTI, false);
@@ -600,6 +633,7 @@ int main(void)
         cmocka_unit_test(normals_and_triangles_are_those_of_the_cell),
         cmocka_unit_test(the_walk_visits_every_cell_under_the_ray_once),
         cmocka_unit_test(a_full_trace_still_counts),
+        cmocka_unit_test(boxes_of_a_trace_are_those_of_their_nodes),
         cmocka_unit_test(rays_that_cannot_be_asked_are_told),
     };
 
