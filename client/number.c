@@ -1,16 +1,17 @@
 /*
  * Numbers: text to double and back, without the process's locale.
  *
- * strtod is too lenient for a command line: it accepts "nan", "inf", "0x1p3" and leading blanks,
- * and in a German locale it stops at the point of "1.5". So the grammar is checked by hand first,
- * and the accepted bytes are given to strtod_l with the C locale, which rounds correctly. Back to
- * text, the fewest of 15, 16 or 17 significant digits that read back as the same bits are printed;
- * cJSON's own printer compares within an epsilon and so may lose the last bit.
+ * The grammar is that of base/number_read.h. Back to text, the fewest of 15, 16 or 17 significant
+ * digits that read back as the same bits are printed; cJSON's own printer compares within an
+ * epsilon and so may lose the last bit.
  *
  * Invariant: number_scan never reads past the terminating NUL and never accepts a number that is
  * not finite.
  */
 #include "client/number.h"
+
+#include "base/decimal.h"
+#include "base/number_read.h"
 
 #include <locale.h>
 #include <math.h>
@@ -29,34 +30,13 @@ static size_t scan_digits(const char *text)
 
 size_t number_scan(const char *text, double *out)
 {
-    const char *at = text;
-    size_t whole, fraction = 0, exponent;
-    char *end;
     double value;
+    const char *end = decimal_read(text, text + strnlen(text, DECIMAL_LENGTH_MAX + 1), &value);
 
-    if (*at == '+' || *at == '-')
-        at++;
-    whole = scan_digits(at);
-    at += whole;
-    if (*at == '.') {
-        fraction = scan_digits(at + 1);
-        at += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return 0;
-    if (*at == 'e' || *at == 'E') {
-        const char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
-
-        exponent = scan_digits(digits);
-        if (exponent == 0)
-            return 0;
-        at = digits + exponent;
-    }
-    value = strtod_l(text, &end, newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    if (end != at || !isfinite(value))
+    if (!end || !isfinite(value))
         return 0;
     *out = value;
-    return (size_t)(at - text);
+    return (size_t)(end - text);
 }
 
 static const char *skip_blanks(const char *at)

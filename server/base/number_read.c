@@ -124,17 +124,6 @@ bool number_from_decimal(uint64_t digits, int exponent, double *out)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static uint64_t load_8(const char *at, const char *end)
-{
-    uint64_t word = 0;
-
-    if (end - at >= 8)
-        memcpy(&word, at, 8);
-    else
-        memcpy(&word, at, (size_t)(end - at)); /* the missing bytes are no digits */
-    return word;
-}
-
 /* How many of the first bytes of a word are digits, 0..8. */
 static unsigned digits_in(uint64_t word)
 {
@@ -160,10 +149,12 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
     static const uint32_t powers[] = {1,      10,      100,      1000,     10000,
                                       100000, 1000000, 10000000, 100000000};
 
-    for (;;) {
-        uint64_t word = load_8(at, end);
-        unsigned count = digits_in(word);
+    while (end - at >= 8) {
+        uint64_t word;
+        unsigned count;
 
+        memcpy(&word, at, 8);
+        count = digits_in(word);
         if (count == 0)
             return at;
         *digits = *digits * powers[count] + value_of(word, count);
@@ -171,9 +162,12 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
         if (count < 8)
             return at;
     }
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        *digits = *digits * 10 + (uint64_t)(*at - '0');
+    return at;
 }
 
-/* Behind the e of an exponent, NULL without a digit. */
+/* After the e of an exponent; NULL without a digit. */
 static const char *read_exponent(const char *at, const char *end, int *power)
 {
     bool is_negative = at < end && *at == '-';
@@ -224,27 +218,36 @@ static bool read_long(const char *at, size_t length, int power, double *out)
     return false;
 }
 
-const char *json_number_read(const char *at, const char *end, size_t length_max, double *out)
+/*
+ * Both grammars. JSON takes no plus, no zero before another digit, wants digits on both sides of a
+ * point, and refuses a number that is too large; else *out is infinite then.
+ */
+static inline __attribute__((always_inline)) const char *read_number(const char *at,
+                                                                     const char *end, bool is_json,
+                                                                     size_t length_max, double *out)
 {
+    const bool is_negative = at < end && *at == '-';
     const char *start = at, *first, *past;
-    bool is_negative = at < end && *at == '-', is_read;
     uint64_t digits = 0;
     size_t count;
     int power = 0;
+    bool is_read;
 
-    first = at += is_negative;
+    first = at += is_negative || (!is_json && at < end && *at == '+');
     at = read_digits(at, end, &digits);
-    if (at == first || (*first == '0' && at - first > 1))
-        return NULL;
     count = (size_t)(at - first);
+    if (is_json && (count == 0 || (*first == '0' && count > 1)))
+        return NULL;
     if (at < end && *at == '.') {
         past = read_digits(at + 1, end, &digits);
-        if (past == at + 1)
-            return NULL;
-        count += (size_t)(past - at) - 1;
         power = -(int)(past - at - 1);
+        if (is_json && power == 0)
+            return NULL;
+        count += (size_t)-power;
         at = past;
     }
+    if (count == 0)
+        return NULL;
     if (at < end && (*at | 0x20) == 'e' && !(at = read_exponent(at + 1, end, &power)))
         return NULL;
     if ((size_t)(at - start) > length_max)
@@ -252,12 +255,21 @@ const char *json_number_read(const char *at, const char *end, size_t length_max,
     is_read = count <= NUMBER_DIGITS_EXACT ? number_from_decimal(digits, power, out)
                                            : read_long(first, (size_t)(at - first), power, out);
     if (!is_read) {
-        if (count <= NUMBER_DIGITS_EXACT)
-            return NULL;
-        *out = read_slowly(first, (size_t)(at - first));
-        if (!isfinite(*out))
+        *out = count <= NUMBER_DIGITS_EXACT ? (double)INFINITY
+                                            : read_slowly(first, (size_t)(at - first));
+        if (is_json && isinf(*out))
             return NULL;
     }
     *out = is_negative ? -*out : *out;
     return at;
+}
+
+const char *json_number_read(const char *at, const char *end, size_t length_max, double *out)
+{
+    return read_number(at, end, true, length_max, out);
+}
+
+const char *decimal_read(const char *at, const char *end, double *out)
+{
+    return read_number(at, end, false, LENGTH_MAX, out);
 }

@@ -25,4 +25,11 @@ bool number_from_decimal(uint64_t digits, int exponent, double *out);
  */
 const char *json_number_read(const char *at, const char *end, size_t length_max, double *out);
 
+/*
+ * The same by the grammar of files and command lines: [+-] digits [. digits] [e [+-] digits], with
+ * at least one digit before or after the point. NULL when there is none of at most 255 characters;
+ * *out is infinite when it is too large.
+ */
+const char *decimal_read(const char *at, const char *end, double *out);
+
 #endif
