@@ -11,13 +11,12 @@ export const ended = ["written", "discarded", "failed"];
 
 const width = 78, height = 30;
 const places = { filling: [1, 1], settling: [93, 1], active: [185, 1], resting: [277, 1],
-  writing: [277, 75], written: [185, 75], discarded: [93, 75], failed: [1, 75] };
+  written: [277, 75], discarded: [185, 75], failed: [93, 75] };
 // From the right edge of one to the left of the next, and so on; the arrow is at the end.
-const arrows = ["M79 16H91", "M171 16H183", "M263 12H275", "M277 20H265", "M316 31V73",
-  "M277 90H265"];
+const arrows = ["M79 16H91", "M171 16H183", "M263 12H275", "M277 20H265", "M316 31V73"];
 
 /** The states up to the end; a late subscriber missed the first ones, but they occurred. */
-const order = ["filling", "settling", "active", "resting", "writing", "written"];
+const order = ["filling", "settling", "active", "resting", "written"];
 
 /**
  * Draws the states; the one that is now and those that were are marked by their class.

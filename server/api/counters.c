@@ -300,7 +300,7 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.sand.limits.kept_max, "patches_kept_max"),
     FIXED(LIMITS, VIEW_SIDE_MAX, "patch_view_side_max"),
     STAT(LIMITS, limits.sand.limits.pause_after_s, "patch_pause_ms"),
-    STAT(LIMITS, limits.sand.limits.write_after_s, "patch_write_ms"),
+    STAT(LIMITS, limits.sand.limits.linger_s, "patch_linger_ms"),
     STAT(LIMITS, limits.sand.limits.active_max_s, "patch_active_max_ms"),
     STAT(LIMITS, limits.sand.limits.keep_s, "patch_keep_ms"),
     STAT(LIMITS, limits.sand.idle_s, "patch_idle_ms"),

@@ -34,7 +34,7 @@ static void patch_defaults(struct patch_options *patch, const struct sand_config
         .active = limits->active_max,
         .speed_percent = (uint64_t)(limits->speed * 100 + 0.5),
         .pause_ms = to_ms(limits->pause_after_s),
-        .write_ms = to_ms(limits->write_after_s),
+        .linger_ms = to_ms(limits->linger_s),
         .active_max_ms = to_ms(limits->active_max_s),
         .keep_ms = to_ms(limits->keep_s),
         .idle_ms = to_ms(sand->idle_s),
@@ -404,7 +404,7 @@ static enum err_code patch_apply(struct config *config, struct err *err)
     sand->limits.active_max = (uint32_t)patch->active;
     sand->limits.speed = (double)patch->speed_percent / 100;
     sand->limits.pause_after_s = (double)patch->pause_ms / 1000;
-    sand->limits.write_after_s = (double)patch->write_ms / 1000;
+    sand->limits.linger_s = (double)patch->linger_ms / 1000;
     sand->limits.active_max_s = (double)patch->active_max_ms / 1000;
     sand->limits.keep_s = (double)patch->keep_ms / 1000;
     sand->is_warm = patch->is_warm;

@@ -45,7 +45,7 @@ struct config {
     struct patch_options { /* become limits.sand */
         char gpu[DEVICE_WORD_MAX], material[16], at_end[16];
         uint64_t slots[SCALE_COUNT], granules, bodies, threads;
-        uint64_t active, speed_percent, pause_ms, write_ms, active_max_ms, keep_ms, idle_ms;
+        uint64_t active, speed_percent, pause_ms, linger_ms, active_max_ms, keep_ms, idle_ms;
         bool is_warm;
     } patch;
     struct api_limits limits;

@@ -54,8 +54,10 @@ struct written {
     struct sand *sand;
     struct node *node; /* for the return: the writer must not need memory */
     uint64_t number;
+    char layer[WORLD_ID_MAX + 1];
     enum err_code code;
     uint64_t revision;
+    struct heightfield *field; /* as it is then, a reference; NULL unless ERR_OK */
     char why[PATCH_REASON_BYTES];
 };
 
@@ -199,6 +201,16 @@ static void on_forget(void *context, uint64_t number)
     report_table_forget(&sand->reports, number);
 }
 
+static struct heightfield *written_field(const struct written *written,
+                                         const struct world_outcome *outcome)
+{
+    const struct layer *layer = outcome->code == ERR_OK && outcome->locale
+                                    ? locale_layer(outcome->locale, written->layer)
+                                    : NULL;
+
+    return layer && layer->field ? heightfield_ref(layer->field) : NULL;
+}
+
 /* On the writer's thread. */
 static void write_done(void *context, const struct world_outcome *outcome)
 {
@@ -208,6 +220,7 @@ static void write_done(void *context, const struct world_outcome *outcome)
 
     written->code = outcome->code;
     written->revision = outcome->revision;
+    written->field = written_field(written, outcome);
     if (outcome->err && outcome->code != ERR_OK)
         snprintf(written->why, sizeof written->why, "%s", outcome->err->msg);
     node->written = written;
@@ -237,12 +250,13 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         free(written);
         free(node);
         free(heights_m);
-        manager_written(sand->manager, number, ERR_NO_MEMORY, 0, "no memory", monotonic_s());
+        manager_written(sand->manager, number, ERR_NO_MEMORY, 0, NULL, "no memory", monotonic_s());
         return;
     }
     written->sand = sand;
     written->node = node;
     written->number = number;
+    memcpy(written->layer, start->layer, sizeof written->layer);
     memcpy(change.locale_id, start->locale, sizeof change.locale_id);
     memcpy(change.layer_id, start->layer, sizeof change.layer_id);
     sand->writes++;
@@ -251,7 +265,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     sand->writes--;
     free(node);
     free(written);
-    manager_written(sand->manager, number, err.code, 0, err.msg, monotonic_s());
+    manager_written(sand->manager, number, err.code, 0, NULL, err.msg, monotonic_s());
 }
 
 static void on_lost(void *context, enum granular_scale scale)
@@ -393,7 +407,8 @@ static void do_all(struct sand *sand)
             sand->writes--;
             /* What this edit made is known from here, not only from the feed. */
             manager_written(sand->manager, written->number, written->code, written->revision,
-                            written->why, monotonic_s());
+                            written->field, written->why, monotonic_s());
+            heightfield_unref(written->field);
             free(written);
         } else {
             do_order(sand, &node->order);

@@ -17,10 +17,10 @@ SIDE = 65
 SPACING = 0.5
 GRANULE_M = 0.89  # the diameter of a coarse one
 RUN = ("--patch-speed", "0", "--patch-pause-ms", "100")
-QUICK = (*RUN, "--patch-write-ms", "0")
-RESTING = (*RUN, "--patch-write-ms", "3600000")
+QUICK = (*RUN, "--patch-linger-ms", "0")
+RESTING = (*RUN, "--patch-linger-ms", "3600000")
 CPU = ("--gpu", "cpu")
-ORDER = ["idle", "filling", "settling", "active", "resting", "writing", "written"]
+ORDER = ["idle", "filling", "settling", "active", "resting", "written"]
 ENDED = ("written", "discarded", "failed")
 MEMBERS = {"state", "scale", "granules", "particles", "steps", "time_s", "kinetic_energy_j",
            "bodies", "timings", "mass_ledger"}

@@ -17,7 +17,7 @@ from tap import check, equal, near, run, test
 
 SIDE = 24
 home = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "200",
-              "--patch-write-ms", "100", "--patch-granules", "2000", "--patches-coarse", "2",
+              "--patch-linger-ms", "100", "--patch-granules", "2000", "--patches-coarse", "2",
               "--patches-fine", "0")
 home.ok("PUT", "/v1/locales/sand", {"title": "Sand"}, status=201)
 home.ok("PUT", f"/v1/locales/sand/layers/ground?cols={SIDE}&rows={SIDE}&spacing=0.5,0.5",

@@ -21,7 +21,7 @@ from tap import run, test
 
 SIDE = 120  # samples, half a metre apart: seven cells of a lease and a half
 ENDS = ("written", "discarded", "failed")
-SAND = ("--patch-speed", "0", "--patch-pause-ms", "500", "--patch-write-ms", "300", "--patch-granules",
+SAND = ("--patch-speed", "0", "--patch-pause-ms", "500", "--patch-linger-ms", "300", "--patch-granules",
         "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
 
 engine = Server().__enter__()

@@ -320,7 +320,7 @@ def _():
 def patch_daemon(*flags):
     """A daemon in which a patch runs that takes its time: real time, and still for two seconds."""
     daemon = Daemon("--gpu", "cpu", "--patch-granules", "500", "--patch-pause-ms", "200",
-                    "--patch-write-ms", "3600000", *flags)
+                    "--patch-linger-ms", "3600000", *flags)
     try:
         field(daemon, "land", 24, "")
         daemon.ok("PUT", "/v1/models/box", box(0.7), status=201, media="model/obj")

@@ -22,7 +22,7 @@ WAIT_S = 600 * SLOW
 SCALE, DEPTH, SPLASH = ("medium", 1, 1.2) if SLOW == 1 and ALL else ("coarse", 1.8, 2)
 
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "500",
-                "--patch-write-ms", "300", "--patch-granules", "2000", "--patches-coarse", "3",
+                "--patch-linger-ms", "300", "--patch-granules", "2000", "--patches-coarse", "3",
                 "--patches-fine", "0")
 
 
@@ -107,7 +107,7 @@ def _():
         where = post("drop", bodies=[body()], seed=3).headers["location"]
         patch = wait(where, "active", "resting")
         ground = samples("drop")
-        check(ground == before or daemon.ok("GET", where)["state"] in ("writing", "written"),
+        check(ground == before or daemon.ok("GET", where)["state"] in ("resting", "written"),
               "the ground has changed while it is simulated")
         patch = wait(where, "written")
         event = {}
@@ -246,7 +246,7 @@ def ground_of(before, patch):
 @test("the surface of a patch is told while it runs, and while it rests once")
 def _():
     with Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "200",
-                "--patch-write-ms", "3600000", "--patch-granules", "2000", "--patches-coarse", "0",
+                "--patch-linger-ms", "3600000", "--patch-granules", "2000", "--patches-coarse", "0",
                 "--patches-fine", "0", "--patches-medium", "0", f"--patches-{SCALE}", "1") as other:
         other.put("/v1/models/box", BOX, media="model/obj")
         make("seen", on=other)
@@ -287,7 +287,9 @@ def _():
         equal(other.get(where + "?discard=true").status, 400, "no such option of GET")
         equal(other.ask("DELETE", where + "?discard=true").status, 200, "discarded")
         ended, heights = surface(where, on=other)
-        equal((ended.headers["kota-state"], list(heights)), ("discarded", ground), "ground again")
+        equal((ended.headers["kota-state"], list(heights)),
+              ("discarded", ground_of(samples("seen", on=other), patch)), "the ground of all")
+        check(list(heights) != ground, "the first rest was not written")
         for query in ("?per_cell=0", "?per_cell=17", "?per_cell=x", "?width=3"):
             problem(other.get(where + "/surface.f32" + query), 400)
         problem(other.get("/v1/locales/seen/patches/9/surface.f32"), 404)
@@ -309,7 +311,7 @@ def _():
                 poses += 1
                 data = json.loads(block["data"])
                 check(all(len(b["position"]) == 3 for b in data["bodies"]), f"{data}")
-    order = ["filling", "settling", "active", "resting", "writing", "written"]
+    order = ["filling", "settling", "active", "resting", "written"]
     equal(states, order[order.index(states[0]):], "states")
     check(poses >= 3, f"only {poses} poses")
 
@@ -436,7 +438,7 @@ def _():
 @test("two and four cells a side: nothing changes where nothing moves, and the ledger is what was written")
 def _():
     with Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
-                "--patch-write-ms", "0") as other:
+                "--patch-linger-ms", "0") as other:
         other.put("/v1/models/box", BOX, media="model/obj")
         for side in (2, 4):
             name = f"small{side}"
@@ -541,7 +543,7 @@ def _():
         equal(other.put("/v1/models/box", BOX, media="model/obj").status, 201, "model")
         make("end", other)
         where = post("end", on=other, bodies=[body()], seed=3).headers["location"]
-        wait(where, "resting", on=other)
+        wait(where, "settling", "active", on=other)
         before = other.ok("GET", "/v1/locales/end")["revision"]
         folder = other.folder
         other.connection.close()

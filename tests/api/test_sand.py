@@ -47,7 +47,7 @@ def _():
     for i in range(3):
         place = make(quick, "still", 10, 12, seed=i)
         with Stream(quick.port, place + "/events"):
-            check_patch(until(quick, place, "settling", "active", "resting", "writing", "written"),
+            check_patch(until(quick, place, "settling", "active", "resting", "written"),
                         0)
         until(quick, place, "written")
     equal(changed(before, heights(quick, "still")), set(), "samples that changed")
@@ -311,13 +311,19 @@ def _():
     again = resting.ask("DELETE", place)
     check(again.status in (200, 404, 409), str(again))
     place = make(resting, "closed", 8, 8, bodies=[body(8, 8)])
-    patch = until(resting, place, "resting")
+    until(resting, place, "settling", "active")
     began = time.monotonic()
     equal(resting.ok("DELETE", place + "?discard=true")["state"], "discarded", "state")
     check(time.monotonic() - began < 5 * SLOW, "to discard took long")
     equal(resting.ok("GET", place)["state"], "discarded", "state afterwards")
     equal(changed(after, heights(resting, "closed")), set(), "samples after a discarded patch")
     equal(revision(resting, "closed"), at + 1, "revision after a discarded patch")
+    place = make(resting, "closed", 8, 8, bodies=[body(8, 8)])
+    until(resting, place, "resting")
+    equal(resting.ok("DELETE", place + "?discard=true")["state"], "discarded", "state")
+    ended = resting.ok("GET", place)
+    equal(ended["revision"], revision(resting, "closed"), "revision: what rested stays, or is not there")
+    equal(bool(changed(after, heights(resting, "closed"))), ended["edit_rect"] is not None, "samples")
     problem(resting.ask("DELETE", place + "?discard=maybe"), 400, "discard")
 
 

@@ -29,7 +29,7 @@ SIDE = 97
 LOCALE = "sand"
 PATCHES = f"/v1/locales/{LOCALE}/patches"
 ENDS = ("written", "discarded", "failed")
-FLAGS = ("--gpu", "cpu", "--patch-speed", "1", "--patch-pause-ms", "500", "--patch-write-ms", "300",
+FLAGS = ("--gpu", "cpu", "--patch-speed", "1", "--patch-pause-ms", "500", "--patch-linger-ms", "300",
          "--patch-granules", "2000", "--patches-coarse", "2", "--patches-medium", "0", "--patches-fine", "0")
 
 

@@ -41,7 +41,7 @@ from tap import Failure, check, equal
 
 LIBRARY = os.path.join(BIN_DIR, "faults", "inject.so")
 PATCHES = ("--gpu", "cpu", "--patch-speed", "0", "--patch-granules", "800", "--patches-fine",
-           "0", "--patches-coarse", "0", "--patches-medium", "1", "--patch-write-ms", "100",
+           "0", "--patches-coarse", "0", "--patches-medium", "1", "--patch-linger-ms", "100",
            "--patch-pause-ms", "100", "--patch-active-max-ms", "1000", "--max-world-bytes",
            str(1 << 30))
 OBJ = "model/obj"

@@ -28,7 +28,7 @@ DEMO = os.path.join(ROOT, setting("KOTA_DEMO", "build/demo"))
 RESTART_S = 2
 COLS, ROWS = 64, 48
 FLAGS = ("--loops", "2", "--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "50",
-         "--patch-write-ms", "0", "--patch-granules", "2000", "--patches-fine", "0",
+         "--patch-linger-ms", "0", "--patch-granules", "2000", "--patches-fine", "0",
          "--patches-medium", "0")
 SAND = "/v1/locales/sand"
 FACES = ((1, 3, 2), (1, 4, 3), (5, 6, 7), (5, 7, 8), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6),

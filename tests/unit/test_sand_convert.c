@@ -51,6 +51,12 @@ static float rolling(uint32_t c, uint32_t r)
     return c % 3 == 0 ? -0.0f : 0.2f * sinf((float)c) + 0.05f * (float)r;
 }
 
+/* 45 degrees, 3 m high, about (110, 208). */
+static float cone(uint32_t c, uint32_t r)
+{
+    return fmaxf(0, 3 - hypotf((float)c - 10, (float)r - 8));
+}
+
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static void places_are_whole_cells_or_refused(void **state)
@@ -177,18 +183,24 @@ struct patch_of {
     struct convert_grid grid;
 };
 
-static struct patch_of patch_make(enum granular_scale scale, double side_m, double depth_m,
-                                  float (*height)(uint32_t c, uint32_t r))
+static struct patch_of patch_over(struct heightfield *field, struct vec2 center,
+                                  enum granular_scale scale, double side_m, double depth_m)
 {
-    struct patch_of p = {.field = field_of(1, height)};
+    struct patch_of p = {.field = field};
     struct err err = {.code = ERR_OK};
 
     granular_params_make(MATERIAL_SAND, scale_radius_m(scale), &p.params);
-    if (convert_place_find(p.field, (struct vec2){110, 208}, (const double[2]){side_m, side_m},
-                           depth_m, p.params.diameter_m, 100000, &p.place, &err) ||
+    if (convert_place_find(p.field, center, (const double[2]){side_m, side_m}, depth_m,
+                           p.params.diameter_m, 100000, &p.place, &err) ||
         convert_grid_make(&p.place, p.params.diameter_m, 1 << 20, &p.grid, &err))
         fail_msg("%s", err.msg);
     return p;
+}
+
+static struct patch_of patch_make(enum granular_scale scale, double side_m, double depth_m,
+                                  float (*height)(uint32_t c, uint32_t r))
+{
+    return patch_over(field_of(1, height), (struct vec2){110, 208}, scale, side_m, depth_m);
 }
 
 static struct convert_ground cut(const struct patch_of *p, enum convert_fill fill, uint64_t seed)
@@ -376,6 +388,9 @@ static void what_trembles_is_left_out(void **state)
     assert_int_equal(change.rect.cols, 0);
     assert_null(change.heights_m);
     assert_true(change.ledger.moved_m3 == 0 && change.ledger.lost_m3 == 0);
+    for (size_t i = 0; i < m.count; i++)
+        assert_true(change.next_m[i] == m.before[i]); /* it may add up */
+    convert_change_free(&change);
     maps_free(&m);
     heightfield_unref(p.field);
 }
@@ -408,7 +423,7 @@ static void what_is_joined_to_what_moved_is_kept(void **state)
     assert_int_equal(change.rect.cols, 1);
     assert_int_equal(change.rect.column, p.place.samples.column + 6);
     assert_true(fabs(change.ledger.lost_m3 + sum) < 1e-9);
-    free(change.heights_m);
+    convert_change_free(&change);
     maps_free(&m);
     heightfield_unref(p.field);
 }
@@ -432,6 +447,7 @@ static void small_patches_keep_their_ledger(void **state)
 
         assert_int_equal(s->cols, side + 1);
         assert_int_equal(change.rect.cols, 0);
+        convert_change_free(&change);
         for (size_t i = 0; i < m.count; i++) {
             const float by_m = (float)random_in(&random, 0.1, 0.3);
 
@@ -449,7 +465,7 @@ static void small_patches_keep_their_ledger(void **state)
         assert_float_equal(change.ledger.lost_m3, -sum_m3, 1e-6);
         assert_true(change.ledger.lost_m3 >= -1e-6 &&
                     change.ledger.lost_m3 <= change.ledger.compacted_m3 + 1e-6);
-        free(change.heights_m);
+        convert_change_free(&change);
         maps_free(&m);
         heightfield_unref(p.field);
     }
@@ -472,19 +488,74 @@ static void the_edge_stays_and_volume_is_kept_inside(void **state)
         for (uint32_t c = 0; c < change.rect.cols; c++) {
             const float height_m = change.heights_m[r * change.rect.cols + c];
 
-            /* A half goes to what has been gained from nowhere. */
-            assert_true(height_m > 0 && height_m <= 0.125f + 1e-6f);
+            /* A half goes to what has been gained from nowhere, most from the middle. */
+            assert_true(height_m > 0 && height_m <= 0.25f);
             if (c >= 2 && r >= 2 && c + 2 < change.rect.cols && r + 2 < change.rect.rows)
-                assert_true(fabsf(height_m - 0.125f) < 1e-5f);
+                assert_true(fabsf(height_m - 0.125f) < 0.04f);
         }
     }
+    assert_true(fabs(change.ledger.lost_m3 - change.ledger.compacted_m3 / 2) < 1e-5);
     assert_true(fabs(change.ledger.volume_after_m3 - change.ledger.volume_before_m3 -
                      0.25 * 11 * 11) < 1e-3);
-    free(change.heights_m);
+    convert_change_free(&change);
     m.after[3] = NAN;
     assert_int_equal(convert_up(p.field, &p.place, &p.grid, p.params.diameter_m, m.before, m.after,
                                 CONVERT_DIFFERENCE, &change, &(struct err){.code = ERR_OK}),
                      ERR_INTERNAL);
+    maps_free(&m);
+    heightfield_unref(p.field);
+}
+
+/*
+ * A crater of a metre with a bump on every texel: what is written keeps its depth and its volume,
+ * and loses the bumps; compaction rises near it and not at the far end of what trembled along.
+ */
+static void what_is_written_is_smooth_and_local(void **state)
+{
+    const struct patch_of p =
+        patch_over(field_of(0.25, flat), (struct vec2){102.75, 202.75}, SCALE_MEDIUM, 5, 2);
+    const uint32_t cols = p.grid.depth.cols, rows = p.grid.depth.rows;
+    const double middle[2] = {cols / 2.0, rows / 2.0};
+    const struct sample_rect *s = &p.place.samples;
+    struct maps m = maps_make(&p.grid, &(struct random){20261127});
+    struct convert_change change;
+    double sum = 0, rough[2] = {0, 0}, far_m = 0, dug_m = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < m.count; i++) {
+        const double x = (i % cols - middle[0]) * p.grid.depth.dx,
+                     y = (i / cols - middle[1]) * p.grid.depth.dy, r = hypot(x, y);
+        const double bump_m = ((i % cols / 2 + i / cols / 2) % 2 ? 0.1 : -0.1) * diameter_m;
+
+        m.after[i] = m.before[i] + (float)(r < 1 ? bump_m - 0.5 * (1 - r * r) : 0.05 * bump_m);
+        if (r >= 1)
+            m.after[i] += (float)(0.03 * diameter_m); /* joined, and hardly moved */
+    }
+    change = up(&p, &m, CONVERT_DIFFERENCE);
+    for (uint32_t r = 0; r < change.rect.rows; r++) {
+        for (uint32_t c = 0; c < change.rect.cols; c++) {
+            const uint32_t i = r * change.rect.cols + c;
+            const double x = (change.rect.column + c - s->column) * p.place.spacing_m[0] -
+                             p.place.size_m[0] / 2,
+                         y = (change.rect.row + r - s->row) * p.place.spacing_m[1] -
+                             p.place.size_m[1] / 2;
+
+            sum += (double)change.heights_m[i] * p.place.spacing_m[0] * p.place.spacing_m[1];
+            dug_m = fmin(dug_m, (double)change.heights_m[i]);
+            if (hypot(x, y) > 1.6 && hypot(x, y) < 1.9)
+                far_m = fmax(far_m, (double)change.heights_m[i]);
+            if (hypot(x, y) < 0.7 && c > 0) {
+                rough[0] += fabs((double)change.heights_m[i - 1] - 2 * (double)change.heights_m[i] +
+                                 (double)change.heights_m[i + 1]);
+                rough[1] += 1;
+            }
+        }
+    }
+    assert_true(dug_m < -0.35 && dug_m > -0.55);
+    assert_true(rough[0] / rough[1] < 0.1); /* 0.18 as it is, 0.06 of the bowl alone */
+    assert_true(far_m < 0.03 * diameter_m + 0.05);
+    assert_true(fabs(change.ledger.lost_m3 + sum) < 1e-5);
+    convert_change_free(&change);
     maps_free(&m);
     heightfield_unref(p.field);
 }
@@ -549,21 +620,25 @@ static struct heightfield *convert_once(struct sand_engine *engine, const struct
         assert_true(status.time_s < 20);
     } while (status.asleep < 0.99 * status.granules);
     look(engine, p, m.before);
+    assert_int_equal(
+        convert_slump(p->field, &p->place, &p->grid, p->params.diameter_m, m.before, &err), ERR_OK);
     step(engine, 30);
     look(engine, p, m.after);
     change = up(p, &m, mode);
     sand_slot_end(engine, 0);
     convert_ground_free(&ground);
     maps_free(&m);
-    if (change.rect.cols == 0)
+    if (change.rect.cols == 0) {
+        convert_change_free(&change);
         return heightfield_ref(p->field);
+    }
     edit.rect = change.rect;
     edit.heights_m = change.heights_m;
     assert_int_equal(edit_evaluate(p->field, &edit, 1 << 20, &outcome, &err), ERR_OK);
     next = heightfield_with_samples(p->field, &outcome.rect, outcome.heights_m, &err);
     assert_non_null(next);
     edit_outcome_free(&outcome);
-    free(change.heights_m);
+    convert_change_free(&change);
     return next;
 }
 
@@ -612,6 +687,33 @@ static void overwriting_changes_ground_that_nothing_touched(void **state)
     heightfield_unref(p.field);
 }
 
+/* 45 degrees: what slumped while it settled is written, and flat ground about it keeps its bits. */
+static void steep_ground_is_written_as_it_settled(void **state)
+{
+    struct patch_of p = patch_make(SCALE_MEDIUM, 7, 2, cone);
+    struct sand_engine *engine = engine_make(&p.params);
+    const struct sample_rect all = {0, 0, SIDE, SIDE};
+    float first[SIDE * SIDE], last[SIDE * SIDE];
+    struct heightfield *next = convert_once(engine, &p, 1, CONVERT_DIFFERENCE);
+    double apex_m = 0, net_m3 = 0;
+
+    (void)state;
+    heightfield_read_samples(p.field, &all, first);
+    heightfield_read_samples(next, &all, last);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        if (isnan(first[i]))
+            continue;
+        apex_m = fmin(apex_m, (double)last[i] - (double)first[i]);
+        net_m3 += (double)last[i] - (double)first[i];
+    }
+    if (!(apex_m < -0.3 && apex_m > -2))
+        fail_msg("the apex sank by %g m", apex_m);
+    assert_true(fabs(net_m3) < 2); /* of 98 */
+    heightfield_unref(next);
+    sand_engine_destroy(engine);
+    heightfield_unref(p.field);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +727,8 @@ int main(void)
         cmocka_unit_test(too_many_granules_are_told),
         cmocka_unit_test(what_trembles_is_left_out),
         cmocka_unit_test(what_is_joined_to_what_moved_is_kept),
+        cmocka_unit_test(what_is_written_is_smooth_and_local),
+        cmocka_unit_test(steep_ground_is_written_as_it_settled),
         cmocka_unit_test(the_edge_stays_and_volume_is_kept_inside),
         cmocka_unit_test(small_patches_keep_their_ledger),
         cmocka_unit_test(twenty_conversions_change_no_bit),

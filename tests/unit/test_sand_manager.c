@@ -242,7 +242,7 @@ static const struct manager_limits limits = {
     .kept_max = 4,
     .keep_s = 100,
     .pause_after_s = 2,
-    .write_after_s = 30,
+    .linger_s = 30,
     .settle_still_s = 0.5,
     .settle_max_s = 10,
     .active_max_s = 20,
@@ -432,19 +432,22 @@ static void a_patch_goes_its_way(void **state)
     pass(rig, 0.3);
     is_state(rig, n, PATCH_RESTING);
     at = (double)slot->steps;
-    pass(rig, 29);
-    is_state(rig, n, PATCH_RESTING);
-    assert_true((double)slot->steps == at); /* paused */
-    pass_to(rig, n, PATCH_WRITING);
     pass(rig, 0.05);
-    assert_int_equal(rig->writes, 1);
+    assert_int_equal(rig->writes, 1); /* at once */
     assert_int_equal(rig->write_revision, 7);
     assert_true(rig->rect.cols == 1 && rig->rect.rows == 1 && rig->heights_m[0] < -0.01f);
-    manager_written(rig->manager, n, ERR_OK, 9, "", rig->now_s);
-    is_state(rig, n, PATCH_WRITTEN);
+    assert_false(rig->last[n]->has_revision);
+    manager_written(rig->manager, n, ERR_OK, 9, rig->field, "", rig->now_s);
+    is_state(rig, n, PATCH_RESTING);
     assert_int_equal(rig->last[n]->revision, 9);
     assert_true(rig->last[n]->has_ledger && rig->last[n]->ledger.lost_m3 > 0);
-    assert_int_equal(rig->last[n]->transition_count, 6);
+    pass(rig, 29);
+    is_state(rig, n, PATCH_RESTING);        /* it lingers */
+    assert_true((double)slot->steps == at); /* paused */
+    pass_to(rig, n, PATCH_WRITTEN);
+    assert_int_equal(rig->writes, 1);
+    assert_int_equal(rig->last[n]->revision, 9);
+    assert_int_equal(rig->last[n]->transition_count, 5);
     assert_false(slot->is_begun);
     pass(rig, 99);
     assert_int_equal(rig->forgotten, 0);
@@ -480,11 +483,10 @@ static void stillness_is_simulated_time_and_rest_is_wall_time(void **state)
     is_state(rig, n, PATCH_ACTIVE);
     rig->fake.is_silent = false;
     pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.05);
     rig->fake.is_silent = true;
     pass(rig, 30.1);
-    is_state(rig, n, PATCH_WRITING);
-    rig->fake.is_silent = false;
-    pass_to(rig, n, PATCH_WRITTEN);
+    is_state(rig, n, PATCH_WRITTEN);
     rig_destroy(rig);
 }
 
@@ -693,9 +695,10 @@ static void closing_writes_without_the_time_of_rest(void **state)
     rig->fake.slots[0].dug_m = 1;
     rig->fake.slots[0].speed = 0;
     pass(rig, 2.5);
-    is_state(rig, n, PATCH_WRITING);
-    assert_int_equal(manager_close(rig->manager, n, true, rig->now_s, &report, &err), ERR_CONFLICT);
-    manager_written(rig->manager, n, ERR_OK, 8, "", rig->now_s);
+    is_state(rig, n, PATCH_RESTING);
+    assert_int_equal(rig->writes, 1);
+    manager_written(rig->manager, n, ERR_OK, 8, rig->field, "", rig->now_s);
+    pass(rig, 0.05);
     is_state(rig, n, PATCH_WRITTEN);
     assert_int_equal(manager_close(rig->manager, n, true, rig->now_s, &report, &err), ERR_OK);
     assert_int_equal(report->state, PATCH_WRITTEN);
@@ -710,8 +713,8 @@ static void a_write_is_tried_again_or_ends_the_patch(void **state)
         enum err_code code;
         enum patch_state state;
     } cases[] = {
-        {ERR_PRECONDITION_FAILED, PATCH_WRITING},
-        {ERR_BUSY, PATCH_WRITING},
+        {ERR_PRECONDITION_FAILED, PATCH_RESTING},
+        {ERR_BUSY, PATCH_RESTING},
         {ERR_NOT_FOUND, PATCH_DISCARDED},
         {ERR_READ_ONLY, PATCH_FAILED},
         {ERR_DISK_FULL, PATCH_FAILED},
@@ -726,21 +729,118 @@ static void a_write_is_tried_again_or_ends_the_patch(void **state)
         settle(rig, n, 0);
         rig->fake.slots[0].dug_m = 1;
         rig->fake.slots[0].speed = 0;
-        pass_to(rig, n, PATCH_WRITING);
+        pass_to(rig, n, PATCH_RESTING);
         pass(rig, 0.05);
-        manager_written(rig->manager, n, cases[i].code, 0, "why", rig->now_s);
+        manager_written(rig->manager, n, cases[i].code, 0, NULL, "why", rig->now_s);
         is_state(rig, n, cases[i].state);
-        if (cases[i].state == PATCH_WRITING) {
+        if (cases[i].state == PATCH_RESTING) {
             pass(rig, 1.1);
             assert_int_equal(rig->writes, 2);
-            manager_written(rig->manager, n, ERR_OK, 12, "", rig->now_s);
-            is_state(rig, n, PATCH_WRITTEN);
+            manager_written(rig->manager, n, ERR_OK, 12, rig->field, "", rig->now_s);
+            pass_to(rig, n, PATCH_WRITTEN);
         } else {
             assert_non_null(strstr(rig->last[n]->reason, "why"));
             assert_false(rig->last[n]->has_revision);
         }
         rig_destroy(rig);
     }
+}
+
+/* Each rest is written once, and the next one has only what came after it. */
+static void each_rest_is_one_edit(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, true);
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct fake_slot *slot = &rig->fake.slots[0];
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+    float first_m;
+
+    (void)state;
+    settle(rig, n, 0);
+    slot->dug_m = 1;
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.05);
+    assert_int_equal(rig->writes, 1);
+    first_m = rig->heights_m[0];
+    manager_written(rig->manager, n, ERR_OK, 8, rig->field, "", rig->now_s);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err),
+                         ERR_OK);
+        patch_report_unref(report);
+        pass_to(rig, n, PATCH_ACTIVE);
+        slot->dug_m = again == 0 ? 1 : 1.5f; /* nothing more at first */
+        slot->speed = 0;
+        pass_to(rig, n, PATCH_RESTING);
+        pass(rig, 0.05);
+        assert_int_equal(rig->writes, 1 + again);
+    }
+    assert_int_equal(rig->write_revision, 8);
+    assert_float_equal(rig->heights_m[0], first_m / 2, 1e-5);
+    manager_written(rig->manager, n, ERR_OK, 9, rig->field, "", rig->now_s);
+    assert_true(fabs(rig->last[n]->ledger.lost_m3 + 1.5 * (double)first_m) < 1e-4);
+    rig->fake.is_lost = true; /* what is written needs no device */
+    manager_set_engine(rig->manager, SCALE_MEDIUM, NULL, rig->now_s);
+    is_state(rig, n, PATCH_WRITTEN);
+    slot->is_begun = false;
+    rig_destroy(rig);
+}
+
+static void a_discarded_patch_waits_for_its_write(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, true);
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    settle(rig, n, 0);
+    rig->fake.slots[0].dug_m = 1;
+    rig->fake.slots[0].speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.05);
+    assert_int_equal(manager_close(rig->manager, n, true, rig->now_s, &report, &err), ERR_OK);
+    assert_int_equal(report->state, PATCH_RESTING);
+    patch_report_unref(report);
+    manager_written(rig->manager, n, ERR_OK, 8, rig->field, "", rig->now_s);
+    is_state(rig, n, PATCH_DISCARDED);
+    assert_int_equal(rig->last[n]->revision, 8);
+    rig_destroy(rig);
+}
+
+static void a_rest_that_was_not_written_is_part_of_the_next(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, true);
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct fake_slot *slot = &rig->fake.slots[0];
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+    float first_m;
+
+    (void)state;
+    settle(rig, n, 0);
+    slot->dug_m = 1;
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.05);
+    first_m = rig->heights_m[0];
+    assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err), ERR_OK);
+    patch_report_unref(report);
+    pass(rig, 1);
+    is_state(rig, n, PATCH_RESTING); /* the writer has not answered */
+    manager_written(rig->manager, n, ERR_BUSY, 0, NULL, "why", rig->now_s);
+    pass_to(rig, n, PATCH_ACTIVE);
+    slot->dug_m = 1.5f;
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.05);
+    assert_int_equal(rig->writes, 2);
+    assert_float_equal(rig->heights_m[0], 1.5f * first_m, 1e-5);
+    manager_written(rig->manager, n, ERR_OK, 8, rig->field, "", rig->now_s);
+    rig_destroy(rig);
 }
 
 static void what_breaks_down_fails_and_writes_nothing(void **state)
@@ -872,6 +972,9 @@ int main(void)
         cmocka_unit_test(rattlers_do_not_keep_a_patch_from_resting),
         cmocka_unit_test(closing_writes_without_the_time_of_rest),
         cmocka_unit_test(a_write_is_tried_again_or_ends_the_patch),
+        cmocka_unit_test(each_rest_is_one_edit),
+        cmocka_unit_test(a_discarded_patch_waits_for_its_write),
+        cmocka_unit_test(a_rest_that_was_not_written_is_part_of_the_next),
         cmocka_unit_test(what_breaks_down_fails_and_writes_nothing),
         cmocka_unit_test(reports_of_poses_keep_their_distance),
     };

@@ -12,7 +12,7 @@ import { openPage, pause, startDaemon, until, visit } from "./support.mjs";
 
 export const daemonArgs = ["--gpu", "cpu", "--patches-fine", "0", "--patches-medium", "1",
   "--patches-coarse", "1", "--patch-granules", "4096", "--patch-speed", "0",
-  "--patch-pause-ms", "200", "--patch-write-ms", "3600000"];
+  "--patch-pause-ms", "200", "--patch-linger-ms", "3600000"];
 
 const side = 129, spacing = 0.5;
 

@@ -4,7 +4,7 @@
  * "age_s","kinetic_energy_j","seed","fill","mode","closing","capped","bodies":[…],"timings",
  * "mass_ledger","revision","edit_rect"}.
  *
- * What is not there yet is null: the ledger before the end, the revision before the write.
+ * What is not there yet is null: ledger and revision before the first rest is written.
  */
 #include "api/calls/encode_patch.h"
 
@@ -106,6 +106,11 @@ static void put_revision(struct json_writer *w, const struct patch_report *repor
         json_integer(w, report->revision);
     else
         json_null(w);
+}
+
+static void put_edit(struct json_writer *w, const struct patch_report *report)
+{
+    put_revision(w, report);
     json_key(w, "edit_rect");
     encode_rect(w, &report->rect);
 }
@@ -159,7 +164,7 @@ void encode_patch(struct json_writer *w, const struct patch_report *report)
     put_bodies(w, report);
     put_timings(w, report);
     put_ledger(w, report);
-    put_revision(w, report);
+    put_edit(w, report);
     json_end_object(w);
 }
 
@@ -174,7 +179,7 @@ void encode_patch_state(struct json_writer *w, const struct patch_report *report
     if (patch_state_is_end(transition->state)) {
         put_reason(w, report);
         put_ledger(w, report);
-        put_revision(w, report);
+        put_edit(w, report);
     }
     json_end_object(w);
 }
@@ -185,6 +190,7 @@ void encode_patch_poses(struct json_writer *w, const struct patch_report *report
     put_integer(w, "id", report->number);
     put_number(w, "time_s", report->time_s);
     put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
+    put_revision(w, report);
     json_key(w, "bodies");
     json_begin_array(w);
     for (size_t i = 0; i < report->body_count; i++) {

@@ -340,7 +340,7 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
     order.number = report->number;
     snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
     open_write(call, "POST", below, &order, &again, err);
-    if (err->code == ERR_OK && !again && report->state >= PATCH_WRITING)
+    if (err->code == ERR_OK && !again && patch_state_is_end(report->state))
         err_set(err, ERR_PATCH_CLOSED, "patch %llu is %s: it takes no bodies and no pushes",
                 (unsigned long long)report->number, patch_state_name(report->state));
     if (err->code == ERR_OK && !again)

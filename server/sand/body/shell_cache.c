@@ -12,13 +12,18 @@
 
 #include "base/log.h"
 #include "sand/body/shell_store.h"
+#include "sand/body/skin.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SKIN_STEP 0.5 /* of a radius, between points of the surface */
+
 struct shell_ref {
     struct shell shell;
+    float (*skin_m)[3]; /* [skin_count] */
+    uint32_t skin_count;
     uint8_t hash[MODEL_HASH_BYTES];
     double radius_m;
     uint32_t refs;          /* atomic */
@@ -55,6 +60,7 @@ void shell_ref_drop(void *ref)
     if (!shell || __atomic_sub_fetch(&shell->refs, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     shell_free(&shell->shell);
+    free(shell->skin_m);
     free(shell);
 }
 
@@ -153,17 +159,14 @@ static bool load(struct shell_cache *cache, const struct model *model, double ra
     return err.code == ERR_OK && out->particles > 0;
 }
 
-static void build(struct shell_cache *cache, const struct model *model, double radius_m,
-                  const struct polygon_limits *limits, struct shell *out, struct err *err)
+static void build(struct shell_cache *cache, const struct model *model,
+                  const struct polygon_set *mesh, double radius_m, struct shell *out,
+                  struct err *err)
 {
-    struct polygon_set mesh = {0};
     struct err unkept = {.code = ERR_OK};
 
-    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, limits, &mesh, err) ==
-        ERR_OK)
-        shell_build(&mesh, radius_m, 1, out, err);
-    polygon_set_free(&mesh);
-    if (err->code == ERR_OK && shell_store_save(cache->world, model->hash, out, &unkept))
+    if (shell_build(mesh, radius_m, 1, out, err) == ERR_OK &&
+        shell_store_save(cache->world, model->hash, out, &unkept))
         log_warn("the shell of model %s is not kept: %s", model->id, err_for_log(&unkept));
 }
 
@@ -171,22 +174,32 @@ static struct shell_ref *make(struct shell_cache *cache, const struct model *mod
                               const struct polygon_limits *limits, bool *is_loaded, struct err *err)
 {
     struct shell_ref *ref = calloc(1, sizeof *ref);
+    struct polygon_set mesh = {0};
 
     if (!ref) {
         err_set(err, ERR_NO_MEMORY, "no memory for a shell");
         return NULL;
     }
-    *is_loaded = load(cache, model, radius_m, &ref->shell);
-    if (!*is_loaded)
-        build(cache, model, radius_m, limits, &ref->shell, err);
+    if (polygon_decode(POLYGON_OBJ, model->bytes, model->length, NULL, limits, &mesh, err) ==
+        ERR_OK) {
+        *is_loaded = load(cache, model, radius_m, &ref->shell);
+        if (!*is_loaded)
+            build(cache, model, &mesh, radius_m, &ref->shell, err);
+        if (err->code == ERR_OK)
+            skin_points(&mesh, ref->shell.centre, SKIN_STEP * radius_m, &ref->skin_m,
+                        &ref->skin_count, err);
+    }
+    polygon_set_free(&mesh);
     if (err->code != ERR_OK) {
+        shell_free(&ref->shell);
         free(ref);
         return NULL;
     }
     ref->refs = 1;
     ref->radius_m = radius_m;
     memcpy(ref->hash, model->hash, sizeof ref->hash);
-    ref->bytes = sizeof *ref + ref->shell.particles * sizeof ref->shell.offsets_m[0];
+    ref->bytes = sizeof *ref + ref->shell.particles * sizeof ref->shell.offsets_m[0] +
+                 ref->skin_count * sizeof ref->skin_m[0];
     return ref;
 }
 
@@ -213,6 +226,8 @@ void shell_ref_body(struct shell_ref *ref, double mass_kg, struct scaled_model *
     *out = (struct scaled_model){
         .shape = shell_shape(&ref->shell, mass_kg),
         .center_m = {(float)centre.x, (float)centre.y, (float)centre.z},
+        .skin_m = ref->skin_m,
+        .skin_count = ref->skin_count,
         .owner = ref,
         .release = shell_ref_drop,
     };

@@ -24,10 +24,19 @@
 
 #define KEEP_HIGH 0.11 /* of a diameter */
 #define KEEP_LOW 0.022
+#define GRANULE_D3 0.19 /* volume of a granule, in D³ */
+#define SMOOTH                                                                                     \
+    0.35 /* of a diameter: the written change, measured: keeps 90 % of a crater's depth */
 #define SPREAD_PART 0.5
+#define SPREAD_SIGMA 3.0  /* of a diameter: how far from what moved its compaction is given back */
+#define SLUMP_SLOPE 0.577 /* tan 30 degrees */
+#define SLUMP_SIGMA 0.5   /* of a diameter */
+#define SLUMP_HIGH 0.5
+#define SLUMP_FULL 0.4
+#define SLUMP_LOW 0.15
 #define OVERSAMPLE_MOST 16
 
-enum { TEXEL_NONE, TEXEL_LOW, TEXEL_KEPT };
+enum { TEXEL_NONE, TEXEL_LOW, TEXEL_HIGH, TEXEL_KEPT };
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
@@ -66,11 +75,14 @@ enum err_code convert_grid_make(const struct convert_place *place, double diamet
     return ERR_OK;
 }
 
-/* ---- hysteresis ------------------------------------------------------------------------------ */
+/* ---- texels ---------------------------------------------------------------------------------- */
 
 struct texels {
     uint32_t cols, rows;
+    double dx, dy;
     double *delta_m; /* [rows][cols] */
+    double *weight;  /* the same: where compaction is given back */
+    double *scratch;
     uint8_t *mark;
     uint32_t *stack;
 };
@@ -78,69 +90,178 @@ struct texels {
 static void texels_free(struct texels *t)
 {
     free(t->delta_m);
+    free(t->weight);
+    free(t->scratch);
     free(t->mark);
     free(t->stack);
 }
 
-static enum err_code texels_make(const struct convert_grid *grid, const float *before_m,
-                                 const float *after_m, struct texels *out, struct err *err)
+/* delta_m is left to the caller. */
+static enum err_code texels_make(const struct convert_grid *grid, struct texels *out,
+                                 struct err *err)
 {
     const size_t count = (size_t)grid->depth.cols * grid->depth.rows;
 
     *out = (struct texels){
         .cols = grid->depth.cols,
         .rows = grid->depth.rows,
+        .dx = grid->depth.dx,
+        .dy = grid->depth.dy,
         .delta_m = malloc(count * sizeof *out->delta_m),
+        .weight = malloc(count * sizeof *out->weight),
+        .scratch = malloc(count * sizeof *out->scratch),
         .mark = calloc(count, sizeof *out->mark),
         .stack = malloc(count * sizeof *out->stack),
     };
-    if (!out->delta_m || !out->mark || !out->stack) {
+    if (!out->delta_m || !out->weight || !out->scratch || !out->mark || !out->stack) {
         texels_free(out);
         return err_set(err, ERR_NO_MEMORY, "no memory for %zu texels", count);
     }
-    for (size_t i = 0; i < count; i++)
-        out->delta_m[i] = (double)after_m[i] - (double)before_m[i];
     return ERR_OK;
 }
 
-/* Keeps all texels connected to those on the stack. */
-static void spread(struct texels *t, size_t depth)
+/* One axis of blur: `count` lines of `length` values, `step` apart. */
+static void blur_lines(const double *in, double *out, uint32_t length, size_t step, uint32_t count,
+                       size_t line_step, double sigma)
 {
-    while (depth > 0) {
-        const uint32_t at = t->stack[--depth], column = at % t->cols, row = at / t->cols;
+    const int64_t reach = (int64_t)fmin(ceil(3 * sigma), length - 1);
 
-        for (uint32_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < t->rows; r++) {
-            for (uint32_t c = column > 0 ? column - 1 : 0; c <= column + 1 && c < t->cols; c++) {
-                const uint32_t next = r * t->cols + c;
+    for (int64_t k = 0; k <= reach; k++) {
+        const double weight = exp(-0.5 * (double)(k * k) / fmax(sigma * sigma, 1e-12));
 
-                if (t->mark[next] != TEXEL_LOW)
-                    continue;
-                t->mark[next] = TEXEL_KEPT;
-                t->stack[depth++] = next;
+        for (uint32_t line = 0; line < count; line++) {
+            const double *from = in + line * line_step;
+            double *to = out + line * line_step;
+
+            for (int64_t i = 0; i < length; i++) {
+                double sum = i + k < length ? from[(size_t)(i + k) * step] : 0;
+
+                if (k > 0)
+                    sum += i >= k ? from[(size_t)(i - k) * step] : 0;
+                to[(size_t)i * step] = (k > 0 ? to[(size_t)i * step] : 0) + weight * sum;
             }
         }
     }
 }
 
-static void keep_what_moved(struct texels *t, double diameter_m)
+/* Values times a Gaussian that is 1 in its middle, not normalised; nothing is beyond the edges. */
+static void blur(const struct texels *t, double *values, double sigma_m)
 {
-    const size_t count = (size_t)t->cols * t->rows;
-    size_t depth = 0;
+    blur_lines(values, t->scratch, t->cols, 1, t->rows, t->cols, sigma_m / t->dx);
+    blur_lines(t->scratch, values, t->rows, t->cols, t->cols, 1, sigma_m / t->dy);
+}
 
-    for (size_t i = 0; i < count; i++) {
-        const double size_m = fabs(t->delta_m[i]);
+/* Keeps the texels connected to one that is; returns their number, they are on the stack. */
+static size_t keep_region(struct texels *t, uint32_t seed)
+{
+    size_t count = 0, next = 0;
 
-        if (size_m > KEEP_HIGH * diameter_m) {
-            t->mark[i] = TEXEL_KEPT;
-            t->stack[depth++] = (uint32_t)i;
-        } else if (size_m > KEEP_LOW * diameter_m) {
-            t->mark[i] = TEXEL_LOW;
+    t->stack[count++] = seed;
+    t->mark[seed] = TEXEL_KEPT;
+    while (next < count) {
+        const uint32_t at = t->stack[next++], column = at % t->cols, row = at / t->cols;
+
+        for (uint32_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < t->rows; r++) {
+            for (uint32_t c = column > 0 ? column - 1 : 0; c <= column + 1 && c < t->cols; c++) {
+                const uint32_t other = r * t->cols + c;
+
+                if (t->mark[other] != TEXEL_LOW && t->mark[other] != TEXEL_HIGH)
+                    continue;
+                t->mark[other] = TEXEL_KEPT;
+                t->stack[count++] = other;
+            }
         }
     }
-    spread(t, depth);
+    return count;
+}
+
+/* Hysteresis: regions of what is beyond `low`, with something beyond `high`, of `least` volume. */
+static void keep_what_moved(struct texels *t, const double *value_m, double high_m, double low_m,
+                            double least_m3)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    for (size_t i = 0; i < count; i++) {
+        const double size_m = fabs(value_m[i]);
+
+        t->mark[i] = size_m > high_m ? TEXEL_HIGH : size_m > low_m ? TEXEL_LOW : TEXEL_NONE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double volume_m3 = 0;
+        size_t texels;
+
+        if (t->mark[i] != TEXEL_HIGH)
+            continue;
+        texels = keep_region(t, (uint32_t)i);
+        for (size_t k = 0; k < texels; k++)
+            volume_m3 += fabs(value_m[t->stack[k]]) * t->dx * t->dy;
+        for (size_t k = 0; k < texels && volume_m3 < least_m3; k++)
+            t->mark[t->stack[k]] = TEXEL_NONE;
+    }
+}
+
+/*
+ * Smooths the kept texels among themselves: each gives its volume to those about it, by weights
+ * that add up to 1, so the volume stays to the bit of rounding.
+ */
+static void smooth(struct texels *t, double sigma_m)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    for (size_t i = 0; i < count; i++)
+        t->weight[i] = t->mark[i] == TEXEL_KEPT;
+    blur(t, t->weight, sigma_m);
+    for (size_t i = 0; i < count; i++)
+        if (t->mark[i] == TEXEL_KEPT)
+            t->delta_m[i] /= t->weight[i];
+    blur(t, t->delta_m, sigma_m);
     for (size_t i = 0; i < count; i++)
         if (t->mark[i] != TEXEL_KEPT)
             t->delta_m[i] = 0;
+}
+
+/* What moved, in delta_m and mark. */
+static void difference(struct texels *t, double diameter_m, const float *before_m,
+                       const float *after_m)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    for (size_t i = 0; i < count; i++)
+        t->delta_m[i] = (double)after_m[i] - (double)before_m[i];
+    keep_what_moved(t, t->delta_m, KEEP_HIGH * diameter_m, KEEP_LOW * diameter_m,
+                    GRANULE_D3 * pow(diameter_m, 3));
+    for (size_t i = 0; i < count; i++)
+        if (t->mark[i] != TEXEL_KEPT)
+            t->delta_m[i] = 0;
+}
+
+/* What moved as it is written, and the weights of what is given back. */
+static void soften(struct texels *t, const struct convert_place *place, double diameter_m)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    if (fmin(place->spacing_m[0], place->spacing_m[1]) < diameter_m)
+        smooth(t, SMOOTH * diameter_m);
+    for (size_t i = 0; i < count; i++)
+        t->weight[i] = fabs(t->delta_m[i]);
+    blur(t, t->weight, SPREAD_SIGMA * diameter_m);
+    for (size_t i = 0; i < count; i++)
+        if (t->mark[i] != TEXEL_KEPT)
+            t->weight[i] = 0;
+}
+
+/* `before` of the next difference: what was not kept stays to be written. */
+static float *next_before(const struct texels *t, const float *before_m, const float *after_m,
+                          struct err *err)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+    float *next_m = malloc(count * sizeof *next_m);
+
+    if (!next_m)
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu texels", count);
+    for (size_t i = 0; next_m && i < count; i++)
+        next_m[i] = t->mark[i] == TEXEL_KEPT ? after_m[i] : before_m[i];
+    return next_m;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -166,7 +287,7 @@ static double edge_weight(const struct convert_place *place, int axis, uint32_t 
 }
 
 /* Mean of the texels of the cell of an inner sample. */
-static double cell_mean(const struct convert_grid *grid, const double *delta_m, uint32_t column,
+static double cell_mean(const struct convert_grid *grid, const double *values, uint32_t column,
                         uint32_t row)
 {
     const uint32_t kx = grid->per_sample[0], ky = grid->per_sample[1];
@@ -174,66 +295,96 @@ static double cell_mean(const struct convert_grid *grid, const double *delta_m, 
 
     for (uint32_t r = (row - 1) * ky; r < row * ky; r++)
         for (uint32_t c = (column - 1) * kx; c < column * kx; c++)
-            sum += delta_m[(size_t)r * grid->depth.cols + c];
+            sum += values[(size_t)r * grid->depth.cols + c];
     return sum / ((double)kx * ky);
 }
 
-/* The heights that each sample of the patch grows by; -0 where it does not. */
-static float *sample_changes(const struct convert_place *place, const struct convert_grid *grid,
-                             double diameter_m, const struct texels *t, struct err *err)
+/*
+ * Texels as samples of the patch: the mean of each cell, less towards the rim; `none` on the edge
+ * and where it is 0.
+ */
+static float *samples_of(const struct convert_place *place, const struct convert_grid *grid,
+                         double diameter_m, const double *texels, float none, struct err *err)
 {
     const uint32_t cols = place->samples.cols, rows = place->samples.rows;
-    float *change_m = malloc((size_t)cols * rows * sizeof *change_m);
+    float *samples = malloc((size_t)cols * rows * sizeof *samples);
 
-    if (!change_m) {
+    if (!samples) {
         err_set(err, ERR_NO_MEMORY, "no memory for %u x %u samples", cols, rows);
         return NULL;
     }
     for (size_t i = 0; i < (size_t)cols * rows; i++)
-        change_m[i] = -0.0f;
+        samples[i] = none;
     for (uint32_t r = 1; r + 1 < rows; r++) {
         for (uint32_t c = 1; c + 1 < cols; c++) {
-            const double weight =
-                edge_weight(place, 0, c, diameter_m) * edge_weight(place, 1, r, diameter_m);
-            const double grows_m = weight * cell_mean(grid, t->delta_m, c, r);
+            const double value = edge_weight(place, 0, c, diameter_m) *
+                                 edge_weight(place, 1, r, diameter_m) *
+                                 cell_mean(grid, texels, c, r);
 
-            if (grows_m != 0)
-                change_m[(size_t)r * cols + c] = (float)grows_m;
+            if (value != 0)
+                samples[(size_t)r * cols + c] = (float)value;
         }
     }
-    return change_m;
+    return samples;
 }
 
 /*
  * Ground that was hit is denser than before, but the next conversion fills it at the initial
  * density: the compacted volume would be lost for ever, a little with each impact in the same
- * place. So it is given back evenly to the moved ground, by at most SPREAD_PART of the mean change:
- * more would fill ground that a heavy body only presses down. Twelve impacts of 4 t on 7 m by 7 m
- * of coarse granules lost 1.8 % of the volume with a quarter. Returns the volume dug less heaped
- * before that.
+ * place. So it is given back to the moved ground, by at most SPREAD_PART of the mean change: more
+ * would fill ground that a heavy body only presses down. Twelve impacts of 4 t on 7 m by 7 m of
+ * coarse granules lost 1.8 % of the volume with a quarter. Most goes where most has moved, within
+ * some diameters, so that there is no step where the moved ground ends; an even share stood out as a
+ * table. moved_m: before it was smoothed. Returns the volume dug less heaped before that.
  */
-static double spread_compacted(const struct convert_place *place, double diameter_m,
-                               float *change_m)
+static double spread_compacted(const struct convert_place *place, const float *moved_m,
+                               const float *weights, float *change_m)
 {
-    const uint32_t cols = place->samples.cols, rows = place->samples.rows;
-    double sum = 0, size = 0, weights = 0, share;
+    const size_t count = (size_t)place->samples.cols * place->samples.rows;
+    double sum = 0, size = 0, all = 0, share;
 
-    for (uint32_t i = 0; i < cols * rows; i++) {
-        if (change_m[i] == 0)
-            continue;
+    for (size_t i = 0; i < count; i++) {
         sum += (double)change_m[i];
-        size += fabs((double)change_m[i]);
-        weights += edge_weight(place, 0, i % cols, diameter_m) *
-                   edge_weight(place, 1, i / cols, diameter_m);
+        size += fabs((double)moved_m[i]);
+        all += (double)weights[i];
     }
-    if (weights == 0)
+    if (all == 0)
         return 0;
-    share = fmin(fmax(-sum, -SPREAD_PART * size), SPREAD_PART * size) / weights;
-    for (uint32_t i = 0; i < cols * rows; i++)
-        if (change_m[i] != 0)
-            change_m[i] += (float)(share * edge_weight(place, 0, i % cols, diameter_m) *
-                                   edge_weight(place, 1, i / cols, diameter_m));
+    share = fmin(fmax(-sum, -SPREAD_PART * size), SPREAD_PART * size) / all;
+    for (size_t i = 0; i < count; i++)
+        if (weights[i] > 0)
+            change_m[i] += (float)(share * (double)weights[i]);
     return -sum * place->spacing_m[0] * place->spacing_m[1];
+}
+
+/* The heights that each sample of the patch grows by; -0 where it does not. */
+static float *difference_changes(const struct convert_place *place, const struct convert_grid *grid,
+                                 double diameter_m, const float *before_m, const float *after_m,
+                                 struct convert_change *change, struct err *err)
+{
+    struct texels texels;
+    float *moved_m, *change_m = NULL, *weights = NULL;
+
+    if (texels_make(grid, &texels, err))
+        return NULL;
+    difference(&texels, diameter_m, before_m, after_m);
+    change->next_m = next_before(&texels, before_m, after_m, err);
+    moved_m = samples_of(place, grid, diameter_m, texels.delta_m, 0, err);
+    soften(&texels, place, diameter_m);
+    if (change->next_m && moved_m)
+        change_m = samples_of(place, grid, diameter_m, texels.delta_m, -0.0f, err);
+    if (change_m)
+        weights = samples_of(place, grid, diameter_m, texels.weight, 0, err);
+    if (weights)
+        change->ledger.compacted_m3 = spread_compacted(place, moved_m, weights, change_m);
+    texels_free(&texels);
+    free(moved_m);
+    if (!weights) {
+        free(change_m);
+        return NULL;
+    }
+    free(weights);
+    return change_m;
 }
 
 /* Cuts the rect to what changes; an empty one when nothing does. */
@@ -382,26 +533,121 @@ enum err_code convert_up(const struct heightfield *field, const struct convert_p
                          struct err *err)
 {
     struct convert_change change = {.heights_m = NULL};
-    struct texels texels = {.cols = 0};
     float *heights_m;
 
+    err->code = ERR_OK;
     if (check_depths(grid, before_m, after_m, err))
         return err->code;
-    if (mode == CONVERT_OVERWRITE) {
+    if (mode == CONVERT_OVERWRITE)
         heights_m = overwrite_changes(field, place, grid, after_m, err);
-    } else {
-        if (texels_make(grid, before_m, after_m, &texels, err))
-            return err->code;
-        keep_what_moved(&texels, diameter_m);
-        heights_m = sample_changes(place, grid, diameter_m, &texels, err);
-        texels_free(&texels);
-        if (heights_m)
-            change.ledger.compacted_m3 = spread_compacted(place, diameter_m, heights_m);
-    }
-    if (!heights_m)
+    else
+        heights_m = difference_changes(place, grid, diameter_m, before_m, after_m, &change, err);
+    if (!heights_m) {
+        convert_change_free(&change);
         return err->code;
+    }
     trim(&place->samples, heights_m, &change);
     ledger_make(field, place, grid, before_m, after_m, &change);
     *out = change;
     return ERR_OK;
+}
+
+void convert_change_free(struct convert_change *change)
+{
+    free(change->heights_m);
+    free(change->next_m);
+    *change = (struct convert_change){.heights_m = NULL};
+}
+
+/* ---- ground that slumps ---------------------------------------------------------------------- */
+
+/* A running mean, weighted by a Gaussian; uses weight. */
+static void mean_of(struct texels *t, double *values, double sigma_m)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    for (size_t i = 0; i < count; i++)
+        t->weight[i] = 1;
+    blur(t, t->weight, sigma_m);
+    blur(t, values, sigma_m);
+    for (size_t i = 0; i < count; i++)
+        values[i] /= t->weight[i];
+}
+
+/* Is the ground, as its mean over some granules, steeper than they can lie? Uses weight, delta_m. */
+static bool is_steep(struct texels *t, const struct convert_grid *grid, double sigma_m,
+                     const float *ground_m)
+{
+    const size_t count = (size_t)t->cols * t->rows;
+
+    for (size_t i = 0; i < count; i++)
+        t->delta_m[i] = ground_m[i];
+    mean_of(t, t->delta_m, sigma_m);
+    for (uint32_t r = 0; r + 1 < t->rows; r++) {
+        for (uint32_t c = 0; c + 1 < t->cols; c++) {
+            const double *h = t->delta_m + (size_t)r * t->cols + c;
+
+            if (hypot((h[1] - h[0]) / grid->depth.dx, (h[t->cols] - h[0]) / grid->depth.dy) >
+                SLUMP_SLOPE)
+                return true;
+        }
+    }
+    return false;
+}
+
+static double smooth_step(double t)
+{
+    t = fmin(fmax(t, 0), 1);
+    return t * t * (3 - 2 * t);
+}
+
+/* Local heights of the ground at the texels; 0 in holes. */
+static float *ground_of(const struct heightfield *field, const struct convert_place *place,
+                        const struct convert_grid *grid, struct err *err)
+{
+    const struct sand_depth *d = &grid->depth;
+    const size_t count = (size_t)d->cols * d->rows;
+    float *ground_m = malloc(count * sizeof *ground_m);
+
+    if (!ground_m)
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu texels", count);
+    for (size_t i = 0; ground_m && i < count; i++) {
+        const struct vec2 at = {place->low.x + d->x0 + (double)(i % d->cols) * d->dx,
+                                place->low.y + d->y0 + (double)(i / d->cols) * d->dy};
+        const struct ground_height ground =
+            heightfield_interpolate(field, at, INTERPOLATION_TRIANGLE);
+
+        ground_m[i] = ground.status == GROUND_OK ? (float)(ground.height_m - place->z_m) : 0;
+    }
+    return ground_m;
+}
+
+enum err_code convert_slump(const struct heightfield *field, const struct convert_place *place,
+                            const struct convert_grid *grid, double diameter_m, float *before_m,
+                            struct err *err)
+{
+    const size_t count = (size_t)grid->depth.cols * grid->depth.rows;
+    const double low_m = SLUMP_LOW * diameter_m, full_m = SLUMP_FULL * diameter_m;
+    struct texels t;
+    float *ground_m;
+
+    err->code = ERR_OK;
+    if (texels_make(grid, &t, err))
+        return err->code;
+    ground_m = ground_of(field, place, grid, err);
+    if (ground_m && is_steep(&t, grid, SLUMP_SIGMA * diameter_m, ground_m)) {
+        for (size_t i = 0; i < count; i++)
+            t.delta_m[i] = (double)before_m[i] - (double)ground_m[i];
+        mean_of(&t, t.delta_m, SLUMP_SIGMA * diameter_m);
+        keep_what_moved(&t, t.delta_m, SLUMP_HIGH * diameter_m, low_m, 0);
+        for (size_t i = 0; i < count; i++) {
+            const double part = smooth_step((fabs(t.delta_m[i]) - low_m) / (full_m - low_m));
+
+            if (t.mark[i] == TEXEL_KEPT)
+                before_m[i] += (float)part * (ground_m[i] - before_m[i]);
+        }
+    }
+    free(ground_m);
+    texels_free(&t);
+    return err->code;
 }

@@ -103,22 +103,36 @@ enum convert_mode {
     CONVERT_OVERWRITE   /* S: the depths in place of the samples, then a 3×3 Gaussian */
 };
 
-/* What is to be added to the field; empty when nothing has moved. heights_m is malloc. */
+/* What is to be added to the field; empty when nothing has moved. */
 struct convert_change {
     struct sample_rect rect; /* cols 0: nothing has moved */
-    float *heights_m;
+    float *heights_m;        /* malloc, as the next */
+    float *next_m;           /* depth map: `before` of the next difference, when this is written */
     struct mass_ledger ledger;
 };
+void convert_change_free(struct convert_change *change); /* an empty one is fine */
+
+/*
+ * Ground that is steeper than granules can lie has slumped while they settled: there the measured
+ * depths before_m become the ground's own, so that the next difference writes the slope as it is
+ * now. A place belongs to it where their means over a diameter differ by half a diameter, or
+ * by 0.15 D next to such a place; ground whose mean is nowhere steeper than 30 degrees never does.
+ * ERR_NO_MEMORY. O(texels).
+ */
+enum err_code convert_slump(const struct heightfield *field, const struct convert_place *place,
+                            const struct convert_grid *grid, double diameter_m, float *before_m,
+                            struct err *err);
 
 /*
  * The change between two depth maps of one grid, [rows][cols] in the local frame.
  *
  * Difference: of Δ = after - before the texels beyond 0.11 D and those connected to them (8
- * neighbours) beyond 0.022 D; averaged over the samples' cells; times a smooth step that is 0 on
- * the patch's edge and 1 from a cell or two diameters inwards (at most a quarter of the side); and
- * what was compacted is spread over it, up to half of what moved. A sample that gets nothing gets
- * -0, so that it keeps its bits; a hole, too. Overwrite: needs the field as it is, which the
- * difference does not.
+ * neighbours) beyond 0.022 D, when together they hold a granule; smoothed among themselves by a
+ * Gaussian of 0.35 D where samples are closer than D; averaged over the samples' cells; times a
+ * smooth step that is 0 on the patch's edge and 1 from a cell or two diameters inwards (at most a
+ * quarter of the side); and what was compacted is spread over it, up to half of what moved, most
+ * where most has moved. A sample that gets nothing gets -0, so that it keeps its bits; a hole, too.
+ * Overwrite: needs the field as it is, which the difference does not.
  *
  * ERR_INTERNAL   a depth that is not finite
  * ERR_NO_MEMORY

@@ -25,7 +25,7 @@ const struct manager_limits manager_limits_default = {
     .kept_max = 256,
     .keep_s = 600,
     .pause_after_s = 2,
-    .write_after_s = 30,
+    .linger_s = 30,
     .settle_still_s = 0.5,
     .settle_max_s = 30,
     .active_max_s = 60,
@@ -57,10 +57,10 @@ static void drop(struct patch *patch)
     patch->member_count = 0;
     patch_start_free(&patch->start);
     free(patch->before_m);
+    free(patch->settled_m);
     free(patch->surface_m);
-    free(patch->change.heights_m);
-    patch->before_m = patch->surface_m = NULL;
-    patch->change.heights_m = NULL;
+    convert_change_free(&patch->change);
+    patch->before_m = patch->settled_m = patch->surface_m = NULL;
 }
 
 static void patch_free(struct patch *patch)
@@ -114,11 +114,12 @@ void manager_engine_lost(struct manager *manager, enum granular_scale scale, con
     for (size_t i = 0; i < manager->count; i++) {
         struct patch *patch = manager->patches[i];
 
-        if (patch->start.scale == scale && !patch_state_is_end(patch->state) &&
-            !patch->is_submitted)
-            manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", why);
-        else if (patch->start.scale == scale)
-            patch->is_begun = false;
+        if (patch->start.scale != scale)
+            continue;
+        if (!patch_state_is_end(patch->state) && !patch->is_submitted)
+            manager_finish(manager, patch, patch->is_saved ? PATCH_WRITTEN : PATCH_FAILED, now_s,
+                           "%s", patch->is_saved ? "" : why);
+        patch->is_begun = false;
     }
 }
 
@@ -150,6 +151,7 @@ static void report_body(const struct patch *patch, const struct patch_member *me
         return;
     patch_pose_out(&body->shape, &patch->start.place, &member->pose, out->position,
                    out->orientation);
+    out->position[2] -= member->lowered_m;
     for (int i = 0; i < 3; i++) {
         out->velocity[i] = member->pose.v[i];
         out->angular_velocity[i] = member->pose.w[i];
@@ -199,10 +201,10 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     report->is_closing = patch->is_closing;
     report->was_capped = patch->was_capped;
     report->has_ledger = patch->has_ledger;
-    report->ledger = patch->change.ledger;
+    report->ledger = patch->ledger;
     report->has_revision = patch->has_revision;
     report->revision = patch->revision;
-    report->rect = patch->change.rect;
+    report->rect = patch->rect;
     report->transition_count = patch->transition_count;
     memcpy(report->transitions, patch->transitions, sizeof report->transitions);
     report->body_count = patch->member_count;
@@ -429,9 +431,12 @@ static enum err_code find_open(const struct manager *manager, uint64_t number, s
     if (!*patch)
         return err_set(err, ERR_PATCH_UNKNOWN, "there is no patch %llu",
                        (unsigned long long)number);
-    if ((*patch)->state >= PATCH_WRITING)
+    if (patch_state_is_end((*patch)->state))
         return err_set(err, ERR_CONFLICT, "patch %llu is %s: it takes no bodies and no pushes",
                        (unsigned long long)number, patch_state_name((*patch)->state));
+    if (!manager_engine_of(manager, *patch))
+        return err_set(err, ERR_CONFLICT, "patch %llu has lost its device",
+                       (unsigned long long)number);
     if ((*patch)->is_closing)
         return err_set(err, ERR_CONFLICT,
                        "patch %llu is being closed: it takes no bodies and no pushes",
@@ -532,13 +537,12 @@ enum err_code manager_close(struct manager *manager, uint64_t number, bool disca
         return err_set(err, ERR_PATCH_UNKNOWN, "there is no patch %llu",
                        (unsigned long long)number);
     if (!patch_state_is_end(patch->state)) {
-        if (discard && patch->is_submitted)
-            return err_set(err, ERR_CONFLICT, "patch %llu is being written already",
-                           (unsigned long long)number);
-        if (discard)
-            manager_finish(manager, patch, PATCH_DISCARDED, now_s, "discarded on request");
-        else
+        if (discard && !patch->is_submitted) {
+            manager_finish(manager, patch, PATCH_DISCARDED, now_s, DISCARDED_ON_REQUEST);
+        } else {
             patch->is_closing = true;
+            patch->is_dropped = discard;
+        }
     }
     return give_report(manager, patch, now_s, report, err);
 }

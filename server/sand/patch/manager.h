@@ -15,7 +15,7 @@ struct manager_limits {
     uint32_t kept_max;      /* patches that have ended and are kept, 256 */
     double keep_s;          /* how long those are kept, 600 */
     double pause_after_s;   /* of stillness, simulated: active -> resting, 2 */
-    double write_after_s;   /* of rest, wall time: resting -> writing, 30 */
+    double linger_s;        /* of rest, wall time: resting -> written, 30 */
     double settle_still_s;  /* of stillness, simulated: settling -> active, 0.5 */
     double settle_max_s;    /* simulated; not settled by then: failed, 30 */
     double active_max_s;    /* simulated, since it was made active or woken: resting, 60 */
@@ -89,8 +89,9 @@ enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t bo
                            struct patch_report **report, struct err *err);
 
 /*
- * Ends a patch: with `discard` at once, else it continues to rest and is written then, without the
- * time of rest. Of a patch that has ended nothing changes. ERR_NOT_FOUND.
+ * Ends a patch: with `discard` at once (what was written at an earlier rest stays), else it
+ * continues to rest, is written, and ends then. Of a patch that has ended nothing changes.
+ * ERR_NOT_FOUND.
  */
 enum err_code manager_close(struct manager *manager, uint64_t number, bool discard, double now_s,
                             struct patch_report **report, struct err *err);
@@ -103,9 +104,10 @@ void manager_each(struct manager *manager,
 void manager_end(struct manager *manager, uint64_t number, enum patch_state state, const char *why,
                  double now_s);
 
-/* What came of a write: ERR_OK and the revision, or why not. */
+/* What came of a write: ERR_OK, the revision and the layer as it is then (borrowed), or why not. */
 void manager_written(struct manager *manager, uint64_t number, enum err_code code,
-                     uint64_t revision, const char *why, double now_s);
+                     uint64_t revision, const struct heightfield *field, const char *why,
+                     double now_s);
 
 /*
  * Runs all work that is due at this time. Returns the seconds until its next call, INFINITY when

@@ -6,6 +6,8 @@
 
 #include "sand/patch/manager.h"
 
+#define DISCARDED_ON_REQUEST "discarded on request"
+
 /* The purpose of a depth map. */
 enum depth_use { DEPTH_NONE, DEPTH_BEFORE, DEPTH_INSERT, DEPTH_AFTER };
 
@@ -16,6 +18,7 @@ struct patch_member {
     uint32_t index;        /* there */
     uint64_t in_at;        /* substeps that had been sent then */
     struct sand_pose pose; /* the last that is known, once it is in */
+    double lowered_m;      /* at rest, onto the ground as it was written */
 };
 
 struct patch {
@@ -26,9 +29,11 @@ struct patch {
     uint32_t slot; /* of its scale, until it ends */
     uint32_t granules, filled;
     bool is_begun;      /* the engine's slot is */
-    bool is_closing;    /* it is written as soon as it rests */
+    bool is_closing;    /* it ends as soon as it rests and is written */
+    bool is_dropped;    /* it ends when its write has come back */
     bool wants_to_wake; /* a push came while it rested */
     bool was_capped;
+    bool is_saved;     /* this rest has been written */
     bool is_submitted; /* a write is on its way */
     uint64_t sent;     /* substeps that the engine was given since begin */
     uint64_t fresh_at; /* a status before so many substeps is no evidence of stillness */
@@ -38,9 +43,11 @@ struct patch {
     double made_at_s, rested_at_s, ended_at_s, told_at_s, write_at_s;
     uint32_t write_tries;
     enum depth_use depth; /* that is being measured */
-    float *before_m, *surface_m;
+    float *before_m, *settled_m, *surface_m;
     struct convert_change change;
     bool has_ledger, has_revision;
+    struct mass_ledger ledger; /* of all writes */
+    struct sample_rect rect;   /* of the last */
     uint64_t revision;
     bool has_news; /* a status has come since poses were last reported, at told_at_s */
     uint64_t serial, poses;
@@ -85,6 +92,11 @@ struct sand_engine *manager_engine_of(const struct manager *manager, const struc
 /* The engine of a scale is gone: its patches fail. */
 void manager_engine_lost(struct manager *manager, enum granular_scale scale, const char *why,
                          double now_s);
+
+/*
+ * Lowers the reported poses of bodies at rest onto the ground as it was written (lower.c).
+ */
+void manager_lower(struct patch *patch, const struct heightfield *field, double diameter_m);
 
 /* manager_run.c */
 /* How far a pose must be lifted so that the body touches neither granules nor other bodies. */

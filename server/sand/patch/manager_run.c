@@ -295,9 +295,10 @@ static void begin(struct manager *manager, struct patch *patch, double now_s)
     struct err err = {.code = ERR_OK};
 
     patch->before_m = malloc(bytes);
+    patch->settled_m = malloc(bytes);
     patch->surface_m = malloc(bytes);
     fit_height(&engine->config, slot);
-    if (!patch->before_m || !patch->surface_m)
+    if (!patch->before_m || !patch->settled_m || !patch->surface_m)
         manager_finish(manager, patch, PATCH_FAILED, now_s, "no memory for its depth maps");
     else if (sand_slot_begin(engine, patch->slot, slot, &err))
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
@@ -336,11 +337,33 @@ static void go_on_filling(struct manager *manager, struct patch *patch, double n
 
 static void make_active(struct manager *manager, struct patch *patch, double now_s)
 {
+    convert_change_free(&patch->change);
+    patch->is_saved = false;
+    for (uint32_t i = 0; i < patch->member_count; i++)
+        patch->members[i].lowered_m = 0;
     patch->awake_since_s = patch->status.time_s;
     patch->still_since_s = -1;
     patch->fresh_at = patch->sent + 1;
     patch->wants_to_wake = false;
     manager_move(manager, patch, PATCH_ACTIVE, now_s);
+}
+
+/* The surface before the first body is there. */
+static void settled(struct manager *manager, struct patch *patch, double now_s)
+{
+    const struct patch_start *start = &patch->start;
+    struct err err = {.code = ERR_OK};
+
+    memcpy(patch->settled_m, patch->before_m,
+           (size_t)start->grid.depth.cols * start->grid.depth.rows * sizeof(float));
+    if (convert_slump(start->field, &start->place, &start->grid,
+                      (double)manager_engine_of(manager, patch)->config.params.diameter_m,
+                      patch->before_m, &err)) {
+        manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
+        return;
+    }
+    make_active(manager, patch, now_s);
+    insert_bodies(manager, patch, patch->settled_m, now_s);
 }
 
 static void go_on_settling(struct manager *manager, struct patch *patch, double now_s)
@@ -351,8 +374,7 @@ static void go_on_settling(struct manager *manager, struct patch *patch, double 
         if (!sand_depth_poll(manager_engine_of(manager, patch), patch->slot, patch->before_m))
             return;
         patch->depth = DEPTH_NONE;
-        make_active(manager, patch, now_s);
-        insert_bodies(manager, patch, patch->before_m, now_s);
+        settled(manager, patch, now_s);
     } else if (has_been_still(patch, limits->settle_still_s)) {
         measure(manager, patch, DEPTH_BEFORE, now_s);
     } else if (patch->status.time_s > limits->settle_max_s &&
@@ -367,10 +389,13 @@ static void go_on_settling(struct manager *manager, struct patch *patch, double 
     }
 }
 
+/* What has changed is measured, and written, now. */
 static void make_rest(struct manager *manager, struct patch *patch, double now_s)
 {
-    patch->rested_at_s = now_s;
+    patch->rested_at_s = patch->write_at_s = now_s;
+    patch->write_tries = 0;
     manager_move(manager, patch, PATCH_RESTING, now_s);
+    measure(manager, patch, DEPTH_AFTER, now_s);
 }
 
 static void go_on_active(struct manager *manager, struct patch *patch, double now_s)
@@ -390,18 +415,36 @@ static void go_on_active(struct manager *manager, struct patch *patch, double no
     }
 }
 
-static void go_on_resting(struct manager *manager, struct patch *patch, double now_s)
-{
-    if (patch->wants_to_wake || has_held_bodies(patch)) {
-        if (stepped_count(manager) < manager->limits.active_max)
-            make_active(manager, patch, now_s);
-    } else if (patch->is_closing || now_s - patch->rested_at_s >= manager->limits.write_after_s) {
-        manager_move(manager, patch, PATCH_WRITING, now_s);
-        measure(manager, patch, DEPTH_AFTER, now_s);
-    }
-}
+/* ---- resting and writing --------------------------------------------------------------------- */
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* The ground of this rest is everybody's. field: as it was written; NULL: nothing was. */
+static void saved(struct manager *manager, struct patch *patch, const struct heightfield *field,
+                  double now_s)
+{
+    const struct sand_engine *engine = manager_engine_of(manager, patch);
+    struct mass_ledger *sum = &patch->ledger;
+    const struct mass_ledger *last = &patch->change.ledger;
+
+    sum->volume_before_m3 = patch->has_ledger ? sum->volume_before_m3 : last->volume_before_m3;
+    sum->volume_after_m3 = last->volume_after_m3;
+    sum->moved_m3 += last->moved_m3;
+    sum->compacted_m3 += last->compacted_m3;
+    sum->lost_m3 += last->lost_m3;
+    patch->has_ledger = patch->has_revision = patch->is_saved = true;
+    if (patch->change.rect.cols > 0)
+        patch->rect = patch->change.rect;
+    if (patch->change.next_m) { /* the next difference begins here */
+        free(patch->before_m);
+        patch->before_m = patch->change.next_m;
+        patch->change.next_m = NULL;
+    }
+    convert_change_free(&patch->change);
+    if (engine)
+        manager_lower(patch, field ? field : patch->start.field, engine->config.params.diameter_m);
+    patch->has_news = true;
+    patch->told_at_s = -INFINITY;
+    manager_publish(manager, patch, false, now_s);
+}
 
 static void submit(struct manager *manager, struct patch *patch, double now_s)
 {
@@ -424,49 +467,71 @@ static void convert(struct manager *manager, struct patch *patch, double now_s)
     struct patch_start *start = &patch->start;
     struct err err = {.code = ERR_OK};
 
-    /* On a patch that no body came to nothing has moved but what still trembled. */
-    if (patch->member_count == 0 && start->mode == CONVERT_DIFFERENCE)
-        memcpy(patch->surface_m, patch->before_m,
-               (size_t)start->grid.depth.cols * start->grid.depth.rows * sizeof(float));
     if (convert_up(start->field, &start->place, &start->grid,
                    manager_engine_of(manager, patch)->config.params.diameter_m, patch->before_m,
                    patch->surface_m, start->mode, &patch->change, &err)) {
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
         return;
     }
-    patch->has_ledger = true;
     if (patch->change.rect.cols > 0) {
         submit(manager, patch, now_s);
         return;
     }
-    patch->has_revision = true;
-    patch->revision = start->revision;
-    manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
+    if (!patch->has_revision)
+        patch->revision = start->revision;
+    saved(manager, patch, NULL, now_s);
 }
 
-static void go_on_writing(struct manager *manager, struct patch *patch, double now_s)
+/* On a patch that no body came to nothing has moved but what still trembled. */
+static void take_surface(struct manager *manager, struct patch *patch, double now_s)
+{
+    const struct sand_depth *depth = &patch->start.grid.depth;
+
+    if (!sand_depth_poll(manager_engine_of(manager, patch), patch->slot, patch->surface_m))
+        return;
+    patch->depth = DEPTH_NONE;
+    if (patch->member_count == 0 && patch->start.mode == CONVERT_DIFFERENCE)
+        memcpy(patch->surface_m, patch->settled_m,
+               (size_t)depth->cols * depth->rows * sizeof(float));
+    convert(manager, patch, now_s);
+}
+
+static void go_on_resting(struct manager *manager, struct patch *patch, double now_s)
 {
     if (patch->depth == DEPTH_AFTER) {
-        if (!sand_depth_poll(manager_engine_of(manager, patch), patch->slot, patch->surface_m))
-            return;
-        patch->depth = DEPTH_NONE;
-        convert(manager, patch, now_s);
-    } else if (!patch->is_submitted && now_s >= patch->write_at_s) {
-        submit(manager, patch, now_s);
+        take_surface(manager, patch, now_s);
+    } else if (patch->is_submitted) {
+        return;
+    } else if (patch->wants_to_wake || has_held_bodies(patch)) {
+        if (stepped_count(manager) < manager->limits.active_max)
+            make_active(manager, patch, now_s);
+    } else if (!patch->is_saved) {
+        if (now_s >= patch->write_at_s)
+            submit(manager, patch, now_s);
+    } else if (patch->is_closing || now_s - patch->rested_at_s >= manager->limits.linger_s) {
+        manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
     }
 }
 
 void manager_written(struct manager *manager, uint64_t number, enum err_code code,
-                     uint64_t revision, const char *why, double now_s)
+                     uint64_t revision, const struct heightfield *field, const char *why,
+                     double now_s)
 {
     struct patch *patch = manager_find(manager, number);
 
-    CHECK(patch && patch->state == PATCH_WRITING && patch->is_submitted);
+    CHECK(patch && patch->state == PATCH_RESTING && patch->is_submitted);
     patch->is_submitted = false;
     if (code == ERR_OK) {
-        patch->has_revision = true;
         patch->revision = revision;
-        manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
+        if (patch->start.revision < revision)
+            patch->start.revision = revision;
+        saved(manager, patch, field, now_s);
+        if (patch->is_dropped)
+            manager_finish(manager, patch, PATCH_DISCARDED, now_s, DISCARDED_ON_REQUEST);
+        else if (!patch->is_begun) /* its device was lost meanwhile */
+            manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
+    } else if (patch->is_dropped) {
+        manager_finish(manager, patch, PATCH_DISCARDED, now_s, DISCARDED_ON_REQUEST);
     } else if (err_http_status(code) == 404) {
         manager_finish(manager, patch, PATCH_DISCARDED, now_s, "its ground is gone: %s", why);
     } else if (code == ERR_PRECONDITION_FAILED) {
@@ -498,9 +563,6 @@ static void go_on(struct manager *manager, struct patch *patch, double now_s)
         break;
     case PATCH_RESTING:
         go_on_resting(manager, patch, now_s);
-        break;
-    case PATCH_WRITING:
-        go_on_writing(manager, patch, now_s);
         break;
     default:
         break;
@@ -661,11 +723,13 @@ static double next_of(const struct manager *manager, const struct patch *patch, 
     case PATCH_ACTIVE:
         return has_held_bodies(patch) ? 0 : INFINITY;
     case PATCH_RESTING:
+        if (patch->is_submitted)
+            return INFINITY;
         if (patch->wants_to_wake || has_held_bodies(patch))
             return stepped_count(manager) < limits->active_max ? 0 : INFINITY;
-        return patch->is_closing ? 0 : fmax(0, patch->rested_at_s + limits->write_after_s - now_s);
-    case PATCH_WRITING:
-        return patch->is_submitted ? INFINITY : fmax(0, patch->write_at_s - now_s);
+        if (!patch->is_saved)
+            return fmax(0, patch->write_at_s - now_s);
+        return patch->is_closing ? 0 : fmax(0, patch->rested_at_s + limits->linger_s - now_s);
     default:
         return INFINITY;
     }

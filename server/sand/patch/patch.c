@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const state_names[PATCH_STATES] = {"filling", "settling", "active",    "resting",
-                                                      "writing", "written",  "discarded", "failed"};
+static const char *const state_names[PATCH_STATES] = {"filling", "settling",  "active", "resting",
+                                                      "written", "discarded", "failed"};
 
 const char *patch_state_name(enum patch_state state)
 {
@@ -104,6 +104,29 @@ void patch_pose_out(const struct scaled_model *shape, const struct convert_place
     turned_center(shape, orientation, center);
     for (int i = 0; i < 3; i++)
         position[i] = pose->x[i] + corner[i] - center[i];
+}
+
+double patch_body_clearance_m(const struct scaled_model *shape, const struct convert_place *place,
+                              const struct sand_pose *pose, const struct heightfield *field)
+{
+    const double q[4] = {pose->q[0], pose->q[1], pose->q[2], pose->q[3]};
+    double least_m = INFINITY;
+
+    for (uint32_t i = 0; i < shape->skin_count; i++) {
+        const float *point = shape->skin_m[i];
+        const double own[3] = {point[0], point[1], point[2]};
+        struct ground_height ground;
+        double at[3];
+
+        turn(q, own, at);
+        ground = heightfield_interpolate(
+            field,
+            (struct vec2){place->low.x + pose->x[0] + at[0], place->low.y + pose->x[1] + at[1]},
+            INTERPOLATION_TRIANGLE);
+        if (ground.status == GROUND_OK)
+            least_m = fmin(least_m, place->z_m + pose->x[2] + at[2] - ground.height_m);
+    }
+    return least_m;
 }
 
 /* ---- what may be asked ----------------------------------------------------------------------- */

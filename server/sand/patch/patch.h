@@ -1,7 +1,10 @@
 /*
  * A patch: a square of ground that is granules for a while (text S, 5.1).
  *
- *   filling -> settling -> active <-> resting -> writing -> written | discarded | failed
+ *   filling -> settling -> active <-> resting -> written | discarded | failed
+ *
+ * At each rest the difference becomes an edit; `written` is the end of the patch, when it has rested
+ * for long enough.
  *
  * A patch is a record that the manager advances (manager.h); this header has its parts, the checks
  * of its bodies, and the report of it that other threads read.
@@ -23,7 +26,6 @@ enum patch_state {
     PATCH_SETTLING,
     PATCH_ACTIVE,
     PATCH_RESTING,
-    PATCH_WRITING,
     PATCH_WRITTEN, /* the three ends */
     PATCH_DISCARDED,
     PATCH_FAILED,
@@ -38,9 +40,11 @@ bool patch_state_is_end(enum patch_state state);
 
 /* A model at a scale, counted by its maker. */
 struct scaled_model {
-    struct sand_shape shape; /* with its mass and inertia */
-    float center_m[3];       /* centre of mass in the model's frame */
-    void *owner;             /* the owner of the particles; freed by release, may be NULL */
+    struct sand_shape shape;  /* with its mass and inertia */
+    float center_m[3];        /* centre of mass in the model's frame */
+    const float (*skin_m)[3]; /* [skin_count] points of its surface, about the centre of mass */
+    uint32_t skin_count;
+    void *owner; /* the owner of the particles; freed by release, may be NULL */
     void (*release)(void *owner);
 };
 
@@ -79,6 +83,13 @@ void patch_pose_in(const struct patch_body *body, const struct convert_place *pl
                    struct sand_pose *out);
 void patch_pose_out(const struct scaled_model *shape, const struct convert_place *place,
                     const struct sand_pose *pose, double position[3], double orientation[4]);
+
+/*
+ * How far the surface of a body is above the ground where it is nearest, along Z; below 0 where the
+ * ground reaches into it. INFINITY when it is over no ground or has no skin.
+ */
+double patch_body_clearance_m(const struct scaled_model *shape, const struct convert_place *place,
+                              const struct sand_pose *pose, const struct heightfield *field);
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -146,8 +157,8 @@ struct patch_report {
     bool has_ledger;
     struct mass_ledger ledger;
     bool has_revision;
-    uint64_t revision;         /* that the write made, or the locale's when nothing had moved */
-    struct sample_rect rect;   /* of the write; cols 0: none */
+    uint64_t revision;       /* that the last write made, or the locale's when nothing had moved */
+    struct sample_rect rect; /* of the write; cols 0: none */
     uint64_t transition_count; /* all; the last PATCH_TRANSITIONS_KEPT are held */
     struct patch_transition transitions[PATCH_TRANSITIONS_KEPT]; /* [sequence % KEPT] */
     uint32_t body_count;

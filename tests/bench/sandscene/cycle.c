@@ -291,6 +291,7 @@ static enum err_code ground_write(struct stage *stage, const struct cycle_how *h
                    stage->before_m, stage->after_m, how->mode, &change, err))
         return err->code;
     out->ledger = change.ledger;
+    free(change.next_m);
     if (change.rect.cols == 0)
         return ERR_OK;
     edit.rect = change.rect;

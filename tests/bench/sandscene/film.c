@@ -252,8 +252,8 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         film->after = heightfield_with_samples(start->field, &outcome.rect, outcome.heights_m, err);
     edit_outcome_free(&outcome);
     free(heights_m);
-    manager_written(film->manager, number, err->code, revision + 1, err->code ? err->msg : "",
-                    film->now_s);
+    manager_written(film->manager, number, err->code, revision + 1, film->after,
+                    err->code ? err->msg : "", film->now_s);
 }
 
 static void on_lost(void *context, enum granular_scale scale)
@@ -269,7 +269,7 @@ static enum err_code make_patch(struct film *film, struct err *err)
     struct patch_report *report;
 
     limits.pause_after_s = 0.5;
-    limits.write_after_s = INFINITY;
+    limits.linger_s = INFINITY;
     limits.active_max_s = film->options->rest_s;
     limits.report_s = 0;
     film->manager = manager_create(&limits, &calls, err);
