@@ -75,7 +75,7 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
         return err_at(err, cols > HEIGHTFIELD_SIDE_MAX ? "cols" : "rows");
     }
     if (format == RASTER_F32 && (cols == 0 || rows == 0)) {
-        err_set(err, ERR_BAD_INPUT, "an f32 file needs cols and rows, %s is missing",
+        err_set(err, ERR_MISSING, "an f32 file needs cols and rows, %s is missing",
                 cols == 0 ? "cols" : "rows");
         return err_at(err, cols == 0 ? "cols" : "rows");
     }
@@ -221,7 +221,7 @@ enum err_code upload_spec(const struct upload *upload, const struct raster *rast
         out->spacing_x_m = raster->spacing_x;
         out->spacing_y_m = raster->spacing_y;
     } else {
-        err_set(err, ERR_BAD_INPUT, "spacing=sx,sy is missing, and the file does not carry it");
+        err_set(err, ERR_MISSING, "spacing=sx,sy is missing, and the file does not carry it");
         return err_at(err, "spacing");
     }
     if (check_spacing(out->spacing_x_m, out->spacing_y_m, err))

@@ -107,8 +107,9 @@ static enum err_code take(void *context, const char *at, size_t length, struct e
         content_hash_add(&stream->hasher, at, length);
     stream->received += length;
     if (stream->received > expected)
-        err_set(err, ERR_BAD_INPUT, "f32: %u x %u samples take %llu bytes, got more",
-                stream->spec.cols, stream->spec.rows, (unsigned long long)expected);
+        err_limit(err, ERR_BAD_INPUT, (double)expected, (double)stream->received,
+                  "f32: %u x %u samples take %llu bytes, got more", stream->spec.cols,
+                  stream->spec.rows, (unsigned long long)expected);
     else if (put_bytes(stream, (const uint8_t *)at, length, err) == ERR_OK)
         return ERR_OK;
     release_charge(stream); /* the tiles are freed later, the client may try again at once */

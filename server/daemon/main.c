@@ -634,7 +634,9 @@ static void signals_block(sigset_t *signals)
 /* Is the configuration wrong, or did the start fail? */
 static int code_of_start(const struct err *err)
 {
-    return err->code == ERR_BAD_INPUT ? EXIT_MISUSED : EXIT_FAILED;
+    int status = err_http_status(err->code);
+
+    return status == 400 || status == 422 ? EXIT_MISUSED : EXIT_FAILED;
 }
 
 int main(int argc, char **argv)

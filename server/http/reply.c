@@ -242,6 +242,7 @@ static const char *place_of(const struct err *err)
     case ERR_BAD_JSON:
     case ERR_MISSING:
     case ERR_BODY_TOO_LARGE:
+    case ERR_TOO_MANY_ITEMS: /* of a binary batch */
     case ERR_UNPROCESSABLE:
     case ERR_BODY_UNKNOWN: /* where it is a parameter of the path */
         return "body";
@@ -249,6 +250,8 @@ static const char *place_of(const struct err *err)
         return "patch";
     case ERR_LAYER_KIND:
         return "layer";
+    case ERR_NO_HEIGHTFIELD: /* a locale whose gravity is not along Z */
+        return "locale";
     case ERR_UNKNOWN_PARAMETER:
         return "query";
     case ERR_METHOD_NOT_ALLOWED:

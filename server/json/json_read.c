@@ -206,7 +206,7 @@ enum err_code json_get_string(const cJSON *value, const char **out, struct err *
 
 enum err_code json_get_word(const cJSON *value, const char *const *words, int *out, struct err *err)
 {
-    const char *text = "";
+    const char *text = "", *guess;
     char list[128] = "";
 
     if (json_get_string(value, &text, err))
@@ -220,5 +220,7 @@ enum err_code json_get_word(const cJSON *value, const char *const *words, int *o
             strncat(list, ", ", sizeof list - strlen(list) - 1);
         strncat(list, words[i], sizeof list - strlen(list) - 1);
     }
-    return err_set(err, ERR_BAD_INPUT, "\"%.64s\" is none of %s", text, list);
+    guess = nearest_word(text, strlen(text), words);
+    return err_set(err, ERR_BAD_INPUT, "\"%.64s\"%s%s%s is none of %s", text,
+                   guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "", list);
 }

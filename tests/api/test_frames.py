@@ -349,7 +349,7 @@ def _():
     put_locale(daemon, "no-height-drum")
     put_mesh(daemon, "no-height-drum", tube(5, 0, 9), query="frame=cylindrical")
     problem(daemon.get(at("no-height") + "/height?x=0&y=0"), 422, "origin", "spherical", "contact")
-    problem(daemon.post(at("no-height") + "/height", {"points": [[0, 0]]}), 422, "contact")
+    problem(daemon.post(at("no-height") + "/height", {"points": [[0, 0]]}), 422, "contact", pointer="locale")
     problem(daemon.post(at("no-height") + "/height", struct.pack("<2d", 0, 0), media=F64), 422)
     problem(daemon.get(at("no-height") + "/height?x=0&y=0&layer=mesh"), 422, "spherical")
     problem(daemon.get(at("no-height-drum") + "/height?x=0&y=0"), 422, "Z axis", "cylindrical")

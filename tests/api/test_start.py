@@ -183,7 +183,7 @@ for args_, words_ in (
         (["{dir}/good.png"], ["spacing"]), (["{dir}/good.png?spacing=0,1"], ["spacing"]),
         (["{dir}/good.png?spacing=1,1&colour=red"], ["colour"]), (["{dir}/file"], ["file"]),
         (["--token-file", "{dir}/none"], ["none"]), (["--token-file", "{dir}/odd"], ["odd"])):
-    case(f"kotad {' '.join(args_)} refuses to start and says why", refused, args_, None, words_,
+    case(f"kotad {' '.join(args_)} refuses to start and says why", refused, args_, 2, words_,
          {"file": "x", "good.png": png([[1, 2], [3, 4]]), "cut.png": png([[1, 2], [3, 4]])[:40],
           "odd": "write abcdef0123456789\n"})
 

@@ -275,10 +275,10 @@ def _():
         named = f"{cols} x {rows} samples take {len(good)} bytes"
         for body in (good[:-1], good[:-4], good + b"x", good + bytes(4)):
             problem(daemon.put(at("wrong") + sized(cols, rows), body, media=F32), 400,
-                    f"{named}, got {len(body)}")
+                    f"{named}, got {len(body)}", limit=len(good))
             pieces = chunked(body, rng("wrong"), 70000)
             answer = answer_of(opened(head(at("wrong") + sized(cols, rows)), *pieces))
-            problem(answer, 400, named)
+            problem(answer, 400, named, limit=len(good))
         for place in (0, cols + 1, cols * rows - 1):
             body = bytearray(good)
             body[4 * place:4 * place + 4] = struct.pack("<f", -math.inf)

@@ -36,8 +36,11 @@ static enum err_code decode_since(const struct call *call, uint64_t *out, struct
             text = call->query[i].value;
     if (span_count(text, out))
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "since=REV is %s: a revision is a whole number",
-            text.at ? "malformed" : "missing");
+    if (text.at)
+        err_set(err, ERR_BAD_INPUT, "since=%.*s: expected a revision, a whole number",
+                (int)(text.length > 32 ? 32 : text.length), text.at);
+    else
+        err_set(err, ERR_MISSING, "is missing: a revision, a whole number");
     return err_at(err, "since");
 }
 

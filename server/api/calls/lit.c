@@ -42,8 +42,9 @@ static enum err_code check_position(struct vec3 place, struct light *out, struct
 static enum err_code either(bool has_direction, bool has_position, struct err *err)
 {
     if (has_direction == has_position)
-        return err_set(err, ERR_BAD_INPUT, "a light has %s, must have a direction or a position",
-                       has_direction ? "a direction and a position" : "no direction");
+        return err_set(err, ERR_BAD_INPUT,
+                       "exactly one of direction and position must be given, not %s",
+                       has_direction ? "both" : "neither");
     return ERR_OK;
 }
 
@@ -55,7 +56,7 @@ static enum err_code light_of_json(const struct call *call, struct light *out, s
     struct vec3 v;
 
     if (!light) {
-        err_set(err, ERR_BAD_INPUT, "light is missing, must be an object");
+        err_set(err, ERR_MISSING, "is missing: an object with direction or position");
         return err_at(err, "/light");
     }
     if (json_only_members(light, names, "/light", err))

@@ -18,9 +18,10 @@ enum err_code raster_check_f32(const struct raster_options *options,
     if (raster_check_size("f32", options->cols, options->rows, limits, err))
         return err->code;
     if (length != samples * 4)
-        return err_set(err, ERR_BAD_INPUT, "f32: %u x %u samples take %llu bytes, got %llu",
-                       options->cols, options->rows, (unsigned long long)(samples * 4),
-                       (unsigned long long)length);
+        return err_limit(err, ERR_BAD_INPUT, (double)(samples * 4), (double)length,
+                         "f32: %u x %u samples take %llu bytes, got %llu", options->cols,
+                         options->rows, (unsigned long long)(samples * 4),
+                         (unsigned long long)length);
     return ERR_OK;
 }
 
