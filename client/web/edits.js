@@ -30,14 +30,18 @@ function makeForm() {
     value: numberField("edit-value", 1, { required: true }),
     x: numberField("edit-x", 0, { required: true }),
     y: numberField("edit-y", 0, { required: true }),
-    apply: make("button", { id: "edit-apply", className: "primary" }, "Change the ground there"),
+    apply: make("button", { id: "edit-apply", className: "primary",
+      title: "the same as a click on the ground at x, y" }, "Change the ground there"),
     note: make("p", { id: "edit-note", role: "status" }),
     list: make("ol", { id: "edit-events" }),
   };
-  form.brushRow = make("div", { className: "row" }, labelled("Radius", form.radius, "m"),
-    labelled("Amount", form.amount, "m"));
-  form.rectRow = make("div", { className: "row" }, labelled("Columns", form.cols),
-    labelled("Rows", form.rows), form.valueLabel = labelled("Height", form.value, "m"));
+  form.brushRow = make("div", { className: "row" },
+    labelled("Radius", form.radius, "m", "of the brush, around the click"),
+    labelled("Amount", form.amount, "m", "how deep a crater is dug, how high ground is raised"));
+  form.rectRow = make("div", { className: "row" },
+    labelled("Columns", form.cols, "", "samples along x, around the click"),
+    labelled("Rows", form.rows, "", "samples along y, around the click"),
+    form.valueLabel = labelled("Height", form.value, "m", "that the samples get, or that is added"));
   return form;
 }
 
@@ -196,8 +200,9 @@ export function start(kota, state) {
   document.getElementById("panel-edits").append(
     make("p", {}, "A click on the ground changes it for everybody. Without a token only a page " +
       "from this machine may."),
-    make("div", { className: "row" }, labelled("What", form.kind)), form.brushRow, form.rectRow,
-    make("div", { className: "row" }, labelled("x", form.x, "m"), labelled("y", form.y, "m"),
+    make("div", { className: "row" }, labelled("What", form.kind, "", "a brush, or samples")),
+    form.brushRow, form.rectRow, make("div", { className: "row" },
+      labelled("x", form.x, "m", "its middle"), labelled("y", form.y, "m", "its middle"),
       form.apply),
     form.note, make("h2", {}, "Changes, newest first"), form.list);
   form.kind.addEventListener("input", setKind);

@@ -282,9 +282,11 @@ for (const [i, tab] of tabs.entries()) {
 showTab(tabs[0]);
 
 /** The 3D view has light of its own and shows holes as what they are; its contours are off. */
-const layerBoxes = ["hillshade", "contours", "holes", "meshes"].map((name) => {
+const layerHelp = { hillshade: "slopes in light and shadow", contours: "lines of equal height",
+  holes: "ground without data", meshes: "outlines of polygons: bridges, houses" };
+const layerBoxes = Object.entries(layerHelp).map(([name, title]) => {
   const box = Object.assign(document.createElement("input"), { type: "checkbox" });
-  const line = document.createElement("label");
+  const line = Object.assign(document.createElement("label"), { title });
   const key = () => state.view === "3d" && name === "contours" ? "contours3d" : name;
   box.addEventListener("change", () => state.set("layersShown",
     { ...state.layersShown, [key()]: box.checked }));

@@ -259,7 +259,8 @@ const contact = {
       title: "metres that the floor may be below the point; empty: any" },
     { name: "clearance", label: "clearance", type: "number", value: "",
       title: "metres at which it is placed above the floor; empty: it is not placed" },
-    { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"] }, inWorld],
+    { name: "clearance_mode", label: "placed", type: "select", options: ["at_least", "exact"],
+      title: "lift what is too low, or set all to the clearance" }, inWorld],
   lifts: ["lift"],
   request(points, values) {
     const { reach_up, max_distance, clearance, locale } = values;

@@ -36,7 +36,8 @@ function makeForm() {
     above: numberField("sand-above", 2, { min: 0, max: 20, required: true }),
     speed: numberField("sand-speed", 6, { min: 0, max: 100, required: true }),
     material: make("span", { className: "quiet" }), count: make("span", { className: "quiet" }),
-    create: make("button", { id: "sand-create", className: "primary" }, "Make it granules"),
+    create: make("button", { id: "sand-create", className: "primary",
+      title: "the square becomes granules, and what falls is let go" }, "Make it granules"),
     device: make("p", { id: "sand-device", className: "quiet" }),
   };
 }
@@ -44,10 +45,13 @@ function makeForm() {
 function makeShow() {
   return {
     list: choice("sand-list", []),
-    drop: make("button", { id: "sand-drop" }, "Drop one more"),
+    drop: make("button", { id: "sand-drop", title: "what is chosen above, into this patch" },
+      "Drop one more"),
     push: make("button", { id: "sand-push", title: "up and aside, at 3 m/s" }, "Push the last"),
-    write: make("button", { id: "sand-write" }, "Write back"),
-    discard: make("button", { id: "sand-discard" }, "Throw away"),
+    write: make("button", { id: "sand-write",
+      title: "it comes to rest, and its surface becomes the ground" }, "Write back"),
+    discard: make("button", { id: "sand-discard",
+      title: "the patch ends, and the ground stays as it was" }, "Throw away"),
     states: makeSvg("svg", { viewBox: "0 0 356 106", class: "states", id: "sand-states",
       role: "img" }),
     large: make("button", { id: "sand-large", title: "the picture in the place of the ground",
@@ -62,17 +66,22 @@ function lay(form, show) {
   const row = (...parts) => make("div", { className: "row" }, ...parts);
   form.whole = make("details", { open: true, id: "sand-form" },
     make("summary", {}, "Make a square of granules"),
-    row(labelled("x", form.x, "m"), labelled("y", form.y, "m")),
-    row(labelled("Width", form.width, "m"), labelled("Length", form.length, "m")),
-    row(labelled("Depth", form.depth, "m"), labelled("Granules", form.scale)),
+    row(labelled("x", form.x, "m", "its middle"), labelled("y", form.y, "m", "its middle")),
+    row(labelled("Width", form.width, "m", "along x"),
+      labelled("Length", form.length, "m", "along y")),
+    row(labelled("Depth", form.depth, "m", "of the granules below the ground"),
+      labelled("Granules", form.scale, "", "their diameter: coarse ones cost least")),
     row(form.count, form.material),
-    row(labelled("What falls", form.model)), row(labelled("or a file", form.file)),
-    row(labelled("Radius", form.radius, "m"), labelled("Density", form.density, "kg/m³")),
-    row(labelled("Above ground", form.above, "m"), labelled("Speed", form.speed, "m/s")),
+    row(labelled("What falls", form.model, "", "a model of the daemon")),
+    row(labelled("or a file", form.file, "", "a closed mesh, OBJ, which becomes a model")),
+    row(labelled("Radius", form.radius, "m", "of the barrel"),
+      labelled("Density", form.density, "kg/m³", "of the body; sand has 2000")),
+    row(labelled("Above ground", form.above, "m", "where it starts"),
+      labelled("Speed", form.speed, "m/s", "downwards, at the start")),
     row(form.create));
   show.frame = make("div", { id: "sand-frame" }, show.picture);
   document.getElementById("panel-sand").append(form.device, form.whole,
-    make("h2", {}, make("label", {}, "Patch ", show.list)), show.states,
+    make("h2", {}, make("label", { title: "the patches of this locale" }, "Patch ", show.list)), show.states,
     row(show.drop, show.push, show.write, show.discard, show.large), show.result, show.frame,
     show.numbers, make("h2", {}, "Mass ledger"), show.ledger);
 }

@@ -136,14 +136,17 @@ class ToolsPart {
       title: "one layer alone, or what the call means without" });
     this.points = make("textarea", { rows: Math.min(4, this.counts[1]), spellcheck: false,
       placeholder: question.flat ? "x y" : "x y z" });
-    const typed = make("label", { className: "points", hidden: own === "pick" },
+    const typed = make("label", { className: "points", hidden: own === "pick",
+      title: "clicked, or typed in metres of the locale's frame" },
       typeof question.points === "function" || question.points[1] > 1 ? "points, one a line" :
         "point", this.points);
-    const clear = make("button", { type: "button", textContent: "Clear" });
+    const clear = make("button", { type: "button", textContent: "Clear",
+      title: "forget the points and the answer" });
     clear.addEventListener("click", () => this.clear());
     this.form.replaceChildren(make("div", { className: "row" }, ...labels,
       make("label", {}, "layer ", this.only)), typed, make("div", { className: "row" },
-      make("button", { textContent: "Ask", className: "primary" }), clear));
+      make("button", { textContent: "Ask", className: "primary",
+        title: "send the request again" }), clear));
     this.labels = labels;
     this.sift();
     this.layers();

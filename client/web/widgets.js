@@ -28,9 +28,9 @@ export function makeSvg(tag, about = {}, ...children) {
   return element;
 }
 
-/** A field with its words before it, and its unit after. */
-export function labelled(words, field, unit = "") {
-  return make("label", {}, words, field, unit);
+/** A field with its words before it, its unit after, and a hover help. */
+export function labelled(words, field, unit = "", title = "") {
+  return make("label", { title }, words, field, unit);
 }
 
 /** @param {string} id @param {number} value @param {object} [about] min, max, step, … */

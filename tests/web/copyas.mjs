@@ -121,6 +121,16 @@ async function helpCases(page, check) {
     .filter((element) => !element.title && !element.closest('[role="group"][aria-label="View"]'))
     .map((element) => element.textContent));
   check.equal(silent, [], "every tool has hover help");
+  for (const name of ["tools", "edits", "sand"]) {
+    const panel = `#panel-${name}`;
+    await page.click(`#tab-${name}`);
+    const bare = await page.locator(panel).evaluate((element) =>
+      [...element.querySelectorAll("button, input, select, textarea"),
+        ...document.querySelectorAll("#layers-shown input")]
+        .filter((part) => !part.closest("[title]")?.title).map((part) => part.id || part.name || part.textContent));
+    check.equal(bare, [], `what can be chosen in ${panel} has hover help`);
+  }
+  await page.click("#tab-tools");
   await check.shot(page, "copyas");
 }
 
