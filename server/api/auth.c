@@ -349,7 +349,7 @@ static enum auth_scope token_scope(const struct token_list *list, struct span gi
     return scope;
 }
 
-/* What the user who connected to the Unix socket may do. */
+/* The rights of the user at the other end of the Unix socket. */
 static enum auth_scope user_scope(const struct token_list *list, const struct auth_request *request)
 {
     enum auth_scope scope = AUTH_NONE;

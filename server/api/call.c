@@ -258,7 +258,7 @@ static enum err_code check_time(const struct call *call, uint64_t taken_ns, uint
 
 /*
  * Is a batch that has answered `done` of its items too slow to end in time? One whose first items
- * take longer than the others may be refused in vain: hence twice the time that is left, and not
+ * take longer than the others may be refused wrongly: hence twice the time that is left, and not
  * before a second and a 16th of all of it are over.
  */
 static bool is_hopeless(const struct call *call, size_t done, uint64_t taken_ns, uint64_t most_ns,

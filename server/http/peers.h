@@ -20,7 +20,7 @@ struct http_peer {
 struct http_peers;
 
 struct http_peer http_peer_of(const struct sockaddr *address);
-/* Of a connected Unix socket. The kernel says who connected (SO_PEERCRED). */
+/* Of a connected Unix socket: the peer that the kernel names (SO_PEERCRED). */
 struct http_peer http_peer_of_unix(int socket);
 
 /* For at most connections_max connections at a time. NULL without memory. */

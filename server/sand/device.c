@@ -12,7 +12,7 @@
  * 128 MiB: so three patches of 16,384 granules and as many shell particles.
  *
  * Without a GPU the C engine does the work: on the same cores it is three to four times as fast as
- * llvmpipe, and takes no driver. Half of the cores are left to those who ask about the ground.
+ * llvmpipe, and takes no driver. Half of the cores are left to questions about the ground.
  */
 #include "sand/device.h"
 

@@ -34,7 +34,7 @@ bool device_word_ok(const char *word);
 /* May OpenGL be opened at all? */
 bool device_uses_driver(const struct device_config *config);
 
-/* Is it one device and no other? Then it is opened at the start, so that its absence is told. */
+/* Is it one device and no other? Then it is opened at the start, to report its absence. */
 bool device_is_explicit(const struct device_config *config);
 
 /* Before any other thread is started: sets what OpenGL reads from the environment. */

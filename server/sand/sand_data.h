@@ -1,6 +1,6 @@
 /*
  * What the files of the sand thread share: sand.c has the queue and the thread, sand_pool.c the
- * device and its pools, sand_spheres.c those who wait for a picture.
+ * device and its pools, sand_spheres.c the waiting requests for a picture.
  */
 #ifndef KOTA_SAND_SAND_DATA_H
 #define KOTA_SAND_SAND_DATA_H

@@ -8,8 +8,8 @@
  *          of a mesh as they came, polygon i the i-th line after the vertices: an f line, or a #
  *          in the place of one that was removed
  *
- * Heightfields tell Kota-Cols, Kota-Rows, Kota-Spacing and Kota-Origin: what a PUT of the same
- * bytes needs. Without a format a heightfield is f32 and a mesh obj. Everything runs on a worker.
+ * Heightfields have headers Kota-Cols, Kota-Rows, Kota-Spacing and Kota-Origin, for a PUT of the
+ * same bytes. Without a format a heightfield is f32 and a mesh obj. Everything runs on a worker.
  * The length of the answer is known, or counted, before its memory is allocated; png16 is estimated
  * by its codes, which it nearly never exceeds. There is no ETag: it would cost as much as the
  * answer.

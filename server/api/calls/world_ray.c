@@ -6,7 +6,7 @@
  *
  * In world coordinates, over all locales (across.h). `crossed` lists the locales whose bounds the
  * ray meets on its way to the hit, or to t_max, by t_enter; of more than CROSSED_MAX the first are
- * told, and crossed_count counts all.
+ * listed, and crossed_count counts all.
  */
 #include "api/calls.h"
 

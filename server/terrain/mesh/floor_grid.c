@@ -5,7 +5,7 @@
  * cache lines, each known only from the one before, and as many unpredictable branches:
  * 130 to 300 ns a point. Approach: beside the image each mesh has a
  * grid over the root's box, about four cells for LEAF_REFS floors, whose crowded cells have grids
- * of their own. A cell lists its floors in blocks of eight, and a block holds the numbers that tell
+ * of their own. A cell lists its floors in blocks of eight; by the numbers of a block it is known
  * which of the eight are above the point: for each edge that cuts the cell a line of small
  * integers, relative to the cell. Eight polygons are 24 multiplications and no branch. An edge that
  * does not cut the cell says nothing there and is left out; a polygon with more than three that do
