@@ -12,7 +12,7 @@ package  the packages in DEBS, installed and started: the first answer within 20
 service  docs/production.md: those packages, a token, nginx with TLS; needs root
 
 Each may take five minutes; the build, which `make` does before, does not count. The exit status is 1 when one
-does not arrive or takes longer. Port 7420 must be free.
+does not arrive or takes longer. Port 7420 must be free. c to page need a daemon: `first` is walked before them.
 """
 import glob
 import http.server
@@ -110,7 +110,7 @@ def c(folder):
     environment = {**os.environ, "PKG_CONFIG_PATH": BUILT + "/lib/pkgconfig", "LD_LIBRARY_PATH": BUILT + "/lib"}
     said = run("sh", "-c", "cc ask.c $(pkg-config --cflags --libs libkota) -o ask && ./ask", cwd=folder,
                env=environment)
-    expect(said, "on the ground")
+    expect(said, "1000 on the ground")
 
 
 def js(folder):
@@ -261,6 +261,8 @@ def main():
         if name in ("package", "service"):
             for process in processes:
                 stop(process)
+        elif name != "first" and not answers(URL + "/readyz"):
+            first(None)
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix=f"kota-walk-{name}-") as folder:
             try:
