@@ -1,5 +1,5 @@
 #!/bin/sh
-# Line coverage of each decoder under the committed corpora alone, for docs/fuzzing.md.
+# Line coverage of each decoder under the committed corpora alone, for docs/internals/fuzzing.md.
 #
 #   sh tests/fuzz/cover.sh        builds build/cov/tests/replay_* and prints a table
 #
@@ -28,6 +28,7 @@ polyline    server/formats/polyline.c
 idempotency_record  server/api/idempotency_record.c server/sand/body/shell_bytes.c
 polygon_header  server/formats/polygon/polygon_header.c server/formats/polygon/ac3d.c
 mesh_image  server/terrain/mesh/mesh_image.c
+record      server/world/follow/record.c
 store       server/store/store_load.c server/store/store_row_cache.c server/store/store_tiles.c
 '
 replays=$(echo "$pairs" | awk -v build="$build" 'NF {gsub(",", " " build "/tests/replay_fuzz_", $1)
