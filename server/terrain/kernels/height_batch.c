@@ -324,17 +324,6 @@ bool heights_f32_avx2(const struct heightfield *field, const unsigned char *floa
 
 /* ---- one point ------------------------------------------------------------------------------- */
 
-/* Not inlined: its registers would be saved before every height. */
-__attribute__((noinline)) static struct ground_height one_without(const struct heightfield *field,
-                                                                  double x, double y, f64x2 f)
-{
-    double fu = f[0], fv = f[1];
-
-    if (fu > 0 && fv > 0 && fu != fv && fu + fv != 1)
-        return (struct ground_height){NAN, GROUND_HOLE};
-    return height_scalar(field, x, y);
-}
-
 ALWAYS_INLINE struct ground_height one_height(const struct heightfield *field, double x, double y,
                                               enum triangulation split)
 {
@@ -348,11 +337,18 @@ ALWAYS_INLINE struct ground_height one_height(const struct heightfield *field, d
     f32x4 samples = f32x4_pick(f32x4_pairs(at, at + TILE_SAMPLES), order);
     f64x2 start = f64x2_of_floats(f32x4_highs(samples, samples));
     f64x2 parts = place * (f64x2_of_floats(samples) - start);
-    double height_m = start[0] + parts[0] + parts[1];
+    f64x2 height = f64x2_all(start[0] + parts[0] + parts[1]), turned = f64x2_swap(f);
+    i64x2 is_none = (i64x2)(height != height);
+    /* strictly inside of a triangle, both ways that a cell is split; without a branch, for holes
+       are not predictable */
+    i64x2 is_inside =
+        f64x2_gt(f, f64x2_all(0)) & (i64x2)(f != turned) & (i64x2)(f + turned != f64x2_all(1));
+    unsigned none = i64x2_signs(is_none);
 
-    if (__builtin_expect(height_m != height_m, 0))
-        return one_without(field, x, y, f);
-    return (struct ground_height){height_m, GROUND_OK};
+    if (__builtin_expect((none & ~i64x2_signs(is_inside)) != 0, 0))
+        return height_scalar(field, x, y);
+    return (struct ground_height){f64x2_select(is_none, f64x2_all(NAN), height)[0],
+                                  (enum ground_status)(none & GROUND_HOLE)};
 }
 
 struct ground_height height_avx2(const struct heightfield *field, double x, double y)
