@@ -391,6 +391,21 @@ struct kota_request *kota_tile(const char *locale, unsigned level, unsigned colu
     return request;
 }
 
+struct kota_request *kota_samples(const char *locale, const char *layer, const uint32_t *rect,
+                                  unsigned step)
+{
+    struct kota_request *request = ask_new("GET", LAYER "/samples?step=%u", locale, layer, step);
+
+    if (!request)
+        return NULL;
+    request->accept = NULL;
+    for (int i = 0; rect && i < 4; i++) {
+        text_adds(&request->path, i ? "," : "&rect=");
+        text_add_uint(&request->path, rect[i]);
+    }
+    return request;
+}
+
 struct kota_request *kota_models(void)
 {
     return ask_new("GET", "/v1/models");

@@ -651,6 +651,13 @@ enum { KOTA_TILE_SIDE = 257 };
 
 struct kota_request *kota_tile(const char *locale, unsigned level, unsigned column, unsigned row,
                                enum kota_tile_format format, enum kota_tile_kind kind);
+/*
+ * The samples of a rectangle c0 r0 cols rows (NULL: the whole field), every step-th along both axes
+ * (a power of two), as float32: kota_read_f32(answer, count, 1), rows from the smallest y, NaN:
+ * none. The count along an axis is the rectangle's by the step, rounded up.
+ */
+struct kota_request *kota_samples(const char *locale, const char *layer, const uint32_t *rect,
+                                  unsigned step);
 /* heights_m[257 * 257] of KOTA_TILE_F32, rows from the smallest y; NULL: another answer, or 304. */
 const float *kota_read_tile(struct kota_answer *answer);
 

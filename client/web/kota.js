@@ -785,6 +785,20 @@ export class Kota {
   }
 
   /**
+   * A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
+   * y unless rows is north; with its headers (ETag, Kota-Rect, Kota-Scale, Kota-Offset).
+   * @param {string} id @param {string} layer
+   * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
+   *         step?: number, rows?: "south"|"north", format?: "f32"|"f64"|"r16"|"json"}} [options]
+   * @returns {Promise<Answer>} float32, little-endian, unless format is another
+   */
+  samples(id, layer, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}/samples${query(question)}`,
+      call);
+  }
+
+  /**
    * One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
    * no ground. `tag` of an earlier tile asks only whether it has changed: `heights` is then null.
    * @param {string} locale @param {number} level @param {number} column @param {number} row

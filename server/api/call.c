@@ -10,9 +10,9 @@
  */
 #include "api/call.h"
 
-#include "base/clock.h"
-
+#include "api/answer/coding.h"
 #include "api/node.h"
+#include "base/clock.h"
 #include "json/json_raw.h"
 
 #include <math.h>
@@ -206,6 +206,8 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
             http_reply_header_number(reply, "Kota-Revision", call.locale->revision);
         if (!call.is_deferred)
             is_written = json_finish(&call.out);
+        if (!call.is_deferred && !call.is_offloaded && err.code == ERR_OK && is_written)
+            coding_apply(&call);
     }
     call_close(&call);
     if (call.is_offloaded)

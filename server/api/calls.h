@@ -16,6 +16,7 @@
     X(layer_put)                                                                                   \
     X(layer_delete)                                                                                \
     X(layer_stats_get)                                                                             \
+    X(samples_get)                                                                                 \
     X(transform_put)                                                                               \
     X(edits_post)                                                                                  \
     X(polygons_post)                                                                               \

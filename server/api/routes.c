@@ -68,6 +68,8 @@ const struct api_route api_routes[] = {
     WRITE("deleteLayer", METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB,
           "Removes a layer; a revision is counted."),
     READ("layerStats", LAYER "/stats", layer_stats_get, "How a layer is held."),
+    READ_BY_SIZE("samples", LAYER "/samples", samples_get,
+                 "A rectangle of a heightfield's samples, or every 2^L-th of them."),
     WRITE("putTransform", METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP, 4 * KIB,
           "Moves a mesh layer."),
     WRITE("polygons", METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0,
@@ -142,7 +144,7 @@ const struct api_route api_routes[] = {
     PROBE("readyz", "/readyz", readyz_get,
           "May traffic come? 503 while loading or draining, with damaged data, with a read-only "
           "store."),
-    READ("openapi", "/openapi.json", openapi_get, "This document as JSON."),
+    READ_BY_SIZE("openapi", "/openapi.json", openapi_get, "This document as JSON."),
     /* the page itself has nothing of a world */
     PUBLIC("index", "/", index_get,
            "The inspector, a page for people. Needs no token; what it fetches does."),

@@ -39,6 +39,7 @@
     X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
     X(TILE_UNKNOWN, tile_unknown, 404, "Unknown tile")                                             \
     X(METHOD_NOT_ALLOWED, method_not_allowed, 405, "Method not allowed")                           \
+    X(NOT_ACCEPTABLE, not_acceptable, 406, "Not acceptable")                                       \
     X(REQUEST_TIMEOUT, request_timeout, 408, "Request timeout")                                    \
     X(CONFLICT, conflict, 409, "Conflict")                                                         \
     X(PATCH_CLOSED, patch_closed, 409, "Patch closed")                                             \

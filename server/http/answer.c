@@ -112,6 +112,7 @@ static const char *reason_of(int status)
                    {403, "Forbidden"},
                    {404, "Not Found"},
                    {405, "Method Not Allowed"},
+                   {406, "Not Acceptable"},
                    {408, "Request Timeout"},
                    {409, "Conflict"},
                    {410, "Gone"},

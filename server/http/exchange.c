@@ -398,7 +398,7 @@ static void answer_options(struct http_request *request, const char *allow)
     http_reply_header(reply, "Access-Control-Allow-Methods", "%s", allow);
     http_reply_header(reply, "Access-Control-Allow-Headers",
                       "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, "
-                      "Kota-Min-Revision, Last-Event-ID, X-Request-Id, traceparent");
+                      "Kota-Layout, Kota-Min-Revision, Last-Event-ID, X-Request-Id, traceparent");
     http_reply_header(reply, "Access-Control-Max-Age", "86400");
 }
 

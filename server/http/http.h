@@ -263,6 +263,8 @@ bool http_request_body_announced(const struct http_request *request, uint64_t *b
 void http_request_defer(struct http_request *request);
 void http_request_finish(struct http_request *request);
 
+/* Does the handler run on the loop? */
+bool http_request_is_on_loop(const struct http_request *request);
 /* Does the handler run on the loop, and may it be offloaded? Only for routes of HTTP_BY_SIZE. */
 bool http_request_may_offload(const struct http_request *request);
 /*
@@ -311,6 +313,12 @@ void http_reply_content_type(struct http_reply *reply, const char *media_type); 
 char *http_reply_reserve(struct http_reply *reply, size_t bytes);
 void http_reply_advance(struct http_reply *reply, size_t bytes);
 void http_reply_append(struct http_reply *reply, const void *bytes, size_t length);
+/* The body so far, its media type (NULL: none); and has a header of that name been added? */
+const void *http_reply_body(const struct http_reply *reply, size_t *length);
+const char *http_reply_type(const struct http_reply *reply);
+bool http_reply_has_header(const struct http_reply *reply, const char *name);
+/* Copies other bytes into the place of the body. */
+void http_reply_replace_body(struct http_reply *reply, const void *bytes, size_t length);
 /* Bytes that outlive every request (embedded pages): not copied. */
 void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
 /*

@@ -177,6 +177,35 @@ void http_reply_static(struct http_reply *reply, const void *bytes, size_t lengt
     reply->static_length = length;
 }
 
+const void *http_reply_body(const struct http_reply *reply, size_t *length)
+{
+    *length = reply->static_body ? reply->static_length : reply->body_length;
+    return reply->static_body ? reply->static_body : reply->body;
+}
+
+const char *http_reply_type(const struct http_reply *reply)
+{
+    return reply->content_type;
+}
+
+bool http_reply_has_header(const struct http_reply *reply, const char *name)
+{
+    const char *at = reply->headers, *end = at + reply->headers_length;
+    size_t length = strlen(name);
+
+    for (; at < end; at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1)
+        if ((size_t)(end - at) > length && at[length] == ':' && memcmp(at, name, length) == 0)
+            return true;
+    return false;
+}
+
+void http_reply_replace_body(struct http_reply *reply, const void *bytes, size_t length)
+{
+    reply->static_body = NULL;
+    reply->body_length = 0;
+    http_reply_append(reply, bytes, length);
+}
+
 /* A number as JSON has it: integers plainly, anything not finite as null. */
 static void append_number(struct http_reply *reply, double value)
 {

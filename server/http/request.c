@@ -422,6 +422,11 @@ void http_request_finish(struct http_request *request)
     http_request_arrive(request, HTTP_FINISHED);
 }
 
+bool http_request_is_on_loop(const struct http_request *request)
+{
+    return request->is_on_loop;
+}
+
 bool http_request_may_offload(const struct http_request *request)
 {
     return request->may_offload;

@@ -120,7 +120,8 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
         server->cors, sizeof server->cors,
         "%sAccess-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
         "Kota-Rect, Kota-Grid, Kota-State, Kota-Cols, Kota-Rows, Kota-Spacing, Kota-Origin, "
-        "Kota-Staleness, ETag, Location, X-Request-Id, Retry-After, Idempotency-Replayed, "
+        "Kota-Staleness, Kota-Layout, ETag, Location, X-Request-Id, Retry-After, "
+        "Idempotency-Replayed, "
         "Server-Timing\r\n",
         server->cors_origins ? "Vary: Origin\r\n"
                              : "Access-Control-Allow-Origin: *\r\n"

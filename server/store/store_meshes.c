@@ -137,7 +137,7 @@ static enum err_code read_rows(struct store *store, const struct row_cache_layer
     return err->code;
 }
 
-/* The layer's mesh of its polygons as they are now. */
+/* The layer's mesh of its polygons as they are now, in the frame that edits in place have kept. */
 static enum err_code build(const struct row_cache_layer *layer, struct store_loaded_layer *out,
                            struct err *err)
 {
@@ -146,7 +146,8 @@ static enum err_code build(const struct row_cache_layer *layer, struct store_loa
                                       set->polygon_count};
     const struct mesh_options options = {
         .gravity = {layer->gravity[0], layer->gravity[1], layer->gravity[2]},
-        .space = mesh_space(out->mesh)};
+        .space = mesh_space(out->mesh),
+        .like = out->mesh};
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
     if (!mesh && err->code != ERR_NO_MEMORY) {

@@ -382,7 +382,7 @@ def _():
     # what any page may read, and what belongs to the connection or to OPTIONS
     given = {"content-length", "content-type", "cache-control", "allow", "connection", "vary",
              "www-authenticate", "content-security-policy",
-             "x-content-type-options"}
+             "x-content-type-options", "content-encoding"}
     named = {name.lower() for _, _, operation, _ in operations()
              for response in operation["responses"].values()
              for name in resolve(document, response).get("headers", {})}
@@ -466,7 +466,7 @@ def parameter_known(path, method, name):
               "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9",
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
-              "layers": "true"}
+              "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)

@@ -455,6 +455,21 @@ class Client:
             answer.kind, answer.shape = "f", (TILE_SAMPLES, TILE_SAMPLES)
         return answer
 
+    def samples(self, locale: str, layer: str, rect: Optional[Sequence[int]] = None, step: int = 1,
+                *, format: str = "f32", **options: Any) -> Answer:
+        """A rectangle c0, r0, cols, rows of a heightfield's samples, or every step-th of them.
+
+        f32 and f64 are in `array` [rows][columns] in metres, row 0 at the smallest y unless
+        rows="north", a NaN is a hole; r16 is in `body`, json in `samples`. Without rect: all.
+        """
+        answer = self.call("GET", _place(locale, "layers", layer, "samples"), rect=rect, step=step,
+                           format=format, **options)
+        if format in ("f32", "f64") and answer.body:
+            cols, rows = (int(one) for one in answer.headers["Kota-Rect"].split(",")[2:])
+            answer.kind = {"f32": "f", "f64": "d"}[format]
+            answer.shape = (rows - 1) // step + 1, (cols - 1) // step + 1
+        return answer
+
     # ---- models and patches of sand --------------------------------------------------------------
 
     def models(self, **options: Any) -> Answer:

@@ -5,13 +5,15 @@
  * Beyond the field and in holes there is nothing: NaN (f32), code 0 (png16), alpha 0 (terrarium).
  * The tag is a 128-bit hash of the samples, not of the encoded bytes, so that a 304 costs no
  * encoding; the format is part of the tag. A replaced layer keeps the tags of the tiles that are
- * the same, and so does a daemon that was started again.
+ * the same, and so does a daemon that was started again. So is the content coding
+ * (answer/coding.h), in which the bytes are kept, too.
  *
  * Encoded tiles are cached (tile_cache.h) under the serials of their sources. A hit is answered on
  * the loop, tag or bytes; a miss is read and encoded on a worker.
  */
 #include "api/calls.h"
 
+#include "api/answer/coding.h"
 #include "api/options.h"
 #include "api/tile_cache.h"
 
@@ -25,6 +27,7 @@ struct tile_request {
     const struct heightfield *field;
     struct block_place place;
     enum tile_format format;
+    struct coding coding;
     struct span match; /* If-None-Match */
 };
 
@@ -87,7 +90,10 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
     out->place.kind = (enum block_kind)kind;
     if (call->request)
         out->match = http_request_header(call->request, "if-none-match");
-    return check_place(out, err);
+    if (check_place(out, err))
+        return err->code;
+    return coding_choose(call, BLOCK_SAMPLES * sizeof(float), format != TILE_F32,
+                         format == TILE_F32, &out->coding, err);
 }
 
 /* ---- the tag --------------------------------------------------------------------------------- */
@@ -99,8 +105,10 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 31);
 }
 
-static void tag_of(const float *block, enum tile_format format, char out[static TILE_TAG_BYTES])
+static void tag_of(const float *block, const struct tile_request *tile,
+                   char out[static TILE_TAG_BYTES])
 {
+    char suffix[CODING_SUFFIX_MAX];
     uint64_t a = 0x6b6f7461, b = 0x74696c65;
 
     for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
@@ -110,8 +118,9 @@ static void tag_of(const float *block, enum tile_format format, char out[static 
         a = mix(a + bits + 0x9e3779b97f4a7c15u);
         b = (b ^ bits) * 0x100000001b3u + (b >> 29);
     }
-    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)a,
-             (unsigned long long)mix(b), format_words[format]);
+    coding_suffix(&tile->coding, suffix);
+    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s%s\"", (unsigned long long)a,
+             (unsigned long long)mix(b), format_words[tile->format], suffix);
 }
 
 /* ---- ask, encode ----------------------------------------------------------------------------- */
@@ -122,10 +131,26 @@ static struct tile_key key_of(const struct tile_request *tile)
                            .column = tile->place.column,
                            .row = tile->place.row,
                            .kind = (uint16_t)tile->place.kind,
-                           .format = (uint16_t)tile->format};
+                           .format = (uint16_t)((unsigned)tile->format |
+                                                (unsigned)tile->coding.content << 4 |
+                                                (unsigned)tile->coding.layout << 8)};
 
     block_source(tile->field, &tile->place, key.source);
     return key;
+}
+
+/* The encoded block in its coding, in *image. */
+static enum err_code pack(const struct tile_request *tile, struct tile_image *image,
+                          struct err *err)
+{
+    struct raster_bytes plain = image->bytes;
+
+    if (tile->coding.content == CODING_IDENTITY)
+        return ERR_OK;
+    if (coding_pack(&tile->coding, plain.at, plain.length, BLOCK_SIDE, BLOCK_SIDE, &image->bytes,
+                    err) == ERR_OK)
+        free(plain.at);
+    return err->code;
 }
 
 /* Reads the block; encodes it too unless its tag is among those that the client holds. */
@@ -142,10 +167,12 @@ static struct tile_entry *make(const struct tile_request *tile, const struct til
         return NULL;
     }
     block_read(tile->field, &tile->place, block);
-    tag_of(block, tile->format, tag);
+    tag_of(block, tile, tag);
     if (tile_tag_matches(tile->match.at, tile->match.length, tag))
         entry = tile_entry_create(key, tag, NULL, err);
-    else if (tile_image_encode(tile->format, BLOCK_SIDE, BLOCK_SIDE, block, &image, err) == ERR_OK)
+    else if (tile_image_encode(tile->format, BLOCK_SIDE, BLOCK_SIDE, block, &image, err) ==
+                 ERR_OK &&
+             pack(tile, &image, err) == ERR_OK)
         entry = tile_entry_create(key, tag, &image, err);
     free(image.bytes.at);
     free(block);
@@ -163,6 +190,7 @@ static enum err_code send(struct call *call, const struct tile_request *tile,
         call_status(call, 304);
         return ERR_OK;
     }
+    coding_headers(call, &tile->coding);
     if (entry->codes.scale_m > 0) {
         call_header(call, "Kota-Offset", "%.17g", entry->codes.offset_m);
         call_header(call, "Kota-Scale", "%.17g", entry->codes.scale_m);

@@ -22,6 +22,7 @@
 
 #include "base/check.h"
 #include "base/slab.h"
+#include "terrain/field/sample_hash.h"
 #include "terrain/kernels/lanes.h"
 
 #include <math.h>
@@ -292,6 +293,8 @@ struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
     atomic_init(&tile->refs, 1);
     tile->leaf_shift = leaf_shift;
     tile->serial = 0;
+    atomic_init(&tile->hash[0], 0);
+    atomic_init(&tile->hash[1], 0);
     memset(tile->level_offset, 0, sizeof tile->level_offset);
     for (uint32_t level = leaf_shift; level <= TILE_SHIFT; level++) {
         tile->level_offset[level] = offset;
@@ -369,6 +372,23 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
     build(copy, &part);
     copy->serial = next_serial();
     return copy;
+}
+
+void tile_hash(const struct tile *tile, uint64_t hash[2])
+{
+    struct tile *written = (struct tile *)tile; /* only the two words, which all compute alike */
+
+    hash[0] = atomic_load_explicit(&tile->hash[0], memory_order_acquire);
+    if (hash[0] != 0) {
+        hash[1] = atomic_load_explicit(&tile->hash[1], memory_order_relaxed);
+        return;
+    }
+    hash[1] = 0;
+    for (uint32_t row = 0; row < TILE_CELLS; row++)
+        sample_hash(tile->samples + (size_t)row * TILE_SAMPLES, TILE_CELLS, 1, hash);
+    hash[0] |= 1;
+    atomic_store_explicit(&written->hash[1], hash[1], memory_order_relaxed);
+    atomic_store_explicit(&written->hash[0], hash[0], memory_order_release);
 }
 
 void tile_ref(struct tile *tile)

@@ -28,8 +28,9 @@ enum { TILE_SHIFT = 8, TILE_CELLS = 1 << TILE_SHIFT, TILE_SAMPLES = TILE_CELLS +
 
 struct tile {
     atomic_uint refs;
-    uint32_t leaf_shift; /* a leaf is 2^leaf_shift cells wide */
-    uint64_t serial;     /* no other tile of the process has it; 0: not sealed yet */
+    uint32_t leaf_shift;      /* a leaf is 2^leaf_shift cells wide */
+    uint64_t serial;          /* no other tile of the process has it; 0: not sealed yet */
+    _Atomic uint64_t hash[2]; /* tile_hash, once it was asked for; hash[0] is 0 before */
     uint32_t level_offset[TILE_SHIFT + 1]; /* of level L in nodes; below leaf_shift unused */
     struct bounds *nodes;                  /* after the samples, same allocation */
     struct minmax16_node minmax16[MINMAX16_TILE_NODES];
@@ -61,6 +62,12 @@ struct tile_rect {
  */
 struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
                                const float *heights_m, size_t stride);
+
+/*
+ * 128 bits over the 256×256 samples without the apron: equal samples have equal hashes, in every
+ * process; all NaN are equal. O(samples) the first time, then O(1). Any thread.
+ */
+void tile_hash(const struct tile *tile, uint64_t hash[2]);
 
 void tile_ref(struct tile *tile);
 void tile_unref(struct tile *tile); /* NULL is fine */

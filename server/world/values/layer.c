@@ -179,12 +179,16 @@ struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh
                                struct polygon_set *polygons, struct vec3 gravity, struct err *err)
 {
     struct layer_polygons *counted = polygons_create(polygons, 0, err);
+    struct layer *layer;
 
     if (!counted) {
         mesh_unref(mesh);
         return NULL;
     }
-    return layer_over_mesh(id, role, counted, mesh, gravity, err);
+    layer = layer_over_mesh(id, role, counted, mesh, gravity, err);
+    if (layer)
+        layer->is_adopted = true;
+    return layer;
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -204,6 +208,7 @@ static struct layer *layer_again(const struct layer *layer, struct err *err)
     again->mesh_stats = layer->mesh_stats;
     again->built_tests = layer->built_tests;
     again->edited = layer->edited;
+    again->is_adopted = layer->is_adopted;
     again->is_moved = layer->is_moved;
     again->motion = layer->motion;
     again->transform_seq = layer->transform_seq;

@@ -41,6 +41,7 @@ struct layer {
     struct mesh_stats mesh_stats;
     double built_tests;   /* average_tests when the tree was built as a whole */
     uint64_t edited;      /* polygons added or removed since */
+    bool is_adopted;      /* the mesh came as an image, which edits may have changed in place */
     bool is_moved;        /* LAYER_MESH: its pose was set since it was put */
     struct motion motion; /* then: own frame (the file's) to the locale's; axis: against gravity */
     uint64_t transform_seq; /* then: the locale's, as of the last pose */

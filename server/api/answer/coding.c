@@ -1,0 +1,199 @@
+/*
+ * Negotiation of content codings: see coding.h.
+ *
+ * A layout changes what the decoded bytes mean, so it is given only to a client that asks for it: a
+ * browser or a library that sends Accept-Encoding by itself would read it as samples.
+ */
+#include "api/answer/coding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Accept-Encoding ------------------------------------------------------------------------- */
+
+static struct span trim(struct span text)
+{
+    while (text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
+        text.at++;
+        text.length--;
+    }
+    while (text.length > 0 && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t'))
+        text.length--;
+    return text;
+}
+
+/* Takes what is before the next `mark`. */
+static struct span take_part(struct span *rest, char mark)
+{
+    const char *end = memchr(rest->at, mark, rest->length);
+    struct span part = {rest->at, end ? (size_t)(end - rest->at) : rest->length};
+
+    rest->at += part.length + (end != NULL);
+    rest->length -= part.length + (end != NULL);
+    return trim(part);
+}
+
+static bool is_word(struct span text, const char *word)
+{
+    return text.length == strlen(word) && strncasecmp(text.at, word, text.length) == 0;
+}
+
+/* The weight of `;q=0.5` in thousandths; -1: malformed. */
+static int read_weight(struct span rest)
+{
+    double q = 1;
+
+    while (rest.length > 0) {
+        struct span parameter = take_part(&rest, ';');
+
+        if (parameter.length < 2 || (parameter.at[0] | 32) != 'q' || parameter.at[1] != '=')
+            continue;
+        if (!span_number((struct span){parameter.at + 2, parameter.length - 2}, &q) ||
+            !(q >= 0 && q <= 1))
+            return -1;
+    }
+    return (int)(q * 1000 + 0.5);
+}
+
+bool coding_accepted(struct span header, bool is_worth_it, enum content_coding *out)
+{
+    int weight[CODING_ZSTD + 1] = {-1, -1, -1}, any = -1; /* -1: not named */
+    int best;
+
+    *out = CODING_IDENTITY;
+    while (header.length > 0) {
+        struct span rest = take_part(&header, ','), name = take_part(&rest, ';');
+
+        if (is_word(name, "identity"))
+            weight[CODING_IDENTITY] = read_weight(rest);
+        else if (is_word(name, "gzip") || is_word(name, "x-gzip"))
+            weight[CODING_GZIP] = read_weight(rest);
+        else if (is_word(name, "zstd"))
+            weight[CODING_ZSTD] = read_weight(rest);
+        else if (is_word(name, "*"))
+            any = read_weight(rest);
+    }
+    for (int i = CODING_IDENTITY; i <= CODING_ZSTD; i++)
+        if (weight[i] < 0)
+            weight[i] = any;
+    best = weight[CODING_ZSTD] >= weight[CODING_GZIP] ? CODING_ZSTD : CODING_GZIP;
+    if (weight[best] > 0 &&
+        (weight[CODING_IDENTITY] == 0 || (is_worth_it && weight[best] >= weight[CODING_IDENTITY])))
+        *out = (enum content_coding)best;
+    return *out != CODING_IDENTITY || weight[CODING_IDENTITY] != 0;
+}
+
+/* ---- a call's coding ------------------------------------------------------------------------- */
+
+/* The first layout of the request's header that is known. */
+static enum float_layout read_layout(struct span header)
+{
+    while (header.length > 0) {
+        struct span word = take_part(&header, ',');
+
+        for (enum float_layout layout = LAYOUT_BYTES; layout <= LAYOUT_DELTA; layout++)
+            if (is_word(word, float_layout_word(layout)))
+                return layout;
+    }
+    return LAYOUT_PLAIN;
+}
+
+static struct span header_of(const struct call *call, const char *name)
+{
+    return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
+}
+
+enum err_code coding_choose(struct call *call, uint64_t bytes, bool is_packed, bool has_layouts,
+                            struct coding *out, struct err *err)
+{
+    bool is_worth_it = !is_packed && bytes >= CODING_BYTES_MIN;
+
+    *out = (struct coding){CODING_IDENTITY, LAYOUT_PLAIN};
+    if (call->reply)
+        http_reply_header(call->reply, "Vary", "Accept-Encoding%s",
+                          has_layouts ? ", Kota-Layout" : "");
+    if (!coding_accepted(header_of(call, "accept-encoding"), is_worth_it, &out->content)) {
+        err_set(err, ERR_NOT_ACCEPTABLE,
+                "Accept-Encoding allows neither zstd nor gzip nor identity");
+        return err_at(err, "Accept-Encoding");
+    }
+    if (has_layouts && out->content != CODING_IDENTITY)
+        out->layout = read_layout(header_of(call, "kota-layout"));
+    return ERR_OK;
+}
+
+void coding_suffix(const struct coding *coding, char out[CODING_SUFFIX_MAX])
+{
+    const char *layout = float_layout_word(coding->layout);
+
+    out[0] = '\0';
+    if (coding->content != CODING_IDENTITY)
+        snprintf(out, CODING_SUFFIX_MAX, "-%s%s%s", content_coding_word(coding->content),
+                 layout ? "-" : "", layout ? layout : "");
+}
+
+void coding_headers(struct call *call, const struct coding *coding)
+{
+    if (call->reply && coding->content != CODING_IDENTITY)
+        http_reply_header(call->reply, "Content-Encoding", "%s",
+                          content_coding_word(coding->content));
+    if (call->reply && coding->layout != LAYOUT_PLAIN)
+        http_reply_header(call->reply, "Kota-Layout", "%s", float_layout_word(coding->layout));
+}
+
+enum err_code coding_pack(const struct coding *coding, const void *bytes, size_t length,
+                          size_t cols, size_t rows, struct raster_bytes *out, struct err *err)
+{
+    void *laid_out = NULL;
+
+    if (coding->layout != LAYOUT_PLAIN) {
+        laid_out = malloc(length);
+        if (!laid_out)
+            return err_set(err, ERR_NO_MEMORY, "no memory to compress %zu bytes", length);
+        float_layout_write(coding->layout, bytes, cols, rows, laid_out);
+    }
+    content_coding_pack(coding->content, laid_out ? laid_out : bytes, length, out, err);
+    free(laid_out);
+    return err->code;
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+static bool is_text_or_samples(const char *type)
+{
+    static const char *const types[] = {"application/json", "model/obj", "application/vnd.kota.f32",
+                                        "application/vnd.oai.openapi+json"};
+
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
+void coding_apply(struct call *call)
+{
+    struct coding coding = {CODING_IDENTITY, LAYOUT_PLAIN};
+    struct raster_bytes packed;
+    struct err err = {.code = ERR_OK};
+    size_t length;
+    const void *body = http_reply_body(call->reply, &length);
+
+    if (length < CODING_JSON_BYTES_MIN || !is_text_or_samples(http_reply_type(call->reply)) ||
+        http_reply_has_header(call->reply, "ETag"))
+        return;
+    http_reply_header(call->reply, "Vary", "Accept-Encoding");
+    if (!coding_accepted(header_of(call, "accept-encoding"), true, &coding.content) ||
+        coding.content == CODING_IDENTITY)
+        return;
+    if (http_request_is_on_loop(call->request)) {
+        call->is_offloaded = http_request_may_offload(call->request);
+        return;
+    }
+    if (content_coding_pack(coding.content, body, length, &packed, &err) != ERR_OK)
+        return;
+    coding_headers(call, &coding);
+    http_reply_replace_body(call->reply, packed.at, packed.length);
+    free(packed.at);
+}
