@@ -36,12 +36,17 @@
  * the least rate of a body, and in all. The connection counts as open meanwhile. A rejected one
  * does not, and has a shorter time.
  *
+ * A peer that has ended may wait for its answer, or be gone. Only one that is gone answers bytes by a
+ * reset, so where work takes longer than PROBE_MS an interim answer is sent, which one that waits
+ * ignores (RFC 9110 section 15.2). After a reset the work is given up.
+ *
  * Invariant: after http_connection_close nothing here touches the connection but its callback.
  */
 #include "http/connection.h"
 
 #include "base/check.h"
 #include "base/log.h"
+#include "http/answer.h"
 #include "http/exchange.h"
 #include "http/request.h"
 #include "http/loop.h"
@@ -70,6 +75,7 @@
 #define PROCESS_NS_MAX 200000u
 #define RESERVE_CONNECTIONS 8
 #define RESERVE_MS 1000
+#define PROBE_MS 500
 
 static void connection_update(struct http_connection *connection);
 static void watch(struct http_connection *connection);
@@ -344,6 +350,7 @@ static void read_ended(struct http_connection *connection)
         return;
     }
     connection->peer_ended = true;
+    connection->probe_at_ms = uv_now(&connection->loop->uv) + PROBE_MS;
     if (connection->request && connection->request->is_parked) {
         http_exchange_retry(connection->request, true);
         http_connection_continue(connection);
@@ -488,6 +495,10 @@ static void on_ready(uv_poll_t *poll, int status, int events)
         http_connection_close(connection);
         return;
     }
+    if (events & UV_PRIORITIZED) { /* after the peer's end only a reset comes */
+        http_connection_close(connection);
+        return;
+    }
     if (events & UV_WRITABLE && connection->is_writing) {
         connection->is_writing = false;
         flush(connection);
@@ -501,11 +512,12 @@ static void on_ready(uv_poll_t *poll, int status, int events)
         read_some(connection);
 }
 
-/* Polls for the events of is_reading and is_writing. */
+/* Polls for the events of is_reading and is_writing, and for a reset by a peer that has ended. */
 static void watch(struct http_connection *connection)
 {
-    int events =
-        (connection->is_reading ? UV_READABLE : 0) | (connection->is_writing ? UV_WRITABLE : 0);
+    int events = (connection->is_reading ? UV_READABLE : 0) |
+                 (connection->is_writing ? UV_WRITABLE : 0) |
+                 (connection->peer_ended ? UV_PRIORITIZED : 0);
 
     if (events == connection->polled)
         return;
@@ -613,7 +625,8 @@ static void set_deadlines(struct http_connection *connection)
     } else if (connection->request && connection->request->is_parked) {
         connection->read_deadline_ms = connection->request->park_until_ms;
     } else if (!http_connection_takes_input(connection)) {
-        connection->read_deadline_ms = 0;
+        connection->read_deadline_ms =
+            connection->state == HTTP_CONNECTION_HANDLING ? connection->probe_at_ms : 0;
     } else if (connection->state != HTTP_CONNECTION_HEAD) {
         connection->read_deadline_ms = connection->body_since_ms + limits->body_ms +
                                        connection->body_received / BODY_BYTES_PER_MS;
@@ -696,6 +709,17 @@ void http_connection_continue(struct http_connection *connection)
     connection_update(connection);
 }
 
+/* Sends bytes to a peer that has ended: a reset comes back if it is gone. Once a connection. */
+static void probe(struct http_connection *connection)
+{
+    connection->probe_at_ms = 0;
+    if (!connection->request->head.is_1_0 && !http_answer_continue(connection)) {
+        http_connection_close(connection);
+        return;
+    }
+    connection_update(connection);
+}
+
 void http_connection_expired(struct http_timer *timer)
 {
     struct http_connection *connection =
@@ -714,6 +738,10 @@ void http_connection_expired(struct http_timer *timer)
     if (is_reading_late && connection->request && connection->request->is_parked) {
         http_exchange_retry(connection->request, true);
         http_connection_continue(connection);
+        return;
+    }
+    if (is_reading_late && connection->state == HTTP_CONNECTION_HANDLING) {
+        probe(connection);
         return;
     }
     if (is_reading_late && connection->stream) {

@@ -63,6 +63,7 @@ struct http_connection {
     uint64_t body_received;                    /* bytes on the wire, framing included */
     uint64_t discard_bytes;                    /* length of the body that is dropped */
     uint64_t reserve_until_ms;                 /* 0: not set yet */
+    uint64_t probe_at_ms;                      /* is a peer that has ended gone? 0: not asked */
     uint64_t linger_since_ms, linger_until_ms; /* of the state LINGER */
     uint64_t lingered_ms;                      /* when something came last in it */
     size_t lingered_bytes;                     /* dropped while it lingers, or is a stream */

@@ -541,15 +541,19 @@ def stars(count, corners):
     return "\n".join(lines).encode()
 
 
-@test("an import whose client has gone ends without a layer")
-def _():
+def upload_of(path, body, port):
+    one = socket.create_connection(("127.0.0.1", port), timeout=60)
+    one.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {OBJ}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return one
+
+
+def client_goes(linger):
     with Daemon() as some:
         some.ok("PUT", "/v1/locales/a", {}, status=201)
-        body, path = stars(400, 1023), "/v1/locales/a/layers/mesh"
-        with socket.create_connection(("127.0.0.1", some.port), timeout=60) as gone:
-            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            gone.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {OBJ}\r\n"
-                         f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        body, path = stars(400, 4095), "/v1/locales/a/layers/mesh"
+        with upload_of(path, body, some.port) as gone:
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", *linger))
             until = time.monotonic() + 60
             while not json.loads(some.get("/v1/stats").body)["http"]["workers_busy"]:
                 check(time.monotonic() < until, "no worker took the import")
@@ -558,6 +562,22 @@ def _():
             check(time.monotonic() < until, f"the import went on: {some.log_text()[-500:]}")
             time.sleep(0.05)
         equal(some.get(path).status, 404, "the layer")
+
+
+for how_, linger_ in (("by a reset", (1, 0)), ("as clients end", (0, 0))):
+    case(f"an import whose client has gone, {how_}, ends without a layer", client_goes, linger_)
+
+
+@test("a client that has sent its end and waits gets the answer of a long import")
+def _():
+    with Daemon() as some:
+        some.ok("PUT", "/v1/locales/a", {}, status=201)
+        with upload_of("/v1/locales/a/layers/mesh", stars(400, 1023), some.port) as one:
+            one.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: one.recv(65536), b""))
+        interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+        check(answer.removeprefix(interim).startswith(b"HTTP/1.1 201 "), f"{answer[:300]}")
+        equal(json.loads(answer.rpartition(b"\r\n\r\n")[2])["import"]["split"], 400, "split")
 
 
 @test("2,000,001 polygons are 413 with limit and got")

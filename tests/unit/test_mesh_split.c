@@ -457,6 +457,28 @@ static void a_build_stops_when_it_may_not_go_on(void **state)
     soup_free(&soup);
 }
 
+/* Polygons across the whole mesh are in many leaves and cells: the work is in making these. */
+static void a_build_stops_while_it_cuts_the_ground_into_leaves_and_cells(void **state)
+{
+    struct soup soup = {0};
+    struct random random = {7};
+    (void)state;
+
+    for (int i = 0; i < 400; i++) {
+        struct vec3 v[3];
+
+        for (int k = 0; k < 3; k++)
+            v[k] = (struct vec3){random_in(&random, 0, 100), random_in(&random, 0, 100),
+                                 random_in(&random, 0, 1)};
+        soup_add(&soup, v, 3);
+    }
+    struct polygon_soup view = soup_view(&soup);
+    int asked = stop_at_each_question(&view, MESH_CARTESIAN);
+
+    assert_true(asked >= 15);
+    soup_free(&soup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +491,7 @@ int main(void)
         cmocka_unit_test(the_first_hundred_that_are_dropped_are_told),
         cmocka_unit_test(a_closed_model_of_crooked_quads_stays_closed),
         cmocka_unit_test(a_build_stops_when_it_may_not_go_on),
+        cmocka_unit_test(a_build_stops_while_it_cuts_the_ground_into_leaves_and_cells),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #ifndef KOTA_TERRAIN_RAY_TREE_H
 #define KOTA_TERRAIN_RAY_TREE_H
 
-#include "base/err.h"
+#include "base/pace.h"
 #include "terrain/kernels/simd.h"
 #include "terrain/vec.h"
 
@@ -78,6 +78,7 @@ struct ray_tree_polygons {
     size_t count;
     double slack;         /* as in mesh_data.h: edges reach farther by twice that */
     const uint32_t *same; /* [count] only polygons i with same[i] == i are in the tree; NULL: all */
+    struct pace *pace;    /* NULL: no limit of time */
 };
 
 static inline bool ray_tree_takes(const struct ray_tree_polygons *polygons, size_t i)
@@ -87,8 +88,8 @@ static inline bool ray_tree_takes(const struct ray_tree_polygons *polygons, size
 
 /*
  * Builds the tree of polygons first .. count - 1 (first < count), whose numbers in it are their
- * indices. The same polygons give the same tree. ERR_NO_MEMORY, ERR_TOO_LARGE (2^28 triangles):
- * *out is empty then. O(n log n), 0.14 to 0.2 µs a triangle.
+ * indices. The same polygons give the same tree. ERR_NO_MEMORY, ERR_TOO_LARGE (2^28 triangles), or
+ * the error of the pace: *out is empty then. O(n log n), 0.14 to 0.2 µs a triangle.
  */
 enum err_code ray_tree_build(const struct ray_tree_polygons *polygons, size_t first,
                              struct ray_tree *out, struct err *err);

@@ -29,7 +29,8 @@ enum {
     SCALE_MAX = 1000,
     GRID_BITS = 16,
     TRIANGLES_MAX = 1 << 28,
-    TRIANGLES_A_NODE = 24 /* or more, mostly */
+    TRIANGLES_A_NODE = 24, /* or more, mostly */
+    TRIANGLES_A_UNIT = 4   /* of a pace, of one node */
 };
 
 struct ring {
@@ -164,6 +165,8 @@ struct making {
     size_t node_room;
     float surface; /* of all */
     struct ray_tree *out;
+    struct pace *pace;
+    struct err *err; /* of the pace */
 };
 
 #define SECOND 0x80000000u
@@ -276,7 +279,8 @@ static bool nodes_make(struct making *m)
     while (waiting > 0) {
         struct job job = jobs[--waiting];
 
-        if (!nodes_have_room(m))
+        if (pace_step(m->pace, 1 + job.range.count / TRIANGLES_A_UNIT, m->err) ||
+            !nodes_have_room(m))
             return false;
         node_make(m, &job, jobs, &waiting);
     }
@@ -383,10 +387,11 @@ static enum err_code tree_of(const struct ray_tree_polygons *p, size_t first, fl
     size_t count = out->triangle_count;
     struct triangle *triangles = room_of(count * sizeof *triangles);
     union ray_tree_ref *refs = room_of(2 * count * sizeof *refs);
-    struct making m = {
-        {refs, refs + count}, triangles, malloc(count * sizeof *m.firsts), .out = out};
+    struct making m = {{refs, refs + count}, triangles,       malloc(count * sizeof *m.firsts),
+                       .out = out,           .pace = p->pace, .err = err};
     bool is_made = triangles && refs && m.firsts;
 
+    err->code = ERR_OK;
     if (is_made) {
         triangles_put(p, first, out, triangles);
         refs_put(triangles, count, grown, refs);
@@ -395,9 +400,9 @@ static enum err_code tree_of(const struct ray_tree_polygons *p, size_t first, fl
     free(triangles);
     free(refs);
     free(m.firsts);
-    return err->code = is_made ? ERR_OK
-                               : err_set(err, ERR_NO_MEMORY,
-                                         "no memory for a tree of %zu triangles", count);
+    if (is_made || err->code)
+        return err->code;
+    return err_set(err, ERR_NO_MEMORY, "no memory for a tree of %zu triangles", count);
 }
 
 enum err_code ray_tree_build(const struct ray_tree_polygons *polygons, size_t first,

@@ -82,7 +82,9 @@ struct maker {
     size_t cell_capacity, block_capacity;
     uint64_t refs_left;
     double floor_area, cell_area; /* of all floors from above; of the cells that hold any */
-    bool is_short;                /* of memory */
+    bool is_short;                /* of memory; or the pace has ended it, then err has why */
+    struct pace *pace;
+    struct err *err;
 };
 
 /* A cell that is not made yet. */
@@ -281,19 +283,22 @@ static bool reaches(const struct maker *m, uint32_t polygon, const struct box2 *
 }
 
 /* Which polygon reaches into which cell of a grid; the number, or more than `most`: give up. */
-static size_t grid_pairs(const struct maker *m, const struct open_cell *open, uint32_t side,
+static size_t grid_pairs(struct maker *m, const struct open_cell *open, uint32_t side,
                          struct pair *pairs, size_t most)
 {
     const struct box2 *box = &open->box;
-    uint64_t tests = 0;
+    uint64_t all = 0;
     size_t count = 0;
 
     for (uint32_t i = 0; i < open->count; i++) {
         struct box2 own = box_of(m, open->list[i]);
         struct cell_range range = cells_of(box, side, &own);
+        uint64_t tests =
+            (uint64_t)(range.row1 - range.row0 + 1) * (range.column1 - range.column0 + 1);
 
-        tests += (uint64_t)(range.row1 - range.row0 + 1) * (range.column1 - range.column0 + 1);
-        if (tests > (uint64_t)TESTS_MOST * open->count) /* slivers in large boxes */
+        all += tests;
+        m->is_short |= pace_step(m->pace, tests, m->err) != ERR_OK;
+        if (m->is_short || all > (uint64_t)TESTS_MOST * open->count) /* slivers in large boxes */
             return most + 1;
         for (uint32_t row = range.row0; row <= range.row1; row++)
             for (uint32_t column = range.column0; column <= range.column1; column++) {
@@ -511,14 +516,15 @@ static bool columns_finish(struct floor_grid *out)
     return blocks_align(out) && floor_grid_lut_make(out);
 }
 
-enum err_code floor_grid_make(struct mesh *mesh, struct err *err)
+enum err_code floor_grid_make(struct mesh *mesh, struct pace *pace, struct err *err)
 {
     struct floor_grid *out = &mesh->grid;
     const struct mesh_header *h = mesh->header;
     size_t polygons = h->count[MESH_POLYGONS];
-    struct maker m = {.mesh = mesh, .out = out};
+    struct maker m = {.mesh = mesh, .out = out, .pace = pace, .err = err};
     uint32_t *list = malloc(polygons * sizeof *list);
 
+    err->code = ERR_OK;
     m.boxes = malloc(polygons * sizeof *m.boxes);
     memset(out, 0, sizeof *out);
     double height = (double)mesh->nodes->z_max - (double)mesh->nodes->z_min;
@@ -532,7 +538,9 @@ enum err_code floor_grid_make(struct mesh *mesh, struct err *err)
     free(m.boxes);
     if (m.is_short) {
         floor_grid_free(out);
-        return err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons", polygons);
+        return err->code ? err->code
+                         : err_set(err, ERR_NO_MEMORY, "no memory for the columns of %zu polygons",
+                                   polygons);
     }
     out->is_stacked = m.floor_area > STACKED_LEAST * m.cell_area;
     out->side_limit = (uint64_t)out->side << COLUMN_PLACE;
@@ -744,7 +752,8 @@ static void cells_remake(struct maker *m, struct pair *pairs, size_t count)
 }
 
 enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
-                              const struct floor_grid_change *change, struct err *err)
+                              const struct floor_grid_change *change, struct pace *pace,
+                              struct err *err)
 {
     struct floor_grid *out = &mesh->grid;
     uint64_t polygons = mesh->header->count[MESH_POLYGONS];
@@ -754,7 +763,7 @@ enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
     size_t count = 0;
 
     if (old->grid.side == 0 || polygons >= POLYGONS_MAX)
-        return floor_grid_make(mesh, err);
+        return floor_grid_make(mesh, pace, err);
     m.is_short = !columns_copy(out, &old->grid, change->map, &m);
     m.refs_left = refs_max > out->refs ? refs_max - out->refs : 0;
     bool is_little = !m.is_short && changed_cells(&m, change, &pairs, &count);
@@ -766,7 +775,7 @@ enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
         out->unused_blocks <= out->block_count / 2 + 1024 && columns_finish(out))
         return ERR_OK;
     floor_grid_free(out);
-    return floor_grid_make(mesh, err);
+    return floor_grid_make(mesh, pace, err);
 }
 
 /* ---- are they right? ------------------------------------------------------------------------- */

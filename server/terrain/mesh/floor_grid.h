@@ -5,7 +5,7 @@
 #ifndef KOTA_TERRAIN_FLOOR_GRID_H
 #define KOTA_TERRAIN_FLOOR_GRID_H
 
-#include "base/err.h"
+#include "base/pace.h"
 #include "terrain/kernels/lanes.h"
 
 #include <stdbool.h>
@@ -142,10 +142,11 @@ struct floor_grid_change {
  * cells that were. As floor_grid_make.
  */
 enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
-                              const struct floor_grid_change *change, struct err *err);
+                              const struct floor_grid_change *change, struct pace *pace,
+                              struct err *err);
 
-/* Makes a mesh's columns. ERR_NO_MEMORY. O(polygons), about 0.5 µs each. */
-enum err_code floor_grid_make(struct mesh *mesh, struct err *err);
+/* Makes a mesh's columns. ERR_NO_MEMORY, or the error of the pace. O(polygons), about 0.5 µs each. */
+enum err_code floor_grid_make(struct mesh *mesh, struct pace *pace, struct err *err);
 void floor_grid_free(struct floor_grid *grid);
 size_t floor_grid_bytes(const struct floor_grid *grid);
 

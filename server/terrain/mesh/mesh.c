@@ -155,7 +155,7 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
     h->near = 4 * h->slack;
     if (pace_step(options->pace, PACE_UNITS, err) ||
         quadtree_build(&draft->set, h->max_polygons, h->max_depth, options->cuts,
-                       QUADTREE_REFS_FREE, &draft->tree, err))
+                       QUADTREE_REFS_FREE, options->pace, &draft->tree, err))
         convex_parts_free(&draft->set);
     else
         h->depth = draft->tree.depth;
@@ -237,8 +237,8 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
         return NULL;
     }
     if (mesh_same_make(mesh, err) || pace_step(options->pace, PACE_UNITS, err) ||
-        floor_grid_make(mesh, err) || pace_step(options->pace, PACE_UNITS, err) ||
-        (!options->without_rays && mesh_rays_make(mesh, err))) {
+        floor_grid_make(mesh, options->pace, err) ||
+        (!options->without_rays && mesh_rays_make(mesh, options->pace, err))) {
         mesh_unref(mesh);
         return NULL;
     }

@@ -59,17 +59,17 @@ enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const ui
 /* False and a message where a polygon is not equal to the one that replaces it. */
 bool mesh_same_validate(const struct mesh *mesh, struct err *err);
 
-/* Makes the tree that rays walk. ERR_NO_MEMORY. About 0.2 µs a triangle. */
-enum err_code mesh_rays_make(struct mesh *mesh, struct err *err);
+/* Makes the tree that rays walk. ERR_NO_MEMORY, or the error of the pace. About 0.2 µs a triangle. */
+enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *err);
 
 /*
  * The trees of a mesh that `old` became by an edit. map: the number that each of its polygons has
  * now, UINT32_MAX: gone; NULL: all as they were; moved: of mesh_same_edit. Those after them are
- * new. ERR_NO_MEMORY. About 60 bytes a triangle as a copy, and 0.2 µs for each that was added since
- * the first was made.
+ * new. ERR_NO_MEMORY, or the error of the pace. About 60 bytes a triangle as a copy, and 0.2 µs for
+ * each that was added since the first was made.
  */
 enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
-                             const uint32_t *moved, struct err *err);
+                             const uint32_t *moved, struct pace *pace, struct err *err);
 void mesh_rays_free(struct mesh_rays *rays);
 size_t mesh_rays_bytes(const struct mesh_rays *rays);
 bool mesh_rays_validate(const struct mesh *mesh, struct err *err);

@@ -343,7 +343,7 @@ static enum err_code graft_make(struct editor *e, uint32_t count, const struct b
         code = no_memory(err);
     else
         code = quadtree_build(&set, h->max_polygons, h->max_depth - depth, (enum mesh_cuts)h->cuts,
-                              0, &graft->tree, err);
+                              0, e->change->pace, &graft->tree, err);
     convex_parts_free(&set);
     if (code || graft->tree.node_count == 1) {
         if (graft)
@@ -728,8 +728,8 @@ static struct mesh *mesh_of(struct editor *e, struct err *err)
     name_set(mesh, e);
     if (mesh_same_edit(mesh, e->old, e->map, e->kept, &moved, err) == ERR_OK) {
         change.map = moved ? moved : e->map;
-        if (floor_grid_edit(mesh, e->old, &change, err) == ERR_OK)
-            mesh_rays_edit(mesh, e->old, e->map, moved, err);
+        if (floor_grid_edit(mesh, e->old, &change, e->change->pace, err) == ERR_OK)
+            mesh_rays_edit(mesh, e->old, e->map, moved, e->change->pace, err);
     }
     free(moved);
     if (err->code != ERR_OK) {

@@ -317,7 +317,7 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     if (is_borrowed)
         mesh->own = NULL;
     if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_same_make(mesh, err) ||
-        floor_grid_make(mesh, err) || mesh_rays_make(mesh, err)) {
+        floor_grid_make(mesh, NULL, err) || mesh_rays_make(mesh, NULL, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }

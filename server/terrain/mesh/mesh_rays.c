@@ -43,11 +43,12 @@ static struct mesh_ray_frame frame_of(const struct mesh *mesh)
     return frame;
 }
 
-enum err_code mesh_rays_make(struct mesh *mesh, struct err *err)
+enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *err)
 {
     uint64_t count = mesh->header->count[MESH_POLYGONS];
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
+    polygons.pace = pace;
     mesh_rays_free(&mesh->rays);
     mesh->rays.frame = frame_of(mesh);
     if (ray_tree_build(&polygons, 0, &mesh->rays.first, err) && err->code != ERR_TOO_LARGE)
@@ -68,18 +69,19 @@ static uint32_t split_of(const struct mesh *old, const uint32_t *map)
 }
 
 enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
-                             const uint32_t *moved, struct err *err)
+                             const uint32_t *moved, struct pace *pace, struct err *err)
 {
     uint64_t count = mesh->header->count[MESH_POLYGONS];
     uint32_t split = split_of(old, map);
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
+    polygons.pace = pace;
     if (old->rays.first.node_count == 0)
         return ERR_OK;
     mesh->rays.frame = frame_of(mesh);
     if (split < old->rays.split / 2 + 1 ||
         (count - split > MORE_LEAST && count - split > split / MORE_SHARE))
-        return mesh_rays_make(mesh, err);
+        return mesh_rays_make(mesh, pace, err);
     mesh->rays.split = split;
     if (ray_tree_copy(&old->rays.first, moved ? moved : map, &mesh->rays.first, err) ||
         (count > split && ray_tree_build(&polygons, split, &mesh->rays.more, err)))

@@ -28,6 +28,8 @@
 /* With chosen cuts: a split that leaves more of the tests than this leads nowhere. */
 #define SPLIT_GAIN 0.98
 
+enum { NODE_UNITS = 10, POLYGON_UNITS = 3 }; /* of a pace, for a node and each polygon of it */
+
 /* A node of the present level. */
 struct open_node {
     struct box2 box;
@@ -52,6 +54,8 @@ struct builder {
     struct level level, next;
     uint8_t *quadrants; /* of the polygons of one node */
     size_t rank;        /* of the next node */
+    struct pace *pace;
+    struct err *err; /* of the pace */
 };
 
 /* Room for the children of one node: four nodes, four open nodes, four lists. */
@@ -216,7 +220,9 @@ static bool levels_build(struct builder *b)
         b->next = done;
         b->next.open_count = b->next.pool_count = 0;
         for (size_t i = 0; i < b->level.open_count; i++)
-            if (!node_place(b, &b->level.open[i], depth))
+            if (pace_step(b->pace, NODE_UNITS + (uint64_t)POLYGON_UNITS * b->level.open[i].count,
+                          b->err) ||
+                !node_place(b, &b->level.open[i], depth))
                 return false;
     }
     return true;
@@ -224,7 +230,7 @@ static bool levels_build(struct builder *b)
 
 enum err_code quadtree_build(const struct convex_parts *set, uint32_t max_polygons,
                              uint32_t max_depth, enum mesh_cuts cuts, size_t refs_free,
-                             struct quadtree *out, struct err *err)
+                             struct pace *pace, struct quadtree *out, struct err *err)
 {
     const struct box2 *root = &set->root;
     double area = (root->x_max - root->x_min) * (root->y_max - root->y_min);
@@ -236,8 +242,11 @@ enum err_code quadtree_build(const struct convex_parts *set, uint32_t max_polygo
         .cuts = cuts,
         .worth_area = SPLIT_WORTH * area / (double)set->polygon_count,
         .refs_max = QUADTREE_REFS_PER_POLYGON * set->polygon_count + refs_free,
+        .pace = pace,
+        .err = err,
     };
 
+    err->code = ERR_OK;
     memset(out, 0, sizeof *out);
     b.quadrants = malloc(set->polygon_count);
     bool is_built = b.quadrants != NULL && levels_build(&b);
@@ -250,6 +259,8 @@ enum err_code quadtree_build(const struct convex_parts *set, uint32_t max_polygo
     if (is_built && out->ref_count < UINT32_MAX)
         return ERR_OK;
     quadtree_free(out);
+    if (err->code)
+        return err->code;
     if (is_built)
         return err_set(err, ERR_TOO_LARGE, "the leaves of %zu polygons do not fit an index",
                        set->polygon_count);

@@ -21,12 +21,12 @@ struct quadtree {
  * lists together have at most QUADTREE_REFS_PER_POLYGON refs a polygon and refs_free more: then the
  * largest nodes are split and the smaller ones stay leaves.
  *
- * ERR_NO_MEMORY, ERR_TOO_LARGE (more nodes than an index holds): *out is empty. Cost
- * O(polygons · depth).
+ * ERR_NO_MEMORY, ERR_TOO_LARGE (more nodes than an index holds), or the error of the pace: *out is
+ * empty. Cost O(polygons · depth).
  */
 enum err_code quadtree_build(const struct convex_parts *set, uint32_t max_polygons,
                              uint32_t max_depth, enum mesh_cuts cuts, size_t refs_free,
-                             struct quadtree *out, struct err *err);
+                             struct pace *pace, struct quadtree *out, struct err *err);
 
 void quadtree_free(struct quadtree *tree);
 
