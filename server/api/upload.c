@@ -52,28 +52,36 @@ const char *const *upload_names(enum layer_kind kind)
     return kind == LAYER_MESH ? polygons : rasters;
 }
 
+/* Any whole number is judged by the limits of a side. */
+static enum err_code decode_side(struct call *call, const char *name, uint32_t *out,
+                                 struct err *err)
+{
+    double side = 0;
+    bool is_given = false;
+
+    if (option_number(call, name, &side, &is_given, err))
+        return err->code;
+    if (!is_given)
+        return ERR_OK;
+    if (side != floor(side))
+        err_set(err, ERR_BAD_INPUT, "%.17g is not a whole number", side);
+    else if (side < 2)
+        err_set(err, ERR_BAD_INPUT, "%.17g is outside 2..%d", side, HEIGHTFIELD_SIDE_MAX);
+    else if (side > HEIGHTFIELD_SIDE_MAX)
+        err_limit(err, ERR_TOO_LARGE, HEIGHTFIELD_SIDE_MAX, side,
+                  "%.17g samples: a side has at most %d", side, HEIGHTFIELD_SIDE_MAX);
+    else
+        *out = (uint32_t)side;
+    return side >= 2 && *out > 0 ? ERR_OK : err_at(err, "%s", name);
+}
+
 static enum err_code decode_size(struct call *call, enum raster_format format, struct upload *out,
                                  struct err *err)
 {
-    const uint64_t exact_most = (uint64_t)1 << 53;
-    uint64_t cols = UINT64_MAX, rows = UINT64_MAX; /* not given */
+    uint32_t cols = 0, rows = 0; /* not given */
 
-    if (option_integer(call, "cols", 0, exact_most, &cols, err) ||
-        option_integer(call, "rows", 0, exact_most, &rows, err))
+    if (decode_side(call, "cols", &cols, err) || decode_side(call, "rows", &rows, err))
         return err->code;
-    if (cols < 2 || rows < 2) {
-        err_set(err, ERR_BAD_INPUT, "%llu is outside 2..%d",
-                (unsigned long long)(cols < 2 ? cols : rows), HEIGHTFIELD_SIDE_MAX);
-        return err_at(err, cols < 2 ? "cols" : "rows");
-    }
-    cols = cols == UINT64_MAX ? 0 : cols;
-    rows = rows == UINT64_MAX ? 0 : rows;
-    if (cols > HEIGHTFIELD_SIDE_MAX || rows > HEIGHTFIELD_SIDE_MAX) {
-        err_limit(err, ERR_TOO_LARGE, HEIGHTFIELD_SIDE_MAX, (double)(cols > rows ? cols : rows),
-                  "%llu x %llu samples: a side has at most %d", (unsigned long long)cols,
-                  (unsigned long long)rows, HEIGHTFIELD_SIDE_MAX);
-        return err_at(err, cols > HEIGHTFIELD_SIDE_MAX ? "cols" : "rows");
-    }
     if (format == RASTER_F32 && (cols == 0 || rows == 0)) {
         err_set(err, ERR_MISSING, "an f32 file needs cols and rows, %s is missing",
                 cols == 0 ? "cols" : "rows");
@@ -83,8 +91,8 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
         err_set(err, ERR_BAD_INPUT, "cols and rows belong to f32 files; this file says its own");
         return err_at(err, cols != 0 ? "cols" : "rows");
     }
-    out->raster.cols = (uint32_t)cols;
-    out->raster.rows = (uint32_t)rows;
+    out->raster.cols = cols;
+    out->raster.rows = rows;
     return ERR_OK;
 }
 

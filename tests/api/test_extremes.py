@@ -3,7 +3,7 @@ import math
 import struct
 import time
 
-from daemon import F32, SLOW, Daemon
+from daemon import F32, F64, SLOW, Daemon, problem
 from fields import Terrain, put_locale
 from tap import case, check, equal, fail, near, rng, run, test
 
@@ -94,7 +94,7 @@ def asked(name):
         for ray, item in zip(rays, in_time(at + "/ray", {"rays": rays, "mode": mode})["results"]):
             check(item["status"] in ("hit", "miss", "invalid"), f"{item}")
             if item["status"] == "invalid":
-                check(max(map(abs, ray["direction"])) < 2.2250738585072014e-308 or
+                check(max(map(abs, ray["direction"])) * 1e307 < max(1e6, *map(abs, ray["origin"])) or
                       max(map(abs, ray["origin"] + ray["direction"])) > 1e307,
                       f"{ray} is possible: {item}")
             if item["status"] == "hit":
@@ -104,8 +104,9 @@ def asked(name):
                 check(0 <= column < 8 and 0 <= row < 8 and item["triangle"] in (0, 1), f"{item}")
                 check(None not in item["point"] and None not in item["normal"],
                       f"{ray}: a hit with holes: {item}")
-    in_time(at + "/los", {"segments": [{"from": vector(random, terrain),
-                                        "to": vector(random, terrain)} for _ in range(300)]})
+    in_time(at + "/los", {"segments": [
+        {end: [max(-5e306, min(v, 5e306)) for v in vector(random, terrain)] for end in ("from", "to")}
+        for _ in range(300)]})
     in_time(at + "/contact", {"points": [vector(random, terrain) for _ in range(300)],
                               "reach_up": abs(random.choice(EXTREMES))})
     in_time(at + "/contact", {"points": [vector(random, terrain) for _ in range(300)],
@@ -176,7 +177,7 @@ def _():
     daemon.put(f"/v1/locales/rays/layers/ground?{f32}", struct.pack("<4f", 0, 0, 0, 0), media=F32)
     for origin, direction, word in (([0.2, 0.3, -1e308], [0, 0, 1e308], "origin"),
                                     ([0.2, 0.3, -1], [0, 0, 1e308], "direction has a number"),
-                                    ([0.2, 0.3, 1], [1e-310, 0, -1e-308], "2.3e-308"),
+                                    ([0.2, 0.3, 1], [1e-310, 0, -1e-308], "too short"),
                                     ([0.2, 0.3, 1], [0, 0, 0], "zero vector")):
         ray = {"origin": origin, "direction": direction}
         for target in ("/v1/locales/rays/ray", "/v1/ray"):
@@ -186,6 +187,41 @@ def _():
     item = in_time("/v1/locales/rays/ray", {"rays": [
         {"origin": [0.2, 0.3, -1e307], "direction": [0, 0, 1e307]}]})["results"][0]
     equal((item["status"], item["t"]), ("hit", 1), "the largest")
+    for down in (1e-290, 1e-300):  # a t that is a number is given, any other is not a miss
+        item = in_time("/v1/locales/rays/ray", {"rays": [
+            {"origin": [0.2, 0.3, 5], "direction": [0, 0, -down]}]})["results"][0]
+        equal((item["status"], item["t"]), ("hit", 5 / down), f"{down}")
+        near(item["distance"], 5, f"{down}", 1e-12)
+    for z, down in ((5, 1e-302), (5, 2.3e-308), (1e300, 1e-8)):
+        item = in_time("/v1/locales/rays/ray", {"rays": [
+            {"origin": [0.2, 0.3, z], "direction": [0, 0, -down]}]})["results"][0]
+        equal(item["status"], "invalid", f"{z} by {down}")
+
+
+@test("sight and light between places too far for a ray are refused, not free")
+def _():
+    put_locale(daemon, "ways")
+    daemon.put("/v1/locales/ways/layers/ground?cols=2&rows=2&spacing=1,1",
+               struct.pack("<4f", 0, 0, 0, 0), media=F32)
+    los, lit = "/v1/locales/ways/los", "/v1/locales/ways/lit"
+    for z in (1e6, 1e300, 5e306):
+        item = in_time(los, {"segments": [{"from": [0.2, 0.3, z], "to": [0.2, 0.3, -z]}]})["results"][0]
+        equal((item["visible"], item["fraction"]), (False, 0.5), f"los over {z}")
+        item = in_time(lit, {"points": [[0.2, 0.3, -z]], "light": {"direction": [0, 0, -1]}})
+        equal(item["results"][0]["lit"], False, f"lit from {-z}")
+    for z in (5.1e306, 1e308, -1.7e308):
+        for segment in ({"from": [0.2, 0.3, z], "to": [0.2, 0.3, -z]}, {"from": [0, 0, 9], "to": [z, 0, 0]}):
+            end = "from" if z in segment["from"] else "to"
+            problem(daemon.post(los, {"segments": [{"from": [0, 0, 1], "to": [1, 1, 1]}, segment]}), 400,
+                    pointer=f"/segments/1/{end}", limit=5e306, got=z)
+            ends = "&".join(f"{k}={','.join(map(repr, v))}" for k, v in segment.items())
+            ends = ends.replace("+", "%2B")
+            problem(daemon.get(f"{los}?{ends}"), 400, pointer=end, limit=5e306, got=z)
+        light = {"direction": [0, 0, -1]}
+        problem(daemon.post(lit, {"points": [[0, 0, 1], [0.2, 0.3, z]], "light": light}), 400,
+                pointer="/points/1", limit=5e306, got=abs(z))
+        problem(daemon.post(f"{lit}?direction=0,0,-1", struct.pack("<3d", 0.2, 0.3, z), media=F64), 400,
+                pointer="/0", limit=5e306)
 
 
 @test("spacings without a slope and sides without a cell are refused by field, value and limit")
@@ -195,7 +231,9 @@ def _():
     for query, words in (("cols=2&rows=2&spacing=1e-320,1", ("spacing", "1e-30", "1e+30")),
                          ("cols=2&rows=2&spacing=1,1e31", ("spacing", "1e+30")),
                          ("cols=1&rows=2&spacing=1,1", ("1 is outside 2..1048576",)),
-                         ("cols=2&rows=0&spacing=1,1", ("0 is outside 2..1048576",))):
+                         ("cols=2&rows=0&spacing=1,1", ("0 is outside 2..1048576",)),
+                         ("cols=2&rows=-3&spacing=1,1", ("-3 is outside 2..1048576",)),
+                         ("cols=2.5&rows=2&spacing=1,1", ("whole number",))):
         answer = daemon.put(f"{at}?{query}", struct.pack("<4f", 0, 0, 0, 0), media=F32)
         equal(answer.status, 400, query)
         for word in words:

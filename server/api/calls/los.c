@@ -12,6 +12,32 @@
 
 enum { ITEM_BYTES = 256 };
 
+/* The line between two ends is a ray: no number of it is twice as large. */
+#define END_MAX (RAY_NUMBER_MAX / 2)
+
+static enum err_code check_end(struct vec3 end, struct err *err)
+{
+    const double p[3] = {end.x, end.y, end.z};
+
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(p[i]) <= END_MAX))
+            return err_limit(err, ERR_BAD_INPUT, END_MAX, p[i], "%g is beyond %g", p[i], END_MAX);
+    return ERR_OK;
+}
+
+static enum err_code check_segments(const struct json_batch *batch, struct err *err)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const double *p = batch->numbers + 6 * i;
+
+        if (check_end((struct vec3){p[0], p[1], p[2]}, err))
+            return err_at(err, "/segments/%zu/from", i);
+        if (check_end((struct vec3){p[3], p[4], p[5]}, err))
+            return err_at(err, "/segments/%zu/to", i);
+    }
+    return ERR_OK;
+}
+
 static char *encode(char *at, bool is_visible, const struct locale_hit *blocker)
 {
     if (is_visible)
@@ -32,7 +58,7 @@ enum err_code los_post_answer(struct call *call, struct err *err)
     struct json_batch batch;
 
     if (options_open_batch(call, items, names, err) || option_choose(call, &choice, err) ||
-        option_batch(call, &json_shape_segments, &batch, err) ||
+        option_batch(call, &json_shape_segments, &batch, err) || check_segments(&batch, err) ||
         call_check_budget_rays(call, &choice, err))
         return err->code;
     call_begin_results(call);
@@ -71,6 +97,10 @@ enum err_code los_get_answer(struct call *call, struct err *err)
         option_needed(call, "to", 3, &to.x, err) || option_choose(call, &choice, err) ||
         call_check_budget_rays(call, &choice, err))
         return err->code;
+    if (check_end(from, err))
+        return err_at(err, "from");
+    if (check_end(to, err))
+        return err_at(err, "to");
     is_visible = locale_line_of_sight(&choice, from, to, &blocker);
     comma = call_open_answer(call, ITEM_BYTES);
     if (!comma)

@@ -45,6 +45,8 @@
 #include "terrain/kernels/kernels.h"
 #include "terrain/field_ray/ray_ends.h"
 
+#define FAR_M 1e6 /* t of a surface so far away is within RAY_NUMBER_MAX */
+
 bool ray_is_valid(const struct ray *ray)
 {
     return ray_fault(ray) == NULL;
@@ -57,10 +59,15 @@ static inline bool is_moderate(struct vec3 v)
            fabs(v.z) <= RAY_NUMBER_MAX;
 }
 
+static inline double largest(struct vec3 v)
+{
+    return fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z)));
+}
+
 const char *ray_fault(const struct ray *ray)
 {
     struct vec3 d = ray->direction;
-    double along = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
+    double along = largest(d);
 
     if (!(ray->t_max >= 0))
         return "t_max is negative";
@@ -70,7 +77,9 @@ const char *ray_fault(const struct ray *ray)
         return "direction has a number beyond 1e307";
     if (along == 0)
         return "direction is the zero vector";
-    return along >= DBL_MIN ? NULL : "direction has no number of 2.3e-308 or more";
+    if (!(fmax(largest(ray->origin), FAR_M) <= along * RAY_NUMBER_MAX))
+        return "direction is too short: t would be beyond 1e307";
+    return NULL;
 }
 
 /* Is the ray between t0 and t1 clear of lowest..highest? */

@@ -76,10 +76,10 @@ bool heightfield_ray(const struct heightfield *field, const struct ray *ray, enu
 void heightfield_rays(const struct heightfield *field, const struct ray *rays, size_t count,
                       struct ray_hit *hits);
 
-#define RAY_NUMBER_MAX 1e307 /* of origin and direction: sums of three stay finite */
+#define RAY_NUMBER_MAX 1e307 /* of origin, direction and t: sums of three stay finite */
 
-/* True when the ray is valid: numbers up to RAY_NUMBER_MAX, a direction that is not zero and no
- * denormal number, t_max >= 0. */
+/* True when the ray is valid: numbers up to RAY_NUMBER_MAX, a direction that is not zero and not so
+ * short that t would be more at 1e6 m, or at its origin's own coordinates; t_max >= 0. */
 bool ray_is_valid(const struct ray *ray);
 
 /* Why it may not: a few words with field and limit; NULL when it may. */
