@@ -36,8 +36,8 @@
  * the least rate of a body, and in all. The connection counts as open meanwhile. A rejected one
  * does not, and has a shorter time.
  *
- * A peer that has ended may wait for its answer, or be gone. Only one that is gone answers bytes by a
- * reset, so where work takes longer than PROBE_MS an interim answer is sent, which one that waits
+ * A peer that has ended may wait for its answer, or be gone. Only one that is gone answers bytes by
+ * a reset, so where work takes longer than PROBE_MS an interim answer is sent, which one that waits
  * ignores (RFC 9110 section 15.2). After a reset the work is given up.
  *
  * Invariant: after http_connection_close nothing here touches the connection but its callback.

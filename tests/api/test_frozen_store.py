@@ -38,7 +38,7 @@ def change(daemon, locale):
             for body in ({"rect": [1, 1, 2, 2], "heights": [3, None, 4, 5]},
                          {"rect": [1, 1, 2, 2], "op": "add", "heights": [1, 1, 1, 0.5]},
                          {"brush": {"shape": "raise", "center": [low[0] + 3, low[1] + 3],
-                                    "radius": 4, "amount": 1}}):
+                                    "radius": 4 * max(layer["spacing"]), "amount": 1}}):
                 daemon.ok("POST", f"{base}/edits", {"layer": name, **body})
                 count += 1
             continue

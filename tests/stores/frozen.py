@@ -1,6 +1,7 @@
 """A frozen store: a data folder of an older kotad beside questions and the answers that it gave.
 
-A folder VERSION, named by the schema version of its database, holds `data.tar.xz` (the data folder
+A folder VERSION, named by the schema version of its database, or VERSION.N where a later build of that
+version was frozen, too, holds `data.tar.xz` (the data folder
 after `kill -9`) and `answers.json.xz`: a list of entries. An entry is a question as it was sent and
 what came: status, chosen headers, and the JSON, or length and SHA-256 of other bodies; or the events
 of a stream. docs/store.md has the rule when a folder is added; make.py adds it.
@@ -34,7 +35,9 @@ FREE = {"memory_bytes", "bytes"}  # memory that a layer takes now
 
 
 def versions():
-    return sorted((name for name in os.listdir(FOLDER) if name.isdigit()), key=int)
+    """Oldest first."""
+    return sorted((name for name in os.listdir(FOLDER) if name[0].isdigit()),
+                  key=lambda name: [int(part) for part in name.split(".")])
 
 
 def path_of(version, name):

@@ -4,8 +4,8 @@
 
 It fills a data folder in two lives of a daemon, one ended by SIGTERM, the other by kill -9 right
 after its last answer, so that tiles and files that are behind the log are in it, too; packs it; asks
-a copy; and writes VERSION/data.tar.xz, VERSION/answers.json.xz and their line in SHA256SUMS. A
-folder that is there is never written again: what was frozen stays.
+a copy; and writes data.tar.xz, answers.json.xz and their lines in SHA256SUMS, in a folder named by the
+version, or VERSION.N where there is one: a folder that is there is never written again.
 """
 import io
 import json
@@ -14,6 +14,7 @@ import math
 import os
 import random
 import sqlite3
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -25,7 +26,7 @@ sys.path.insert(0, HERE)
 
 import frozen  # noqa: E402
 import sand  # noqa: E402
-from daemon import F32, JSON  # noqa: E402
+from daemon import BIN_DIR, F32, JSON  # noqa: E402
 from fields import put_terrain  # noqa: E402
 from ground import NAN, Edit, Ground, cut_off, floats, put_ground, stored  # noqa: E402
 from images import png  # noqa: E402
@@ -132,7 +133,19 @@ def edits(daemon, locale, layer, ground, count):
              key=f"{locale}-{count}-{i}" if i % 3 == 0 else None)
 
 
+def demo(daemon):
+    """Changes of the demo world."""
+    for center in ([800, 900], [1500.5, 1500.25]):
+        edit(daemon, "highlands", "ground", Edit("brush", brush={
+            "shape": "crater", "center": center, "radius": 120, "amount": 15}))
+    write(daemon, "POST", "/v1/locales/village/layers/ground/polygons", {
+        "polygons": [[[3, 0, 9], [5, 0, 9], [5, 2, 9.5], [3, 2, 9.5]]], "remove": [7, 8, 9]})
+    write(daemon, "PUT", "/v1/locales/garden/layers/ferry/transform",
+          {"translation": [4.5, -1.25, 0.5], "yaw_deg": 30})
+
+
 def first_life(daemon, hills, coast):
+    demo(daemon)
     write(daemon, "PUT", "/v1/locales/hills", {
         "title": "H\u00fcgel \u2603 \"q\"", "triangulation": "alternating",
         "geo": {"lat": 47.2692, "lng": 11.4041},
@@ -310,8 +323,9 @@ def main():
     hills = land(300, 280, (2.0, 2.0), (-100.5, 40.25), holes=5)
     coast = land(90, 270, (0.5, 0.25), (-4.25, 3.5), holes=3)
     with tempfile.TemporaryDirectory() as folder:
-        data = os.path.join(folder, "data")
-        with stored(data) as daemon:
+        data, world = os.path.join(folder, "data"), os.path.join(folder, "world")
+        subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", world, "--size", "256"], check=True)
+        with stored(data, "--world", world) as daemon:
             first_life(daemon, hills, coast)
         daemon = stored(data, *sand.CPU, *sand.QUICK)
         second_life(daemon, hills, coast)
@@ -324,7 +338,11 @@ def main():
             entries = questions(daemon)
             for entry in entries:
                 entry["answer"] = frozen.ask(daemon, entry)
-    os.mkdir(os.path.join(HERE, version))  # fails when it is there
+    schema, number = version, 0
+    while version in frozen.versions():
+        number += 1
+        version = f"{schema}.{number}"
+    os.mkdir(os.path.join(HERE, version))
     answers = lzma.compress(json.dumps(entries).encode(), preset=9)
     with open(frozen.SUMS, "a") as sums:
         for name, content in (("data.tar.xz", archive), ("answers.json.xz", answers)):
