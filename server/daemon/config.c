@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -89,6 +90,10 @@ static enum err_code set_listen(char *host, uint16_t *out_port, const char *valu
     host[length] = '\0';
     if (strcmp(host, "localhost") == 0)
         strcpy(host, "127.0.0.1");
+    if (uv_ip4_addr(host, 0, &(struct sockaddr_in){0}) != 0 &&
+        uv_ip6_addr(host, 0, &(struct sockaddr_in6){0}) != 0)
+        return err_set(err, ERR_BAD_INPUT, "%s: \"%s\" is neither a numeric address nor localhost",
+                       place, host);
     *out_port = (uint16_t)port;
     return ERR_OK;
 }

@@ -171,6 +171,7 @@ FLAGS = [(["--colour"], ["--colour"]), (["--loops", "many"], ["--loops", "many"]
          (["--loops", "-1"], ["--loops"]), (["--loops"], ["--loops"]),
          (["--listen", "127.0.0.1"], ["--listen"]), (["--listen", "127.0.0.1:http"], ["--listen"]),
          (["--listen", "127.0.0.1:70000"], ["--listen"]), (["--listen", "nowhere"], ["--listen"]),
+         (["--listen", "nowhere:1"], ["--listen", "nowhere", "localhost"]),
          (["--log-format", "xml"], ["--log-format", "xml", "text, json"])]
 for args_, words_ in FLAGS:
     case(f"kotad {' '.join(args_)} exits 2 and names it", refused, args_, 2, words_)
