@@ -28,7 +28,7 @@ polyline    server/formats/polyline.c
 idempotency_record  server/api/idempotency_record.c server/sand/body/shell_bytes.c
 polygon_header  server/formats/polygon/polygon_header.c server/formats/polygon/ac3d.c
 mesh_image  server/terrain/mesh/mesh_image.c
-record      server/world/follow/record.c
+record      server/world/follow/record_read.c
 store       server/store/store_load.c server/store/store_row_cache.c server/store/store_tiles.c
 '
 replays=$(echo "$pairs" | awk -v build="$build" 'NF {gsub(",", " " build "/tests/replay_fuzz_", $1)

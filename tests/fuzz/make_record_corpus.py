@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/fuzz/corpus/record: one small good input of each kind (fuzz_record.c has the form)."""
+"""Writes tests/fuzz/corpus/record: small inputs, good and refused (fuzz_record.c has the form)."""
 import os
 import struct
 
@@ -11,29 +11,34 @@ def blob_hash(at, length=0):
     return struct.pack("<HH", at, length) + bytes(28)
 
 
-def head(kind, answer=b""):
-    return struct.pack("<BBHI", 1, kind, 0, len(answer)) + answer
+def head(kind, answer=b"", version=1):
+    return struct.pack("<BBHI", version, kind, 0, len(answer)) + answer
 
 
-def manifest(title=b"Land"):
+def manifest(title=b"Land", down=-1):
     return struct.pack("<H", len(title)) + title + struct.pack(
-        "<3d3d4dBBB2d", 0, 0, -1, 1, 2, 3, 0, 0, 0, 1, 1, 0, 1, 59.3, 18.1)
+        "<3d3d4dBBB2d", 0, 0, down, 1, 2, 3, 0, 0, 0, 1, 1, 0, 1, 59.3, 18.1)
 
 
-def field(cols=3, rows=2):
-    return struct.pack("<BIIIB4d", 0, cols, rows, 8, 0, 0, 0, 1, 1) + blob_hash(0, cols * rows * 4)
+def field(cols=3, rows=2, spacing=1):
+    numbers = struct.pack("<BIIIB4d", 0, cols, rows, 8, 0, 0, 0, spacing, spacing)
+    return numbers + blob_hash(0, min(cols * rows * 4, 60000))
 
 
-def mesh():
-    return struct.pack("<BBBB3d", 1, 0, 0, 0, 0, 0, -1) + blob_hash(POLYGONS) + blob_hash(IMAGE)
+def mesh(down=-1, polygons=blob_hash(POLYGONS)):
+    return struct.pack("<BBBB3d", 1, 0, 0, 0, 0, 0, down) + polygons + blob_hash(IMAGE)
 
 
 def name(text):
     return struct.pack("<B", len(text)) + text
 
 
-def snapshot(what, body=b""):
-    return struct.pack("<BBBB", 1, 100, what, 0) + body
+def snapshot(what, body=b"", version=1):
+    return struct.pack("<BBBB", version, 100, what, 0) + body
+
+
+def layers(*each):
+    return snapshot(0, manifest() + struct.pack("<I", len(each)) + b"".join(each))
 
 
 POOL = struct.pack("<6f", 1, 2, 3, float("nan"), 5, 6)
@@ -51,6 +56,27 @@ INPUTS = {
                            name(b"deck") + mesh())),
     "deleted": (8, snapshot(1)),
     "models": (16, snapshot(2, struct.pack("<I", 1) + name(b"rock") + blob_hash(MODEL))),
+    # refused
+    "newer-entry": (1, head(1, version=9) + manifest()),
+    "newer-snapshot": (8, snapshot(1, version=9)),
+    "answer-cut-off": (2, head(2)[:4] + struct.pack("<I", 1000)),
+    "title-with-nul": (1, head(1) + manifest(b"a\0b")),
+    "title-too-long": (1, head(1) + struct.pack("<H", 60000)),
+    "gravity-of-two": (1, head(1) + manifest(down=-2)),
+    "field-of-none": (3, head(3) + field(0, 2)),
+    "field-without-spacing": (3, head(3) + field(spacing=0)),
+    "field-of-few-tiles": (3, head(3) + field(3000, 3000)),
+    "mesh-gravity-of-two": (3, head(3) + mesh(down=-2)),
+    "polygons-cut-off": (3, head(3) + mesh(polygons=blob_hash(0, 4))),
+    "polygons-of-noise": (3, head(3) + mesh(polygons=blob_hash(0, 24))),
+    "two-of-one-name": (8, layers(name(b"deck") + mesh(), name(b"deck") + mesh())),
+    "name-of-none": (8, layers(name(b"") + field())),
+    "name-too-long": (8, layers(name(b"a" * 200) + field())),
+    "layers-too-many": (8, snapshot(0, manifest() + struct.pack("<I", 1000))),
+    "models-as-locale": (8, snapshot(2)),
+    "locale-as-models": (16, snapshot(0)),
+    "two-models-of-one-name": (16, snapshot(2, struct.pack("<I", 2) +
+                                            2 * (name(b"rock") + blob_hash(MODEL)))),
 }
 
 os.makedirs(FOLDER, exist_ok=True)
