@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct patch_options {
-    const char *center, *size, *scale, *depth, *seed, *observer, *fill, *mode, *layer;
+    const char *center, *size, *scale, *depth, *seed, *observer, *fill, *mode, *layer, *deadline;
     struct args_list bodies;
     const char *velocity, *angular_velocity, *impulse;
     const char *width, *height;
@@ -98,7 +98,8 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
         add_numbers(body, "size", "size", o->size, 2, err) ||
         add_numbers(body, "depth", "depth", o->depth, 1, err) ||
         add_numbers(body, "seed", "seed", o->seed, 1, err) ||
-        add_numbers(body, "observer", "observer", o->observer, 3, err))
+        add_numbers(body, "observer", "observer", o->observer, 3, err) ||
+        add_numbers(body, "deadline-ms", "deadline_ms", o->deadline, 1, err))
         return err->code;
     bodies = cJSON_AddArrayToObject(body, "bodies");
     for (size_t i = 0; i < o->bodies.count; i++) {
@@ -376,14 +377,23 @@ static const char *foreign_option(const struct patch_options *o, int allowed)
         int belongs;
         const char *name;
     } given[] = {
-        {o->center, FOR_CREATE, "center"},   {o->size, FOR_CREATE, "size"},
-        {o->scale, FOR_CREATE, "scale"},     {o->depth, FOR_CREATE, "depth"},
-        {o->seed, FOR_CREATE, "seed"},       {o->observer, FOR_CREATE, "observer"},
-        {o->fill, FOR_CREATE, "fill"},       {o->mode, FOR_CREATE, "mode"},
-        {o->layer, FOR_CREATE, "layer"},     {o->bodies.count, FOR_CREATE, "body"},
-        {o->velocity, FOR_PUSH, "velocity"}, {o->angular_velocity, FOR_PUSH, "angular-velocity"},
-        {o->impulse, FOR_PUSH, "impulse"},   {o->is_discarded, FOR_DELETE, "discard"},
-        {o->width, FOR_VIEW, "width"},       {o->height, FOR_VIEW, "height"},
+        {o->center, FOR_CREATE, "center"},
+        {o->size, FOR_CREATE, "size"},
+        {o->scale, FOR_CREATE, "scale"},
+        {o->depth, FOR_CREATE, "depth"},
+        {o->seed, FOR_CREATE, "seed"},
+        {o->observer, FOR_CREATE, "observer"},
+        {o->deadline, FOR_CREATE, "deadline-ms"},
+        {o->fill, FOR_CREATE, "fill"},
+        {o->mode, FOR_CREATE, "mode"},
+        {o->layer, FOR_CREATE, "layer"},
+        {o->bodies.count, FOR_CREATE, "body"},
+        {o->velocity, FOR_PUSH, "velocity"},
+        {o->angular_velocity, FOR_PUSH, "angular-velocity"},
+        {o->impulse, FOR_PUSH, "impulse"},
+        {o->is_discarded, FOR_DELETE, "discard"},
+        {o->width, FOR_VIEW, "width"},
+        {o->height, FOR_VIEW, "height"},
     };
 
     for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
@@ -434,6 +444,7 @@ static const struct kota_option patch_table[] = {
     OPTION("depth", "M", depth, NULL, "so deep is the loose ground (2)"),
     OPTION("seed", "N", seed, NULL, "of the packing (0)"),
     OPTION("observer", "X,Y,Z", observer, NULL, "auto: who looks, from near by or from afar"),
+    OPTION("deadline-ms", "MS", deadline, NULL, "refuse what would not be at rest by then"),
     OPTION("fill", "F", fill, "packed stacked", "packed (default) or stacked"),
     OPTION("mode", "M", mode, "difference overwrite",
            "what is written back: difference (default) or overwrite"),

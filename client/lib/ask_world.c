@@ -449,7 +449,8 @@ void kota_body_init(struct kota_body *body, size_t size)
 
 void kota_patch_options_init(struct kota_patch_options *options, size_t size)
 {
-    struct kota_patch_options defaults = {.size = size, .depth_m = (double)NAN};
+    struct kota_patch_options defaults = {
+        .size = size, .depth_m = (double)NAN, .deadline_ms = (double)NAN};
 
     memset(options, 0, size);
     memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
@@ -492,13 +493,16 @@ struct kota_request *kota_patches(const char *locale)
     return ask_new("GET", LOCALE "/patches", locale);
 }
 
-struct kota_request *kota_post_patch(const char *locale, const struct kota_patch_options *options)
+struct kota_request *kota_post_patch(const char *locale, const struct kota_patch_options *given)
 {
     struct kota_request *request = ask_write("POST", LOCALE "/patches", locale);
+    struct kota_patch_options known, *options = &known; /* the caller's may be an older one */
     struct text *body;
 
     if (!request)
         return NULL;
+    kota_patch_options_init(options, sizeof(known));
+    memcpy(options, given, given->size < sizeof(known) ? given->size : sizeof(known));
     body = &request->own_body;
     text_adds(body, "{\"center\":");
     ask_vector(request, options->center, 2, "center", 0);
@@ -509,6 +513,7 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
             request_fail(request, "scale is not UTF-8");
     }
     ask_optional(request, "depth", options->depth_m);
+    ask_optional(request, "deadline_ms", options->deadline_ms);
     if (options->has_seed)
         ask_optional(request, "seed", options->seed);
     if (options->has_observer)

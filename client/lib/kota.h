@@ -694,6 +694,7 @@ struct kota_patch_options {
     double observer[3];
     const struct kota_body *bodies; /* [body_count] */
     size_t body_count;
+    double deadline_ms; /* NaN (default): not given; a patch that would rest later is refused */
 };
 
 void kota_patch_options_init(struct kota_patch_options *options, size_t size);

@@ -127,6 +127,7 @@ struct sand_engine_calls {
     enum err_code (*fill)(struct sand_engine *engine, uint32_t slot, const struct granule *granules,
                           uint32_t count, struct err *err);
     void (*end)(struct sand_engine *engine, uint32_t slot);
+    void (*calm)(struct sand_engine *engine, uint32_t slot, float drag);
     enum err_code (*body_add)(struct sand_engine *engine, uint32_t slot,
                               const struct sand_shape *shape, const struct sand_pose *pose,
                               uint32_t *body, struct err *err);
@@ -186,6 +187,15 @@ static inline enum err_code sand_slot_fill(struct sand_engine *engine, uint32_t 
 static inline void sand_slot_end(struct sand_engine *engine, uint32_t slot)
 {
     engine->calls->end(engine, slot);
+}
+
+/*
+ * Granules of the slot lose so much of their velocities and spins more [1/s], from the next step
+ * on; 0 after begin. For ground that settles and is not shown: it comes to rest sooner.
+ */
+static inline void sand_slot_calm(struct sand_engine *engine, uint32_t slot, float drag)
+{
+    engine->calls->calm(engine, slot, drag);
 }
 
 /*

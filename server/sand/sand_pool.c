@@ -117,6 +117,17 @@ static void pool_done(struct sand *sand, enum granular_scale scale, const struct
     pthread_mutex_unlock(&sand->mutex);
 }
 
+static void measure_rate(struct sand *sand, enum granular_scale scale)
+{
+    struct err err = {.code = ERR_OK};
+    const double rate = sand_rate_measure(device_engine(sand->device, scale), &err);
+
+    if (err.code != ERR_OK)
+        log_warn("sand: the rate of %s granules was not measured: %s", scale_name(scale),
+                 err_for_log(&err));
+    manager_set_rate(sand->manager, scale, rate);
+}
+
 static bool make_pool(struct sand *sand, enum granular_scale scale)
 {
     struct err err = {.code = ERR_OK};
@@ -133,6 +144,8 @@ static bool make_pool(struct sand *sand, enum granular_scale scale)
     if (err.code != ERR_OK && info.engine[0] != '\0')
         log_warn("sand: no pool of %s granules: %s", scale_name(scale), err_for_log(&err));
     manager_set_engine(sand->manager, scale, device_engine(sand->device, scale), monotonic_s());
+    if (err.code == ERR_OK && sand->stats.patches.rate[scale].sphere_steps_s == 0)
+        measure_rate(sand, scale);
     sand_publish_stats(sand);
     pool_done(sand, scale, &err);
     return true;

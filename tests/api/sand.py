@@ -3,6 +3,7 @@ import array
 import json
 import math
 import re
+import struct
 import sys
 import threading
 import time
@@ -216,6 +217,26 @@ def drop(daemon, locale, close=False):
     return patch
 
 
+def turned(q, p):
+    x, y, z, w = q
+    t = (2 * (y * p[2] - z * p[1]), 2 * (z * p[0] - x * p[2]), 2 * (x * p[1] - y * p[0]))
+    return (p[0] + w * t[0] + y * t[2] - z * t[1], p[1] + w * t[1] + z * t[0] - x * t[2],
+            p[2] + w * t[2] + x * t[1] - y * t[0])
+
+
+def gap(daemon, locale, pose, half=0.7, parts=14):
+    """How far the box is above the ground where it is nearest, in metres; below 0: in it."""
+    steps = [half * (2 * i / parts - 1) for i in range(parts + 1)]
+    faces = [(s * half, a, b) for s in (-1, 1) for a in steps for b in steps]
+    points = [[u + v for u, v in zip(turned(pose["orientation"], p), pose["position"])]
+              for a, b, c in faces for p in ((a, b, c), (b, a, c), (b, c, a))]
+    answer = daemon.post(f"/v1/locales/{locale}/height",
+                         struct.pack(f"<{2 * len(points)}f", *[v for p in points for v in p[:2]]),
+                         media="application/vnd.kota.f32")
+    equal(answer.status, 200, f"heights: {answer}")
+    return min(p[2] - h for p, h in zip(points, struct.unpack(f"<{len(points)}f", answer.body)))
+
+
 def check_written(daemon, locale, before, at, patch, event):
     """What one edit has made of the ground, and that everybody is told."""
     after = heights(daemon, locale)
@@ -242,5 +263,6 @@ def check_written(daemon, locale, before, at, patch, event):
     low, height = patch["bodies"][0]["position"][2], 0.7
     check(-1.5 < low - height < 1, f"the body lies at {low}")
     check(math.hypot(*patch["bodies"][0]["velocity"]) < 0.1, "it still moves")
+    check(gap(daemon, locale, patch["bodies"][0]) < 0.005, "it hovers over the ground that was written")
     rects = daemon.ok("GET", f"/v1/locales/{locale}/diff?since={at}")
     equal(rects["rects"], [event.data["rect"]], "diff")

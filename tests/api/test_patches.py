@@ -3,6 +3,7 @@
 Of coarse granules in make test, of medium ones in make test-all.
 """
 import json
+import re
 import os
 import shutil
 import struct
@@ -12,6 +13,7 @@ import time
 from daemon import F32, SLOW, Daemon, check, equal, problem
 from events import Stream
 from models import BOX
+from sand import box as cube
 from tap import ALL, near, run, test
 
 SIDE = 24
@@ -265,8 +267,8 @@ def _():
         wait(where, "resting", on=other)
         answer, heights = surface(where, on=other)
         equal(answer.headers["kota-state"], "resting", "state")
-        middle = (rows // 2) * cols + cols // 2
-        check(heights[middle] < ground[middle] - 0.1, f"no pit: {heights[middle] - ground[middle]}")
+        pit = min(h - g for h, g in zip(heights, ground))  # a coarse granule is as large as the box
+        check(pit < -0.1, f"no pit: {pit}")
         # The step that was under way when it came to rest may still be told, but nothing after it.
         for _ in range(20):
             tag = answer.headers["etag"]
@@ -433,6 +435,80 @@ def _():
         problem(ask(413, size=[32, 32], scale="coarse", depth=1e300), 413, "would do", limit=2000)
         said = ask(413, size=[8, 8], scale="medium", fill="stacked", depth=3.2)
         problem(said, 413, "scale coarse", "depth", limit=2000)
+
+
+@test("auto looks at the bodies: the smallest is five granules across where that fits")
+def _():
+    with Daemon("--gpu", "cpu", "--patch-granules", "20000") as other:
+        metre_field(other, "wide", 33)
+        for name, half in (("small", 0.3), ("middle", 0.7), ("large", 1.2)):
+            other.ok("PUT", f"/v1/models/{name}", cube(half), status=201, media="model/obj")
+        for names, more, scale in (
+                (["middle"], {}, "fine"), (["large"], {}, "medium"), (["small"], {}, "fine"),
+                (["large", "middle"], {}, "fine"), (["large"], {"observer": [16, 16, 3]}, "fine"),
+                (["large"], {"observer": [16, 16, 900]}, "medium"),
+                (["small"], {"scale": "medium"}, "medium"), ([], {}, "medium"),
+                (["middle"], {"size": [8, 8]}, "medium")):
+            bodies = [{"model": name, "position": [15.4 + 1.2 * i, 16, 4 + 3 * i]}
+                      for i, name in enumerate(names)]
+            answer = other.post("/v1/locales/wide/patches",
+                                {"center": [16, 16], "size": [5, 5], "bodies": bodies, **more})
+            equal(answer.status, 201, f"{names} {more}: {answer}")
+            other.ok("DELETE", answer.headers["location"] + "?discard=true")
+            equal(answer.json["scale"], scale, f"{names} {more}")
+
+
+@test("a patch says how long it will take, and a deadline refuses what would take longer")
+def _():
+    with Daemon("--gpu", "cpu", "--patch-granules", "16000", "--patch-linger-ms", "0") as other:
+        metre_field(other, "wide", 33)
+        other.put("/v1/models/box", BOX, media="model/obj")
+        where = "/v1/locales/wide/patches"
+        fall = {"model": "box", "position": [16, 16, 6], "density": 2000}
+        asked = {"center": [16, 16], "size": [6, 6], "scale": "medium", "bodies": [fall]}
+        said = other.post(where, {**asked, "deadline_ms": 1})  # measured before the answer
+        problem(said, 413, "medium granules are at rest after", "nothing but a later deadline",
+                pointer="/deadline_ms", limit=1)
+        made = other.post(where, asked)
+        equal(made.status, 201, str(made))
+        told = made.json["estimated_ms"]
+        check(0 < told["active"] < told["resting"], f"estimate: {told}")
+        other.ok("DELETE", made.headers["location"] + "?discard=true")
+        # What is left of a deadline after the fall is time for granules: a third of them fits.
+        least = told["resting"] - told["active"]
+        problem(other.post(where, {**asked, "size": [30, 30], "scale": "coarse",
+                                   "deadline_ms": least + 1}), 413, pointer="/deadline_ms")
+        said = other.post(where, {**asked, "deadline_ms": least + told["active"] / 2})
+        problem(said, 413, "scale coarse", "depth", pointer="/deadline_ms")
+        depth = float(re.search(r"depth ([0-9.]+) m", said.json["detail"]).group(1))
+        check(0.89 <= depth < 1.6, f"a depth that fits: {depth}")
+        auto = {name: value for name, value in asked.items() if name != "scale"}
+        answer = other.post(where, {**auto, "deadline_ms": least + told["active"] / 2})
+        equal((answer.status, answer.json["scale"]), (201, "coarse"), "auto keeps the deadline")
+        check(answer.json["estimated_ms"]["resting"] <= least + told["active"] / 2, "it is kept")
+        patch = wait(answer.headers["location"], "resting", "written", on=other)
+        check(1e3 * patch["age_s"] < 4 * WAIT_S * 1e3 and patch["behind_ms"] >= 0, f"{patch}")
+        for bad in (0, -5, "soon", [1]):
+            problem(other.post(where, {**asked, "deadline_ms": bad}), 400, pointer="/deadline_ms")
+
+
+@test("a patch that cannot follow the clock says by how much it is behind")
+def _():
+    for speed, is_behind in (("0", False), ("100000", True)):  # as fast as it goes; 1,000 times
+        with Daemon("--gpu", "cpu", "--patch-granules", "4000", "--patch-speed", speed,
+                    "--patch-pause-ms", "30000", "--patch-threads", "1") as other:
+            metre_field(other, "wide", 33)
+            other.put("/v1/models/box", BOX, media="model/obj")
+            where = other.post("/v1/locales/wide/patches",
+                               {"center": [16, 16], "size": [4, 4], "scale": "coarse",
+                                "bodies": [{"model": "box", "position": [16, 16, 5]}]}).headers["location"]
+            patch = wait(where, "active", "resting", on=other)
+            deadline = time.monotonic() + WAIT_S
+            while is_behind and patch["behind_ms"] < 1000 and time.monotonic() < deadline:
+                patch = other.ok("GET", where)
+                time.sleep(0.01)
+            equal(patch["behind_ms"] >= 1000, is_behind, f"{speed}: {patch}")
+            other.ok("DELETE", where + "?discard=true")
 
 
 @test("two and four cells a side: nothing changes where nothing moves, and the ledger is what was written")

@@ -257,6 +257,7 @@ static void granules_fall_as_in_c(void **state)
     for (int i = 0; i < 2; i++) {
         begin(i ? c_engine : gl, 1, 3, 0.2f);
         fill(i ? c_engine : gl, 1, 7, GRANULES);
+        sand_slot_calm(i ? c_engine : gl, 1, 3);
         step(i ? c_engine : gl, 100, 1u << 1);
     }
     double most = apart(gl, c_engine, 1);

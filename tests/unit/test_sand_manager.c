@@ -20,6 +20,7 @@ struct fake_slot {
     uint32_t granules, asleep, bodies;
     uint64_t steps;
     float speed; /* of the bodies */
+    float calm;
     float dug_m; /* how much lower the middle is */
     float height_m;
     uint32_t first_chunk;
@@ -82,6 +83,11 @@ static enum err_code fake_body_add(struct sand_engine *engine, uint32_t slot,
     s->pose[*body] = *pose;
     s->speed = 5;
     return ERR_OK;
+}
+
+static void fake_calm(struct sand_engine *engine, uint32_t slot, float drag)
+{
+    fake_of(engine)->slots[slot].calm = drag;
 }
 
 static void fake_body_velocity(struct sand_engine *engine, uint32_t slot, uint32_t body,
@@ -177,6 +183,7 @@ static const struct sand_engine_calls fake_calls = {
     .fill = fake_fill,
     .end = fake_end,
     .body_add = fake_body_add,
+    .calm = fake_calm,
     .body_velocity = fake_body_velocity,
     .body_impulse = fake_body_impulse,
     .step = fake_step,
@@ -414,12 +421,14 @@ static void a_patch_goes_its_way(void **state)
     assert_int_equal(slot->granules, 250);
     pass(rig, 1);
     is_state(rig, n, PATCH_SETTLING); /* awake */
+    assert_true(slot->calm > 0);
     assert_int_equal(slot->bodies, 0);
     slot->asleep = 245;
     pass(rig, 1);
     is_state(rig, n, PATCH_SETTLING); /* 5 of 250 are awake, one too many */
     slot->asleep = 246;
     pass_to(rig, n, PATCH_ACTIVE);
+    assert_true(slot->calm == 0);
     assert_int_equal(slot->bodies, 1);
     pass(rig, 0.06);
     assert_true(rig->last[n]->bodies[0].is_in);

@@ -1,7 +1,8 @@
 /*
  * The shapes of a patch: {"id","locale","layer","state","reason","scale","material","center",
  * "size","depth","rect","granule_diameter","granules","particles","asleep","steps","time_s",
- * "age_s","kinetic_energy_j","seed","fill","mode","closing","capped","bodies":[…],"timings",
+ * "age_s","kinetic_energy_j","seed","fill","mode","estimated_ms":{"active","resting"},"behind_ms",
+ * "closing","capped","bodies":[…],"timings",
  * "mass_ledger","revision","edit_rect"}.
  *
  * What is not there yet is null: ledger and revision before the first rest is written.
@@ -11,6 +12,7 @@
 #include "api/encode.h"
 #include "api/numbers.h"
 
+#include <math.h>
 #include <stddef.h>
 
 static void put_numbers(struct json_writer *w, const char *key, const double *values, size_t count)
@@ -115,6 +117,19 @@ static void put_edit(struct json_writer *w, const struct patch_report *report)
     encode_rect(w, &report->rect);
 }
 
+static void put_estimate(struct json_writer *w, const struct patch_report *report)
+{
+    json_key(w, "estimated_ms");
+    if (!report->has_estimate) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    put_number(w, "active", round(1e3 * report->estimate.active_s));
+    put_number(w, "resting", round(1e3 * report->estimate.resting_s));
+    json_end_object(w);
+}
+
 static void put_reason(struct json_writer *w, const struct patch_report *report)
 {
     json_key(w, "reason");
@@ -159,6 +174,8 @@ void encode_patch(struct json_writer *w, const struct patch_report *report)
     put_number(w, "time_s", report->time_s);
     put_number(w, "age_s", report->age_s);
     put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
+    put_estimate(w, report);
+    put_number(w, "behind_ms", round(1e3 * report->behind_s));
     put_boolean(w, "closing", report->is_closing);
     put_boolean(w, "capped", report->was_capped);
     put_bodies(w, report);
@@ -190,6 +207,7 @@ void encode_patch_poses(struct json_writer *w, const struct patch_report *report
     put_integer(w, "id", report->number);
     put_number(w, "time_s", report->time_s);
     put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
+    put_number(w, "behind_ms", round(1e3 * report->behind_s));
     put_revision(w, report);
     json_key(w, "bodies");
     json_begin_array(w);

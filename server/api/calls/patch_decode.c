@@ -1,6 +1,6 @@
 /*
  * POST …/patches  {"center":[x,y],"size":[w,h],"scale"?,"observer"?,"depth"?,"bodies"?,"seed"?,
- *                  "fill"?,"mode"?,"material"?,"layer"?}
+ *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"layer"?}
  * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
  *                  "mass"?|"density"?}
  *
@@ -31,6 +31,7 @@
 #define DENSITY_MAX 1e5
 #define MASS_MAX_KG 1e9
 #define GRAVITY 9.81
+#define GRANULES_ACROSS 5 /* of a body, at least, for a crater */
 
 static const char *const scale_words[] = {"auto", "fine", "medium", "coarse", NULL};
 static const char *const fill_words[] = {"packed", "stacked", NULL};
@@ -206,32 +207,6 @@ static enum err_code decode_bodies(struct call *call, struct patch_start *start,
 
 /* ---- the patch ------------------------------------------------------------------------------- */
 
-/* What `auto` means: by the distance of the observer from the patch's centre on the ground. */
-static enum err_code auto_scale(struct call *call, struct vec2 center,
-                                const struct heightfield *field, enum granular_scale *out,
-                                struct err *err)
-{
-    const cJSON *observer = json_given(call->json, "observer");
-    struct ground_point ground;
-    struct vec3 eye;
-    double dx, dy, dz, distance_m;
-
-    *out = SCALE_MEDIUM;
-    if (!observer)
-        return ERR_OK;
-    if (json_get_vec3(observer, &eye, err))
-        return err_at(err, "/observer");
-    heightfield_height(field, center, INTERPOLATION_TRIANGLE, &ground);
-    dx = eye.x - center.x;
-    dy = eye.y - center.y;
-    dz = ground.status == GROUND_OK ? eye.z - ground.height_m : 0;
-    distance_m = sqrt(dx * dx + dy * dy + dz * dz);
-    *out = distance_m < FINE_WITHIN_M     ? SCALE_FINE
-           : distance_m < MEDIUM_WITHIN_M ? SCALE_MEDIUM
-                                          : SCALE_COARSE;
-    return ERR_OK;
-}
-
 /* Sand lies on its ground: gravity within 45 degrees of -Z. */
 static enum err_code decode_gravity(const struct call *call, float out[3], struct err *err)
 {
@@ -252,6 +227,9 @@ struct asked {
     struct vec2 center;
     double size_m[2], depth_m;
     int scale;
+    double deadline_s; /* INFINITY: none */
+    double across_m;   /* the least side of the smallest body; INFINITY: none */
+    double fall_s;     /* until the last body meets the ground; below 0: none */
 };
 
 /* Granules of one scale share their dispatches, so there is one material for all patches. */
@@ -273,6 +251,20 @@ static enum err_code decode_material(const struct call *call, struct err *err)
     return err_at(err, "/material");
 }
 
+static enum err_code decode_deadline(const cJSON *value, double *deadline_s, struct err *err)
+{
+    double ms;
+
+    if (json_get_number(value, &ms, err))
+        return err_at(err, "/deadline_ms");
+    if (!(ms > 0)) {
+        err_limit(err, ERR_BAD_INPUT, 0, ms, "deadline_ms is %g, it must be above 0", ms);
+        return err_at(err, "/deadline_ms");
+    }
+    *deadline_s = ms / 1e3;
+    return ERR_OK;
+}
+
 static enum err_code decode_numbers(struct call *call, struct asked *asked,
                                     struct patch_start *start, struct err *err)
 {
@@ -292,6 +284,10 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     value = json_given(json, "depth");
     if (value && json_get_number(value, &asked->depth_m, err))
         return err_at(err, "/depth");
+    asked->deadline_s = INFINITY;
+    value = json_given(json, "deadline_ms");
+    if (value && decode_deadline(value, &asked->deadline_s, err))
+        return err->code;
     value = json_given(json, "seed");
     if (value && json_get_integer(value, 0, (uint64_t)1 << 53, &start->seed, err))
         return err_at(err, "/seed");
@@ -329,6 +325,142 @@ static enum err_code find_ground(struct call *call, struct patch_start *start, s
 
 /* ---- which granules -------------------------------------------------------------------------- */
 
+/*
+ * The bodies before they are decoded, which needs the scale: how small, and how long they fall.
+ * What is wrong with one is found later.
+ */
+static void look_at_bodies(struct call *call, const struct heightfield *field, struct asked *asked)
+{
+    const cJSON *item;
+
+    asked->across_m = INFINITY;
+    asked->fall_s = -1;
+    cJSON_ArrayForEach(item, json_given(call->json, "bodies"))
+    {
+        const cJSON *name = json_given(item, "model");
+        const struct model *model = cJSON_IsString(name)
+                                        ? model_list_find(call->snapshot->models, name->valuestring)
+                                        : NULL;
+        double at[3], v[3] = {0, 0, 0}, above_m = 0;
+        struct ground_point ground;
+        struct err ignored;
+        bool is_given;
+
+        if (!model || given_numbers(item, "position", "", 3, at, &is_given, &ignored) ||
+            !is_given || given_numbers(item, "velocity", "", 3, v, &is_given, &ignored))
+            continue;
+        asked->across_m = fmin(asked->across_m,
+                               fmin(model->solid.bounds.max.x - model->solid.bounds.min.x,
+                                    fmin(model->solid.bounds.max.y - model->solid.bounds.min.y,
+                                         model->solid.bounds.max.z - model->solid.bounds.min.z)));
+        heightfield_height(field, (struct vec2){at[0], at[1]}, INTERPOLATION_TRIANGLE, &ground);
+        if (ground.status == GROUND_OK)
+            above_m = fmax(at[2] - ground.height_m, 0);
+        asked->fall_s =
+            fmax(asked->fall_s, (v[2] + sqrt(v[2] * v[2] + 2 * GRAVITY * above_m)) / GRAVITY);
+    }
+}
+
+/* The coarsest that is five granules across; medium without a body. */
+static enum granular_scale asked_scale_of_bodies(const struct asked *asked)
+{
+    int scale = SCALE_MEDIUM;
+
+    while (scale > SCALE_FINE &&
+           asked->across_m <
+               GRANULES_ACROSS * (2 + sqrt(6)) * (double)scale_radius_m((enum granular_scale)scale))
+        scale--;
+    return (enum granular_scale)scale;
+}
+
+/*
+ * What `auto` means: the smallest body is five granules across, where
+ * that can be; and by the distance of the observer from the patch's centre on the ground.
+ */
+static enum err_code auto_scale(struct call *call, const struct asked *asked,
+                                const struct heightfield *field, enum granular_scale *out,
+                                struct err *err)
+{
+    const struct vec2 center = asked->center;
+    const cJSON *observer = json_given(call->json, "observer");
+    struct ground_point ground;
+    enum granular_scale near;
+    struct vec3 eye;
+    double dx, dy, dz, distance_m;
+
+    *out = asked_scale_of_bodies(asked);
+    if (!observer)
+        return ERR_OK;
+    if (json_get_vec3(observer, &eye, err))
+        return err_at(err, "/observer");
+    heightfield_height(field, center, INTERPOLATION_TRIANGLE, &ground);
+    dx = eye.x - center.x;
+    dy = eye.y - center.y;
+    dz = ground.status == GROUND_OK ? eye.z - ground.height_m : 0;
+    distance_m = sqrt(dx * dx + dy * dy + dz * dz);
+    near = distance_m < FINE_WITHIN_M     ? SCALE_FINE
+           : distance_m < MEDIUM_WITHIN_M ? SCALE_MEDIUM
+                                          : SCALE_COARSE;
+    if (near < *out || !isfinite(asked->across_m))
+        *out = near;
+    return ERR_OK;
+}
+
+/* The rate of a scale on this device, or of another one; false: nothing was measured yet. */
+static bool find_rate(struct call *call, enum granular_scale scale, struct sand_rate *out)
+{
+    struct sand_stats stats;
+
+    sand_stats(call->api->sand, &stats);
+    *out = stats.patches.rate[scale];
+    for (int other = 0; other < SCALE_COUNT && out->sphere_steps_s == 0; other++)
+        out->sphere_steps_s = stats.patches.rate[other].sphere_steps_s;
+    return out->sphere_steps_s > 0;
+}
+
+static struct patch_load load_of(struct call *call, const struct asked *asked, double granules)
+{
+    const struct manager_limits *limits = &call_limits(call)->sand.limits;
+
+    return (struct patch_load){.granules = granules,
+                               .fall_s = asked->fall_s,
+                               .speed = limits->speed,
+                               .pause_after_s = limits->pause_after_s,
+                               .settle_still_s = limits->settle_still_s};
+}
+
+/* The granules that there is room for, and time. */
+static double granules_most(struct call *call, const struct asked *asked, enum granular_scale scale,
+                            const struct sand_engine_config *config)
+{
+    const struct patch_load load = load_of(call, asked, 0);
+    struct sand_rate rate;
+
+    if (!isfinite(asked->deadline_s) || !find_rate(call, scale, &rate))
+        return config->granules_max;
+    return fmin(config->granules_max,
+                patch_granules_within(&rate, &config->params, &load, asked->deadline_s));
+}
+
+static enum err_code check_deadline(struct call *call, const struct asked *asked,
+                                    const struct patch_start *start,
+                                    const struct sand_engine_config *config, struct err *err)
+{
+    const double count = convert_granules(&start->place, &config->params, start->fill);
+    const struct patch_load load = load_of(call, asked, count);
+    struct sand_rate rate;
+    double ms;
+
+    if (count <= granules_most(call, asked, start->scale, config) ||
+        !find_rate(call, start->scale, &rate))
+        return ERR_OK;
+    ms = 1e3 * patch_estimate_of(&rate, &config->params, &load).resting_s;
+    err_limit(err, ERR_TOO_LARGE, 1e3 * asked->deadline_s, ms,
+              "%.0f %s granules are at rest after %.0f ms here, the deadline is %.0f ms", count,
+              scale_name(start->scale), ms, 1e3 * asked->deadline_s);
+    return err_at(err, "/deadline_ms");
+}
+
 /* Could the place be granules of this scale? *is_amount: no, they would be too many. */
 static enum err_code try_scale(struct call *call, const struct asked *asked,
                                enum granular_scale scale, struct patch_start *start,
@@ -347,19 +479,21 @@ static enum err_code try_scale(struct call *call, const struct asked *asked,
         return err->code;
     start->scale = scale;
     *is_amount = convert_check(&start->place, &config->params, start->fill, config->granules_max,
-                               err) == ERR_TOO_LARGE;
+                               err) == ERR_TOO_LARGE ||
+                 check_deadline(call, asked, start, config, err) == ERR_TOO_LARGE;
     return err->code;
 }
 
 /* The greatest depth that would do for this place and scale, in whole centimetres; 0: none. */
 static double depth_that_fits(const struct convert_place *place,
-                              const struct sand_engine_config *config, enum convert_fill fill)
+                              const struct sand_engine_config *config, enum convert_fill fill,
+                              double granules_most)
 {
     const double count = convert_granules(place, &config->params, fill);
     struct convert_place thin = *place;
 
-    thin.depth_m = floor(100 * place->depth_m * config->granules_max / count) / 100;
-    if (convert_granules(&thin, &config->params, fill) > config->granules_max)
+    thin.depth_m = floor(100 * place->depth_m * granules_most / count) / 100;
+    if (convert_granules(&thin, &config->params, fill) > granules_most)
         thin.depth_m = floor(100 * (thin.depth_m - (double)config->params.diameter_m)) / 100;
     return thin.depth_m >= 2 * (double)config->params.diameter_m ? thin.depth_m : 0;
 }
@@ -386,7 +520,8 @@ static enum err_code too_many_granules(struct call *call, const struct asked *as
                                        const struct patch_start *start,
                                        const struct sand_engine_config *config, struct err *err)
 {
-    const double depth_m = depth_that_fits(&start->place, config, start->fill);
+    const double depth_m = depth_that_fits(&start->place, config, start->fill,
+                                           granules_most(call, asked, start->scale, config));
     const int coarser = coarser_that_fits(call, asked, start);
     const bool has_scale = coarser != SCALE_COUNT;
     const bool has_depth = depth_m > 0;
@@ -405,6 +540,11 @@ static enum err_code too_many_granules(struct call *call, const struct asked *as
                  scale_name((enum granular_scale)coarser));
     if (has_depth)
         snprintf(depth_text, sizeof depth_text, "%sdepth %g m", has_scale ? " or " : "", depth_m);
+    if (counts[start->scale] <= config->granules_max) {
+        snprintf(err->msg + strlen(err->msg), sizeof err->msg - strlen(err->msg), "; %s%s would do",
+                 scale_text, has_scale || has_depth ? depth_text : "nothing but a later deadline");
+        return err->code;
+    }
     err_limit(err, ERR_TOO_LARGE, config->granules_max, counts[start->scale],
               "the patch takes %.0f %s granules, there is room for %u (it takes %.0f fine, %.0f "
               "medium, %.0f coarse); %s%s would do",
@@ -427,7 +567,7 @@ static enum err_code choose_scale(struct call *call, const struct asked *asked,
 
     if (asked->scale == 0) {
         to = SCALE_COUNT - 1;
-        if (auto_scale(call, asked->center, start->field, &from, err))
+        if (auto_scale(call, asked, start->field, &from, err))
             return err->code;
     }
     for (int scale = (int)from; scale <= to; scale++) {
@@ -436,9 +576,11 @@ static enum err_code choose_scale(struct call *call, const struct asked *asked,
         if (try_scale(call, asked, (enum granular_scale)scale, start, config, &is_amount, err) ==
             ERR_OK)
             return ERR_OK;
-        if (is_amount)
+        if (is_amount) {
+            why = *err;
             too_many_granules(call, asked, start, config, &why);
-        else if (why.code == ERR_OK || why.code == ERR_NO_DEVICE)
+        }
+        if (!is_amount && (why.code == ERR_OK || why.code == ERR_NO_DEVICE))
             why = *err;
     }
     *err = why;
@@ -458,7 +600,10 @@ static void drop_bodies(struct patch_start *start)
 static enum err_code decode_place(struct call *call, struct asked *asked, struct patch_start *start,
                                   struct sand_engine_config *config, struct err *err)
 {
-    if (find_ground(call, start, err) || choose_scale(call, asked, start, config, err) ||
+    if (find_ground(call, start, err))
+        return err->code;
+    look_at_bodies(call, start->field, asked);
+    if (choose_scale(call, asked, start, config, err) ||
         decode_gravity(call, start->ground.begin.gravity, err))
         return err->code;
     return decode_bodies(call, start, config, err);
@@ -514,6 +659,18 @@ static enum err_code check_device(struct call *call, bool is_held, const struct 
     return err->code == ERR_OK ? sand_is_free(sand, start->scale, err) : err->code;
 }
 
+static void estimate(struct call *call, const struct asked *asked, struct patch_start *start,
+                     const struct granular_params *params)
+{
+    const struct patch_load load =
+        load_of(call, asked, convert_granules(&start->place, params, start->fill));
+    struct sand_rate rate;
+
+    start->has_estimate = find_rate(call, start->scale, &rate);
+    if (start->has_estimate)
+        start->estimate = patch_estimate_of(&rate, params, &load);
+}
+
 static enum err_code decode_start(struct call *call, bool is_held, struct patch_start *start,
                                   struct locale **leased, int *awaited, struct err *err)
 {
@@ -526,6 +683,7 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
         check_device(call, is_held, start, awaited, err) ||
         lease_ground(call, &asked, start, &config, leased, err))
         return err->code;
+    estimate(call, &asked, start, &config.params);
     memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
     if (convert_down(start->field, &start->place, &config.params, start->fill, start->seed,
                      config.granules_max, config.bed_max, &start->ground, err))
@@ -540,8 +698,9 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
 enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
                            struct err *err)
 {
-    static const char *const items[] = {"center", "size", "scale", "observer", "depth", "bodies",
-                                        "seed",   "fill", "mode",  "material", NULL};
+    static const char *const items[] = {"center", "size",     "scale",       "observer",
+                                        "depth",  "bodies",   "seed",        "fill",
+                                        "mode",   "material", "deadline_ms", NULL};
     static const char *const options[] = {"layer", NODE_PLACED, NULL};
     struct patch_start start = {.field = NULL};
     const struct locale *pinned = call->locale;

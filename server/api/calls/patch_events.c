@@ -7,7 +7,8 @@
  *         "edit_rect"}
  *
  *   event: poses
- *   data: {"id","time_s","kinetic_energy_j","revision","bodies":[{"body","position",…}]}
+ *   data: {"id","time_s","kinetic_energy_j","behind_ms","revision",
+ *         "bodies":[{"body","position",…}]}
  *
  * A stream holds only a number: it reads the report table when it is woken. So of poses it sends
  * the newest, when the manager has reported new ones (20 times a second at most, with any number of

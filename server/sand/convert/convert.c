@@ -334,7 +334,7 @@ static float *samples_of(const struct convert_place *place, const struct convert
  * place. So it is given back to the moved ground, by at most SPREAD_PART of the mean change: more
  * would fill ground that a heavy body only presses down. Twelve impacts of 4 t on 7 m by 7 m of
  * coarse granules lost 1.8 % of the volume with a quarter. Most goes where most has moved, within
- * some diameters, so that there is no step where the moved ground ends; an even share stood out as a
+ * some diameters, so that there is no step where the moved ground ends; an even share was seen as a
  * table. moved_m: before it was smoothed. Returns the volume dug less heaped before that.
  */
 static double spread_compacted(const struct convert_place *place, const float *moved_m,
@@ -574,7 +574,7 @@ static void mean_of(struct texels *t, double *values, double sigma_m)
         values[i] /= t->weight[i];
 }
 
-/* Is the ground, as its mean over some granules, steeper than they can lie? Uses weight, delta_m. */
+/* Is the mean of the ground over some granules steeper than they can lie? Uses weight, delta_m. */
 static bool is_steep(struct texels *t, const struct convert_grid *grid, double sigma_m,
                      const float *ground_m)
 {

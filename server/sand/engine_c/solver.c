@@ -321,6 +321,11 @@ static void solver_body_remove(struct sand_engine *engine, uint32_t index, uint3
     slot->recheck = true;
 }
 
+static void solver_calm(struct sand_engine *engine, uint32_t index, float drag)
+{
+    used_slot(engine, index)->calm = drag;
+}
+
 static void solver_body_velocity(struct sand_engine *engine, uint32_t index, uint32_t b,
                                  const float v[3], const float w[3])
 {
@@ -375,6 +380,7 @@ static const struct sand_engine_calls calls = {
     .end = solver_end,
     .body_add = solver_body_add,
     .body_remove = solver_body_remove,
+    .calm = solver_calm,
     .body_velocity = solver_body_velocity,
     .body_impulse = solver_body_impulse,
     .step = solver_step,

@@ -125,6 +125,7 @@ struct slot {
     float bed_top_m;  /* its highest sample */
     float bed_near_m; /* a sphere that may touch the bed is less than this above it */
     float wake_force; /* unbalanced force that wakes a granule [N] */
+    float calm;       /* further drag of granules [1/s] */
     float period[3];  /* the box repeats along this axis; 0: it does not (patches never do) */
 
     uint32_t granules;

@@ -225,9 +225,11 @@ static void move_granule(struct step *step, uint32_t g)
     }
     v = f3_add(f3_of(granule->v),
                f3_scale(f3_add(f3_scale(force, params->mass_inverse), gravity), params->dt_s));
-    v = cut_length(f3_scale(v, 1 - params->drag_linear * params->dt_s), params->speed_max);
+    v = cut_length(f3_scale(v, 1 - (params->drag_linear + slot->calm) * params->dt_s),
+                   params->speed_max);
     w = f3_add(f3_of(granule->w), f3_scale(torque, params->inertia_inverse * params->dt_s));
-    w = cut_length(f3_scale(w, 1 - params->drag_angular * params->dt_s), params->spin_max);
+    w = cut_length(f3_scale(w, 1 - (params->drag_angular + slot->calm) * params->dt_s),
+                   params->spin_max);
     f3_put(granule->x, f3_add(f3_of(granule->x), f3_scale(v, params->dt_s)));
     turn(granule->q, w, params->dt_s);
     add_way(step, granule, v, w, step->solver->reach_m);

@@ -24,7 +24,7 @@ struct gl_pool {
 struct gl_slot_record {
     float gravity[4]; /* [3]: force that wakes */
     float size[2];
-    float z_low, pad0;
+    float z_low, calm; /* further drag of granules */
     uint32_t cells[4]; /* [3]: all of them */
     uint32_t granules, bodies_end, particles_end, pad1;
     uint32_t bed_cols, bed_rows, pad2, pad3;

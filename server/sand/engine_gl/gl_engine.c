@@ -272,6 +272,15 @@ static void gl_body_remove(struct sand_engine *engine, uint32_t index, uint32_t 
     slot->stirred = slot->recheck = true;
 }
 
+static void gl_calm(struct sand_engine *engine, uint32_t index, float drag)
+{
+    struct gl_engine *gl = gl_engine_of(engine);
+
+    gl_used_slot(engine, index)->record.calm = drag;
+    if (!gl_engine_lost(gl))
+        record_write(gl, index);
+}
+
 static void gl_body_velocity(struct sand_engine *engine, uint32_t index, uint32_t b,
                              const float v[3], const float w[3])
 {
@@ -488,6 +497,7 @@ static const struct sand_engine_calls calls = {
     .end = gl_end,
     .body_add = gl_body_add,
     .body_remove = gl_body_remove,
+    .calm = gl_calm,
     .body_velocity = gl_body_velocity,
     .body_impulse = gl_body_impulse,
     .step = gl_step,

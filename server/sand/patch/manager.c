@@ -26,7 +26,7 @@ const struct manager_limits manager_limits_default = {
     .keep_s = 600,
     .pause_after_s = 2,
     .linger_s = 30,
-    .settle_still_s = 0.5,
+    .settle_still_s = 0.25,
     .settle_max_s = 30,
     .active_max_s = 60,
     .speed = 1,
@@ -47,6 +47,12 @@ struct manager *manager_create(const struct manager_limits *limits,
     }
     manager->limits = *limits;
     manager->calls = *calls;
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
+        struct granular_params params;
+
+        granular_params_make(MATERIAL_SAND, scale_radius_m((enum granular_scale)scale), &params);
+        sand_rate_init(&manager->engines[scale].rate, &params);
+    }
     return manager;
 }
 
@@ -132,6 +138,14 @@ void manager_set_engine(struct manager *manager, enum granular_scale scale,
     manager->stats.slots[scale] = engine ? engine->config.slots : 0;
 }
 
+void manager_set_rate(struct manager *manager, enum granular_scale scale, double sphere_steps_s)
+{
+    struct sand_rate *rate = &manager->engines[scale].rate;
+
+    if (rate->sphere_steps_s == 0)
+        rate->sphere_steps_s = sphere_steps_s;
+}
+
 /* ---- reports --------------------------------------------------------------------------------- */
 
 static void report_body(const struct patch *patch, const struct patch_member *member,
@@ -198,6 +212,9 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     report->kinetic_energy_j = patch->status.kinetic_energy_j;
     report->age_s = now_s - patch->made_at_s;
     memcpy(report->phase_ms, patch->status.phase_ms, sizeof report->phase_ms);
+    report->has_estimate = start->has_estimate;
+    report->estimate = start->estimate;
+    report->behind_s = patch->behind_s;
     report->is_closing = patch->is_closing;
     report->was_capped = patch->was_capped;
     report->has_ledger = patch->has_ledger;
@@ -621,6 +638,7 @@ void manager_stats(const struct manager *manager, struct manager_stats *out)
     for (int scale = 0; scale < SCALE_COUNT; scale++) {
         memcpy(out->phase_ms[scale], manager->engines[scale].phase_ms, sizeof out->phase_ms[scale]);
         memcpy(out->pass_ms[scale], manager->engines[scale].pass_ms, sizeof out->pass_ms[scale]);
+        out->rate[scale] = manager->engines[scale].rate;
     }
 }
 

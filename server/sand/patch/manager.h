@@ -16,7 +16,7 @@ struct manager_limits {
     double keep_s;          /* how long those are kept, 600 */
     double pause_after_s;   /* of stillness, simulated: active -> resting, 2 */
     double linger_s;        /* of rest, wall time: resting -> written, 30 */
-    double settle_still_s;  /* of stillness, simulated: settling -> active, 0.5 */
+    double settle_still_s;  /* of stillness, simulated: settling -> active, 0.25 */
     double settle_max_s;    /* simulated; not settled by then: failed, 30 */
     double active_max_s;    /* simulated, since it was made active or woken: resting, 60 */
     double speed;           /* simulated seconds a second while active; 0: as fast as it goes, 1 */
@@ -50,6 +50,7 @@ struct manager_stats {
     uint64_t particle_steps[SCALE_COUNT]; /* spheres times substeps */
     float phase_ms[SCALE_COUNT][SAND_PHASE_COUNT];
     float pass_ms[SCALE_COUNT][SAND_PASS_COUNT]; /* of the OpenGL engine */
+    struct sand_rate rate[SCALE_COUNT];
 };
 
 struct manager;
@@ -63,6 +64,9 @@ void manager_destroy(struct manager *manager); /* its engines stay; NULL is fine
  */
 void manager_set_engine(struct manager *manager, enum granular_scale scale,
                         struct sand_engine *engine, double now_s);
+
+/* The rate of a scale's new engine (estimate.h), unless patches have shown it already. */
+void manager_set_rate(struct manager *manager, enum granular_scale scale, double sphere_steps_s);
 
 /*
  * A new patch; takes start, also on error. *report is its first report, a reference for the

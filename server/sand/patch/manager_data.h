@@ -40,6 +40,8 @@ struct patch {
     struct sand_status status;
     double still_since_s; /* simulated; below 0: it moves */
     double awake_since_s; /* simulated */
+    double behind_s;      /* as in patch_report */
+    double filled_at_s, active_at_s;
     double made_at_s, rested_at_s, ended_at_s, told_at_s, write_at_s;
     uint32_t write_tries;
     enum depth_use depth; /* that is being measured */
@@ -63,6 +65,7 @@ struct manager_engine {
     struct patch *owners[SAND_SLOTS_MAX];
     double credit_s; /* simulated time that active patches may be stepped */
     float phase_ms[SAND_PHASE_COUNT], pass_ms[SAND_PASS_COUNT]; /* as last measured */
+    struct sand_rate rate;
 };
 
 struct manager {

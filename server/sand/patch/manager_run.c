@@ -39,6 +39,8 @@
 #define CHUNK_GROWTH 3
 #define POLL_S 0.0005
 #define WRITE_AGAIN_S 1.0
+#define SETTLE_DRAG 3.0f /* 1/s at this radius: a third less of processor time until ground rests */
+#define SETTLE_DRAG_RADIUS_M 0.1f
 #define WRITE_TRIES 60
 #define LIFT_ROUNDS 64
 #define LIFT_PAIRS_MAX 4000000u
@@ -304,6 +306,9 @@ static void begin(struct manager *manager, struct patch *patch, double now_s)
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
     else
         patch->is_begun = true;
+    if (patch->is_begun)
+        sand_slot_calm(engine, patch->slot,
+                       SETTLE_DRAG * sqrtf(SETTLE_DRAG_RADIUS_M / engine->config.params.radius_m));
 }
 
 static void fill(struct manager *manager, struct patch *patch, double now_s)
@@ -322,6 +327,7 @@ static void fill(struct manager *manager, struct patch *patch, double now_s)
     if (patch->filled < ground->count)
         return;
     convert_ground_free(&patch->start.ground);
+    patch->filled_at_s = now_s;
     manager_move(manager, patch, PATCH_SETTLING, now_s);
 }
 
@@ -342,6 +348,8 @@ static void make_active(struct manager *manager, struct patch *patch, double now
     for (uint32_t i = 0; i < patch->member_count; i++)
         patch->members[i].lowered_m = 0;
     patch->awake_since_s = patch->status.time_s;
+    patch->active_at_s = now_s;
+    patch->behind_s = 0;
     patch->still_since_s = -1;
     patch->fresh_at = patch->sent + 1;
     patch->wants_to_wake = false;
@@ -352,16 +360,21 @@ static void make_active(struct manager *manager, struct patch *patch, double now
 static void settled(struct manager *manager, struct patch *patch, double now_s)
 {
     const struct patch_start *start = &patch->start;
+    struct manager_engine *engine = &manager->engines[start->scale];
     struct err err = {.code = ERR_OK};
 
+    sand_rate_learn(
+        &engine->rate,
+        (double)patch->status.steps * patch->granules * engine->engine->config.params.spheres,
+        now_s - patch->filled_at_s, patch->status.time_s - manager->limits.settle_still_s);
     memcpy(patch->settled_m, patch->before_m,
            (size_t)start->grid.depth.cols * start->grid.depth.rows * sizeof(float));
     if (convert_slump(start->field, &start->place, &start->grid,
-                      (double)manager_engine_of(manager, patch)->config.params.diameter_m,
-                      patch->before_m, &err)) {
+                      (double)engine->engine->config.params.diameter_m, patch->before_m, &err)) {
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
         return;
     }
+    sand_slot_calm(engine->engine, patch->slot, 0);
     make_active(manager, patch, now_s);
     insert_bodies(manager, patch, patch->settled_m, now_s);
 }
@@ -398,8 +411,18 @@ static void make_rest(struct manager *manager, struct patch *patch, double now_s
     measure(manager, patch, DEPTH_AFTER, now_s);
 }
 
+/* Less than the engine may be ahead or behind by its chunks is nothing. */
+static void look_behind(const struct manager *manager, struct patch *patch, double now_s)
+{
+    const double behind_s = (now_s - patch->active_at_s) * manager->limits.speed -
+                            (patch->status.time_s - patch->awake_since_s);
+
+    patch->behind_s = behind_s > CREDIT_MAX_S ? behind_s : 0;
+}
+
 static void go_on_active(struct manager *manager, struct patch *patch, double now_s)
 {
+    look_behind(manager, patch, now_s);
     if (patch->depth == DEPTH_INSERT) {
         if (!sand_depth_poll(manager_engine_of(manager, patch), patch->slot, patch->surface_m))
             return;

@@ -3,8 +3,8 @@
  *
  *   filling -> settling -> active <-> resting -> written | discarded | failed
  *
- * At each rest the difference becomes an edit; `written` is the end of the patch, when it has rested
- * for long enough.
+ * At each rest the difference becomes an edit; `written` is the end of the patch, when it has
+ * rested for long enough.
  *
  * A patch is a record that the manager advances (manager.h); this header has its parts, the checks
  * of its bodies, and the report of it that other threads read.
@@ -14,6 +14,7 @@
 
 #include "sand/convert/convert.h"
 #include "sand/material.h"
+#include "sand/patch/estimate.h"
 #include "world/world.h"
 
 enum { PATCH_TRANSITIONS_KEPT = 32, PATCH_REASON_BYTES = 320, PATCH_KEY_MAX = STORE_OP_ID_MAX };
@@ -111,6 +112,8 @@ struct patch_start {
     enum convert_fill fill;
     enum convert_mode mode;
     uint64_t seed;
+    bool has_estimate; /* false: nothing of this device was measured yet */
+    struct patch_estimate estimate;
     struct patch_body *bodies; /* malloc */
     uint32_t body_count;
 };
@@ -152,6 +155,9 @@ struct patch_report {
     uint64_t steps;
     double time_s, kinetic_energy_j, age_s;
     float phase_ms[SAND_PHASE_COUNT];
+    bool has_estimate;
+    struct patch_estimate estimate;
+    double behind_s; /* how much less was simulated than the clock went on, since it was active */
     bool is_closing;
     bool was_capped; /* it came to rest by the cap */
     bool has_ledger;

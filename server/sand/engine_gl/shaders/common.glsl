@@ -36,7 +36,7 @@ struct slot_record {
     vec4 gravity; // w: force that wakes a granule
     vec2 size;
     float z_low;
-    float pad0;
+    float calm; // further drag of granules
     uvec4 cells; // w: all of them
     uint granules, bodies_end, particles_end, pad1;
     uint bed_cols, bed_rows, pad2, pad3;

@@ -30,8 +30,10 @@ void main()
     vec3 v = granule.v.xyz + (f * pool.mass_inverse + gravity.xyz) * pool.dt_s;
     vec3 w = granule.w.xyz + t * (pool.inertia_inverse * pool.dt_s);
 
-    v = cut_length(v * (1.0 - pool.drag_linear * pool.dt_s), pool.speed_max);
-    w = cut_length(w * (1.0 - pool.drag_angular * pool.dt_s), pool.spin_max);
+    float calm = slots[slot].calm;
+
+    v = cut_length(v * (1.0 - (pool.drag_linear + calm) * pool.dt_s), pool.speed_max);
+    w = cut_length(w * (1.0 - (pool.drag_angular + calm) * pool.dt_s), pool.spin_max);
     granule.x.xyz += v * pool.dt_s;
     granule.q = turned(granule.q, w);
     granule.v.w = slow_time(granule.v.w,
