@@ -279,8 +279,6 @@ static const char *place_of(const struct err *err)
         return "patch";
     case ERR_LAYER_KIND:
         return "layer";
-    case ERR_NO_HEIGHTFIELD: /* a locale whose gravity is not along Z */
-        return "locale";
     case ERR_UNKNOWN_PARAMETER:
         return "query";
     case ERR_METHOD_NOT_ALLOWED:
