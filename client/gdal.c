@@ -51,6 +51,8 @@ enum { SONAME_FIRST = 26, SONAME_LAST = 60 };
     X(void *, GDALGetSpatialRef, (void *))                                                         \
     X(int, OSRIsGeographic, (void *))                                                              \
     X(int, OSRIsProjected, (void *))                                                               \
+    X(const char *, OSRGetAuthorityName, (void *, const char *))                                   \
+    X(const char *, OSRGetAuthorityCode, (void *, const char *))                                   \
     X(const char *, OSRGetName, (void *))                                                          \
     X(double, OSRGetLinearUnits, (void *, char **))                                                \
     X(double, OSRGetAngularUnits, (void *, char **))                                               \
@@ -141,11 +143,15 @@ static void copy_text(char *out, size_t bytes, const char *text)
 static void read_frame(const struct gdal *gdal, void *dataset, struct gdal_raster *out)
 {
     void *frame = gdal->GDALGetSpatialRef(dataset);
+    const char *authority;
 
     out->has_transform = gdal->GDALGetGeoTransform(dataset, out->transform) == 0;
     if (!frame)
         return;
     copy_text(out->frame, sizeof(out->frame), gdal->OSRGetName(frame));
+    authority = gdal->OSRGetAuthorityName(frame, NULL);
+    if (authority && strcmp(authority, "EPSG") == 0)
+        copy_text(out->epsg, sizeof(out->epsg), gdal->OSRGetAuthorityCode(frame, NULL));
     out->is_geographic = gdal->OSRIsGeographic(frame) != 0;
     out->is_projected = gdal->OSRIsProjected(frame) != 0;
     out->unit = out->is_geographic ? gdal->OSRGetAngularUnits(frame, NULL)

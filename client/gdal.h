@@ -22,6 +22,7 @@ struct gdal_raster {
     bool is_geographic, is_projected;        /* neither: the file has none */
     double unit;                             /* metres (projected) or radians (geographic) a unit */
     double semi_major_m, inverse_flattening; /* of the ellipsoid; 0: unknown, a sphere */
+    char epsg[8];                            /* its code, "" for none */
     char frame[96];                          /* the coordinate system's name, "" for none */
     char driver[32];
     char height_unit[32]; /* as the file calls it */

@@ -97,6 +97,8 @@ static void fill(struct gdal_raster *raster, const struct georef *place, bool ha
         out->has_geo = place->has_geo;
         out->lat_deg = place->lat_deg;
         out->lng_deg = place->lng_deg;
+        if (raster->is_projected && (raster->unit == 0 || raster->unit == 1) && *raster->epsg)
+            snprintf(out->crs, sizeof(out->crs), "EPSG:%s", raster->epsg);
     }
     if (raster->scale != 1)
         number_format(raster->scale, out->scale);

@@ -17,6 +17,7 @@ struct import_raster {
     bool flip_y; /* the first row is the one with the greatest y */
     bool has_geo;
     double lat_deg, lng_deg; /* where the frame's origin is */
+    char crs[16];            /* "EPSG:32633", of projected metres */
     char note[1600];         /* a line for people: the raster and its treatment */
 };
 

@@ -34,7 +34,8 @@ struct import_options {
     const char *spacing, *origin, *height_scale, *height_offset, *nodata, *cols, *rows, *format;
     const char *role, *up, *scale, *frame, *gravity, *band, *precision_max;
     bool flip_y, strict;
-    bool has_geo; /* known from the file, for a locale that is made */
+    bool has_geo; /* known from the file, for a locale that is made, as is crs */
+    const char *crs;
     double lat_deg, lng_deg;
 };
 
@@ -177,6 +178,7 @@ static cJSON *manifest_body(const struct import_options *options)
 
     if (batch_add_text(body, "title", options->title) &&
         batch_add_text(body, "triangulation", options->triangulation) &&
+        batch_add_text(body, "crs", options->crs) &&
         (!options->has_geo || (batch_add(geo, "lat", batch_number(options->lat_deg)) &&
                                batch_add(geo, "lng", batch_number(options->lng_deg)))))
         return body;
@@ -348,6 +350,7 @@ static enum err_code read_raster(struct kota *kota, struct import_options *o, st
     o->has_geo = raster->has_geo && !o->origin && !o->spacing;
     o->lat_deg = raster->lat_deg;
     o->lng_deg = raster->lng_deg;
+    o->crs = *raster->crs && !o->origin && !o->spacing ? raster->crs : NULL;
     o->origin = o->origin || o->spacing || !*raster->origin ? o->origin : raster->origin;
     o->spacing = o->spacing ? o->spacing : raster->spacing;
     o->height_scale = o->height_scale || !*raster->scale ? o->height_scale : raster->scale;

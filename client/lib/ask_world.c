@@ -1,5 +1,6 @@
 /*
- * Requests about the world: locales, layers, edits, tiles, models, patches, events, operation.
+ * Requests about the world: locales, layers, edits, tiles, maps, models, patches, events,
+ * operation.
  *
  * Every write of a locale gets an Idempotency-Key, so that it can be sent again when its answer is
  * lost. Models take no key: PUT of one is the same however often it is made; DELETE is not, because
@@ -404,6 +405,45 @@ struct kota_request *kota_samples(const char *locale, const char *layer, const u
         text_add_uint(&request->path, rect[i]);
     }
     return request;
+}
+
+struct kota_request *kota_dem_json(const char *locale)
+{
+    return ask_new("GET", LOCALE "/dem.json", locale);
+}
+
+#define DEM_FORMS(path)                                                                            \
+    {                                                                                              \
+        LOCALE path ".png", LOCALE path "@2x.png", LOCALE path ".f32", LOCALE path ".tif"          \
+    }
+
+static struct kota_request *dem(const char *const patterns[4], const char *locale, unsigned z,
+                                unsigned x, unsigned y, enum kota_dem_form form)
+{
+    bool is_known = (size_t)form < 4;
+    struct kota_request *request = ask_new("GET", patterns[is_known ? form : 0], locale, z, x, y);
+
+    if (request)
+        request->accept = NULL;
+    if (request && !is_known)
+        request_fail(request, "there is no tile of form %d", (int)form);
+    return request;
+}
+
+struct kota_request *kota_dem(const char *locale, unsigned z, unsigned x, unsigned y,
+                              enum kota_dem_form form)
+{
+    static const char *const patterns[] = DEM_FORMS("/dem/%u/%u/%u");
+
+    return dem(patterns, locale, z, x, y, form);
+}
+
+struct kota_request *kota_dem_geodetic(const char *locale, unsigned z, unsigned x, unsigned y,
+                                       enum kota_dem_form form)
+{
+    static const char *const patterns[] = DEM_FORMS("/dem/geodetic/%u/%u/%u");
+
+    return dem(patterns, locale, z, x, y, form);
 }
 
 struct kota_request *kota_models(void)

@@ -661,6 +661,20 @@ struct kota_request *kota_samples(const char *locale, const char *layer, const u
 /* heights_m[257 * 257] of KOTA_TILE_F32, rows from the smallest y; NULL: another answer, or 304. */
 const float *kota_read_tile(struct kota_answer *answer);
 
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+enum kota_dem_form { KOTA_DEM_PNG, KOTA_DEM_PNG_2X, KOTA_DEM_F32, KOTA_DEM_TIF };
+
+/* TileJSON; options by kota_request_query: encoding, style, void, sampling, layer, v. */
+struct kota_request *kota_dem_json(const char *locale);
+/* A map's tile of heights (XYZ), row 0 in the north; options as above. Error 404: no ground there.
+ */
+struct kota_request *kota_dem(const char *locale, unsigned z, unsigned x, unsigned y,
+                              enum kota_dem_form form);
+/* A globe's tile, values on its corners and between; option `size`, too. Not KOTA_DEM_PNG_2X. */
+struct kota_request *kota_dem_geodetic(const char *locale, unsigned z, unsigned x, unsigned y,
+                                       enum kota_dem_form form);
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 struct kota_request *kota_models(void);

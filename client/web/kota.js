@@ -52,6 +52,7 @@
 import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundError, ServerError,
   TimeoutError, failure } from "./kota_answer.js";
 import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
+import { tilesOf } from "./kota_maps.js";
 
 export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaError,
   NotFoundError, RightsError, ServerError, TimeoutError, TooLargeError, curlLine } from
@@ -796,6 +797,54 @@ export class Kota {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}/samples${query(question)}`,
       call);
+  }
+
+  /**
+   * TileJSON of the locale's ground, for maps.
+   * @param {string} id
+   * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
+   *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
+   *   [options]
+   * @returns {Promise<any>}
+   */
+  demJson(id, options = {}) {
+    return this.#read(`${place(id)}/dem.json`, options);
+  }
+
+  /**
+   * A map's tile of heights (XYZ, the first row in the north).
+   * @param {string} id @param {number} z @param {number} x
+   * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
+   * @param {ReadOptions & Record<string, any>} [options] as demJson
+   * @returns {Promise<Answer>}
+   */
+  dem(id, z, x, y, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/dem/${z}/${x}/${y}${query(question)}`, call);
+  }
+
+  /**
+   * A globe's tile of heights: values on the tile's corners and between, the first row in the north.
+   * @param {string} id @param {number} z @param {number} x
+   * @param {string} y with its form: "5.f32"
+   * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
+   * @returns {Promise<Answer>}
+   */
+  demGeodetic(id, z, x, y, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/dem/geodetic/${z}/${x}/${y}${query(question)}`, call);
+  }
+
+  /**
+   * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
+   * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
+   *   localeEvents or events, or its data; a `resync` touches all
+   * @param {number} zMin @param {number} zMax
+   * @returns {Promise<{z: number, x: number, y: number}[]>}
+   */
+  async tilesOf(event, zMin, zMax) {
+    const data = "data" in event ? event.data : event;
+    return tilesOf(await this.locale(data.locale), data.bounds ?? null, zMin, zMax);
   }
 
   /**

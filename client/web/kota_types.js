@@ -80,6 +80,7 @@
  * @property {boolean} [open_sky]
  * @property {"anti"|"main"|"alternating"} [triangulation]
  * @property {{lat: number, lng: number}} [geo]
+ * @property {string} [crs]  "EPSG:32633"
  */
 
 /**
@@ -93,6 +94,7 @@
  * @property {boolean} open_sky
  * @property {"anti"|"main"|"alternating"} triangulation
  * @property {{lat: number, lng: number}} [geo]
+ * @property {string} [crs]
  * @property {any[]} layers
  * @property {number} memory_bytes
  */

@@ -54,6 +54,7 @@ struct api {
     struct api_kept_limits *kept;                  /* every table that there was */
     bool is_shared;           /* the world follows a log that others append to */
     uint64_t staleness_s_max; /* then: readiness ends there, 0: never; set while API_LOADING */
+    const char *public_url;   /* for links to this daemon; "" or NULL: of the request */
     struct auth *auth;
     struct tile_cache *tiles;
     struct shell_cache *shells;

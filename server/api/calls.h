@@ -38,6 +38,9 @@
     X(world_contact_post)                                                                          \
     X(world_ray_post)                                                                              \
     X(elevation_get)                                                                               \
+    X(dem_get)                                                                                     \
+    X(dem_geodetic_get)                                                                            \
+    X(dem_json_get)                                                                                \
     X(elevation_post)                                                                              \
     X(dataset_get)                                                                                 \
     X(dataset_post)                                                                                \

@@ -10,6 +10,7 @@
 #include "api/counters.h"
 
 #include "api/calls/patch_wait_queue.h"
+#include "api/maps/map_ground.h"
 #include "api/text.h"
 #include "sand/view/view.h"
 #include "terrain/mesh/mesh.h"
@@ -256,6 +257,8 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.trace_max, "trace_boxes_max"),
     STAT(LIMITS, limits.trace_max, "trace_cells_max"),
     FIXED(LIMITS, HEIGHTFIELD_SIDE_MAX, "pick_tile_side_max"),
+    FIXED(LIMITS, MAP_ZOOM_MAX, "map_zoom_max"),
+    FIXED(LIMITS, DEM_GEODETIC_SIDE_MAX, "map_geodetic_size_max"),
     FIXED(LIMITS, API_CROSSED_MAX, "crossed_locales_max"),
     STAT(LIMITS, limits.items_max, "elevation_locations_max"),
     STAT(LIMITS, limits.batch_ms_max, "batch_ms_max"),

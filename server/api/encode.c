@@ -5,6 +5,8 @@
 
 #include "json/json_raw.h"
 
+#include <stdio.h>
+
 const char *const triangulation_names[] = {"anti", "main", "alternating", NULL};
 
 const char *const role_names[] = {"ground", "ceiling", NULL};
@@ -156,6 +158,13 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
         json_key(w, "lng");
         json_number(w, manifest->geo_lng_deg);
         json_end_object(w);
+    }
+    if (manifest->crs != 0) {
+        char code[16];
+
+        snprintf(code, sizeof code, "EPSG:%u", manifest->crs);
+        json_key(w, "crs");
+        json_string(w, code);
     }
 }
 

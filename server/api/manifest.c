@@ -5,11 +5,13 @@
 #include "api/manifest.h"
 
 #include "api/encode.h"
+#include "base/span.h"
 
 #include <string.h>
+#include <strings.h>
 
 const char *const manifest_members[] = {"title",         "gravity", "placement", "open_sky",
-                                        "triangulation", "geo",     NULL};
+                                        "triangulation", "geo",     "crs",       NULL};
 
 static enum err_code decode_title(const cJSON *json, struct locale_manifest *out, struct err *err)
 {
@@ -66,6 +68,27 @@ static enum err_code decode_geo(const cJSON *json, struct locale_manifest *out, 
     return ERR_OK;
 }
 
+/* "EPSG:32633", or the number. */
+static enum err_code decode_crs(const cJSON *json, struct locale_manifest *out, struct err *err)
+{
+    const cJSON *crs = json_given(json, "crs");
+    struct span code = {NULL, 0};
+    uint64_t number = 0;
+
+    if (!crs)
+        return ERR_OK;
+    if (cJSON_IsString(crs) && strncasecmp(crs->valuestring, "EPSG:", 5) == 0)
+        code = (struct span){crs->valuestring + 5, strlen(crs->valuestring) - 5};
+    if (code.at ? span_index(code, &number) && number <= UINT32_MAX
+                : cJSON_IsNumber(crs) && crs->valuedouble >= 1 && crs->valuedouble <= UINT32_MAX) {
+        out->crs = code.at ? (uint32_t)number : (uint32_t)crs->valuedouble;
+        if (code.at || out->crs == crs->valuedouble)
+            return ERR_OK;
+    }
+    err_set(err, ERR_BAD_INPUT, "crs is an EPSG code: \"EPSG:32633\"");
+    return err_at(err, "/crs");
+}
+
 enum err_code manifest_decode(const cJSON *json, struct locale_manifest *out, struct err *err)
 {
     const cJSON *member;
@@ -73,7 +96,7 @@ enum err_code manifest_decode(const cJSON *json, struct locale_manifest *out, st
 
     *out = locale_manifest_default;
     if (decode_title(json, out, err) || decode_placement(json, out, err) ||
-        decode_geo(json, out, err))
+        decode_geo(json, out, err) || decode_crs(json, out, err))
         return err->code;
     member = json_given(json, "gravity");
     if (member && json_get_vec3(member, &out->gravity, err))

@@ -8,7 +8,7 @@
 #include "json/json_read.h"
 #include "world/values/locale.h"
 
-/* title, gravity, placement, open_sky, triangulation, geo; NULL-terminated. */
+/* title, gravity, placement, open_sky, triangulation, geo, crs; NULL-terminated. */
 extern const char *const manifest_members[];
 
 /*

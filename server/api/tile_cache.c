@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,31 @@ struct tile_entry *tile_entry_create(const struct tile_key *key, const char *tag
         memcpy(slot->body, image->bytes.at, length);
     }
     return &slot->entry;
+}
+
+/* SplitMix64's finalizer (Steele, Lea, Flood 2014). */
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+
+void tile_tag_of(const void *values, size_t count, size_t value_bytes, const char *form,
+                 char out[static TILE_TAG_BYTES])
+{
+    const char *at = values;
+    uint64_t a = 0x6b6f7461, b = 0x74696c65;
+
+    for (size_t i = 0; i < count; i++, at += value_bytes) {
+        uint64_t bits = 0;
+
+        memcpy(&bits, at, value_bytes == sizeof bits ? sizeof bits : sizeof(uint32_t));
+        a = mix(a + bits + 0x9e3779b97f4a7c15u);
+        b = (b ^ bits) * 0x100000001b3u + (b >> 29);
+    }
+    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)a,
+             (unsigned long long)mix(b), form);
 }
 
 static struct tile_slot *slot_of(struct tile_entry *entry)

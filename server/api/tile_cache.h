@@ -15,9 +15,9 @@ enum { TILE_TAG_BYTES = 64 };
 
 /* No padding: compared and hashed as bytes. */
 struct tile_key {
-    uint64_t source[2]; /* block_source */
+    uint64_t source[2]; /* block_source; of a map's tile map_ground_source */
     uint32_t level, column, row;
-    uint16_t kind, format; /* enum block_kind, enum tile_format */
+    uint16_t kind, format; /* enum block_kind, enum tile_format; of a map's tile its options */
 };
 
 struct tile_entry {
@@ -58,6 +58,12 @@ struct tile_entry *tile_cache_find(struct tile_cache *cache, const struct tile_k
  * larger than the cache is not kept. Counts a miss: something had to be made.
  */
 void tile_cache_put(struct tile_cache *cache, struct tile_entry *entry);
+
+/*
+ * An ETag of 128 bits over the tile's values, numbers of 4 or 8 bytes, and the word for their form.
+ */
+void tile_tag_of(const void *values, size_t count, size_t value_bytes, const char *form,
+                 char out[static TILE_TAG_BYTES]);
 
 /* Is the tag in a header If-None-Match: `*`, or a list of tags (W/ before a tag is ignored)? */
 bool tile_tag_matches(const char *match, size_t match_length, const char *tag);

@@ -55,6 +55,7 @@
     X(EXPECTATION_FAILED, expectation_failed, 417, "Expectation failed")                           \
     X(MISDIRECTED, misdirected, 421, "Misdirected request")                                        \
     X(UNPROCESSABLE, unprocessable, 422, "Unprocessable")                                          \
+    X(NO_PLACE, no_place, 422, "Not on the Earth")                                                 \
     X(NO_HEIGHTFIELD, no_heightfield, 422, "No heightfield")                                       \
     X(LAYER_AMBIGUOUS, layer_ambiguous, 422, "Layer not chosen")                                   \
     X(LAYER_KIND, wrong_layer_kind, 422, "Wrong kind of layer")                                    \

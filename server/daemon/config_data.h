@@ -25,7 +25,7 @@ struct config {
     uint16_t ops_port;
     uint64_t loops; /* 0: one a core */
     char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
-    char cors_origin[CONFIG_TEXT_MAX], user[CONFIG_HOST_MAX];
+    char cors_origin[CONFIG_TEXT_MAX], public_url[CLUSTER_URL_MAX + 1], user[CONFIG_HOST_MAX];
     char ops_port_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
     bool is_read_only, has_no_sandbox, has_access_log, is_check, is_healthcheck;

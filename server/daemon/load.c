@@ -631,8 +631,8 @@ static enum err_code load_layers(struct import *import, const char *folder, cons
 static enum err_code read_locale(struct import *import, const char *folder, const cJSON *json,
                                  struct err *err)
 {
-    static const char *const members[] = {"title",         "gravity", "placement", "open_sky",
-                                          "triangulation", "geo",     "layers",    NULL};
+    static const char *const members[] = {
+        "title", "gravity", "placement", "open_sky", "triangulation", "geo", "crs", "layers", NULL};
     struct locale_manifest manifest;
 
     if (json_only_members(json, members, "", err) || manifest_decode(json, &manifest, err))

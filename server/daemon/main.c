@@ -190,6 +190,7 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     d->world = make_world(d, err);
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
         return err->code;
+    d->api.public_url = config->public_url;
     d->api.staleness_s_max = config->cluster.max_staleness_s;
     d->watchdog = watchdog_create(
         &d->api, &(struct watchdog_config){config->port_file, config->ops_port_file}, err);

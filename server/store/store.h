@@ -87,6 +87,7 @@ struct store_locale {
     enum triangulation triangulation;
     bool has_geo;
     double geo_lat_deg, geo_lng_deg;
+    uint32_t crs;           /* an EPSG code; 0: none; only without geo */
     uint64_t transform_seq; /* only from store_load; written by store_put_transform_seq */
 };
 

@@ -299,6 +299,8 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
     v->has_geo = column_bytes(row, 13, geo, sizeof geo);
     v->geo_lat_deg = geo[0];
     v->geo_lng_deg = geo[1];
+    if (!v->has_geo)
+        column_bytes(row, 13, &v->crs, sizeof v->crs);
     if (is_good && sqlite3_column_int(row, 14) == 1)
         return true;
     snprintf(what, sizeof what, "locale %s: its row is damaged (checksum)", id);
@@ -544,5 +546,7 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
     sqlite3_bind_int(write, 13, (int)v->triangulation);
     if (v->has_geo)
         sqlite3_bind_blob(write, 14, geo, sizeof geo, SQLITE_STATIC);
+    else if (v->crs != 0)
+        sqlite3_bind_blob(write, 14, &v->crs, sizeof v->crs, SQLITE_STATIC);
     return store_run(store, write, "cannot write a locale", err);
 }

@@ -1,13 +1,14 @@
 """/v1/compat/elevation: Open Topo Data's and Google's shape, places on the Earth.
 
-Where a place stands in a locale is worked out here by another way: WGS84 to earth-centred
-coordinates and a rotation matrix, in float64; heights come from tests/api/oracle.py.
+Where a place stands in a locale is worked out by another way (tests/api/earth.py);
+heights come from tests/api/oracle.py.
 """
 import json
 import math
 import urllib.parse
 
 from daemon import JSON, Daemon, problem
+from earth import enu, place_at
 from fields import put_layer, put_locale
 from mesh_oracle import put_mesh, rectangle
 from oracle import Terrain
@@ -16,41 +17,6 @@ from tap import case, check, equal, near, rng, run, test
 BASE = "/v1/compat/elevation"
 FORM = "application/x-www-form-urlencoded"
 daemon = Daemon()
-
-# ---- the Earth, worked out independently ----------------------------------------------------------
-
-A, B = 6378137.0, 6356752.314245179  # WGS84's axes
-E2 = 1 - (B / A) ** 2
-
-
-def ecef(lat, lng, h=0.0):
-    f, l = math.radians(lat), math.radians(lng)
-    n = A * A / math.hypot(A * math.cos(f), B * math.sin(f))
-    return ((n + h) * math.cos(f) * math.cos(l), (n + h) * math.cos(f) * math.sin(l),
-            (n * (B / A) ** 2 + h) * math.sin(f))
-
-
-def axes(lat, lng):
-    f, l = math.radians(lat), math.radians(lng)
-    return ((-math.sin(l), math.cos(l), 0.0),
-            (-math.sin(f) * math.cos(l), -math.sin(f) * math.sin(l), math.cos(f)),
-            (math.cos(f) * math.cos(l), math.cos(f) * math.sin(l), math.sin(f)))
-
-
-def enu(origin, lat, lng):
-    """East, north, up of a place on the ellipsoid, seen from the origin."""
-    d = [b - a for a, b in zip(ecef(*origin), ecef(lat, lng))]
-    return [sum(a * b for a, b in zip(axis, d)) for axis in axes(*origin)]
-
-
-def place_at(origin, x, y):
-    """(lat, lng) whose east and north are x, y: by Newton steps on enu."""
-    lat, lng = origin
-    for _ in range(20):
-        e, n, _ = enu(origin, lat, lng)
-        lat += math.degrees((y - n) / A)
-        lng += math.degrees((x - e) / (A * max(math.cos(math.radians(lat)), 1e-9)))
-    return lat, (lng + 180) % 360 - 180
 
 
 def encode(places):

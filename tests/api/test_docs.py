@@ -84,7 +84,7 @@ class Reader:
         os.symlink(demo_world(), os.path.join(self.work, "build", "demo"))
         module = os.path.join(self.work, "node_modules", "kota-client")
         os.makedirs(module)
-        for name in ("kota.js", "kota_answer.js", "kota_feed.js"):
+        for name in ("kota.js", "kota_answer.js", "kota_feed.js", "kota_maps.js"):
             os.symlink(os.path.join(ROOT, "client", "web", name), os.path.join(module, name))
         with open(os.path.join(module, "package.json"), "w", encoding="utf-8") as file:
             file.write('{"type": "module", "exports": "./kota.js"}')

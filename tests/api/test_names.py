@@ -17,7 +17,9 @@ SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches"
 # Paths whose words would not say what they are.
 OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
          "/v1/compat/elevation/{dataset}": "datasetElevation",
-         "/v1/compat/maps/api/elevation/json": "googleElevation"}
+         "/v1/compat/maps/api/elevation/json": "googleElevation",
+         "/v1/locales/{locale}/dem.json": "demJson",
+         "/v1/locales/{locale}/dem/geodetic/{z}/{x}/{y}": "demGeodetic"}
 OWNER = (("/patches/{patch}/", "patch"), ("/layers/{layer}/stats", "layer"),
          ("/locales/{locale}/events", "locale"))
 ELEVATION = {"getElevation", "datasetElevation", "getDatasetElevation", "googleElevation"}
@@ -76,7 +78,8 @@ def _():
 
 @test("a path parameter is named after what it names")
 def _():
-    known = {"locale", "layer", "patch", "body", "model", "dataset", "level", "column", "row", "file"}
+    known = {"locale", "layer", "patch", "body", "model", "dataset", "level", "column", "row", "file",
+             "z", "x", "y"}  # of maps, as all of them say
     for path in document["paths"]:
         check(set(re.findall(r"{(\w+)}", path)) <= known, path)
 
@@ -98,7 +101,7 @@ def _():
     methods = set(re.findall(r"^  (?:async )?\*?(\w+)\(.*\{$", source("client", "web", "kota.js"),
                              flags=re.M))
     equal(EVERY - methods, ELEVATION | PAGES, "calls without a method")
-    own = {"constructor", "url", "call", "get", "post", "follow"}
+    own = {"constructor", "url", "call", "get", "post", "follow", "tilesOf"}
     forms = {name for name in methods if any(re.match(one + "(Batch|Footprints|Samples|Heights)$", name)
                                              for one in ASKED)}
     equal(methods - EVERY - own - forms, set(), "methods of no call")

@@ -20,6 +20,7 @@ STREAM = "text/event-stream"
 WORLD = {"/v1/locate", "/v1/contact", "/v1/ray"}  # of many locales
 EXAMPLE_VALUES = {"{locale}": "hills", "{dataset}": "hills", "{model}": "tetrahedron",
                   "{layer}": "ground", "{level}": "0", "{column}": "0", "{row}": "0",
+                  "{z}": "14", "{x}": "8711", "{y}": "5744.png",
                   "{patch}": "1", "{body}": "0", "{file}": "kota.js"}
 
 
@@ -467,6 +468,9 @@ def parameter_known(path, method, name):
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north"}
+    if "/dem" in path:
+        values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
+                   "v": "1", "size": "65"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)

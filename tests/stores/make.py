@@ -154,7 +154,7 @@ def first_life(daemon, hills, coast):
     write(daemon, "PUT", f"/v1/locales/hills/layers/ground?{hills.query()}", hills.body(), F32,
           key="hills-ground")
     put_ground(daemon, hills, "hills", "second")
-    write(daemon, "PUT", "/v1/locales/coast", {"triangulation": "main"})
+    write(daemon, "PUT", "/v1/locales/coast", {"triangulation": "main", "crs": "EPSG:25832"})
     put_ground(daemon, coast, "coast")
     codes = [[(97 * c + 31 * r) % 4001 for c in range(40)] for r in range(30)]
     write(daemon, "PUT", "/v1/locales/coast/layers/relief?spacing=0.3,1.7&origin=-3.1,5.7"

@@ -2,7 +2,7 @@
  * Places on the Earth: the tangent plane against the definition in long double, which goes through
  * the plane's unit vectors; great circles against the rotation of one direction towards the other.
  */
-#include "terrain/geo.h"
+#include "terrain/geo/geo.h"
 
 #include "support/random.h"
 

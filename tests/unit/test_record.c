@@ -288,7 +288,9 @@ static void every_kind_comes_back(void **state)
     send(p, field_change("land", "small", 2, 2));
     send(p, mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false}));
     send(p, polygons_change("land", "roof"));
-    send(p, change_of(WORLD_PUT_LOCALE, "drum", ""));
+    change = change_of(WORLD_PUT_LOCALE, "drum", "");
+    change.manifest.crs = 32633;
+    send(p, change);
     send(p, mesh_change("drum", "wall", (struct mesh_space){MESH_CYLINDRICAL, true}));
     change = change_of(WORLD_EDIT, "land", "ground");
     for (int i = 0; i < 6; i++)
@@ -424,7 +426,7 @@ static void what_does_not_fit_is_refused(void **state)
     bad = good;
     bad.layer[0] = '\0';
     expect_refused(p, &bad, "ids");
-    edit[0] = 2;
+    edit[0] = 3;
     expect_refused(p, &good, "version");
     edit[0] = 1;
     edit[1] = 99;

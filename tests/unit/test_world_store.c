@@ -191,6 +191,7 @@ static void locales_and_layers_come_back_as_they_were(void **state)
     struct ground *g = *state;
     float *samples = calloc(SAMPLES, sizeof *samples);
     struct world_change manifest = change_of(WORLD_PUT_LOCALE, "m", "");
+    struct world_change utm = change_of(WORLD_PUT_LOCALE, "utm", "");
     const struct world_snapshot *pinned;
     const struct locale *locale;
     struct feed_event events[4];
@@ -204,6 +205,8 @@ static void locales_and_layers_come_back_as_they_were(void **state)
     manifest.manifest.has_geo = true;
     manifest.manifest.geo_lat_deg = 42.5;
     apply(g, manifest);
+    utm.manifest.crs = 25832;
+    apply(g, utm);
     put_mesh(g, "m", "roof", 20);
     put_mesh(g, "m", "attic", 30);
     apply(g, change_of(WORLD_PUT_LOCALE, "gone", ""));
@@ -222,6 +225,8 @@ static void locales_and_layers_come_back_as_they_were(void **state)
     assert_int_equal(locale->layers[1]->role, LAYER_CEILING);
     assert_true(mesh_bounds(locale->layers[1]->mesh).max.z == 21);
     assert_null(snapshot_locale(pinned, "gone"));
+    assert_memory_equal(&snapshot_locale(pinned, "utm")->manifest, &utm.manifest,
+                        sizeof utm.manifest);
     world_unpin(g->world, 0, pinned);
     assert_true(world_is_stored(g->world, "gone"));
     assert_false(world_is_stored(g->world, "never"));

@@ -217,6 +217,12 @@ test("tiles, as float32 with a tag and as files", async () => {
   const again = await kota.tileHeights("hills", 0, 0, 0, { tag: tile.tag });
   assert.equal(again.heights, null);
   assert.equal(await kota.tileHeights("hills", 0, 99, 0), null);
+  const map = await kota.demJson("hills", { encoding: "mapbox" });
+  assert.equal(map.encoding, "mapbox");
+  const [mapTile] = await kota.tilesOf({ locale: "hills", bounds: null }, map.maxzoom, map.maxzoom);
+  assert.equal((await kota.dem("hills", mapTile.z, mapTile.x, `${mapTile.y}.f32`)).buffer.byteLength,
+    256 * 256 * 4);
+  assert.equal((await kota.demGeodetic("hills", 0, 1, "0.f32", { size: 9 })).buffer.byteLength, 324);
   const picture = await kota.tile("hills", 0, 0, 0, { format: "png16" });
   assert.ok(picture instanceof Answer && picture.headers.get("kota-scale"));
   assert.equal(new Uint8Array(picture.buffer)[1], 0x50);

@@ -28,6 +28,14 @@ def _place(locale: str, *more: object) -> str:
     return "/".join(["/v1/locales", *(quote(str(part), safe="") for part in (locale, *more))])
 
 
+def _as_square(answer: Answer) -> Answer:
+    """The floats of a map's tile as rows."""
+    if answer.body and answer.headers.get_content_type() == "application/vnd.kota.f32":
+        side = math.isqrt(len(answer.body) // 4)
+        answer.kind, answer.shape = "f", (side, side)
+    return answer
+
+
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(arguments of Transport.call, members of the question) of what is given."""
     question = {name: value for name, value in options.items() if value is not None}
@@ -196,7 +204,7 @@ class Client:
                    **options: Any) -> Answer:
         """Makes a locale (201) or replaces its manifest (200); layers stay.
 
-        manifest: title, gravity, placement, open_sky, triangulation, geo; what is missing gets its
+        manifest: title, gravity, placement, open_sky, triangulation, geo, crs; what is missing gets its
         default.
         """
         return self._write("PUT", _place(locale), options, json=manifest or {})
@@ -441,6 +449,22 @@ class Client:
         return self._batch(_place(locale, "contains"), points, 3, 0, options)
 
     # ---- tiles -----------------------------------------------------------------------------------
+
+    def dem_json(self, locale: str, **options: Any) -> Any:
+        """TileJSON of the ground, for maps. Options: encoding (terrarium, mapbox), style (dem,
+        relief), void (edge, zero, alpha), sampling (point, mean), layer, v."""
+        return self.call("GET", _place(locale, "dem.json"), **options).json
+
+    def dem(self, locale: str, z: int, x: int, y: str, **options: Any) -> Answer:
+        """A map's tile of heights (XYZ), row 0 in the north: y is "5.png", "5@2x.png", "5.f32" or
+        "5.tif". f32 is in `array`. Options: encoding, style, void, sampling, layer, v, as dem_json.
+        Error 404: no ground there."""
+        return _as_square(self.call("GET", _place(locale, "dem", z, x, y), **options))
+
+    def dem_geodetic(self, locale: str, z: int, x: int, y: str, **options: Any) -> Answer:
+        """A globe's tile of heights, on its corners and between, row 0 in the north: y is "5.f32".
+        Options: size (65); encoding, style, void, sampling, layer, v, as dem_json."""
+        return _as_square(self.call("GET", _place(locale, "dem", "geodetic", z, x, y), **options))
 
     def tile(self, locale: str, level: int, column: int, row: int, *, format: str = "f32",
              **options: Any) -> Answer:

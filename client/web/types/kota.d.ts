@@ -546,6 +546,58 @@ export class Kota {
         layer?: string;
     }): Promise<Answer>;
     /**
+     * TileJSON of the locale's ground, for maps.
+     * @param {string} id
+     * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
+     *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
+     *   [options]
+     * @returns {Promise<any>}
+     */
+    demJson(id: string, options?: ReadOptions & {
+        encoding?: "terrarium" | "mapbox";
+        style?: "dem" | "relief";
+        void?: "edge" | "zero" | "alpha";
+        sampling?: "point" | "mean";
+        layer?: string;
+        v?: number;
+    }): Promise<any>;
+    /**
+     * A map's tile of heights (XYZ, the first row in the north).
+     * @param {string} id @param {number} z @param {number} x
+     * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
+     * @param {ReadOptions & Record<string, any>} [options] as demJson
+     * @returns {Promise<Answer>}
+     */
+    dem(id: string, z: number, x: number, y: string, options?: ReadOptions & Record<string, any>): Promise<Answer>;
+    /**
+     * A globe's tile of heights: values on the tile's corners and between, the first row in the north.
+     * @param {string} id @param {number} z @param {number} x
+     * @param {string} y with its form: "5.f32"
+     * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
+     * @returns {Promise<Answer>}
+     */
+    demGeodetic(id: string, z: number, x: number, y: string, options?: ReadOptions & {
+        size?: number;
+    } & Record<string, any>): Promise<Answer>;
+    /**
+     * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
+     * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
+     *   localeEvents or events, or its data; a `resync` touches all
+     * @param {number} zMin @param {number} zMax
+     * @returns {Promise<{z: number, x: number, y: number}[]>}
+     */
+    tilesOf(event: FeedEvent | {
+        locale: string;
+        bounds: {
+            min: number[];
+            max: number[];
+        } | null;
+    }, zMin: number, zMax: number): Promise<{
+        z: number;
+        x: number;
+        y: number;
+    }[]>;
+    /**
      * One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
      * no ground. `tag` of an earlier tile asks only whether it has changed: `heights` is then null.
      * @param {string} locale @param {number} level @param {number} column @param {number} row

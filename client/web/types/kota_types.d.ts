@@ -149,6 +149,10 @@ export type Manifest = {
         lat: number;
         lng: number;
     } | undefined;
+    /**
+     * "EPSG:32633"
+     */
+    crs?: string | undefined;
 };
 export type Locale = {
     id: string;
@@ -169,6 +173,7 @@ export type Locale = {
         lat: number;
         lng: number;
     } | undefined;
+    crs?: string | undefined;
     layers: any[];
     memory_bytes: number;
 };

@@ -7,8 +7,9 @@
  *   ->  {"status":"INVALID_REQUEST","error","error_message","results":[]}, 400
  *
  * Two services in one shape: `dataset` and `error` are Open Topo Data's, `resolution` and
- * `error_message` Google's. A place is put on the tangent plane of each locale's `geo`
- * (terrain/geo.h); the first locale with ground there answers, by id unless they are named, and its
+ * `error_message` Google's. A place is put on the map of each locale's `geo` or `crs`
+ * (terrain/geo/geo_map.h); the first locale with ground there answers, by id unless they are
+ * named, and its
  * elevation is its height: metres along its frame's Z. An error of any 4xx has their form and
  * status 400; 5xx keep their status.
  */
@@ -19,12 +20,12 @@
 #include "api/options.h"
 #include "api/encode.h"
 #include "base/json_text.h"
-#include "terrain/geo.h"
+#include "api/maps/map_ground.h"
 
 /* A locale that may answer. */
 struct dataset {
     const struct locale *locale;
-    struct geo_frame frame;
+    struct geo_map map;
     struct layer_choice ground;
     double resolution_m; /* NAN: of a mesh */
 };
@@ -40,18 +41,12 @@ enum { DATASETS_MAX = 64, ITEM_BYTES = ENCODED_ID_BYTES + 320, MESSAGE_BYTES = 2
 
 static enum err_code open_dataset(const struct locale *locale, struct dataset *out, struct err *err)
 {
-    const struct locale_manifest *manifest = &locale->manifest;
     const struct layer *layer;
 
     *out = (struct dataset){.locale = locale, .resolution_m = NAN};
-    if (!manifest->has_geo)
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "dataset %s: its manifest has no geo, the place of "
-                       "its origin",
-                       locale->id);
-    if (locale_choose_ground(locale, NULL, &out->ground, err))
+    if (map_of_locale(locale, &out->map, err) ||
+        locale_choose_ground(locale, NULL, &out->ground, err))
         return err->code;
-    out->frame = geo_frame_at(manifest->geo_lat_deg, manifest->geo_lng_deg);
     layer = out->ground.layers[0];
     if (layer->kind == LAYER_HEIGHTFIELD) {
         const struct heightfield_spec *spec = heightfield_spec(layer->field);
@@ -133,7 +128,7 @@ static struct elevation ask(const struct dataset *datasets, size_t count, bool a
         struct ground_point point;
         struct vec2 at;
 
-        if (!geo_to_frame(&dataset->frame, place->lat, place->lng, &at))
+        if (!geo_map_to_frame(&dataset->map, place->lat, place->lng, &at))
             continue;
         locale_height(&dataset->ground, at, interpolation, &point);
         if (point.status == GROUND_OK)

@@ -16,7 +16,7 @@
 
 #include "api/options.h"
 #include "http/target.h"
-#include "terrain/geo.h"
+#include "terrain/geo/geo.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -96,31 +96,15 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
                          format == TILE_F32, &out->coding, err);
 }
 
-/* ---- the tag --------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t h)
-{
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
-
+/* The format and the content coding are part of the tag. */
 static void tag_of(const float *block, const struct tile_request *tile,
                    char out[static TILE_TAG_BYTES])
 {
-    char suffix[CODING_SUFFIX_MAX];
-    uint64_t a = 0x6b6f7461, b = 0x74696c65;
+    char suffix[CODING_SUFFIX_MAX], form[CODING_SUFFIX_MAX + 16];
 
-    for (size_t i = 0; i < BLOCK_SAMPLES; i++) {
-        uint32_t bits;
-
-        memcpy(&bits, &block[i], sizeof bits);
-        a = mix(a + bits + 0x9e3779b97f4a7c15u);
-        b = (b ^ bits) * 0x100000001b3u + (b >> 29);
-    }
     coding_suffix(&tile->coding, suffix);
-    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s%s\"", (unsigned long long)a,
-             (unsigned long long)mix(b), format_words[tile->format], suffix);
+    snprintf(form, sizeof form, "%s%s", format_words[tile->format], suffix);
+    tile_tag_of(block, BLOCK_SAMPLES, sizeof *block, form, out);
 }
 
 /* ---- ask, encode ----------------------------------------------------------------------------- */

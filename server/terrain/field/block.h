@@ -44,4 +44,10 @@ uint64_t block_tile_count(const struct heightfield *field, const struct block_pl
 void block_source(const struct heightfield *field, const struct block_place *place,
                   uint64_t source[2]);
 
+/*
+ * The same of the tiles that hold cells column0..column1 × row0..row1, which are in the field.
+ */
+void block_source_of_cells(const struct heightfield *field, uint32_t column0, uint32_t row0,
+                           uint32_t column1, uint32_t row1, uint64_t source[2]);
+
 #endif

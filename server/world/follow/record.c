@@ -262,8 +262,13 @@ void record_put_manifest(struct record_sink *sink, const struct locale_manifest 
     record_put(sink, m->placement.rotation, sizeof m->placement.rotation);
     put_u8(sink, m->open_sky);
     put_u8(sink, (unsigned)m->triangulation);
-    put_u8(sink, m->has_geo);
-    record_put(sink, (double[]){m->geo_lat_deg, m->geo_lng_deg}, 2 * sizeof(double));
+    put_u8(sink, m->crs != 0 ? 2 : m->has_geo);
+    if (m->crs == 0)
+        record_put(sink, (double[]){m->geo_lat_deg, m->geo_lng_deg}, 2 * sizeof(double));
+    else
+        record_put(sink, (double[]){m->crs, 0}, 2 * sizeof(double));
+    if (m->crs != 0 && !sink->has_no_memory)
+        sink->record->data[0] = RECORD_VERSION;
 }
 
 static void put_field(struct record_sink *sink, const struct layer *layer)
@@ -364,7 +369,7 @@ enum err_code record_result(const struct change_result *result, uint64_t models_
 
     CHECK(record_takes(result));
     *out = (struct record){.data = NULL};
-    put_u8(&sink, RECORD_VERSION);
+    put_u8(&sink, RECORD_VERSION_FIRST);
     put_u8(&sink, (unsigned)change_log_number(result->change->kind));
     put_u16(&sink, 0);
     put_u32(&sink, has_answer ? result->answer_bytes : 0);
@@ -384,7 +389,7 @@ static struct record_sink begin_snapshot(struct record *out, enum record_whole w
     struct record_sink sink = {.record = out};
 
     *out = (struct record){.data = NULL};
-    put_u8(&sink, RECORD_VERSION);
+    put_u8(&sink, RECORD_VERSION_FIRST);
     put_u8(&sink, RECORD_SNAPSHOT);
     put_u8(&sink, what);
     put_u8(&sink, 0);

@@ -7,10 +7,11 @@
  * machine. Numbers are little-endian; large parts are blobs that the bytes name by
  * their hash (BLAKE2b-256).
  *
- *   data of an entry   u8 version 1, u8 kind, u16 0, u32 n, n bytes: the answer of its op_id (n 0:
+ *   data of an entry   u8 version, u8 kind, u16 0, u32 n, n bytes: the answer of its op_id (n 0:
  *                      none), then by kind
  *     manifest         u16 n, n bytes of title, 3 f64 gravity, 3 f64 translation, 4 f64 rotation,
- *                      u8 open_sky, u8 triangulation, u8 has_geo, 2 f64 latitude, longitude
+ *                      u8 open_sky, u8 triangulation, u8 place, 2 f64; place: 0 none,
+ *                      1 latitude and longitude, 2 EPSG code and 0
  *     layer            u8 0: heightfield: 3 u32 cols, rows, leaf_cells, u8 triangulation, 4 f64
  *                      origin and spacing, then of each tile, row by row, the hash of its samples
  *                      inside the field, float32
@@ -22,10 +23,13 @@
  *     deletions        nothing
  *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
  *                      corners (u32)
- *   a snapshot         u8 version 1, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
+ *   a snapshot         u8 version, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
  *                      2 models, u8 0
  *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
+ *
+ * The version is 2 where a manifest has a crs, else 1, so that a node of the build before reads all
+ * but those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */

@@ -123,6 +123,14 @@ void record_refused(struct record_reader *r, const struct err *reason)
         r->err->code = ERR_DAMAGED;
 }
 
+static void get_version(struct record_reader *r)
+{
+    unsigned version = get_u8(r);
+
+    if (!record_is_bad(r) && (version < RECORD_VERSION_FIRST || version > RECORD_VERSION))
+        record_damaged(r, "it has a version that this kotad does not know");
+}
+
 /* ---- manifests ------------------------------------------------------------------------------- */
 
 struct locale_manifest record_get_manifest(struct record_reader *r)
@@ -130,7 +138,8 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
     struct locale_manifest m = locale_manifest_default, checked;
     struct err reason = {.code = ERR_OK};
     uint16_t length;
-    double geo[2];
+    double geo[2] = {0};
+    unsigned place;
 
     record_get(r, &length, sizeof length);
     if (length > LOCALE_TITLE_BYTES_MAX)
@@ -145,10 +154,17 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
     m.open_sky = get_word(r, 1, "open_sky is neither 0 nor 1") == 1;
     m.triangulation =
         (enum triangulation)get_word(r, TRIANGULATION_ALTERNATING, "a triangulation is none");
-    m.has_geo = get_word(r, 1, "has_geo is neither 0 nor 1") == 1;
+    place = get_word(r, 2, "a place is none");
     record_get(r, geo, sizeof geo);
-    m.geo_lat_deg = geo[0];
-    m.geo_lng_deg = geo[1];
+    m.has_geo = place == 1;
+    if (place == 2) {
+        m.crs = geo[0] >= LOCALE_CRS_MIN && geo[0] <= LOCALE_CRS_MAX ? (uint32_t)geo[0] : 0;
+        if (m.crs == 0 || m.crs != geo[0])
+            record_damaged(r, "a crs is none");
+    } else {
+        m.geo_lat_deg = geo[0];
+        m.geo_lng_deg = geo[1];
+    }
     checked = m;
     if (!record_is_bad(r) && locale_manifest_check(&checked, &reason))
         record_refused(r, &reason);
@@ -448,8 +464,7 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
 
     err->code = ERR_OK;
     *out = (struct world_change){.kind = WORLD_FIND_OP};
-    if (get_u8(&r) != RECORD_VERSION)
-        record_damaged(&r, "it has a version that this kotad does not know");
+    get_version(&r);
     if ((int)get_u8(&r) != entry->kind)
         record_damaged(&r, "its kind and its bytes disagree");
     record_get(&r, &spare, sizeof spare);
@@ -478,7 +493,8 @@ static struct record_reader open_snapshot(const void *bytes, size_t length,
     struct record_reader r = {.at = bytes, .left = length, .source = source, .err = err};
 
     err->code = ERR_OK;
-    if (get_u8(&r) != RECORD_VERSION || get_u8(&r) != RECORD_SNAPSHOT)
+    get_version(&r);
+    if (get_u8(&r) != RECORD_SNAPSHOT)
         record_damaged(&r, "it has a version that this kotad does not know");
     *what = (enum record_whole)get_word(&r, RECORD_ALL_MODELS, "it is a snapshot of nothing");
     get_word(&r, 0, "it has a version that this kotad does not know");

@@ -35,6 +35,23 @@ static bool is_unit(double length)
     return fabs(length - 1) <= UNIT_TOLERANCE;
 }
 
+static enum err_code check_crs(const struct locale_manifest *manifest, struct err *err)
+{
+    uint32_t crs = manifest->crs;
+
+    if (crs == 0)
+        return ERR_OK;
+    if (crs < LOCALE_CRS_MIN || crs > LOCALE_CRS_MAX)
+        err_limit(err, ERR_BAD_INPUT, crs < LOCALE_CRS_MIN ? LOCALE_CRS_MIN : LOCALE_CRS_MAX, crs,
+                  "EPSG:%u is outside EPSG:%d..%d", crs, LOCALE_CRS_MIN, LOCALE_CRS_MAX);
+    else if (manifest->has_geo)
+        err_set(err, ERR_UNPROCESSABLE,
+                "a frame is either a plane at a place (geo) or in a coordinate system (crs)");
+    else
+        return ERR_OK;
+    return err_at(err, "/crs");
+}
+
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err)
 {
     double *q = manifest->placement.rotation;
@@ -69,7 +86,7 @@ enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err
                   manifest->geo_lng_deg);
         return err_at(err, "/geo/lng");
     }
-    return ERR_OK;
+    return check_crs(manifest, err);
 }
 
 static struct locale *locale_allocate(const char *id, size_t layers_max, struct err *err)

@@ -26,7 +26,10 @@ struct locale_manifest {
     enum triangulation triangulation;
     bool has_geo; /* where on the Earth the frame's origin is */
     double geo_lat_deg, geo_lng_deg;
+    uint32_t crs; /* EPSG code of the projected system of x and y; 0: none; never with geo */
 };
+
+enum { LOCALE_CRS_MIN = 1024, LOCALE_CRS_MAX = 32766 }; /* of EPSG, as GeoTIFF keeps them */
 
 extern const struct locale_manifest locale_manifest_default;
 
@@ -46,7 +49,7 @@ struct locale {
 /*
  * ERR_BAD_INPUT or ERR_UNPROCESSABLE, with a pointer, when a manifest cannot be: a gravity or
  * rotation that is no unit vector (1e-3; within that it is normalised in place), a place off the
- * Earth.
+ * Earth, a crs beside it.
  */
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err);
 

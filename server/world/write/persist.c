@@ -36,6 +36,7 @@ static struct store_locale locale_row(const struct locale *locale)
         .has_geo = m->has_geo,
         .geo_lat_deg = m->geo_lat_deg,
         .geo_lng_deg = m->geo_lng_deg,
+        .crs = m->crs,
     };
 
     memcpy(row.id, locale->id, sizeof row.id);
@@ -208,6 +209,7 @@ static struct locale_manifest manifest_of(const struct store_locale *row)
     m.has_geo = row->has_geo;
     m.geo_lat_deg = row->geo_lat_deg;
     m.geo_lng_deg = row->geo_lng_deg;
+    m.crs = row->crs;
     return m;
 }
 

@@ -16,7 +16,7 @@
  * taken from the cross and the dot product together, which loses nothing near 0 and pi.
  * Source for the ellipsoid: NIMA TR8350.2, "Department of Defense World Geodetic System 1984".
  */
-#include "terrain/geo.h"
+#include "terrain/geo/geo.h"
 
 #define WGS84_A_M 6378137.0
 #define WGS84_F (1 / 298.257223563)
@@ -39,19 +39,66 @@ struct geo_frame geo_frame_at(double lat_deg, double lng_deg)
     return frame;
 }
 
-bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out)
+struct geo_row geo_row_at(double lat_deg)
+{
+    struct geo_row row = {.sin_lat = sin(lat_deg * DEGREE), .cos_lat = cos(lat_deg * DEGREE)};
+    double radius = normal_radius_m(row.sin_lat);
+
+    row.across_m = radius * row.cos_lat;
+    row.along_m = radius * (1 - WGS84_E2) * row.sin_lat;
+    return row;
+}
+
+struct geo_column geo_column_at(const struct geo_frame *frame, double lng_deg)
 {
     double d_lng = remainder(lng_deg - frame->lng_deg, 360) * DEGREE;
-    double sin_lat = sin(lat_deg * DEGREE), cos_lat = cos(lat_deg * DEGREE);
-    double radius = normal_radius_m(sin_lat), across = radius * cos_lat;
-    double along = radius * (1 - WGS84_E2) * sin_lat;
 
-    if (!(cos_lat * frame->cos_lat * cos(d_lng) + sin_lat * frame->sin_lat > 0))
+    return (struct geo_column){sin(d_lng), cos(d_lng)};
+}
+
+bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out)
+{
+    struct geo_row row = geo_row_at(lat_deg);
+    struct geo_column column = geo_column_at(frame, lng_deg);
+    struct vec2 at;
+
+    if (!geo_join(frame, &row, &column, &at))
         return false;
-    out->x = across * sin(d_lng);
-    out->y = (along - frame->along_m) * frame->cos_lat -
-             (across * cos(d_lng) - frame->across_m) * frame->sin_lat;
+    *out = at;
     return true;
+}
+
+/*
+ * The line through the point along the origin's normal meets the ellipsoid twice; the upper point
+ * is the one that is seen. With u = (u_x, 0, u_z) in the origin's meridian, q the point of the
+ * plane and both scaled so that the ellipsoid is the unit sphere: |q + t u| = 1.
+ */
+bool geo_from_frame(const struct geo_frame *frame, struct vec2 at, double *lat_deg, double *lng_deg)
+{
+    const double a = WGS84_A_M, b = WGS84_A_M * (1 - WGS84_F);
+    struct vec3 q = {frame->across_m - at.y * frame->sin_lat, at.x,
+                     frame->along_m + at.y * frame->cos_lat};
+    double ux = frame->cos_lat / a, uz = frame->sin_lat / b;
+    double qx = q.x / a, qy = q.y / a, qz = q.z / b;
+    double uu = ux * ux + uz * uz, uq = ux * qx + uz * qz;
+    double inside = uq * uq - uu * (qx * qx + qy * qy + qz * qz - 1), t;
+
+    if (!(inside >= 0))
+        return false;
+    t = (sqrt(inside) - uq) / uu;
+    q = (struct vec3){q.x + t * frame->cos_lat, q.y, q.z + t * frame->sin_lat};
+    *lat_deg = atan2(q.z, (1 - WGS84_E2) * hypot(q.x, q.y)) / DEGREE;
+    *lng_deg = remainder(frame->lng_deg + atan2(q.y, q.x) / DEGREE, 360);
+    return true;
+}
+
+struct vec3 geo_ecef(double lat_deg, double lng_deg, double height_m)
+{
+    double sin_lat = sin(lat_deg * DEGREE), cos_lat = cos(lat_deg * DEGREE);
+    double radius = normal_radius_m(sin_lat), across = (radius + height_m) * cos_lat;
+
+    return (struct vec3){across * cos(lng_deg * DEGREE), across * sin(lng_deg * DEGREE),
+                         (radius * (1 - WGS84_E2) + height_m) * sin_lat};
 }
 
 struct vec3 geo_direction(double lat_deg, double lng_deg)

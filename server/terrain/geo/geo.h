@@ -21,6 +21,30 @@ struct geo_frame {
 struct geo_frame geo_frame_at(double lat_deg, double lng_deg);
 
 /*
+ * The parts of a projection that depend only on the latitude, and only on the longitude: a grid of
+ * places needs one a row and one a column.
+ */
+struct geo_row {
+    double sin_lat, cos_lat;
+    double across_m, along_m; /* from the axis, and above the equator */
+};
+struct geo_column {
+    double sin_lng, cos_lng; /* of the longitude against the frame's */
+};
+struct geo_row geo_row_at(double lat_deg);
+struct geo_column geo_column_at(const struct geo_frame *frame, double lng_deg);
+
+/* geo_to_frame of the row's latitude and the column's longitude, with the same bits. */
+static inline bool geo_join(const struct geo_frame *frame, const struct geo_row *row,
+                            const struct geo_column *column, struct vec2 *out)
+{
+    out->x = row->across_m * column->sin_lng;
+    out->y = (row->along_m - frame->along_m) * frame->cos_lat -
+             (row->across_m * column->cos_lng - frame->across_m) * frame->sin_lat;
+    return row->cos_lat * frame->cos_lat * column->cos_lng + row->sin_lat * frame->sin_lat > 0;
+}
+
+/*
  * East and north, in metres along the plane, of the place's point on the ellipsoid (height 0).
  * False beyond the horizon: on the other half of the Earth, which lies under the same plane again.
  *
@@ -29,6 +53,16 @@ struct geo_frame geo_frame_at(double lat_deg, double lng_deg);
  * the ellipsoid by distance²/2R: 8 cm at 1 km, 7.8 m at 10 km.
  */
 bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out);
+
+/*
+ * The inverse: the place whose point on the ellipsoid is there in the plane. *lng_deg is in
+ * -180..180. False beyond the horizon.
+ */
+bool geo_from_frame(const struct geo_frame *frame, struct vec2 at, double *lat_deg,
+                    double *lng_deg);
+
+/* Earth-centred, Earth-fixed metres of a place height_m above the ellipsoid. */
+struct vec3 geo_ecef(double lat_deg, double lng_deg, double height_m);
 
 /* A place as a unit vector of the sphere, for great circles. */
 struct vec3 geo_direction(double lat_deg, double lng_deg);

@@ -1,0 +1,2 @@
+-- Version 5. The column geo of locale may also have one uint32, the EPSG code of the coordinate system
+-- that the frame is in. No row changes; an older kotad, which would lose the code, refuses the file.
