@@ -546,6 +546,20 @@ export class Kota {
         layer?: string;
     }): Promise<Answer>;
     /**
+     * A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
+     * y unless rows is north; with its headers (ETag, Kota-Rect, Kota-Scale, Kota-Offset).
+     * @param {string} id @param {string} layer
+     * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
+     *         step?: number, rows?: "south"|"north", format?: "f32"|"f64"|"r16"|"json"}} [options]
+     * @returns {Promise<Answer>} float32, little-endian, unless format is another
+     */
+    samples(id: string, layer: string, options?: ReadOptions & {
+        rect?: [c0: number, r0: number, cols: number, rows: number];
+        step?: number;
+        rows?: "south" | "north";
+        format?: "f32" | "f64" | "r16" | "json";
+    }): Promise<Answer>;
+    /**
      * TileJSON of the locale's ground, for maps.
      * @param {string} id
      * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
