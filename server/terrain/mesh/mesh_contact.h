@@ -59,7 +59,7 @@ enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const ui
 /* False and a message where a polygon is not equal to the one that replaces it. */
 bool mesh_same_validate(const struct mesh *mesh, struct err *err);
 
-/* Makes the tree that rays walk. ERR_NO_MEMORY, or the error of the pace. About 0.2 µs a triangle. */
+/* Makes the tree for rays. ERR_NO_MEMORY, or the error of the pace. About 0.2 µs a triangle. */
 enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *err);
 
 /*
