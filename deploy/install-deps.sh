@@ -23,7 +23,7 @@ TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromi
     tmux mandoc zsh fish postgresql glslang-tools'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
-    postgresql'
+    postgresql lammps'
 TORTURE='slowhttptest'
 OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client docker-compose-v2'
 PACKAGE='build-essential debhelper lintian debootstrap'

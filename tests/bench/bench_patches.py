@@ -14,6 +14,7 @@ it the numbers of this build are printed alone. Parts:
     ground  what a ball of 2 m and 10.5 t leaves on flat ground: depth of the crater, slopes of the
             written ground, how far from the middle it changed and granules moved, volume, and the gap
             between bodies and the ground they lie on
+    craters how deep a ball sinks into a bed of three diameters, beside a published experiment
 
 KOTA_BIN_DIR is this build's folder (build/release).
 """
@@ -138,6 +139,7 @@ class Fall:
         self.made = answer.json
         self.patch = self.wait(kotad, began + most_s, "active", "resting", "writing", "written")
         self.active_at, self.settle_cpu_s = time.monotonic(), kotad.cpu_s() - cpu
+        self.settle_s = self.active_at - began - self.post_s
         self.settled_s = self.patch["time_s"]
         if self.cut is None:
             cpu = kotad.cpu_s()
@@ -182,16 +184,18 @@ def waits(options):
             rest = (f"{fall.fall_cpu_s:.2f}, {fall.active_s:.2f}, {fall.fall_s:.2f} s"
                     if fall.cut is None else f"cut off while {fall.cut}")
             print(f"| {scale}, {size} m | {name} | {fall.granules} | {1e3 * fall.post_s:.0f} ms | "
-                  f"{fall.settle_cpu_s:.2f}, {fall.active_at and fall.settled_s:.2f} s simulated | {rest} |",
-                  flush=True)
+                  f"{fall.settle_cpu_s:.2f}, {fall.settle_s:.2f}, {fall.settled_s:.2f} s | {rest} |", flush=True)
         new = falls["this"]
         cpu = new.settle_cpu_s + new.fall_cpu_s
         for name, asked in (("its C engine", 0.4), ("its default", 0.15)):
             if name in falls:
                 fall = falls[name]
-                spent = fall.settle_cpu_s + (0 if fall.cut else fall.fall_cpu_s)
+                spent = fall.settle_cpu_s + (0 if fall.cut in ("filling", "settling")
+                                             else fall.fall_cpu_s)
+                is_open = fall.cut and cpu / spent > asked  # the bound decides nothing
                 row_most(SECTION, f"CPU seconds to rest, {scale} {size} m", f"older, {name}",
-                         cpu / spent, asked, f"at most: the older was cut off" if fall.cut else "")
+                         cpu / spent, 0 if is_open else asked,
+                         f"at most: the older was cut off while {fall.cut}" if fall.cut else "")
         if (scale, size) in SIZES[:2] and new.cut is None:
             row_most(SECTION, f"active: clock by simulated, {scale} {size} m", "real time",
                      new.active_s / new.fall_s, 1.2)
@@ -328,7 +332,30 @@ def ground(options):
                          1e3 * got["gap_m"], 5)
 
 
-PARTS = {"idle": idle, "rest": rest, "waits": waits, "ground": ground}
+def craters(options):
+    """Beside J. S. Uehara, M. A. Ambroso, R. P. Ojha, D. J. Durian, Low-Speed Impact Craters in Loose
+    Granular Media, Phys. Rev. Lett. 90, 194301 (2003): a ball sinks by d = 0.14 / mu (rho_b /
+    rho_g)^(1/2) D^(2/3) H^(1/3), H the way of its fall with d, rho_g the bed's density in bulk."""
+    diameter, density, depth, size, bulk = 2.5, 2500, 7.5, 9, 1200
+    mu = math.tan(math.radians(REPOSE))
+    with Kotad(NEW, "--patch-granules", "40000", "--patch-speed", "0") as kotad:
+        kotad.fill({"ball": ball(diameter / 2)})
+        for above in (2, 8):
+            body = {"model": "ball", "position": [32, 32, above + diameter / 2], "density": density}
+            fall = Fall(kotad, 10 * options.most, question("medium", size, "ball", depth=depth,
+                                                          bodies=[body]))
+            sunk = diameter / 2 - fall.patch["bodies"][0]["position"][2]
+            kotad.ok("DELETE", fall.where)
+            kotad.ok("POST", "/v1/locales/land/edits",
+                     {"rect": [0, 0, SIDE, SIDE], "op": "set", "heights": [0.0] * SIDE * SIDE})
+            d = 0.5
+            for _ in range(30):
+                d = 0.14 / mu * math.sqrt(density / bulk) * diameter ** (2 / 3) * (above + d) ** (1 / 3)
+            row(SECTION, f"a ball of {diameter} m sinks, {above} m of fall, bed of 3 diameters",
+                "Uehara 2003", sunk / d, note=f"{sunk:.2f} m, {d:.2f} m; {fall.granules} granules")
+
+
+PARTS = {"idle": idle, "rest": rest, "waits": waits, "ground": ground, "craters": craters}
 
 
 def main():

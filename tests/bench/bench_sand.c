@@ -2,7 +2,7 @@
  * `make bench-sand`: how many spheres the sand's solver steps in a second, with contact history.
  *
  *   bench_sand [--gpu auto|INDEX|software|off] [--spheres N,N,…] [--seconds S] [--simd LEVEL]
- *              [--access robust|plain]
+ *              [--access robust|plain] [--dump FILE]
  *
  * Scene: a square of ground two metres deep, cut from the dense packing at the medium scale
  * (r = 0.1 m), bed below and walls around, everything kept awake, so that each sphere looks for
@@ -16,6 +16,8 @@
  * its passes in their order, as the device measured them. The C engine is printed for sizes where
  * it takes seconds only, on one thread and on as many as there are processors. Hash is that of the
  * granules after the first 64 substeps: the same number again means the same bits.
+ *
+ * --dump writes the spheres of the first size as a data file of LAMMPS (bench_sand_peers.py).
  *
  * With plain access only OpenGL is printed, in a context whose shaders may reach out of their
  * buffers: as fast as the device is without these checks.
@@ -136,6 +138,48 @@ static void slot_fill(struct sand_engine *engine, uint32_t slot, const struct gr
 
     must(sand_slot_begin(engine, slot, &begin, &err), &err);
     must(sand_slot_fill(engine, slot, ground->granules, ground->count, &err), &err);
+}
+
+/* ---- for another program --------------------------------------------------------------------- */
+
+static void sphere_at(const struct granule *granule, float radius_m, int corner, float out[3])
+{
+    const float *q = granule->q, e = radius_m * 0.70710678f;
+    const float p[3] = {e * GRANULE_CORNER[corner][0], e * GRANULE_CORNER[corner][1],
+                        e * GRANULE_CORNER[corner][2]};
+    const float t[3] = {2 * (q[1] * p[2] - q[2] * p[1]), 2 * (q[2] * p[0] - q[0] * p[2]),
+                        2 * (q[0] * p[1] - q[1] * p[0])};
+
+    out[0] = granule->x[0] + p[0] + q[3] * t[0] + q[1] * t[2] - q[2] * t[1];
+    out[1] = granule->x[1] + p[1] + q[3] * t[1] + q[2] * t[0] - q[0] * t[2];
+    out[2] = granule->x[2] + p[2] + q[3] * t[2] + q[0] * t[1] - q[1] * t[0];
+}
+
+/* atom_style sphere: id type diameter density x y z; the molecule is the granule. */
+static void dump(const struct ground *ground, const char *path)
+{
+    const float r = ground->params.radius_m, side = ground->size_m[0];
+    FILE *file = fopen(path, "w");
+
+    if (!file) {
+        fprintf(stderr, "bench_sand: %s cannot be written\n", path);
+        exit(1);
+    }
+    fprintf(file,
+            "clumps of kota\n\n%u atoms\n1 atom types\n\n0 %g xlo xhi\n0 %g ylo yhi\n"
+            "-1 %g zlo zhi\n\nAtoms\n\n",
+            4 * ground->count, (double)side, (double)side, (double)DEEP_M + 3);
+    for (uint32_t i = 0; i < 4 * ground->count; i++) {
+        float x[3];
+
+        sphere_at(&ground->granules[i / 4], r, (int)(i % 4), x);
+        fprintf(file, "%u 1 %g %g %.7g %.7g %.7g\n", i + 1, 2 * (double)r,
+                (double)ground->params.density, (double)x[0], (double)x[1], (double)x[2]);
+    }
+    fprintf(file, "\nMolecules\n\n");
+    for (uint32_t i = 0; i < 4 * ground->count; i++)
+        fprintf(file, "%u %u\n", i + 1, i / 4 + 1);
+    fclose(file);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -367,7 +411,7 @@ static void measure_sleepers(double seconds)
 /* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
-    const char *gpu;
+    const char *gpu, *dump;
     bool is_plain;
     uint32_t size[SIZES_MAX];
     int sizes;
@@ -382,6 +426,8 @@ static void options_read(struct options *options, int argc, char **argv)
         } else if (i + 1 < argc && !strcmp(argv[i], "--access") &&
                    (!strcmp(argv[i + 1], "plain") || !strcmp(argv[i + 1], "robust"))) {
             options->is_plain = !strcmp(argv[i + 1], "plain");
+        } else if (i + 1 < argc && !strcmp(argv[i], "--dump")) {
+            options->dump = argv[i + 1];
         } else if (i + 1 < argc && !strcmp(argv[i], "--simd")) {
             struct err err;
 
@@ -395,7 +441,7 @@ static void options_read(struct options *options, int argc, char **argv)
         } else {
             fprintf(stderr, "usage: bench_sand [--gpu auto|INDEX|software|off] "
                             "[--spheres N,N,…] [--seconds S] [--simd LEVEL] "
-                            "[--access robust|plain]\n");
+                            "[--access robust|plain] [--dump FILE]\n");
             exit(2);
         }
     }
@@ -452,6 +498,8 @@ int main(int argc, char **argv)
         struct ground ground;
 
         ground_make(&ground, options.size[i]);
+        if (options.dump && i == 0)
+            dump(&ground, options.dump);
         if (4 * ground.count <= C_SPHERES_MAX && !options.is_plain) {
             measure_c(&ground, options.seconds, 1);
             if (processors > 1)
