@@ -121,9 +121,8 @@ EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
 EXAMPLE_LIBS := $(shell $(PKG_CONFIG) --cflags --libs libuv 2>/dev/null)
 # What it takes of the server, compiled again for a shared library.
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c \
-	server/base/power_of_ten.c) $(LLHTTP_SRC:%=$(B)/pic/llhttp/%.o)
-LIB_PC_LIBS := $(shell $(PKG_CONFIG) --libs libuv libcjson 2>/dev/null) \
-	$(if $(LLHTTP_SRC),,$(LLHTTP_LIBS))
+	server/base/power_of_ten.c)
+LIB_PC_LIBS := $(shell $(PKG_CONFIG) --libs libuv libcjson libcurl 2>/dev/null)
 
 # Makes chosen calls of a daemon fail; tests/faults/run.py preloads it.
 FAULTS := $(B)/faults/inject.so
@@ -148,8 +147,8 @@ $(B)/kota-worldgen: $(call obj,$(WORLDGEN_SRC)) $(CORE)
 $(B)/kota-sand: $(call obj,$(SANDSCENE_SRC)) $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(B)/kota: $(call obj,$(CLIENT_SRC)) $(CORE)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs libcurl)
+$(B)/kota: $(call obj,$(CLIENT_SRC)) $(LIBKOTA) $(CORE)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(LIB_PC_LIBS)
 
 LIB_LDFLAGS := -shared -pthread -Wl,--as-needed -Wl,-z,nodelete,-z,noexecstack \
 	-Wl,-soname,$(LIB_SONAME) -Wl,--version-script=client/lib/libkota.map \
@@ -160,7 +159,7 @@ $(LIB_SHARED): $(LIB_OBJ) client/lib/libkota.map
 	$(Q)$(CC) $(LIB_LDFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJ) $(LIB_PC_LIBS) -lm
 	@ln -sf $(@F) $(@D)/$(LIB_SONAME) && ln -sf $(LIB_SONAME) $(@D)/libkota.so
 
-# One object whose other names are its own: a program may link another llhttp beside it.
+# One object whose other names are its own.
 $(LIBKOTA): $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -171,7 +170,7 @@ OBJCOPY ?= objcopy
 
 # pc PREFIX INCLUDEDIR LIBDIR
 pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@INCLUDEDIR@|$(2)|' -e 's|@LIBDIR@|$(3)|' \
-	-e 's|@VERSION@|$(VERSION)|' -e 's|@LLHTTP_REQUIRES@|$(if $(LLHTTP_SRC),, libllhttp)|' \
+	-e 's|@VERSION@|$(VERSION)|' \
 	client/lib/libkota.pc.in
 
 # For programs that are built beside this tree, and for the tests.
@@ -206,10 +205,14 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
 	$(call obj,$(wildcard tests/support/follow/*.c))
 
+# Of the library's inside, which libkota.a hides.
+$(B)/tests/test_client_sse: $(call obj,client/lib/sse.c client/lib/text.c \
+	server/base/json_number.c server/base/power_of_ten.c)
+
 $(B)/tests/test_client_%: $(B)/tests/unit/test_client_%.o $(call obj,$(CLIENT_PARTS)) \
-		$(call obj,$(SUPPORT_SRC)) $(CORE)
+		$(call obj,$(SUPPORT_SRC)) $(LIBKOTA) $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka libcurl)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka) $(LIB_PC_LIBS)
 
 # The generator too: its tests link everything of it but main.
 WORLDGEN_PARTS := $(filter-out deploy/demo/main.c,$(WORLDGEN_SRC))
@@ -300,10 +303,6 @@ $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $< (library)")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
-
-$(B)/pic/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -w -MMD -MP -c -o $@ $<
 
 AVX2 := -mavx2 -mfma -mbmi -mbmi2
 $(B)/%.avx2.o: %.c Makefile

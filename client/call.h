@@ -1,5 +1,5 @@
 /*
- * One daemon, spoken to over HTTP: a request in, a JSON document or an error out.
+ * One daemon, called by libkota: a request in, a JSON document or an error out.
  *
  * This file is independent of commands and prints nothing.
  */
@@ -13,20 +13,29 @@
 #include <stddef.h>
 
 struct call_config {
-    const char *url;         /* "http://127.0.0.1:7420", a path after it is kept */
+    const char *url;         /* as of struct kota_options */
     const char *token;       /* bearer token; NULL for none */
+    const char *ca_file;     /* authorities to trust; NULL: the system's */
     double timeout_s;        /* of one call with all its tries and pauses; > 0 */
     size_t answer_bytes_max; /* a longer answer is an error */
 };
 
-/* A connection that is kept between calls. One thread at a time. */
+/* A feed is lost after so long without a byte; the daemon sends something every 15 s. */
+#define CALL_SILENCE_S 45
+
+/* A client of libkota. One thread at a time. */
 struct call;
+struct kota_client;
+struct kota_error;
 
 /* NULL: err has the error of the URL or the token. The strings are copied. */
 struct call *call_open(const struct call_config *config, struct err *err);
 void call_close(struct call *call);
 /* The header line that carries the token, without its end; NULL without a token. */
 const char *call_authorization(const struct call *call);
+struct kota_client *call_client(struct call *call);
+/* The reason as struct err; NULL: none. */
+enum err_code call_error(const struct kota_error *error, struct err *err);
 
 /*
  * Questions by GET and POST. path begins with '/'. On ERR_OK *answer is the document, freed by
@@ -82,7 +91,6 @@ struct call_header {
 
 /* An answer that is taken as it comes, and may never end. */
 struct call_stream {
-    const char *request_header;  /* one more header of the request, "Name: value"; NULL: none */
     struct call_header *headers; /* [header_count] wanted ones, filled before `take` is called */
     size_t header_count;
     double silence_s; /* given up when nothing comes for so long; > 0 */

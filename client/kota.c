@@ -41,7 +41,9 @@ const struct kota_command *const kota_commands[] = {
 const struct kota_option kota_common_options[] = {
     {.name = "url",
      .value = "URL",
-     .help = "where kotad listens (environment KOTA_URL; " DEFAULT_URL ")",
+     .help =
+         "where kotad listens, http://, https:// or unix:PATH (environment KOTA_URL; " DEFAULT_URL
+         ")",
      .at = offsetof(struct kota, url)},
     {.name = "token-file",
      .value = "F",
@@ -49,6 +51,11 @@ const struct kota_option kota_common_options[] = {
      .help = "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN' "
              "(environment KOTA_TOKEN_FILE)",
      .at = offsetof(struct kota, token_file)},
+    {.name = "cacert",
+     .value = "F",
+     .words = ":file",
+     .help = "a PEM file with the authorities to trust for https (environment SSL_CERT_FILE)",
+     .at = offsetof(struct kota, ca_file)},
     {.name = "json",
      .help = "JSON lines on a terminal, too; a pipe gets them anyway",
      .at = offsetof(struct kota, is_json)},
@@ -195,7 +202,8 @@ static enum err_code read_token(const char *path, char *token, struct err *err)
 enum err_code kota_connect(struct kota *kota)
 {
     char token[TOKEN_LINE_BYTES_MAX];
-    struct call_config config = {.url = kota->url, .answer_bytes_max = ANSWER_BYTES_MAX};
+    struct call_config config = {
+        .url = kota->url, .ca_file = kota->ca_file, .answer_bytes_max = ANSWER_BYTES_MAX};
 
     if (number_exact_list(kota->timeout, &config.timeout_s, 1, &kota->err) ||
         !(config.timeout_s >= 0.001 && config.timeout_s <= TIMEOUT_S_MAX))

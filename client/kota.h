@@ -20,7 +20,7 @@ enum kota_exit { KOTA_OK = EXIT_DONE, KOTA_FAILED = EXIT_FAILED, KOTA_MISUSED = 
 
 struct kota {
     struct args args;
-    const char *url, *token_file, *timeout;
+    const char *url, *token_file, *timeout, *ca_file;
     bool is_json; /* --json, or standard output is no terminal */
     bool wants_help, wants_version;
 

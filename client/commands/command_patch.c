@@ -258,18 +258,6 @@ static enum kota_exit show_run(struct kota *kota, const struct patch_options *op
     return show_patch(kota, answer);
 }
 
-/* The states after which nothing comes. */
-static bool is_end(const struct event *event)
-{
-    cJSON *data = strcmp(event->name, "state") == 0 ? cJSON_Parse(event->data) : NULL;
-    const char *state = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, "state"));
-    bool ends = state && (strcmp(state, "written") == 0 || strcmp(state, "discarded") == 0 ||
-                          strcmp(state, "failed") == 0);
-
-    cJSON_Delete(data);
-    return ends;
-}
-
 static enum kota_exit watch_run(struct kota *kota, const struct patch_options *options)
 {
     char path[KOTA_PATH_MAX];
@@ -277,7 +265,7 @@ static enum kota_exit watch_run(struct kota *kota, const struct patch_options *o
     (void)options;
     if (patch_path(kota, "/events", path))
         return kota_misused(kota);
-    return kota_watch(kota, path, is_end);
+    return watch_feed(kota, path);
 }
 
 static enum kota_exit body_run(struct kota *kota, const struct patch_options *options)

@@ -12,12 +12,12 @@
 
 #include "client/lib/error.h"
 #include "client/lib/read.h"
-#include "client/lib/response.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 static const struct kota_error no_memory = {
@@ -65,6 +65,22 @@ static double date_s(const char *text)
     tm.tm_mon = (int)(found - months) / 3;
     tm.tm_year -= 1900;
     return (double)timegm(&tm);
+}
+
+const char *headers_find(const struct text *headers, const char *name)
+{
+    const char *at = headers->at, *end = at + headers->length;
+
+    while (headers->at && at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        if (value >= end)
+            break;
+        if (strcasecmp(at, name) == 0)
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
 }
 
 double answer_retry_after_s(const struct kota_answer *answer)

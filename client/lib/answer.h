@@ -12,4 +12,7 @@ void answer_clear(struct kota_answer *answer);
 /* Seconds of Retry-After; negative: none, or not understood. */
 double answer_retry_after_s(const struct kota_answer *answer);
 
+/* The value of the first header of that name in any case, or NULL. */
+const char *headers_find(const struct text *headers, const char *name);
+
 #endif

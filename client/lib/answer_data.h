@@ -10,7 +10,7 @@
 struct kota_answer {
     int status;
     unsigned tries;
-    struct text headers; /* as in struct response */
+    struct text headers; /* "name\0value\0" … */
     struct text body;
     struct cJSON *json;
     bool json_was_tried;

@@ -24,8 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A daemon that has restarted has closed all kept connections at once. */
-enum { STALE_MAX = 3, PAUSE_FIRST_MS = 100 };
+enum { PAUSE_FIRST_MS = 100 };
 
 uint64_t now_ms(void)
 {
@@ -66,19 +65,6 @@ void calls_add(struct calls *calls, struct call *call)
     call->list = calls;
 }
 
-void calls_add_first(struct calls *calls, struct call *call)
-{
-    calls_remove(call);
-    call->next = calls->first;
-    if (calls->first)
-        calls->first->previous = call;
-    else
-        calls->last = call;
-    calls->first = call;
-    calls->count++;
-    call->list = calls;
-}
-
 static void client_cancel_all(struct kota_client *client);
 static void client_shut(struct kota_client *client);
 static void on_deliver(uv_timer_t *timer);
@@ -98,11 +84,6 @@ void client_deliver(struct kota_client *client)
 static void client_idle(struct kota_client *client)
 {
     uv_timer_stop(&client->clock);
-    for (struct connection *at = client->connections, *next; at; at = next) {
-        next = at->next;
-        if (at->state == CONNECTION_CONNECTING && !at->call)
-            connection_close(at);
-    }
 }
 
 static void call_free(struct call *call)
@@ -165,19 +146,16 @@ static void on_deliver(uv_timer_t *timer)
     }
     if (client->finished.first)
         client_deliver(client);
+    if (!client->is_closing)
+        client_pump(client); /* calls that were begun within a callback of libcurl */
 }
 
 void call_finish(struct call *call)
 {
     struct kota_client *client = call->client;
 
-    if (call->connection) {
-        struct connection *connection = call->connection;
-
-        connection->call = NULL;
-        call->connection = NULL;
-        connection_close(connection);
-    }
+    if (call->transfer)
+        transfer_abandon(call->transfer);
     calls_add(&client->finished, call);
     client_deliver(client);
     if (client->waiting.count + client->sent.count + client->pausing.count == 0)
@@ -219,23 +197,17 @@ static bool call_again(struct call *call, double least_s)
     return true;
 }
 
-void call_failed(struct call *call, const struct kota_error *error, bool is_stale)
+void call_failed(struct call *call, const struct kota_error *error)
 {
-    struct kota_client *client = call->client;
     bool was_sent = error->kind != KOTA_ERROR_CONNECT;
+    bool may_repeat = call->request->may_repeat && !call->has_taken;
 
     if (call->watch) {
         watch_ended(call, error);
         return;
     }
-    if (is_stale && call->request->may_repeat && call->stale < STALE_MAX && !client->is_closing) {
-        call->stale++;
-        call->tries--;
-        calls_add_first(&client->waiting, call);
-        return;
-    }
     if ((error->kind == KOTA_ERROR_LOST || error->kind == KOTA_ERROR_CONNECT) &&
-        (call->request->may_repeat || !was_sent) && call_again(call, -1))
+        (may_repeat || !was_sent) && call_again(call, -1))
         return;
     call_end(call, error);
 }
@@ -274,128 +246,61 @@ void call_answered(struct call *call)
     call_end(call, &error);
 }
 
-/* ---- connections for calls ------------------------------------------------------------------- */
+/* ---- transfers for calls --------------------------------------------------------------------- */
 
-static struct connection *find_idle(struct kota_client *client, uint64_t now)
+bool client_take(struct call *call, const char *bytes, size_t length, struct kota_error *error)
 {
-    struct connection *found = NULL, *next;
+    struct kota_client *client = call->client;
+    bool was_in_callback = client->in_callback, goes_on;
 
-    for (struct connection *at = client->connections; at; at = next) {
-        next = at->next;
-        if (at->state != CONNECTION_IDLE)
-            continue;
-        if (now - at->idle_since_ms >= (uint64_t)(1000 * client->options.idle_s))
-            connection_close(at);
-        else if (!found || at->idle_since_ms > found->idle_since_ms)
-            found = at;
-    }
-    return found;
+    call->due_ms = now_ms() + call->silence_ms;
+    call->has_taken = true;
+    client->in_callback = true;
+    goes_on = call->request->take(call->answer, bytes, length, call->request->context);
+    client->in_callback = was_in_callback;
+    return goes_on || error_set(error, KOTA_ERROR_CANCELLED, "the receiver refused the answer");
 }
 
-void client_connect_failed(struct kota_client *client, struct call *dedicated,
-                           const struct kota_error *error)
+void client_sent(struct call *call, size_t sent)
 {
-    struct call *call = dedicated ? dedicated : client->waiting.first;
+    struct kota_client *client = call->client;
+    bool was_in_callback = client->in_callback;
 
-    client->addresses.count = 0; /* the name may have others by now */
-    if (!call)
-        return;
-    if (!dedicated)
-        call->tries++;
-    call_failed(call, error, false);
+    client->in_callback = true;
+    call->request->on_sent(sent, call->request->body_length, call->request->sent_context);
+    client->in_callback = was_in_callback;
 }
 
-static void client_has_no_address(struct kota_client *client, const struct kota_error *error)
-{
-    for (struct call *call = client->waiting.first, *next; call; call = next) {
-        next = call->next;
-        if (call->watch)
-            call_failed(call, error, false);
-        else
-            call_end(call, error);
-    }
-}
-
-/* True: there are addresses. Else they have been requested, or waiting calls have failed. */
-static bool client_has_addresses(struct kota_client *client)
+static void begin_transfer(struct call *call)
 {
     struct kota_error error;
 
-    if (client->addresses.count > 0)
-        return true;
-    if (client->lookup)
-        return false;
     error_clear(&error);
-    if (!addresses_known(&client->url, &client->addresses, &error)) {
-        client->lookup = lookup_start(&client->url, &client->wakeup, &error);
-        if (client->lookup)
-            return false;
-    }
-    if (client->addresses.count > 0)
-        return true;
-    client_has_no_address(client, &error);
-    return false;
-}
-
-/* Calls of feeds have a connection each. */
-static void pump_feeds(struct kota_client *client)
-{
-    struct call *next;
-
-    for (struct call *call = client->waiting.first; call; call = next) {
-        struct kota_error error;
-
-        next = call->next;
-        if (!call->watch)
-            continue;
-        error_clear(&error);
-        calls_add(&client->sent, call);
-        if (!connection_open(client, 0, call, &error))
-            call_failed(call, &error, false);
-    }
+    call->tries++;
+    calls_add(&call->client->sent, call);
+    if (call->watch)
+        watch_begin(call);
+    if (!transfer_begin(call->client, call, &error))
+        call_failed(call, &error);
 }
 
 void client_pump(struct kota_client *client)
 {
-    uint64_t now = now_ms();
+    struct call *next;
 
-    if (client->is_closing || !client->waiting.first || !client_has_addresses(client))
-        return;
-    pump_feeds(client);
-    while (client->waiting.first) {
-        struct connection *connection = find_idle(client, now);
-        struct kota_error error;
-
-        if (connection) {
-            connection_begin(connection, client->waiting.first);
-            continue;
-        }
-        if (client->pooled >= client->options.connections_max ||
-            client->connecting >= client->waiting.count)
-            break;
-        error_clear(&error);
-        if (connection_open(client, 0, NULL, &error))
-            continue;
-        client_connect_failed(client, NULL, &error);
-        if (!client_has_addresses(client))
-            break;
-    }
-}
-
-static void on_wakeup(uv_async_t *wakeup)
-{
-    struct kota_client *client = wakeup->data;
-    struct kota_error error;
-
-    error_clear(&error);
-    if (!client->lookup || !lookup_take(client->lookup, &client->addresses, &error))
-        return;
-    client->lookup = NULL;
-    if (client->addresses.count > 0) {
-        client_pump(client);
+    if (client->transfers.in_curl) {
+        client_deliver(client);
         return;
     }
-    client_has_no_address(client, &error);
+    if (client->is_closing || client->is_pumping || !client->waiting.first)
+        return;
+    client->is_pumping = true;
+    for (struct call *call = client->waiting.first; call; call = next) {
+        next = call->next;
+        if (call->watch || client->transfers.active < client->options.connections_max)
+            begin_transfer(call);
+    }
+    client->is_pumping = false;
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -408,20 +313,25 @@ static uint64_t least_due(const struct calls *calls, uint64_t due)
     return due;
 }
 
+static double timeout_of(const struct call *call)
+{
+    return call->request->timeout_s > 0 ? call->request->timeout_s
+                                        : call->client->options.timeout_s;
+}
+
 static void time_out(struct call *call)
 {
     struct kota_answer *answer = call->answer;
-    double timeout_s =
-        call->request->timeout_s > 0 ? call->request->timeout_s : call->client->options.timeout_s;
-    const char *what = call->connection                       ? "an answer"
+    double timeout_s = call->silence_ms > 0 ? (double)call->silence_ms / 1000 : timeout_of(call);
+    const char *what = call->transfer                         ? "an answer"
                        : call->list == &call->client->pausing ? "the next try"
-                       : call->client->lookup                 ? "the address"
                                                               : "a connection";
     struct kota_error error;
 
     error_clear(&error);
-    error_set(&error, KOTA_ERROR_TIMEOUT, "%s %.200s: %g s were over while waiting for %s",
-              call->request->method, text_string(&call->request->path), timeout_s, what);
+    error_set(&error, KOTA_ERROR_TIMEOUT, "%s %s%.200s: timed out after %g s, waiting for %s",
+              call->request->method, call->client->place.name, text_string(&call->request->path),
+              timeout_s, what);
     if (answer)
         answer_clear(answer);
     call_end(call, &error);
@@ -435,16 +345,12 @@ static void calls_time_out(struct calls *calls, uint64_t now)
             continue;
         if (call->watch) {
             struct kota_error error;
-            struct connection *connection = call->connection;
 
             error_clear(&error);
             error_set(&error, KOTA_ERROR_TIMEOUT, "nothing came from %s in time",
-                      call->client->url.authority);
-            call->connection = NULL;
-            if (connection) {
-                connection->call = NULL;
-                connection_close(connection);
-            }
+                      call->client->place.name);
+            if (call->transfer)
+                transfer_abandon(call->transfer);
             watch_ended(call, &error);
         } else {
             time_out(call);
@@ -468,13 +374,6 @@ static void on_clock(uv_timer_t *clock)
             call->due_ms = now + (uint64_t)ceil(1000 * client->options.timeout_s);
         calls_add(&client->waiting, call);
     }
-    for (struct connection *at = client->connections, *next; at; at = next) {
-        next = at->next;
-        if (at->state == CONNECTION_CONNECTING && at->due_ms <= now) {
-            connection_give_up(at); /* may add and close others: those wait for the next ring */
-            break;
-        }
-    }
     client_pump(client);
     client_set_clock(client);
 }
@@ -490,9 +389,6 @@ static void client_set_clock(struct kota_client *client)
     for (const struct call *call = client->pausing.first; call; call = call->next)
         if (call->wake_ms < due)
             due = call->wake_ms;
-    for (const struct connection *at = client->connections; at; at = at->next)
-        if (at->state == CONNECTION_CONNECTING && at->due_ms < due)
-            due = at->due_ms;
     client_due(client, due);
 }
 
@@ -552,9 +448,14 @@ static bool client_take_options(struct kota_client *client)
         return error_set(error, KOTA_ERROR_USAGE, "tries_max is 0, at least 1 is needed");
     if (!options->url)
         return error_set(error, KOTA_ERROR_USAGE, "there is no url");
-    if (!url_parse(&client->url, options->url, error))
+    if (!place_parse(&client->place, options->url, error))
         return false;
     options->url = NULL;
+    if (options->ca_file)
+        text_adds(&client->ca_file, options->ca_file);
+    options->ca_file = NULL;
+    if (client->ca_file.is_broken)
+        return error_set(error, KOTA_ERROR_MEMORY, "no memory for ca_file");
     if (!options->token)
         return true;
     for (const char *at = options->token; *at; at++)
@@ -564,9 +465,8 @@ static bool client_take_options(struct kota_client *client)
                              (size_t)(at - options->token));
     if (!*options->token)
         return error_set(error, KOTA_ERROR_USAGE, "the token is empty");
-    text_adds(&client->authorization, "Authorization: Bearer ");
+    text_adds(&client->authorization, "Bearer ");
     text_adds(&client->authorization, options->token);
-    text_adds(&client->authorization, "\r\n");
     options->token = NULL;
     return !client->authorization.is_broken ||
            error_set(error, KOTA_ERROR_MEMORY, "no memory for the token");
@@ -592,21 +492,20 @@ struct kota_client *kota_open(const struct kota_options *options)
             return NULL;
         }
     }
-    if (uv_async_init(client->loop, &client->wakeup, on_wakeup)) {
+    if (!transfers_open(client)) {
         if (client->owns_loop)
             uv_loop_close(client->loop);
         free(client);
         return NULL;
     }
-    uv_unref((uv_handle_t *)&client->wakeup);
     uv_timer_init(client->loop, &client->clock);
     uv_timer_init(client->loop, &client->deliver);
     uv_timer_init(client->loop, &client->waiter);
-    client->wakeup.data = client->clock.data = client->deliver.data = client->waiter.data = client;
+    client->clock.data = client->deliver.data = client->waiter.data = client;
     client->handles_open = 4;
     error_clear(&client->open_error);
     if (!client_take_options(client))
-        client->options.url = client->options.token = NULL;
+        client->options.url = client->options.token = client->options.ca_file = NULL;
     return client;
 }
 
@@ -622,8 +521,9 @@ const struct kota_error *kota_open_error(const struct kota_client *client)
 
 static void client_free(struct kota_client *client)
 {
-    url_free(&client->url);
+    place_free(&client->place);
     text_free(&client->authorization);
+    text_free(&client->ca_file);
     free(client);
 }
 
@@ -668,15 +568,10 @@ static void client_cancel_all(struct kota_client *client)
 static void client_shut(struct kota_client *client)
 {
     client->is_shut = true;
-    while (client->connections)
-        connection_close(client->connections);
-    if (client->lookup)
-        lookup_abandon(client->lookup);
-    client->lookup = NULL;
+    transfers_close(client);
     uv_close((uv_handle_t *)&client->clock, on_handle_closed);
     uv_close((uv_handle_t *)&client->deliver, on_handle_closed);
     uv_close((uv_handle_t *)&client->waiter, on_handle_closed);
-    uv_close((uv_handle_t *)&client->wakeup, on_handle_closed);
 }
 
 /* A private loop is turned until nothing is left on it. */
@@ -726,7 +621,7 @@ void call_begin(struct call *call)
 {
     struct kota_client *client = call->client;
     const struct kota_error *error = NULL;
-    double timeout_s = client->options.timeout_s;
+    double timeout_s;
 
     if (client->open_error.kind)
         error = &client->open_error;
@@ -741,8 +636,9 @@ void call_begin(struct call *call)
             call_finish(call);
         return;
     }
-    if (call->request->timeout_s > 0)
-        timeout_s = call->request->timeout_s;
+    timeout_s = timeout_of(call);
+    if (call->request->take)
+        call->silence_ms = (uint64_t)ceil(1000 * timeout_s);
     call->due_ms = now_ms() + (uint64_t)ceil(1000 * timeout_s);
     calls_add(&client->waiting, call);
     client_due(client, call->due_ms);
@@ -814,7 +710,6 @@ struct kota_answer *kota_call(struct kota_client *client, struct kota_request *r
         return refused(request, "a client on the caller's loop makes no blocking calls");
     if (client->in_callback || client->is_closing)
         return refused(request, "there are no blocking calls in callbacks");
-    uv_run(client->loop, UV_RUN_NOWAIT); /* sees which kept connections have been closed */
     if (kota_start(client, request, take_outcome, &outcome))
         while (!outcome.is_there)
             uv_run(client->loop, UV_RUN_ONCE);

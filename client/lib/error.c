@@ -111,9 +111,9 @@ void error_problem(struct kota_error *error, const char *method, const char *pat
 
 const char *kota_error_name(enum kota_error_kind kind)
 {
-    static const char *const names[] = {"none",     "usage",     "memory",  "address",
-                                        "connect",  "lost",      "timeout", "protocol",
-                                        "too long", "cancelled", "problem", "content"};
+    static const char *const names[] = {"none",    "usage",   "memory",   "address",  "connect",
+                                        "lost",    "timeout", "protocol", "too long", "cancelled",
+                                        "problem", "content", "tls"};
 
     return (size_t)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }

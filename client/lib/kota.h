@@ -26,9 +26,9 @@
  * the answer needs to be checked. NULL is accepted for a request or an answer everywhere: an
  * allocation has failed then.
  *
- * Threads. There is no global state. A client, with its requests under way, belongs to one thread
- * at a time: to the one that runs its loop, or to the one that makes its blocking calls. A request
- * or an answer that is not under way belongs to its holder.
+ * Threads. There is no global state but what libcurl has. A client, with its requests under way,
+ * belongs to one thread at a time: to the one that runs its loop, or to the one that makes its
+ * blocking calls. A request or an answer that is not under way belongs to its holder.
  *
  * Compatibility. Structs with a `size` are filled by their init function, and may grow; those
  * without never change. Structs that the library makes (kota_error, kota_event) may grow at their
@@ -73,7 +73,8 @@ enum kota_error_kind {
     KOTA_ERROR_TOO_LONG,  /* an answer over answer_bytes_max, or a head over 64 KiB */
     KOTA_ERROR_CANCELLED, /* kota_cancel or kota_close */
     KOTA_ERROR_PROBLEM,   /* the daemon refused: status, title, detail and the rest are its own */
-    KOTA_ERROR_CONTENT    /* the answer has other content than the reader expects */
+    KOTA_ERROR_CONTENT,   /* the answer has other content than the reader expects */
+    KOTA_ERROR_TLS        /* the server's certificate is not trusted; nothing was sent */
 };
 
 struct kota_error {
@@ -96,16 +97,19 @@ const char *kota_error_name(enum kota_error_kind kind);
 
 struct kota_options {
     size_t size;
-    struct uv_loop_s *loop;   /* borrowed until closed; NULL (default): a private one, blocking */
-    const char *url;          /* "http://127.0.0.1:7420" (default); a path after it is kept */
-    const char *token;        /* bearer token; NULL (default): none */
-    double timeout_s;         /* of one call with all its tries and pauses; 10 */
+    struct uv_loop_s *loop; /* borrowed until closed; NULL (default): a private one, blocking */
+    const char *url;        /* "http://127.0.0.1:7420" (default), "https://…", where a path at the
+                                 end is kept; or "unix:/run/kota/kota.sock" */
+    const char *token;      /* bearer token; NULL (default): none */
+    double timeout_s;       /* of one call with all its tries and pauses; 10 */
     double connect_timeout_s; /* of one attempt to connect; 3 */
     double idle_s;            /* a kept connection is not used again after so long; 8 */
     double silence_s;         /* a feed counts as lost when nothing came for so long; 45 */
     unsigned connections_max; /* at once, feeds apart; more calls wait; 1 to 1000; 16 */
     unsigned tries_max;       /* of a call that may be repeated; 1: never again; 4 */
     size_t answer_bytes_max;  /* a longer answer is an error; 256 MiB */
+    const char *ca_file; /* PEM of the authorities to trust with https; NULL (default): those of
+                                 SSL_CERT_FILE in the environment, else the system's */
 };
 
 /* Defaults. size is sizeof(struct kota_options), as the caller was compiled. */
@@ -113,7 +117,8 @@ void kota_options_init(struct kota_options *options, size_t size);
 
 /*
  * A client of one daemon. options NULL: the defaults. The strings are copied. Nothing is connected
- * yet. TLS is not spoken: use a proxy on the same machine.
+ * yet. Proxies are those of the environment (https_proxy, no_proxy …), as of curl; a loopback
+ * address and a Unix socket have none.
  *
  * Never NULL unless there is no memory. When options are wrong, kota_open_error has the reason, and
  * each call on the client returns that error.
@@ -229,6 +234,18 @@ void kota_request_query(struct kota_request *request, const char *name, const ch
 void kota_request_query_number(struct kota_request *request, const char *name, double value);
 /* One more header; not one of the body's framing. */
 void kota_request_header(struct kota_request *request, const char *name, const char *value);
+/*
+ * The body of an answer 2xx goes to take as it comes, of any length, and is not kept; head has
+ * status and headers. False: no more (the call ends with KOTA_ERROR_CANCELLED). The time-out is of
+ * silence then, not of the whole call, and the call is not repeated once bytes have come. take must
+ * not call the client.
+ */
+typedef bool kota_take_fn(const struct kota_answer *head, const void *bytes, size_t length,
+                          void *context);
+void kota_request_take(struct kota_request *request, kota_take_fn *take, void *context);
+/* Reports now and then how much of the body is sent. It must not call the client. */
+typedef void kota_sent_fn(size_t sent, size_t all, void *context);
+void kota_request_on_sent(struct kota_request *request, kota_sent_fn *sent, void *context);
 /* Instead of the client's. > 0. */
 void kota_request_timeout(struct kota_request *request, double timeout_s);
 /* The read waits, bounded, until the daemon has applied this revision. */

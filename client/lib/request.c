@@ -195,6 +195,22 @@ void kota_request_header(struct kota_request *request, const char *name, const c
     text_adds(&request->headers, "\r\n");
 }
 
+void kota_request_take(struct kota_request *request, kota_take_fn *take, void *context)
+{
+    if (!request)
+        return;
+    request->take = take;
+    request->context = context;
+}
+
+void kota_request_on_sent(struct kota_request *request, kota_sent_fn *sent, void *context)
+{
+    if (!request)
+        return;
+    request->on_sent = sent;
+    request->sent_context = context;
+}
+
 void kota_request_timeout(struct kota_request *request, double timeout_s)
 {
     if (!request)

@@ -21,9 +21,19 @@ struct kota_request {
     bool has_query;
     bool has_since;
     uint64_t since;
-    double timeout_s; /* 0: the client's */
+    double timeout_s;   /* 0: the client's */
+    kota_take_fn *take; /* NULL: the body is kept in the answer */
+    void *context;
+    kota_sent_fn *on_sent; /* NULL: nobody asks */
+    void *sent_context;
     struct kota_error error;
 };
+
+/* Does the body of an answer of that status go to the caller as it comes? */
+static inline bool request_takes(const struct kota_request *request, int status)
+{
+    return request->take && status >= 200 && status < 300;
+}
 
 /* The reason that it cannot be sent, or NULL; checks its memory, too. */
 const struct kota_error *request_error(struct kota_request *request);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool text_reserve(struct text *text, size_t more)
+bool text_reserve(struct text *text, size_t more)
 {
     size_t capacity = text->capacity ? text->capacity : 64;
     char *grown;
@@ -36,6 +36,7 @@ static bool text_reserve(struct text *text, size_t more)
         return false;
     }
     text->at = grown;
+    text->at[text->length] = '\0';
     text->capacity = capacity;
     return true;
 }

@@ -16,6 +16,7 @@ struct text {
 };
 
 /* False without memory. */
+bool text_reserve(struct text *text, size_t more); /* so that text_add of so many cannot fail */
 bool text_add(struct text *text, const void *bytes, size_t length);
 bool text_adds(struct text *text, const char *string);
 /* The shortest form that reads back the same; finite, or it is a broken promise. */

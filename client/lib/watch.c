@@ -28,10 +28,9 @@ struct watch {
     kota_event_fn *event;
     void *context;
     struct sse sse;
-    struct response *response; /* of the try under way */
-    char place[32];            /* Kota-Revision of the last head, where no event had an id */
-    bool was_open, is_open;    /* ever; in this try */
-    bool is_gone;              /* the event that ends the stream for ever was delivered */
+    char place[32];         /* Kota-Revision of the last head, where no event had an id */
+    bool was_open, is_open; /* ever; in this try */
+    bool is_gone;           /* the event that ends the stream for ever was delivered */
     bool is_cancelled, is_in_event;
     bool has_news; /* lost or ended: error is to be delivered */
     bool is_ended;
@@ -107,26 +106,26 @@ static bool take_event(void *context, const struct sse *sse)
 
 /* ---- a try ----------------------------------------------------------------------------------- */
 
-void watch_headers(const struct watch *watch, struct text *head)
+void watch_headers(const struct watch *watch, struct text *lines)
 {
     const struct kota_request *request = watch->call->request;
 
     if (!*watch->sse.id && !*watch->place && !request->has_since)
         return;
-    text_adds(head, "Last-Event-ID: ");
+    text_adds(lines, "Last-Event-ID: ");
     if (*watch->sse.id)
-        text_adds(head, watch->sse.id);
+        text_adds(lines, watch->sse.id);
     else if (request->has_since)
-        text_add_uint(head, request->since);
+        text_add_uint(lines, request->since);
     else
-        text_adds(head, watch->place);
-    text_adds(head, "\r\n");
+        text_adds(lines, watch->place);
+    text_add(lines, "", 1);
 }
 
 /* The head of a stream has come. False: it is none, or the callback has left it. */
-static bool opened(struct watch *watch)
+static bool opened(struct watch *watch, struct kota_error *error)
 {
-    const struct text *headers = &watch->response->headers;
+    const struct text *headers = &watch->call->answer->headers;
     const char *type = headers_find(headers, "Content-Type");
     const char *revision = headers_find(headers, "Kota-Revision");
     struct kota_request *request = watch->call->request;
@@ -134,8 +133,8 @@ static bool opened(struct watch *watch)
     struct kota_event event = {.kind = KOTA_EVENT_OPEN};
 
     if (!type || strncmp(type, "text/event-stream", 17) != 0)
-        return error_set(&watch->response->error, KOTA_ERROR_PROTOCOL,
-                         "the answer to a feed is '%.60s'", type ? type : "");
+        return error_set(error, KOTA_ERROR_PROTOCOL, "the answer to a feed is '%.60s'",
+                         type ? type : "");
     watch->is_open = watch->was_open = true;
     watch->failures = 0;
     if (!*watch->sse.id && !request->has_since && revision &&
@@ -148,32 +147,25 @@ static bool opened(struct watch *watch)
     return !has_gap || report(watch, &event);
 }
 
-static bool take_bytes(void *context, const char *bytes, size_t length)
+bool watch_take(struct call *call, const char *bytes, size_t length, struct kota_error *error)
 {
-    struct watch *watch = context;
-    struct call *call = watch->call;
+    struct watch *watch = call->watch;
     bool is_too_long;
 
     call->due_ms = now_ms() + (uint64_t)(1000 * call->client->options.silence_s) + 1;
     client_due(call->client, call->due_ms);
-    if (!watch->is_open && !opened(watch))
+    if (!watch->is_open && !opened(watch, error))
         return false;
     if (sse_read(&watch->sse, bytes, length, &is_too_long))
         return true;
-    return is_too_long && error_set(&watch->response->error, KOTA_ERROR_TOO_LONG,
-                                    "an event is longer than %d bytes", SSE_BYTES_MAX);
+    return is_too_long &&
+           error_set(error, KOTA_ERROR_TOO_LONG, "an event is longer than %d bytes", SSE_BYTES_MAX);
 }
 
-void watch_begin(struct call *call, struct response *response)
+void watch_begin(struct call *call)
 {
-    struct watch *watch = call->watch;
-
-    watch->response = response;
-    watch->is_open = false;
-    sse_cut(&watch->sse);
-    response->is_stream = true;
-    response->take = take_bytes;
-    response->context = watch;
+    call->watch->is_open = false;
+    sse_cut(&call->watch->sse);
 }
 
 /* Asking again does not help. */
@@ -193,7 +185,6 @@ void watch_ended(struct call *call, const struct kota_error *error)
 
     if (call->answer)
         answer_clear(call->answer);
-    watch->response = NULL;
     watch->has_news = client->has_news = true;
     watch->error = *error;
     if (watch->is_gone || watch->is_cancelled || client->is_closing || is_final(error)) {

@@ -48,11 +48,11 @@ def _():
         "tries of a call": [found("client/lib/client.c", r"\.tries_max = (\d+)"),
                             found(script, r"options\.triesMax \?\? (\d+)"),
                             python["tries_max"].default,
-                            found("client/call.c", r"TRIES_MAX = (\d+)")],
+                            found("client/lib/client.c", r"\.tries_max = (\d+)")],  # kota uses libkota
         "silence after which": [found("client/lib/client.c", r"\.silence_s = (\d+)"),
                                 found(script, r"options\.silenceMs \?\? (\d+)") / 1000,
                                 python["silence_s"].default,
-                                found("client/commands/command_watch.c", r"SILENCE_S (?:= )?(\d+)")],
+                                found("client/call.h", r"CALL_SILENCE_S (\d+)")],
     }
     for name, values in real.items():
         told = rows("docs/errors.md", name)[0][1:]

@@ -75,7 +75,7 @@ def _():
 def _():
     text = re.sub(r"/\*.*?\*/", "", open(HEADER, encoding="utf-8").read(), flags=re.S)
     declared = {n for n in re.findall(r"\b(kota_\w+)\(", text)} - {"kota_done_fn", "kota_event_fn",
-                                                                  "kota_closed_fn"}
+                                                                  "kota_closed_fn", "kota_take_fn", "kota_sent_fn"}
     shared = exported("-D", "--defined-only", os.path.join(LIB, "libkota.so"))
     equal({n for n in shared if n.startswith("kota_")}, declared, "functions")
 

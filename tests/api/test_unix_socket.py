@@ -6,10 +6,13 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 
 import tap
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client", "python"))
+import kota  # noqa: E402
 from daemon import KOTAD, SLOW, START_SECONDS, Answer, Daemon, clean_environment, problem
 from tap import Failure, Skip, check, run, test
 
@@ -259,6 +262,24 @@ def _():
             equal(as_user(path, "GET", "/v1/locales")[0], 200)
         for connection in kept:
             connection.close()
+
+
+@test("the Python client asks it by unix:PATH, over a kept connection, and follows its feed")
+def _():
+    path = os.path.join(folder(), "kota.sock")
+    with Alone(path):
+        with kota.Client(f"unix:{path}", timeout_s=60 * SLOW) as client:
+            client.put_locale("land")
+            for _ in range(3):
+                equal(client.locale("land")["id"], "land")
+            with client.locale_events("land") as feed:
+                client.put_locale("land", {"title": "x"})
+                equal(next(iter(feed)).id, "2")
+    try:
+        kota.Client(f"unix:{path}", tries_max=1).livez()
+        check(False, "nobody is there")
+    except kota.Unreachable as error:
+        check(path in str(error), str(error))
 
 
 def hand_over(sockets, *flags):

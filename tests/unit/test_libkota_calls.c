@@ -675,7 +675,7 @@ static void bad_use_is_told_without_sending(void **state)
 static void wrong_options_are_told_by_each_call(void **state)
 {
     const char *const urls[] = {"ftp://x",        "http://",    "127.0.0.1:1", "http://h:0",
-                                "http://h:99999", "https://h",  "http://h/?q", "http://a b",
+                                "http://h:99999", "unix:",      "http://h/?q", "http://a b",
                                 "http://u@h/",    "http://[::1"};
 
     (void)state;

@@ -64,7 +64,7 @@ def _json(value: Any) -> dict[str, Any]:
 class Client:
     """A kotad, asked over HTTP. Threads may share a client; each has its own connection.
 
-    url                http:// or https://; a path after the host is kept
+    url                http:// or https://, where a path after the host is kept; or unix:PATH
     token              bearer token
     timeout_s          of a call with all its tries and pauses
     connect_timeout_s  of one attempt to connect

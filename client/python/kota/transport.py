@@ -142,12 +142,26 @@ def failure(status: int, headers: http.client.HTTPMessage, body: bytes) -> Error
     return Error(message, status, problem, float(after) if after.isdigit() else None)
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """A connection to the daemon's Unix socket."""
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
 class Transport:
     """The connections of a client. Threads may share it; each has a connection of its own."""
 
     def __init__(self, url: str, token: Optional[str], timeout_s: float, connect_timeout_s: float,
                  tries_max: int, idle_s: float, context: Optional[ssl.SSLContext]) -> None:
-        parts = urlsplit(url)
+        self._unix = url[len("unix:"):] if url.startswith("unix:") else ""
+        parts = urlsplit("http://localhost" if self._unix else url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"no URL of a daemon: {url!r}")
         self.url, self.token = url.rstrip("/"), token
@@ -171,8 +185,11 @@ class Transport:
 
     def connect(self, timeout_s: float) -> http.client.HTTPConnection:
         """A new connection."""
-        if self._is_tls:
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+        connection: http.client.HTTPConnection
+        if self._unix:
+            connection = UnixConnection(self._unix, timeout_s)
+        elif self._is_tls:
+            connection = http.client.HTTPSConnection(
                 self._host, self._port, timeout=timeout_s, context=self._context)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)

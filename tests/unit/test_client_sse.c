@@ -1,7 +1,7 @@
 /*
  * Server-sent events: the stream's grammar, cut at every byte.
  */
-#include "client/events.h"
+#include "client/lib/sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,16 +16,16 @@ struct seen {
     bool is_refusing;
 };
 
-static enum err_code take(void *context, const struct event *event, struct err *err)
+static bool take(void *context, const struct sse *sse)
 {
     struct seen *seen = context;
     size_t length = strlen(seen->text);
 
     if (seen->is_refusing)
-        return err_set(err, ERR_INTERNAL, "no more");
-    snprintf(seen->text + length, sizeof seen->text - length, "%s|%s|%s;", event->name, event->id,
-             event->data);
-    return ERR_OK;
+        return false;
+    snprintf(seen->text + length, sizeof seen->text - length, "%s|%s|%s;",
+             *sse->name ? sse->name : "message", sse->id, text_string(&sse->data));
+    return true;
 }
 
 static const struct {
@@ -55,16 +55,15 @@ static void streams_are_read_however_they_are_cut(void **state)
 
         for (size_t cut = 0; cut <= length; cut++) {
             struct seen seen = {.text = ""};
-            struct events events = {.take = take, .context = &seen};
-            struct err err;
+            struct sse sse = {.take = take, .context = &seen};
+            bool is_too_long;
 
-            assert_int_equal(events_read(&events, cases[i].stream, cut, &err), ERR_OK);
-            assert_int_equal(events_read(&events, cases[i].stream + cut, length - cut, &err),
-                             ERR_OK);
+            assert_true(sse_read(&sse, cases[i].stream, cut, &is_too_long));
+            assert_true(sse_read(&sse, cases[i].stream + cut, length - cut, &is_too_long));
             if (strcmp(seen.text, cases[i].events) != 0)
                 fail_msg("case %zu cut at %zu: %s, expected %s", i, cut, seen.text,
                          cases[i].events);
-            events_free(&events);
+            sse_free(&sse);
         }
     }
 }
@@ -74,13 +73,13 @@ static void byte_by_byte(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct seen seen = {.text = ""};
-        struct events events = {.take = take, .context = &seen};
-        struct err err;
+        struct sse sse = {.take = take, .context = &seen};
+        bool is_too_long;
 
         for (const char *at = cases[i].stream; *at; at++)
-            assert_int_equal(events_read(&events, at, 1, &err), ERR_OK);
+            assert_true(sse_read(&sse, at, 1, &is_too_long));
         assert_string_equal(seen.text, cases[i].events);
-        events_free(&events);
+        sse_free(&sse);
     }
 }
 
@@ -89,34 +88,35 @@ static void a_cut_connection_forgets_half_an_event_and_keeps_the_id(void **state
     static const char first[] = "retry: 1500\nid: 8\ndata: x\n\nevent: edit\nid: 9\ndata: ha",
                       second[] = "data: y\n\n";
     struct seen seen = {.text = ""};
-    struct events events = {.take = take, .context = &seen};
-    struct err err;
+    struct sse sse = {.take = take, .context = &seen};
+    bool is_too_long;
 
     (void)state;
-    assert_int_equal(events_read(&events, first, sizeof first - 1, &err), ERR_OK);
-    assert_int_equal(events.retry_ms, 1500);
-    events_cut(&events);
-    assert_string_equal(events.id, "8");
-    assert_int_equal(events_read(&events, second, sizeof second - 1, &err), ERR_OK);
+    assert_true(sse_read(&sse, first, sizeof first - 1, &is_too_long));
+    assert_int_equal(sse.retry_ms, 1500);
+    sse_cut(&sse);
+    assert_string_equal(sse.id, "8");
+    assert_true(sse_read(&sse, second, sizeof second - 1, &is_too_long));
     assert_string_equal(seen.text, "message|8|x;message|8|y;");
-    events_free(&events);
+    sse_free(&sse);
 }
 
 static void what_is_too_long_or_refused_is_an_error(void **state)
 {
     struct seen seen = {.is_refusing = true};
-    struct events events = {.take = take, .context = &seen};
-    size_t length = EVENTS_BYTES_MAX + 1;
+    struct sse sse = {.take = take, .context = &seen};
+    size_t length = SSE_BYTES_MAX + 1;
     char *long_line = malloc(length);
-    struct err err = {.msg = ""};
+    bool is_too_long;
 
     (void)state;
     assert_non_null(long_line);
-    assert_int_equal(events_read(&events, "data: x\n\n", 9, &err), ERR_INTERNAL);
-    assert_string_equal(err.msg, "no more");
+    assert_false(sse_read(&sse, "data: x\n\n", 9, &is_too_long));
+    assert_false(is_too_long);
     memset(long_line, 'x', length);
-    assert_int_equal(events_read(&events, long_line, length, &err), ERR_INTERNAL);
-    events_free(&events);
+    assert_false(sse_read(&sse, long_line, length, &is_too_long));
+    assert_true(is_too_long);
+    sse_free(&sse);
     free(long_line);
 }
 
