@@ -20,7 +20,7 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
     libsqlite3-dev zlib1g-dev libzstd-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
-    tmux mandoc zsh fish postgresql glslang-tools'
+    tmux mandoc zsh fish postgresql glslang-tools gdal-bin'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
     postgresql lammps'

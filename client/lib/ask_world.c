@@ -407,6 +407,15 @@ struct kota_request *kota_samples(const char *locale, const char *layer, const u
     return request;
 }
 
+struct kota_request *kota_layer_tif(const char *locale, const char *layer)
+{
+    struct kota_request *request = ask_new("GET", LAYER ".tif", locale, layer);
+
+    if (request)
+        request->accept = "image/tiff";
+    return request;
+}
+
 struct kota_request *kota_dem_json(const char *locale)
 {
     return ask_new("GET", LOCALE "/dem.json", locale);

@@ -800,6 +800,19 @@ export class Kota {
   }
 
   /**
+   * A heightfield as a cloud-optimised GeoTIFF.
+   * @param {string} id @param {string} layer
+   * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
+   *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
+   * @returns {Promise<Answer>} `buffer`
+   */
+  layerTif(id, layer, options = {}) {
+    const { range, ...others } = options, { call, question } = asRead(others);
+    if (range) call.headers = { ...call.headers, Range: `bytes=${range[0]}-${range[1]}` };
+    return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}.tif${query(question)}`, call);
+  }
+
+  /**
    * TileJSON of the locale's ground, for maps.
    * @param {string} id
    * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",

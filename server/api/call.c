@@ -218,8 +218,9 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
         err_set(&err, ERR_NO_MEMORY, "no memory for the answer");
     if (err.code != ERR_OK) {
         http_reply_problem(reply, &err);
-        if (err.code == ERR_ELSEWHERE)
-            http_reply_header(reply, "Location", "%s", call.location);
+        if (err.code == ERR_ELSEWHERE || err.code == ERR_RANGE)
+            http_reply_header(reply, err.code == ERR_RANGE ? "Content-Range" : "Location", "%s",
+                              call.location);
     }
     if (call.api && call.api->is_shared)
         node_write_staleness(call.api->world, reply);

@@ -32,7 +32,7 @@ struct call {
     struct json_tape tape;    /* its long arrays, by options_open_batch */
     struct call_block *owned; /* of call_alloc without a connection */
     struct json_writer out;
-    const char *location;   /* of an ERR_ELSEWHERE */
+    const char *location;   /* of an ERR_ELSEWHERE; of an ERR_RANGE the Content-Range */
     bool is_deferred;       /* another thread will finish: touch nothing any more */
     bool is_offloaded;      /* too long for a loop: begins again on a worker */
     uint64_t started_ns;    /* of long work; 0: not started yet */

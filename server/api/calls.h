@@ -38,6 +38,7 @@
     X(world_contact_post)                                                                          \
     X(world_ray_post)                                                                              \
     X(elevation_get)                                                                               \
+    X(layer_tif_get)                                                                               \
     X(dem_get)                                                                                     \
     X(dem_geodetic_get)                                                                            \
     X(dem_json_get)                                                                                \

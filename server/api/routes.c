@@ -62,6 +62,8 @@ const struct api_route api_routes[] = {
           "Makes a locale, or gives an old one a new manifest."),
     WRITE("deleteLocale", METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
           "Removes a locale and its layers."),
+    READ_ON_WORKER("layerTif", LAYER ".tif", layer_tif_get,
+                   "The heightfield as a cloud-optimised GeoTIFF, whole or in ranges."),
     READ_ON_WORKER("layer", LAYER, layer_get, "The whole layer as a file."),
     WRITE_STREAMED("putLayer", METHOD_PUT, LAYER, layer_put, layer_put_begin,
                    "Uploads a heightfield or a mesh."),

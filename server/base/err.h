@@ -52,6 +52,7 @@
     X(WORLD_FULL, world_full, 413, "World full")                                                   \
     X(TARGET_TOO_LONG, target_too_long, 414, "Target too long")                                    \
     X(UNSUPPORTED_MEDIA_TYPE, unsupported_media_type, 415, "Unsupported media type")               \
+    X(RANGE, range_beyond_end, 416, "Range beyond the end")                                        \
     X(EXPECTATION_FAILED, expectation_failed, 417, "Expectation failed")                           \
     X(MISDIRECTED, misdirected, 421, "Misdirected request")                                        \
     X(UNPROCESSABLE, unprocessable, 422, "Unprocessable")                                          \

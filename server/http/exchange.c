@@ -397,8 +397,9 @@ static void answer_options(struct http_request *request, const char *allow)
         return;
     http_reply_header(reply, "Access-Control-Allow-Methods", "%s", allow);
     http_reply_header(reply, "Access-Control-Allow-Headers",
-                      "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, "
-                      "Kota-Layout, Kota-Min-Revision, Last-Event-ID, X-Request-Id, traceparent");
+                      "Authorization, Content-Type, If-Match, If-None-Match, If-Range, "
+                      "Idempotency-Key, Kota-Layout, Kota-Min-Revision, Last-Event-ID, Range, "
+                      "X-Request-Id, traceparent");
     http_reply_header(reply, "Access-Control-Max-Age", "86400");
 }
 

@@ -48,7 +48,8 @@ typedef void (*http_handler)(struct http_request *request, struct http_reply *re
 /* The first row, in the table's order, whose pattern and method fit is taken. */
 struct http_route {
     enum http_method method;
-    const char *pattern; /* "/v1/locales/{locale}/height": {name} takes one segment */
+    const char *pattern; /* "/v1/locales/{locale}/height": {name} takes one segment; the last one
+                          * may have an ending: "/layers/{layer}.tif", before "/layers/{layer}" */
     http_handler handler;
     enum http_place place;
     size_t body_bytes_max; /* 0: limits.body_bytes_max */
@@ -319,6 +320,12 @@ const char *http_reply_type(const struct http_reply *reply);
 bool http_reply_has_header(const struct http_reply *reply, const char *name);
 /* Copies other bytes into the place of the body. */
 void http_reply_replace_body(struct http_reply *reply, const void *bytes, size_t length);
+/*
+ * Is it a HEAD? Then no body is sent, and a handler whose body would be large may say its length
+ * only, in the place of the body.
+ */
+bool http_request_is_head(const struct http_request *request);
+void http_reply_length_only(struct http_reply *reply, size_t length);
 /* Bytes that outlive every request (embedded pages): not copied. */
 void http_reply_static(struct http_reply *reply, const void *bytes, size_t length);
 /*

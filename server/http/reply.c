@@ -177,6 +177,11 @@ void http_reply_static(struct http_reply *reply, const void *bytes, size_t lengt
     reply->static_length = length;
 }
 
+void http_reply_length_only(struct http_reply *reply, size_t length)
+{
+    http_reply_static(reply, "", length);
+}
+
 const void *http_reply_body(const struct http_reply *reply, size_t *length)
 {
     *length = reply->static_body ? reply->static_length : reply->body_length;

@@ -359,6 +359,11 @@ const struct http_query_item *http_request_query_items(const struct http_request
     return request->target.items;
 }
 
+bool http_request_is_head(const struct http_request *request)
+{
+    return request->head.is_head;
+}
+
 bool http_request_peer_is_loopback(const struct http_request *request)
 {
     return request->peer_is_loopback;

@@ -23,7 +23,8 @@
 struct http_pattern {
     struct span segments[HTTP_SEGMENTS_MAX];
     uint64_t marks[HTTP_SEGMENTS_MAX];
-    unsigned params; /* bit i: segments[i] is a {name} */
+    unsigned params;    /* bit i: segments[i] is a {name}, perhaps with an ending: {layer}.tif */
+    struct span ending; /* of the last segment, where it is one with an ending */
     size_t segment_count;
     size_t next; /* in the same list; route_count: none */
 };
@@ -58,10 +59,15 @@ static void split_pattern(struct http_pattern *pattern, const char *text)
     CHECK(text[0] == '/');
     while (*text) {
         struct span segment = {text + 1, strcspn(text + 1, "/")};
+        const char *close;
 
         CHECK(pattern->segment_count < HTTP_SEGMENTS_MAX);
-        CHECK((segment.length > 0 && segment.at[0] == '{') ==
-              (segment.length > 0 && segment.at[segment.length - 1] == '}'));
+        close = segment.length > 0 ? memchr(segment.at, '}', segment.length) : NULL;
+        CHECK((segment.length > 0 && segment.at[0] == '{') == (close != NULL));
+        if (close)
+            pattern->ending =
+                (struct span){close + 1, segment.length - (size_t)(close + 1 - segment.at)};
+        CHECK(pattern->ending.length == 0 || text[1 + segment.length] == '\0');
         params += is_param(segment);
         CHECK(params <= HTTP_PARAMS_MAX);
         pattern->params |= (unsigned)is_param(segment) << pattern->segment_count;
@@ -125,6 +131,12 @@ void http_router_finish(struct http_router *router)
 static bool pattern_fits(const struct http_pattern *pattern, const struct http_target *target,
                          const uint64_t *marks)
 {
+    struct span ending = pattern->ending, tail = target->segments[target->segment_count - 1];
+
+    if (ending.length > 0 &&
+        (tail.length <= ending.length ||
+         memcmp(tail.at + tail.length - ending.length, ending.at, ending.length) != 0))
+        return false;
     for (size_t i = pattern->segment_count; i-- > 0;) {
         struct span want = pattern->segments[i], have = target->segments[i];
 
@@ -145,12 +157,14 @@ static void find_in_list(const struct http_router *router, size_t list,
                          enum http_method method, struct http_match *match)
 {
     const struct http_pattern *pattern;
+    bool has_ending = false; /* then the path is that file's, and no other pattern's */
 
     for (size_t i = router->first[list]; i < router->route_count; i = pattern->next) {
         pattern = &router->patterns[i];
         if (pattern->segment_count != target->segment_count ||
-            !pattern_fits(pattern, target, marks))
+            (has_ending && pattern->ending.length == 0) || !pattern_fits(pattern, target, marks))
             continue;
+        has_ending = has_ending || pattern->ending.length > 0;
         match->allowed |= router->routes[i].method;
         if (i < match->route && router->routes[i].method == method)
             match->route = i;
@@ -165,6 +179,9 @@ static void take_params(const struct http_router *router, const struct http_targ
 
     for (; params; params &= params - 1)
         match->params[match->param_count++] = target->segments[__builtin_ctz(params)];
+    if (match->param_count > 0)
+        match->params[match->param_count - 1].length -=
+            router->patterns[match->route].ending.length;
 }
 
 void http_router_find(const struct http_router *router, const struct http_target *target,

@@ -118,7 +118,8 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
     server->cors_origins = strcmp(origin, "*") == 0 ? NULL : origin;
     server->cors_length = (size_t)snprintf(
         server->cors, sizeof server->cors,
-        "%sAccess-Control-Expose-Headers: Kota-Revision, Kota-Offset, Kota-Scale, "
+        "%sAccess-Control-Expose-Headers: Accept-Ranges, Content-Range, "
+        "Kota-Revision, Kota-Offset, Kota-Scale, "
         "Kota-Rect, Kota-Grid, Kota-State, Kota-Cols, Kota-Rows, Kota-Spacing, Kota-Origin, "
         "Kota-Staleness, Kota-Layout, ETag, Location, X-Request-Id, Retry-After, "
         "Idempotency-Replayed, "

@@ -26,6 +26,8 @@ static const struct http_route routes[] = {
     {METHOD_PUT, "/v1/locales/{id}", handler, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/v1/locales/special", handler, HTTP_ON_LOOP, 0, false},
     {METHOD_GET, "/v1/{kind}/{id}/tiles/{level}", handler, HTTP_ON_LOOP, 0, false},
+    {METHOD_GET, "/v1/layers/{id}.tif", handler, HTTP_ON_LOOP, 0, false},
+    {METHOD_PUT, "/v1/layers/{id}", handler, HTTP_ON_LOOP, 0, false},
 };
 #define ROUTES (sizeof routes / sizeof *routes)
 
@@ -99,6 +101,12 @@ static void paths_find_their_route(void **state)
         {"/v1/meshes/a/tiles/3", METHOD_GET, 5, METHOD_GET, "meshes"},
         {"/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18", METHOD_GET, ROUTES, 0, NULL},
         {"/V1/locales", METHOD_GET, ROUTES, 0, NULL},
+        {"/v1/layers/a.tif", METHOD_GET, 6, METHOD_GET, "a"},
+        {"/v1/layers/a.tif.tif", METHOD_GET, 6, METHOD_GET, "a.tif"},
+        {"/v1/layers/a.tif", METHOD_PUT, ROUTES, METHOD_GET, NULL},
+        {"/v1/layers/.tif", METHOD_PUT, 7, METHOD_PUT, ".tif"},
+        {"/v1/layers/tif", METHOD_PUT, 7, METHOD_PUT, "tif"},
+        {"/v1/layers/a.TIF", METHOD_GET, ROUTES, METHOD_PUT, NULL},
     };
     struct fixture *fixture = *state;
 

@@ -217,6 +217,8 @@ test("tiles, as float32 with a tag and as files", async () => {
   const again = await kota.tileHeights("hills", 0, 0, 0, { tag: tile.tag });
   assert.equal(again.heights, null);
   assert.equal(await kota.tileHeights("hills", 0, 99, 0), null);
+  const tif = await kota.layerTif("hills", "ground", { range: [0, 7] });
+  assert.equal(new TextDecoder().decode(tif.buffer.slice(0, 2)), "II");
   const map = await kota.demJson("hills", { encoding: "mapbox" });
   assert.equal(map.encoding, "mapbox");
   const [mapTile] = await kota.tilesOf({ locale: "hills", bounds: null }, map.maxzoom, map.maxzoom);

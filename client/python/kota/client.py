@@ -450,6 +450,11 @@ class Client:
 
     # ---- tiles -----------------------------------------------------------------------------------
 
+    def layer_tif(self, locale: str, layer: str, **options: Any) -> Answer:
+        """A heightfield as a cloud-optimised GeoTIFF in `body`. GDAL and rasterio read its address
+        by themselves. Option v: a revision; error 412 once it is no longer current."""
+        return self.call("GET", _place(locale, "layers", layer + ".tif"), **options)
+
     def dem_json(self, locale: str, **options: Any) -> Any:
         """TileJSON of the ground, for maps. Options: encoding (terrarium, mapbox), style (dem,
         relief), void (edge, zero, alpha), sampling (point, mean), layer, v."""

@@ -560,6 +560,17 @@ export class Kota {
         format?: "f32" | "f64" | "r16" | "json";
     }): Promise<Answer>;
     /**
+     * A heightfield as a cloud-optimised GeoTIFF.
+     * @param {string} id @param {string} layer
+     * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
+     *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
+     * @returns {Promise<Answer>} `buffer`
+     */
+    layerTif(id: string, layer: string, options?: ReadOptions & {
+        range?: [first: number, last: number];
+        v?: number;
+    }): Promise<Answer>;
+    /**
      * TileJSON of the locale's ground, for maps.
      * @param {string} id
      * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
