@@ -198,6 +198,9 @@ struct kota_event {
     double min[3], max[3];          /* metres, in the locale's frame */
     const char *name, *id, *data;   /* as the stream has them; NULL for OPEN, LOST, ENDED */
     const struct kota_error *error; /* of LOST, and of ENDED where there is one; else NULL */
+    const float *samples; /* of rect, row by row from the smallest y; NULL: not asked for by
+                             "samples" = "f32", or kota_samples has them */
+    size_t sample_count;
 };
 
 /*
@@ -796,6 +799,7 @@ struct kota_request *kota_dataset_elevation(const char *dataset, const char *loc
 /* ---- events, for kota_watch ------------------------------------------------------------------ */
 
 struct kota_request *kota_events(void); /* all locales */
+/* kota_request_query sets "bounds" ("x0,y0,x1,y1"), "layer" and "samples" ("f32"). */
 struct kota_request *kota_locale_events(const char *locale);
 struct kota_request *kota_patch_events(const char *locale, uint32_t patch);
 

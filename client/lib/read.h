@@ -8,6 +8,9 @@
 
 #include <cjson/cJSON.h>
 
+/* Decodes the text of a member in its place; how many bytes: 0 when it is absent or malformed. */
+size_t read_base64(const cJSON *object, const char *name);
+
 /* The document of an answer that succeeded, or NULL (its error is set). */
 const cJSON *read_document(struct kota_answer *answer);
 /* Sets KOTA_ERROR_CONTENT unless there is an error already; false. */

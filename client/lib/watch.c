@@ -66,6 +66,14 @@ static void read_event(const cJSON *data, struct kota_event *event)
     event->revision =
         cJSON_IsNumber(revision) && revision->valuedouble > 0 ? (uint64_t)revision->valuedouble : 0;
     event->has_rect = read_uints(data, "rect", event->rect, 4);
+    event->sample_count = read_base64(data, "samples") / sizeof *event->samples;
+    if (event->has_rect && event->sample_count > 0 &&
+        event->sample_count == (size_t)event->rect[2] * event->rect[3])
+        event->samples =
+            (const float *)(const void *)cJSON_GetObjectItemCaseSensitive(data, "samples")
+                ->valuestring;
+    else
+        event->sample_count = 0;
     event->has_bounds = read_box(data, "bounds", event->min, event->max);
 }
 

@@ -36,6 +36,7 @@
  * @typedef {import("./kota_types.js").InWorld} InWorld
  * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
  * @typedef {import("./kota_types.js").FeedOptions} FeedOptions
+ * @typedef {import("./kota_types.js").LocaleFeedOptions} LocaleFeedOptions
  * @typedef {import("./kota_types.js").Manifest} Manifest
  * @typedef {import("./kota_types.js").Locale} Locale
  * @typedef {import("./kota_types.js").ListedLocale} ListedLocale
@@ -911,18 +912,25 @@ export class Kota {
   /**
    * The changes of all locales, one after the other, over lost connections, until the loop is left
    * or the signal aborts. Throws what the daemon refuses.
-   * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
+   * @param {FeedOptions & {samples?: "f32"}} [options]
+   * @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   events(options = {}) {
-    return feed(this, "/v1/events", options, this.#ends(options.signal));
+    const { samples, ...rest } = options;
+    return feed(this, `/v1/events${query({ samples })}`, rest, this.#ends(options.signal));
   }
 
   /**
-   * The changes of one locale. @param {string} id @param {FeedOptions} [options]
+   * The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
+   * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
+   * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
+   * @param {string} id @param {LocaleFeedOptions} [options]
    * @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   localeEvents(id, options = {}) {
-    return feed(this, `${place(id)}/events`, options, this.#ends(options.signal));
+    const { bounds, layer, samples, binary, ...rest } = options;
+    return feed(this, `${place(id)}/events${query({ bounds, layer, samples })}`,
+      { ...rest, binary: binary ? id : undefined }, this.#ends(options.signal));
   }
 
   /**

@@ -11,6 +11,7 @@
  */
 
 import { KotaError, failure } from "./kota_answer.js";
+import { FRAMES, frames } from "./kota_frames.js";
 
 /** A feed waits no longer than this before it asks again, whatever Retry-After says. */
 const FEED_WAIT_MAX_MS = 10000;
@@ -44,7 +45,7 @@ export function pause(ms, signals) {
 /**
  * The events of a feed, one after the other, until the loop is left or one of `ends` aborts.
  * @param {import("./kota.js").Kota} kota @param {string} path
- * @param {FeedOptions} options @param {AbortSignal[]} ends
+ * @param {FeedOptions & {binary?: string}} options @param {AbortSignal[]} ends
  * @returns {AsyncGenerator<FeedEvent, void, void>}
  */
 export async function* feed(kota, path, options, ends) {
@@ -84,12 +85,12 @@ export async function* feed(kota, path, options, ends) {
  * @param {import("./kota.js").Kota} kota @param {string} path
  * @param {{onEvent: (name: string, data: any, id: string) => void,
  *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
- *          lastEventId?: string}} calls
+ *          lastEventId?: string, binary?: string}} calls binary: the locale of a feed of frames
  * @param {AbortSignal} signal
  */
 export async function followUntil(kota, path, calls, signal) {
   /** @type {Record<string, string>} */
-  const headers = { Accept: "text/event-stream" };
+  const headers = { Accept: calls.binary ? FRAMES : "text/event-stream" };
   let last = calls.lastEventId ?? "", waitMs = 500;
   while (!signal.aborted) {
     const silence = new AbortController(), stop = () => silence.abort();
@@ -112,9 +113,11 @@ export async function followUntil(kota, path, calls, signal) {
         throw failure(asked, response, buffer);
       }
       calls.onState?.("open", "");
-      for await (const event of events(response.body, heard)) {
+      for await (const event of calls.binary ? frames(response.body, heard, calls.binary) :
+        events(response.body, heard)) {
         if (event.id) last = event.id;
         waitMs = 500;
+        if (!event.name) continue;
         calls.onEvent(event.name, event.data, event.id);
       }
     } catch (error) {
@@ -136,7 +139,8 @@ export async function followUntil(kota, path, calls, signal) {
 }
 
 /**
- * Events of a text/event-stream body: {name, data (JSON where it is), id}.
+ * Events of a text/event-stream body: {name, data (JSON where it is), id}. Those without a name only
+ * say how far the reader is.
  * @param {ReadableStream<Uint8Array>} body @param {() => void} heard called for each piece
  * @returns {AsyncGenerator<FeedEvent, void, void>}
  */
@@ -154,6 +158,7 @@ async function* events(body, heard) {
         const line = whole.endsWith("\r") ? whole.slice(0, -1) : whole;
         if (line === "") {
           if (data.length) yield { name, id, data: parsed(data.join("\n")) };
+          else if (id) yield { name: "", id, data: null };
           name = "message";
           id = "";
           data = [];
@@ -173,9 +178,14 @@ async function* events(body, heard) {
 
 /** @param {string} text @returns {any} */
 function parsed(text) {
+  let data;
   try {
-    return JSON.parse(text);
+    data = JSON.parse(text);
   } catch {
     return text;
   }
+  if (typeof data?.samples === "string")
+    data.samples = new Float32Array(
+      Uint8Array.from(atob(data.samples), (byte) => byte.charCodeAt(0)).buffer);
+  return data;
 }

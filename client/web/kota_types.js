@@ -68,6 +68,8 @@
  * @typedef {{name: string, data: any, id: string}} FeedEvent
  * @typedef {{lastEventId?: string, signal?: AbortSignal,
  *   onState?: (state: "open"|"lost"|"closed", why: string) => void}} FeedOptions
+ * @typedef {FeedOptions & {bounds?: [x0: number, y0: number, x1: number, y1: number], layer?: string,
+ *   samples?: "f32", binary?: boolean}} LocaleFeedOptions
  */
 
 /** @template T @typedef {{locale: string, revision: number, results: T[]}} Results */

@@ -285,6 +285,8 @@ static const struct counter counters[] = {
     FIXED(LIMITS, STORE_OP_ID_MAX, "idempotency_key_characters_max"),
     STAT(LIMITS, limits.world.queue_max, "queued_changes_max"),
     FIXED(LIMITS, FEED_EVENTS_MAX, "feed_events_max"),
+    FIXED(LIMITS, FEED_CONTENT_BYTES_MAX, "feed_samples_bytes_max"),
+    FIXED(LIMITS, FEED_HELD_BYTES_MAX, "feed_held_bytes_max"),
     STAT(LIMITS, limits.raster.samples_max, "raster_samples_max"),
     STAT(LIMITS, limits.raster.side_max, "raster_side_max"),
     FIXED(LIMITS, MESH_COORDINATE_MAX_M, "coordinate_m_max"),

@@ -337,6 +337,8 @@ void http_reply_static(struct http_reply *reply, const void *bytes, size_t lengt
  *
  * calls.pull  writes pending output: after the start, after each http_server_wake, and when
  *             the output has left; loop's thread
+ * calls.silent  instead of the comment that breaks a silence, may be NULL; it writes little, or
+ *             nothing: then the comment is sent after all; loop's thread
  * calls.ended the stream is over, for that reason; context is not used any more; loop's thread,
  *             exactly once, also when the stream could not begin
  * ERR_BUSY, ERR_NO_MEMORY  limits.streams_max; then ended is not called
@@ -349,15 +351,20 @@ struct http_stream;
 struct http_stream_calls {
     void (*pull)(void *context, struct http_stream *stream);
     void (*ended)(void *context, enum http_stream_end reason);
+    void (*silent)(void *context, struct http_stream *stream);
 };
 enum err_code http_reply_stream(struct http_request *request, struct http_reply *reply,
                                 const struct http_stream_calls *calls, void *context,
                                 struct err *err);
 
 /*
- * In pull: may 16 KiB more be written now? Each stream holds at most 64 KiB that wait to be sent.
+ * In pull: may 16 KiB more be written now? Each stream holds at most 64 KiB of such writes that
+ * wait to be sent, and one large message beside them: HTTP_STREAM_OUTPUT_BYTES in all.
  */
+#define HTTP_STREAM_OUTPUT_BYTES ((size_t)128 * 1024)
 bool http_stream_has_room(const struct http_stream *stream);
+/* The same of so many bytes; without room pull is called again when something was sent. */
+bool http_stream_has_room_for(const struct http_stream *stream, size_t bytes);
 /* In pull: copies bytes to be sent; false without memory or room, the stream then ends (LEFT). */
 bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length);
 /* In pull: ends it once its output has been sent. */

@@ -206,16 +206,26 @@ void http_stream_break_silence(struct http_connection *connection)
     struct http_stream *stream = connection->stream;
 
     stream->sent_ms = uv_now(&connection->loop->uv);
+    if (connection->output.bytes > 0)
+        return;
+    if (stream->calls.silent)
+        stream->calls.silent(stream->context, stream);
     if (connection->output.bytes == 0)
         http_stream_write(stream, ":\n\n", 3);
 }
 
 /* ---- called by pull -------------------------------------------------------------------------- */
 
-bool http_stream_has_room(const struct http_stream *stream)
+bool http_stream_has_room_for(const struct http_stream *stream, size_t bytes)
 {
     return !stream->is_failed && !stream->is_ending &&
-           stream->connection->output.bytes + HTTP_STREAM_ROOM_BYTES <= HTTP_STREAM_OUTPUT_BYTES;
+           stream->connection->output.bytes + bytes <= HTTP_STREAM_OUTPUT_BYTES;
+}
+
+bool http_stream_has_room(const struct http_stream *stream)
+{
+    return http_stream_has_room_for(stream, HTTP_STREAM_OUTPUT_BYTES - HTTP_STREAM_FILL_BYTES +
+                                                HTTP_STREAM_ROOM_BYTES);
 }
 
 bool http_stream_write(struct http_stream *stream, const void *bytes, size_t length)

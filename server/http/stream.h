@@ -11,8 +11,8 @@
 #include "http/http.h"
 #include "http/request.h"
 
-/* Bytes of one stream that may wait to be sent. */
-#define HTTP_STREAM_OUTPUT_BYTES ((size_t)64 * 1024)
+/* Bytes up to which small messages fill it; what is beyond that is for one large message. */
+#define HTTP_STREAM_FILL_BYTES ((size_t)64 * 1024)
 /* Free bytes for which http_stream_has_room is true. */
 #define HTTP_STREAM_ROOM_BYTES ((size_t)16 * 1024)
 /* What a peer may send on after its request; it is dropped. */

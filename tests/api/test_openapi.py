@@ -475,7 +475,8 @@ def parameter_known(path, method, name):
         values["format"] = "geojson"
     target = concrete(path)
     if path.endswith("/events"):
-        equal(daemon.ask("HEAD", f"{target}?{name}=1").status, 200, target)
+        values = {"bounds": "0,0,9,9", "layer": "ground", "samples": "f32"}
+        equal(daemon.ask("HEAD", f"{target}?{name}={values.get(name, '1')}").status, 200, target)
         return
     needed = NEEDED.get(path.split("/")[-1], {}) if method == "get" else {}
     if needed:

@@ -790,6 +790,27 @@ def _():
     equal((event.name, event.data["locale"]), ("resync", "hills"), "a gap")
 
 
+@test("a feed of bounds and a layer brings the samples that changed; an id without data counts")
+def _():
+    yard("part")
+    with world.locale_events("part", bounds=(0, 0, 9, 9), layer="ground", samples="f32") as feed:
+        edit = world.edit("part", (0, 0, 1, 2), [1.5, None])
+        event = after(feed)[0]
+        equal((event.id, event.data["rect"]), (str(edit.revision), [0, 0, 1, 2]), "the event")
+        samples = [one for row in event.data["samples"] for one in (row if hasattr(row, "__len__") else [row])]
+        equal((len(samples), samples[0], samples[1] == samples[1]), (2, 1.5, False), "samples")
+    fails(lambda: world.locale_events("part", bounds=(1, 0, 0, 1)), status=400)
+    stream = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+              b"retry: 50\r\n\r\nid: 7\n\n")
+    with Server(stream, answer_bytes(404, b"{}")) as server:
+        fails(lambda: after(client(server.url).locale_events("x", since=3)), status=404)
+        equal([headers.get("last-event-id") for _, _, headers, _ in server.asked], ["3", "7"], "Last-Event-ID")
+    window = world.samples("part", "ground", (0, 0, 1, 2))
+    flat = [one for row in window.array for one in (row if hasattr(row, "__len__") else [row])]
+    equal((flat[0], flat[1] == flat[1], window.headers["Kota-Rect"]), (1.5, False, "0,0,1,2"), "a window")
+    equal(world.samples("part", "ground", step=2, format="json")["samples"], [1.5], "json")
+
+
 @test("a feed goes on after the last event over a lost connection")
 def _():
     yard("lost")

@@ -202,9 +202,70 @@ static void the_last_ops_are_known(void **state)
     ops_destroy(ops);
 }
 
+static void append_content(struct feed *feed, uint64_t sequence, size_t length, char fill)
+{
+    static char bytes[FEED_CONTENT_BYTES_MAX];
+    struct feed_event event = {.sequence = sequence, .revision = sequence, .locale = "a"};
+
+    memset(bytes, fill, length);
+    event.content = feed_content_create(bytes, length, false);
+    assert_non_null(event.content);
+    feed_begin(feed);
+    feed_append(feed, &event);
+    feed_end(feed);
+    feed_content_unref(event.content);
+}
+
+/* The newest have theirs, up to the bound; one that a reader holds outlives its event. */
+static void contents_are_bounded(void **state)
+{
+    enum { CAPACITY = 2000, HELD = FEED_HELD_BYTES_MAX / FEED_CONTENT_BYTES_MAX };
+    struct feed *feed = make_feed(CAPACITY);
+    struct feed_content *first, *content;
+
+    (void)state;
+    append_content(feed, 1, 5, 'x');
+    first = feed_content_of(feed, 1);
+    assert_non_null(first);
+    for (uint64_t i = 2; i <= 3000; i++)
+        append_content(feed, i, FEED_CONTENT_BYTES_MAX, (char)(i % 100));
+    for (uint64_t i = 1; i <= 3001; i++) {
+        content = feed_content_of(feed, i);
+        assert_int_equal(content != NULL, i > 3000 - HELD && i <= 3000);
+        if (content) {
+            assert_int_equal(content->length, FEED_CONTENT_BYTES_MAX);
+            assert_int_equal(content->bytes[77], (char)(i % 100));
+        }
+        feed_content_unref(content);
+    }
+    assert_memory_equal(first->bytes, "xxxxx", 5);
+    feed_content_unref(first);
+    feed_destroy(feed);
+    assert_null(feed_content_create("x", FEED_CONTENT_BYTES_MAX + 1, false));
+}
+
+/* Events that leave the ring free their contents. */
+static void a_small_ring_frees_contents(void **state)
+{
+    struct feed *feed = make_feed(3);
+
+    (void)state;
+    for (uint64_t i = 1; i <= 50; i++)
+        append_content(feed, i, i, 'y');
+    for (uint64_t i = 1; i <= 50; i++) {
+        struct feed_content *content = feed_content_of(feed, i);
+
+        assert_int_equal(content != NULL, i > 47);
+        feed_content_unref(content);
+    }
+    feed_destroy(feed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contents_are_bounded),
+        cmocka_unit_test(a_small_ring_frees_contents),
         cmocka_unit_test(events_come_in_order_and_once),
         cmocka_unit_test(who_is_too_slow_is_told_so),
         cmocka_unit_test(a_gap_in_the_log_concerns_only_who_follows_all),

@@ -103,7 +103,7 @@ static void on_ended(void *context, enum http_stream_end reason)
 static void begin_stream(struct http_request *request, struct http_reply *reply,
                          void (*pull)(void *, struct http_stream *))
 {
-    struct http_stream_calls calls = {pull, on_ended};
+    struct http_stream_calls calls = {.pull = pull, .ended = on_ended};
     struct reader *reader = calloc(1, sizeof *reader);
     struct err err;
 

@@ -25,6 +25,8 @@ struct told {
     size_t count;
     enum kota_error_kind error;
     char source[32], data[256], id[64];
+    float samples[4];
+    size_t sample_count;
     /* what the callback does at an event of that letter */
     char act_at, act;
     struct kota_client *client;
@@ -48,6 +50,11 @@ static void note(const struct kota_event *event, void *context)
         snprintf(told->data, sizeof(told->data), "%s", event->data);
         snprintf(told->id, sizeof(told->id), "%s", event->id);
     }
+    if (event->kind == KOTA_EVENT_EDIT)
+        told->sample_count = event->sample_count;
+    assert_int_equal(event->samples == NULL, event->sample_count == 0);
+    for (size_t i = 0; i < event->sample_count && i < 4; i++)
+        told->samples[i] = event->samples[i];
     if (letter != told->act_at)
         return;
     if (told->act == 'c')
@@ -285,6 +292,48 @@ static void a_gap_that_nobody_can_tell_is_a_resync(void **state)
     fake_http_stop(server);
 }
 
+#define SAMPLES(rect, text)                                                                        \
+    "event: edit\nid: 9\ndata: {\"revision\":9,\"rect\":" rect ",\"samples\":" text "}\n\n"
+
+/* Base64 of 1.5 and -2; of another count, malformed, or null there are no samples. */
+static void events_bring_samples(void **state)
+{
+    static const struct {
+        const char *event;
+        size_t count;
+    } cases[] = {{SAMPLES("[0,0,2,1]", "\"AADAPwAAAMA=\""), 2},
+                 {SAMPLES("[0,0,1,1]", "\"AADAPwAAAMA=\""), 0},
+                 {SAMPLES("null", "\"AADAPwAAAMA=\""), 0},
+                 {SAMPLES("[0,0,2,1]", "null"), 0},
+                 {SAMPLES("[0,0,2,1]", "\"AADAPwAA?MA=\""), 0},
+                 {SAMPLES("[0,0,2,1]", "\"AADAPwAAAM\""), 0},
+                 {SAMPLES("[0,0,0,0]", "\"\""), 0},
+                 {SAMPLES("[0,0,2,1]", "[1,2]"), 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct script script = {.answers = {text}};
+        struct fake_http *server = fake_http_start(serve_script, &script);
+        struct kota_client *client = open_fake(server);
+        struct kota_request *request = kota_locale_events("yard");
+        struct told told = {0};
+
+        snprintf(text, sizeof(text), STREAM_HEAD "%s", cases[i].event);
+        kota_request_query(request, "samples", "f32");
+        kota_watch(client, request, note, &told);
+        await(client, &told, 'e', 1);
+        assert_int_equal(told.revisions[1], 9);
+        assert_int_equal(told.sample_count, cases[i].count);
+        if (cases[i].count > 0) {
+            assert_true(told.samples[0] == 1.5f);
+            assert_true(told.samples[1] == -2.0f);
+        }
+        kota_close(client, NULL, NULL);
+        fake_http_stop(server);
+    }
+}
+
 static void a_head_says_where_to_go_on(void **state)
 {
     struct script script = {
@@ -390,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_feed_of_nothing_ends),
         cmocka_unit_test(a_cut_stream_goes_on_behind_what_was_told),
         cmocka_unit_test(a_gap_that_nobody_can_tell_is_a_resync),
+        cmocka_unit_test(events_bring_samples),
         cmocka_unit_test(a_head_says_where_to_go_on),
         cmocka_unit_test(callbacks_may_leave_their_feed),
         cmocka_unit_test(a_silent_stream_is_lost),

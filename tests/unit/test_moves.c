@@ -33,7 +33,7 @@ static void note(struct moves *moves, const char *locale, const char *layer, uin
     struct err err;
 
     assert_int_equal(moves_reserve(moves, locale, layer, &err), ERR_OK);
-    moves_note(moves, locale, layer, seq, &pose);
+    moves_note(moves, locale, layer, seq, &(struct motion){.pose = pose});
 }
 
 /* ---- what readers see ------------------------------------------------------------------------ */
@@ -81,7 +81,7 @@ static void read_check(struct moves *moves, const struct model *model, size_t lo
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(events[i].sequence, model_next(model, locale, told));
             assert_int_equal(events[i].transform_seq, events[i].sequence);
-            assert_true(events[i].pose.translation.x == (double)events[i].sequence);
+            assert_true(events[i].motion.pose.translation.x == (double)events[i].sequence);
             told = events[i].sequence;
         }
     }

@@ -6,6 +6,7 @@ import http from "node:http";
 import assert from "node:assert/strict";
 import { Kota, KotaError, BadInputError, NotFoundError, ConflictError, BusyError, TimeoutError,
   ConnectionError, TooLargeError, ServerError, Answer } from "../../client/web/kota.js";
+import { frames } from "../../client/web/kota_frames.js";
 
 const asked = new Set();
 const plainFetch = globalThis.fetch;
@@ -288,6 +289,61 @@ test("a feed tells each edit, in order, and comes back where it was", async () =
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 50);
   for await (const event of kota.localeEvents("feed", { signal: stop.signal })) assert.fail(event.name);
+});
+
+test("a feed of bounds brings samples, as text and as frames, and windows are the same", async () => {
+  await kota.putLocale("part", {});
+  await kota.putLayer("part", "ground", new Float32Array(10000), "application/vnd.kota.f32",
+    { cols: 100, rows: 100, spacing: [1, 1] });
+  const edit = (c, heights) => kota.edit("part", { rect: [c, 5, heights.length, 1], heights });
+  const start = String((await kota.locale("part")).revision);
+  await edit(1, [1.5, null]);
+  await edit(90, [3]);
+  await edit(2, [4, 5, 6]);
+  for (const form of [{ samples: "f32" }, { binary: true }]) {
+    const seen = [];
+    for await (const event of kota.localeEvents("part", { ...form, lastEventId: start,
+      bounds: [0, 0, 50, 50], layer: "ground" })) {
+      if (event.name === "edit") seen.push(event);
+      else assert.equal(event.name, "hello");
+      if (seen.length === 2) break;
+    }
+    assert.deepEqual(seen.map((event) => event.id), [1, 3].map((i) => String(Number(start) + i)));
+    assert.deepEqual(seen.map((event) => [...event.data.samples]), [[1.5, NaN], [4, 5, 6]]);
+    assert.deepEqual(seen[1].data.rect, [2, 5, 3, 1]);
+    assert.deepEqual(seen[1].data.bounds.min, [1, 4, 0]);
+    assert.equal(seen[0].data.layer, "ground");
+  }
+  const answer = await kota.samples("part", "ground", { rect: [1, 5, 4, 1] });
+  assert.deepEqual([...new Float32Array(answer.buffer)], [1.5, 4, 5, 6]);
+  const json = await kota.samples("part", "ground", { rect: [0, 5, 5, 1], step: 2, format: "json" });
+  assert.deepEqual(json.json, { samples: [0, 4, 6] });
+});
+
+test("a reader that is spared changes comes back after them, and unknown frames are refused", async () => {
+  const bytes = (kind, members, revision = 1n) => {
+    const frame = new DataView(new ArrayBuffer(16 + members.length));
+    frame.setUint32(0, 12 + members.length, true);
+    frame.setUint8(4, kind);
+    frame.setBigUint64(8, revision, true);
+    new Uint8Array(frame.buffer).set(members, 16);
+    return new Uint8Array(frame.buffer);
+  };
+  const hello = (version) => bytes(0, [...new TextEncoder().encode("kotafeed"), version, 0, 0, 0, 0, 0, 0, 0]);
+  const read = async (...pieces) => {
+    const all = pieces.flatMap((piece) => [...piece]), seen = [];
+    const body = new ReadableStream({ start(control) {
+      for (const byte of all) control.enqueue(Uint8Array.of(byte)); /* cut everywhere */
+      control.close();
+    } });
+    for await (const event of frames(body, () => {}, "x")) seen.push(event);
+    return seen;
+  };
+  const seen = await read(hello(1), bytes(9, [1, 2, 3, 4]), bytes(4, [], 77n), bytes(3, [], 80n));
+  assert.deepEqual(seen.map((event) => [event.name, event.id]), [["hello", ""], ["", "77"], ["resync", "80"]]);
+  await assert.rejects(read(hello(2)), /version 2/);
+  await assert.rejects(read(Uint8Array.of(5, 0, 0, 0, 1)), /a frame of 5 bytes/);
+  await assert.rejects(read(bytes(1, [1, 2, 3, 4])), /too short/);
 });
 
 test("follow tells its state, and closes", async () => {

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from . import arrays
 from .events import Feed
-from .transport import Answer, Error, Transport
+from .transport import Answer, Error, Transport, query_text
 
 Vector = Sequence[float]
 Numbers = Any  # a numpy array, an array.array, or sequences of numbers
@@ -571,13 +571,21 @@ class Client:
 
     # ---- events ----------------------------------------------------------------------------------
 
-    def events(self, since: Optional[int] = None) -> Feed:
-        """Changes of all locales. since: the sequence of the last event that was seen."""
-        return Feed(self._transport, "/v1/events", since, self._silence_s)
+    def events(self, since: Optional[int] = None, **options: Any) -> Feed:
+        """Changes of all locales. since: the sequence of the last event that was seen.
 
-    def locale_events(self, locale: str, since: Optional[int] = None) -> Feed:
-        """Changes of one locale. since: the revision of it that the caller knows."""
-        return Feed(self._transport, _place(locale, "events"), since, self._silence_s)
+        Option samples="f32": as for `locale_events`.
+        """
+        return Feed(self._transport, "/v1/events" + query_text(options), since, self._silence_s)
+
+    def locale_events(self, locale: str, since: Optional[int] = None, **options: Any) -> Feed:
+        """Changes of one locale. since: the revision of it that the caller knows.
+
+        Options: bounds=(x0, y0, x1, y1), only changes that meet it; layer; samples="f32", the data
+        of an edit then has `samples`, [rows][columns] of its rect, None: ask `samples`.
+        """
+        return Feed(self._transport, _place(locale, "events") + query_text(options), since,
+                    self._silence_s)
 
     def patch_events(self, locale: str, patch: int, since: Optional[int] = None) -> Feed:
         """States of a patch and poses of its bodies."""

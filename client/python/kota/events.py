@@ -1,12 +1,14 @@
 """Feeds of changes (server-sent events) that are kept up over lost connections."""
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Optional
 
+from . import arrays
 from .transport import Error, Transport, Unreachable, failure
 
 PAUSE_S, PAUSE_MAX_S = 2.0, 30.0  # until the next try; the first where the stream names none
@@ -23,6 +25,14 @@ class Event(NamedTuple):
     name: str
     data: Any
     id: str
+
+
+def _samples(data: Any) -> Any:
+    """The data of an event, with its samples as numbers [rows][columns]."""
+    if isinstance(data, dict) and isinstance(data.get("samples"), str):
+        _, _, cols, rows = data["rect"]
+        data["samples"] = arrays.unpack(base64.b64decode(data["samples"]), "f", (rows, cols))
+    return data
 
 
 class Feed:
@@ -92,7 +102,7 @@ class Feed:
         return response
 
     def _is_last(self, event: Event) -> bool:
-        if self._path == "/v1/events" or not isinstance(event.data, dict):
+        if self._path.partition("?")[0] == "/v1/events" or not isinstance(event.data, dict):
             return False
         return (event.name == "edit" and event.data.get("source") == "delete" or
                 event.name == "state" and event.data.get("state") in PATCH_ENDS)
@@ -146,7 +156,7 @@ class Feed:
             elif field == "retry" and value.isdigit():
                 self._pause_s = int(value) / 1000
             elif line.strip() == b"":
+                self._last = number or self._last
                 if data:
-                    self._last = number or self._last
-                    yield Event(name, json.loads("\n".join(data)), number)
+                    yield Event(name, _samples(json.loads("\n".join(data))), number)
                 name, number, data = "message", "", []

@@ -660,14 +660,20 @@ export class Kota {
     /**
      * The changes of all locales, one after the other, over lost connections, until the loop is left
      * or the signal aborts. Throws what the daemon refuses.
-     * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
-     */
-    events(options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
-    /**
-     * The changes of one locale. @param {string} id @param {FeedOptions} [options]
+     * @param {FeedOptions & {samples?: "f32"}} [options]
      * @returns {AsyncGenerator<FeedEvent, void, void>}
      */
-    localeEvents(id: string, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    events(options?: FeedOptions & {
+        samples?: "f32";
+    }): AsyncGenerator<FeedEvent, void, void>;
+    /**
+     * The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
+     * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
+     * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
+     * @param {string} id @param {LocaleFeedOptions} [options]
+     * @returns {AsyncGenerator<FeedEvent, void, void>}
+     */
+    localeEvents(id: string, options?: LocaleFeedOptions): AsyncGenerator<FeedEvent, void, void>;
     /**
      * States of a patch and poses of its bodies. @param {string} id @param {number} n
      * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
@@ -686,6 +692,7 @@ export type Reach = import("./kota_types.js").Reach;
 export type InWorld = import("./kota_types.js").InWorld;
 export type FeedEvent = import("./kota_types.js").FeedEvent;
 export type FeedOptions = import("./kota_types.js").FeedOptions;
+export type LocaleFeedOptions = import("./kota_types.js").LocaleFeedOptions;
 export type Manifest = import("./kota_types.js").Manifest;
 export type Locale = import("./kota_types.js").Locale;
 export type ListedLocale = import("./kota_types.js").ListedLocale;

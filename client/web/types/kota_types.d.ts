@@ -128,6 +128,12 @@ export type FeedOptions = {
     signal?: AbortSignal;
     onState?: (state: "open" | "lost" | "closed", why: string) => void;
 };
+export type LocaleFeedOptions = FeedOptions & {
+    bounds?: [x0: number, y0: number, x1: number, y1: number];
+    layer?: string;
+    samples?: "f32";
+    binary?: boolean;
+};
 export type Results<T> = {
     locale: string;
     revision: number;

@@ -6,56 +6,13 @@
  */
 #include "api/answer/coding.h"
 
+#include "api/answer/header_list.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- Accept-Encoding ------------------------------------------------------------------------- */
-
-static struct span trim(struct span text)
-{
-    while (text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
-        text.at++;
-        text.length--;
-    }
-    while (text.length > 0 && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t'))
-        text.length--;
-    return text;
-}
-
-/* Takes what is before the next `mark`. */
-static struct span take_part(struct span *rest, char mark)
-{
-    const char *end = memchr(rest->at, mark, rest->length);
-    struct span part = {rest->at, end ? (size_t)(end - rest->at) : rest->length};
-
-    rest->at += part.length + (end != NULL);
-    rest->length -= part.length + (end != NULL);
-    return trim(part);
-}
-
-static bool is_word(struct span text, const char *word)
-{
-    return text.length == strlen(word) && strncasecmp(text.at, word, text.length) == 0;
-}
-
-/* The weight of `;q=0.5` in thousandths; -1: malformed. */
-static int read_weight(struct span rest)
-{
-    double q = 1;
-
-    while (rest.length > 0) {
-        struct span parameter = take_part(&rest, ';');
-
-        if (parameter.length < 2 || (parameter.at[0] | 32) != 'q' || parameter.at[1] != '=')
-            continue;
-        if (!span_number((struct span){parameter.at + 2, parameter.length - 2}, &q) ||
-            !(q >= 0 && q <= 1))
-            return -1;
-    }
-    return (int)(q * 1000 + 0.5);
-}
 
 bool coding_accepted(struct span header, bool is_worth_it, enum content_coding *out)
 {
@@ -64,16 +21,16 @@ bool coding_accepted(struct span header, bool is_worth_it, enum content_coding *
 
     *out = CODING_IDENTITY;
     while (header.length > 0) {
-        struct span rest = take_part(&header, ','), name = take_part(&rest, ';');
+        struct span rest = header_part(&header, ','), name = header_part(&rest, ';');
 
-        if (is_word(name, "identity"))
-            weight[CODING_IDENTITY] = read_weight(rest);
-        else if (is_word(name, "gzip") || is_word(name, "x-gzip"))
-            weight[CODING_GZIP] = read_weight(rest);
-        else if (is_word(name, "zstd"))
-            weight[CODING_ZSTD] = read_weight(rest);
-        else if (is_word(name, "*"))
-            any = read_weight(rest);
+        if (header_is(name, "identity"))
+            weight[CODING_IDENTITY] = header_weight(rest);
+        else if (header_is(name, "gzip") || header_is(name, "x-gzip"))
+            weight[CODING_GZIP] = header_weight(rest);
+        else if (header_is(name, "zstd"))
+            weight[CODING_ZSTD] = header_weight(rest);
+        else if (header_is(name, "*"))
+            any = header_weight(rest);
     }
     for (int i = CODING_IDENTITY; i <= CODING_ZSTD; i++)
         if (weight[i] < 0)
@@ -91,10 +48,10 @@ bool coding_accepted(struct span header, bool is_worth_it, enum content_coding *
 static enum float_layout read_layout(struct span header)
 {
     while (header.length > 0) {
-        struct span word = take_part(&header, ',');
+        struct span word = header_part(&header, ',');
 
         for (enum float_layout layout = LAYOUT_BYTES; layout <= LAYOUT_DELTA; layout++)
-            if (is_word(word, float_layout_word(layout)))
+            if (header_is(word, float_layout_word(layout)))
                 return layout;
     }
     return LAYOUT_PLAIN;

@@ -1,6 +1,7 @@
 /*
- * GET /v1/locales/{locale}/events?since=REVISION  ->  text/event-stream of that locale
- * GET /v1/events?since=SEQUENCE               ->  text/event-stream of all locales
+ * GET /v1/locales/{locale}/events?since=REVISION&bounds=x0,y0,x1,y1&layer=&samples=f32
+ *     ->  text/event-stream of that locale, or with Accept: application/vnd.kota.feed its frames
+ * GET /v1/events?since=SEQUENCE&samples=f32  ->  text/event-stream of all locales
  *
  *   retry: 2000
  *   : kota
@@ -13,179 +14,126 @@
  *   event: transform
  *   data: {"locale":"hills","layer":"lift","transform_seq":7,"translation":[x,y,z],"yaw_deg":0}
  *
- * (data is one line.) A stream begins with the pose of each moved layer, and then sends each new
- * one, or the newest of several that came while it was busy (moves.h). The id is the locale's
- * revision, or the sequence over all locales. A reader with Last-Event-ID or `since` is sent
- * everything after that; if this is not held any more, or is in the future, it is sent `event:
- * resync` and continues from the present: it must fetch its state again. A stream of a locale ends
- * with the locale; a deletion that is replayed for a locale that was made again is an event like
- * others.
+ * (data is one line; proto/feed.md has the frames.) A stream begins with the pose of each moved
+ * layer, and then sends each new one, or the newest of several that came while it was busy
+ * (moves.h). The id is the locale's revision, or the sequence over all locales. A reader with
+ * Last-Event-ID or `since` is sent everything after that; if this is not held any more, or is in
+ * the future, it is sent `event: resync` and continues from the present: it must fetch its state
+ * again. A stream of a locale ends with the locale; a deletion that is replayed for a locale that
+ * was made again is an event like others.
  *
  * A subscription is only a position in the feed: the feed keeps nothing of its readers, and a
  * stream reads from it when it has room. A reader that falls out of the feed's ring is cut off
- * (BEHIND), and gets a resync when it returns with its Last-Event-ID.
+ * (BEHIND), and gets a resync when it returns with its Last-Event-ID. A change that a reader did
+ * not ask for is not written; its number goes with the next keep-alive, so that the reader, when it
+ * comes back, need not be sent again what it did not want.
  *
- * A stream of a locale counts by revisions: it begins after the snapshot's, and skips entries that
- * are not above the last one it sent.
+ * A stream of a locale counts by revisions: it begins after the snapshot's, and skips what is not
+ * above the last one it sent.
  */
 #include "api/calls.h"
 
+#include "api/answer/header_list.h"
+#include "api/feed/event_form.h"
 #include "api/options.h"
-#include "api/encode.h"
-#include "api/text.h"
-#include "json/json_buffer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_A_READ = 8, EVENT_BYTES_MAX = 8192 };
-
-#define GREETING "retry: 2000\n: kota\n\n"
+enum { EVENTS_A_READ = 8 };
 
 struct subscription {
     struct feed *feed;
     struct moves *moves;
-    uint64_t after;                /* sequence: the place in the feed */
-    uint64_t moved_after;          /* the position in the moves; from 0 on, all current poses */
-    uint64_t known;                /* revision of the locale that was sent last */
-    uint64_t opened_at;            /* its revision when the stream began */
+    uint64_t after;       /* sequence: the place in the feed */
+    uint64_t moved_after; /* the position in the moves; from 0 on, all current poses */
+    uint64_t known;       /* revision of the locale that was sent or skipped last */
+    uint64_t opened_at;   /* its revision when the stream began */
+    enum event_form form;
+    bool has_skipped;              /* `known` was not written yet */
+    bool has_area;                 /* only changes that meet it */
+    double area[4];                /* x0, y0, x1, y1 */
+    char layer[WORLD_ID_MAX + 1];  /* only changes of it; "": of all */
     char locale[WORLD_ID_MAX + 1]; /* "": all */
 };
 
-/* ---- encode ---------------------------------------------------------------------------------- */
+/* ---- the stream ------------------------------------------------------------------------------ */
 
-static void put_id(struct json_writer *w, const char *id)
+/* Is the event one that the reader asked for? */
+static bool is_wanted(const struct subscription *s, const struct feed_event *event)
 {
-    if (id[0] != '\0')
-        json_string(w, id);
-    else
-        json_null(w);
+    const struct box3 *b = &event->bounds;
+
+    if (event->is_resync || event->layer[0] == '\0')
+        return true;
+    if (s->layer[0] != '\0' && strcmp(s->layer, event->layer) != 0)
+        return false;
+    return !s->has_area || !(event->has_bounds || event->has_area) ||
+           (b->min.x <= s->area[2] && b->max.x >= s->area[0] && b->min.y <= s->area[3] &&
+            b->max.y >= s->area[1]);
 }
 
-static void put_event(struct json_writer *w, const struct feed_event *event)
-{
-    json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, event->locale);
-    json_key(w, "revision");
-    json_integer(w, event->revision);
-    json_key(w, "rect");
-    if (event->has_rect)
-        encode_rect(w, &event->rect);
-    else
-        json_null(w);
-    json_key(w, "bounds");
-    if (event->has_bounds)
-        json_box3(w, event->bounds);
-    else
-        json_null(w);
-    json_key(w, "source");
-    json_string(w, event->source);
-    json_key(w, "layer");
-    put_id(w, event->layer);
-    json_end_object(w);
-}
-
-/* The data of an event as JSON, and its length; it always fits. */
-static size_t encode(const struct feed_event *event, char out[EVENT_BYTES_MAX])
-{
-    struct json_buffer data = {.at = out, .size = EVENT_BYTES_MAX, .size_max = EVENT_BYTES_MAX};
-    struct json_writer w;
-
-    json_init(&w, json_sink_of_buffer(&data));
-    put_event(&w, event);
-    json_finish(&w);
-    return data.length;
-}
-
-/*
- * The loop's thread keeps the last event's data: all its streams send the same one after another.
- * (1,000 streams at 50 events a second: 0.04 of a core instead of 0.07 to 0.12, beside 0.4 for the
- * system calls.)
- */
-static bool send_event(struct http_stream *stream, const struct subscription *s,
-                       const struct feed_event *event)
+/* The last change in the last form, kept: all streams of a loop send the same one after another. */
+static const char *form_change(const struct subscription *s, const struct feed_event *event,
+                               size_t *length)
 {
     static _Thread_local struct {
         const struct feed *feed;
         uint64_t sequence;
-        char data[EVENT_BYTES_MAX];
+        enum event_form form;
+        bool by_sequence;
         size_t length;
+        char bytes[EVENT_BYTES_MAX];
     } memo;
-    char head[64];
-    int length = snprintf(head, sizeof head, "event: edit\nid: %llu\ndata: ",
-                          (unsigned long long)(s->locale[0] ? event->revision : event->sequence));
+    bool by_sequence = s->locale[0] == '\0';
+    struct feed_content *content;
 
-    if (memo.feed != s->feed || memo.sequence != event->sequence) {
-        memo.length = encode(event, memo.data);
+    if (memo.feed != s->feed || memo.sequence != event->sequence || memo.form != s->form ||
+        memo.by_sequence != by_sequence) {
+        content = s->form == EVENT_TEXT ? NULL : feed_content_of(s->feed, event->sequence);
+        memo.length = event_change(s->form, event, content, by_sequence, memo.bytes);
+        feed_content_unref(content);
         memo.feed = s->feed;
         memo.sequence = event->sequence;
+        memo.form = s->form;
+        memo.by_sequence = by_sequence;
     }
-    return http_stream_write(stream, head, (size_t)length) &&
-           http_stream_write(stream, memo.data, memo.length) &&
-           http_stream_write(stream, "\n\n", 2);
+    *length = memo.length;
+    return memo.bytes;
 }
 
-/* A locale was replaced as a whole, by a shared log's snapshot: it must be fetched again. */
-static bool send_resync(struct http_stream *stream, const struct subscription *s,
-                        const struct feed_event *event)
+/* False when the stream has no room for it now, or has ended. */
+static bool send_event(struct http_stream *stream, const struct subscription *s,
+                       const struct feed_event *event)
 {
-    char block[160 + WORLD_ID_MAX];
-    int length;
+    char resync[EVENT_TEXT_BYTES_MAX];
+    const char *bytes = resync;
+    size_t length;
 
-    if (s->locale[0])
-        length =
-            snprintf(block, sizeof block,
-                     "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu}\n\n",
-                     (unsigned long long)event->revision, event->locale,
-                     (unsigned long long)event->revision);
+    if (event->is_resync)
+        length = event_resync(s->form, event->locale, event->revision, event->sequence,
+                              s->locale[0] == '\0', resync);
     else
-        length = snprintf(block, sizeof block,
-                          "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu,"
-                          "\"sequence\":%llu}\n\n",
-                          (unsigned long long)event->sequence, event->locale,
-                          (unsigned long long)event->revision, (unsigned long long)event->sequence);
-    return http_stream_write(stream, block, (size_t)length);
+        bytes = form_change(s, event, &length);
+    return http_stream_has_room_for(stream, length) && http_stream_write(stream, bytes, length);
 }
 
-/* A pose has no id: Last-Event-ID counts edits only. */
-static bool send_move(struct http_stream *stream, const struct move_event *event)
-{
-    static const char head[] = "event: transform\ndata: ";
-    struct json_writer w;
-    char room[EVENT_BYTES_MAX];
-    struct json_buffer data = {.at = room, .size = sizeof room, .size_max = sizeof room};
-
-    json_init(&w, json_sink_of_buffer(&data));
-    json_begin_object(&w);
-    json_key(&w, "locale");
-    json_string(&w, event->locale);
-    json_key(&w, "layer");
-    json_string(&w, event->layer);
-    json_key(&w, "transform_seq");
-    json_integer(&w, event->transform_seq);
-    encode_pose_members(&w, &event->pose);
-    json_end_object(&w);
-    json_finish(&w);
-    return http_stream_write(stream, head, sizeof head - 1) &&
-           http_stream_write(stream, data.at, data.length) && http_stream_write(stream, "\n\n", 2);
-}
-
-/* ---- the stream ------------------------------------------------------------------------------ */
-
-/* False when the stream is over. */
+/* False when the stream has no room any more, or is over. */
 static bool send_events(struct http_stream *stream, struct subscription *s,
                         const struct feed_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        bool is_resync = events[i].is_resync;
+        bool is_wanted_here = is_wanted(s, &events[i]);
 
-        if (s->locale[0] && events[i].revision <= s->known && !is_resync)
+        if (s->locale[0] && events[i].revision <= s->known && !events[i].is_resync)
             continue;
-        s->known = events[i].revision;
-        if (is_resync ? !send_resync(stream, s, &events[i]) : !send_event(stream, s, &events[i]))
+        if (is_wanted_here && !send_event(stream, s, &events[i])) {
+            s->after = events[i].sequence - 1;
             return false;
+        }
+        s->known = events[i].revision;
+        s->has_skipped = !is_wanted_here;
         if (s->locale[0] && events[i].revision > s->opened_at &&
             strcmp(events[i].source, "delete") == 0) {
             http_stream_end(stream, HTTP_STREAM_OVER);
@@ -200,11 +148,13 @@ static void pull_moves(struct subscription *s, struct http_stream *stream)
 {
     while (s->moved_after != moves_last(s->moves) && http_stream_has_room(stream)) {
         struct move_event events[EVENTS_A_READ];
+        char bytes[EVENT_TEXT_BYTES_MAX];
         size_t count = moves_read(s->moves, s->locale[0] ? s->locale : NULL, &s->moved_after,
                                   events, EVENTS_A_READ);
 
         for (size_t i = 0; i < count; i++)
-            if (!send_move(stream, &events[i]))
+            if ((s->layer[0] == '\0' || strcmp(s->layer, events[i].layer) == 0) &&
+                !http_stream_write(stream, bytes, event_pose(s->form, &events[i], bytes)))
                 return;
     }
 }
@@ -229,6 +179,16 @@ static void events_pull(void *context, struct http_stream *stream)
     pull_moves(s, stream);
 }
 
+static void events_silent(void *context, struct http_stream *stream)
+{
+    struct subscription *s = context;
+    char bytes[EVENT_TEXT_BYTES_MAX];
+
+    if (s->has_skipped || s->form == EVENT_FRAME)
+        http_stream_write(stream, bytes, event_tick(s->form, s->known, bytes));
+    s->has_skipped = false;
+}
+
 static void events_ended(void *context, enum http_stream_end reason)
 {
     (void)reason;
@@ -241,11 +201,8 @@ static void events_ended(void *context, enum http_stream_end reason)
 static enum err_code decode_since(struct call *call, bool *is_given, uint64_t *since,
                                   struct err *err)
 {
-    static const char *const names[] = {"since", NULL};
     struct span header = {NULL, 0}, query = {NULL, 0};
 
-    if (options_open_query(call, names, err))
-        return err->code;
     for (size_t i = 0; i < call->query_count; i++)
         if (span_equals(call->query[i].name, "since"))
             query = call->query[i].value.at ? call->query[i].value : (struct span){"", 0};
@@ -266,15 +223,87 @@ static enum err_code decode_since(struct call *call, bool *is_given, uint64_t *s
     return ERR_OK;
 }
 
+static enum err_code decode_samples(struct call *call, struct subscription *s, struct err *err)
+{
+    static const char *const words[] = {"f32", NULL};
+    int word = -1;
+
+    if (option_word(call, "samples", words, &word, err))
+        return err->code;
+    s->form = word < 0 ? EVENT_TEXT : EVENT_TEXT_SAMPLES;
+    return ERR_OK;
+}
+
+static enum err_code decode_area(struct call *call, struct subscription *s, struct err *err)
+{
+    if (option_numbers(call, "bounds", 4, s->area, &s->has_area, err))
+        return err->code;
+    for (int axis = 0; s->has_area && axis < 2; axis++)
+        if (s->area[axis] > s->area[axis + 2]) {
+            err_limit(err, ERR_BAD_INPUT, s->area[axis + 2], s->area[axis],
+                      "bounds is x0,y0,x1,y1: %c0 is %.17g, %c1 is %.17g, which is less",
+                      "xy"[axis], s -> area[axis], "xy"[axis], s -> area[axis + 2]);
+            return err_at(err, "bounds");
+        }
+    return ERR_OK;
+}
+
+static enum err_code decode_layer(struct call *call, struct subscription *s, struct err *err)
+{
+    if (option_layer(call, s->layer, err))
+        return err->code;
+    if (s->layer[0] == '\0' || locale_layer(call->locale, s->layer))
+        return ERR_OK;
+    locale_no_layer(call->locale, s->layer, ERR_LAYER_UNKNOWN_OPTION, err);
+    return err_at(err, "layer");
+}
+
+/* Accept: frames only for a reader that names them, in a version that is known. */
+static enum err_code decode_form(struct call *call, struct subscription *s, struct err *err)
+{
+    struct span accept = {NULL, 0};
+
+    if (call->request)
+        accept = http_request_header(call->request, "accept");
+    while (accept.length > 0) {
+        struct span rest = header_part(&accept, ','), type = header_part(&rest, ';');
+        struct span version = header_parameter(rest, "version");
+        uint64_t number = EVENT_FRAME_VERSION;
+
+        if (!header_is(type, EVENT_FRAME_TYPE) || header_weight(rest) <= 0)
+            continue;
+        if (version.at && (!span_count(version, &number) || number != EVENT_FRAME_VERSION)) {
+            err_set(err, ERR_NOT_ACCEPTABLE, "there is version %d of %s, not version %.*s",
+                    EVENT_FRAME_VERSION, EVENT_FRAME_TYPE,
+                    version.length < 32 ? (int)version.length : 32, version.at);
+            return err_at(err, "Accept");
+        }
+        s->form = EVENT_FRAME;
+    }
+    return ERR_OK;
+}
+
 /* ---- the calls ------------------------------------------------------------------------------- */
+
+/* The start of the answer. */
+static void begin(struct call *call, const char *bytes, size_t length)
+{
+    char *room = call->out.sink.reserve(call->out.sink.to, length);
+
+    if (!room)
+        return; /* the reply has failed */
+    memcpy(room, bytes, length);
+    call->out.sink.advance(call->out.sink.to, length);
+}
 
 static enum err_code open_stream(struct call *call, const struct subscription *place,
                                  struct err *err)
 {
-    static const struct http_stream_calls calls = {events_pull, events_ended};
+    static const struct http_stream_calls calls = {
+        .pull = events_pull, .ended = events_ended, .silent = events_silent};
     struct subscription *s;
 
-    call_content_type(call, "text/event-stream");
+    call_content_type(call, place->form == EVENT_FRAME ? EVENT_FRAME_TYPE : "text/event-stream");
     call_header(call, "Cache-Control", "no-store");
     call_header(call, "X-Accel-Buffering", "no");
     if (!call->request)
@@ -290,24 +319,29 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
 
 enum err_code locale_events_get_answer(struct call *call, struct err *err)
 {
+    static const char *const names[] = {"since", "bounds", "layer", "samples", NULL};
     struct subscription s = {.feed = world_feed(call->api->world),
                              .moves = world_moves(call->api->world),
-                             .known = call->locale->revision};
+                             .known = call->locale->revision,
+                             .opened_at = call->locale->revision};
     uint64_t current = call->locale->revision;
-    bool is_given;
+    char bytes[EVENT_TEXT_BYTES_MAX];
+    bool is_given, is_found;
 
-    s.opened_at = current;
-    if (decode_since(call, &is_given, &s.known, err))
+    if (options_open_query(call, names, err) || decode_since(call, &is_given, &s.known, err) ||
+        decode_samples(call, &s, err) || decode_area(call, &s, err) ||
+        decode_layer(call, &s, err) || decode_form(call, &s, err))
         return err->code;
     snprintf(s.locale, sizeof s.locale, "%s", call->locale->id);
-    text_append(call, GREETING);
-    if (!feed_find(s.feed, s.locale, s.known, current, &s.after)) {
+    is_found = feed_find(s.feed, s.locale, s.known, current, &s.after);
+    if (!is_found) {
         s.known = current;
         feed_find(s.feed, s.locale, current, current, &s.after);
-        text_append(call,
-                    "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu}\n\n",
-                    (unsigned long long)current, s.locale, (unsigned long long)current);
     }
+    begin(call, bytes, event_hello(s.form, s.known, bytes));
+    if (!is_found)
+        begin(call, bytes, event_resync(s.form, s.locale, current, 0, false, bytes));
+    call_header(call, "Vary", "Accept");
     return open_stream(call, &s, err);
 }
 API_HANDLER(locale_events_get, 1, CALL_NEEDS_LOCALE)
@@ -326,21 +360,21 @@ static bool is_held(struct feed *feed, uint64_t after, uint64_t last)
 
 enum err_code events_get_answer(struct call *call, struct err *err)
 {
+    static const char *const names[] = {"since", "samples", NULL};
     struct subscription s = {.feed = world_feed(call->api->world),
                              .moves = world_moves(call->api->world)};
     uint64_t last = feed_last(s.feed);
+    char bytes[EVENT_TEXT_BYTES_MAX];
     bool is_given;
 
     s.after = last;
-    if (decode_since(call, &is_given, &s.after, err))
+    if (options_open_query(call, names, err) || decode_since(call, &is_given, &s.after, err) ||
+        decode_samples(call, &s, err))
         return err->code;
-    text_append(call, GREETING);
+    begin(call, bytes, event_hello(s.form, 0, bytes));
     if (!is_held(s.feed, s.after, last)) {
         s.after = last;
-        text_append(call,
-                    "event: resync\nid: %llu\ndata: {\"locale\":null,\"revision\":null,"
-                    "\"sequence\":%llu}\n\n",
-                    (unsigned long long)last, (unsigned long long)last);
+        begin(call, bytes, event_resync(s.form, "", 0, last, true, bytes));
     }
     return open_stream(call, &s, err);
 }

@@ -143,7 +143,7 @@ static enum err_code decode_seen(const struct call *call, const struct patch_rep
 
 enum err_code patch_events_get_answer(struct call *call, struct err *err)
 {
-    static const struct http_stream_calls calls = {patch_pull, patch_ended};
+    static const struct http_stream_calls calls = {.pull = patch_pull, .ended = patch_ended};
     struct follower *follower;
     struct patch_report *report;
     uint64_t seen = 0;

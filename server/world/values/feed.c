@@ -9,6 +9,9 @@
  * The lock is held for a search and for copying some events. Only the feed's readers take it, never
  * a query; an atomic counter shows without it whether there are new events.
  *
+ * Contents are in the events, which share them with their readers. The bytes of all contents are
+ * bounded by dropping the oldest ones.
+ *
  * Invariants: sequences grow; `count` never shrinks, event p is at p % capacity while
  * p >= count - held; dropped is the greatest sequence that has left the ring, gap the greatest one
  * that was never in it although greater ones are.
@@ -29,6 +32,8 @@ struct feed {
     uint64_t count; /* appended ever */
     size_t held;
     uint64_t dropped, gap;
+    uint64_t content_from; /* no event before this position has content */
+    uint64_t content_bytes;
     struct feed_event events[];
 };
 
@@ -47,17 +52,48 @@ struct feed *feed_create(size_t events_max, struct err *err)
     return feed;
 }
 
+static struct feed_event *event_at(struct feed *feed, uint64_t position)
+{
+    return &feed->events[position % feed->capacity];
+}
+
+/* The content of the oldest event that may have one. */
+static void drop_content(struct feed *feed)
+{
+    struct feed_event *event = event_at(feed, feed->content_from++);
+
+    if (event->content)
+        feed->content_bytes -= event->content->length;
+    feed_content_unref(event->content);
+    event->content = NULL;
+}
+
+struct feed_content *feed_content_create(const void *bytes, size_t length, bool is_polygons)
+{
+    struct feed_content *content =
+        length <= FEED_CONTENT_BYTES_MAX ? malloc(sizeof *content + length) : NULL;
+
+    if (!content)
+        return NULL;
+    *content = (struct feed_content){.refs = 1, .is_polygons = is_polygons, .length = length};
+    memcpy(content->bytes, bytes, length);
+    return content;
+}
+
+void feed_content_unref(struct feed_content *content)
+{
+    if (content && __atomic_fetch_sub(&content->refs, 1, __ATOMIC_ACQ_REL) == 1)
+        free(content);
+}
+
 void feed_destroy(struct feed *feed)
 {
     if (!feed)
         return;
+    while (feed->content_from < feed->count)
+        drop_content(feed);
     pthread_mutex_destroy(&feed->mutex);
     free(feed);
-}
-
-static struct feed_event *event_at(struct feed *feed, uint64_t position)
-{
-    return &feed->events[position % feed->capacity];
 }
 
 void feed_begin(struct feed *feed)
@@ -77,11 +113,19 @@ void feed_append(struct feed *feed, const struct feed_event *event)
     CHECK(event->sequence > last);
     if (event->sequence != last + 1)
         feed->gap = event->sequence - 1;
+    if (feed->content_from + feed->capacity == feed->count)
+        drop_content(feed);
     if (feed->held == feed->capacity)
         feed->dropped = event_at(feed, feed->count)->sequence;
     else
         feed->held++;
     *event_at(feed, feed->count++) = *event;
+    if (event->content) {
+        __atomic_fetch_add(&event->content->refs, 1, __ATOMIC_RELAXED);
+        feed->content_bytes += event->content->length;
+    }
+    while (feed->content_bytes > FEED_HELD_BYTES_MAX)
+        drop_content(feed);
     atomic_store_explicit(&feed->last, event->sequence, memory_order_release);
 }
 
@@ -122,12 +166,29 @@ size_t feed_read(struct feed *feed, const char *locale, uint64_t *after, struct 
             const struct feed_event *event = event_at(feed, at);
 
             *after = event->sequence;
-            if (!locale || strcmp(event->locale, locale) == 0)
-                out[copied++] = *event;
+            if (locale && strcmp(event->locale, locale) != 0)
+                continue;
+            out[copied] = *event;
+            out[copied++].content = NULL;
         }
     }
     pthread_mutex_unlock(&feed->mutex);
     return copied;
+}
+
+struct feed_content *feed_content_of(struct feed *feed, uint64_t sequence)
+{
+    struct feed_content *content = NULL;
+    uint64_t at;
+
+    pthread_mutex_lock(&feed->mutex);
+    at = first_above(feed, sequence - 1);
+    if (at < feed->count && event_at(feed, at)->sequence == sequence)
+        content = event_at(feed, at)->content;
+    if (content)
+        __atomic_fetch_add(&content->refs, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&feed->mutex);
+    return content;
 }
 
 /* The same under the lock: from the newest back to the last one that the reader has. */

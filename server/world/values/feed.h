@@ -12,7 +12,27 @@
 #include "terrain/vec.h"
 #include "world/values/layer.h"
 
-enum { FEED_SOURCE_MAX = 32, FEED_EVENTS_MAX = 16384 };
+enum {
+    FEED_SOURCE_MAX = 32,
+    FEED_EVENTS_MAX = 16384,
+    FEED_CONTENT_BYTES_MAX = 64 * 1024,    /* of one event */
+    FEED_HELD_BYTES_MAX = 64 * 1024 * 1024 /* of the contents of all events */
+};
+
+/*
+ * What a change has left: samples of the event's rectangle, or an edit of polygons as
+ * polygon_edit_encode writes it. Immutable and counted.
+ */
+struct feed_content {
+    uint32_t refs; /* atomic */
+    bool is_polygons;
+    size_t length;
+    _Alignas(8) char bytes[];
+};
+
+/* A copy of the bytes, of one reference; NULL: without memory, or over FEED_CONTENT_BYTES_MAX. */
+struct feed_content *feed_content_create(const void *bytes, size_t length, bool is_polygons);
+void feed_content_unref(struct feed_content *content); /* NULL is fine */
 
 /* The source of an event that skips revisions: subscribers have to read the locale again. */
 #define FEED_RESYNC "snapshot"
@@ -27,6 +47,8 @@ struct feed_event {
     struct sample_rect rect;
     bool has_bounds; /* contains every changed point of the surface, before and after */
     struct box3 bounds;
+    bool has_area; /* x and y of bounds contain every changed sample, also without has_bounds */
+    struct feed_content *content; /* NULL: none, or not held */
     bool is_resync; /* the locale was replaced as a whole, perhaps by an earlier revision */
 };
 
@@ -45,8 +67,9 @@ void feed_begin(struct feed *feed);
 void feed_end(struct feed *feed);
 
 /*
- * The event's sequence is above the last one's: by one, or else a gap is noted. Between begin and
- * end. Writer.
+ * The event's sequence is above the last one's: by one, or else a gap is noted. It gets a reference
+ * to its content; contents of the oldest events are dropped when all together have more than
+ * FEED_HELD_BYTES_MAX. Between begin and end. Writer.
  */
 void feed_append(struct feed *feed, const struct feed_event *event);
 
@@ -55,12 +78,17 @@ uint64_t feed_last(const struct feed *feed);
 
 /*
  * Copies events with a sequence above *after, oldest first, of one locale (NULL: of all), at most
- * `max`, and sets *after to the last sequence that was examined. Returns their number.
+ * `max`, and sets *after to the last sequence that was examined. Returns their number. The copies
+ * have no content.
  * False in *held: some of the events after *after have been overwritten; nothing was copied. Any
  * thread.
  */
 size_t feed_read(struct feed *feed, const char *locale, uint64_t *after, struct feed_event *out,
                  size_t max, bool *held);
+
+/* A new reference to the content of the event of that sequence; NULL: there is none, or none any
+ * more. Any thread. */
+struct feed_content *feed_content_of(struct feed *feed, uint64_t sequence);
 
 /*
  * Where to begin for a reader that knows `revision` of a locale, which now is at `current`: the

@@ -159,7 +159,7 @@ static void unlink_entry(struct moves *moves, struct entry *entry)
 }
 
 void moves_note(struct moves *moves, const char *locale, const char *layer, uint64_t transform_seq,
-                const struct pose *pose)
+                const struct motion *motion)
 {
     struct entry *entry = entry_find(moves, locale, layer);
     uint64_t sequence = atomic_load_explicit(&moves->last, memory_order_relaxed) + 1;
@@ -169,7 +169,7 @@ void moves_note(struct moves *moves, const char *locale, const char *layer, uint
     unlink_entry(moves, entry);
     entry->event.sequence = sequence;
     entry->event.transform_seq = transform_seq;
-    entry->event.pose = *pose;
+    entry->event.motion = *motion;
     entry->older = moves->newest;
     entry->newer = NULL;
     if (moves->newest)

@@ -16,7 +16,7 @@ struct move_event {
     uint64_t sequence; /* over all locales, rising; of this process */
     char locale[WORLD_ID_MAX + 1], layer[WORLD_ID_MAX + 1];
     uint64_t transform_seq; /* of the locale */
-    struct pose pose;
+    struct motion motion;
 };
 
 struct moves;
@@ -29,9 +29,9 @@ void moves_destroy(struct moves *moves); /* NULL is fine */
 enum err_code moves_reserve(struct moves *moves, const char *locale, const char *layer,
                             struct err *err);
 
-/* The layer has that pose now. Its entry was reserved. Writer. */
+/* The layer moves like that now. Its entry was reserved. Writer. */
 void moves_note(struct moves *moves, const char *locale, const char *layer, uint64_t transform_seq,
-                const struct pose *pose);
+                const struct motion *motion);
 
 /* Removes the pose of the layer, with NULL those of all layers of the locale. Writer. */
 void moves_forget(struct moves *moves, const char *locale, const char *layer);

@@ -406,6 +406,7 @@ void result_finish(struct change_result *result)
     locale_unref(result->before);
     locale_unref(result->after);
     edit_outcome_free(&result->outcome);
+    feed_content_unref(result->event.content);
     free(result->answer);
     *result = (struct change_result){.change = result->change};
 }

@@ -52,6 +52,7 @@ static void publish_at_rest(struct world *world, double now_s)
     struct world_snapshot *published = atomic_load(&world->published), *next = published;
     const struct move_event *event;
     struct err err = {.code = ERR_OK};
+    struct motion still;
 
     while ((event = moves_take_rest(world->moves, now_s)) != NULL) {
         struct world_snapshot *after = rested(next, event, &err);
@@ -65,6 +66,8 @@ static void publish_at_rest(struct world *world, double now_s)
         if (next != published)
             snapshot_destroy(next);
         next = after;
+        still = motion_at(&event->motion.pose, event->motion.axis);
+        moves_note(world->moves, event->locale, event->layer, event->transform_seq, &still);
     }
     if (next == published)
         return;

@@ -289,7 +289,7 @@ static struct layer *posed(struct load *load, struct layer *layer, const struct 
     if (!moved)
         return NULL;
     moved->pace.count = 0; /* the time of the move is not stored */
-    moves_note(load->world->moves, load->row.id, moved->id, row->transform_seq, &pose);
+    moves_note(load->world->moves, load->row.id, moved->id, row->transform_seq, &moved->motion);
     return moved;
 }
 

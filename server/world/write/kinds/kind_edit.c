@@ -33,6 +33,7 @@ static void bound_edit(const struct heightfield *before, const struct heightfiel
             max = high > max ? high : max;
         }
     event->has_bounds = min <= max;
+    event->has_area = true;
     event->bounds = (struct box3){{spec->origin_x_m + c0 * spec->spacing_x_m,
                                    spec->origin_y_m + r0 * spec->spacing_y_m, (double)min},
                                   {spec->origin_x_m + c1 * spec->spacing_x_m,
@@ -67,6 +68,9 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     if (change->edit.kind == EDIT_BRUSH)
         snprintf(result->event.source, sizeof result->event.source, "brush");
     bound_edit(old->field, result->layer->field, &result->outcome.rect, &result->event);
+    result->event.content = feed_content_create(
+        result->outcome.heights_m,
+        (size_t)result->outcome.rect.cols * result->outcome.rect.rows * sizeof(float), false);
     return ERR_OK;
 }
 

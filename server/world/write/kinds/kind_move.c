@@ -44,7 +44,7 @@ static void announce(struct world *world, const struct change_result *result)
     const struct world_change *change = result->change;
 
     moves_note(world->moves, change->locale_id, change->layer_id, result->layer->transform_seq,
-               &change->pose);
+               &result->layer->motion);
     moves_touch(world->moves, change->locale_id, change->layer_id, monotonic_s(),
                 world->store != NULL);
 }

@@ -23,12 +23,38 @@ static struct layer *polygons_edited(const struct layer *old, const struct world
     return layer_moving_as(change->layer, old, err);
 }
 
+/* The added and removed polygons as bytes: malloc; NULL and ERR_NO_MEMORY. */
+static void *encode_difference(const struct change_result *result, size_t *length, struct err *err)
+{
+    const struct layer *before = locale_layer(result->before, result->layer->id);
+    const struct feed_content *made = result->event.content; /* the same bytes */
+    struct polygon_edit edit;
+    void *bytes;
+
+    if (made) {
+        *length = made->length;
+        bytes = malloc(made->length);
+        return bytes ? memcpy(bytes, made->bytes, made->length)
+                     : (err_set(err, ERR_NO_MEMORY, "no memory for an edit of polygons"), NULL);
+    }
+    if (polygon_edit_between(layer_polygon_set(before), layer_polygon_set(result->layer), &edit,
+                             err))
+        return NULL;
+    bytes = polygon_edit_encode(&edit, length);
+    polygon_edit_free(&edit);
+    if (!bytes)
+        err_set(err, ERR_NO_MEMORY, "no memory for an edit of polygons");
+    return bytes;
+}
+
 static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
 {
     static const struct polygon_limits none = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
     const struct world_change *change = result->change;
     const struct layer *old = locale_layer(result->before, change->layer_id);
     struct layer *layer;
+    size_t length;
+    void *bytes;
 
     CHECK((change->layer == NULL) == (change->base == NULL));
     if (!old)
@@ -53,24 +79,14 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
         return mesh_none_left(&result->import, change->polygons.add.polygon_count, err);
     memcpy(result->event.layer, old->id, sizeof result->event.layer);
     result->event.has_bounds = layer_changed_box(old, result->layer, &result->event.bounds);
-    return ERR_OK;
-}
-
-/* The added and removed polygons as bytes: malloc; NULL and ERR_NO_MEMORY. */
-static void *encode_difference(const struct change_result *result, size_t *length, struct err *err)
-{
-    const struct layer *before = locale_layer(result->before, result->layer->id);
-    struct polygon_edit edit;
-    void *bytes;
-
-    if (polygon_edit_between(layer_polygon_set(before), layer_polygon_set(result->layer), &edit,
-                             err))
-        return NULL;
-    bytes = polygon_edit_encode(&edit, length);
-    polygon_edit_free(&edit);
+    if (change->polygons.add.vertex_count > FEED_CONTENT_BYTES_MAX / sizeof(struct vec3))
+        return ERR_OK;
+    bytes = encode_difference(result, &length, err);
     if (!bytes)
-        err_set(err, ERR_NO_MEMORY, "no memory for an edit of polygons");
-    return bytes;
+        return err->code;
+    result->event.content = feed_content_create(bytes, length, true);
+    free(bytes);
+    return ERR_OK;
 }
 
 static enum err_code persist(struct store *store, const struct change_result *result,

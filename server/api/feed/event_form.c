@@ -1,0 +1,279 @@
+/*
+ * The forms of events: see event_form.h. The text of an edit with samples is the one without, and
+ * one member more before its end. Numbers of frames are little-endian, as in memory.
+ */
+#include "api/feed/event_form.h"
+
+#include "api/encode.h"
+#include "json/json_buffer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK };
+enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
+enum { JSON_BYTES_MAX = 8192 }; /* of the data of a text */
+enum { FRAME_HEAD_BYTES = 16, FRAME_EDIT_BYTES = 80 };
+
+_Static_assert(EVENT_TEXT_BYTES_MAX > FRAME_EDIT_BYTES + WORLD_ID_MAX + FEED_SOURCE_MAX + 8,
+               "a frame with content fits");
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static size_t put_text(char *out, const char *text)
+{
+    size_t length = strlen(text);
+
+    memcpy(out, text, length);
+    return length;
+}
+
+/* A writer of JSON to out[JSON_BYTES_MAX]. */
+static struct json_writer json_at(struct json_buffer *data, char *out)
+{
+    struct json_writer w;
+
+    *data = (struct json_buffer){.at = out, .size = JSON_BYTES_MAX, .size_max = JSON_BYTES_MAX};
+    json_init(&w, json_sink_of_buffer(data));
+    return w;
+}
+
+static void put_id(struct json_writer *w, const char *id)
+{
+    if (id[0] != '\0')
+        json_string(w, id);
+    else
+        json_null(w);
+}
+
+static void put_change(struct json_writer *w, const struct feed_event *event)
+{
+    json_begin_object(w);
+    json_key(w, "locale");
+    json_string(w, event->locale);
+    json_key(w, "revision");
+    json_integer(w, event->revision);
+    json_key(w, "rect");
+    if (event->has_rect)
+        encode_rect(w, &event->rect);
+    else
+        json_null(w);
+    json_key(w, "bounds");
+    if (event->has_bounds)
+        json_box3(w, event->bounds);
+    else
+        json_null(w);
+    json_key(w, "source");
+    json_string(w, event->source);
+    json_key(w, "layer");
+    put_id(w, event->layer);
+    json_end_object(w);
+}
+
+/* Source: RFC 4648, section 4. */
+static size_t put_base64(char *out, const char *bytes, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *at = (const uint8_t *)bytes;
+    char *to = out;
+
+    for (; length >= 3; length -= 3, at += 3, to += 4) {
+        to[0] = digits[at[0] >> 2];
+        to[1] = digits[(at[0] & 3) << 4 | at[1] >> 4];
+        to[2] = digits[(at[1] & 15) << 2 | at[2] >> 6];
+        to[3] = digits[at[2] & 63];
+    }
+    if (length > 0) {
+        uint8_t second = length > 1 ? at[1] : 0;
+
+        to[0] = digits[at[0] >> 2];
+        to[1] = digits[(at[0] & 3) << 4 | second >> 4];
+        to[2] = length > 1 ? digits[(second & 15) << 2] : '=';
+        to[3] = '=';
+        to += 4;
+    }
+    return (size_t)(to - out);
+}
+
+static size_t text_change(enum event_form form, const struct feed_event *event,
+                          const struct feed_content *content, uint64_t id, char *out)
+{
+    size_t at = (size_t)snprintf(out, 64, "event: edit\nid: %llu\ndata: ", (unsigned long long)id);
+    struct json_buffer data;
+    struct json_writer w = json_at(&data, out + at);
+
+    put_change(&w, event);
+    json_finish(&w);
+    at += data.length;
+    if (form == EVENT_TEXT_SAMPLES) {
+        at--; /* the last brace */
+        if (content && !content->is_polygons) {
+            at += put_text(out + at, ",\"samples\":\"");
+            at += put_base64(out + at, content->bytes, content->length);
+            at += put_text(out + at, "\"}");
+        } else {
+            at += put_text(out + at, ",\"samples\":null}");
+        }
+    }
+    return at + put_text(out + at, "\n\n");
+}
+
+/* A pose has no id: Last-Event-ID counts edits only. */
+static size_t text_pose(const struct move_event *event, char *out)
+{
+    size_t at = put_text(out, "event: transform\ndata: ");
+    struct json_buffer data;
+    struct json_writer w = json_at(&data, out + at);
+
+    json_begin_object(&w);
+    json_key(&w, "locale");
+    json_string(&w, event->locale);
+    json_key(&w, "layer");
+    json_string(&w, event->layer);
+    json_key(&w, "transform_seq");
+    json_integer(&w, event->transform_seq);
+    encode_pose_members(&w, &event->motion.pose);
+    json_end_object(&w);
+    json_finish(&w);
+    at += data.length;
+    return at + put_text(out + at, "\n\n");
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+struct frame {
+    enum frame_kind kind;
+    unsigned flags;
+    uint64_t revision;
+    const char *layer, *source;
+    size_t member_bytes; /* those of the kind, from FRAME_HEAD_BYTES on; written before */
+};
+
+/* Head and names of a frame whose members are there; the content comes after it. */
+static size_t frame_close(const struct frame *frame, size_t content_bytes, char *out)
+{
+    size_t layer = strlen(frame->layer), source = strlen(frame->source);
+    size_t at = FRAME_HEAD_BYTES + frame->member_bytes;
+    uint32_t length;
+
+    memcpy(out + at, frame->layer, layer);
+    memcpy(out + at + layer, frame->source, source);
+    at += layer + source;
+    while (at % 4 != 0)
+        out[at++] = 0;
+    length = (uint32_t)(at + content_bytes - sizeof length);
+    memcpy(out, &length, sizeof length);
+    out[4] = (char)frame->kind;
+    out[5] = (char)frame->flags;
+    out[6] = (char)layer;
+    out[7] = (char)source;
+    memcpy(out + 8, &frame->revision, sizeof frame->revision);
+    return at;
+}
+
+static size_t frame_plain(enum frame_kind kind, uint64_t revision, char *out)
+{
+    return frame_close(&(struct frame){kind, 0, revision, "", "", 0}, 0, out);
+}
+
+static size_t frame_change(const struct feed_event *event, const struct feed_content *content,
+                           char *out)
+{
+    const struct box3 *b = &event->bounds;
+    const uint32_t rect[4] = {event->rect.column, event->rect.row, event->rect.cols,
+                              event->rect.rows};
+    const double bounds[6] = {b->min.x, b->min.y, b->min.z, b->max.x, b->max.y, b->max.z};
+    struct frame frame = {FRAME_EDIT,      0,
+                          event->revision, event->layer,
+                          event->source,   FRAME_EDIT_BYTES - FRAME_HEAD_BYTES};
+    size_t at, content_bytes = content ? content->length : 0;
+
+    memset(out, 0, FRAME_EDIT_BYTES);
+    if (event->has_rect)
+        memcpy(out + 16, rect, sizeof rect);
+    if (event->has_bounds)
+        memcpy(out + 32, bounds, sizeof bounds);
+    frame.flags = (event->has_rect ? FLAG_RECT : 0) | (event->has_bounds ? FLAG_BOUNDS : 0);
+    if (content)
+        frame.flags |= content->is_polygons ? FLAG_POLYGONS : FLAG_SAMPLES;
+    at = frame_close(&frame, content_bytes, out);
+    if (content)
+        memcpy(out + at, content->bytes, content_bytes);
+    return at + content_bytes;
+}
+
+static size_t frame_pose(const struct move_event *event, char *out)
+{
+    const struct motion *m = &event->motion;
+    const double members[8] = {
+        m->pose.translation.x, m->pose.translation.y, m->pose.translation.z, m->pose.yaw_deg,
+        m->velocity.x,         m->velocity.y,         m->velocity.z,         m->spin};
+
+    memcpy(out + FRAME_HEAD_BYTES, members, sizeof members);
+    return frame_close(
+        &(struct frame){FRAME_POSE, 0, event->transform_seq, event->layer, "", sizeof members}, 0,
+        out);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+size_t event_hello(enum event_form form, uint64_t revision, char *out)
+{
+    const struct {
+        char word[8];
+        uint32_t version, zero;
+    } members = {"kotafee", EVENT_FRAME_VERSION, 0};
+
+    if (form != EVENT_FRAME)
+        return put_text(out, "retry: 2000\n: kota\n\n");
+    memcpy(out + FRAME_HEAD_BYTES, &members, sizeof members);
+    out[FRAME_HEAD_BYTES + 7] = 'd';
+    return frame_close(&(struct frame){FRAME_HELLO, 0, revision, "", "", sizeof members}, 0, out);
+}
+
+size_t event_change(enum event_form form, const struct feed_event *event,
+                    const struct feed_content *content, bool by_sequence, char *out)
+{
+    if (form == EVENT_FRAME)
+        return frame_change(event, content, out);
+    return text_change(form, event, content, by_sequence ? event->sequence : event->revision, out);
+}
+
+size_t event_resync(enum event_form form, const char *locale, uint64_t revision, uint64_t sequence,
+                    bool by_sequence, char *out)
+{
+    int length;
+
+    if (form == EVENT_FRAME)
+        return frame_plain(FRAME_RESYNC, revision, out);
+    if (!by_sequence)
+        length =
+            snprintf(out, EVENT_TEXT_BYTES_MAX,
+                     "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu}\n\n",
+                     (unsigned long long)revision, locale, (unsigned long long)revision);
+    else if (locale[0] != '\0')
+        length = snprintf(out, EVENT_TEXT_BYTES_MAX,
+                          "event: resync\nid: %llu\ndata: {\"locale\":\"%s\",\"revision\":%llu,"
+                          "\"sequence\":%llu}\n\n",
+                          (unsigned long long)sequence, locale, (unsigned long long)revision,
+                          (unsigned long long)sequence);
+    else
+        length = snprintf(out, EVENT_TEXT_BYTES_MAX,
+                          "event: resync\nid: %llu\ndata: {\"locale\":null,\"revision\":null,"
+                          "\"sequence\":%llu}\n\n",
+                          (unsigned long long)sequence, (unsigned long long)sequence);
+    return (size_t)length;
+}
+
+size_t event_pose(enum event_form form, const struct move_event *event, char *out)
+{
+    return form == EVENT_FRAME ? frame_pose(event, out) : text_pose(event, out);
+}
+
+size_t event_tick(enum event_form form, uint64_t revision, char *out)
+{
+    if (form == EVENT_FRAME)
+        return frame_plain(FRAME_TICK, revision, out);
+    return (size_t)snprintf(out, EVENT_TEXT_BYTES_MAX, "id: %llu\n\n",
+                            (unsigned long long)revision);
+}
