@@ -16,7 +16,8 @@ ALLOWED = [set(circle.split()) for circle in (
     "server/terrain/field_ray/ray server/terrain/kernels/simd",
     # a mesh and the index of its floors, which reads the mesh's polygons
     "server/terrain/mesh/mesh server/terrain/mesh/floor_grid server/terrain/mesh/floor_grid_lut "
-    "server/terrain/mesh/mesh_stack server/terrain/mesh/convex_parts server/terrain/mesh/quadtree",
+    "server/terrain/mesh/floor_grid_cells "
+    "server/terrain/mesh/mesh_stack server/terrain/mesh/convex_parts",
 )]
 
 

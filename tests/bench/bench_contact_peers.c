@@ -17,12 +17,13 @@
  * anything else is a failure.
  *
  * The shared data gives the terrains; one more is always made here, by a formula: hills with ponds
- * left out, a road over them, a bridge, upright trees.
+ * left out, a road over them, a bridge, upright trees; and those of mesh_scenes.h.
  */
 #include "tests/bench/peers.h"
 
 #include "support/bench_rows.h"
 #include "support/bench_time.h"
+#include "support/mesh_scenes.h"
 #include "support/random.h"
 #include "support/soup.h"
 
@@ -33,7 +34,7 @@
 enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256, WARM = 5 };
 
 /* The last is the judge of the others' answers. */
-enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA_EQUAL, QOTA_CHOSEN, CONTESTANTS };
+enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA, CONTESTANTS };
 
 #define AGREE 1e-4 /* of the terrain's height */
 #define FEET_M 2.0 /* a hit is asked from at most this much above its floor */
@@ -149,6 +150,7 @@ struct contestant {
     void (*floors)(const void *scene, const float *points, size_t count, float *heights);
     void (*destroy)(void *scene);
     void *scene; /* NULL: absent */
+    double build_s;
     bool is_tree;
     struct bench_time times[LISTS];
     float *heights; /* [POINTS] */
@@ -215,22 +217,21 @@ static void qota_destroy(void *scene)
     mesh_unref(scene);
 }
 
-static void qota_create(struct contestant *c, struct terrain *terrain, enum mesh_cuts cuts)
+static void qota_create(struct contestant *c, struct terrain *terrain)
 {
     struct polygon_soup view = soup_view(&terrain->soup);
-    struct mesh_options options = {.gravity = {0, 0, -1},
-                                   .max_polygons = 12,
-                                   .max_depth = 12,
-                                   .cuts = cuts,
-                                   .keep_axes = cuts == MESH_CUTS_EQUAL};
+    struct mesh_options options = {.gravity = {0, 0, -1}};
     struct mesh_import import;
     struct err err;
 
-    c->name = cuts == MESH_CUTS_EQUAL ? "QOTA 12/12, equal cuts" : "QOTA 12/12, chosen cuts";
+    double start = bench_thread_s();
+
+    c->name = "QOTA";
     c->floors = qota_floors;
     c->is_tree = true;
     c->destroy = qota_destroy;
     c->scene = mesh_create(&view, &options, &import, &err);
+    c->build_s = bench_thread_s() - start;
     if (c->scene == NULL)
         fail(err.msg);
     terrain->dropped = import.dropped;
@@ -256,7 +257,10 @@ static void peer_create(struct contestant *c, const struct terrain *terrain,
     c->name = peer->name();
     c->floors = peer->floors;
     c->destroy = peer->destroy;
+    double start = bench_thread_s();
+
     c->scene = peer->create(&terrain->triangles);
+    c->build_s = bench_thread_s() - start;
     if (c->scene == NULL)
         fail("a peer does not take the triangles");
 }
@@ -417,7 +421,7 @@ static void race(const struct terrain *t, struct contestant *c, float *points[LI
 
 static void table_print(const struct contestant *c, const struct agreement *a)
 {
-    const struct contestant *equal = &c[QOTA_EQUAL], *chosen = &c[QOTA_CHOSEN];
+    const struct contestant *qota = &c[QOTA];
 
     for (int k = 0; k < CONTESTANTS; k++) {
         double hit = c[k].times[0].median_s, miss = c[k].times[1].median_s;
@@ -427,10 +431,10 @@ static void table_print(const struct contestant *c, const struct agreement *a)
                    c[k].name, c[k].package);
             continue;
         }
-        printf("  %-24s %7.1f ns %6.1f %6.1f %8.1f ns %6.1f %6.1f   ", c[k].name, 1e9 * hit,
-               hit / equal->times[0].median_s, hit / chosen->times[0].median_s, 1e9 * miss,
-               miss / equal->times[1].median_s, miss / chosen->times[1].median_s);
-        if (&c[k] != chosen)
+        printf("  %-24s %7.1f ns %6.1f %8.1f ns %6.1f %8.3f s   ", c[k].name, 1e9 * hit,
+               hit / qota->times[0].median_s, 1e9 * miss, miss / qota->times[1].median_s,
+               c[k].build_s);
+        if (&c[k] != qota)
             printf("%.1g m, %llu, %llu", a[k].largest, (unsigned long long)a[k].at_edges,
                    (unsigned long long)a[k].wrong);
         printf("\n");
@@ -455,8 +459,7 @@ static void rows_print(const struct contestant *c, const char *terrain)
         int who;
         const char *how;
         bool is_asked;
-    } ways[] = {{QOTA_EQUAL, "one by one", true},
-                {QOTA_CHOSEN, "one by one, chosen cuts", true},
+    } ways[] = {{QOTA, "one by one", true},
                 {QOTA_BATCH, "in a batch", true},
                 {QOTA_WHOLE, "whole contact with normal", false}};
     static const char *const lists[LISTS] = {"hit", "miss"};
@@ -472,7 +475,7 @@ static void rows_print(const struct contestant *c, const char *terrain)
                          ways[way].how);
                 bench_row_times("contact", work, c[peer].name, &c[ways[way].who].times[list],
                                 &c[peer].times[list], ways[way].is_asked ? asked[peer][list] : 0,
-                                ways[way].who == QOTA_CHOSEN ? NULL : "equal cuts 12/12");
+                                NULL);
             }
 }
 
@@ -487,15 +490,14 @@ static bool terrain_race(struct terrain *t, const char *name)
     terrain_prepare(t);
     peer_create(&c[BULLET], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
     peer_create(&c[EMBREE], t, &peer_embree, "Embree", "libembree-dev");
-    qota_create(&c[QOTA_EQUAL], t, MESH_CUTS_EQUAL);
-    qota_create(&c[QOTA_CHOSEN], t, MESH_CUTS_CHOSEN);
-    qota_again(&c[QOTA_BATCH], &c[QOTA_EQUAL], "  a batch, equal cuts", qota_batches);
-    qota_again(&c[QOTA_WHOLE], &c[QOTA_EQUAL], "  with normal, equal cuts", qota_contacts);
+    qota_create(&c[QOTA], t);
+    qota_again(&c[QOTA_BATCH], &c[QOTA], "  a batch", qota_batches);
+    qota_again(&c[QOTA_WHOLE], &c[QOTA], "  with normal", qota_contacts);
     for (int list = 0; list < LISTS; list++)
         points[list] = allocate(3 * (size_t)POINTS, sizeof(float));
     for (int k = 0; k < CONTESTANTS; k++)
         c[k].heights = allocate(POINTS, sizeof(float));
-    points_draw(c[QOTA_CHOSEN].scene, points[0], points[1]);
+    points_draw(c[QOTA].scene, points[0], points[1]);
     printf("\n  %s: %zu triangles, %llu of them without area\n", name, t->soup.polygon_count,
            (unsigned long long)t->dropped);
     race(t, c, points, agreement);
@@ -513,7 +515,7 @@ static bool terrain_race(struct terrain *t, const char *name)
     return is_good;
 }
 
-/* With an argument only the terrain of that name. */
+/* With an argument only the terrain of that name; with another one so many triangles. */
 int main(int argc, char **argv)
 {
     static const struct {
@@ -524,16 +526,17 @@ int main(int argc, char **argv)
         {"meshes-sharealike/sauerbraten_fdm6.obj", "open map"},
         {"meshes/recast_dungeon.obj", "dungeon"},
     };
+    size_t triangles = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
     bool is_good = true;
 
     printf("\nQ, table 5, in today's terms: the floor under a point, against general collision "
            "detection\non the same polygons. Medians of %d rounds of %d points, one thread. x: how "
-           "many times the time\nof QOTA with equal and with chosen cuts. Last: heights agree "
-           "within; points at an edge where\nthe answers differ; other points where they do.\n\n"
-           "  %-24s %10s %6s %6s %11s %6s %6s   %s\n",
-           ROUNDS, (int)POINTS, "", "hit", "x eq.", "x ch.", "miss", "x eq.", "x ch.", "agreement");
-    printf("  Q, 1996: Performer         1881 us   99.0           1892 us  145.5\n"
-           "  Q, 1996: QOTA                19 us    1.0             13 us    1.0\n");
+           "many times the time\nof QOTA. Last: heights agree within; points at an edge where\nthe "
+           "answers differ; other points where they do.\n\n"
+           "  %-24s %10s %6s %11s %6s %10s   %s\n",
+           ROUNDS, (int)POINTS, "", "hit", "x", "miss", "x", "build", "agreement");
+    printf("  Q, 1996: Performer         1881 us   99.0     1892 us  145.5\n"
+           "  Q, 1996: QOTA                19 us    1.0       13 us    1.0\n");
     for (size_t i = 0; i < sizeof terrains / sizeof *terrains; i++) {
         struct terrain t = {0};
 
@@ -545,6 +548,15 @@ int main(int argc, char **argv)
             is_good &= terrain_race(&t, terrains[i].name);
         else
             printf("\n  %s: skipped: %s is absent\n", terrains[i].name, terrains[i].file);
+        soup_free(&t.soup);
+    }
+    for (enum mesh_scene scene = 0; scene < MESH_SCENES; scene++) {
+        struct terrain t = {0};
+
+        if (argc > 1 && strcmp(argv[1], mesh_scene_names[scene]) != 0)
+            continue;
+        mesh_scene_make(scene, triangles, bench_seed() != 0 ? bench_seed() : 26, &t.soup);
+        is_good &= terrain_race(&t, mesh_scene_names[scene]);
         soup_free(&t.soup);
     }
     if (!is_good)

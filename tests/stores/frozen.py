@@ -31,7 +31,8 @@ WITHOUT_STATUS = {"4": ("/contact", "/contains")}
 WITH_T = {"4": ("/los", "/lit", "/pick")}
 # Version 4 was frozen when the list of locales had their layers without being asked.
 WITH_LAYERS = {"4"}
-FREE = {"memory_bytes", "bytes"}  # memory that a layer takes now
+# memory that a layer takes now, and its tree, which may become a better one
+FREE = {"memory_bytes", "bytes", "nodes", "leaves", "depth", "average_tests"}
 
 
 def versions():

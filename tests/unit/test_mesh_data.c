@@ -17,9 +17,9 @@
 
 static const struct vec3 down = {0, 0, -1};
 
-static struct mesh *load(const char *file, struct soup *soup, enum mesh_cuts cuts)
+static struct mesh *load(const char *file, struct soup *soup)
 {
-    struct mesh_options options = {.gravity = down, .cuts = cuts};
+    struct mesh_options options = {.gravity = down};
     struct mesh_import import;
     struct err err;
 
@@ -104,7 +104,7 @@ static void the_dungeon_has_the_heights_of_its_oracle(void **state)
         skip();
     }
     struct soup soup = {0};
-    struct mesh *mesh = load("meshes/recast_dungeon.obj", &soup, MESH_CUTS_CHOSEN);
+    struct mesh *mesh = load("meshes/recast_dungeon.obj", &soup);
 
     assert_non_null(fgets(names, sizeof names, file));
     while (line_read(file, &want))
@@ -161,22 +161,21 @@ static void floors_of_all_meshes_agree_with_brute_force(void **state)
     };
     (void)state;
 
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        for (int cuts = 0; cuts < 2; cuts++) {
-            struct soup soup = {0};
-            struct mesh *mesh = load(files[i], &soup, (enum mesh_cuts)cuts);
-            struct polygon_soup view = soup_view(&soup);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct soup soup = {0};
+        struct mesh *mesh = load(files[i], &soup);
+        struct polygon_soup view = soup_view(&soup);
 
-            compare(files[i], mesh, &view, 400);
-            mesh_unref(mesh);
-            soup_free(&soup);
-        }
+        compare(files[i], mesh, &view, 400);
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
 }
 
 static void quads_of_the_cardboard_box_stay_quads(void **state)
 {
     struct soup soup = {0};
-    struct mesh *mesh = load("objects/cardboard_box.obj", &soup, MESH_CUTS_CHOSEN);
+    struct mesh *mesh = load("objects/cardboard_box.obj", &soup);
     struct mesh_stats stats;
 
     (void)state;
@@ -188,22 +187,15 @@ static void quads_of_the_cardboard_box_stay_quads(void **state)
 
 static void a_real_terrain_stays_within_qs_average_of_tests(void **state)
 {
-    struct mesh_stats stats[2];
+    struct soup soup = {0};
+    struct mesh *mesh = load("meshes-sharealike/torcs_g-track-2.obj", &soup);
+    struct mesh_stats stats;
 
     (void)state;
-    for (int cuts = 0; cuts < 2; cuts++) {
-        struct soup soup = {0};
-        struct mesh *mesh =
-            load("meshes-sharealike/torcs_g-track-2.obj", &soup, (enum mesh_cuts)cuts);
-
-        mesh_stats(mesh, &stats[cuts]);
-        mesh_unref(mesh);
-        soup_free(&soup);
-    }
-    if (stats[MESH_CUTS_EQUAL].average_tests > 7.8 ||
-        stats[MESH_CUTS_CHOSEN].average_tests > 0.85 * stats[MESH_CUTS_EQUAL].average_tests)
-        fail_msg("%g tests with equal cuts, %g with chosen ones",
-                 stats[MESH_CUTS_EQUAL].average_tests, stats[MESH_CUTS_CHOSEN].average_tests);
+    mesh_stats(mesh, &stats);
+    assert_true(stats.average_tests < 7.8);
+    mesh_unref(mesh);
+    soup_free(&soup);
 }
 
 int main(void)

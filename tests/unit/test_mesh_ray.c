@@ -148,7 +148,7 @@ static void expect_agreement(const struct mesh *mesh, const struct polygon_soup 
         fail_msg("seed %llu: the point is not on the ray", (unsigned long long)seed);
 }
 
-/* Random rays at the soup's mesh, by the tree of rays and then by the quadtree; frees the soup. */
+/* Random rays at the soup's mesh, by the tree and then put to each polygon; frees the soup. */
 static void expect_rays(struct soup *soup, const struct mesh_options *options, double size,
                         int count, struct random *random, uint64_t seed)
 {
@@ -156,6 +156,8 @@ static void expect_rays(struct soup *soup, const struct mesh_options *options, d
     struct mesh *mesh = soup_mesh(soup, options, NULL);
     struct ray *rays = test_malloc((size_t)count * sizeof *rays);
     struct mesh_hit *hits = test_calloc((size_t)count, sizeof *hits), hit;
+    uint32_t pieces = (uint32_t)mesh->header->count[MESH_POLYGONS];
+    uint32_t *all = test_malloc(pieces * sizeof *all);
 
     for (int i = 0; i < count; i++) {
         rays[i] = random_ray(random, vec3_opposite(options->gravity), size);
@@ -163,15 +165,17 @@ static void expect_rays(struct soup *soup, const struct mesh_options *options, d
         hits[i].t = INFINITY;
         (void)mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hits[i]);
     }
-    mesh_rays_free(&mesh->rays);
+    for (uint32_t i = 0; i < pieces; i++)
+        all[i] = i;
     for (int i = 0; i < count; i++) {
         hit = (struct mesh_hit){.t = INFINITY};
-        (void)mesh_ray(mesh, &rays[i], RAY_CLOSEST, &hit);
+        (void)mesh_ray_among(mesh, &rays[i], all, pieces, &hit);
         if (memcmp(&hit.t, &hits[i].t, sizeof hit.t) != 0 || hit.polygon != hits[i].polygon)
             fail_msg(
                 "seed %llu, ray %d: t %.17g of polygon %u without the tree, %.17g of %u with it",
                 (unsigned long long)seed, i, hit.t, hit.polygon, hits[i].t, hits[i].polygon);
     }
+    test_free(all);
     test_free(rays);
     test_free(hits);
     mesh_unref(mesh);
@@ -189,8 +193,7 @@ static void a_hundred_thousand_random_rays_agree_with_brute_force(void **state)
         struct vec3 up = seed % 3 == 0 ? (struct vec3){0, 0, 1} : oracle_direction(&random);
         double size = exp(random_in(&random, 0, 5));
         struct mesh_options options = {.gravity = vec3_scale(up, -1),
-                                       .max_polygons = 1 + random_below(&random, 12),
-                                       .cuts = (enum mesh_cuts)(seed % 2)};
+                                       .max_polygons = 1 + random_below(&random, 12)};
 
         oracle_soup(&random, up, size, &soup);
         expect_rays(&soup, &options, size, RAYS, &random, seed);
@@ -268,8 +271,7 @@ static void rays_at_vertices_and_edges_of_a_closed_ball_do_not_leak(void **state
         struct random random = {seed};
         struct soup soup = {0};
         struct mesh_options options = {.gravity = oracle_direction(&random),
-                                       .max_polygons = 1 + random_below(&random, 12),
-                                       .cuts = (enum mesh_cuts)(seed % 2)};
+                                       .max_polygons = 1 + random_below(&random, 12)};
 
         if (seed % 2)
             options.gravity = down;
@@ -358,7 +360,7 @@ static void along_edges_and_in_planes(int64_t far)
     for (uint64_t seed = 1; seed <= SOUPS; seed++) {
         struct random random = {seed};
         struct whole corners[MOST + 1][3];
-        struct mesh_options options = {.gravity = down, .cuts = (enum mesh_cuts)(seed % 2)};
+        struct mesh_options options = {.gravity = down};
         struct soup soup = {0};
         uint32_t count = 0, wanted = 1 + random_below(&random, MOST), all;
 

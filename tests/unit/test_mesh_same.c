@@ -69,8 +69,8 @@ static struct mesh *asked_as_a_whole(const struct mesh *mesh)
     free(whole->same);
     whole->same = NULL;
     floor_grid_free(&whole->grid);
-    assert_int_equal(floor_grid_make(whole, NULL, &err), ERR_OK);
-    assert_int_equal(mesh_rays_make(whole, NULL, &err), ERR_OK);
+    assert_int_equal(floor_grid_make(whole, &(struct mesh_making){0}, &err), ERR_OK);
+    assert_int_equal(mesh_rays_make(whole, &(struct mesh_making){0}, &err), ERR_OK);
     if (!mesh_validate(whole, &err))
         fail_msg("%s", err.msg);
     return whole;

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     RAY_TREE_WIDE = 8,
@@ -70,16 +71,40 @@ struct ray_tree {
 };
 
 /* The polygons of a tree. */
+struct crew;
+
 struct ray_tree_polygons {
     const struct vec3 *vertices;
     const uint32_t *corners;
-    const void *polygons; /* at `offset` of each are uint32_t first, count: its corners */
+    /* at `offset` of each is uint32_t first, of its corners, without the topmost bit; they end at
+     * the next one's, which is there after the last, too; or, has_counts, their count follows */
+    const void *polygons;
     size_t stride, offset;
+    bool has_counts;
     size_t count;
     double slack;         /* as in mesh_data.h: edges reach farther by twice that */
     const uint32_t *same; /* [count] only polygons i with same[i] == i are in the tree; NULL: all */
     struct pace *pace;    /* NULL: no limit of time */
+    struct crew *crew;    /* NULL: on the caller's thread */
 };
+
+/* The corners of a polygon. */
+struct ray_tree_ring {
+    const uint32_t *corners;
+    uint32_t count;
+};
+
+static inline struct ray_tree_ring ray_tree_ring_of(const struct ray_tree_polygons *p, size_t i)
+{
+    const char *record = (const char *)p->polygons + i * p->stride + p->offset;
+    const uint32_t mask = INT32_MAX;
+    uint32_t first, next;
+
+    memcpy(&first, record, sizeof first);
+    memcpy(&next, record + (p->has_counts ? sizeof next : p->stride), sizeof next);
+    first &= mask;
+    return (struct ray_tree_ring){p->corners + first, p->has_counts ? next : (next & mask) - first};
+}
 
 static inline bool ray_tree_takes(const struct ray_tree_polygons *polygons, size_t i)
 {

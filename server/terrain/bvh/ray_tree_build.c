@@ -33,19 +33,6 @@ enum {
     TRIANGLES_A_UNIT = 4   /* of a pace, of one node */
 };
 
-struct ring {
-    const uint32_t *corners;
-    uint32_t count;
-};
-
-static struct ring ring_of(const struct ray_tree_polygons *p, size_t i)
-{
-    uint32_t at[2]; /* first, count */
-
-    memcpy(at, (const char *)p->polygons + i * p->stride + p->offset, sizeof at);
-    return (struct ring){p->corners + at[0], at[1]};
-}
-
 /* Middle and scale; the number of triangles. */
 static size_t tree_measure(const struct ray_tree_polygons *p, size_t first, struct ray_tree *tree)
 {
@@ -55,7 +42,7 @@ static size_t tree_measure(const struct ray_tree_polygons *p, size_t first, stru
     int exponent;
 
     for (size_t i = first; i < p->count; i++) {
-        struct ring ring = ring_of(p, i);
+        struct ray_tree_ring ring = ray_tree_ring_of(p, i);
 
         if (!ray_tree_takes(p, i))
             continue;
@@ -106,7 +93,7 @@ static void triangles_put(const struct ray_tree_polygons *p, size_t first,
                           const struct ray_tree *tree, struct triangle *triangles)
 {
     for (size_t i = first; i < p->count; i++) {
-        struct ring ring = ring_of(p, i);
+        struct ray_tree_ring ring = ray_tree_ring_of(p, i);
         uint32_t polygon = (uint32_t)i | (ring.count > 3 ? RAY_TREE_PART : 0);
         f32x4 begin = corner_of(tree, &p->vertices[ring.corners[0]]);
         f32x4 before = corner_of(tree, &p->vertices[ring.corners[1]]);

@@ -4,7 +4,6 @@
 #include "terrain/bvh/ray_tree.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Within a step of the grid. */
 static bool box_holds(const struct ray_tree_node *node, unsigned i,
@@ -71,14 +70,6 @@ static bool node_is_right(const struct ray_tree *tree, size_t at, uint8_t *nodes
     return true;
 }
 
-static uint32_t corners_of(const struct ray_tree_polygons *p, size_t i)
-{
-    uint32_t at[2]; /* first, count */
-
-    memcpy(at, (const char *)p->polygons + i * p->stride + p->offset, sizeof at);
-    return at[1];
-}
-
 /* Is each triangle of the fans in the blocks? Those of a polygon may be in any order. */
 static bool triangles_are_there(const struct ray_tree *tree, const struct ray_tree_polygons *p,
                                 size_t first, uint32_t *counts)
@@ -95,7 +86,7 @@ static bool triangles_are_there(const struct ray_tree *tree, const struct ray_tr
             counts[polygon - first]++;
         }
     for (size_t i = first; i < p->count; i++)
-        if (counts[i - first] != (ray_tree_takes(p, i) ? corners_of(p, i) - 2 : 0))
+        if (counts[i - first] != (ray_tree_takes(p, i) ? ray_tree_ring_of(p, i).count - 2 : 0))
             return false;
     return true;
 }

@@ -12,8 +12,10 @@
  * the memory of the next one, and the points with one floor are answered before those with more, so
  * that no branch depends on which they are.
  *
+ * Points below all floors of their square, or over none, need no block: the table's lows say so.
+ *
  * Where the table has no answer (LUT_ELSE) the cells of the root have it, and outside of
- * them the quadtree (mesh_floor.c). All of these ways give the same bits.
+ * them the tree of boxes (mesh_floor.c). All of these ways give the same bits.
  *
  * Tried and dropped: vectors of 64 bytes. With five instructions more, one of them such a load, a
  * query took 10 cycles more on a Xeon of 2023.
@@ -38,7 +40,7 @@ ALWAYS_INLINE struct column column_begin(const struct mesh *mesh, double x, doub
                            .polygon = NO_POLYGON};
 }
 
-/* By the cells of the root, and outside of them by the quadtree. */
+/* By the cells of the root, and outside of them by the tree of boxes. */
 __attribute__((noinline)) static struct column_found column_long(const struct mesh *mesh, double x,
                                                                  double y, double sign,
                                                                  double limit)
@@ -58,7 +60,7 @@ ALWAYS_INLINE void column_scan(struct column *c)
 {
     const struct floor_grid *grid = &c->mesh->grid;
     u64x2 in_root = lut_place(grid, c->x, c->y);
-    uint32_t entry = lut_entry(grid, in_root);
+    uint32_t entry = grid->lut[lut_square(grid, in_root)];
     struct spot spot = lut_spot(grid, entry, in_root);
 
     if (entry == LUT_ELSE) {
@@ -110,7 +112,11 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
     const struct floor_grid *grid = &mesh->grid;
 
     f->in_root = lut_place(grid, x, y);
-    f->entry = lut_entry(grid, f->in_root);
+    size_t square = lut_square(grid, f->in_root);
+
+    if (floor_low(grid, limit) < grid->lows[square])
+        return FLOORS_NONE;
+    f->entry = grid->lut[square];
     f->spot = lut_spot(grid, f->entry, f->in_root);
     if (f->spot.lanes == 0)
         return f->entry != 0 ? FLOORS_CELL : FLOORS_NONE;
@@ -123,6 +129,7 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
     size_t i = (size_t)__builtin_ctz(f->mask.hit);
     unsigned others = f->mask.hit & (f->mask.hit - 1);
     uint32_t first = polygons[i];
+    bool is_single = others == 0;
 
     /* without others the read lane does not exist: it is in the bytes after the blocks */
     if (grid->is_stacked &&
@@ -132,7 +139,9 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
         return FLOORS_MORE;
     f->polygon = first & COLUMN_POLYGON;
     f->z = floor_z(&mesh->polygons[f->polygon], x, y);
-    return f->z <= limit ? FLOORS_ONE : FLOORS_MORE; /* those below it are left */
+    if (f->z <= limit)
+        return FLOORS_ONE;
+    return is_single ? FLOORS_NONE : FLOORS_MORE; /* those below it are left */
 }
 
 __attribute__((noinline)) static bool contact_more(const struct mesh *mesh, struct vec3 point,
@@ -260,13 +269,16 @@ static inline void batch_begin(const struct mesh *mesh, const struct vec3 *point
     for (size_t i = 0; i < count; i++) {
         struct vec3 at = column_place(mesh, points[i]);
         u64x2 in_root = lut_place(grid, at.x, at.y);
-        uint32_t entry = lut_entry(grid, in_root);
+        size_t square = lut_square(grid, in_root);
+        double limit = at.z + reach_up_m + mesh->header->slack;
+        bool is_over = floor_low(grid, limit) >= grid->lows[square];
+        uint32_t entry = is_over ? grid->lut[square] : 0;
         const unsigned char *lines = grid->blocks[entry & LUT_BLOCK].bytes;
 
         b->at[i][0] = at.x;
         b->at[i][1] = at.y;
         u64x2_store(b->in_root[i], in_root);
-        b->limit[i] = at.z + reach_up_m + mesh->header->slack;
+        b->limit[i] = limit;
         b->entry[i] = entry;
         out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
         b->some[some_count] = (uint8_t)i;

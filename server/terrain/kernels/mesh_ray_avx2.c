@@ -26,7 +26,7 @@ enum { EXPONENT_MAX = 480 };
 
 _Static_assert(offsetof(struct woop_ray, pad) == offsetof(struct woop_ray, o) + 24 &&
                    offsetof(struct woop_ray, inv_z) == offsetof(struct woop_ray, shear_x) + 16 &&
-                   offsetof(struct walk, inv) == offsetof(struct walk, d) + 24 &&
+                   offsetof(struct walk, t_min) == offsetof(struct walk, d) + 24 &&
                    offsetof(struct mesh_hit, normal) == offsetof(struct mesh_hit, point) + 24 &&
                    offsetof(struct mesh_hit, polygon) == offsetof(struct mesh_hit, normal) + 24 &&
                    sizeof(struct mesh_hit) >= offsetof(struct mesh_hit, normal) + 32 &&
@@ -91,8 +91,7 @@ static inline void sight_set(struct walk *w, const struct turned_ray *r)
     w->s.ky = axis_after(w->s.kx);
     f64x2_store(&w->s.shear_x, f64x4_low(sight));
     w->s.inv_z = sight[2];
-    f64x4_store(w->d, r->d); /* a lane too far, which the next one puts right */
-    f64x2_store(w->inv, f64x4_low(r->inv));
+    f64x4_store(w->d, r->d); /* a lane too far, which is set after it */
 }
 
 /* Where the ray enters the mesh's cube, and the least of where it leaves that and its own end. */
@@ -217,7 +216,7 @@ static inline f64x4 normal_of_walk(const struct walk *w, f64x4 n, f64x4 sizes)
     const struct mesh_polygon *p = &w->mesh->polygons[w->polygon];
     const double *r = w->mesh->header->rotation;
     double along = axes_sum(n * f64x4_load(w->d));
-    bool is_away = p->is_wall ? along > 0 : w->normal.z < 0;
+    bool is_away = mesh_is_wall(p) ? along > 0 : w->normal.z < 0;
 
     n = f64x4_xor(n, f64x4_all(is_away ? -0.0 : 0.0));
     n = n / axes_greatest(sizes);

@@ -1,8 +1,8 @@
 /*
- * Shadows by the columns only.
+ * Shadows by the floor grid only.
  *
  * Whether anything is between a point and a light needs neither the nearest polygon nor its height:
- * one that is certain is enough. A block of the tree's columns (floor_grid.c) proves by small
+ * one that is certain is enough. A block of the tree's floor grid (floor_grid.c) proves by small
  * integers which of eight polygons are over the place. Here are these integers and beside them
  * the planes of the polygons in the cell's own coordinates, in single precision; their
  * errors are computed from their slopes. So eight polygons are decided together in three cache
@@ -217,7 +217,7 @@ size_t shadow_blocks_bytes(const struct mesh *tree)
            root_count(grid) * sizeof(uint32_t);
 }
 
-/* An empty cell of the root is a grid of one, too. */
+/* A cell of the root that has none of its own is a grid of one, too. */
 static void roots_fill(const struct maker *m)
 {
     const struct floor_grid *grid = &m->tree->grid;
@@ -231,9 +231,10 @@ static void roots_fill(const struct maker *m)
         double y = grid->y_min + (i / grid->side) * h;
 
         cell_fill(m, i, (struct box2){x, y, x + w, y + h});
-        m->out->roots[i] = grid->cells[i].count & COLUMN_INNER
-                               ? m->out->cells[i].first
-                               : grid_name((uint32_t)grid->cell_count, 1);
+        m->out->roots[i] =
+            grid->cells[i].count & COLUMN_INNER
+                ? m->out->cells[i].first
+                : grid_name(grid->cells[i].count ? i : (uint32_t)grid->cell_count, 1);
     }
 }
 

@@ -2,7 +2,7 @@
  * Shadows of a mesh under a light that is far away.
  *
  * Rays towards such a light are all parallel, so they are floors of another mesh: the same polygons
- * under a gravity that runs towards the light (Q's quadtree, its columns and all). A floor "below"
+ * under a gravity that runs towards the light (Q's tree and all). A floor "below"
  * a point there is between it and the light.
  *
  * The answer shall be that of mesh_ray to the bit, whether the tree is there or not: a batch is
@@ -27,7 +27,7 @@
  * either, to a hair: SIDEWAYS. A mesh with a polygon between the two has no tree for that light;
  * nor has one with a polygon that is a sliver to the larger slack.
  *
- * Whether there is any hit is decided by the blocks of the tree's columns, without reading a
+ * Whether there is any hit is decided by the blocks of the tree's floor grid, without reading a
  * polygon (shadow_blocks.c); the tree decides where they are unsure.
  *
  * The tree is made of the mesh's pieces, not of the file's polygons, so that both are the same
@@ -44,6 +44,7 @@
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/light/shadow_blocks.h"
 #include "terrain/mesh/convex_parts.h"
+#include "terrain/mesh/floor_mask.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ struct shadow_index {
     double reach_m;              /* from the mesh's centre, in any coordinate */
     uint32_t *piece_of;          /* [pieces of the mesh] the tree's polygon, or UNSURE */
     uint8_t *is_loose;           /* [polygons of the tree] */
-    struct shadow_blocks blocks; /* of the tree's columns */
+    struct shadow_blocks blocks; /* of the tree's floor grid */
     size_t bytes;
 };
 
@@ -99,11 +100,8 @@ static bool soup_make(const struct mesh *mesh, struct pieces_soup *out)
         return false;
     for (size_t i = 0; i < h->count[MESH_VERTICES]; i++)
         out->vertices[i] = mesh_turn_back(h, mesh->vertices[i]);
-    for (size_t i = 0; i < polygons; i++) {
-        CHECK(mesh->polygons[i].first == (i == 0 ? 0 : out->starts[i])); /* one after another */
-        out->starts[i] = mesh->polygons[i].first;
-        out->starts[i + 1] = mesh->polygons[i].first + mesh->polygons[i].count;
-    }
+    for (size_t i = 0; i <= polygons; i++)
+        out->starts[i] = mesh_first(&mesh->polygons[i]);
     return true;
 }
 
@@ -111,7 +109,8 @@ static bool soup_make(const struct mesh *mesh, struct pieces_soup *out)
 static bool is_sideways(const struct mesh *mesh, uint32_t i, struct vec3 toward)
 {
     const struct mesh_polygon *p = &mesh->polygons[i];
-    struct vec3 n = convex_part_normal(mesh->vertices, mesh->corners + p->first, p->count);
+    struct vec3 n =
+        convex_part_normal(mesh->vertices, mesh->corners + mesh_first(p), mesh_count(p));
 
     return fabs(vec3_dot(n, mesh_turn(mesh->header, toward))) <= SIDEWAYS_MOST * vec3_length(n);
 }
@@ -121,8 +120,8 @@ static double height_doubt(const struct mesh *tree, const struct mesh_polygon *p
 {
     double slope = hypot(p->slope_x, p->slope_y), uneven = 0;
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        struct vec3 v = tree->vertices[tree->corners[p->first + i]];
+    for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++) {
+        struct vec3 v = tree->vertices[tree->corners[k]];
         double z = p->height + p->slope_x * (v.x - (double)p->x_min) +
                    p->slope_y * (v.y - (double)p->y_min);
 
@@ -146,7 +145,7 @@ static bool polygons_sort(struct shadow_index *light, const struct mesh *mesh)
         bool is_last =
             i + 1 == tree->header->count[MESH_POLYGONS] || polygons[i + 1].source != p->source;
 
-        if (p->is_wall) {
+        if (mesh_is_wall(p)) {
             if (!is_sideways(mesh, p->source, light->toward))
                 return false;
             continue;
@@ -293,6 +292,20 @@ static inline bool is_within_reach(const struct shadow_index *light, struct vec3
            (fabs(c.z) <= light->reach_m);
 }
 
+/* How far a point is inside of a floor's edges. */
+static double inside_by(const struct mesh *tree, const struct mesh_polygon *p, double x, double y)
+{
+    const uint32_t *corners = tree->corners + mesh_first(p);
+    double inside = INFINITY;
+
+    for (uint32_t i = 0; i < mesh_count(p); i++) {
+        struct mesh_line line = convex_part_line(tree->vertices, corners, mesh_count(p), i);
+
+        inside = fmin(inside, line_value(&line, x, y));
+    }
+    return inside;
+}
+
 /* Is the found floor certainly between the origin and the light? */
 static inline bool is_certain(const struct shadow_index *light, struct vec3 from,
                               const struct mesh_height *found)
@@ -303,14 +316,10 @@ static inline bool is_certain(const struct shadow_index *light, struct vec3 from
     if (piece == UNSURE)
         return false;
     const struct mesh_polygon *p = &tree->polygons[piece];
-    const struct mesh_line *line = tree->lines + p->first;
     struct vec3 at = mesh_to_frame(tree->header, from);
-    double least = 2 * tree->header->slack;
-    bool is_inside = found->height_m - tree->lift <= at.z - 2 * light->doubt_m;
 
-    for (uint32_t k = 0; k < p->count; k++)
-        is_inside &= line_value(&line[k], at.x, at.y) >= least;
-    return is_inside;
+    return found->height_m - tree->lift <= at.z - 2 * light->doubt_m &&
+           inside_by(tree, p, at.x, at.y) >= 2 * tree->header->slack;
 }
 
 static bool any_by_ray(const struct shadow_index *light, const struct mesh *mesh,
@@ -358,55 +367,47 @@ struct gathering {
     bool is_doubtful; /* a polygon may be hit or not, or there are too many */
 };
 
-static void leaf_gather(const struct shadow_index *light, const struct mesh_node *leaf,
-                        struct gathering *g)
+static void piece_gather(const struct shadow_index *light, uint32_t polygon, struct gathering *g)
 {
-    const struct mesh *tree = light->tree;
-    double slack = tree->header->slack;
+    const struct mesh_polygon *p = &light->tree->polygons[polygon];
+    double slack = light->tree->header->slack;
+    double z =
+        p->height + p->slope_x * (g->x - (double)p->x_min) + p->slope_y * (g->y - (double)p->y_min);
+    bool is_loose = light->is_loose[polygon];
 
-    for (uint32_t i = 0; i < leaf->as.leaf.floors && !g->is_doubtful; i++) {
-        uint32_t polygon = tree->leaf_refs[leaf->first + i];
-        const struct mesh_polygon *p = &tree->polygons[polygon];
-        double z = p->height + p->slope_x * (g->x - (double)p->x_min) +
-                   p->slope_y * (g->y - (double)p->y_min);
-        bool is_loose = light->is_loose[polygon];
-        double inside = INFINITY;
+    if ((is_loose ? (double)p->z_max : z) < g->z_least ||
+        (is_loose ? (double)p->z_min : z) > g->z_most)
+        return;
+    double inside = inside_by(light->tree, p, g->x, g->y);
 
-        if ((is_loose ? (double)p->z_max : z) < g->z_least ||
-            (is_loose ? (double)p->z_min : z) > g->z_most || g->x < (double)p->x_min ||
-            g->x > (double)p->x_max || g->y < (double)p->y_min || g->y > (double)p->y_max)
-            continue;
-        for (uint32_t k = 0; k < p->count; k++)
-            inside = fmin(inside, line_value(&tree->lines[p->first + k], g->x, g->y));
-        if (inside < -slack)
-            continue;
-        g->is_doubtful =
-            is_loose || inside < 2 * slack || z > g->z_certain || g->count == CANDIDATES_MAX;
-        if (!g->is_doubtful)
-            g->pieces[g->count++] = p->source;
-    }
+    if (inside < -slack)
+        return;
+    g->is_doubtful |=
+        is_loose || inside < 2 * slack || z > g->z_certain || g->count == CANDIDATES_MAX;
+    if (!g->is_doubtful)
+        g->pieces[g->count++] = p->source;
 }
 
-/* All leaves at the place, both sides of cuts that are near. */
+/* The pieces of the place's cell; beside the grid it is doubtful. */
 static void tree_gather(const struct shadow_index *light, struct gathering *g)
 {
-    const struct mesh *tree = light->tree;
-    uint32_t stack[3 * MESH_DEPTH_MAX + 1], depth = 0;
-    double near = tree->header->near;
+    const struct floor_grid *grid = &light->tree->grid;
+    struct place place;
 
-    stack[depth++] = 0;
-    while (depth > 0 && !g->is_doubtful) {
-        const struct mesh_node *n = &tree->nodes[stack[--depth]];
+    g->is_doubtful = !place_begin(light->tree, g->x, g->y, &place);
+    if (g->is_doubtful)
+        return;
+    place_descend(light->tree, &place);
+    u64x2 at = (u64x2){place.x, place.y} >> (UNIT_SHIFT + 1);
 
-        if (n->count != MESH_NODE_INNER) {
-            leaf_gather(light, n, g);
-            continue;
-        }
-        double dx = g->x - n->as.cut.x, dy = g->y - n->as.cut.y;
+    for (uint32_t i = 0; i < place.cell->count; i += 2 * COLUMN_LANES) {
+        const struct column_block *list = grid->blocks + place.cell->first + i / COLUMN_LANES;
+        size_t lanes = place.cell->count - i > COLUMN_LANES ? 2 * COLUMN_LANES : COLUMN_LANES;
+        unsigned mask = floor_mask_of(list, lanes, at).hit;
 
-        for (uint32_t i = 0; i < 4; i++)
-            if ((i & 1 ? dx >= -near : dx <= near) && (i & 2 ? dy >= -near : dy <= near))
-                stack[depth++] = n->first + i;
+        for (; mask && !g->is_doubtful; mask &= mask - 1)
+            piece_gather(light, block_polygons(list, lanes)[__builtin_ctz(mask)] & COLUMN_POLYGON,
+                         g);
     }
 }
 

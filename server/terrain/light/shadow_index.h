@@ -1,5 +1,5 @@
 /*
- * A mesh under one light that is far away: a quadtree whose gravity is the light's direction. It
+ * A mesh under one light that is far away: a mesh whose gravity is the light's direction. It
  * answers rays towards the light, bit for bit as mesh_ray does, several times as fast. How:
  * shadow_index.c.
  */

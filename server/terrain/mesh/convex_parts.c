@@ -1,5 +1,5 @@
 /*
- * Polygons of a file, made ready for the quadtree.
+ * Polygons of a file, made ready for a mesh.
  *
  * Each polygon is cleaned of repeated corners and turned so that it is counter-clockwise from
  * above, measured by Newell's normal, and then taken as it is when it is flat and convex. Convex
@@ -10,11 +10,10 @@
  * those that are not flat stay triangles. One that is not flat may cross itself as it is seen along
  * its normal and yet not in space; then its triangles are found there.
  *
- * Edge lines. Q writes A = y2 - y1, B = x1 - x2, C = x2 y1 - x1 y2 and calls the counter-clockwise
- * interior positive; it is negative (the unit square's middle gives -1/2). Here the signs are the
- * other way round, and (a, b) is unit, so that a line's value is a distance in metres. A line is
- * always computed from the lesser to the greater of its end points and then negated if the edge
- * runs the other way: both polygons at an edge hold exactly opposite numbers.
+ * Edge lines (edge_line). Q writes A = y2 - y1, B = x1 - x2, C = x2 y1 - x1 y2 and calls the
+ * counter-clockwise interior positive; it is negative (the unit square's middle gives -1/2). Here
+ * the signs are the other way round, and (a, b) is unit, so that a line's value is a distance in
+ * metres.
  *
  * A polygon that has no width seen along gravity is a wall: no floor, but rays hit it. Steepness
  * ends at a slope of a million, where a height would be rounded by more than a micrometre.
@@ -98,77 +97,20 @@ struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners
     return b;
 }
 
-static struct mesh_line edge_line(struct vec3 from, struct vec3 to)
-{
-    bool is_turned = to.x < from.x || (to.x == from.x && to.y < from.y);
-    struct vec3 low = is_turned ? to : from, high = is_turned ? from : to;
-    double dx = high.x - low.x, dy = high.y - low.y;
-    double length = sqrt(dx * dx + dy * dy);
-
-    if (!(length > 0)) /* seen along gravity it is a point: cuts nothing off */
-        return (struct mesh_line){0, 0, 1};
-    double a = -dy / length, b = dx / length, c = -(a * low.x + b * low.y);
-
-    return is_turned ? (struct mesh_line){-a, -b, -c} : (struct mesh_line){a, b, c};
-}
-
-/* Between two lines along the wall's longest stretch. */
-static void wall_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
-                       struct mesh_line *lines)
-{
-    struct vec3 from = vertices[corners[0]];
-    struct vec2 along = {0, 0};
-    double length = 0, low = INFINITY, high = -INFINITY;
-
-    for (uint32_t i = 1; i < count; i++) {
-        struct vec3 to = vec3_sub(vertices[corners[i]], from);
-
-        if (hypot(to.x, to.y) > length) {
-            length = hypot(to.x, to.y);
-            along = (struct vec2){to.x / length, to.y / length};
-        }
-    }
-    if (!(length > 0))
-        along.x = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 v = vertices[corners[i]];
-        double side = along.x * v.y - along.y * v.x;
-
-        low = fmin(low, side);
-        high = fmax(high, side);
-        lines[i] = (struct mesh_line){0, 0, 1};
-    }
-    lines[0] = (struct mesh_line){-along.y, along.x, -low};
-    lines[1] = (struct mesh_line){along.y, -along.x, high};
-}
-
-void convex_part_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
-                       bool is_wall, struct mesh_line *lines)
-{
-    if (is_wall) {
-        wall_lines(vertices, corners, count, lines);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        lines[i] = edge_line(vertices[corners[i]], vertices[corners[i + 1 < count ? i + 1 : 0]]);
-}
-
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-static void piece_plane(const struct convex_parts *set, struct mesh_polygon *p, struct vec3 normal)
+/* The plane of a floor; the polygon's box is set. */
+static void piece_plane(const struct convex_parts *set, const uint32_t *corners, uint32_t count,
+                        struct vec3 normal, struct mesh_polygon *p)
 {
-    const uint32_t *corners = set->corners + p->first;
     struct vec3 at = {0, 0, 0};
 
-    p->slope_x = p->slope_y = p->height = 0;
-    if (p->is_wall)
-        return;
-    if (p->count == 3) {
+    if (count == 3) {
         at = set->vertices[corners[0]];
     } else {
-        for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t i = 0; i < count; i++)
             at = vec3_add(at, set->vertices[corners[i]]);
-        at = vec3_scale(at, 1.0 / p->count);
+        at = vec3_scale(at, 1.0 / count);
     }
     p->slope_x = -normal.x / normal.z;
     p->slope_y = -normal.y / normal.z;
@@ -203,28 +145,27 @@ static void piece_add(struct workshop *w, uint32_t count)
         z_min = fmin(z_min, set->vertices[corners[i]].z);
         z_max = fmax(z_max, set->vertices[corners[i]].z);
     }
+    bool is_piece_wall = w->ring.is_wall || is_wall(normal, &b, set->slack);
     struct mesh_polygon p = {
         .x_min = float_down(b.x_min - set->slack),
         .y_min = float_down(b.y_min - set->slack),
-        .x_max = float_up(b.x_max + set->slack),
-        .y_max = float_up(b.y_max + set->slack),
         .z_min = float_down(z_min),
         .z_max = float_up(z_max),
-        .first = (uint32_t)set->corner_count,
-        .count = count,
+        .first = (uint32_t)set->corner_count | (is_piece_wall ? MESH_WALL : 0),
         .source = w->source,
-        .is_wall = w->ring.is_wall || is_wall(normal, &b, set->slack),
     };
 
-    piece_plane(set, &p, normal);
-    convex_part_lines(set->vertices, corners, count, p.is_wall, set->lines + set->corner_count);
+    if (!is_piece_wall)
+        piece_plane(set, corners, count, normal, &p);
     set->root.x_min = fmin(set->root.x_min, b.x_min);
     set->root.y_min = fmin(set->root.y_min, b.y_min);
     set->root.x_max = fmax(set->root.x_max, b.x_max);
     set->root.y_max = fmax(set->root.y_max, b.y_max);
-    set->boxes[set->polygon_count] = b;
-    set->polygons[set->polygon_count++] = p;
+    set->z_min = fminf(set->z_min, p.z_min);
+    set->z_max = fmaxf(set->z_max, p.z_max);
     set->corner_count += count;
+    set->polygons[set->polygon_count++] = p;
+    set->polygons[set->polygon_count] = (struct mesh_polygon){.first = (uint32_t)set->corner_count};
 }
 
 /* Is a list of the ring's corners convex, in its plane and seen along gravity? */
@@ -501,19 +442,15 @@ static bool set_allocate(struct convex_parts *set, const struct polygon_soup *so
     }
     set->vertices = malloc((soup->vertex_count + 1) * sizeof *set->vertices);
     set->polygons = malloc((pieces + 1) * sizeof *set->polygons);
-    set->boxes = malloc((pieces + 1) * sizeof *set->boxes);
     set->corners = malloc((corners + 1) * sizeof *set->corners);
-    set->lines = malloc((corners + 1) * sizeof *set->lines);
-    return set->vertices && set->polygons && set->boxes && set->corners && set->lines;
+    return set->vertices && set->polygons && set->corners;
 }
 
 void convex_parts_free(struct convex_parts *set)
 {
     free(set->vertices);
     free(set->polygons);
-    free(set->boxes);
     free(set->corners);
-    free(set->lines);
     memset(set, 0, sizeof *set);
 }
 
@@ -608,6 +545,9 @@ static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct er
     const struct polygon_soup *soup = w->soup;
 
     w->set->root = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
+    w->set->z_min = INFINITY;
+    w->set->z_max = -INFINITY;
+    w->set->polygons[0] = (struct mesh_polygon){.first = 0};
     for (size_t i = 0; i < soup->polygon_count; i++) {
         size_t before = w->set->polygon_count;
 
@@ -615,9 +555,9 @@ static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct er
         enum mesh_fate fate = polygon_add(w);
 
         import_count(w, fate, w->set->polygon_count - before);
-        if (w->set->corner_count > UINT32_MAX - 2)
-            return err_limit(err, ERR_TOO_LARGE, UINT32_MAX - 2, (double)w->set->corner_count,
-                             "the polygons have more than %u corners", UINT32_MAX - 2);
+        if (w->set->corner_count >= MESH_WALL)
+            return err_limit(err, ERR_TOO_LARGE, MESH_WALL - 1, (double)w->set->corner_count,
+                             "the polygons have more than %u corners", MESH_WALL - 1);
         if (pace_step(w->pace, 4 + soup->starts[i + 1] - soup->starts[i], err))
             return err->code;
     }

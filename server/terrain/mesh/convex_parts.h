@@ -1,6 +1,6 @@
 /*
- * Polygons of a file made ready for the quadtree: turned into the mesh's frame, split into convex
- * pieces where they are not convex or not flat, with boxes, edge lines and planes (Q, table 1).
+ * Polygons of a file made ready for a mesh: turned into the mesh's frame, split into convex
+ * pieces where they are not convex or not flat, with their planes (Q, table 1).
  */
 #ifndef KOTA_TERRAIN_CONVEX_PARTS_H
 #define KOTA_TERRAIN_CONVEX_PARTS_H
@@ -10,12 +10,11 @@
 struct convex_parts {
     struct vec3 *vertices; /* in the mesh's frame; those that no piece uses are left out */
     size_t vertex_count;
-    struct mesh_polygon *polygons;
-    struct box2 *boxes; /* exact, one a polygon */
+    struct mesh_polygon *polygons; /* and one more, where the corners end */
     size_t polygon_count;
     uint32_t *corners;
-    struct mesh_line *lines;
     size_t corner_count;
+    float z_min, z_max; /* rounded outward */
     struct box2 root;
     struct box3 bounds; /* in the locale's frame */
     double slack;       /* see mesh_data.h */
@@ -53,9 +52,32 @@ double convex_parts_slack(const struct polygon_soup *soup, const struct mesh_hea
 
 void convex_parts_free(struct convex_parts *set);
 
-/* Line and box of pieces from vertices, as the image holds them and mesh_validate compares them. */
-void convex_part_lines(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
-                       bool is_wall, struct mesh_line *lines);
+/*
+ * Q's line of the edge from one corner to the next of a polygon, counter-clockwise seen from above.
+ * It is computed from the lesser to the greater of its ends and then negated if the edge runs the
+ * other way: both polygons at an edge have exactly opposite numbers. Of a point it is (0, 0, 1).
+ */
+static inline struct mesh_line edge_line(struct vec3 from, struct vec3 to)
+{
+    bool is_turned = to.x < from.x || (to.x == from.x && to.y < from.y);
+    struct vec3 low = is_turned ? to : from, high = is_turned ? from : to;
+    double dx = high.x - low.x, dy = high.y - low.y;
+    double length = sqrt(dx * dx + dy * dy);
+
+    if (!(length > 0))
+        return (struct mesh_line){0, 0, 1};
+    double a = -dy / length, b = dx / length, c = -(a * low.x + b * low.y);
+
+    return is_turned ? (struct mesh_line){-a, -b, -c} : (struct mesh_line){a, b, c};
+}
+
+/* Of edge i of corners[count]. */
+static inline struct mesh_line convex_part_line(const struct vec3 *vertices,
+                                                const uint32_t *corners, uint32_t count, uint32_t i)
+{
+    return edge_line(vertices[corners[i]], vertices[corners[i + 1 < count ? i + 1 : 0]]);
+}
+
 struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
 
 /* Outward to float32: not above, not below. */

@@ -19,27 +19,14 @@ enum { PROBES_MAX = 32 };
 #define EMPTY UINT64_MAX
 #define INDEX UINT32_MAX
 
-struct ring {
-    const uint32_t *corners;
-    uint32_t count;
-};
-
 static const char *record_of(const struct ray_tree_polygons *p, size_t i)
 {
     return (const char *)p->polygons + i * p->stride;
 }
 
-static struct ring ring_of(const struct ray_tree_polygons *p, size_t i)
-{
-    uint32_t at[2]; /* first, count */
-
-    memcpy(at, record_of(p, i) + p->offset, sizeof at);
-    return (struct ring){p->corners + at[0], at[1]};
-}
-
 static uint64_t hash_of(const struct ray_tree_polygons *p, size_t i)
 {
-    struct ring ring = ring_of(p, i);
+    struct ray_tree_ring ring = ray_tree_ring_of(p, i);
     uint64_t hash = ring.count;
 
     for (uint32_t k = 0; k < ring.count; k++) {
@@ -56,7 +43,7 @@ static uint64_t hash_of(const struct ray_tree_polygons *p, size_t i)
 
 bool equal_polygons_are(const struct ray_tree_polygons *p, size_t a, size_t b)
 {
-    struct ring x = ring_of(p, a), y = ring_of(p, b);
+    struct ray_tree_ring x = ray_tree_ring_of(p, a), y = ray_tree_ring_of(p, b);
 
     if (x.count != y.count || memcmp(record_of(p, a), record_of(p, b), p->offset) != 0)
         return false;

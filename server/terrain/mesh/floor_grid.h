@@ -5,7 +5,7 @@
 #ifndef KOTA_TERRAIN_FLOOR_GRID_H
 #define KOTA_TERRAIN_FLOOR_GRID_H
 
-#include "base/pace.h"
+#include "base/err.h"
 #include "terrain/kernels/lanes.h"
 
 #include <stdbool.h>
@@ -97,20 +97,21 @@ struct lut_fixed {
 };
 
 struct floor_grid {
-    /* [side][side] of the root first, row 0 at the root's y_min; they are inner or empty */
+    /* [side][side] of the root first, row 0 at the least y */
     struct column_cell *cells;
     struct column_block *blocks; /* and one more, which vectors may read */
     uint32_t *lut;               /* [stride][stride] (floor_grid_lut.h) */
+    uint8_t *lows;               /* [stride][stride] floors begin at this height (floor_low) */
     uint32_t squares, stride;    /* stride: squares + 1 */
     unsigned square_shift;       /* from a place to its square */
     size_t cell_count, block_count;
     uint64_t refs;
-    uint32_t side;                         /* 0: there are no columns, the tree answers */
+    uint32_t side;                         /* 0: there is none, the tree of boxes answers */
     uint64_t side_limit;                   /* the side's place */
-    double x_min, y_min, scale_x, scale_y; /* of the root; places a metre */
+    double x_min, y_min, scale_x, scale_y; /* of its box; places a metre */
     double place_0[2];                     /* of the frame's (0, 0) */
     struct lut_fixed fixed;
-    double x_max, y_max;   /* of the root that they were made for */
+    double x_max, y_max;
     double z_min, scale_z; /* levels a metre */
     size_t unused_blocks;  /* of cells that were made again */
     bool is_stacked;       /* floors lie over one another in many places */
@@ -124,31 +125,59 @@ static inline uint32_t column_level(const struct floor_grid *grid, double z)
     return (uint32_t)(int32_t)f64_clamped(level, COLUMN_LEVELS - 1);
 }
 
+/* A height in the mesh, 0 to 255; never falls while z rises. NaN: 0. */
+static inline uint32_t floor_low(const struct floor_grid *grid, double z)
+{
+    double level = (z - grid->z_min) * grid->scale_z * (255.0 / COLUMN_LEVELS);
+
+    return (uint32_t)(int32_t)f64_clamped(level, 255);
+}
+
+/* How often the root's side is halved. */
+static inline uint32_t floor_grid_root_bits(uint32_t side)
+{
+    return side > 1 ? 32 - (uint32_t)__builtin_clz(side - 1) : 0;
+}
+
 struct mesh;
+struct mesh_stats;
 struct box2;
+struct crew;
+struct pace;
+
+/* How it is made; all zero: on the caller's thread, without a limit of time. */
+struct mesh_making {
+    struct crew *crew;
+    struct pace *pace;
+};
 
 /* The differences of a mesh from the one that it was made of. */
 struct floor_grid_change {
     const uint32_t *map; /* new index of each polygon there, UINT32_MAX: gone; NULL: as it was */
     const struct box2 *gone; /* [gone_count] boxes of those that are gone */
     size_t gone_count;
-    uint32_t first_added;     /* this one and those after it are new */
-    const struct box2 *added; /* their boxes */
+    uint32_t first_added; /* this one and those after it are new */
 };
 
 /*
- * Columns of a mesh from those of `old`: cells that nothing was taken from or brought into are
+ * The grid of a mesh from that of `old`: cells that nothing was taken from or brought into are
  * copied. All are made again where that is no more work, or where too much of the memory is of
  * cells that were. As floor_grid_make.
  */
 enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
-                              const struct floor_grid_change *change, struct pace *pace,
-                              struct err *err);
+                              const struct floor_grid_change *change,
+                              const struct mesh_making *making, struct err *err);
 
-/* Makes a mesh's columns. ERR_NO_MEMORY, or the error of the pace. O(polygons), 0.5 µs each. */
-enum err_code floor_grid_make(struct mesh *mesh, struct pace *pace, struct err *err);
+/* Makes a mesh's grid. ERR_NO_MEMORY, or the error of the pace. O(polygons), about 0.5 µs each. */
+enum err_code floor_grid_make(struct mesh *mesh, const struct mesh_making *making, struct err *err);
+
+/* Is each point that may be over a floor in the grid? */
+bool floor_grid_holds(const struct mesh *mesh);
 void floor_grid_free(struct floor_grid *grid);
 size_t floor_grid_bytes(const struct floor_grid *grid);
+
+/* All but polygons and bytes, which stay. */
+void floor_grid_stats(const struct floor_grid *grid, struct mesh_stats *out);
 
 /* Each cell's list and blocks against the polygons. False and a message. */
 bool floor_grid_validate(const struct mesh *mesh, struct err *err);

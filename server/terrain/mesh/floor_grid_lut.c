@@ -6,7 +6,9 @@
  * powers of two, so all cells are made of squares of one size, or nearly all: a table of those
  * squares has the blocks at once, and how wide the cell is that the square is of. It is as fine as
  * leaves DEEPER_MOST of the ground to be looked up cell by cell, and at most FINEST bits finer than
- * the root. It follows from the cells and is made again with each edit, four bytes a square.
+ * the root. Beside each entry is a byte, the height at which the floors of its square begin: a
+ * point far below them all needs no block. Both follow from the cells and are made again with each
+ * edit.
  */
 #include "terrain/mesh/floor_grid_lut.h"
 
@@ -16,7 +18,8 @@
 #include <stdlib.h>
 
 #define DEEPER_MOST 0.01
-enum { FINEST = 3, SQUARES_PER_CELL = 8 };
+enum { FINEST = 3 };
+#define SQUARES_PER_FLOOR 1.0
 
 #define SAME_8(x) x, x, x, x, x, x, x, x
 #define DOUBLE_2_52 0x4330000000000000
@@ -48,12 +51,13 @@ static double share_deeper(const struct floor_grid *c, const struct column_cell 
     return sum / (double)cells;
 }
 
-static unsigned bits_choose(const struct floor_grid *c)
+static unsigned bits_choose(const struct floor_grid *c, uint64_t floors)
 {
     size_t root = (size_t)c->side * c->side;
     unsigned bits = 0;
 
-    for (; bits < FINEST && root << 2 * (bits + 1) <= SQUARES_PER_CELL * c->cell_count; bits++) {
+    for (; bits < FINEST && (double)(root << 2 * (bits + 1)) <= SQUARES_PER_FLOOR * (double)floors;
+         bits++) {
         double deeper = 0;
 
         for (size_t i = 0; i < root; i++)
@@ -64,19 +68,27 @@ static unsigned bits_choose(const struct floor_grid *c)
     return bits;
 }
 
-/* Of the square at (x, y) among 2^bits by 2^bits in a cell that is `level` bits below the root. */
-static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *cell, uint32_t x,
-                         uint32_t y, unsigned bits, unsigned level)
+/* Where the square at (x, y) among 2^bits by 2^bits in a cell ends that is `level` bits below the
+ * root: *level bits below it. */
+static const struct column_cell *cell_under(const struct floor_grid *c,
+                                            const struct column_cell *cell, uint32_t x, uint32_t y,
+                                            unsigned bits, unsigned *level)
 {
     while ((cell->count & COLUMN_INNER) && side_bits(cell) <= bits) {
         unsigned own = side_bits(cell);
 
         bits -= own;
-        level += own;
+        *level += own;
         cell = &c->cells[cell->first + ((y >> bits) << own) + (x >> bits)];
         x &= (1u << bits) - 1;
         y &= (1u << bits) - 1;
     }
+    return cell;
+}
+
+/* Of a cell that is `level` bits below the root. */
+static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *cell, unsigned level)
+{
     if (cell->count == 0)
         return 0;
     uint32_t shift = (COLUMN_PLACE - COLUMN_UNIT_BITS + 1 - level) << LUT_UNIT_SHIFT;
@@ -89,17 +101,45 @@ static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *c
     return (uint32_t)at | (is_cell ? 0 : blocks * COLUMN_LANES << LUT_LANES_SHIFT) | shift;
 }
 
-static uint32_t entry_at(const struct floor_grid *c, size_t index)
+/* The least z of the floors below a cell. */
+static float cell_low(const struct mesh *mesh, const struct column_cell *cell)
 {
-    unsigned bits = COLUMN_PLACE - c->square_shift;
+    const struct floor_grid *c = &mesh->grid;
+    float low = INFINITY;
+
+    if (cell->count & COLUMN_INNER) {
+        for (size_t i = 0; i < (size_t)1 << 2 * side_bits(cell); i++)
+            low = fminf(low, cell_low(mesh, &c->cells[cell->first + i]));
+        return low;
+    }
+    for (uint32_t i = 0; i < cell->count; i++) {
+        uint32_t polygon = *column_lane(&c->blocks[cell->first], cell->count, i).polygon;
+
+        low = fminf(low, mesh->polygons[polygon & COLUMN_POLYGON].z_min);
+    }
+    return low;
+}
+
+struct lut_square {
+    uint32_t entry;
+    uint8_t low;
+};
+
+static struct lut_square square_at(const struct mesh *mesh, size_t index)
+{
+    const struct floor_grid *c = &mesh->grid;
+    unsigned bits = COLUMN_PLACE - c->square_shift, level = 0;
     uint32_t x = (uint32_t)(index % c->stride), y = (uint32_t)(index / c->stride);
     uint32_t mask = (1u << bits) - 1;
 
     if (x == c->squares || y == c->squares)
-        return LUT_ELSE;
+        return (struct lut_square){floor_grid_holds(mesh) ? 0 : LUT_ELSE, 0};
     const struct column_cell *cell = &c->cells[(size_t)(y >> bits) * c->side + (x >> bits)];
 
-    return entry_of(c, cell, x & mask, y & mask, bits, 0);
+    cell = cell_under(c, cell, x & mask, y & mask, bits, &level);
+    return (struct lut_square){
+        entry_of(c, cell, level),
+        (uint8_t)(cell->count > 0 ? floor_low(c, (double)cell_low(mesh, cell)) : 0)};
 }
 
 static void fixed_set(struct floor_grid *c)
@@ -126,31 +166,41 @@ static size_t entry_count(const struct floor_grid *grid)
     return (size_t)grid->stride * grid->stride;
 }
 
-bool floor_grid_lut_make(struct floor_grid *grid)
+bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid)
 {
-    unsigned bits = bits_choose(grid);
+    unsigned bits = bits_choose(grid, mesh->header->count[MESH_POLYGONS]);
 
     grid->square_shift = COLUMN_PLACE - bits;
     grid->squares = grid->side << bits;
     grid->stride = grid->squares + 1;
     grid->lut = malloc(entry_count(grid) * sizeof *grid->lut);
-    if (grid->lut == NULL)
+    grid->lows = malloc(entry_count(grid) * sizeof *grid->lows);
+    if (grid->lut == NULL || grid->lows == NULL)
         return false;
-    for (size_t i = 0; i < entry_count(grid); i++)
-        grid->lut[i] = entry_at(grid, i);
+    for (size_t i = 0; i < entry_count(grid); i++) {
+        struct lut_square square = square_at(mesh, i);
+
+        grid->lut[i] = square.entry;
+        grid->lows[i] = square.low;
+    }
     fixed_set(grid);
     return true;
 }
 
 size_t floor_grid_lut_bytes(const struct floor_grid *grid)
 {
-    return entry_count(grid) * sizeof *grid->lut;
+    return entry_count(grid) * (sizeof *grid->lut + sizeof *grid->lows);
 }
 
-bool floor_grid_lut_validate(const struct floor_grid *grid)
+bool floor_grid_lut_validate(const struct mesh *mesh)
 {
-    for (size_t i = 0; i < entry_count(grid); i++)
-        if (grid->lut[i] != entry_at(grid, i))
+    const struct floor_grid *grid = &mesh->grid;
+
+    for (size_t i = 0; i < entry_count(grid); i++) {
+        struct lut_square square = square_at(mesh, i);
+
+        if (grid->lut[i] != square.entry || grid->lows[i] != square.low)
             return false;
+    }
     return true;
 }

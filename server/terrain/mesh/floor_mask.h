@@ -1,6 +1,6 @@
 /*
  * The floors of a cell that are over a place, and their heights. For the kernels of vertical
- * queries (kernels/floor_query.c) and for mesh_floor.c.
+ * queries (kernels/floor_query.c) and for shadow_index.c.
  *
  * Two blocks are tested together, whether there is a second or not: their sixteen polygons are one
  * vector of AVX2, or two of SSE2 or NEON. The arithmetic is of integers and only sorts out: an edge
@@ -11,6 +11,7 @@
 #define KOTA_TERRAIN_FLOOR_MASK_H
 
 #include "terrain/kernels/int_lanes.h"
+#include "terrain/mesh/convex_parts.h"
 #include "terrain/mesh/mesh_data.h"
 #include "terrain/mesh/mesh_place.h"
 #include "terrain/mesh/mesh_stack.h"
@@ -37,17 +38,22 @@ struct column {
     double sign;
     double best;
     uint32_t polygon;
+    double start; /* of a walk through the tree of boxes, times sign */
 };
 
 /* Is the point inside of all edge lines, or outside by no more than the slack? */
 ALWAYS_INLINE bool is_inside(const struct column *c, const struct mesh_polygon *p)
 {
-    const struct mesh_line *line = c->mesh->lines + p->first;
+    const uint32_t *corners = c->mesh->corners + mesh_first(p);
     double least = -c->mesh->header->slack;
+    uint32_t count = mesh_count(p);
     bool inside = true;
 
-    for (uint32_t i = 0; i < p->count; i++)
-        inside &= line_value(&line[i], c->x, c->y) >= least;
+    for (uint32_t i = 0; i < count; i++) {
+        struct mesh_line line = convex_part_line(c->mesh->vertices, corners, count, i);
+
+        inside &= line_value(&line, c->x, c->y) >= least;
+    }
     return inside;
 }
 

@@ -24,13 +24,14 @@ ALWAYS_INLINE u64x2 lut_place(const struct floor_grid *grid, double x, double y)
     return (u64x2)place - u64x2_load(floor_mask_constants.zero);
 }
 
-ALWAYS_INLINE uint32_t lut_entry(const struct floor_grid *grid, u64x2 place)
+/* The index of a place's square. */
+ALWAYS_INLINE size_t lut_square(const struct floor_grid *grid, u64x2 place)
 {
     const struct lut_fixed *fixed = &grid->fixed;
     u64x2 square = u64x2_shift_right(place, u64x2_load(fixed->square_shift));
 
     square = u64x2_min32(square, u64x2_load(fixed->last));
-    return grid->lut[u64x2_sum(u64x2_mul_low32(square, u64x2_load(fixed->steps)))];
+    return u64x2_sum(u64x2_mul_low32(square, u64x2_load(fixed->steps)));
 }
 
 /* Of an entry without blocks: any, and not to be used. */

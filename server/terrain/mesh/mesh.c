@@ -3,11 +3,11 @@
  *
  * 1. The frame: R turns gravity to -Z; far coordinates are moved to the middle, so that rounding is
  *    that of the mesh's size and not of its place.
- * 2. Pieces (convex_parts.c), the quadtree (quadtree.c), the image.
+ * 2. Pieces (convex_parts.c), the image, the floor grid (floor_grid.c), the tree of boxes
+ *    (mesh_rays.c).
  * 3. The X-Y direction: Q suggests to turn the axes to a long terrain's own direction. The
- *    direction is that of the bounding rectangle of least area; if it is clearly less than the
- *    upright one, both trees are built, and the one stays whose tests over the terrain times memory
- *    are less. Most terrains never get that far.
+ *    direction is that of the bounding rectangle of least area, if that is clearly less than the
+ *    upright one.
  *
  * An image is immutable from the moment it is sealed. References are counted.
  */
@@ -15,14 +15,14 @@
 
 #include "base/check.h"
 #include "terrain/mesh/mesh_contact.h"
-#include "terrain/mesh/quadtree.h"
+#include "terrain/mesh/convex_parts.h"
 #include "terrain/radial/radial.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define FAR_PLACE 64.0 /* times its size from the origin: the mesh is moved to its middle */
-#define TURN_AREA 0.85 /* of the upright rectangle: worth trying */
+#define TURN_AREA 0.7  /* of the upright rectangle: worth turning */
 
 enum { TURN_STEPS = 30, TURN_POINTS_MAX = 4096 };
 
@@ -127,17 +127,10 @@ const char *const mesh_fate_text[MESH_FATES] = {
 struct draft {
     struct mesh_header header;
     struct convex_parts set;
-    struct quadtree tree;
     struct mesh_import import;
 };
 
-static void draft_finish(struct draft *draft)
-{
-    convex_parts_free(&draft->set);
-    quadtree_free(&draft->tree);
-}
-
-/* The draft's header has rotation and centre; makes pieces and tree. */
+/* The draft's header has rotation and centre; makes the pieces. */
 static enum err_code draft_make(struct draft *draft, const struct polygon_soup *soup,
                                 const struct mesh_options *options, struct err *err)
 {
@@ -145,72 +138,42 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
 
     h->max_polygons = options->max_polygons ? options->max_polygons : MESH_MAX_POLYGONS_DEFAULT;
     h->max_depth = options->max_depth ? options->max_depth : MESH_MAX_DEPTH_DEFAULT;
-    h->cuts = options->cuts;
-    memset(&draft->tree, 0, sizeof draft->tree);
     if (convex_parts_make(soup, h, options, &draft->set, &draft->import, err))
         return err->code;
     h->root = draft->set.root;
     h->bounds = draft->set.bounds;
+    h->z_min = draft->set.z_min;
+    h->z_max = draft->set.z_max;
     h->slack = draft->set.slack;
     h->near = 4 * h->slack;
-    if (pace_step(options->pace, PACE_UNITS, err) ||
-        quadtree_build(&draft->set, h->max_polygons, h->max_depth, options->cuts,
-                       QUADTREE_REFS_FREE, options->pace, &draft->tree, err))
-        convex_parts_free(&draft->set);
-    else
-        h->depth = draft->tree.depth;
-    return err->code;
+    return err->code = ERR_OK;
 }
 
-/* Tests over the terrain times memory: each can be had for the other. */
-static double tree_cost(const struct quadtree *tree)
-{
-    return tree->tests *
-           (double)(tree->node_count * sizeof *tree->nodes + tree->ref_count * sizeof *tree->refs);
-}
-
-/* Replaces the draft by one that is turned to the terrain's own direction, if that is better. */
+/* Replaces the draft by one that is turned to the terrain's own direction, if it has one. */
 static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *soup,
                                 const struct mesh_options *options, struct err *err)
 {
     double angle = own_direction(&draft->set);
-    struct draft turned = {.header = draft->header};
     const double *r = draft->header.rotation;
 
     if (angle == 0)
         return ERR_OK;
-    turned.header.slack = 0;
-    rotation_set(turned.header.rotation, (struct vec3){r[6], r[7], r[8]}, angle);
-    if (draft_make(&turned, soup, options, err))
-        return err->code;
-    bool is_better = tree_cost(&turned.tree) < tree_cost(&draft->tree);
-
-    if (is_better) {
-        struct draft kept = *draft;
-
-        *draft = turned;
-        turned = kept;
-    }
-    draft_finish(&turned);
-    return ERR_OK;
+    convex_parts_free(&draft->set);
+    draft->header.slack = 0;
+    rotation_set(draft->header.rotation, (struct vec3){r[6], r[7], r[8]}, angle);
+    return draft_make(draft, soup, options, err);
 }
 
 static struct mesh *draft_image(struct draft *draft, const struct mesh_options *options,
                                 struct err *err)
 {
     struct mesh_header *h = &draft->header;
-    const void *section[MESH_SECTIONS] = {draft->tree.nodes, draft->set.polygons,
-                                          draft->set.lines,  draft->set.corners,
-                                          draft->tree.refs,  draft->set.vertices};
-    static const size_t size[MESH_SECTIONS] = {
-        sizeof(struct mesh_node), sizeof(struct mesh_polygon),
-        sizeof(struct mesh_line), sizeof(uint32_t),
-        sizeof(uint32_t),         sizeof(struct vec3)};
+    const void *section[MESH_SECTIONS] = {draft->set.polygons, draft->set.corners,
+                                          draft->set.vertices};
+    struct mesh_making making = {options->crew, options->pace};
 
-    h->count[MESH_NODES] = draft->tree.node_count;
     h->count[MESH_POLYGONS] = draft->set.polygon_count;
-    h->count[MESH_LINES] = h->count[MESH_CORNERS] = draft->set.corner_count;
-    h->count[MESH_REFS] = draft->tree.ref_count;
+    h->count[MESH_CORNERS] = draft->set.corner_count;
     h->count[MESH_VERTICES] = draft->set.vertex_count;
     CHECK(mesh_header_lay_out(h));
     uint8_t *image = aligned_alloc(MESH_ALIGNMENT, h->bytes);
@@ -221,14 +184,10 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
         return NULL;
     }
     memcpy(image, h, sizeof *h);
-    for (int s = 0; s < MESH_SECTIONS; s++) {
-        uint64_t begin = h->offset[s], end = begin + h->count[s] * size[s];
-        uint64_t next = s + 1 < MESH_SECTIONS ? h->offset[s + 1] : h->bytes;
-
-        memcpy(image + begin, section[s], end - begin);
-        memset(image + end, 0, next - end);
-    }
-    memset(image + sizeof *h, 0, h->offset[0] - sizeof *h);
+    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++)
+        memcpy(image + h->offset[s], section[s], mesh_section_bytes(h, s));
+    mesh_image_clear_gaps(image, h);
+    convex_parts_free(&draft->set);
     mesh_image_seal(image);
     struct mesh *mesh = mesh_over(image, err);
 
@@ -236,9 +195,8 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
         free(image);
         return NULL;
     }
-    if (mesh_same_make(mesh, err) || pace_step(options->pace, PACE_UNITS, err) ||
-        floor_grid_make(mesh, options->pace, err) ||
-        (!options->without_rays && mesh_rays_make(mesh, options->pace, err))) {
+    if (pace_step(options->pace, PACE_UNITS, err) ||
+        mesh_structures_make(mesh, &making, options->without_rays, err)) {
         mesh_unref(mesh);
         return NULL;
     }
@@ -257,8 +215,6 @@ static enum err_code options_check(const struct polygon_soup *soup,
     if (options->max_depth > MESH_DEPTH_MAX)
         return err_limit(err, ERR_BAD_INPUT, MESH_DEPTH_MAX, options->max_depth,
                          "max_depth is %u, must be at most %d", options->max_depth, MESH_DEPTH_MAX);
-    if ((unsigned)options->cuts > MESH_CUTS_EQUAL)
-        return err_set(err, ERR_BAD_INPUT, "cuts is %d, must be 0 or 1", (int)options->cuts);
     if (soup->polygon_count == 0)
         return err_set(err, ERR_UNPROCESSABLE, "there are no polygons");
     if (soup->polygon_count > UINT32_MAX - 1 || soup->vertex_count > UINT32_MAX - 1)
@@ -303,7 +259,7 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
     VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
     if (mesh != NULL && import != NULL)
         *import = draft.import;
-    draft_finish(&draft);
+    convex_parts_free(&draft.set);
     return mesh;
 }
 
@@ -363,39 +319,18 @@ struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)
     return space.is_outward ? vec3_unit(out) : vec3_opposite(vec3_unit(out));
 }
 
-/* Sum of area times polygons over the leaves below a node. */
-static double tests_below(const struct mesh *mesh, const struct mesh_node *node,
-                          const struct box2 *box)
-{
-    double sum = 0;
-
-    if (node->count != MESH_NODE_INNER)
-        return (box->x_max - box->x_min) * (box->y_max - box->y_min) * node->count;
-    for (unsigned i = 0; i < 4; i++) {
-        struct box2 child = box_quadrant(box, node->as.cut, i);
-
-        sum += tests_below(mesh, &mesh->nodes[node->first + i], &child);
-    }
-    return sum;
-}
-
 void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
 {
     const struct mesh_header *h = mesh->header;
 
+    memset(out, 0, sizeof *out);
     if (mesh->radial) {
         radial_stats(mesh->radial, out);
         return;
     }
-    double area = (h->root.x_max - h->root.x_min) * (h->root.y_max - h->root.y_min);
-
-    out->nodes = h->count[MESH_NODES];
-    out->leaves = (3 * out->nodes + 1) / 4;
+    floor_grid_stats(&mesh->grid, out);
     out->polygons = h->count[MESH_POLYGONS];
     out->bytes = h->bytes + sizeof *mesh + floor_grid_bytes(&mesh->grid) +
                  mesh_rays_bytes(&mesh->rays) +
                  (mesh->same ? h->count[MESH_POLYGONS] * sizeof *mesh->same : 0);
-    out->depth = h->depth;
-    out->average_tests =
-        area > 0 ? tests_below(mesh, mesh->nodes, &h->root) / area : mesh->nodes[0].count;
 }

@@ -1,5 +1,6 @@
 /*
- * A mesh: convex polygons under gravity in a quadtree (QOTA: Barrus & Waters 1996), and the floors
+ * A mesh: convex polygons under gravity in a quadtree with wide nodes (QOTA: Barrus & Waters 1996,
+ * and floor_grid.c), and the floors
  * above and below a point. Polygons may overlap and leave holes.
  *
  * In memory a mesh is one flat block without pointers, the image: the form that is written to disk
@@ -46,23 +47,20 @@ struct mesh_space {
                         as on a planet */
 };
 
-enum mesh_cuts {
-    MESH_CUTS_CHOSEN, /* through vertices where that lowers the expected number of tests */
-    MESH_CUTS_EQUAL   /* Q's four equal quadrants */
-};
+struct crew;
 
 struct mesh_options {
     struct vec3 gravity;   /* unit; {0,0,-1}; of a cartesian mesh, as all that follows but space */
-    uint32_t max_polygons; /* a leaf with more is split; 0: 12 */
+    uint32_t max_polygons; /* a leaf with more is split where that pays; 0: 24 */
     uint32_t max_depth;    /* 0: 12; at most 32 */
-    enum mesh_cuts cuts;
-    bool keep_axes;     /* do not turn X-Y to the terrain's own direction */
-    double slack_times; /* edges reach so many times as far as rounding needs; 0: 1 */
+    bool keep_axes;        /* do not turn X-Y to the terrain's own direction */
+    double slack_times;    /* edges reach so many times as far as rounding needs; 0: 1 */
     /* a mesh under the same gravity, or NULL: its frame and slack are taken where they are enough,
      * and then it is answered with the same bits as of that, edited to the same polygons */
     const struct mesh *like;
     bool without_rays; /* for meshes without ray queries: rays would take ten times as long */
     struct mesh_space space;
+    struct crew *crew;      /* that builds it; NULL: the caller's thread */
     struct pace *pace;      /* called now and then; NULL: no limit of time */
     uint32_t first_counted; /* the import is of the polygons from this one on, and counts from it */
 };
@@ -102,9 +100,12 @@ struct mesh_import {
 /* ERR_UNPROCESSABLE: none of so many polygons is left, and why the first is not. */
 enum err_code mesh_none_left(const struct mesh_import *import, size_t polygons, struct err *err);
 
+enum { MESH_DEPTHS = 64 };
+
 struct mesh_stats {
     uint64_t nodes, leaves, polygons, bytes;
     uint32_t depth;
+    uint32_t depths[MESH_DEPTHS]; /* leaves by depth; levels of Q's tree, each of four quadrants */
     double average_tests; /* polygons in a leaf, weighted by the leaves' areas (Q, table 4) */
 };
 

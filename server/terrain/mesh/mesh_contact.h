@@ -21,8 +21,8 @@ struct column_found {
 };
 
 /*
- * The same by the quadtree only. sign: 1 for a floor, -1 for a ceiling; limit: z times sign. The
- * reference for the bits, and the only way outside of the columns.
+ * The same by the tree of boxes only. sign: 1 for a floor, -1 for a ceiling; limit: z times sign.
+ * For points beside the floor grid, and for meshes without one.
  */
 struct column_found mesh_column_by_tree(const struct mesh *mesh, double x, double y, double sign,
                                         double limit);
@@ -41,7 +41,7 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
                     size_t count, struct mesh_hit *hit);
 
 /*
- * Finds equal polygons (mesh->same), before columns and trees are made. ERR_NO_MEMORY. About
+ * Finds equal polygons (mesh->same), before grid and trees are made. ERR_NO_MEMORY. About
  * 0.1 µs a polygon.
  */
 enum err_code mesh_same_make(struct mesh *mesh, struct err *err);
@@ -50,7 +50,7 @@ enum err_code mesh_same_make(struct mesh *mesh, struct err *err);
  * The same of a mesh that `old` became by an edit; map as mesh_rays_edit, kept: its first new
  * polygon.
  *
- * moved  out, freed by the caller: the map for columns and trees, in which the next equal polygon
+ * moved  out, freed by the caller: the map for grid and trees, in which the next equal polygon
  *        has the place of one that is gone; NULL: map is that
  */
 enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
@@ -59,8 +59,18 @@ enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const ui
 /* False and a message where a polygon is not equal to the one that replaces it. */
 bool mesh_same_validate(const struct mesh *mesh, struct err *err);
 
-/* Makes the tree for rays. ERR_NO_MEMORY, or the error of the pace. About 0.2 µs a triangle. */
-enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *err);
+/*
+ * Makes the grid, and the tree of boxes; without_rays: the tree only where contact needs it.
+ * ERR_NO_MEMORY, ERR_TOO_LARGE, or the error of the pace. About 1 µs a triangle.
+ */
+enum err_code mesh_structures_make(struct mesh *mesh, const struct mesh_making *making,
+                                   bool without_rays, struct err *err);
+
+/*
+ * Makes the tree of boxes. ERR_NO_MEMORY, ERR_TOO_LARGE, or the error of the pace. About 0.2 µs a
+ * triangle.
+ */
+enum err_code mesh_rays_make(struct mesh *mesh, const struct mesh_making *making, struct err *err);
 
 /*
  * The trees of a mesh that `old` became by an edit. map: the number that each of its polygons has
@@ -69,7 +79,8 @@ enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *e
  * each that was added since the first was made.
  */
 enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
-                             const uint32_t *moved, struct pace *pace, struct err *err);
+                             const uint32_t *moved, const struct mesh_making *making,
+                             struct err *err);
 void mesh_rays_free(struct mesh_rays *rays);
 size_t mesh_rays_bytes(const struct mesh_rays *rays);
 bool mesh_rays_validate(const struct mesh *mesh, struct err *err);

@@ -1,24 +1,23 @@
 /*
  * The inside of a mesh. Private to terrain/; other rooms use mesh.h.
  *
- * The image is one block: a header, then six arrays, each beginning at a multiple of 64 bytes, in
- * this order: nodes, polygons, lines, corners, refs, vertices. There are no pointers in it, only
- * indices, so that it means the same at any address. Numbers are little-endian, as in memory.
+ * The image is one block: a header, then arrays, each beginning at a multiple of 64 bytes, in this
+ * order: polygons, corners, vertices. There are no pointers in it, only indices, so that it means
+ * the same at any address. Numbers are little-endian, as in memory.
  *
- *   nodes     the quadtree breadth first: the k-th inner node has the children 1 + 4k .. 4 + 4k
- *   refs      leaf lists: indices of polygons; a leaf's floors first, then its walls, both rising
- *   polygons  one of each (Q, table 1), 64 bytes: a vertical query reads one cache line
- *   lines     Q's edge lines; line k belongs to the edge from corner k to the next
+ *   polygons  one of each (Q, table 1), 48 bytes, and one more, whose first corner is their end
  *   corners   indices of vertices, counter-clockwise seen from above
  *   vertices  in the mesh's frame
+ *
+ * Q's edge lines and boxes follow from the vertices (convex_parts.h) and are computed where a
+ * question needs them: few do, for the floor grid sorts out by small integers.
  *
  * The mesh's frame: p' = R (p - centre), gravity is -Z there.
  *
  * Slack. Vertices, lines and query points are each rounded by a few units in the last place of the
  * mesh's largest coordinate M. `slack` = 16 ε M bounds all of it: edges count as inside by that
- * much, so that outer borders and T-junctions hold; leaf lists leave out floors that reach into a
- * leaf by no more than that, so that cuts through a vertex separate the polygons around it; and a
- * point within `near` = 4 slack of a cut is looked up on both sides.
+ * much, so that outer borders and T-junctions hold; and `near` = 4 slack is how far beyond a cell
+ * of the floor grid its floors may lie.
  */
 #ifndef KOTA_TERRAIN_MESH_DATA_H
 #define KOTA_TERRAIN_MESH_DATA_H
@@ -32,10 +31,10 @@
 #include <stdatomic.h>
 
 enum {
-    MESH_VERSION = 1,
+    MESH_VERSION = 2,
     MESH_ALIGNMENT = 64,
     MESH_DEPTH_MAX = 32,
-    MESH_MAX_POLYGONS_DEFAULT = 12, /* Q, table 4 */
+    MESH_MAX_POLYGONS_DEFAULT = 24, /* three blocks of the floor grid */
     MESH_MAX_DEPTH_DEFAULT = 12
 };
 
@@ -43,35 +42,38 @@ enum {
  * the slack. */
 #define MESH_GRAVITY_SINE (8 * DBL_EPSILON)
 
-#define MESH_NODE_INNER UINT32_MAX /* as a node's count */
 #define MESH_MAGIC "KOTAMESH"
 
 struct box2 {
     double x_min, y_min, x_max, y_max;
 };
 
-struct mesh_node {
-    union {
-        struct vec2 cut; /* inner */
-        struct {
-            uint32_t floors; /* of the list: those that are no walls */
-            uint32_t unused[3];
-        } leaf;
-    } as;
-    uint32_t first; /* inner: the first child; leaf: the first ref */
-    uint32_t count; /* of refs; or MESH_NODE_INNER. Child: bit 0 is x >= cut.x, bit 1 y >= cut.y */
-    float z_min, z_max; /* of the polygons below, rounded outward; empty: +inf, -inf */
-};
-
 struct mesh_polygon {
-    float x_min, y_min, x_max, y_max; /* grown by slack, rounded outward */
+    float x_min, y_min; /* of its box grown by slack, rounded outward */
     /* z = height + slope_x (x - x_min) + slope_y (y - y_min); walls: 0 */
     double slope_x, slope_y, height;
-    float z_min, z_max;    /* rounded outward */
-    uint32_t first, count; /* corners and lines */
-    uint32_t source;       /* index in the file */
-    uint32_t is_wall;      /* no area seen along gravity */
+    float z_min, z_max; /* rounded outward */
+    uint32_t first;     /* of its corners, which end at the next polygon's; MESH_WALL */
+    uint32_t source;    /* index in the file */
 };
+
+#define MESH_WALL 0x80000000u /* in `first`: no area seen along gravity */
+
+static inline uint32_t mesh_first(const struct mesh_polygon *p)
+{
+    return p->first & ~MESH_WALL;
+}
+
+/* The number of its corners. */
+static inline uint32_t mesh_count(const struct mesh_polygon *p)
+{
+    return mesh_first(p + 1) - mesh_first(p);
+}
+
+static inline bool mesh_is_wall(const struct mesh_polygon *p)
+{
+    return p->first & MESH_WALL;
+}
 
 /* Inside is a x + b y + c >= 0; (a, b) is unit. */
 struct mesh_line {
@@ -80,15 +82,7 @@ struct mesh_line {
 
 /* A wall has two lines with something between them, and (0, 0, 1) for its other edges. */
 
-enum mesh_section {
-    MESH_NODES,
-    MESH_POLYGONS,
-    MESH_LINES,
-    MESH_CORNERS,
-    MESH_REFS,
-    MESH_VERTICES,
-    MESH_SECTIONS
-};
+enum mesh_section { MESH_POLYGONS, MESH_CORNERS, MESH_VERTICES, MESH_SECTIONS };
 
 struct mesh_header {
     char magic[8];
@@ -102,7 +96,8 @@ struct mesh_header {
     struct box2 root;   /* in the mesh's frame, not grown */
     struct box3 bounds; /* in the locale's frame */
     double slack, near;
-    uint32_t depth, max_polygons, max_depth, cuts;
+    float z_min, z_max; /* of the polygons, rounded outward */
+    uint32_t max_polygons, max_depth;
     uint64_t checksum; /* FNV-1a of the header before it */
 };
 
@@ -116,7 +111,7 @@ struct mesh_ray_frame {
 
 struct mesh_rays {
     struct mesh_ray_frame frame;
-    struct ray_tree first; /* without nodes: rays walk the quadtree */
+    struct ray_tree first; /* without nodes: of a mesh that no ray is asked of */
     struct ray_tree more;  /* of polygons that edits added, or without nodes */
     uint32_t split;        /* the first polygon of `more`; those before it are in `first` */
     bool is_whole;         /* no edit since `first` was made */
@@ -125,11 +120,8 @@ struct mesh_rays {
 struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
-    const struct mesh_node *nodes;
     const struct mesh_polygon *polygons;
-    const struct mesh_line *lines;
     const uint32_t *corners;
-    const uint32_t *leaf_refs;
     const struct vec3 *vertices;
     struct floor_grid grid; /* not of the image: floor_grid.h */
     struct mesh_rays rays;  /* nor is this: mesh_rays.c */
@@ -144,8 +136,7 @@ struct mesh {
     void *context;
 };
 
-_Static_assert(sizeof(struct mesh_node) == 32, "a node's four children are two cache lines");
-_Static_assert(sizeof(struct mesh_polygon) == 64, "a polygon is one cache line");
+_Static_assert(sizeof(struct mesh_polygon) == 48, "polygons have no padding");
 _Static_assert(sizeof(struct mesh_header) % 8 == 0, "the header has no padding at its end");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "images are little-endian");
 
@@ -188,7 +179,7 @@ static inline struct vec3 mesh_up(const struct mesh_header *h)
     return (struct vec3){h->rotation[6], h->rotation[7], h->rotation[8]};
 }
 
-/* Is it in columns and trees: the first of those that are equal? */
+/* Is it in grid and trees: the first of those that are equal? */
 static inline bool mesh_is_first(const struct mesh *mesh, uint32_t polygon)
 {
     return !mesh->same || mesh->same[polygon] == polygon;
@@ -199,13 +190,6 @@ static inline bool mesh_is_first(const struct mesh *mesh, uint32_t polygon)
 static inline double line_value(const struct mesh_line *l, double x, double y)
 {
     return l->a * x + l->b * y + l->c;
-}
-
-/* The box of a quadrant; i as in mesh_node. */
-static inline struct box2 box_quadrant(const struct box2 *b, struct vec2 cut, unsigned i)
-{
-    return (struct box2){i & 1 ? cut.x : b->x_min, i & 2 ? cut.y : b->y_min,
-                         i & 1 ? b->x_max : cut.x, i & 2 ? b->y_max : cut.y};
 }
 
 /*
@@ -231,27 +215,40 @@ static inline bool box_is_reached(const struct box2 *box, const struct box2 *own
     return true;
 }
 
-/* How far a polygon must reach into a leaf to be in its list; for walls touching is enough. */
-static inline double reach_least(bool is_wall, double slack)
-{
-    return is_wall ? -4 * slack : slack;
-}
-
 /* ---- the image ------------------------------------------------------------------------------ */
 
 /* Counts and scalars are set; sets magic, sizes and offsets. False when it has no size. */
 bool mesh_header_lay_out(struct mesh_header *header);
 
+uint64_t mesh_section_bytes(const struct mesh_header *header, enum mesh_section section);
+
+/* Zeros between the arrays of an image. */
+void mesh_image_clear_gaps(void *image, const struct mesh_header *header);
+
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
+
+/* FNV-1a of the first bytes of a header. */
+uint64_t mesh_header_checksum(const void *header, size_t length);
+
+/* Is it an image of version 1? */
+bool mesh_image_is_1(const void *image, size_t length);
+
+/*
+ * The image of the present version of one of version 1 that begins at a multiple of 8 bytes: the
+ * caller's, from aligned_alloc. ERR_BAD_INPUT, ERR_NO_MEMORY: NULL.
+ */
+void *mesh_image_of_1(const void *image, size_t length, size_t *new_length, struct err *err);
 
 /* The same, now, for a mesh that went without. Any thread. */
 void mesh_seal(const struct mesh *mesh);
 /* The header, but for content and checksum, which another thread may be writing. */
 struct mesh_header mesh_header_copy(const struct mesh *mesh);
 
-/* A mesh without columns over an image (aligned, from aligned_alloc), which it frees with itself;
- * NULL: no memory, and the image stays the caller's. */
+/*
+ * A mesh without grid and trees over an image (aligned, from aligned_alloc), which it frees with
+ * itself; NULL: no memory, and the image stays the caller's.
+ */
 struct mesh *mesh_over(void *image, struct err *err);
 
 #endif

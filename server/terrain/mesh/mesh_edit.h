@@ -24,14 +24,13 @@ struct mesh_change {
 
 /*
  * The mesh with polygons added and removed: another mesh, with the answers of one that is built of
- * `after`. Added polygons go to the leaves that they reach into, leaves that overflow are split,
+ * `after`. Added polygons go to the cells that they reach into, cells that overflow are divided,
  * and all else is copied: no polygon that was there is cut, sorted or measured again.
  *
  * ERR_BAD_INPUT      as mesh_create of `added`
  * ERR_UNPROCESSABLE  no polygon would be left
  * ERR_CONFLICT       it is to be built again (mesh_create): a mesh under radial gravity, a polygon
- *                    beyond the coordinates that its roundings allow for, or leaf lists that would
- *                    pass their bound
+ *                    beyond the coordinates that its roundings allow for
  * ERR_NO_MEMORY, ERR_TOO_LARGE
  * Source: Barrus & Waters 1996. O(bytes of the image) as a copy, and O(log n) for each polygon: a
  * twentieth of a build.

@@ -3,10 +3,8 @@
  *
  * The point is turned into the mesh's frame. Its cell of the floor grid (floor_grid.c) gives the
  * floors above it and below it, and each of them its height (floor_mask.h). Where the
- * grid has no answer, outside of the root's box, two comparisons a level of the quadtree lead to a
- * leaf, and each floor in its list is tested by its box, its edge lines, its height. A point within
- * `near` of a cut is looked up on both sides of it: leaf lists leave out floors that only touch
- * their leaf, which is why cuts are made through vertices. Both ways give the same bits.
+ * grid has no answer, beside its box, a line along gravity through the tree of boxes has it
+ * (ray_tree.h), with the same tests of each polygon. Both ways give the same bits.
  *
  * Edges are inclusive by the slack (mesh_data.h), so a point on an edge, a vertex or the outer
  * border always has the floor. A height that the slack has led beyond the polygon is held between
@@ -23,83 +21,41 @@
 #include "terrain/mesh/floor_mask.h"
 #include "terrain/radial/radial.h"
 
-/* Boxes are compared this many at a time before any edge is tested. */
-enum { LEAF_BATCH = 16 };
-
-static inline void leaf_scan(struct column *c, const struct mesh_node *leaf)
+/* A polygon that the line along gravity may meet. */
+static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
 {
-    const struct mesh_polygon *polygons = c->mesh->polygons;
-    const uint32_t *refs = c->mesh->leaf_refs + leaf->first;
-    float x = (float)c->x, y = (float)c->y; /* boxes are rounded outward: safe to compare */
-    uint32_t near_by[LEAF_BATCH];
+    struct column *c = asker;
+    uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
+    const struct mesh_polygon *p = &c->mesh->polygons[polygon];
+    double best = c->best;
 
-    for (uint32_t left = leaf->as.leaf.floors; left > 0;) {
-        uint32_t batch = left < LEAF_BATCH ? left : LEAF_BATCH, count = 0;
-
-        for (uint32_t i = 0; i < batch; i++) {
-            const struct mesh_polygon *p = &polygons[refs[i]];
-
-            near_by[count] = refs[i];
-            count += (x >= p->x_min) & (x <= p->x_max) & (y >= p->y_min) & (y <= p->y_max);
-        }
-        for (uint32_t i = 0; i < count; i++)
-            if (is_inside(c, &polygons[near_by[i]]))
-                floor_take(c, near_by[i]);
-        refs += batch;
-        left -= batch;
-    }
-}
-
-/* Both sides of the cuts that are near. */
-static void scan_near_cuts(struct column *c, uint32_t at)
-{
-    uint32_t stack[3 * MESH_DEPTH_MAX + 1], depth = 0;
-    double near = c->mesh->header->near;
-
-    stack[depth++] = at;
-    while (depth > 0) {
-        const struct mesh_node *n = &c->mesh->nodes[stack[--depth]];
-
-        if (n->count != MESH_NODE_INNER) {
-            leaf_scan(c, n);
-            continue;
-        }
-        double dx = c->x - n->as.cut.x, dy = c->y - n->as.cut.y;
-
-        for (uint32_t i = 0; i < 4; i++)
-            if ((i & 1 ? dx >= -near : dx <= near) && (i & 2 ? dy >= -near : dy <= near))
-                stack[depth++] = n->first + i;
-    }
-}
-
-/* By the tree only. */
-static void tree_scan(struct column *c)
-{
-    const struct mesh_node *n = c->mesh->nodes;
-    const struct box2 *root = &c->mesh->header->root;
-    double near = c->mesh->header->near;
-
-    if (!(c->x >= root->x_min - near && c->x <= root->x_max + near && c->y >= root->y_min - near &&
-          c->y <= root->y_max + near))
-        return;
-    while (n->count == MESH_NODE_INNER) {
-        double dx = c->x - n->as.cut.x, dy = c->y - n->as.cut.y;
-
-        if (fabs(dx) <= near || fabs(dy) <= near) {
-            scan_near_cuts(c, (uint32_t)(n - c->mesh->nodes));
-            return;
-        }
-        n = c->mesh->nodes + n->first + ((dx >= 0) | (dy >= 0) << 1);
-    }
-    leaf_scan(c, n);
+    if (mesh_is_wall(p) || !is_inside(c, p))
+        return false;
+    floor_take(c, polygon);
+    *end = c->start - c->best;
+    return c->best > best;
 }
 
 struct column_found mesh_column_by_tree(const struct mesh *mesh, double x, double y, double sign,
                                         double limit)
 {
-    struct column c = {mesh, x, y, limit, sign, -INFINITY, NO_POLYGON};
+    const struct mesh_header *h = mesh->header;
+    double first = sign > 0 ? (double)h->z_max : -(double)h->z_min;
+    double last = sign > 0 ? (double)h->z_min : -(double)h->z_max;
+    struct column c = {mesh, x, y, limit, sign, -INFINITY, NO_POLYGON, fmin(limit, first)};
+    struct ray_tree_line line = {
+        .o = {x, y, sign * c.start},
+        .d = {0, 0, -sign},
+        .low = -h->near,
+        .high = c.start - last + h->near,
+        .test = tree_test,
+        .asker = &c,
+    };
 
-    tree_scan(&c);
+    if (mesh->rays.first.node_count > 0)
+        ray_tree_ask(&mesh->rays.first, &line);
+    if (mesh->rays.more.node_count > 0)
+        ray_tree_ask(&mesh->rays.more, &line);
     return (struct column_found){c.best, c.polygon};
 }
 

@@ -8,8 +8,7 @@
  *    its counts call for. There is one layout for given counts, so there is nothing to interpret.
  * 2. The content hash (BLAKE2b-256) over all that follows the header: damage ends here.
  * 3. The structure, for the author of a file can also make its hash: each index is in its array,
- *    each number finite, the tree breadth first with each child's place given by its parent's rank
- *    (so it is a tree, without a mark per node) and no deeper than the header says, R a rotation.
+ *    each number finite, the corners of each polygon after those of the one before, R a rotation.
  *    Then no query can leave the image or fail to end, for any numbers; whether they mean
  *    a terrain is mesh_validate's question.
  */
@@ -24,9 +23,9 @@
 #include <string.h>
 
 static const size_t item_bytes[MESH_SECTIONS] = {
-    [MESH_NODES] = sizeof(struct mesh_node), [MESH_POLYGONS] = sizeof(struct mesh_polygon),
-    [MESH_LINES] = sizeof(struct mesh_line), [MESH_CORNERS] = sizeof(uint32_t),
-    [MESH_REFS] = sizeof(uint32_t),          [MESH_VERTICES] = sizeof(struct vec3),
+    [MESH_POLYGONS] = sizeof(struct mesh_polygon),
+    [MESH_CORNERS] = sizeof(uint32_t),
+    [MESH_VERTICES] = sizeof(struct vec3),
 };
 
 /* ---- layout and seal ------------------------------------------------------------------------ */
@@ -36,15 +35,20 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
 }
 
+uint64_t mesh_section_bytes(const struct mesh_header *header, enum mesh_section section)
+{
+    return (header->count[section] + (section == MESH_POLYGONS)) * item_bytes[section];
+}
+
 bool mesh_header_lay_out(struct mesh_header *header)
 {
     uint64_t at = aligned(sizeof *header);
 
-    for (int s = 0; s < MESH_SECTIONS; s++) {
+    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++) {
         if (header->count[s] > UINT32_MAX)
             return false;
         header->offset[s] = at;
-        at += aligned(header->count[s] * item_bytes[s]);
+        at += aligned(mesh_section_bytes(header, s));
     }
     memcpy(header->magic, MESH_MAGIC, sizeof header->magic);
     header->version = MESH_VERSION;
@@ -54,14 +58,32 @@ bool mesh_header_lay_out(struct mesh_header *header)
 }
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo), of the header but for the checksum itself. */
-static uint64_t header_checksum(const struct mesh_header *header)
+uint64_t mesh_header_checksum(const void *header, size_t length)
 {
-    const uint8_t *bytes = (const uint8_t *)header;
+    const uint8_t *bytes = header;
     uint64_t sum = 0xcbf29ce484222325;
 
-    for (size_t i = 0; i < offsetof(struct mesh_header, checksum); i++)
+    for (size_t i = 0; i < length; i++)
         sum = (sum ^ bytes[i]) * 0x100000001b3;
     return sum;
+}
+
+static uint64_t header_checksum(const struct mesh_header *header)
+{
+    return mesh_header_checksum(header, offsetof(struct mesh_header, checksum));
+}
+
+void mesh_image_clear_gaps(void *image, const struct mesh_header *h)
+{
+    uint8_t *bytes = image;
+
+    memset(bytes + sizeof *h, 0, h->offset[0] - sizeof *h);
+    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++) {
+        uint64_t end = h->offset[s] + mesh_section_bytes(h, s);
+        uint64_t next = s + 1 < MESH_SECTIONS ? h->offset[s + 1] : h->bytes;
+
+        memset(bytes + end, 0, next - end);
+    }
 }
 
 void mesh_image_seal(void *image)
@@ -130,11 +152,8 @@ static enum err_code header_check(const struct mesh_header *h, size_t length, st
     if (h->bytes != length)
         return err_set(err, ERR_BAD_INPUT, "the mesh image has %zu bytes, it says %llu", length,
                        (unsigned long long)h->bytes);
-    if (h->count[MESH_NODES] == 0 || h->count[MESH_NODES] % 4 != 1 ||
-        h->count[MESH_POLYGONS] == 0 || h->count[MESH_LINES] != h->count[MESH_CORNERS])
-        return damaged(err, "counts do not fit, nodes", h->count[MESH_NODES]);
-    if (h->depth > MESH_DEPTH_MAX)
-        return damaged(err, "depth", h->depth);
+    if (h->count[MESH_POLYGONS] == 0 || h->max_polygons == 0 || h->max_depth > MESH_DEPTH_MAX)
+        return damaged(err, "counts do not fit, polygons", h->count[MESH_POLYGONS]);
     return ERR_OK;
 }
 
@@ -167,39 +186,8 @@ static enum err_code frame_check(const struct mesh_header *h, struct err *err)
                 return damaged(err, "the frame is no rotation, row", (uint64_t)i);
         }
     if (!(h->root.x_min <= h->root.x_max && h->root.y_min <= h->root.y_max) ||
-        !(h->slack >= 0 && h->near >= h->slack))
+        !(h->slack >= 0 && h->near >= h->slack) || !isfinite(h->z_min) || !isfinite(h->z_max))
         return damaged(err, "the root has no box, version", h->version);
-    return ERR_OK;
-}
-
-/* Breadth first: the k-th inner node's children follow those of the one before. */
-static enum err_code nodes_check(const struct mesh *m, struct err *err)
-{
-    const struct mesh_header *h = m->header;
-    uint64_t children = 1, level_end = 1;
-    uint32_t depth = 0;
-
-    for (uint64_t i = 0; i < h->count[MESH_NODES]; i++) {
-        const struct mesh_node *n = &m->nodes[i];
-
-        if (i == level_end) {
-            depth++;
-            level_end = children;
-        }
-        if (isnan(n->z_min) || isnan(n->z_max))
-            return damaged(err, "bounds of node", i);
-        if (n->count != MESH_NODE_INNER) {
-            if ((uint64_t)n->first + n->count > h->count[MESH_REFS] || n->as.leaf.floors > n->count)
-                return damaged(err, "list of node", i);
-            continue;
-        }
-        if (n->first != children || children + 4 > h->count[MESH_NODES] || !isfinite(n->as.cut.x) ||
-            !isfinite(n->as.cut.y))
-            return damaged(err, "children of node", i);
-        children += 4;
-    }
-    if (children != h->count[MESH_NODES] || depth != h->depth)
-        return damaged(err, "depth", depth);
     return ERR_OK;
 }
 
@@ -207,24 +195,19 @@ static enum err_code arrays_check(const struct mesh *m, struct err *err)
 {
     const uint64_t *count = m->header->count;
 
-    for (uint64_t i = 0; i < count[MESH_REFS]; i++)
-        if (m->leaf_refs[i] >= count[MESH_POLYGONS])
-            return damaged(err, "leaf list at", i);
     for (uint64_t i = 0; i < count[MESH_CORNERS]; i++)
         if (m->corners[i] >= count[MESH_VERTICES])
             return damaged(err, "corner", i);
     for (uint64_t i = 0; i < count[MESH_POLYGONS]; i++) {
         const struct mesh_polygon *p = &m->polygons[i];
 
-        if (p->count < 3 || (uint64_t)p->first + p->count > count[MESH_CORNERS] || p->is_wall > 1 ||
-            !are_finite(&p->slope_x, 1) || !are_finite(&p->slope_y, 1) ||
-            !are_finite(&p->height, 1) || !isfinite(p->x_min) || !isfinite(p->y_min) ||
-            !isfinite(p->x_max) || !isfinite(p->y_max) || !isfinite(p->z_min) ||
-            !isfinite(p->z_max))
+        if ((i == 0 && mesh_first(p) != 0) || mesh_first(p + 1) < mesh_first(p) + 3 ||
+            !are_finite(&p->slope_x, 3) || !isfinite(p->x_min) || !isfinite(p->y_min) ||
+            !isfinite(p->z_min) || !isfinite(p->z_max))
             return damaged(err, "polygon", i);
     }
-    if (!are_finite(&m->lines->a, 3 * count[MESH_LINES]))
-        return damaged(err, "lines of polygons", count[MESH_POLYGONS]);
+    if (mesh_first(&m->polygons[count[MESH_POLYGONS]]) != count[MESH_CORNERS])
+        return damaged(err, "the end of corners", count[MESH_CORNERS]);
     if (!are_finite(&m->vertices->x, 3 * count[MESH_VERTICES]))
         return damaged(err, "vertices", count[MESH_VERTICES]);
     return ERR_OK;
@@ -243,11 +226,8 @@ static void sections_set(struct mesh *m, const void *image)
     m->is_turned = false;
     for (int i = 0; i < 9; i++)
         m->is_turned |= h->rotation[i] != (i % 4 == 0);
-    m->nodes = (const void *)(base + h->offset[MESH_NODES]);
     m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);
-    m->lines = (const void *)(base + h->offset[MESH_LINES]);
     m->corners = (const void *)(base + h->offset[MESH_CORNERS]);
-    m->leaf_refs = (const void *)(base + h->offset[MESH_REFS]);
     m->vertices = (const void *)(base + h->offset[MESH_VERTICES]);
 }
 
@@ -278,6 +258,17 @@ static void *image_keep(const void *image, size_t length, bool is_borrowed)
     return own;
 }
 
+/* Of an image of version 1, which is not kept. */
+static struct mesh *open_1(const void *image, size_t length, struct err *err)
+{
+    size_t new_length;
+    void *own = mesh_image_of_1(image, length, &new_length, err);
+    struct mesh *mesh = own ? mesh_open(own, new_length, NULL, NULL, err) : NULL;
+
+    free(own);
+    return mesh;
+}
+
 struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *context),
                        void *context, struct err *err)
 {
@@ -294,6 +285,12 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
         return NULL;
     }
     CHECK(!is_borrowed || (uintptr_t)image % MESH_ALIGNMENT == 0);
+    if (mesh_image_is_1(image, length)) {
+        mesh = open_1(image, length, err);
+        if (mesh != NULL && is_borrowed)
+            release(context);
+        return mesh;
+    }
     memcpy(&header, image, sizeof header);
     if (header_check(&header, length, err) || frame_check(&header, err))
         return NULL;
@@ -316,8 +313,8 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     }
     if (is_borrowed)
         mesh->own = NULL;
-    if (nodes_check(mesh, err) || arrays_check(mesh, err) || mesh_same_make(mesh, err) ||
-        floor_grid_make(mesh, NULL, err) || mesh_rays_make(mesh, NULL, err)) {
+    if (arrays_check(mesh, err) ||
+        mesh_structures_make(mesh, &(struct mesh_making){0}, false, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }

@@ -1,11 +1,7 @@
 /*
  * Rays against a mesh, walls and all.
  *
- * A tree of the mesh's own for rays (mesh_rays.c) gives the polygons that a ray may meet; what
- * follows decides. Meshes without it have the quadtree, which is a tree of boxes for rays, too:
- * each node holds the lowest and highest z below it. Children are opened in the order in which the
- * ray enters them, and skipped when it passes above or below or when a hit is nearer already. Boxes
- * are taken larger by `near`, so that a ray along a cut sees both sides and rounding loses nothing.
+ * A tree of boxes (mesh_rays.c) gives the polygons that a ray may meet; what follows decides.
  *
  * A polygon is tested in the ray's own space (woop.h). Nothing in it needs the polygon to be a
  * floor: walls and slopes are tested alike. A polygon seen exactly from its side is a line; the ray
@@ -28,88 +24,10 @@ static bool polygon_test(struct walk *w, uint32_t index)
 {
     const struct mesh_polygon *p = &w->mesh->polygons[index];
 
-    return ring_test(w, index, w->mesh->corners + p->first, p->count);
+    return ring_test(w, index, w->mesh->corners + mesh_first(p), mesh_count(p));
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------- */
-
-/* Where the ray is between two planes across axis 0 or 1. */
-static inline struct span slab(const struct walk *w, int axis, double low, double high)
-{
-    if (w->d[axis] == 0)
-        return w->s.o[axis] >= low && w->s.o[axis] <= high ? (struct span){-INFINITY, INFINITY}
-                                                           : (struct span){INFINITY, -INFINITY};
-    const double side[2] = {low, high}; /* no branch: rays go either way */
-    int near_side = w->inv[axis] < 0;
-
-    return (struct span){(side[near_side] - w->s.o[axis]) * w->inv[axis],
-                         (side[near_side ^ 1] - w->s.o[axis]) * w->inv[axis]};
-}
-
-static inline struct span span_cut(struct span a, struct span b)
-{
-    return (struct span){a.t0 > b.t0 ? a.t0 : b.t0, a.t1 < b.t1 ? a.t1 : b.t1};
-}
-
-/* The ray's z over a span misses these bounds. */
-static inline bool passes(const struct walk *w, struct span t, double z_min, double z_max)
-{
-    double a = w->s.o[2] + w->d[2] * t.t0, b = w->s.o[2] + w->d[2] * t.t1;
-
-    return (a < b ? b : a) < z_min - w->s.pad || (a < b ? a : b) > z_max + w->s.pad;
-}
-
-static void leaf_test(struct walk *w, const struct mesh_node *leaf, struct span t)
-{
-    const uint32_t *refs = w->mesh->leaf_refs + leaf->first;
-    double xa = w->s.o[0] + w->d[0] * t.t0, xb = w->s.o[0] + w->d[0] * t.t1;
-    double ya = w->s.o[1] + w->d[1] * t.t0, yb = w->s.o[1] + w->d[1] * t.t1;
-    double x_min = fmin(xa, xb) - w->s.pad, x_max = fmax(xa, xb) + w->s.pad;
-    double y_min = fmin(ya, yb) - w->s.pad, y_max = fmax(ya, yb) + w->s.pad;
-
-    for (uint32_t i = 0; i < leaf->count && !(w->is_hit && w->is_any); i++) {
-        const struct mesh_polygon *p = &w->mesh->polygons[refs[i]];
-
-        if ((double)p->x_min > x_max || (double)p->x_max < x_min || (double)p->y_min > y_max ||
-            (double)p->y_max < y_min || passes(w, t, (double)p->z_min, (double)p->z_max))
-            continue;
-        polygon_test(w, refs[i]);
-    }
-}
-
-struct visit {
-    uint32_t node;
-    struct box2 box;
-    struct span t;
-};
-
-/* Puts the children that the ray meets on the stack, the first one on top. */
-static uint32_t children_push(const struct walk *w, const struct visit *v, struct visit *stack,
-                              uint32_t depth)
-{
-    const struct mesh_node *n = &w->mesh->nodes[v->node];
-    const struct box2 *b = &v->box;
-    double near = w->mesh->header->near;
-    struct span side_x[2] = {slab(w, 0, b->x_min - near, n->as.cut.x + near),
-                             slab(w, 0, n->as.cut.x - near, b->x_max + near)};
-    struct span side_y[2] = {slab(w, 1, b->y_min - near, n->as.cut.y + near),
-                             slab(w, 1, n->as.cut.y - near, b->y_max + near)};
-    uint32_t begin = depth;
-
-    for (unsigned q = 0; q < 4; q++) {
-        const struct mesh_node *child = &w->mesh->nodes[n->first + q];
-        struct span t = span_cut(v->t, span_cut(side_x[q & 1], side_y[q >> 1]));
-        uint32_t at = depth;
-
-        if (!(t.t0 <= t.t1) || passes(w, t, (double)child->z_min, (double)child->z_max))
-            continue;
-        for (; at > begin && stack[at - 1].t.t0 < t.t0; at--)
-            stack[at] = stack[at - 1];
-        stack[at] = (struct visit){n->first + q, box_quadrant(b, n->as.cut, q), t};
-        depth++;
-    }
-    return depth;
-}
+/* ---- the tree ------------------------------------------------------------------------------- */
 
 bool mesh_lane_test_scalar(void *asker, const struct ray_tree_block *block, unsigned lane,
                            double *end)
@@ -163,46 +81,7 @@ static void tree_run(struct walk *w)
     ray_tree_ask(&rays->more, &line);
 }
 
-static void walk_run(struct walk *w, struct span t)
-{
-    struct visit stack[3 * MESH_DEPTH_MAX + 4];
-    uint32_t depth = 0;
-
-    stack[depth++] = (struct visit){0, w->mesh->header->root, t};
-    while (depth > 0 && !(w->is_hit && w->is_any)) {
-        struct visit v = stack[--depth];
-
-        if (v.t.t0 > w->t_end)
-            continue;
-        v.t.t1 = v.t.t1 < w->t_end ? v.t.t1 : w->t_end;
-        if (w->mesh->nodes[v.node].count == MESH_NODE_INNER)
-            depth = children_push(w, &v, stack, depth);
-        else
-            leaf_test(w, &w->mesh->nodes[v.node], v.t);
-    }
-}
-
 /* ---- the ray as a whole --------------------------------------------------------------------- */
-
-/* Where the ray is inside the mesh's box; empty when nowhere. For the quadtree. */
-static struct span enter_box(const struct walk *w)
-{
-    const struct mesh_header *h = w->mesh->header;
-    double near = h->near;
-    struct span t = {w->t_min, w->t_end};
-    double z_min = (double)w->mesh->nodes[0].z_min - near;
-    double z_max = (double)w->mesh->nodes[0].z_max + near;
-
-    t = span_cut(t, slab(w, 0, h->root.x_min - near, h->root.x_max + near));
-    t = span_cut(t, slab(w, 1, h->root.y_min - near, h->root.y_max + near));
-    if (w->d[2] == 0)
-        return w->s.o[2] >= z_min && w->s.o[2] <= z_max ? t : (struct span){1, 0};
-    const double side[2] = {z_min, z_max};
-    int near_side = w->d[2] < 0;
-
-    return span_cut(t, (struct span){(side[near_side] - w->s.o[2]) / w->d[2],
-                                     (side[near_side ^ 1] - w->s.o[2]) / w->d[2]});
-}
 
 /* Where a ray that begins outside enters the mesh's cube; false: it does not, or it ends before. */
 static bool cube_enter(const struct walk *w, double *t_cube)
@@ -246,13 +125,6 @@ static inline bool walk_begin(struct walk *w, struct begun_ray *begun)
     return true;
 }
 
-static void axes_set(struct walk *w)
-{
-    woop_ray_along(&w->s, w->d);
-    for (int i = 0; i < 2; i++)
-        w->inv[i] = w->d[i] != 0 ? 1 / w->d[i] : 0;
-}
-
 /* A ray along gravity: the column decides. */
 static bool column_ray(struct walk *w, double from_z, const struct begun_ray *begun, double *t_hit,
                        double *z)
@@ -275,14 +147,8 @@ struct among {
 
 static bool slanted_ray(struct walk *w, struct among among)
 {
-    if (among.at == NULL && w->mesh->rays.first.node_count > 0) {
+    if (among.at == NULL)
         tree_run(w);
-    } else if (among.at == NULL) {
-        struct span t = enter_box(w);
-
-        if (t.t0 <= t.t1)
-            walk_run(w, t);
-    }
     for (size_t i = 0; i < among.count; i++)
         polygon_test(w, among.at[i]);
     return w->is_hit;
@@ -292,7 +158,7 @@ static inline struct vec3 slanted_normal(const struct walk *w)
 {
     const struct mesh_polygon *p = &w->mesh->polygons[w->polygon];
     double along = w->normal.x * w->d[0] + w->normal.y * w->d[1] + w->normal.z * w->d[2];
-    bool is_away = p->is_wall ? along > 0 : w->normal.z < 0;
+    bool is_away = mesh_is_wall(p) ? along > 0 : w->normal.z < 0;
 
     return mesh_turn_back(w->mesh->header, vec3_unit(vec3_scale(w->normal, is_away ? -1 : 1)));
 }
@@ -328,7 +194,7 @@ static inline int walk_set(struct walk *w, const struct mesh *mesh, const struct
     w->is_light = ray_is_light(mode);
     w->is_hit = false;
     w->polygon = 0;
-    axes_set(w);
+    woop_ray_along(&w->s, w->d);
     return exponent;
 }
 
@@ -385,7 +251,7 @@ static inline bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum 
         return radial_ray(mesh->radial, ray, mode, hit);
     const struct kernels *k = kernels();
 
-    if (k->mesh_ray && among.at == NULL && mesh->rays.is_whole && mesh->rays.first.node_count > 0) {
+    if (k->mesh_ray && among.at == NULL && mesh->rays.is_whole) {
         enum walk_begin how = k->mesh_ray(mesh, ray, mode, hit);
 
         if (how != WALK_RARE)

@@ -7,8 +7,7 @@
  * other. When the second has grown, or half of the first is gone, one is made of all. Of equal
  * polygons the trees have the first (mesh_same.c).
  *
- * A mesh may be without: one without ray queries, or one of too many triangles. Rays walk the
- * quadtree then.
+ * Only a mesh that no ray is asked of, and whose grid has all floors, may be without (light/).
  */
 #include "terrain/mesh/mesh_contact.h"
 
@@ -43,19 +42,31 @@ static struct mesh_ray_frame frame_of(const struct mesh *mesh)
     return frame;
 }
 
-enum err_code mesh_rays_make(struct mesh *mesh, struct pace *pace, struct err *err)
+enum err_code mesh_rays_make(struct mesh *mesh, const struct mesh_making *making, struct err *err)
 {
     uint64_t count = mesh->header->count[MESH_POLYGONS];
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
-    polygons.pace = pace;
+    polygons.pace = making->pace;
+    polygons.crew = making->crew;
     mesh_rays_free(&mesh->rays);
     mesh->rays.frame = frame_of(mesh);
-    if (ray_tree_build(&polygons, 0, &mesh->rays.first, err) && err->code != ERR_TOO_LARGE)
+    if (ray_tree_build(&polygons, 0, &mesh->rays.first, err))
         return err->code;
     mesh->rays.split = (uint32_t)count;
     mesh->rays.is_whole = true;
     return err->code = ERR_OK;
+}
+
+enum err_code mesh_structures_make(struct mesh *mesh, const struct mesh_making *making,
+                                   bool without_rays, struct err *err)
+{
+    if (mesh_same_make(mesh, err) || pace_step(making->pace, PACE_UNITS, err) ||
+        floor_grid_make(mesh, making, err) || pace_step(making->pace, PACE_UNITS, err))
+        return err->code;
+    if (!without_rays || mesh->grid.side == 0)
+        mesh_rays_make(mesh, making, err);
+    return err->code;
 }
 
 /* How many of the first tree's polygons stay. */
@@ -69,19 +80,19 @@ static uint32_t split_of(const struct mesh *old, const uint32_t *map)
 }
 
 enum err_code mesh_rays_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
-                             const uint32_t *moved, struct pace *pace, struct err *err)
+                             const uint32_t *moved, const struct mesh_making *making,
+                             struct err *err)
 {
     uint64_t count = mesh->header->count[MESH_POLYGONS];
     uint32_t split = split_of(old, map);
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
-    polygons.pace = pace;
-    if (old->rays.first.node_count == 0)
-        return ERR_OK;
+    polygons.pace = making->pace;
+    polygons.crew = making->crew;
     mesh->rays.frame = frame_of(mesh);
     if (split < old->rays.split / 2 + 1 ||
         (count - split > MORE_LEAST && count - split > split / MORE_SHARE))
-        return mesh_rays_make(mesh, pace, err);
+        return mesh_rays_make(mesh, making, err);
     mesh->rays.split = split;
     if (ray_tree_copy(&old->rays.first, moved ? moved : map, &mesh->rays.first, err) ||
         (count > split && ray_tree_build(&polygons, split, &mesh->rays.more, err)))
@@ -109,7 +120,7 @@ bool mesh_rays_validate(const struct mesh *mesh, struct err *err)
     struct ray_tree_polygons all = mesh_ray_polygons(mesh, count);
 
     if (rays->first.node_count == 0)
-        return true;
+        return mesh->grid.side > 0;
     if (rays->split < count && rays->more.node_count == 0) {
         err_set(err, ERR_INTERNAL, "%llu polygons are in no tree of rays",
                 (unsigned long long)(count - rays->split));

@@ -17,9 +17,8 @@
 
 struct walk {
     const struct mesh *mesh;
-    struct woop_ray s; /* in the mesh's frame */
-    double d[3];       /* scaled to about 1 */
-    double inv[2];
+    struct woop_ray s;   /* in the mesh's frame */
+    double d[3];         /* scaled to about 1 */
     double t_min, t_end; /* t_end shrinks to the nearest hit */
     bool is_any, is_light;
     bool is_hit;

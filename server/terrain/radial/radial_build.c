@@ -72,10 +72,11 @@ static struct vec3 nearest_between(struct vec3 a, struct vec3 b)
 static bool is_steep(const struct convex_parts *set, const struct mesh_polygon *p,
                      struct vec3 normal, enum mesh_frame frame)
 {
-    const uint32_t *corners = set->corners + p->first;
-    struct vec3 b = from_centre(frame, set->vertices[corners[p->count - 1]]);
+    const uint32_t *corners = set->corners + mesh_first(p);
+    uint32_t count = mesh_count(p);
+    struct vec3 b = from_centre(frame, set->vertices[corners[count - 1]]);
 
-    for (uint32_t i = 0; i < p->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct vec3 a = from_centre(frame, set->vertices[corners[i]]), at = nearest_between(a, b);
 
         if (fabs(vec3_dot(normal, a)) > WALL_STEEPNESS * vec3_length(a) + 4 * set->slack ||
@@ -90,10 +91,11 @@ static enum piece_class piece_class_of(const struct convex_parts *set, const str
                                        enum mesh_frame frame)
 {
     const struct vec3 origin = {0, 0, 0}, z = {0, 0, 1};
-    const uint32_t *corners = set->corners + p->first;
-    struct vec3 normal = vec3_unit(convex_part_normal(set->vertices, corners, p->count));
+    const uint32_t *corners = set->corners + mesh_first(p);
+    uint32_t count = mesh_count(p);
+    struct vec3 normal = vec3_unit(convex_part_normal(set->vertices, corners, count));
     bool is_sphere = frame == MESH_SPHERICAL, is_wall = is_steep(set, p, normal, frame);
-    bool is_around = radial_line_is_inside(set->vertices, corners, p->count, origin,
+    bool is_around = radial_line_is_inside(set->vertices, corners, count, origin,
                                            is_sphere ? normal : z, set->slack);
 
     if (is_around && is_sphere)
@@ -219,6 +221,7 @@ static struct ray_tree_polygons polygons_of(const struct radial *r)
         .polygons = r->polygons,
         .stride = sizeof *r->polygons,
         .offset = offsetof(struct radial_polygon, first),
+        .has_counts = true,
         .count = r->header->count[RADIAL_POLYGONS],
         .slack = r->header->slack,
     };
@@ -287,7 +290,8 @@ static uint32_t *order_make(const struct convex_parts *set, const uint8_t *class
 
         if (classes[i] == PIECE_DROPPED)
             continue;
-        boxes[count] = bounds_of(set->vertices, set->corners + p->first, p->count, 4 * set->slack);
+        boxes[count] =
+            bounds_of(set->vertices, set->corners + mesh_first(p), mesh_count(p), 4 * set->slack);
         pieces[count++] = (uint32_t)i;
     }
     if (order)
@@ -316,8 +320,8 @@ static void plan_count(struct plan *plan)
     for (size_t i = 0; i < plan->kept; i++) {
         const struct mesh_polygon *p = &set->polygons[plan->order[i]];
 
-        plan->corner_count += p->count;
-        for (uint32_t k = p->first; k < p->first + p->count; k++)
+        plan->corner_count += mesh_count(p);
+        for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++)
             if (plan->numbers[set->corners[k]] == UINT32_MAX)
                 plan->numbers[set->corners[k]] = (uint32_t)plan->vertex_count++;
     }
@@ -332,9 +336,9 @@ static void plan_put(const struct plan *plan, struct radial_polygon *polygons, u
     for (size_t i = 0; i < plan->kept; i++) {
         const struct mesh_polygon *p = &set->polygons[plan->order[i]];
 
-        polygons[i] = (struct radial_polygon){count, p->count, p->source,
+        polygons[i] = (struct radial_polygon){count, mesh_count(p), p->source,
                                               plan->classes[plan->order[i]] == PIECE_WALL};
-        for (uint32_t k = p->first; k < p->first + p->count; k++)
+        for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++)
             corners[count++] = plan->numbers[set->corners[k]];
     }
     for (size_t i = 0; i < set->vertex_count; i++)
