@@ -526,7 +526,7 @@ bench: ## the two dozen ratios of docs/performance.md, measured here in one run,
 	$(Q)$(B)/bench/bench_height_peers 4096
 	$(Q)$(B)/bench/bench_ray_peers 4096
 	$(Q)set -e; for bench in mesh_ray_peers lit_peers edit json store; do $(B)/bench/bench_$$bench; done
-	$(Q)set -e; for bench in serve sand_readers; do python3 tests/bench/bench_$$bench.py; done
+	$(Q)set -e; for bench in serve library sand_readers; do python3 tests/bench/bench_$$bench.py; done
 	$(Q)python3 tests/bench/report.py $(KOTA_BENCH_ROWS) docs/performance.md
 
 bench-all: ## every ratio, the tables of the papers, and ground drawn by a seed from the clock

@@ -66,8 +66,8 @@ static void *accept_all(void *context)
         }
         CHECK(number < CONNECTIONS_MAX);
         *connection = (struct connection){.server = server, .fd = fd, .number = number};
+        atomic_store(&server->count, number + 1); /* before its answer can be seen */
         CHECK(pthread_create(&connection->thread, NULL, serve_one, connection) == 0);
-        atomic_store(&server->count, number + 1);
     }
 }
 
