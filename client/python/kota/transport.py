@@ -150,6 +150,7 @@ class UnixConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
+        """Connects to the path."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
