@@ -416,6 +416,21 @@ struct kota_request *kota_layer_tif(const char *locale, const char *layer)
     return request;
 }
 
+struct kota_request *kota_terrain_layer(const char *locale)
+{
+    return ask_new("GET", LOCALE "/terrain/layer.json", locale);
+}
+
+struct kota_request *kota_terrain(const char *locale, unsigned z, unsigned x, unsigned y)
+{
+    struct kota_request *request =
+        ask_new("GET", LOCALE "/terrain/%u/%u/%u.terrain", locale, z, x, y);
+
+    if (request)
+        request->accept = NULL;
+    return request;
+}
+
 struct kota_request *kota_dem_json(const char *locale)
 {
     return ask_new("GET", LOCALE "/dem.json", locale);

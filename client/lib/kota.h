@@ -687,6 +687,9 @@ enum kota_dem_form { KOTA_DEM_PNG, KOTA_DEM_PNG_2X, KOTA_DEM_F32, KOTA_DEM_TIF }
 
 /* A heightfield as a cloud-optimised GeoTIFF; option `v`, a revision: error 412 once it is old. */
 struct kota_request *kota_layer_tif(const char *locale, const char *layer);
+/* What readers of quantized-mesh ask first, and a tile, y from the south; option `extensions`. */
+struct kota_request *kota_terrain_layer(const char *locale);
+struct kota_request *kota_terrain(const char *locale, unsigned z, unsigned x, unsigned y);
 /* TileJSON; options by kota_request_query: encoding, style, void, sampling, layer, v. */
 struct kota_request *kota_dem_json(const char *locale);
 /* A map's tile of heights (XYZ), row 0 in the north; options as above. Error 404: no ground there.

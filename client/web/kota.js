@@ -850,6 +850,26 @@ export class Kota {
   }
 
   /**
+   * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
+   * @param {string} id @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<any>}
+   */
+  terrainLayer(id, options = {}) {
+    return this.#read(`${place(id)}/terrain/layer.json`, options);
+  }
+
+  /**
+   * A globe's tile as a quantized mesh, y from the south.
+   * @param {string} id @param {number} z @param {number} x @param {number} y
+   * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
+   * @returns {Promise<Answer>}
+   */
+  terrain(id, z, x, y, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/terrain/${z}/${x}/${y}.terrain${query(question)}`, call);
+  }
+
+  /**
    * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
    * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
    *   localeEvents or events, or its data; a `resync` touches all

@@ -39,6 +39,8 @@
     X(world_ray_post)                                                                              \
     X(elevation_get)                                                                               \
     X(layer_tif_get)                                                                               \
+    X(terrain_layer_get)                                                                           \
+    X(terrain_get)                                                                                 \
     X(dem_get)                                                                                     \
     X(dem_geodetic_get)                                                                            \
     X(dem_json_get)                                                                                \

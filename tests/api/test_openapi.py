@@ -34,6 +34,8 @@ def operations():
 def concrete(path):
     if "{patch}" in path:
         path = path.replace("{locale}", "beach")  # where the patch of the examples is
+    if path.endswith("/terrain/{z}/{x}/{y}"):
+        path = path.replace("{z}/{x}/{y}", "14/17422/12494.terrain")
     for name, value in EXAMPLE_VALUES.items():
         path = path.replace(name, value)
     return path
@@ -468,9 +470,9 @@ def parameter_known(path, method, name):
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north"}
-    if "/dem" in path or path.endswith(".tif"):
+    if "/dem" in path or "/terrain" in path or path.endswith(".tif"):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
-                   "v": "2", "size": "65"}
+                   "v": "2", "size": "65", "extensions": "metadata"}
     if "/compat/" in path:
         values["format"] = "geojson"
     target = concrete(path)

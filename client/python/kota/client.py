@@ -455,6 +455,15 @@ class Client:
         by themselves. Option v: a revision; error 412 once it is no longer current."""
         return self.call("GET", _place(locale, "layers", layer + ".tif"), **options)
 
+    def terrain_layer(self, locale: str, **options: Any) -> Any:
+        """What readers of quantized-mesh ask first. Option: layer."""
+        return self.call("GET", _place(locale, "terrain", "layer.json"), **options).json
+
+    def terrain(self, locale: str, z: int, x: int, y: int, **options: Any) -> Answer:
+        """A globe's tile as a quantized mesh, y from the south. Options: extensions
+        ("octvertexnormals-metadata"), layer, v. Error 404: no ground there."""
+        return self.call("GET", _place(locale, "terrain", z, x, f"{y}.terrain"), **options)
+
     def dem_json(self, locale: str, **options: Any) -> Any:
         """TileJSON of the ground, for maps. Options: encoding (terrarium, mapbox), style (dem,
         relief), void (edge, zero, alpha), sampling (point, mean), layer, v."""

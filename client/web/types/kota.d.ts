@@ -605,6 +605,25 @@ export class Kota {
         size?: number;
     } & Record<string, any>): Promise<Answer>;
     /**
+     * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
+     * @param {string} id @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<any>}
+     */
+    terrainLayer(id: string, options?: ReadOptions & {
+        layer?: string;
+    }): Promise<any>;
+    /**
+     * A globe's tile as a quantized mesh, y from the south.
+     * @param {string} id @param {number} z @param {number} x @param {number} y
+     * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
+     * @returns {Promise<Answer>}
+     */
+    terrain(id: string, z: number, x: number, y: number, options?: ReadOptions & {
+        extensions?: string;
+        layer?: string;
+        v?: number;
+    }): Promise<Answer>;
+    /**
      * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
      * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
      *   localeEvents or events, or its data; a `resync` touches all

@@ -22,7 +22,6 @@
 #include <string.h>
 
 enum { SIDE = 256, GEODETIC_SIDE = 65 };
-enum { LOOP_TILES_MAX = 65536 }; /* of a key that is made on a loop: some 0.3 ms */
 
 struct dem {
     struct map_ground ground;
@@ -185,26 +184,6 @@ static struct tile_entry *make(const struct dem *dem, const struct tile_key *key
     return entry;
 }
 
-static enum err_code send(struct call *call, const struct dem *dem, const struct tile_entry *entry,
-                          struct err *err)
-{
-    char *room;
-
-    call_header(call, "ETag", "%s", entry->tag);
-    map_cache_header(call, dem->v);
-    if (tile_tag_matches(dem->match.at, dem->match.length, entry->tag)) {
-        call_status(call, 304);
-        return ERR_OK;
-    }
-    room = call->out.sink.reserve(call->out.sink.to, entry->length);
-    if (!room)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    memcpy(room, entry->bytes, entry->length);
-    call->out.sink.advance(call->out.sink.to, entry->length);
-    call_content_type(call, entry->media_type);
-    return ERR_OK;
-}
-
 static enum err_code answer(struct call *call, enum map_scheme scheme, struct err *err)
 {
     struct tile_cache *cache = call->api->tiles;
@@ -213,7 +192,8 @@ static enum err_code answer(struct call *call, enum map_scheme scheme, struct er
     struct dem dem;
 
     if (decode(call, scheme, &dem, err) ||
-        (map_ground_tile_count(&dem.ground, &dem.tile) > LOOP_TILES_MAX && call_offload(call, err)))
+        (map_ground_tile_count(&dem.ground, &dem.tile) > MAP_LOOP_TILES_MAX &&
+         call_offload(call, err)))
         return err->code;
     key = key_of(&dem);
     entry = tile_cache_find(cache, &key, dem.match.at, dem.match.length);
@@ -225,7 +205,7 @@ static enum err_code answer(struct call *call, enum map_scheme scheme, struct er
             return err->code;
         tile_cache_put(cache, entry);
     }
-    send(call, &dem, entry, err);
+    map_send(call, entry, dem.v, dem.match, err);
     tile_entry_unref(entry);
     return err->code;
 }

@@ -13,6 +13,7 @@
  */
 #include "api/maps/map_ground.h"
 
+#include "api/answer/file.h"
 #include "api/options.h"
 
 #include <float.h>
@@ -239,6 +240,34 @@ static void sample(const struct map_ground *ground, const struct map_tile *tile,
     locale_heights_plain(&ground->ground, work->points, count, INTERPOLATION_TRIANGLE, heights_m);
 }
 
+/*
+ * Of a place without a height: 0 beyond the field; else the middle of the range of the smallest
+ * square of 2^L × 2^L samples around it, at a multiple of its size, that has ground.
+ */
+static double hole_m(const struct map_ground *ground, struct vec2 at)
+{
+    const struct heightfield_spec *spec;
+    const struct heightfield *field;
+    uint32_t column, row;
+    float low, high;
+
+    if (!is_field(ground) || !(at.x >= ground->low.x && at.x <= ground->high.x &&
+                               at.y >= ground->low.y && at.y <= ground->high.y))
+        return 0;
+    field = ground->ground.layers[0]->field;
+    spec = heightfield_spec(field);
+    column = cell_of(at.x, spec->origin_x_m, spec->spacing_x_m, spec->cols);
+    row = cell_of(at.y, spec->origin_y_m, spec->spacing_y_m, spec->rows);
+    for (uint32_t level = 1; level <= 20; level++) {
+        uint32_t c0 = column >> level << level, r0 = row >> level << level;
+        uint32_t more = ((uint32_t)1 << level) - 1;
+
+        if (heightfield_range(field, c0, r0, c0 + more, r0 + more, &low, &high))
+            return ((double)low + (double)high) / 2;
+    }
+    return 0;
+}
+
 static void sample_mean(const struct map_ground *ground, const struct map_tile *tile, uint32_t rim,
                         enum map_void fill, double half_step_m, struct work *work,
                         double *heights_m)
@@ -283,8 +312,9 @@ enum err_code map_ground_heights(const struct map_ground *ground, const struct m
             sample(ground, tile, rim, fill, half_step_m, 0, 0, work, heights_m);
         if (fill == MAP_VOID_EDGE)
             map_tile_fill(heights_m, side, side, work->nearest);
-        for (size_t i = 0; fill == MAP_VOID_ZERO && i < count; i++)
-            heights_m[i] = isnan(heights_m[i]) ? 0 : heights_m[i];
+        for (size_t i = 0; (fill == MAP_VOID_ZERO || fill == MAP_VOID_GLOBE) && i < count; i++)
+            if (isnan(heights_m[i]))
+                heights_m[i] = fill == MAP_VOID_GLOBE ? hole_m(ground, work->points[i]) : 0;
     }
     if (work) {
         free(work->points);
@@ -331,6 +361,19 @@ enum err_code map_decode_numbers(struct call *call, struct span last, struct map
             return err_at(err, "%s", names[1 + i]);
         }
     return ERR_OK;
+}
+
+enum err_code map_send(struct call *call, const struct tile_entry *entry, uint64_t v,
+                       struct span match, struct err *err)
+{
+    call_header(call, "ETag", "%s", entry->tag);
+    map_cache_header(call, v);
+    if (tile_tag_matches(match.at, match.length, entry->tag)) {
+        call_status(call, 304);
+        return ERR_OK;
+    }
+    call_content_type(call, entry->media_type);
+    return answer_append(call, entry, err);
 }
 
 void map_cache_header(struct call *call, uint64_t v)

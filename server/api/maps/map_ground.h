@@ -8,6 +8,7 @@
 #include "api/tile_cache.h"
 #include "terrain/geo/map_tile.h"
 
+enum { MAP_LOOP_TILES_MAX = 65536 };  /* of a key that is made on a loop: some 0.3 ms */
 enum { DEM_GEODETIC_SIDE_MAX = 513 }; /* values along a geodetic tile's side */
 
 struct map_ground {
@@ -45,7 +46,9 @@ void map_ground_source(const struct map_ground *ground, const struct map_tile *t
 enum map_void {
     MAP_VOID_EDGE, /* beyond the ground its edge; a hole has the height of the nearest pixel */
     MAP_VOID_ZERO,
-    MAP_VOID_NAN
+    MAP_VOID_NAN,
+    MAP_VOID_GLOBE /* 0 beyond the ground; a hole has the middle of the range around it, which
+                      depends on its place only */
 };
 
 /*
@@ -66,5 +69,9 @@ enum err_code map_decode_numbers(struct call *call, struct span last, struct map
  * shared caches, too, unless the request brought a token; else with a question each time.
  */
 void map_cache_header(struct call *call, uint64_t v);
+
+/* The answer: an entry's bytes, or 304 where `match` (If-None-Match) has its tag; v as above. */
+enum err_code map_send(struct call *call, const struct tile_entry *entry, uint64_t v,
+                       struct span match, struct err *err);
 
 #endif

@@ -14,13 +14,14 @@
 #include <math.h>
 
 #define EARTH_ROUND_M (2 * M_PI * 6378137.0)
+#define QUANTA 32767.0
 #define DEGREE (M_PI / 180)
 
 enum { ZOOM_OF_DATA_MAX = 22, FAR = 1 << 20 };
 
 uint32_t map_tile_columns(enum map_scheme scheme, uint32_t z)
 {
-    return scheme == MAP_GEODETIC ? (uint32_t)2 << z : (uint32_t)1 << z;
+    return scheme == MAP_MERCATOR ? (uint32_t)1 << z : (uint32_t)2 << z;
 }
 
 uint32_t map_tile_rows(enum map_scheme scheme, uint32_t z)
@@ -39,7 +40,7 @@ static double lat_at(const struct map_tile *tile, double share)
 {
     double y = (tile->y + share) / map_tile_rows(tile->scheme, tile->z);
 
-    if (tile->scheme == MAP_GEODETIC)
+    if (tile->scheme != MAP_MERCATOR)
         return fmin(fmax(90 - 180 * y, -90), 90);
     return atan(sinh(M_PI * (1 - 2 * y))) / DEGREE;
 }
@@ -49,15 +50,21 @@ struct geo_box map_tile_box(const struct map_tile *tile)
     return (struct geo_box){lng_at(tile, 0), lat_at(tile, 1), lng_at(tile, 1), lat_at(tile, 0)};
 }
 
+static double share_of(const struct map_tile *tile, double share)
+{
+    return tile->scheme == MAP_QUANTIZED ? round(QUANTA * share) / QUANTA : share;
+}
+
 void map_tile_places(const struct map_tile *tile, uint32_t rim, double east, double south,
                      double *lng_deg, double *lat_deg)
 {
-    double steps = tile->scheme == MAP_GEODETIC ? tile->side - 1 : tile->side;
-    double first = (tile->scheme == MAP_GEODETIC ? 0 : 0.5) - (double)rim;
+    bool has_edges = tile->scheme != MAP_MERCATOR;
+    double steps = has_edges ? tile->side - 1 : tile->side;
+    double first = (has_edges ? 0 : 0.5) - (double)rim;
 
     for (uint32_t i = 0; i < tile->side + 2 * rim; i++) {
-        lng_deg[i] = lng_at(tile, (first + east + i) / steps);
-        lat_deg[i] = lat_at(tile, (first + south + i) / steps);
+        lng_deg[i] = lng_at(tile, share_of(tile, (first + east + i) / steps));
+        lat_deg[i] = lat_at(tile, share_of(tile, (first + south + i) / steps));
     }
 }
 
@@ -65,7 +72,7 @@ double map_tile_pixel_m(const struct map_tile *tile)
 {
     double lat = lat_at(tile, 0.5) * DEGREE;
 
-    if (tile->scheme == MAP_GEODETIC)
+    if (tile->scheme != MAP_MERCATOR)
         return EARTH_ROUND_M / 360 * 180 / map_tile_rows(tile->scheme, tile->z) / tile->side;
     return EARTH_ROUND_M * cos(lat) / map_tile_columns(tile->scheme, tile->z) / tile->side;
 }

@@ -10,7 +10,8 @@ enum { MAP_ZOOM_MAX = 24 };
 
 enum map_scheme {
     MAP_MERCATOR, /* XYZ: 2^z × 2^z tiles, y from north; values at the pixels' centres */
-    MAP_GEODETIC  /* 2^(z+1) × 2^z tiles, y from north; values on the corners, edges included */
+    MAP_GEODETIC, /* 2^(z+1) × 2^z tiles, y from north; values on the corners, edges included */
+    MAP_QUANTIZED /* the same, at multiples of 1/32767 of the tile, as quantized-mesh keeps them */
 };
 
 struct map_tile {
