@@ -6,10 +6,13 @@
 
 #include "client/kota.h"
 
+struct kota_request;
+
 /*
- * Prints the events of the feed at path, one a line, until it ends for good, or a connection is
- * refused, or the first one cannot be made. That of a patch ends with the patch.
+ * Prints the events of a feed, one a line; takes the request for it. It runs until the feed ends for
+ * good, or a connection is refused, or the first one cannot be made. That of a patch ends with the
+ * patch.
  */
-enum kota_exit watch_feed(struct kota *kota, const char *path);
+enum kota_exit watch_feed(struct kota *kota, struct kota_request *feed);
 
 #endif

@@ -10,6 +10,7 @@
 #include "client/print.h"
 #include "client/progress.h"
 #include "client/target.h"
+#include "client/lib/kota.h"
 #include "client/watch.h"
 
 #include <stdint.h>
@@ -265,7 +266,7 @@ static enum kota_exit watch_run(struct kota *kota, const struct patch_options *o
     (void)options;
     if (patch_path(kota, "/events", path))
         return kota_misused(kota);
-    return watch_feed(kota, path);
+    return watch_feed(kota, kota_request_new("GET", path));
 }
 
 static enum kota_exit body_run(struct kota *kota, const struct patch_options *options)

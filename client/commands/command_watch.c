@@ -11,6 +11,7 @@
 #include "client/lib/kota.h"
 #include "client/print.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,9 +95,8 @@ static void take(const struct kota_event *event, void *context)
     }
 }
 
-enum kota_exit watch_feed(struct kota *kota, const char *path)
+enum kota_exit watch_feed(struct kota *kota, struct kota_request *feed)
 {
-    struct kota_request *feed = kota_request_new("GET", path);
     struct kota_client *client = call_client(kota->call);
     struct watch watch = {.kota = kota};
 
@@ -111,16 +111,44 @@ enum kota_exit watch_feed(struct kota *kota, const char *path)
     return kota->err.code == ERR_OK ? KOTA_OK : kota_failed(kota);
 }
 
+struct watch_options {
+    const char *bounds, *layer;
+};
+
+static const struct kota_option watch_table[] = {
+    {.name = "bounds",
+     .value = "X0,Y0,X1,Y1",
+     .help = "only changes that meet this rectangle, in metres",
+     .at = offsetof(struct watch_options, bounds)},
+    {.name = "layer",
+     .value = "LAYER",
+     .words = ":layer",
+     .help = "only changes of this layer, and of the locale as a whole",
+     .at = offsetof(struct watch_options, layer)},
+    {0},
+};
+
 static enum kota_exit watch_run(struct kota *kota)
 {
+    struct watch_options options = {NULL, NULL};
     char path[KOTA_PATH_MAX] = "/v1/events";
+    struct kota_request *feed;
     enum kota_exit done;
 
-    if (!kota_begin(kota, NULL, 0, 1, &done))
+    if (!kota_begin(kota, &options, 0, 1, &done))
         return done;
+    if (kota->word_count == 0 && (options.bounds || options.layer)) {
+        err_set(&kota->err, ERR_BAD_INPUT, "--bounds and --layer are of one locale: name it");
+        return kota_misused(kota);
+    }
     if (kota->word_count == 1 && kota_locale_path(kota, "/events", path))
         return kota_misused(kota);
-    return watch_feed(kota, path);
+    feed = kota_request_new("GET", path);
+    if (options.bounds)
+        kota_request_query(feed, "bounds", options.bounds);
+    if (options.layer)
+        kota_request_query(feed, "layer", options.layer);
+    return watch_feed(kota, feed);
 }
 
 const struct kota_command command_watch = {
@@ -132,5 +160,6 @@ const struct kota_command command_watch = {
         "been missed. In JSON it has event, id and data. A broken connection is made again and\n"
         "goes on where it was. Ends with Ctrl-C.\n",
     .words = {":locale", NULL},
+    .options = watch_table,
     .run = watch_run,
 };

@@ -101,6 +101,9 @@ def same(a, b, name="land", revision=None):
     revision = revision or a.locale(name)["revision"]
     equal(b.locale(name, revision), a.locale(name, revision), f"{name} at {revision}")
     equal(b.tags(name), a.tags(name), f"tiles of {name}")
+    windows = [[node.get(f"/v1/locales/{name}/layers/ground/samples?{query}").headers.get("etag")
+                for query in ("", "rect=1,2,270,3", "step=4&format=r16")] for node in (a, b)]
+    equal(windows[1], windows[0], f"windows of {name}")
 
 
 a, b = Node("a").start(), Node("b").start()
@@ -224,12 +227,13 @@ def keys():
 def feeds():
     first = a.locale()["revision"]
     b.locale(revision=first)
-    with Stream(a.port, "/v1/locales/land/events") as one, \
-            Stream(b.port, "/v1/locales/land/events") as other:
+    with Stream(a.port, "/v1/locales/land/events?samples=f32") as one, \
+            Stream(b.port, "/v1/locales/land/events?samples=f32") as other:
         for i in range(10):
             (a if i % 3 else b).edit(i, 40, i)
         told = [[stream.event().data for _ in range(10)] for stream in (one, other)]
     equal(told[0], told[1], "the events")
+    check(all(event["samples"] for event in told[0]), f"an event without samples: {told[0]}")
     equal([event["revision"] for event in told[0]], list(range(first + 1, first + 11)), "revisions")
     diffs = [node.ok("GET", f"/v1/locales/land/diff?since={first}&layer=ground") for node in (a, b)]
     equal(diffs[0], diffs[1], "diff")

@@ -1,11 +1,14 @@
 """Feeds that carry what changed: bounds, layers, samples, frames; a copy that is kept by them."""
 import base64
+import json
+import os
 import struct
+import subprocess
 import tempfile
 import threading
 import time
 
-from daemon import Daemon, check, equal, problem
+from daemon import BIN_DIR, Daemon, check, clean_environment, equal, problem
 from events import Stream
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
 from frames import EDIT, FEED, POSE, RESYNC, TICK, FrameStream, split
@@ -224,6 +227,27 @@ def _():
                 frame = frames.edit()
                 equal((frame.rect, frame.samples, frame.flags & 4), ((1, 2, 2, 1), None, 0), "after a restart")
                 equal(text.event().data["samples"], None, "text")
+
+
+@test("kota watch prints only what meets --bounds, of --layer")
+def _():
+    put_terrain(daemon, "watched", flat(60))
+    before = daemon.ok("GET", "/v1/stats")["http"]["streams_opened"]
+    watch = subprocess.Popen([os.path.join(BIN_DIR, "kota"), "watch", "watched", "--bounds", "0,0,9,9", "--layer",
+                              "ground", "--json", "--url", daemon.url], stdout=subprocess.PIPE, text=True,
+                             env=clean_environment())
+    try:
+        while daemon.ok("GET", "/v1/stats")["http"]["streams_opened"] == before and watch.poll() is None:
+            time.sleep(0.01)
+        edit("watched", [40, 40, 1, 1], [1.0])
+        revision = edit("watched", [5, 5, 1, 1], [1.0])
+        equal(json.loads(watch.stdout.readline())["data"]["revision"], revision, "the first line")
+    finally:
+        watch.kill()
+        watch.wait()
+    done = subprocess.run([os.path.join(BIN_DIR, "kota"), "watch", "--layer", "x", "--url", daemon.url],
+                          capture_output=True, text=True, env=clean_environment(), check=False)
+    check(done.returncode == 2 and "one locale" in done.stderr, str(done))
 
 
 # ---- a copy -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ idempotency_record  server/api/idempotency_record.c server/sand/body/shell_bytes
 polygon_header  server/formats/polygon/polygon_header.c server/formats/polygon/ac3d.c
 mesh_image  server/terrain/mesh/mesh_image.c
 record      server/world/follow/record_read.c
+negotiation server/api/answer/header_list.c server/formats/float_layout.c
 store       server/store/store_load.c server/store/store_row_cache.c server/store/store_tiles.c
 '
 replays=$(echo "$pairs" | awk -v build="$build" 'NF {gsub(",", " " build "/tests/replay_fuzz_", $1)
