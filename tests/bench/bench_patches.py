@@ -29,7 +29,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import daemon as daemons  # noqa: E402
-from rows import row, row_most  # noqa: E402
+from rows import row_most  # noqa: E402
 
 SECTION = "Sand"
 SIDE, SPACING = 257, 0.25
@@ -351,8 +351,9 @@ def craters(options):
             d = 0.5
             for _ in range(30):
                 d = 0.14 / mu * math.sqrt(density / bulk) * diameter ** (2 / 3) * (above + d) ** (1 / 3)
-            row(SECTION, f"a ball of {diameter} m sinks, {above} m of fall, bed of 3 diameters",
-                "Uehara 2003", sunk / d, note=f"{sunk:.2f} m, {d:.2f} m; {fall.granules} granules")
+            row_most(SECTION, f"a ball of {diameter} m, {above} m of fall, bed of 3 diameters",
+                     "Uehara 2003", max(sunk / d, d / sunk), 1.5,
+                     f"sinks by {sunk:.2f} m, {d:.2f} m; {fall.granules} granules")
 
 
 PARTS = {"idle": idle, "rest": rest, "waits": waits, "ground": ground, "craters": craters}
