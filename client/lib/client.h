@@ -72,10 +72,13 @@ struct transfer {
 
 /* Where the daemon is. */
 struct place {
-    struct text url;       /* scheme, host, port and path, without a slash at the end */
-    struct text unix_path; /* empty: TCP */
-    char name[272];        /* for messages */
+    struct text url;        /* scheme, host, port and path, without a slash at the end */
+    size_t origin;          /* length of scheme, host and port in it */
+    struct text origin_url; /* these */
+    struct text unix_path;  /* empty: TCP */
+    char name[272];         /* for messages */
     bool is_tls, is_loopback;
+    bool is_direct; /* no proxy reads the request: only its target changes from call to call */
 };
 
 /* What a client has of libcurl. */
