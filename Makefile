@@ -20,7 +20,7 @@ PKG_CONFIG ?= pkg-config
 Q := $(if $(V),,@)
 
 # ---- components of the distribution ---------------------------------------------------------
-PACKAGES := libuv libcjson libpng assimp sqlite3 zlib libzstd epoxy egl libpq
+PACKAGES := libuv libcjson libpng assimp sqlite3 zlib libzstd epoxy egl libpq libcrypto
 SERVER_PC_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
 SERVER_PC_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 
@@ -37,7 +37,7 @@ LLHTTP_LIBS :=
 endif
 
 # ---- flags ----------------------------------------------------------------------------------
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstrict-prototypes
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wno-psabi
 ifdef CI
 WARNINGS += -Werror
 endif

@@ -17,7 +17,8 @@
 set -u
 
 BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
-    libsqlite3-dev zlib1g-dev libzstd-dev libcurl4-openssl-dev|libcurl4-gnutls-dev libllhttp-dev|node-llhttp
+    libsqlite3-dev zlib1g-dev libzstd-dev libssl-dev libcurl4-openssl-dev|libcurl4-gnutls-dev
+    libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
     tmux mandoc zsh fish postgresql glslang-tools gdal-bin'
@@ -30,6 +31,7 @@ PACKAGE='build-essential debhelper lintian debootstrap'
 CROSS='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
     libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g libzstd1 libpq5
+    libssl3t64|libssl3
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
 
 say()

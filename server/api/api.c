@@ -151,11 +151,9 @@ static const struct api_route *route_of(const struct api *api, const struct http
 
 static bool is_read_of_locale(const struct api *api, const struct http_request *request)
 {
-    static const char locale[] = "/v1/locales/{locale}";
-    const struct api_route *route = route_of(api, http_request_route(request));
+    const struct http_route *route = http_request_route(request);
 
-    return route->scope == AUTH_READ &&
-           strncmp(route->http.pattern, locale, sizeof locale - 1) == 0;
+    return route_of(api, route)->right == RIGHT_READING && call_pattern_has_locale(route->pattern);
 }
 
 static void request_begin(void *context, struct http_request *request)
@@ -211,16 +209,22 @@ static void loop_gone(void *context, size_t loop_index)
     world_reader_gone(api->world, loop_index);
 }
 
-static enum err_code authorize(void *context, const struct http_request *request,
+static enum err_code authorize(void *context, struct http_request *request,
                                const struct http_route *route, struct err *err)
 {
     struct api *api = context;
     const struct api_route *own = route_of(api, route);
-    bool is_counters = route->is_probe && own->scope != AUTH_NONE; /* probes need no scope */
+    const struct auth_need need = {
+        .right = own->right,
+        .is_counters = route->is_probe && own->right != RIGHT_NONE, /* probes need no right */
+        .locale = call_pattern_has_locale(route->pattern) ? http_request_param(request, 0)
+                                                          : (struct span){NULL, 0},
+    };
+    struct principal *principal;
     struct auth_request asked;
     uint32_t uid = 0;
 
-    if (!auth_asks(api->auth, own->scope, is_counters))
+    if (!auth_asks(api->auth, &need))
         return ERR_OK;
     asked = (struct auth_request){
         .has_uid = http_request_peer_uid(request, &uid),
@@ -231,10 +235,28 @@ static enum err_code authorize(void *context, const struct http_request *request
                         http_request_header(request, "forwarded").at != NULL,
         .is_loopback = http_request_peer_is_loopback(request),
         .reader = http_request_loop(request),
-        .is_counters = is_counters,
     };
     asked.uid = uid;
-    return auth_check(api->auth, own->scope, &asked, err);
+    if (auth_check(api->auth, &need, &asked, &principal, err))
+        return err->code;
+    if (principal) {
+        http_request_set_grant(request, principal);
+        http_request_set_flow(request, principal->share->flow);
+    }
+    return ERR_OK;
+}
+
+static uint32_t grant_left_ms(void *context, size_t loop_index, void *grant)
+{
+    struct api *api = context;
+
+    return auth_left_ms(api->auth, loop_index, grant);
+}
+
+static void grant_release(void *context, void *grant)
+{
+    (void)context;
+    principal_release(grant);
 }
 
 struct http_app api_http_app(struct api *api)
@@ -249,6 +271,8 @@ struct http_app api_http_app(struct api *api)
         .loop_quiet = loop_quiet,
         .loop_gone = loop_gone,
         .authorize = authorize,
+        .grant_left_ms = grant_left_ms,
+        .grant_release = grant_release,
     };
 }
 
@@ -259,5 +283,7 @@ struct http_app api_ops_app(struct api *api)
         .route_count = api->route_count,
         .context = api,
         .authorize = authorize,
+        .grant_left_ms = grant_left_ms,
+        .grant_release = grant_release,
     };
 }

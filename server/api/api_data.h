@@ -4,7 +4,7 @@
 #ifndef KOTA_API_API_DATA_H
 #define KOTA_API_API_DATA_H
 
-#include "api/auth.h"
+#include "api/auth/auth.h"
 #include "json/json_check.h"
 #include "api/tile_cache.h"
 #include "formats/polygon/polygon_file.h"

@@ -53,6 +53,52 @@ struct json_sink json_sink_of_reply(struct http_reply *reply)
     return (struct json_sink){reply, reply_reserve, reply_advance};
 }
 
+const struct claims *call_claims(const struct call *call)
+{
+    const struct principal *principal = call->request ? http_request_grant(call->request) : NULL;
+
+    return principal ? &principal->claims : NULL;
+}
+
+enum err_code call_check_bounds(const struct call *call, const double rect_m[4], struct err *err)
+{
+    const struct claims *claims = call_claims(call);
+
+    return claims && claims->has_bounds ? world_check_bounds(claims->bounds_m, rect_m, err)
+                                        : ERR_OK;
+}
+
+/* What the token may not read is not in the call's snapshot. O(locales). */
+static enum err_code hide_locales(struct call *call, struct err *err)
+{
+    const struct claims *claims = call_claims(call);
+    const struct world_snapshot *all = call->snapshot;
+    struct world_snapshot *seen;
+
+    if (!claims || !claims->has_locales || !all)
+        return ERR_OK;
+    seen = call_alloc(call, sizeof *seen);
+    if (seen) {
+        *seen = *all;
+        seen->locales = call_alloc(call, (all->locale_count + 1) * sizeof *seen->locales);
+        seen->bounding_spheres =
+            call_alloc(call, (all->locale_count + 1) * sizeof *seen->bounding_spheres);
+    }
+    if (!seen || !seen->locales || !seen->bounding_spheres)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the locales that this token may read");
+    seen->locale_count = 0;
+    for (size_t i = 0; i < all->locale_count; i++) {
+        struct locale *locale = all->locales[i];
+
+        if (!claims_has_locale(claims, locale->id, strlen(locale->id)))
+            continue;
+        seen->bounding_spheres[seen->locale_count] = all->bounding_spheres[i];
+        seen->locales[seen->locale_count++] = locale;
+    }
+    call->snapshot = seen;
+    return ERR_OK;
+}
+
 static enum err_code call_open(struct call *call, struct http_request *request,
                                struct http_reply *reply, size_t param_count, struct err *err)
 {
@@ -81,7 +127,8 @@ static enum err_code call_open(struct call *call, struct http_request *request,
         call_add_query(call, items[i]);
     for (size_t i = 0; i < param_count; i++)
         call->params[i] = http_request_param(request, i);
-    return ERR_OK;
+    return call_pattern_has_locale(http_request_route(request)->pattern) ? ERR_OK
+                                                                         : hide_locales(call, err);
 }
 
 /* A body is not decompressed: a compressed one is refused. */
@@ -150,7 +197,7 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
         return err->code;
     if (world_is_coming(call->api->world, id))
         return err_set(err, ERR_NOT_READY, "locale %s is being taken from the shared log", id);
-    return snapshot_no_locale(call->snapshot, id, err);
+    return hide_locales(call, err) ? err->code : snapshot_no_locale(call->snapshot, id, err);
 }
 
 enum err_code call_param_id(const struct call *call, size_t param, const char *kind,
@@ -378,6 +425,15 @@ void *call_alloc(struct call *call, size_t bytes)
     return block->data;
 }
 
+enum err_code call_charge_items(const struct call *call, size_t n, struct err *err)
+{
+    struct principal *principal = call->request ? http_request_grant(call->request) : NULL;
+
+    if (!principal || !http_request_first_charge(call->request))
+        return ERR_OK;
+    return auth_take_items(principal, n, err);
+}
+
 enum err_code call_take_items(struct call *call, size_t count, struct err *err)
 {
     struct api *api = call->api;
@@ -385,6 +441,8 @@ enum err_code call_take_items(struct call *call, size_t count, struct err *err)
     uint64_t before;
 
     call->items = count;
+    if (call_charge_items(call, count, err))
+        return err->code;
     if (count < CALL_ITEMS_COUNTED || call->items_held)
         return ERR_OK;
     before = atomic_fetch_add_explicit(&api->items_in_flight, count, memory_order_relaxed);

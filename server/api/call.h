@@ -24,6 +24,19 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
         call_run(request, reply, name##_answer, params, needs);                                    \
     }
 
+/* Does a route's pattern begin with a locale? Then its first parameter is the id. */
+static inline bool call_pattern_has_locale(const char *pattern)
+{
+    static const char locale[] = "/v1/locales/{locale}";
+
+    return strncmp(pattern, locale, sizeof locale - 1) == 0;
+}
+
+/* What the owner of the request's token may do; NULL: no token was needed. */
+const struct claims *call_claims(const struct call *call);
+/* ERR_CLAIMS: the rectangle x0 y0 x1 y1 of the locale's frame is not within its bounds. */
+enum err_code call_check_bounds(const struct call *call, const double rect_m[4], struct err *err);
+
 /*
  * Looks for the locale that params[0] names: call->locale, NULL when there is none.
  * ERR_DAMAGED    it could not be loaded from the store
@@ -51,10 +64,17 @@ bool call_awaits_revision(const struct http_request *request,
 void *call_alloc(struct call *call, size_t bytes);
 
 /*
- * The call is about to answer so many items: call_check_budget expects that many, and they count
- * among those in flight until call_close.
+ * Takes n items from the share of the token's name, once a request.
+ * ERR_TOO_MANY  they are more than its claims allow now
+ */
+enum err_code call_charge_items(const struct call *call, size_t n, struct err *err);
+
+/*
+ * The call is about to answer so many items: they are charged, call_check_budget expects that many,
+ * and they count among those in flight until call_close.
  * Fewer than CALL_ITEMS_COUNTED are not counted, and the only batch is never refused.
- * ERR_BUSY  all batches together would hold more than limits.items_in_flight_max
+ * ERR_BUSY      all batches together would hold more than limits.items_in_flight_max
+ * ERR_TOO_MANY  as call_charge_items
  */
 enum { CALL_ITEMS_COUNTED = 256 };
 enum err_code call_take_items(struct call *call, size_t count, struct err *err);

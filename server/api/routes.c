@@ -1,5 +1,5 @@
 /*
- * Name, method, path, handler, place (loop or worker), limit of the body, scope, summary.
+ * Name, right, method, path, handler, place (loop or worker), limit of the body, summary.
  * Permissions, metric labels, the answer of /v1 and the test of the OpenAPI document derive from
  * this table.
  */
@@ -11,44 +11,47 @@ enum { KIB = 1024 };
 
 #define PROBE(name, pattern, handler, summary)                                                     \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_NONE, name, summary, NULL      \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, RIGHT_NONE, name, summary, NULL     \
     }
 #define COUNTERS(name, pattern, handler, summary)                                                  \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, AUTH_READ, name, summary, NULL      \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, RIGHT_READING, name, summary, NULL  \
     }
 #define PUBLIC(name, pattern, handler, summary)                                                    \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_NONE, name, summary, NULL     \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, RIGHT_NONE, name, summary, NULL    \
     }
 #define READ(name, pattern, handler, summary)                                                      \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, AUTH_READ, name, summary, NULL     \
+        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, RIGHT_READING, name, summary, NULL \
     }
 #define READ_ON_WORKER(name, pattern, handler, summary)                                            \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary, NULL   \
+        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_READING, name, summary,    \
+            NULL                                                                                   \
     }
 #define READ_BY_SIZE(name, pattern, handler, summary)                                              \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary, NULL     \
+        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, RIGHT_READING, name, summary, NULL \
     }
 #define ASK(name, pattern, handler, summary)                                                       \
     {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, AUTH_READ, name, summary, NULL    \
+        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, RIGHT_READING, name, summary,     \
+            NULL                                                                                   \
     }
 #define ASK_ON_WORKER(name, pattern, handler, summary)                                             \
     {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_READ, name, summary, NULL  \
+        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_READING, name, summary,   \
+            NULL                                                                                   \
     }
-#define WRITE(name, method, pattern, handler, place, bytes, summary)                               \
+#define WRITE(name, right, method, pattern, handler, place, bytes, summary)                        \
     {                                                                                              \
-        {method, pattern, handler, place, bytes, false}, AUTH_EDIT, name, summary, NULL            \
+        {method, pattern, handler, place, bytes, false}, RIGHT_##right, name, summary, NULL        \
     }
 /* begin: before the body comes */
-#define WRITE_STREAMED(name, method, pattern, handler, begin, summary)                             \
+#define WRITE_STREAMED(name, right, method, pattern, handler, begin, summary)                      \
     {                                                                                              \
-        {method, pattern, handler, HTTP_ON_WORKER, 0, false}, AUTH_EDIT, name, summary, begin      \
+        {method, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_##right, name, summary, begin  \
     }
 #define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
@@ -58,25 +61,25 @@ const struct api_route api_routes[] = {
     READ("calls", "/v1", calls_get, "The calls of this daemon, with their names."),
     READ_ON_WORKER("locales", "/v1/locales", locales_get, "The locales, by id, a page at a time."),
     READ("locale", LOCALE, locale_get, "One locale."),
-    WRITE("putLocale", METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB,
+    WRITE("putLocale", LOCALES, METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB,
           "Makes a locale, or gives an old one a new manifest."),
-    WRITE("deleteLocale", METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
+    WRITE("deleteLocale", LOCALES, METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
           "Removes a locale and its layers."),
     READ_ON_WORKER("layerTif", LAYER ".tif", layer_tif_get,
                    "The heightfield as a cloud-optimised GeoTIFF, whole or in ranges."),
     READ_ON_WORKER("layer", LAYER, layer_get, "The whole layer as a file."),
-    WRITE_STREAMED("putLayer", METHOD_PUT, LAYER, layer_put, layer_put_begin,
+    WRITE_STREAMED("putLayer", LAYERS, METHOD_PUT, LAYER, layer_put, layer_put_begin,
                    "Uploads a heightfield or a mesh."),
-    WRITE("deleteLayer", METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB,
+    WRITE("deleteLayer", LAYERS, METHOD_DELETE, LAYER, layer_delete, HTTP_ON_LOOP, KIB,
           "Removes a layer; a revision is counted."),
     READ("layerStats", LAYER "/stats", layer_stats_get, "How a layer is held."),
     READ_BY_SIZE("samples", LAYER "/samples", samples_get,
                  "A rectangle of a heightfield's samples, or every 2^L-th of them."),
-    WRITE("putTransform", METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP, 4 * KIB,
-          "Moves a mesh layer."),
-    WRITE("polygons", METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0,
+    WRITE("putTransform", MOVES, METHOD_PUT, LAYER "/transform", transform_put, HTTP_ON_LOOP,
+          4 * KIB, "Moves a mesh layer."),
+    WRITE("polygons", EDITS, METHOD_POST, LAYER "/polygons", polygons_post, HTTP_ON_WORKER, 0,
           "Adds polygons to a mesh layer, and removes some."),
-    WRITE("edit", METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0,
+    WRITE("edit", EDITS, METHOD_POST, LOCALE "/edits", edits_post, HTTP_ON_WORKER, 0,
           "Changes samples of a heightfield."),
     READ_ON_WORKER("diff", LOCALE "/diff", diff_get,
                    "Which samples may have changed since a revision?"),
@@ -124,18 +127,18 @@ const struct api_route api_routes[] = {
     READ_BY_SIZE("dem", LOCALE "/dem/{z}/{x}/{y}", dem_get, "A map's tile of heights, XYZ."),
     READ_BY_SIZE("demGeodetic", LOCALE "/dem/geodetic/{z}/{x}/{y}", dem_geodetic_get,
                  "A globe's tile of heights, in degrees."),
-    WRITE("postPatch", METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER, 256 * KIB,
-          "Makes a square of ground granules, and lets bodies fall on it."),
+    WRITE("postPatch", PATCHES, METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER,
+          256 * KIB, "Makes a square of ground granules, and lets bodies fall on it."),
     READ_ON_WORKER("patches", LOCALE "/patches", patches_get,
                    "The patches of a locale, those that have ended lately too."),
     READ("patch", PATCH, patch_get,
          "A patch as it is; for `patch_keep_ms` also after it has ended."),
-    WRITE("deletePatch", METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB,
+    WRITE("deletePatch", PATCHES, METHOD_DELETE, PATCH, patch_delete, HTTP_ON_LOOP, KIB,
           "Ends a patch, written back or thrown away, and answers when it has ended."),
-    WRITE("postPatchBody", METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER,
+    WRITE("postPatchBody", BODIES, METHOD_POST, PATCH "/bodies", patch_bodies_post, HTTP_ON_WORKER,
           64 * KIB, "One more body; a patch that rests wakes."),
-    WRITE("patchPatchBody", METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch, HTTP_ON_LOOP,
-          4 * KIB, "Pushes a body; a patch that rests wakes."),
+    WRITE("patchPatchBody", BODIES, METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch,
+          HTTP_ON_LOOP, 4 * KIB, "Pushes a body; a patch that rests wakes."),
     READ("patchEvents", PATCH "/events", patch_events_get,
          "The states of a patch and the poses of its bodies, as server-sent events."),
     READ_ON_WORKER("patchView", PATCH "/view.png", patch_view_get, "The patch as it looks now."),
@@ -143,10 +146,10 @@ const struct api_route api_routes[] = {
                    "The surface of a patch as it is now, for renderers."),
     READ_ON_WORKER("models", "/v1/models", models_get, "All models, by id."),
     READ_ON_WORKER("model", "/v1/models/{model}", model_get, "A model's file, as it was sent."),
-    WRITE("putModel", METHOD_PUT, "/v1/models/{model}", model_put, HTTP_ON_WORKER, 0,
+    WRITE("putModel", MODELS, METHOD_PUT, "/v1/models/{model}", model_put, HTTP_ON_WORKER, 0,
           "Makes or replaces a model."),
-    WRITE("deleteModel", METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP, KIB,
-          "Deletes a model."),
+    WRITE("deleteModel", MODELS, METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP,
+          KIB, "Deletes a model."),
     READ("limits", "/v1/limits", limits_get, "The limits in force."),
     COUNTERS("stats", "/v1/stats", stats_get, "What the daemon has done and holds, as JSON."),
     COUNTERS("metrics", "/metrics", metrics_get, "Prometheus text, version 0.0.4."),

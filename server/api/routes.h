@@ -4,12 +4,12 @@
 #ifndef KOTA_API_ROUTES_H
 #define KOTA_API_ROUTES_H
 
-#include "api/auth.h"
+#include "api/auth/auth.h"
 #include "http/http.h"
 
 struct api_route {
     struct http_route http;
-    enum auth_scope scope;
+    enum right right;    /* that a token must have */
     const char *name;    /* the operationId */
     const char *summary; /* of the OpenAPI document */
     http_handler begin;  /* http_app.body_begin; NULL: the body is buffered */

@@ -269,8 +269,14 @@ static enum err_code check_headers(const struct call *call, struct err *err)
 enum err_code write_open(struct call *call, const struct write_kind *kind,
                          struct world_change *change, struct err *err)
 {
+    const struct claims *claims = call_claims(call);
+
     CHECK(kind->method && kind->below);
     change->kind = kind->change;
+    if (claims && claims->has_bounds) {
+        change->has_bounds = true;
+        memcpy(change->bounds_m, claims->bounds_m, sizeof change->bounds_m);
+    }
     if (locale_id(call, change, err) || call_find_locale(call, err) || check_headers(call, err))
         return err->code;
     if (precondition_decode(call, kind->may_create, change, err) ||

@@ -23,6 +23,7 @@ __attribute__((format(printf, 3, 0))) static void err_fill(struct err *err, enum
     err->has_limit = false;
     err->limit = 0;
     err->got = 0;
+    err->retry_in_s = 0;
     err->pointer[0] = err->log_only[0] = '\0';
     vsnprintf(err->msg, sizeof err->msg, format, args);
 }

@@ -27,6 +27,7 @@
     X(FORBIDDEN, forbidden, 403, "Forbidden")                                                      \
     X(SCOPE, scope_too_small, 403, "Scope too small")                                              \
     X(READ_ONLY_DAEMON, read_only_daemon, 403, "Read-only daemon")                                 \
+    X(CLAIMS, beyond_claims, 403, "Beyond the token's claims")                                     \
     X(PROXIED, proxied_without_tokens, 403, "Proxied without tokens")                              \
     X(NOT_FOUND, not_found, 404, "Not found")                                                      \
     X(LOCALE_UNKNOWN, locale_unknown, 404, "Unknown locale")                                       \
@@ -85,12 +86,13 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    bool has_limit;     /* limit and got are set: they go into the problem document */
-    double limit;       /* the greatest (or least) value that would have been taken */
-    double got;         /* the value in the input */
-    char pointer[96];   /* JSON pointer or query parameter of the error, "" when there is none */
-    char msg[320];      /* one sentence, UTF-8, names field, value and limit */
-    char log_only[256]; /* more for the operator, never for a client; "" when there is none */
+    bool has_limit;      /* limit and got are set: they go into the problem document */
+    double limit;        /* the greatest (or least) value that would have been taken */
+    double got;          /* the value in the input */
+    unsigned retry_in_s; /* the Retry-After of an answer that has one; 0: 1 */
+    char pointer[96];    /* JSON pointer or query parameter of the error, "" when there is none */
+    char msg[320];       /* one sentence, UTF-8, names field, value and limit */
+    char log_only[256];  /* more for the operator, never for a client; "" when there is none */
 };
 
 enum { ERR_LOG_BYTES = sizeof((struct err *)0)->msg + sizeof((struct err *)0)->log_only + 2 };

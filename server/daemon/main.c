@@ -459,6 +459,7 @@ static enum err_code reload_all(struct daemon *d, struct config *fresh, struct e
         return err->code;
     }
     auth_swap(d->auth, tokens);
+    http_server_wake(d->server); /* streams of tokens that are gone end */
     config_differences(&d->given, fresh, report_difference, NULL);
     config_adopt(&d->given, fresh);
     return ERR_OK;

@@ -73,8 +73,8 @@ const struct setting settings[] = {
           "size of the store's write-ahead log; during a long backup it grows"),
     GROUP("Access"),
     TEXT("token-file", token_file, "FILE",
-         "file with bearer tokens; lines `read TOKEN` or `edit TOKEN`, or `edit uid=N` for a user "
-         "of the Unix socket; a reload reads it again",
+         "file with bearer tokens and their claims (docs/security.md); lines `read TOKEN` or `edit "
+         "TOKEN`, or `edit uid=N` for a user of the Unix socket; a reload reads it again",
          SHORT, .absent = "none: no tokens", .example = "/etc/kota.tokens"),
     FLAG("read-only", is_read_only, "refuse every write", SHORT),
     TEXT("cors-origin", cors_origin, "ORIGINS",

@@ -621,7 +621,7 @@ static void set_deadlines(struct http_connection *connection)
     if (connection->state == HTTP_CONNECTION_LINGER) {
         connection->read_deadline_ms = linger_deadline(connection);
     } else if (connection->stream) {
-        connection->read_deadline_ms = connection->stream->sent_ms + limits->stream_silence_ms;
+        connection->read_deadline_ms = http_stream_deadline_ms(connection->stream);
     } else if (connection->request && connection->request->is_parked) {
         connection->read_deadline_ms = connection->request->park_until_ms;
     } else if (!http_connection_takes_input(connection)) {
@@ -745,7 +745,7 @@ void http_connection_expired(struct http_timer *timer)
         return;
     }
     if (is_reading_late && connection->stream) {
-        http_stream_break_silence(connection);
+        http_stream_look(connection);
         connection_update(connection);
         return;
     }

@@ -265,11 +265,11 @@ bool http_exchange_arrived(struct http_request *request, enum http_arrival arriv
 }
 
 /* No worker will have time: the request is refused. */
-static void shed(struct http_request *request, const struct http_refusal *why)
+static void shed(struct http_request *request, const struct err *err)
 {
     request->is_shed = true;
-    note_shed(request->loop, why->err.msg);
-    http_reply_problem_later(&request->reply, &why->err, why->retry_in_s);
+    note_shed(request->loop, err->msg);
+    http_reply_problem(&request->reply, err);
 }
 
 /* ---- parking --------------------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static void handle(struct http_request *request)
     struct http_loop *loop = request->loop;
     const struct http_app *app = &loop->server->app;
     enum http_place place = request->route->place;
-    struct http_refusal why;
+    struct err err;
 
     request->is_begun = request->is_on_loop = true;
     loop->requests_begun++;
@@ -360,9 +360,9 @@ static void handle(struct http_request *request)
     if (request->is_offloaded)
         http_reply_reset(&request->reply);
     request->may_offload = false;
-    if (http_pool_push(loop->server->pool, request, &why))
+    if (http_pool_push(loop->server->pool, request, &err))
         return;
-    shed(request, &why);
+    shed(request, &err);
     returned(request);
 }
 
@@ -503,16 +503,16 @@ static enum err_code check_length(struct http_request *request, struct err *err)
 static bool has_worker(struct http_request *request)
 {
     struct http_server *server = request->loop->server;
-    struct http_refusal why;
+    struct err err;
     uint64_t bytes = request->head.content_length;
     bool is_for_worker = request->route->place == HTTP_ON_WORKER ||
                          (request->route->place == HTTP_BY_SIZE &&
                           bytes > http_limits_now(server)->loop_body_bytes_max);
 
     if (!is_for_worker || (bytes == 0 && !request->head.is_chunked) ||
-        http_pool_has_room(server->pool, request->route_index, bytes, &why))
+        http_pool_has_room(server->pool, request, bytes, &err))
         return true;
-    shed(request, &why);
+    shed(request, &err);
     return false;
 }
 

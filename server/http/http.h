@@ -103,8 +103,16 @@ struct http_app {
      * answer. Runs when the headers are complete, before a body is read, and not for OPTIONS.
      * Loop thread.
      */
-    enum err_code (*authorize)(void *context, const struct http_request *request,
+    enum err_code (*authorize)(void *context, struct http_request *request,
                                const struct http_route *route, struct err *err);
+    /*
+     * What authorize has granted by http_request_set_grant, if it did: for how many milliseconds it
+     * is still in force (UINT32_MAX: without end, 0: not any more), asked of the grants of streams,
+     * loop thread; and its release, any thread. The grant of a stream is released with the stream,
+     * which ends with it.
+     */
+    uint32_t (*grant_left_ms)(void *context, size_t loop_index, void *grant);
+    void (*grant_release)(void *context, void *grant);
 };
 
 struct http_config {
@@ -233,6 +241,17 @@ void *http_request_alloc(struct http_request *request, size_t bytes);
 /* One pointer for the application (set in request_begin). */
 void http_request_set_user(struct http_request *request, void *user);
 void *http_request_user(const struct http_request *request);
+/* In authorize, once; see http_app. */
+void http_request_set_grant(struct http_request *request, void *grant);
+/*
+ * In authorize: requests of one flow have one queue at the workers, and all queues have the same
+ * share of their time. 0: those that nothing is known of.
+ */
+void http_request_set_flow(struct http_request *request, uint32_t flow);
+/* True once a request, though its handler may begin again. */
+bool http_request_first_charge(struct http_request *request);
+/* NULL: none. */
+void *http_request_grant(const struct http_request *request);
 void *http_request_app_context(const struct http_request *request);
 
 /*

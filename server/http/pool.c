@@ -11,19 +11,27 @@
  * also when the oldest has waited that long. A request that has waited twice as long is refused
  * when a worker takes it: a late refusal costs less than late answers for all that follow. Two
  * lanes: requests estimated below SMALL_NS go first, and large requests never hold the last worker.
- * So a tile does not wait for batches, and nothing large need be cut in pieces. A disk or a machine
- * that stalls for seconds is no load: the requests that waited are done at once when it resumes,
- * and refusing them would not help. So waiting time is measured by a clock that counts at most
- * QUIET_NS between two events of the pool (a request is queued, taken or finished).
+ * So a tile does not wait for batches, and nothing large need be cut in pieces.
  *
- * Invariants: under the mutex: cost_ns of a lane is the sum of the estimates in it; large_running
- * <= workers - 1; a request is in one lane, or with one worker, or with its loop.
+ * Requests of one name of a token are a flow, and the flows of a lane have equal shares of the
+ * workers: each request is tagged with the time at which its flow would begin it if the flow had a
+ * machine of its own, and the smallest tag is next (start-time fair queueing). A flow that floods
+ * waits for itself: the wait of a new request counts of each other flow no more than its own has
+ * queued. There are FLOWS queues and no allocation; more names share them.
+ *
+ * A disk or a machine that stalls for seconds is no load: the requests that waited are done at once
+ * when it resumes, and refusing them would not help. So waiting time is measured by a clock that
+ * counts at most QUIET_NS between two events of the pool (a request is queued, taken or finished).
+ *
+ * Invariants: under the mutex: cost_ns of a lane or flow is the sum of the estimates in it;
+ * large_running <= workers - 1; a request is in one lane, or with one worker, or with its loop.
  *
  * Workers are SCHED_BATCH: a loop that wakes goes first where cores are short. Not a lower priority
  * (nice): that would give cores away to other programs as well.
  *
  * Source: M. Welsh, D. Culler, "Adaptive Overload Control for Busy Internet Servers", 2003, for
- * refusing at the door by observed delay.
+ * refusing at the door by observed delay. P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queuing",
+ * 1996.
  */
 #include "http/pool.h"
 
@@ -48,11 +56,20 @@
 #define NS_A_MS 1e6
 #define QUIET_NS 100000000u
 
+enum { FLOWS = 64 };
+
 enum lane_name { LANE_SMALL, LANE_LARGE, LANES };
 
-struct lane {
+struct flow {
     struct http_request *first, *last;
-    double cost_ns;
+    double cost_ns;   /* of those that wait */
+    double finish_ns; /* the tag at which the last one would end */
+    size_t queued;
+};
+
+struct lane {
+    struct flow flows[FLOWS];
+    double cost_ns, now_ns; /* now_ns: the tag of the request that was begun last */
 };
 
 struct worker {
@@ -74,6 +91,7 @@ struct http_pool {
     double *unit_ns; /* [route_count][SIZE_CLASSES]; 0: not known yet */
     struct lane lanes[LANES];
     size_t queued, busy, large_running;
+    bool has_flows;              /* there was a request of a flow but 0 */
     uint64_t clock_ns, event_ns; /* without quiet spans; the last event by the real clock */
     bool is_ending;
 };
@@ -109,15 +127,30 @@ static void learn(struct http_pool *pool, size_t route, uint64_t body_bytes, dou
         *unit_ns = fmin(now, fmax(FIRST_NS_MAX / units_of(body_bytes), UNIT_NS_FIRST));
 }
 
-/* The wait of a new request in that lane; 0 while a worker is free for it. */
-static double wait_ns(const struct http_pool *pool, enum lane_name lane, uint64_t now_ns)
+/* The work in a lane before a new request of that flow; NULL: of a flow that had queued all. */
+static double ahead_in(const struct lane *lane, const struct flow *own, double cost_ns)
+{
+    double ahead_ns = 0;
+
+    if (!own)
+        return lane->cost_ns;
+    for (size_t i = 0; i < FLOWS; i++) {
+        const struct flow *flow = &lane->flows[i];
+
+        ahead_ns += flow == own ? flow->cost_ns : fmin(flow->cost_ns, own->cost_ns + cost_ns);
+    }
+    return ahead_ns;
+}
+
+/* The wait of a new request in that lane; 0 while a worker is free for it. own: as ahead_in. */
+static double wait_ns(const struct http_pool *pool, enum lane_name lane, const struct flow *own,
+                      double cost_ns, uint64_t now_ns)
 {
     size_t workers =
         lane == LANE_SMALL ? pool->worker_count - pool->large_running : pool->worker_count - 1;
-    double ahead_ns = pool->lanes[LANE_SMALL].cost_ns;
+    double ahead_ns = lane == LANE_LARGE ? pool->lanes[LANE_SMALL].cost_ns : 0;
 
-    if (lane == LANE_LARGE)
-        ahead_ns += pool->lanes[LANE_LARGE].cost_ns;
+    ahead_ns += ahead_in(&pool->lanes[lane], own, cost_ns);
     if (ahead_ns <= 0 && pool->busy < pool->worker_count &&
         (lane == LANE_SMALL || pool->large_running < workers))
         return 0;
@@ -142,24 +175,30 @@ static uint64_t clock_event(struct http_pool *pool)
 
 /* ---- at the door ----------------------------------------------------------------------------- */
 
-static bool is_open(struct http_pool *pool, enum lane_name lane, struct http_refusal *why)
+static bool is_open(struct http_pool *pool, enum lane_name lane, uint32_t flow_id, double cost_ns,
+                    struct err *err)
 {
-    const struct http_request *oldest = pool->lanes[lane].first;
-    double waited_ns = (double)(clock_event(pool) - (oldest ? oldest->queued_ns : pool->clock_ns));
-    double expected_ns = wait_ns(pool, lane, uv_hrtime()), most_ms = pool->queue_ns_max / NS_A_MS;
+    const struct flow *flow = &pool->lanes[lane].flows[flow_id % FLOWS];
+    double waited_ns =
+        (double)(clock_event(pool) - (flow->first ? flow->first->queued_ns : pool->clock_ns));
+    double expected_ns = wait_ns(pool, lane, flow, cost_ns, uv_hrtime());
+    double most_ms = pool->queue_ns_max / NS_A_MS;
     double worse_ms = ceil(fmax(expected_ns, waited_ns) / NS_A_MS);
+    size_t places = pool->has_flows ? pool->queued_max / 2 : pool->queued_max; /* of one flow */
 
-    why->retry_in_s = (unsigned)fmin(fmax(ceil(worse_ms / 1000), 1), 3600);
-    if (pool->queued >= pool->queued_max) {
-        err_limit(&why->err, ERR_BUSY, (double)pool->queued_max, (double)pool->queued + 1,
+    if (pool->queued >= pool->queued_max)
+        err_limit(err, ERR_BUSY, (double)pool->queued_max, (double)pool->queued + 1,
                   "%zu requests wait for a worker already", pool->queued);
-        return false;
-    }
-    if (worse_ms <= most_ms)
+    else if (flow->queued >= places)
+        err_limit(err, ERR_BUSY, (double)places, (double)flow->queued + 1,
+                  "%zu requests of this name wait for a worker already", flow->queued);
+    else if (worse_ms > most_ms)
+        err_limit(err, ERR_BUSY, most_ms, worse_ms,
+                  "the request would wait %.0f ms for a worker, and at most %.0f ms are waited",
+                  worse_ms, most_ms);
+    else
         return true;
-    err_limit(&why->err, ERR_BUSY, most_ms, worse_ms,
-              "the request would wait %.0f ms for a worker, and at most %.0f ms are waited",
-              worse_ms, most_ms);
+    err->retry_in_s = (unsigned)fmin(fmax(ceil(worse_ms / 1000), 1), 3600);
     return false;
 }
 
@@ -170,14 +209,15 @@ static double cost_of(const struct http_pool *pool, size_t route, uint64_t body_
     return (unit_ns > 0 ? unit_ns : UNIT_NS_FIRST) * units_of(body_bytes);
 }
 
-bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_bytes,
-                        struct http_refusal *why)
+bool http_pool_has_room(struct http_pool *pool, const struct http_request *request,
+                        uint64_t body_bytes, struct err *err)
 {
+    double cost_ns = cost_of(pool, request->route_index, body_bytes);
     bool has_room;
 
     uv_mutex_lock(&pool->mutex);
     has_room =
-        is_open(pool, cost_of(pool, route, body_bytes) < SMALL_NS ? LANE_SMALL : LANE_LARGE, why);
+        is_open(pool, cost_ns < SMALL_NS ? LANE_SMALL : LANE_LARGE, request->flow, cost_ns, err);
     uv_mutex_unlock(&pool->mutex);
     return has_room;
 }
@@ -185,26 +225,33 @@ bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_byte
 static void enqueue(struct http_pool *pool, struct http_request *request)
 {
     struct lane *lane = &pool->lanes[request->is_large ? LANE_LARGE : LANE_SMALL];
+    struct flow *flow = &lane->flows[request->flow % FLOWS];
 
     request->next = NULL;
-    if (lane->last)
-        lane->last->next = request;
+    request->start_ns = fmax(lane->now_ns, flow->finish_ns);
+    flow->finish_ns = request->start_ns + request->cost_ns;
+    if (flow->last)
+        flow->last->next = request;
     else
-        lane->first = request;
-    lane->last = request;
+        flow->first = request;
+    flow->last = request;
+    flow->cost_ns += request->cost_ns;
     lane->cost_ns += request->cost_ns;
+    flow->queued++;
     pool->queued++;
+    pool->has_flows |= request->flow != 0;
     uv_cond_signal(&pool->work_came);
 }
 
-bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why)
+bool http_pool_push(struct http_pool *pool, struct http_request *request, struct err *err)
 {
     bool is_taken;
 
     uv_mutex_lock(&pool->mutex);
     request->cost_ns = cost_of(pool, request->route_index, body_bytes_of(request));
     request->is_large = request->cost_ns >= SMALL_NS;
-    is_taken = is_open(pool, request->is_large ? LANE_LARGE : LANE_SMALL, why);
+    is_taken = is_open(pool, request->is_large ? LANE_LARGE : LANE_SMALL, request->flow,
+                       request->cost_ns, err);
     if (is_taken) {
         request->queued_ns = pool->clock_ns;
         enqueue(pool, request);
@@ -225,25 +272,49 @@ void http_pool_push_sink(struct http_pool *pool, struct http_request *request)
 
 /* ---- a worker -------------------------------------------------------------------------------- */
 
+/* The flow whose first request has the smallest tag, of equal ones the oldest; NULL: none. */
+static struct flow *next_flow(struct lane *lane)
+{
+    struct flow *next = NULL;
+
+    for (size_t i = 0; i < FLOWS; i++) {
+        struct flow *flow = &lane->flows[i];
+
+        if (flow->first && (!next || flow->first->start_ns < next->first->start_ns ||
+                            (flow->first->start_ns <= next->first->start_ns &&
+                             flow->first->queued_ns < next->first->queued_ns)))
+            next = flow;
+    }
+    return next;
+}
+
 /* The next one that may run; NULL: none. */
 static struct http_request *take(struct http_pool *pool)
 {
     bool may_be_large = pool->large_running < pool->worker_count - 1;
     struct lane *lane = &pool->lanes[LANE_SMALL];
+    struct flow *flow = next_flow(lane);
     struct http_request *request;
 
-    if (!lane->first && may_be_large)
+    if (!flow && may_be_large) {
         lane = &pool->lanes[LANE_LARGE];
-    request = lane->first;
-    if (!request)
+        flow = next_flow(lane);
+    }
+    if (!flow)
         return NULL;
-    lane->first = request->next;
+    request = flow->first;
+    flow->first = request->next;
+    flow->cost_ns -= request->cost_ns;
     lane->cost_ns -= request->cost_ns;
-    if (!lane->first) {
-        lane->last = NULL;
-        lane->cost_ns = 0; /* no rest of rounding */
+    lane->now_ns = request->start_ns;
+    if (!flow->first) {
+        flow->last = NULL;
+        flow->cost_ns = 0; /* no rest of rounding */
     }
     request->next = NULL;
+    if (!next_flow(lane))
+        lane->cost_ns = 0;
+    flow->queued--;
     pool->queued--;
     return request;
 }
@@ -265,7 +336,7 @@ static void note_end(struct worker *worker)
     worker->is_busy = false;
     pool->busy--;
     pool->large_running -= worker->is_large;
-    if (worker->is_large && pool->lanes[LANE_LARGE].first)
+    if (worker->is_large && next_flow(&pool->lanes[LANE_LARGE]))
         uv_cond_signal(&pool->work_came);
 }
 
@@ -420,7 +491,7 @@ void http_pool_numbers(struct http_pool *pool, struct http_pool_numbers *out)
         .workers = pool->worker_count,
         .busy = pool->busy,
         .queued = pool->queued,
-        .wait_ms = (uint64_t)(wait_ns(pool, LANE_LARGE, uv_hrtime()) / NS_A_MS),
+        .wait_ms = (uint64_t)(wait_ns(pool, LANE_LARGE, NULL, 0, uv_hrtime()) / NS_A_MS),
     };
     uv_mutex_unlock(&pool->mutex);
 }

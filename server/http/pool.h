@@ -9,12 +9,6 @@
 struct http_pool;
 struct http_request;
 
-/* Why a request is not taken. */
-struct http_refusal {
-    struct err err;      /* ERR_BUSY with limit and got */
-    unsigned retry_in_s; /* when the queue will be shorter, 1 at least */
-};
-
 struct http_pool_numbers {
     uint64_t workers, busy, queued, wait_ms; /* wait_ms: of a new large request */
 };
@@ -26,18 +20,18 @@ struct http_pool *http_pool_create(const struct http_limits *limits, size_t rout
 void http_pool_destroy(struct http_pool *pool);
 
 /*
- * Would a request of that route, with so many bytes of body, be taken now? False: *why has the
- * reason. Cost O(workers); any thread.
+ * Would that request, with so many bytes of body, be taken now? False: *err is ERR_BUSY with limit,
+ * got and when its queue will be shorter. Cost O(workers); any thread.
  */
-bool http_pool_has_room(struct http_pool *pool, size_t route, uint64_t body_bytes,
-                        struct http_refusal *why);
+bool http_pool_has_room(struct http_pool *pool, const struct http_request *request,
+                        uint64_t body_bytes, struct err *err);
 
 /*
- * Queues a begun request. False, and *why, when it would wait too long or too many wait. A worker
+ * Queues a begun request. False, and *err, when it would wait too long or too many wait. A worker
  * runs its handler; when it has waited much longer than expected, or its client has gone, it gets a
  * problem document instead. Loop thread.
  */
-bool http_pool_push(struct http_pool *pool, struct http_request *request, struct http_refusal *why);
+bool http_pool_push(struct http_pool *pool, struct http_request *request, struct err *err);
 
 /* Queues a request for its sink, among the short jobs. Never refused. Loop thread. */
 void http_pool_push_sink(struct http_pool *pool, struct http_request *request);

@@ -316,11 +316,6 @@ void http_reply_log_only(struct http_reply *reply, const struct err *err)
 
 void http_reply_problem(struct http_reply *reply, const struct err *err)
 {
-    http_reply_problem_later(reply, err, 1);
-}
-
-void http_reply_problem_later(struct http_reply *reply, const struct err *err, unsigned retry_in_s)
-{
     const char *place = place_of(err);
     char number[16];
 
@@ -328,7 +323,7 @@ void http_reply_problem_later(struct http_reply *reply, const struct err *err, u
     reply->status = err_http_status(err->code);
     reply->content_type = "application/problem+json";
     http_reply_log_only(reply, err);
-    add_problem_headers(reply, err->code, retry_in_s);
+    add_problem_headers(reply, err->code, err->retry_in_s ? err->retry_in_s : 1);
     append_text(reply, "{\"type\":\"/docs/errors#");
     append_text(reply, err_word(err->code));
     append_text(reply, "\",\"title\":");

@@ -31,7 +31,5 @@ struct http_reply {
 /* Back to 200 and nothing; keeps the body's memory while it is small. */
 void http_reply_reset(struct http_reply *reply);
 void http_reply_free(struct http_reply *reply);
-/* http_reply_problem with a Retry-After other than 1 where it has one (429, 503). */
-void http_reply_problem_later(struct http_reply *reply, const struct err *err, unsigned retry_in_s);
 
 #endif

@@ -145,7 +145,11 @@ static void drop_body(struct http_request *request)
 void http_request_release(struct http_request *request)
 {
     struct http_loop *loop = request->loop;
+    const struct http_app *app = &loop->server->app;
 
+    if (request->grant)
+        app->grant_release(app->context, request->grant);
+    request->grant = NULL;
     drop_body(request);
     http_reply_reset(&request->reply);
     http_arena_reset(&request->arena);
@@ -388,6 +392,30 @@ void *http_request_alloc(struct http_request *request, size_t bytes)
 void http_request_set_user(struct http_request *request, void *user)
 {
     request->user = user;
+}
+
+void http_request_set_grant(struct http_request *request, void *grant)
+{
+    CHECK(!request->grant);
+    request->grant = grant;
+}
+
+void http_request_set_flow(struct http_request *request, uint32_t flow)
+{
+    request->flow = flow;
+}
+
+bool http_request_first_charge(struct http_request *request)
+{
+    const bool is_first = !request->is_charged;
+
+    request->is_charged = true;
+    return is_first;
+}
+
+void *http_request_grant(const struct http_request *request)
+{
+    return request->grant;
 }
 
 void *http_request_user(const struct http_request *request)

@@ -39,6 +39,9 @@ struct http_request {
     const struct http_route *route; /* NULL: none */
     struct http_stream *stream;     /* made and not begun yet */
     void *user;
+    void *grant;   /* of authorize; NULL: none, or with the stream */
+    uint32_t flow; /* of authorize */
+    bool is_charged;
     const struct http_sink *sink; /* NULL: the body is buffered, or the handler has the context */
     void *sink_context;
     uint64_t sunk_bytes;    /* of the body, that the sink has taken */
@@ -73,9 +76,9 @@ struct http_request {
     uint8_t id_length;
     char trace[HTTP_TRACE_BYTES + 1]; /* the client's traceparent; "": none */
     uint64_t started_ns;
-    bool is_large; /* of the two lanes of the workers */
-    double cost_ns;
-    uint64_t queued_ns; /* when it was queued for a worker, by the pool's clock */
+    bool is_large;            /* of the two lanes of the workers */
+    double cost_ns, start_ns; /* start_ns: its tag in its lane */
+    uint64_t queued_ns;       /* when it was queued for a worker, by the pool's clock */
     struct http_reply reply;
     struct http_arena arena;
     _Alignas(16) char first[HTTP_REQUEST_FIRST_BYTES];

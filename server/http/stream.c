@@ -65,6 +65,8 @@ enum err_code http_reply_stream(struct http_request *request, struct http_reply 
     }
     stream->calls = *calls;
     stream->context = context;
+    stream->grant = request->grant;
+    request->grant = NULL;
     request->stream = stream;
     reply->is_endless = true;
     return ERR_OK;
@@ -77,6 +79,8 @@ static void finish(struct http_server *server, struct http_stream *stream,
     struct http_stream_calls calls = stream->calls;
     void *context = stream->context;
 
+    if (stream->grant)
+        server->app.grant_release(server->app.context, stream->grant);
     atomic_fetch_sub_explicit(&server->streams, 1, memory_order_relaxed);
     free(stream);
     calls.ended(context, reason);
@@ -183,6 +187,15 @@ void http_stream_over(struct http_connection *connection, enum http_stream_end r
     finish(loop->server, stream, reason);
 }
 
+static uint32_t grant_left_ms(const struct http_stream *stream)
+{
+    const struct http_loop *loop = stream->connection->loop;
+    const struct http_app *app = &loop->server->app;
+
+    return stream->grant ? app->grant_left_ms(app->context, loop->index, stream->grant)
+                         : UINT32_MAX;
+}
+
 bool http_stream_pull(struct http_connection *connection, bool *is_broken)
 {
     struct http_stream *stream = connection->stream;
@@ -192,6 +205,10 @@ bool http_stream_pull(struct http_connection *connection, bool *is_broken)
     if (!stream->is_due || !http_stream_has_room(stream))
         return false;
     stream->is_due = false;
+    if (grant_left_ms(stream) == 0) {
+        http_stream_over(connection, HTTP_STREAM_OVER);
+        return false;
+    }
     stream->calls.pull(stream->context, stream);
     *is_broken = stream->is_failed;
     if (stream->is_failed)
@@ -201,10 +218,25 @@ bool http_stream_pull(struct http_connection *connection, bool *is_broken)
     return connection->output.bytes > before;
 }
 
-void http_stream_break_silence(struct http_connection *connection)
+uint64_t http_stream_deadline_ms(const struct http_stream *stream)
+{
+    const struct http_loop *loop = stream->connection->loop;
+    const uint64_t silence_ms = stream->sent_ms + http_limits_now(loop->server)->stream_silence_ms;
+    const uint64_t grant_ms = uv_now(&loop->uv) + grant_left_ms(stream);
+
+    return silence_ms < grant_ms ? silence_ms : grant_ms;
+}
+
+void http_stream_look(struct http_connection *connection)
 {
     struct http_stream *stream = connection->stream;
 
+    if (grant_left_ms(stream) == 0) {
+        http_stream_over(connection, HTTP_STREAM_OVER);
+        return;
+    }
+    if (http_stream_deadline_ms(stream) > uv_now(&connection->loop->uv))
+        return;
     stream->sent_ms = uv_now(&connection->loop->uv);
     if (connection->output.bytes > 0)
         return;

@@ -23,6 +23,7 @@ struct http_stream {
     struct http_stream *previous, *next; /* in the loop's list */
     struct http_stream_calls calls;
     void *context;
+    void *grant;      /* of its request; NULL: none */
     uint64_t sent_ms; /* when something was written last */
     bool is_due;      /* pull is to be called when there is room */
     bool is_failed;   /* a write found no memory or no room */
@@ -50,8 +51,13 @@ bool http_stream_pull(struct http_connection *connection, bool *is_broken);
  */
 void http_stream_over(struct http_connection *connection, enum http_stream_end reason);
 
-/* The stream has been silent for too long: a comment, unless something waits to be sent anyway. */
-void http_stream_break_silence(struct http_connection *connection);
+/* When http_stream_look is due: the end of its silence, or of its grant. */
+uint64_t http_stream_deadline_ms(const struct http_stream *stream);
+/*
+ * The stream has been silent for too long: a comment, unless something waits to be sent anyway. One
+ * whose grant has ended is over.
+ */
+void http_stream_look(struct http_connection *connection);
 
 /* Each stream of the loop is due once more. */
 void http_streams_wake(struct http_loop *loop);

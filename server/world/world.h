@@ -113,6 +113,9 @@ struct world_change {
     struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
+    bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */
+    double bounds_m[4];                   /* all that may change is within x0 y0 x1 y1, closed, in
+                                             the frame of the locale */
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
@@ -255,6 +258,9 @@ void world_destroy(struct world *world);
  * its thread until it is set to NULL. Returns when no call of the former one is under way.
  */
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context);
+
+/* ERR_CLAIMS: the rectangle is not within the bounds. Both are x0 y0 x1 y1, closed. */
+enum err_code world_check_bounds(const double bounds_m[4], const double rect_m[4], struct err *err);
 
 /*
  * Queues a change. On error it is not queued, done is not called, and its values are dropped:

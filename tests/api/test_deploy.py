@@ -30,7 +30,8 @@ def write_script(path, text):
 # ---- install-deps.sh -----------------------------------------------------------------------------
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
-         "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libcurl4-openssl-dev", "libegl-dev",
+         "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libzstd-dev", "libssl-dev",
+         "libcurl4-openssl-dev", "libegl-dev",
          "libgl-dev", "libepoxy-dev", "libpq-dev", "python3", "python3-yaml"]
 
 

@@ -309,7 +309,7 @@ static void on_gone(void *context, size_t loop_index)
     atomic_fetch_add(&fixture->gone, 1);
 }
 
-static enum err_code authorize(void *context, const struct http_request *request,
+static enum err_code authorize(void *context, struct http_request *request,
                                const struct http_route *route, struct err *err)
 {
     struct span token = http_request_header(request, "authorization");

@@ -1,7 +1,7 @@
 /*
  * Who may read and write: every combination of token file, header, origin and proxy that matters.
  */
-#include "api/auth.h"
+#include "api/auth/auth.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,6 +76,18 @@ static const struct {
     {"an empty origin", {"", "127.0.0.1:7420", false, false}, ERR_FORBIDDEN},
 };
 
+static enum err_code check(struct auth *auth, enum right right, bool is_counters,
+                           const struct auth_request *request, struct err *err)
+{
+    const struct auth_need need = {.right = right, .is_counters = is_counters};
+    struct principal *principal;
+    enum err_code code = auth_check(auth, &need, request, &principal, err);
+
+    assert_true(code == ERR_OK || !principal);
+    principal_release(principal);
+    return code;
+}
+
 static void without_tokens_this_machine_alone_writes(void **state)
 {
     struct auth *auth = auth_of(NULL, false);
@@ -90,25 +102,24 @@ static void without_tokens_this_machine_alone_writes(void **state)
         };
         struct err err = {.code = ERR_OK};
 
-        if (auth_check(auth, AUTH_EDIT, &request, &err) != loopback[i].code)
+        if (check(auth, RIGHT_EDITS, false, &request, &err) != loopback[i].code)
             fail_msg("%s: got %d (%s)", loopback[i].name, (int)err.code, err.msg);
-        assert_int_equal(auth_check(auth, AUTH_READ, &request, &err), ERR_OK);
-        request.is_counters = true;
+        assert_int_equal(check(auth, RIGHT_READING, false, &request, &err), ERR_OK);
         request.authorization = span_of("Bearer any");
-        assert_int_equal(auth_check(auth, AUTH_READ, &request, &err),
+        assert_int_equal(check(auth, RIGHT_READING, true, &request, &err),
                          request.is_forwarded ? ERR_PROXIED : ERR_OK);
     }
     auth_destroy(auth);
 }
 
-static void assert_token(struct auth *auth, enum auth_scope scope, const char *header,
+static void assert_token(struct auth *auth, enum right right, const char *header,
                          enum err_code code)
 {
     struct auth_request request = {.authorization = span_of(header), .is_loopback = true};
     struct err err = {.code = ERR_OK};
 
-    if (auth_check(auth, scope, &request, &err) != code)
-        fail_msg("scope %d, %s: got %d (%s), expected %d", (int)scope, header ? header : "none",
+    if (check(auth, right, false, &request, &err) != code)
+        fail_msg("right %d, %s: got %d (%s), expected %d", (int)right, header ? header : "none",
                  (int)err.code, err.msg, (int)code);
     if (header && err.code != ERR_OK && strlen(header) > 7)
         assert_null(strstr(err.msg, header + 7)); /* a token is never repeated */
@@ -119,16 +130,16 @@ static void edit_tokens_alone_leave_reading_free(void **state)
     struct auth *auth = auth_of("# who may write\nedit secret-edit # the editor\n\n", false);
 
     (void)state;
-    assert_token(auth, AUTH_READ, NULL, ERR_OK);
-    assert_token(auth, AUTH_EDIT, NULL, ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Bearer secret-edit", ERR_OK);
-    assert_token(auth, AUTH_EDIT, "bearer  secret-edit", ERR_OK);
-    assert_token(auth, AUTH_EDIT, "Bearer secret-edi", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Bearer secret-edit2", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Bearer SECRET-EDIT", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Bearer ", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Basic secret-edit", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "secret-edit", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_READING, NULL, ERR_OK);
+    assert_token(auth, RIGHT_EDITS, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Bearer secret-edit", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "bearer  secret-edit", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer secret-edi", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Bearer secret-edit2", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Bearer SECRET-EDIT", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Bearer ", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Basic secret-edit", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "secret-edit", ERR_UNAUTHORIZED);
     auth_destroy(auth);
 }
 
@@ -144,20 +155,19 @@ static void assert_user(struct auth *auth, uint32_t uid, const char *header, boo
     };
     struct err err = {.code = ERR_OK};
 
-    if (auth_check(auth, AUTH_READ, &request, &err) != to_read)
+    if (check(auth, RIGHT_READING, false, &request, &err) != to_read)
         fail_msg("uid %u, to read: got %d (%s)", uid, (int)err.code, err.msg);
     err.code = ERR_OK;
-    if (auth_check(auth, AUTH_EDIT, &request, &err) != to_edit)
+    if (check(auth, RIGHT_EDITS, false, &request, &err) != to_edit)
         fail_msg("uid %u, to edit: got %d (%s)", uid, (int)err.code, err.msg);
 }
 
 static void users_of_the_unix_socket_need_no_token(void **state)
 {
-    struct auth *auth =
-        auth_of("edit uid=1000\nread uid=1001\nread uid=1000\nedit secret\n", false);
+    struct auth *auth = auth_of("edit uid=1000\nread uid=1001\nedit secret\n", false);
 
     (void)state;
-    assert_int_equal(auth_tokens(auth), 4);
+    assert_int_equal(auth_tokens(auth), 3);
     assert_user(auth, 1000, NULL, false, ERR_OK, ERR_OK);
     assert_user(auth, 1001, NULL, false, ERR_OK, ERR_SCOPE);
     assert_user(auth, 1001, "Bearer secret", false, ERR_OK, ERR_OK);
@@ -165,12 +175,12 @@ static void users_of_the_unix_socket_need_no_token(void **state)
     assert_user(auth, 0, "Bearer uid=1000", false, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
     assert_user(auth, 1000, "Bearer wrong", false, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
     assert_user(auth, 1000, NULL, true, ERR_UNAUTHORIZED, ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_READ, NULL, ERR_UNAUTHORIZED); /* uid 0 is not every TCP peer */
+    assert_token(auth, RIGHT_READING, NULL, ERR_UNAUTHORIZED); /* uid 0 is not every TCP peer */
     auth_destroy(auth);
     auth = auth_of("edit uid=0\n", false);
     assert_user(auth, 0, NULL, false, ERR_OK, ERR_OK);
-    assert_token(auth, AUTH_EDIT, NULL, ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_READ, NULL, ERR_OK);
+    assert_token(auth, RIGHT_EDITS, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_READING, NULL, ERR_OK);
     auth_destroy(auth);
 }
 
@@ -180,13 +190,13 @@ static void each_byte_of_a_token_counts(void **state)
     struct auth *auth = auth_of("edit secret-edit\t# the editor\n", false);
 
     (void)state;
-    assert_token(auth, AUTH_EDIT, right, ERR_OK);
+    assert_token(auth, RIGHT_EDITS, right, ERR_OK);
     for (size_t i = strlen("Bearer "); right[i]; i++) {
         char wrong[sizeof right];
 
         memcpy(wrong, right, sizeof right);
         wrong[i] ^= 1;
-        assert_token(auth, AUTH_EDIT, wrong, ERR_UNAUTHORIZED);
+        assert_token(auth, RIGHT_EDITS, wrong, ERR_UNAUTHORIZED);
     }
     auth_destroy(auth);
 }
@@ -213,9 +223,9 @@ static void a_token_has_at_most_511_characters(void **state)
             continue;
         }
         assert_non_null(auth);
-        assert_token(auth, AUTH_EDIT, header, ERR_OK);
+        assert_token(auth, RIGHT_EDITS, header, ERR_OK);
         strcat(header, "0");
-        assert_token(auth, AUTH_EDIT, header, ERR_UNAUTHORIZED);
+        assert_token(auth, RIGHT_EDITS, header, ERR_UNAUTHORIZED);
         auth_destroy(auth);
     }
 }
@@ -225,12 +235,12 @@ static void a_read_line_makes_reading_need_a_token(void **state)
     struct auth *auth = auth_of("read secret-read\nedit secret-edit\n", false);
 
     (void)state;
-    assert_token(auth, AUTH_NONE, NULL, ERR_OK);
-    assert_token(auth, AUTH_READ, NULL, ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_READ, "Bearer secret-read", ERR_OK);
-    assert_token(auth, AUTH_READ, "Bearer secret-edit", ERR_OK);
-    assert_token(auth, AUTH_EDIT, "Bearer secret-read", ERR_SCOPE);
-    assert_token(auth, AUTH_EDIT, "Bearer secret-edit", ERR_OK);
+    assert_token(auth, RIGHT_NONE, NULL, ERR_OK);
+    assert_token(auth, RIGHT_READING, NULL, ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_READING, "Bearer secret-read", ERR_OK);
+    assert_token(auth, RIGHT_READING, "Bearer secret-edit", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer secret-read", ERR_SCOPE);
+    assert_token(auth, RIGHT_EDITS, "Bearer secret-edit", ERR_OK);
     auth_destroy(auth);
 }
 
@@ -240,9 +250,9 @@ static void read_only_refuses_every_write(void **state)
     struct auth *with_tokens = auth_of("edit secret-edit\n", true);
 
     (void)state;
-    assert_token(free_for_all, AUTH_READ, NULL, ERR_OK);
-    assert_token(free_for_all, AUTH_EDIT, NULL, ERR_READ_ONLY_DAEMON);
-    assert_token(with_tokens, AUTH_EDIT, "Bearer secret-edit", ERR_READ_ONLY_DAEMON);
+    assert_token(free_for_all, RIGHT_READING, NULL, ERR_OK);
+    assert_token(free_for_all, RIGHT_EDITS, NULL, ERR_READ_ONLY_DAEMON);
+    assert_token(with_tokens, RIGHT_EDITS, "Bearer secret-edit", ERR_READ_ONLY_DAEMON);
     auth_destroy(free_for_all);
     auth_destroy(with_tokens);
 }
@@ -255,23 +265,37 @@ static void a_reload_swaps_the_tokens_or_keeps_them(void **state)
 
     (void)state;
     write_tokens("edit second-token\n");
-    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer first-token", ERR_OK);
     assert_int_equal(auth_read(auth, &fresh, &err), ERR_OK);
-    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer first-token", ERR_OK);
     auth_swap(auth, fresh);
-    assert_token(auth, AUTH_EDIT, "Bearer first-token", ERR_UNAUTHORIZED);
-    assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer first-token", ERR_UNAUTHORIZED);
+    assert_token(auth, RIGHT_EDITS, "Bearer second-token", ERR_OK);
     write_tokens("nonsense\n");
     assert_int_equal(auth_read(auth, &fresh, &err), ERR_BAD_INPUT);
-    assert_token(auth, AUTH_EDIT, "Bearer second-token", ERR_OK);
+    assert_token(auth, RIGHT_EDITS, "Bearer second-token", ERR_OK);
     auth_destroy(auth);
 }
 
 static void a_wrong_line_is_named(void **state)
 {
     static const char *const bad[] = {
-        "write secret-edit\n", "edit\n",       "edit secret-edit more\n", "\nread a b\n",
-        "edit secret-edit\nx", "# y\n\nread ",
+        "write secret-edit\n",
+        "edit\n",
+        "edit secret-edit more\n",
+        "\nread a b\n",
+        "edit secret-edit\nx",
+        "# y\n\nread ",
+        "edit uid=1\nread uid=1\n",
+        "edit a\nread a\n",
+        "audience\n",
+        "key k AAAA\n",
+        "edit sha256:12\n",
+        "edit a may=edit\n",
+        "edit a rate=5\n",
+        "read a may=edits\n",
+        "edit a x=1\n",
+        "edit a name=x name=y\n",
     };
 
     (void)state;

@@ -51,6 +51,7 @@ struct subscription {
     uint64_t known;       /* revision of the locale that was sent or skipped last */
     uint64_t opened_at;   /* its revision when the stream began */
     enum event_form form;
+    const struct claims *claims;   /* of the token; NULL: none was needed */
     bool has_skipped;              /* `known` was not written yet */
     bool has_area;                 /* only changes that meet it */
     double area[4];                /* x0, y0, x1, y1 */
@@ -60,11 +61,19 @@ struct subscription {
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
+/* May the reader know of that locale? */
+static bool is_seen(const struct subscription *s, const char *locale)
+{
+    return !s->claims || claims_has_locale(s->claims, locale, strlen(locale));
+}
+
 /* Is the event one that the reader asked for? */
 static bool is_wanted(const struct subscription *s, const struct feed_event *event)
 {
     const struct box3 *b = &event->bounds;
 
+    if (!is_seen(s, event->locale))
+        return false;
     if (event->is_resync || event->layer[0] == '\0')
         return true;
     if (s->layer[0] != '\0' && strcmp(s->layer, event->layer) != 0)
@@ -153,7 +162,8 @@ static void pull_moves(struct subscription *s, struct http_stream *stream)
                                   events, EVENTS_A_READ);
 
         for (size_t i = 0; i < count; i++)
-            if ((s->layer[0] == '\0' || strcmp(s->layer, events[i].layer) == 0) &&
+            if (is_seen(s, events[i].locale) &&
+                (s->layer[0] == '\0' || strcmp(s->layer, events[i].layer) == 0) &&
                 !http_stream_write(stream, bytes, event_pose(s->form, &events[i], bytes)))
                 return;
     }
@@ -312,6 +322,7 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
     if (!s)
         return err_set(err, ERR_NO_MEMORY, "no memory for a subscription");
     *s = *place;
+    s->claims = call_claims(call); /* the stream holds the token's owner as long as it lives */
     if (http_reply_stream(call->request, call->reply, &calls, s, err))
         free(s);
     return err->code;

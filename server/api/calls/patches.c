@@ -160,6 +160,17 @@ struct patch_report *patch_find(struct call *call, struct err *err)
     return NULL;
 }
 
+/* A patch changes the ground of its whole cells. */
+static enum err_code check_place(const struct call *call, const struct convert_place *place,
+                                 struct err *err)
+{
+    return call_check_bounds(call,
+                             (double[4]){place->low.x, place->low.y,
+                                         place->low.x + place->size_m[0],
+                                         place->low.y + place->size_m[1]},
+                             err);
+}
+
 /*
  * The writer does not check it later, so a future revision does not match either; a request that
  * may wait reads the shared log first.
@@ -236,6 +247,11 @@ static enum err_code post_patch(struct call *call, bool is_held, int *awaited, s
         bool is_full = err->code == ERR_NO_DEVICE || (err->code == ERR_BUSY && err->has_limit);
 
         return is_full && !is_placed ? node_place_patch(call, call->locale->id, err) : err->code;
+    }
+    if (check_place(call, &order.start.place, err) ||
+        call_charge_items(call, order.start.ground.count, err)) {
+        sand_order_drop(&order);
+        return err->code;
     }
     return submit_order(call, &order, is_held, err);
 }
@@ -319,9 +335,10 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     if (!report)
         return err->code;
     order.number = report->number;
+    check_place(call, &report->place, err);
     patch_report_unref(report);
     snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
-    if (open_write(call, "DELETE", below, &order, &again, err))
+    if (err->code || open_write(call, "DELETE", below, &order, &again, err))
         return err->code;
     return again ? answer_again(call, order.kind, false, again, err)
                  : submit_order(call, &order, false, err);
@@ -339,7 +356,8 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
         return err->code;
     order.number = report->number;
     snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
-    open_write(call, "POST", below, &order, &again, err);
+    if (check_place(call, &report->place, err) == ERR_OK)
+        open_write(call, "POST", below, &order, &again, err);
     if (err->code == ERR_OK && !again && patch_state_is_end(report->state))
         err_set(err, ERR_PATCH_CLOSED, "patch %llu is %s: it takes no bodies and no pushes",
                 (unsigned long long)report->number, patch_state_name(report->state));
@@ -365,7 +383,10 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
         return err->code;
     order.number = report->number;
     is_body = span_index(call->params[2], &body) && body < report->body_count;
+    check_place(call, &report->place, err);
     patch_report_unref(report);
+    if (err->code)
+        return err->code;
     if (!is_body)
         return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %.*s",
                        (unsigned long long)order.number,

@@ -57,6 +57,18 @@ bool world_makes_locale(enum world_change_kind kind)
     return change_kind(kind)->makes_locale;
 }
 
+enum err_code world_check_bounds(const double bounds_m[4], const double rect_m[4], struct err *err)
+{
+    const double *b = bounds_m, *r = rect_m;
+
+    if (r[0] >= b[0] && r[1] >= b[1] && r[2] <= b[2] && r[3] <= b[3])
+        return ERR_OK;
+    return err_set(err, ERR_CLAIMS,
+                   "this token may change x %g to %g, y %g to %g, and this would change x %g to "
+                   "%g, y %g to %g",
+                   b[0], b[2], b[1], b[3], r[0], r[2], r[1], r[3]);
+}
+
 bool change_is_of_pose(enum world_change_kind kind)
 {
     return change_kind(kind)->scope == CHANGE_OF_POSE;

@@ -40,6 +40,26 @@ static void bound_edit(const struct heightfield *before, const struct heightfiel
                                    spec->origin_y_m + r1 * spec->spacing_y_m, (double)max}};
 }
 
+/* A brush changes the square around it, other edits the samples of their rect. */
+static enum err_code check_bounds(const struct world_change *change,
+                                  const struct heightfield_spec *spec, struct err *err)
+{
+    const struct sample_rect *rect = &change->edit.rect;
+    const struct brush *brush = &change->edit.brush;
+    double box_m[4] = {brush->center.x - brush->radius_m, brush->center.y - brush->radius_m,
+                       brush->center.x + brush->radius_m, brush->center.y + brush->radius_m};
+
+    if (!change->has_bounds)
+        return ERR_OK;
+    if (change->edit.kind != EDIT_BRUSH) {
+        box_m[0] = spec->origin_x_m + rect->column * spec->spacing_x_m;
+        box_m[1] = spec->origin_y_m + rect->row * spec->spacing_y_m;
+        box_m[2] = spec->origin_x_m + ((double)rect->column + rect->cols - 1) * spec->spacing_x_m;
+        box_m[3] = spec->origin_y_m + ((double)rect->row + rect->rows - 1) * spec->spacing_y_m;
+    }
+    return world_check_bounds(change->bounds_m, box_m, err);
+}
+
 static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
 {
     const struct world_change *change = result->change;
@@ -50,6 +70,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     struct layer *layer;
 
     if (locale_choose_field(result->before, wanted, &old, err) ||
+        check_bounds(change, heightfield_spec(old->field), err) ||
         edit_evaluate(old->field, &change->edit, samples_max, &result->outcome, err))
         return err->code;
     field =
