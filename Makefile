@@ -201,6 +201,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
+# A part of the library that is tested from inside.
+$(B)/tests/test_feed_frames: $(call obj,client/lib/frames.c client/lib/text.c)
+
 # A shared log in memory replaces the one of the library.
 $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
 	$(call obj,$(wildcard tests/support/follow/*.c))

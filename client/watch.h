@@ -9,9 +9,9 @@
 struct kota_request;
 
 /*
- * Prints the events of a feed, one a line; takes the request for it. It runs until the feed ends for
- * good, or a connection is refused, or the first one cannot be made. That of a patch ends with the
- * patch.
+ * Prints the events of a feed, one a line; takes the request for it. It runs until the feed ends
+ * for good, or a connection is refused, or the first one cannot be made. That of a patch ends with
+ * the patch.
  */
 enum kota_exit watch_feed(struct kota *kota, struct kota_request *feed);
 

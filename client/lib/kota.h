@@ -201,6 +201,12 @@ struct kota_event {
     const float *samples; /* of rect, row by row from the smallest y; NULL: not asked for by
                              "samples" = "f32", or kota_samples has them */
     size_t sample_count;
+    /* of binary feeds: an edit of polygons as proto/feed.md has it; NULL: none */
+    const void *polygons;
+    size_t polygons_bytes;
+    /* of binary feeds, "transform": translation, yaw in degrees, velocity, spin; else NULL */
+    const double *pose;
+    uint64_t transform_seq;
 };
 
 /*
@@ -802,7 +808,11 @@ struct kota_request *kota_dataset_elevation(const char *dataset, const char *loc
 /* ---- events, for kota_watch ------------------------------------------------------------------ */
 
 struct kota_request *kota_events(void); /* all locales */
-/* kota_request_query sets "bounds" ("x0,y0,x1,y1"), "layer" and "samples" ("f32"). */
+/*
+ * kota_request_query sets "bounds" ("x0,y0,x1,y1"), "layer" and "samples" ("f32"). With
+ * kota_request_header "Accept", "application/vnd.kota.feed" the feed is binary: each event has its
+ * samples, edits of polygons have them, too, and others are "hello", "transform" and "tick".
+ */
 struct kota_request *kota_locale_events(const char *locale);
 struct kota_request *kota_patch_events(const char *locale, uint32_t patch);
 

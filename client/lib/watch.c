@@ -14,6 +14,7 @@
 #include "client/lib/client.h"
 
 #include "client/lib/error.h"
+#include "client/lib/frames.h"
 #include "client/lib/read.h"
 #include "client/lib/sse.h"
 
@@ -27,7 +28,9 @@ struct watch {
     struct call *call;
     kota_event_fn *event;
     void *context;
-    struct sse sse;
+    struct sse sse; /* its id is that of frames, too */
+    struct frames frames;
+    bool is_binary;         /* of this try */
     char place[32];         /* Kota-Revision of the last head, where no event had an id */
     bool was_open, is_open; /* ever; in this try */
     bool is_gone;           /* the event that ends the stream for ever was delivered */
@@ -112,6 +115,41 @@ static bool take_event(void *context, const struct sse *sse)
     return goes_on;
 }
 
+static bool take_frame(void *context, const struct frame *frame)
+{
+    static const char *const names[] = {"hello", "edit", "transform", "resync", "tick"};
+    struct watch *watch = context;
+    struct kota_event event = {.kind = frame->kind == FRAME_EDIT     ? KOTA_EVENT_EDIT
+                                       : frame->kind == FRAME_RESYNC ? KOTA_EVENT_RESYNC
+                                                                     : KOTA_EVENT_OTHER,
+                               .layer = *frame->layer ? frame->layer : NULL,
+                               .source = *frame->source ? frame->source : NULL,
+                               .has_rect = frame->has_rect,
+                               .has_bounds = frame->has_bounds,
+                               .name = names[frame->kind],
+                               .id = watch->sse.id,
+                               .data = "",
+                               .samples = frame->samples,
+                               .polygons = frame->polygons,
+                               .polygons_bytes = frame->polygons_bytes};
+
+    if (frame->kind == FRAME_POSE) {
+        event.transform_seq = frame->revision;
+        event.pose = frame->pose;
+        return report(watch, &event);
+    }
+    event.revision = frame->revision;
+    if (frame->kind != FRAME_HELLO)
+        snprintf(watch->sse.id, sizeof(watch->sse.id), "%llu", (unsigned long long)frame->revision);
+    memcpy(event.rect, frame->rect, sizeof(event.rect));
+    memcpy(event.min, frame->bounds, sizeof(event.min));
+    memcpy(event.max, frame->bounds + 3, sizeof(event.max));
+    if (frame->samples)
+        event.sample_count = (size_t)frame->rect[2] * frame->rect[3];
+    watch->is_gone = is_last(watch, &event, NULL);
+    return report(watch, &event);
+}
+
 /* ---- a try ----------------------------------------------------------------------------------- */
 
 void watch_headers(const struct watch *watch, struct text *lines)
@@ -140,7 +178,8 @@ static bool opened(struct watch *watch, struct kota_error *error)
     bool has_gap = watch->was_open && !*watch->sse.id && !*watch->place && !request->has_since;
     struct kota_event event = {.kind = KOTA_EVENT_OPEN};
 
-    if (!type || strncmp(type, "text/event-stream", 17) != 0)
+    watch->is_binary = type && strcmp(type, FRAME_MEDIA_TYPE) == 0;
+    if (!watch->is_binary && (!type || strncmp(type, "text/event-stream", 17) != 0))
         return error_set(error, KOTA_ERROR_PROTOCOL, "the answer to a feed is '%.60s'",
                          type ? type : "");
     watch->is_open = watch->was_open = true;
@@ -164,6 +203,10 @@ bool watch_take(struct call *call, const char *bytes, size_t length, struct kota
     client_due(call->client, call->due_ms);
     if (!watch->is_open && !opened(watch, error))
         return false;
+    if (watch->is_binary)
+        return frames_read(&watch->frames, bytes, length, &is_too_long) ||
+               (is_too_long && error_set(error, KOTA_ERROR_PROTOCOL,
+                                         "the feed has no frames of version %d", FRAME_VERSION));
     if (sse_read(&watch->sse, bytes, length, &is_too_long))
         return true;
     return is_too_long &&
@@ -174,6 +217,7 @@ void watch_begin(struct call *call)
 {
     call->watch->is_open = false;
     sse_cut(&call->watch->sse);
+    frames_cut(&call->watch->frames);
 }
 
 /* Asking again does not help. */
@@ -257,6 +301,8 @@ uint64_t kota_watch(struct kota_client *client, struct kota_request *request, ko
     watch->context = context;
     watch->sse.take = take_event;
     watch->sse.context = watch;
+    watch->frames.take = take_frame;
+    watch->frames.context = watch;
     call_begin(call);
     return number;
 }
@@ -266,5 +312,6 @@ void watch_free(struct watch *watch)
     if (!watch)
         return;
     sse_free(&watch->sse);
+    frames_free(&watch->frames);
     free(watch);
 }

@@ -170,6 +170,44 @@ static void a_feed_goes_on_after_a_restart(void **state)
     kotad_remove(&kotad);
 }
 
+/* A binary feed brings samples and poses, and continues after its last frame. */
+static void a_feed_may_be_binary(void **state)
+{
+    static const float flat[2500];
+    struct kotad_process kotad = {0};
+    struct kota_client *reader, *writer;
+    struct kota_request *request;
+    struct told told = {0};
+    uint64_t first, last;
+
+    (void)state;
+    kotad_start(&kotad);
+    reader = open_url(kotad.url);
+    writer = open_url(kotad.url);
+    assert_made(writer, kota_put_locale("yard", NULL));
+    assert_made(writer, kota_put_layer_heights("yard", "ground", flat, 50, 50, 1, 1));
+    request = kota_locale_events("yard");
+    kota_request_header(request, "Accept", "application/vnd.kota.feed");
+    told.number = kota_watch(reader, request, note, &told);
+    await(reader, &told, 'o', 1);
+    await(reader, &told, 'x', 1); /* hello */
+    first = dig(writer);
+    await(reader, &told, 'e', 1);
+    assert_true(told.sample_count > 0);
+    assert_string_equal(told.source, "brush");
+    kotad_kill(&kotad);
+    kotad_start(&kotad);
+    last = dig(writer);
+    await(reader, &told, 'e', 2);
+    assert_no_gap(&told, first, last);
+    assert_made(writer, kota_delete_locale("yard"));
+    await(reader, &told, 'z', 1);
+    assert_string_equal(told.source, "delete");
+    kota_close(reader, NULL, NULL);
+    kota_close(writer, NULL, NULL);
+    kotad_remove(&kotad);
+}
+
 static void a_feed_of_nothing_ends(void **state)
 {
     struct kotad_process kotad = {0};
@@ -439,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_feed_of_nothing_ends),
         cmocka_unit_test(a_cut_stream_goes_on_behind_what_was_told),
         cmocka_unit_test(a_gap_that_nobody_can_tell_is_a_resync),
+        cmocka_unit_test(a_feed_may_be_binary),
         cmocka_unit_test(events_bring_samples),
         cmocka_unit_test(a_head_says_where_to_go_on),
         cmocka_unit_test(callbacks_may_leave_their_feed),

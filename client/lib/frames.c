@@ -1,0 +1,118 @@
+/*
+ * Frames of a binary feed: see proto/feed.md, which this file follows member by member.
+ *
+ * Bytes are held until a frame is whole, so samples lie at a multiple of 4 of allocated memory and
+ * need no copy. Numbers are little-endian, as in memory. Lengths come from outside: each is held
+ * against the frame's before it is used.
+ */
+#include "client/lib/frames.h"
+
+#include <string.h>
+
+enum { LENGTH_BYTES = 4, HEAD_BYTES = 16, LENGTH_MIN = HEAD_BYTES - LENGTH_BYTES };
+enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
+
+static const size_t member_bytes[] = {
+    [FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64, [FRAME_RESYNC] = 0, [FRAME_TICK] = 0};
+
+static bool take_name(const char *at, size_t length, char *out, size_t size)
+{
+    if (length >= size || memchr(at, '\0', length))
+        return false;
+    memcpy(out, at, length);
+    out[length] = '\0';
+    return true;
+}
+
+static bool read_edit(struct frame *frame, const char *members, unsigned flags, const char *content,
+                      size_t content_bytes)
+{
+    uint64_t count;
+
+    memcpy(frame->rect, members, sizeof frame->rect);
+    memcpy(frame->bounds, members + sizeof frame->rect, sizeof frame->bounds);
+    frame->has_rect = flags & FLAG_RECT;
+    frame->has_bounds = flags & FLAG_BOUNDS;
+    count = (uint64_t)frame->rect[2] * frame->rect[3];
+    if (flags & FLAG_SAMPLES) {
+        if (!frame->has_rect || count == 0 || content_bytes / sizeof(float) != count ||
+            content_bytes % sizeof(float) != 0)
+            return false;
+        frame->samples = (const float *)(const void *)content;
+    } else if (flags & FLAG_POLYGONS) {
+        frame->polygons = content;
+        frame->polygons_bytes = content_bytes;
+    }
+    return true;
+}
+
+/* The frame at `at`, length bytes in all; false: it is malformed. */
+static bool read_frame(const char *at, size_t length, struct frame *out)
+{
+    unsigned flags = (unsigned char)at[5];
+    size_t layer = (unsigned char)at[6], source = (unsigned char)at[7], names, end;
+    uint32_t version;
+
+    *out = (struct frame){.kind = (enum frame_kind)at[4]};
+    names = HEAD_BYTES + member_bytes[out->kind];
+    end = (names + layer + source + 3) / 4 * 4;
+    if (end > length || !take_name(at + names, layer, out->layer, sizeof out->layer) ||
+        !take_name(at + names + layer, source, out->source, sizeof out->source))
+        return false;
+    memcpy(&out->revision, at + 8, sizeof out->revision);
+    if (out->kind == FRAME_EDIT)
+        return read_edit(out, at + HEAD_BYTES, flags, at + end, length - end);
+    if (out->kind == FRAME_POSE)
+        memcpy(out->pose, at + HEAD_BYTES, sizeof out->pose);
+    if (out->kind != FRAME_HELLO)
+        return true;
+    memcpy(&version, at + HEAD_BYTES + 8, sizeof version);
+    return memcmp(at + HEAD_BYTES, "kotafeed", 8) == 0 && version == FRAME_VERSION;
+}
+
+bool frames_read(struct frames *frames, const char *bytes, size_t length, bool *is_malformed)
+{
+    struct text *held = &frames->held;
+    struct frame frame;
+    uint32_t size;
+
+    *is_malformed = false;
+    while (length > 0) {
+        size_t whole = LENGTH_BYTES, part;
+
+        if (held->length >= LENGTH_BYTES) {
+            memcpy(&size, text_string(held), sizeof size);
+            whole += size;
+        }
+        part = whole - held->length < length ? whole - held->length : length;
+        *is_malformed = !text_add(held, bytes, part);
+        bytes += part;
+        length -= part;
+        if (held->length == LENGTH_BYTES && !*is_malformed) {
+            memcpy(&size, text_string(held), sizeof size);
+            *is_malformed = size < LENGTH_MIN || size > FRAME_BYTES_MAX || size % 4 != 0;
+        }
+        if (*is_malformed)
+            return false;
+        if (held->length == LENGTH_BYTES || held->length < whole)
+            continue;
+        if ((size_t)(unsigned char)text_string(held)[4] <
+            sizeof member_bytes / sizeof *member_bytes) {
+            *is_malformed = !read_frame(text_string(held), held->length, &frame);
+            if (*is_malformed || !frames->take(frames->context, &frame))
+                return false;
+        }
+        text_clear(held);
+    }
+    return true;
+}
+
+void frames_cut(struct frames *frames)
+{
+    text_clear(&frames->held);
+}
+
+void frames_free(struct frames *frames)
+{
+    text_free(&frames->held);
+}

@@ -1,0 +1,46 @@
+/*
+ * Frames of a binary feed (proto/feed.md): bytes in, frames out.
+ */
+#ifndef KOTA_LIB_FRAMES_H
+#define KOTA_LIB_FRAMES_H
+
+#include "client/lib/text.h"
+
+#include <stdint.h>
+
+enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
+#define FRAME_MEDIA_TYPE "application/vnd.kota.feed"
+
+enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK };
+
+/* One frame; pointers are borrowed until the callback returns. */
+struct frame {
+    enum frame_kind kind;
+    uint64_t revision; /* of a pose its transform_seq */
+    char layer[65], source[33];
+    bool has_rect, has_bounds;
+    uint32_t rect[4];
+    double bounds[6];
+    double pose[8];       /* translation, yaw in degrees, velocity, spin */
+    const float *samples; /* [rect[3]][rect[2]]; NULL: none */
+    const void *polygons; /* an edit of polygons; NULL: none */
+    size_t polygons_bytes;
+};
+
+/* A stream under way; zeroed before the first byte. */
+struct frames {
+    struct text held;                                       /* the beginning of a frame */
+    bool (*take)(void *context, const struct frame *frame); /* false ends reading */
+    void *context;
+};
+
+/*
+ * Bytes cut anywhere. Frames of kinds that are not known are skipped. False: take ended it, or
+ * *is_malformed: what came is no frame, or a hello of another version.
+ */
+bool frames_read(struct frames *frames, const char *bytes, size_t length, bool *is_malformed);
+/* The connection has ended: half a frame is dropped. */
+void frames_cut(struct frames *frames);
+void frames_free(struct frames *frames);
+
+#endif
