@@ -365,9 +365,10 @@ def _():
         check(pictures[0] != pictures[1], "the picture did not change")
         check(last["steps"] > first["steps"] and last["time_s"] > first["time_s"],
               f"the numbers stand still: {first}, {last}")
-        equal(daemon.ok("DELETE", thrown + "?discard=true")["state"], "discarded", "state")
-        equal((changed(before, heights(daemon, "other")), revision(daemon, "other")), (set(), at),
-              "samples and revision of a patch that was thrown away")
+        ended = daemon.ok("DELETE", thrown + "?discard=true")
+        equal((ended["state"], ended["revision"]), ("discarded", revision(daemon, "other")), "its end")
+        equal((bool(changed(before, heights(daemon, "other"))), ended["revision"] > at),
+              2 * (ended["edit_rect"] is not None,), "what was written at its rest stays")
         check_numbers(daemon, patch)
 
 
