@@ -367,8 +367,10 @@ enum err_code write_submit(struct call *call, const struct write_kind *kind,
         .has_import = import != NULL,
         .body.size_max = SIZE_MAX,
     };
-    if (import)
+    if (import) {
         write->import = *import;
+        http_request_built(call->request, import->build_ms);
+    }
     path_of(kind, change, write->location, sizeof write->location);
     change->answer = write_answer;
     change->done = write_done;

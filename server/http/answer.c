@@ -189,17 +189,26 @@ static void put_start_again(struct cursor *cursor, struct http_loop *loop,
     memcpy(start->bytes, begin, start->length);
 }
 
-/* From the head, or the whole body, to here: milliseconds with three digits. Source: W3C. */
-static void put_timing(struct cursor *cursor, const struct http_request *request)
+/* Milliseconds with three digits. */
+static void put_duration(struct cursor *cursor, uint64_t us)
 {
-    uint64_t us = (request->loop->clock_ns - request->started_ns) / 1000;
     unsigned rest = (unsigned)(us % 1000);
     char digits[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
                       (char)('0' + rest % 10)};
 
-    PUT_LITERAL(cursor, "Server-Timing: total;dur=");
     put_number(cursor, us / 1000);
     put(cursor, digits, sizeof digits);
+}
+
+/* From the head, or the whole body, to here. Source: W3C. */
+static void put_timing(struct cursor *cursor, const struct http_request *request)
+{
+    PUT_LITERAL(cursor, "Server-Timing: total;dur=");
+    put_duration(cursor, (request->loop->clock_ns - request->started_ns) / 1000);
+    if (request->build_us > 0) {
+        PUT_LITERAL(cursor, ", build;dur=");
+        put_duration(cursor, request->build_us);
+    }
     PUT_LITERAL(cursor, "\r\n");
 }
 

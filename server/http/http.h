@@ -281,6 +281,9 @@ bool http_request_body_announced(const struct http_request *request, uint64_t *b
  * has called http_request_finish, once. If the peer goes away meanwhile the answer is dropped.
  */
 void http_request_defer(struct http_request *request);
+
+/* How long a part of the work took that Server-Timing names: build. Before the answer. */
+void http_request_built(struct http_request *request, double build_ms);
 void http_request_finish(struct http_request *request);
 
 /* Does the handler run on the loop? */

@@ -125,6 +125,7 @@ struct http_request *http_request_take(struct http_loop *loop, struct http_conne
     request->match.param_count = 0;
     atomic_store_explicit(&request->is_abandoned, false, memory_order_relaxed);
     request->started_ns = loop->clock_ns;
+    request->build_us = 0;
     write_id(loop, request->id);
     request->id_length = HTTP_ID_BYTES;
     request->trace[0] = '\0';
@@ -432,6 +433,11 @@ void http_request_defer(struct http_request *request)
 {
     CHECK(request->is_begun && !request->is_returned);
     request->is_deferred = true;
+}
+
+void http_request_built(struct http_request *request, double build_ms)
+{
+    request->build_us = (uint64_t)(build_ms * 1000);
 }
 
 void http_request_arrive(struct http_request *request, enum http_arrival arrival)

@@ -76,6 +76,7 @@ struct http_request {
     uint8_t id_length;
     char trace[HTTP_TRACE_BYTES + 1]; /* the client's traceparent; "": none */
     uint64_t started_ns;
+    uint64_t build_us;        /* of it, for Server-Timing; 0: nothing was built */
     bool is_large;            /* of the two lanes of the workers */
     double cost_ns, start_ns; /* start_ns: its tag in its lane */
     uint64_t queued_ns;       /* when it was queued for a worker, by the pool's clock */

@@ -556,7 +556,21 @@ def stats(name, layer="mesh"):
     equal(got["nodes"], 4 * inner + 1, f"nodes: {got}")
     check(4 ** got["depth"] >= got["leaves"] and got["depth"] <= inner, f"depth: {got}")
     check(0 <= got["average_tests"] <= got["polygons"], f"average_tests: {got}")
+    equal(sum(got["bytes_by_structure"].values()), got["bytes"], f"bytes by structure: {got}")
+    equal((sum(got["depths"]), len(got["depths"])), (got["leaves"], got["depth"] + 1),
+          f"depths: {got}")
     return got
+
+
+@test("the upload of a mesh says how long its structures took")
+def _():
+    put_locale(daemon, "timed")
+    rings = grid_rings(20, 20, 1.0, lambda x, y: x * y / 40)
+    answer = daemon.ask("PUT", at("timed") + "/layers/mesh", obj(rings), media="model/obj")
+    timing = dict(part.strip().split(";dur=") for part in answer.headers["server-timing"].split(","))
+    check(0 < float(timing["build"]) < float(timing["total"]), f"{timing}")
+    answer = daemon.ask("GET", at("timed"))
+    check("build" not in answer.headers["server-timing"], f"{answer.headers}")
 
 
 @test("stats of one polygon: one leaf, one test at most")

@@ -7,6 +7,7 @@
 #include "terrain/mesh/mesh_data.h"
 #include "terrain/mesh/floor_mask.h"
 #include "terrain/mesh/mesh_contact.h"
+#include "world/values/threads.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -459,6 +460,52 @@ static void a_wrong_cell_block_or_entry_is_noticed(void **state)
     mesh_unref(mesh);
 }
 
+/* The grid does not depend on the number of threads, and a pace ends them all. */
+static enum err_code pace_never(void *context, struct err *err)
+{
+    ++*(int *)context;
+    return err_set(err, ERR_BUSY, "not any more");
+}
+
+static void threads_make_the_same_grid(void **state)
+{
+    enum { SIDE = 200 };
+    struct threads threads = threads_of_machine();
+    struct mesh_options options = {.gravity = {0, 0, -1}, .keep_axes = true};
+    struct random random = {12};
+    struct soup soup = {0};
+    int asked = 0;
+    struct pace never = {.ask = pace_never, .context = &asked};
+    struct mesh *mesh[2];
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        soup_square(&soup, i % SIDE + random_in(&random, 0, 3), i / SIDE,
+                    random_in(&random, 0.3, 2), random_in(&random, 0, 9));
+    struct polygon_soup view = soup_view(&soup);
+
+    threads.count = 5;
+    for (int i = 0; i < 2; i++) {
+        options.crew = i ? &threads.crew : NULL;
+        mesh[i] = soup_mesh(&soup, &options, NULL);
+    }
+    const struct floor_grid *a = &mesh[0]->grid, *b = &mesh[1]->grid;
+
+    assert_true(a->side > 16 && a->cell_count > (size_t)a->side * a->side);
+    assert_int_equal(a->cell_count, b->cell_count);
+    assert_int_equal(a->block_count, b->block_count);
+    assert_memory_equal(a->cells, b->cells, a->cell_count * sizeof *a->cells);
+    assert_memory_equal(a->blocks, b->blocks, a->block_count * sizeof *a->blocks);
+    mesh_unref(mesh[0]);
+    mesh_unref(mesh[1]);
+    options.pace = &never;
+    assert_null(mesh_create(&view, &options, NULL, &err));
+    assert_int_equal(err.code, ERR_BUSY);
+    assert_int_equal(asked, 1);
+    soup_free(&soup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +517,7 @@ int main(void)
         cmocka_unit_test(heaps_and_slivers_stay_small),
         cmocka_unit_test(a_batch_gives_the_bits_of_single_answers),
         cmocka_unit_test(a_wrong_cell_block_or_entry_is_noticed),
+        cmocka_unit_test(threads_make_the_same_grid),
     };
 
     return run_at_every_level("columns", tests, sizeof tests / sizeof *tests);

@@ -6,7 +6,8 @@
  *        model/obj, model/gltf-binary, …  ->  201 or 200 Locale with import:{kept,split,dropped,…}
  * DELETE …/layers/{layer}        ->  204
  * GET    …/layers/{layer}/stats  ->  heightfield: {"tiles","samples","bytes","levels"};
- *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests"}
+ *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests","depths":[…],
+ *              "bytes_by_structure":{…}}
  *
  * An upload is decoded, and a mesh built, on a worker; only the finished layer goes to the writer.
  * An f32 field goes into its tiles while it arrives (upload_stream.h). Headers and options are
@@ -193,6 +194,16 @@ static void stats_of_mesh(struct json_writer *w, const struct layer *layer)
     put(w, "bytes", stats->bytes);
     json_key(w, "average_tests");
     json_number(w, stats->average_tests);
+    json_key(w, "depths");
+    json_begin_array(w);
+    for (uint32_t i = 0; i <= stats->depth; i++)
+        json_integer(w, stats->depths[i]);
+    json_end_array(w);
+    json_key(w, "bytes_by_structure");
+    json_begin_object(w);
+    for (int i = 0; i < MESH_STRUCTURES; i++)
+        put(w, mesh_structure_name[i], stats->bytes_of[i]);
+    json_end_object(w);
 }
 
 enum err_code layer_stats_get_answer(struct call *call, struct err *err)

@@ -105,6 +105,26 @@ bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *lin
     return true;
 }
 
+static void depths_below(const struct ray_tree *tree, uint32_t at, uint32_t depth, uint32_t *depths)
+{
+    const struct ray_tree_node *node = &tree->nodes[at];
+
+    for (int i = 0; i < RAY_TREE_WIDE; i++) {
+        if (!(node->side[0][0][i] <= node->side[0][1][i])) /* none */
+            continue;
+        if (node->child[i] & RAY_TREE_BLOCK)
+            depths[depth]++;
+        else
+            depths_below(tree, node->child[i], depth + 1, depths);
+    }
+}
+
+void ray_tree_depths(const struct ray_tree *tree, uint32_t *depths)
+{
+    if (tree->node_count > 0)
+        depths_below(tree, 0, 1, depths);
+}
+
 void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
 {
     kernels()->tree_ray(tree, line);

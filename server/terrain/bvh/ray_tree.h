@@ -5,7 +5,7 @@
  * neither does the level of vector instructions. Private to terrain/.
  *
  * Polygons are cut into fans of triangles, eight of them a block, side by side; a node's eight
- * boxes lie side by side, too. 36 bytes a triangle and 224 a node: about 60 bytes a triangle in
+ * boxes lie side by side, too. 24 bytes a triangle and 224 a node: about 40 bytes a triangle in
  * all.
  *
  * Coordinates are the tree's own: (p - middle) * scale, scale a power of two, so that all corners
@@ -52,10 +52,9 @@ struct ray_tree_node {
 /* Corners on a grid of 2^16 over the block's box: base + step at, rounded to the nearest. */
 struct ray_tree_block {
     _Alignas(32) float base[3];
-    float step;                        /* a power of two */
-    uint16_t at[3][3][RAY_TREE_WIDE];  /* of corner and axis; after the last: 0 */
-    uint32_t vertex[3][RAY_TREE_WIDE]; /* indices of the corners */
-    uint32_t polygon[RAY_TREE_WIDE];   /* RAY_TREE_PART: it has more corners */
+    float step;                       /* a power of two */
+    uint16_t at[3][3][RAY_TREE_WIDE]; /* of corner and axis; after the last: 0 */
+    uint32_t polygon[RAY_TREE_WIDE];  /* RAY_TREE_PART: it has more corners */
 };
 
 struct ray_tree {
@@ -126,6 +125,9 @@ enum err_code ray_tree_copy(const struct ray_tree *tree, const uint32_t *map, st
                             struct err *err);
 void ray_tree_free(struct ray_tree *tree);
 size_t ray_tree_bytes(const struct ray_tree *tree);
+
+/* Adds the blocks by their depth, the nodes above them: depths[RAY_TREE_DEPTH + 1]. */
+void ray_tree_depths(const struct ray_tree *tree, uint32_t *depths);
 
 /* Boxes hold the triangles below them, each triangle is there once. False and a message. */
 bool ray_tree_validate(const struct ray_tree *tree, const struct ray_tree_polygons *polygons,

@@ -78,7 +78,6 @@ static void slacks_set(struct ray_tree *tree, double slack, float *grown)
 
 struct triangle {
     f32x4 corner[3];
-    uint32_t vertex[3];
     uint32_t polygon;
 };
 
@@ -103,10 +102,7 @@ static void triangles_put(const struct ray_tree_polygons *p, size_t first,
         for (uint32_t k = 2; k < ring.count; k++) {
             f32x4 at = corner_of(tree, &p->vertices[ring.corners[k]]);
 
-            *triangles++ =
-                (struct triangle){{begin, before, at},
-                                  {ring.corners[0], ring.corners[k - 1], ring.corners[k]},
-                                  polygon};
+            *triangles++ = (struct triangle){{begin, before, at}, polygon};
             before = at;
         }
     }
@@ -316,7 +312,6 @@ static void block_make(struct ray_tree_block *block, const union ray_tree_ref *r
             f32x4_store(at, f32x4_min(place + f32x4_all(0.5F), f32x4_all(GRID_LAST)));
             for (int a = 0; a < 3; a++)
                 block->at[c][a][i] = (uint16_t)at[a];
-            block->vertex[c][i] = t->vertex[c];
         }
         block->polygon[i] = t->polygon;
     }

@@ -163,8 +163,7 @@ ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v
 {
     const struct ray_tree_block *block = block_of(w, child);
 
-    __builtin_prefetch(&block->vertex[0][0]); /* for the lanes that are met */
-    __builtin_prefetch(&block->vertex[2][0]);
+    __builtin_prefetch(&block->polygon[0]); /* for the lanes that are met */
     return block_put(w, block, block_lanes_met(w, v, child));
 }
 

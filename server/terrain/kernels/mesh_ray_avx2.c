@@ -184,13 +184,11 @@ ALWAYS_INLINE bool lane_test(void *asker, const struct ray_tree_block *block, un
 {
     struct walk *w = asker;
     uint32_t polygon = block->polygon[lane];
-    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
-                                 block->vertex[2][lane]};
 
     if (polygon & RAY_TREE_PART)
         return mesh_lane_test_scalar(asker, block, lane, end);
     __builtin_prefetch(&w->mesh->polygons[polygon].source); /* for the hit */
-    if (!triangle_test(w, polygon, corners))
+    if (!triangle_test(w, polygon, mesh_corners(w->mesh, polygon)))
         return false;
     *end = w->t_end;
     return true;

@@ -122,6 +122,11 @@ const char *const mesh_fate_text[MESH_FATES] = {
     [MESH_AROUND_CENTRE] = "has the frame's origin or axis in it",
 };
 
+const char *const mesh_structure_name[MESH_STRUCTURES] = {
+    [MESH_OF_POLYGONS] = "polygons", [MESH_OF_CORNERS] = "corners", [MESH_OF_VERTICES] = "vertices",
+    [MESH_OF_QUADTREE] = "quadtree", [MESH_OF_BOXES] = "boxes",     [MESH_OF_OTHERS] = "others",
+};
+
 /* ---- building ------------------------------------------------------------------------------- */
 
 struct draft {
@@ -330,7 +335,15 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     }
     floor_grid_stats(&mesh->grid, out);
     out->polygons = h->count[MESH_POLYGONS];
-    out->bytes = h->bytes + sizeof *mesh + floor_grid_bytes(&mesh->grid) +
-                 mesh_rays_bytes(&mesh->rays) +
-                 (mesh->same ? h->count[MESH_POLYGONS] * sizeof *mesh->same : 0);
+    out->bytes_of[MESH_OF_POLYGONS] = mesh_section_bytes(h, MESH_POLYGONS);
+    out->bytes_of[MESH_OF_CORNERS] = mesh_section_bytes(h, MESH_CORNERS);
+    out->bytes_of[MESH_OF_VERTICES] = mesh_section_bytes(h, MESH_VERTICES);
+    out->bytes_of[MESH_OF_QUADTREE] = floor_grid_bytes(&mesh->grid);
+    out->bytes_of[MESH_OF_BOXES] = mesh_rays_bytes(&mesh->rays);
+    out->bytes_of[MESH_OF_OTHERS] =
+        sizeof *mesh + (mesh->same ? out->polygons * sizeof *mesh->same : 0) + h->bytes -
+        out->bytes_of[MESH_OF_POLYGONS] - out->bytes_of[MESH_OF_CORNERS] -
+        out->bytes_of[MESH_OF_VERTICES];
+    for (int i = 0; i < MESH_STRUCTURES; i++)
+        out->bytes += out->bytes_of[i];
 }

@@ -95,15 +95,30 @@ struct mesh_import {
     uint32_t told;
     struct mesh_drop drops[MESH_DROPS_TOLD]; /* the first of those, by their numbers */
     double precision_m; /* steps of float32 to which the file's reader has rounded; 0: it has not */
+    double build_ms;    /* set by the caller, who has a clock */
 };
 
 /* ERR_UNPROCESSABLE: none of so many polygons is left, and why the first is not. */
 enum err_code mesh_none_left(const struct mesh_import *import, size_t polygons, struct err *err);
 
-enum { MESH_DEPTHS = 64 };
+enum { MESH_DEPTHS = 80 };
+
+/* The parts of a mesh in memory. */
+enum mesh_structure {
+    MESH_OF_POLYGONS,
+    MESH_OF_CORNERS,
+    MESH_OF_VERTICES,
+    MESH_OF_QUADTREE,
+    MESH_OF_BOXES,
+    MESH_OF_OTHERS,
+    MESH_STRUCTURES
+};
+
+extern const char *const mesh_structure_name[MESH_STRUCTURES];
 
 struct mesh_stats {
     uint64_t nodes, leaves, polygons, bytes;
+    uint64_t bytes_of[MESH_STRUCTURES]; /* add up to bytes */
     uint32_t depth;
     uint32_t depths[MESH_DEPTHS]; /* leaves by depth; levels of Q's tree, each of four quadrants */
     double average_tests; /* polygons in a leaf, weighted by the leaves' areas (Q, table 4) */

@@ -131,6 +131,7 @@ struct mesh {
     atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */
     double lift;           /* the centre's height against gravity */
     bool is_turned;
+    bool is_triangles;              /* all of its polygons */
     void *own;                      /* the image when it is ours */
     void (*release)(void *context); /* else this gives it back */
     void *context;
@@ -186,6 +187,13 @@ static inline bool mesh_is_first(const struct mesh *mesh, uint32_t polygon)
 }
 
 /* ---- polygons ------------------------------------------------------------------------------- */
+
+/* The corners of a polygon; of a mesh of triangles without a look at the polygon. */
+static inline const uint32_t *mesh_corners(const struct mesh *mesh, uint32_t polygon)
+{
+    return mesh->corners + (mesh->is_triangles ? 3 * (size_t)polygon
+                                               : (size_t)mesh_first(&mesh->polygons[polygon]));
+}
 
 static inline double line_value(const struct mesh_line *l, double x, double y)
 {

@@ -224,6 +224,7 @@ static void sections_set(struct mesh *m, const void *image)
     memcpy(m->content, h->content, sizeof m->content);
     m->lift = vec3_dot(mesh_up(h), h->centre);
     m->is_turned = false;
+    m->is_triangles = h->count[MESH_CORNERS] == 3 * h->count[MESH_POLYGONS];
     for (int i = 0; i < 9; i++)
         m->is_turned |= h->rotation[i] != (i % 4 == 0);
     m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);

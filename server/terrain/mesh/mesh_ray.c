@@ -33,13 +33,9 @@ bool mesh_lane_test_scalar(void *asker, const struct ray_tree_block *block, unsi
                            double *end)
 {
     struct walk *w = asker;
-    uint32_t polygon = block->polygon[lane];
-    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
-                                 block->vertex[2][lane]};
+    uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
 
-    __builtin_prefetch(&w->mesh->polygons[polygon & ~RAY_TREE_PART].source);
-    if (!(polygon & RAY_TREE_PART ? polygon_test(w, polygon & ~RAY_TREE_PART)
-                                  : ring_test(w, polygon, corners, 3)))
+    if (!polygon_test(w, polygon))
         return false;
     __builtin_prefetch(&w->mesh->polygons[w->polygon].source); /* for the hit */
     *end = w->t_end;
@@ -49,10 +45,12 @@ bool mesh_lane_test_scalar(void *asker, const struct ray_tree_block *block, unsi
 static void tree_fetch(const void *asker, const struct ray_tree_block *block, unsigned lane)
 {
     const struct mesh *mesh = ((const struct walk *)asker)->mesh;
+    uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
+    const uint32_t *corners = mesh_corners(mesh, polygon);
 
-    __builtin_prefetch(&mesh->polygons[block->polygon[lane] & ~RAY_TREE_PART].source);
+    __builtin_prefetch(&mesh->polygons[polygon].source);
     for (int i = 0; i < 3; i++)
-        __builtin_prefetch(&mesh->vertices[block->vertex[i][lane]]);
+        __builtin_prefetch(&mesh->vertices[corners[i]]);
 }
 
 static inline void line_set(struct ray_tree_line *line, struct walk *w)

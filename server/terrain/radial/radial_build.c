@@ -608,6 +608,15 @@ void radial_stats(const struct radial *r, struct mesh_stats *out)
     out->leaves = r->tree.block_count;
     out->polygons = r->header->count[RADIAL_POLYGONS];
     out->depth = r->tree.depth;
-    out->bytes = r->header->bytes + sizeof(struct mesh) + sizeof *r + ray_tree_bytes(&r->tree);
     out->average_tests = r->tree.tests;
+    ray_tree_depths(&r->tree, out->depths);
+    out->bytes_of[MESH_OF_POLYGONS] = r->header->count[RADIAL_POLYGONS] * sizeof *r->polygons;
+    out->bytes_of[MESH_OF_CORNERS] = r->header->count[RADIAL_CORNERS] * sizeof *r->corners;
+    out->bytes_of[MESH_OF_VERTICES] = r->header->count[RADIAL_VERTICES] * sizeof *r->vertices;
+    out->bytes_of[MESH_OF_BOXES] = ray_tree_bytes(&r->tree);
+    out->bytes_of[MESH_OF_OTHERS] =
+        r->header->bytes + sizeof(struct mesh) + sizeof *r - out->bytes_of[MESH_OF_POLYGONS] -
+        out->bytes_of[MESH_OF_CORNERS] - out->bytes_of[MESH_OF_VERTICES];
+    for (int i = 0; i < MESH_STRUCTURES; i++)
+        out->bytes += out->bytes_of[i];
 }

@@ -125,17 +125,10 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
 {
     struct line *l = asker;
     uint32_t index = block->polygon[lane] & ~RAY_TREE_PART;
-    const uint32_t corners[3] = {block->vertex[0][lane], block->vertex[1][lane],
-                                 block->vertex[2][lane]};
+    const struct radial_polygon *p = &l->mesh->polygons[index];
 
-    if (block->polygon[lane] & RAY_TREE_PART) {
-        const struct radial_polygon *p = &l->mesh->polygons[index];
-
-        if (!ring_test(l, index, l->mesh->corners + p->first, p->count))
-            return false;
-    } else if (!ring_test(l, index, corners, 3)) {
+    if (!ring_test(l, index, l->mesh->corners + p->first, p->count))
         return false;
-    }
     __builtin_prefetch(&l->mesh->polygons[l->polygon]); /* for the hit */
     *end = l->is_farthest ? l->low : l->high;
     return true;

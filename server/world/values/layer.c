@@ -12,6 +12,9 @@
  */
 #include "world/values/layer.h"
 
+#include "base/clock.h"
+#include "world/values/threads.h"
+
 #include "base/check.h"
 #include "terrain/mesh/mesh_edit.h"
 
@@ -140,9 +143,14 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
     const struct polygon_set *set = &polygons->set;
     const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
                                       set->polygon_count};
-    const struct mesh_options options = {.gravity = gravity, .space = space, .pace = pace};
+    struct threads threads = threads_of_machine();
+    const struct mesh_options options = {
+        .gravity = gravity, .space = space, .pace = pace, .crew = &threads.crew};
+    double start_s = monotonic_s();
     struct mesh *mesh = mesh_create(&soup, &options, import, err);
 
+    if (mesh && import)
+        import->build_ms = (monotonic_s() - start_s) * 1e3;
     if (!mesh) {
         polygons_unref(polygons);
         return NULL;

@@ -13,6 +13,7 @@ struct threads {
     unsigned count;   /* the caller's among them */
 };
 
-struct threads threads_of(unsigned count);
+/* As many as the machine has processors. */
+struct threads threads_of_machine(void);
 
 #endif

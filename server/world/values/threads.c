@@ -2,10 +2,11 @@
  * Threads are made for each run and joined at its end: some 30 µs each, so a run is worth a
  * millisecond of work. Where one cannot be made there are fewer.
  */
-#include "world/write/threads.h"
+#include "world/values/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 struct run {
     void (*work)(void *context, size_t part);
@@ -54,7 +55,9 @@ static enum err_code parts_run(struct crew *crew, struct pace *pace,
     return code;
 }
 
-struct threads threads_of(unsigned count)
+struct threads threads_of_machine(void)
 {
-    return (struct threads){{parts_run}, count};
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return (struct threads){{parts_run}, count > 1 ? (unsigned)count : 1};
 }
