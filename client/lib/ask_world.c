@@ -416,6 +416,20 @@ struct kota_request *kota_layer_tif(const char *locale, const char *layer)
     return request;
 }
 
+struct kota_request *kota_tileset(const char *locale)
+{
+    return ask_new("GET", LOCALE "/3dtiles/tileset.json", locale);
+}
+
+struct kota_request *kota_layer_glb(const char *locale, const char *layer)
+{
+    struct kota_request *request = ask_new("GET", LOCALE "/3dtiles/%i.glb", locale, layer);
+
+    if (request)
+        request->accept = "model/gltf-binary";
+    return request;
+}
+
 struct kota_request *kota_terrain_layer(const char *locale)
 {
     return ask_new("GET", LOCALE "/terrain/layer.json", locale);

@@ -693,6 +693,9 @@ enum kota_dem_form { KOTA_DEM_PNG, KOTA_DEM_PNG_2X, KOTA_DEM_F32, KOTA_DEM_TIF }
 
 /* A heightfield as a cloud-optimised GeoTIFF; option `v`, a revision: error 412 once it is old. */
 struct kota_request *kota_layer_tif(const char *locale, const char *layer);
+/* 3D Tiles of the mesh layers; a layer as binary glTF, option `step` of a heightfield. */
+struct kota_request *kota_tileset(const char *locale);
+struct kota_request *kota_layer_glb(const char *locale, const char *layer);
 /* What readers of quantized-mesh ask first, and a tile, y from the south; option `extensions`. */
 struct kota_request *kota_terrain_layer(const char *locale);
 struct kota_request *kota_terrain(const char *locale, unsigned z, unsigned x, unsigned y);

@@ -850,6 +850,25 @@ export class Kota {
   }
 
   /**
+   * 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
+   * @param {string} id @param {ReadOptions} [options] @returns {Promise<any>}
+   */
+  tileset(id, options = {}) {
+    return this.#read(`${place(id)}/3dtiles/tileset.json`, options);
+  }
+
+  /**
+   * A layer as binary glTF: a mesh without its pose, or a heightfield.
+   * @param {string} id @param {string} layer
+   * @param {ReadOptions & {step?: number, v?: number}} [options]
+   * @returns {Promise<Answer>} `buffer`
+   */
+  layerGlb(id, layer, options = {}) {
+    const { call, question } = asRead(options);
+    return this.get(`${place(id)}/3dtiles/${encodeURIComponent(layer)}.glb${query(question)}`, call);
+  }
+
+  /**
    * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
    * @param {string} id @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<any>}

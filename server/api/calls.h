@@ -41,6 +41,8 @@
     X(layer_tif_get)                                                                               \
     X(terrain_layer_get)                                                                           \
     X(terrain_get)                                                                                 \
+    X(tileset_get)                                                                                 \
+    X(layer_glb_get)                                                                               \
     X(dem_get)                                                                                     \
     X(dem_geodetic_get)                                                                            \
     X(dem_json_get)                                                                                \

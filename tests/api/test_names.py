@@ -19,6 +19,7 @@ OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
          "/v1/compat/elevation/{dataset}": "datasetElevation",
          "/v1/compat/maps/api/elevation/json": "googleElevation",
          "/v1/locales/{locale}/layers/{layer}.tif": "layerTif",
+         "/v1/locales/{locale}/3dtiles/{layer}.glb": "layerGlb",
          "/v1/locales/{locale}/terrain/layer.json": "terrainLayer",
          "/v1/locales/{locale}/dem.json": "demJson",
          "/v1/locales/{locale}/dem/geodetic/{z}/{x}/{y}": "demGeodetic"}

@@ -470,7 +470,7 @@ def parameter_known(path, method, name):
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north"}
-    if "/dem" in path or "/terrain" in path or path.endswith(".tif"):
+    if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}
     if "/compat/" in path:

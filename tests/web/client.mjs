@@ -220,6 +220,8 @@ test("tiles, as float32 with a tag and as files", async () => {
   assert.equal(await kota.tileHeights("hills", 0, 99, 0), null);
   const tif = await kota.layerTif("hills", "ground", { range: [0, 7] });
   assert.equal(new TextDecoder().decode(tif.buffer.slice(0, 2)), "II");
+  await fails(kota.tileset("hills"), BadInputError, 422);
+  assert.equal(new TextDecoder().decode((await kota.layerGlb("hills", "ground")).buffer.slice(0, 4)), "glTF");
   assert.equal((await kota.terrainLayer("hills")).format, "quantized-mesh-1.0");
   assert.ok((await kota.terrain("hills", 0, 1, 0)).buffer.byteLength > 50000);
   const map = await kota.demJson("hills", { encoding: "mapbox" });

@@ -455,6 +455,15 @@ class Client:
         by themselves. Option v: a revision; error 412 once it is no longer current."""
         return self.call("GET", _place(locale, "layers", layer + ".tif"), **options)
 
+    def tileset(self, locale: str, **options: Any) -> Any:
+        """3D Tiles 1.1 of the mesh layers."""
+        return self.call("GET", _place(locale, "3dtiles", "tileset.json"), **options).json
+
+    def layer_glb(self, locale: str, layer: str, **options: Any) -> Answer:
+        """A layer as binary glTF in `body`: a mesh without its pose, or a heightfield. Options: step
+        (of a heightfield), v."""
+        return self.call("GET", _place(locale, "3dtiles", layer + ".glb"), **options)
+
     def terrain_layer(self, locale: str, **options: Any) -> Any:
         """What readers of quantized-mesh ask first. Option: layer."""
         return self.call("GET", _place(locale, "terrain", "layer.json"), **options).json

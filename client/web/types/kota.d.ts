@@ -605,6 +605,21 @@ export class Kota {
         size?: number;
     } & Record<string, any>): Promise<Answer>;
     /**
+     * 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
+     * @param {string} id @param {ReadOptions} [options] @returns {Promise<any>}
+     */
+    tileset(id: string, options?: ReadOptions): Promise<any>;
+    /**
+     * A layer as binary glTF: a mesh without its pose, or a heightfield.
+     * @param {string} id @param {string} layer
+     * @param {ReadOptions & {step?: number, v?: number}} [options]
+     * @returns {Promise<Answer>} `buffer`
+     */
+    layerGlb(id: string, layer: string, options?: ReadOptions & {
+        step?: number;
+        v?: number;
+    }): Promise<Answer>;
+    /**
      * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
      * @param {string} id @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<any>}
