@@ -2,7 +2,7 @@
 
 One client asks for a height 1,000 times a second over one connection, at even times, far below what
 the daemon can do: what is measured is how long an answer takes, not who gets the cores. Rounds in
-which a patch of some 11,000 particles settles (as fast as the device goes, all granules awake) are
+which a patch of some 18,000 particles settles (as fast as the device goes, all granules awake) are
 interleaved with rounds in which no patch is there; the last patch goes on until its body falls, which
 is thrown up again for each round, and is measured then as well. The medians of the rounds' 99th percentiles are compared. The simulation
 takes every cycle that nobody else wants, so on few cores this is a test of priorities.
@@ -45,7 +45,7 @@ def ask(daemon, seconds=ROUND_SECONDS):
 
 def patch(daemon, seed):
     answer = daemon.post("/v1/locales/land/patches", wanted(
-        size=[6, 6], scale="medium", bodies=[body()], seed=seed))
+        size=[8, 8], scale="medium", bodies=[body()], seed=seed))
     if answer.status != 201:
         raise SystemExit(f"bench_sand_readers: no patch: {answer}")
     return answer.headers["location"], answer.json["particles"]
