@@ -47,7 +47,8 @@ const char *const *upload_names(enum layer_kind kind)
                                           "height_offset", "flip_y",  "nodata", "cols",
                                           "rows",          "frame",   NULL};
     static const char *const polygons[] = {
-        "role", "up", "scale", "frame", "gravity", "precision_max_m", "strict", NULL};
+        "role",   "up",           "scale",     "frame", "gravity", "precision_max_m",
+        "strict", "max_polygons", "max_depth", NULL};
 
     return kind == LAYER_MESH ? polygons : rasters;
 }
@@ -158,13 +159,18 @@ static enum err_code decode_space(struct call *call, struct mesh_space *out, str
 static enum err_code decode_polygon(struct call *call, struct upload *out, struct err *err)
 {
     static const char *const axes[] = {"z", "y", NULL};
+    uint64_t max_polygons = 0, max_depth = 0;
     int axis = 0;
 
     if (option_word(call, "up", axes, &axis, err) || decode_space(call, &out->space, err) ||
         option_number(call, "scale", &out->polygon.scale, NULL, err) ||
         option_number(call, "precision_max_m", &out->precision_max_m, NULL, err) ||
-        option_boolean(call, "strict", &out->is_strict, err))
+        option_boolean(call, "strict", &out->is_strict, err) ||
+        option_integer(call, "max_polygons", 1, MESH_MAX_POLYGONS_MOST, &max_polygons, err) ||
+        option_integer(call, "max_depth", 1, MESH_DEPTH_MAX, &max_depth, err))
         return err->code;
+    out->space.max_polygons = (uint32_t)max_polygons;
+    out->space.max_depth = (uint32_t)max_depth;
     if (!(out->polygon.scale > 0)) {
         err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", out->polygon.scale);
         return err_at(err, "scale");

@@ -41,7 +41,7 @@ bool upload_format_of_media_type(const char *media_type, struct upload_format *o
 /*
  * The names of the options, NULL-terminated. Rasters: role, spacing, origin, height_scale,
  * height_offset, flip_y, nodata, cols, rows, frame. Polygons: role, up, scale, frame, gravity,
- * precision_max_m, strict.
+ * precision_max_m, strict, max_polygons, max_depth.
  */
 const char *const *upload_names(enum layer_kind kind);
 

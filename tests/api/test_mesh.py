@@ -562,6 +562,29 @@ def stats(name, layer="mesh"):
     return got
 
 
+@test("max_polygons and max_depth: fewer tests in more leaves, the same answers, also after an edit")
+def _():
+    rings = grid_rings(60, 60, 0.5, lambda x, y: math.sin(x) + math.cos(y))
+    got = {}
+    for name, query in (("small", "max_polygons=6"), ("large", "max_polygons=400&max_depth=4"),
+                        ("flat", "max_polygons=6&max_depth=2")):
+        put_locale(daemon, name)
+        put_mesh(daemon, name, rings, query=query)
+        got[name] = stats(name)
+    check(got["small"]["average_tests"] < got["large"]["average_tests"] / 4, f"{got}")
+    check(got["small"]["leaves"] > 4 * got["large"]["leaves"], f"{got}")
+    check(got["large"]["depth"] <= 4 and got["flat"]["depth"] == 2, f"{got}")
+    contacts = [daemon.ok("POST", at(name) + "/contact",
+                          {"points": [[0.37 * i, 0.41 * i, 20] for i in range(60)],
+                           "max_distance": 100})["results"] for name in got]
+    check(contacts[0] == contacts[1] == contacts[2], "contacts")
+    for query, name in (("max_polygons=0", "max_polygons"), ("max_depth=33", "max_depth"),
+                        ("max_depth=x", "max_depth")):
+        answer = daemon.ask("PUT", at("small") + "/layers/mesh?" + query, obj(rings),
+                            media="model/obj")
+        check(answer.status == 400 and name in answer.body.decode(), f"{query}: {answer}")
+
+
 @test("the upload of a mesh says how long its structures took")
 def _():
     put_locale(daemon, "timed")

@@ -32,7 +32,8 @@ WITH_T = {"4": ("/los", "/lit", "/pick")}
 # Version 4 was frozen when the list of locales had their layers without being asked.
 WITH_LAYERS = {"4"}
 # memory that a layer takes now, and its tree, which may become a better one
-FREE = {"memory_bytes", "bytes", "nodes", "leaves", "depth", "average_tests"}
+FREE = {"memory_bytes", "bytes", "nodes", "leaves", "depth", "average_tests", "depths",
+        "bytes_by_structure"}
 
 
 def versions():

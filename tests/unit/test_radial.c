@@ -20,8 +20,10 @@
 #define RADIUS 100.0
 #define AGREEMENT 1e-6 /* metres */
 
-static const struct mesh_space planet = {MESH_SPHERICAL, false}, hollow = {MESH_SPHERICAL, true};
-static const struct mesh_space drum = {MESH_CYLINDRICAL, true}, mast = {MESH_CYLINDRICAL, false};
+static const struct mesh_space planet = {.frame = MESH_SPHERICAL, .is_outward = false},
+                               hollow = {.frame = MESH_SPHERICAL, .is_outward = true};
+static const struct mesh_space drum = {.frame = MESH_CYLINDRICAL, .is_outward = true},
+                               mast = {.frame = MESH_CYLINDRICAL, .is_outward = false};
 
 static struct mesh *make(const struct soup *soup, struct mesh_space space,
                          struct mesh_import *import)

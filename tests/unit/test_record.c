@@ -286,12 +286,13 @@ static void every_kind_comes_back(void **state)
     send(p, change);
     send(p, field_change("land", "ground", COLS, ROWS));
     send(p, field_change("land", "small", 2, 2));
-    send(p, mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false}));
+    send(p, mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN}));
     send(p, polygons_change("land", "roof"));
     change = change_of(WORLD_PUT_LOCALE, "drum", "");
     change.manifest.crs = 32633;
     send(p, change);
-    send(p, mesh_change("drum", "wall", (struct mesh_space){MESH_CYLINDRICAL, true}));
+    send(p, mesh_change("drum", "wall",
+                        (struct mesh_space){.frame = MESH_CYLINDRICAL, .is_outward = true}));
     change = change_of(WORLD_EDIT, "land", "ground");
     for (int i = 0; i < 6; i++)
         heights[i] = i == 4 ? NAN : (float)i / 3;
@@ -350,7 +351,7 @@ static void a_whole_locale_comes_back(void **state)
 
     send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
     send(p, field_change("land", "ground", COLS, ROWS));
-    send(p, mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false}));
+    send(p, mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN}));
     assert_int_equal(
         record_locale(snapshot_locale(p->drafts[0].snapshot, "land"), &records[0], &p->err),
         ERR_OK);
@@ -462,7 +463,7 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
     world_drop(&change);
     record_finish(&record);
     p->blobs.lies = false;
-    change = mesh_change("land", "roof", (struct mesh_space){MESH_CARTESIAN, false});
+    change = mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN});
     make(p, 0, &change, &result);
     assert_int_equal(record_result(&result, 0, &record, &entry, &p->err), ERR_OK);
     keep_blobs(&p->blobs, &record);

@@ -17,9 +17,10 @@ static void every_kind_of_change_is_seen_elsewhere(void **state)
     struct world_change change;
 
     start_two(all);
-    put_mesh(&all->a, "land", "roof", 9, (struct mesh_space){MESH_CARTESIAN, false});
+    put_mesh(&all->a, "land", "roof", 9, (struct mesh_space){.frame = MESH_CARTESIAN});
     put_locale(&all->a, "planet");
-    put_mesh(&all->a, "planet", "crust", 50, (struct mesh_space){MESH_SPHERICAL, false});
+    put_mesh(&all->a, "planet", "crust", 50,
+             (struct mesh_space){.frame = MESH_SPHERICAL, .is_outward = false});
     edit(&all->a, "land", 100, 100, 44);
     change = change_of(WORLD_EDIT, "land", "ground");
     change.edit.kind = EDIT_BRUSH;
@@ -280,7 +281,7 @@ static void what_the_store_lost_is_followed(void **state)
     copy_folder(all->a.directory, copy);
     start(&all->a);
     submit(&all->a, with_key(edit_of("land", 9, 9, 9), "killed", 7));
-    put_mesh(&all->a, "land", "roof", 9, (struct mesh_space){MESH_CARTESIAN, false});
+    put_mesh(&all->a, "land", "roof", 9, (struct mesh_space){.frame = MESH_CARTESIAN});
     stop(&all->a);
     copy_folder(copy, all->a.directory);
     start(&all->a);

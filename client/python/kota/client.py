@@ -233,7 +233,8 @@ class Client:
         smallest y, NaN or None a hole. Samples need spacing: metres, one number or (x, y).
 
         Options of rasters: origin, height_scale, height_offset, flip_y, nodata, cols, rows. Of
-        meshes: role, up, scale, frame, gravity, precision_max_m, strict. Of both: format.
+        meshes: role, up, scale, frame, gravity, precision_max_m, strict, max_polygons, max_depth. Of both:
+        format.
         """
         if not arrays.is_file(body):
             body, options["rows"], options["cols"] = arrays.pack_rows(body)

@@ -135,14 +135,20 @@ struct draft {
     struct mesh_import import;
 };
 
+static uint32_t first_set(uint32_t a, uint32_t b, uint32_t c)
+{
+    return a > 0 ? a : b > 0 ? b : c;
+}
+
 /* The draft's header has rotation and centre; makes the pieces. */
 static enum err_code draft_make(struct draft *draft, const struct polygon_soup *soup,
                                 const struct mesh_options *options, struct err *err)
 {
     struct mesh_header *h = &draft->header;
 
-    h->max_polygons = options->max_polygons ? options->max_polygons : MESH_MAX_POLYGONS_DEFAULT;
-    h->max_depth = options->max_depth ? options->max_depth : MESH_MAX_DEPTH_DEFAULT;
+    h->max_polygons =
+        first_set(options->max_polygons, options->space.max_polygons, MESH_MAX_POLYGONS);
+    h->max_depth = first_set(options->max_depth, options->space.max_depth, MESH_MAX_DEPTH);
     if (convex_parts_make(soup, h, options, &draft->set, &draft->import, err))
         return err->code;
     h->root = draft->set.root;
@@ -312,9 +318,11 @@ struct box3 mesh_bounds(const struct mesh *mesh)
 struct mesh_space mesh_space(const struct mesh *mesh)
 {
     if (!mesh->radial)
-        return (struct mesh_space){MESH_CARTESIAN, false};
-    return (struct mesh_space){(enum mesh_frame)mesh->radial->header->frame,
-                               mesh->radial->header->is_outward != 0};
+        return (struct mesh_space){.frame = MESH_CARTESIAN,
+                                   .max_polygons = mesh->header->max_polygons,
+                                   .max_depth = mesh->header->max_depth};
+    return (struct mesh_space){.frame = (enum mesh_frame)mesh->radial->header->frame,
+                               .is_outward = mesh->radial->header->is_outward != 0};
 }
 
 struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)

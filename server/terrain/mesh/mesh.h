@@ -39,12 +39,21 @@ enum { MESH_POLYGON_CORNERS_MAX = 4096 }; /* one with more is dropped */
  * through the frame's origin. Cylindrical: along the lines that meet the frame's Z axis at a right
  * angle.
  */
+enum {
+    MESH_MAX_POLYGONS = 24, /* the default: three blocks of the quadtree's lists */
+    MESH_MAX_DEPTH = 12,    /* the default; Q, table 4 */
+    MESH_MAX_POLYGONS_MOST = 1000000,
+    MESH_DEPTH_MAX = 32
+};
+
 enum mesh_frame { MESH_CARTESIAN, MESH_SPHERICAL, MESH_CYLINDRICAL };
 
 struct mesh_space {
     enum mesh_frame frame;
     bool is_outward; /* not cartesian: away from the origin or axis, as in a drum; else towards it,
                         as on a planet */
+    /* of a cartesian mesh, Q's Maxpoly and Maxdepth; 0: MESH_MAX_POLYGONS, MESH_MAX_DEPTH */
+    uint32_t max_polygons, max_depth;
 };
 
 struct crew;

@@ -30,13 +30,7 @@
 #include <float.h>
 #include <stdatomic.h>
 
-enum {
-    MESH_VERSION = 2,
-    MESH_ALIGNMENT = 64,
-    MESH_DEPTH_MAX = 32,
-    MESH_MAX_POLYGONS_DEFAULT = 24, /* three blocks of the floor grid */
-    MESH_MAX_DEPTH_DEFAULT = 12
-};
+enum { MESH_VERSION = 2, MESH_ALIGNMENT = 64 };
 
 /* A direction within that of gravity runs along it: over the mesh it moves aside by no more than
  * the slack. */

@@ -108,8 +108,8 @@ static struct mesh_header header_of(const struct header_1 *h)
         .bounds = h->bounds,
         .slack = h->slack,
         .near = h->near,
-        .max_polygons = MESH_MAX_POLYGONS_DEFAULT,
-        .max_depth = MESH_MAX_DEPTH_DEFAULT,
+        .max_polygons = MESH_MAX_POLYGONS,
+        .max_depth = MESH_MAX_DEPTH,
     };
 
     memcpy(header.rotation, h->rotation, sizeof header.rotation);

@@ -316,8 +316,9 @@ static bool is_of_space(const struct mesh *mesh, struct mesh_space space)
 static struct layer *get_mesh(struct record_reader *r, const char *id)
 {
     enum layer_role role = (enum layer_role)get_word(r, LAYER_CEILING, "a role is none");
-    struct mesh_space space = {(enum mesh_frame)get_word(r, MESH_CYLINDRICAL, "a frame is none"),
-                               get_word(r, 1, "is_outward is neither 0 nor 1") == 1};
+    struct mesh_space space = {
+        .frame = (enum mesh_frame)get_word(r, MESH_CYLINDRICAL, "a frame is none"),
+        .is_outward = get_word(r, 1, "is_outward is neither 0 nor 1") == 1};
     struct vec3 gravity = get_vec3(r);
     struct polygon_set polygons = {.polygon_count = 0};
     struct err reason = {.code = ERR_OK};

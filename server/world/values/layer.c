@@ -161,7 +161,7 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
 struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
                                 struct vec3 gravity, struct mesh_import *import, struct err *err)
 {
-    const struct mesh_space cartesian = {MESH_CARTESIAN, false};
+    const struct mesh_space cartesian = {.frame = MESH_CARTESIAN};
 
     return layer_create_mesh_in(id, role, polygons, cartesian, gravity, NULL, import, err);
 }

@@ -338,7 +338,7 @@ static bool layers_validate(const struct locale *locale, struct err *err)
 struct mesh_space locale_space(const struct locale *locale)
 {
     return locale->layer_count > 0 ? locale->layers[0]->space
-                                   : (struct mesh_space){MESH_CARTESIAN, false};
+                                   : (struct mesh_space){.frame = MESH_CARTESIAN};
 }
 
 struct vec3 locale_gravity(const struct locale *locale, struct vec3 point)
