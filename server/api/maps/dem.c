@@ -66,7 +66,7 @@ static enum err_code decode_options(struct call *call, int ending, struct dem *o
     static const char *const styles[] = {"dem", "relief", NULL};
     static const char *const voids[] = {"edge", "zero", "alpha", NULL};
     static const char *const samplings[] = {"point", "mean", NULL};
-    int encoding = 0, style = 0, fill = out->fill, sampling = 0;
+    int encoding = 0, style = 0, fill = (int)out->fill, sampling = 0;
     uint64_t size = out->tile.side;
 
     if (option_word(call, "encoding", encodings, &encoding, err) ||
