@@ -57,7 +57,11 @@
 #define REACH 4             /* origins farther out than so many times the mesh are left to rays */
 #define UNSURE UINT32_MAX   /* in piece_of: split in the tree, or loose */
 
-enum { TOGETHER = 64, CANDIDATES_MAX = 32 };
+enum {
+    TOGETHER = 64,
+    CANDIDATES_MAX = 32,
+    LEAF_FLOORS = 16 /* fewer than of a mesh: its blocks are three cache lines */
+};
 
 struct shadow_index {
     atomic_uint refs;
@@ -167,6 +171,7 @@ static enum err_code tree_make(struct shadow_index *light, const struct mesh *me
     struct mesh_options options = {.without_rays = true,
                                    .gravity = light->toward,
                                    .keep_axes = true,
+                                   .max_polygons = LEAF_FLOORS,
                                    .slack_times = SLACK_TIMES};
     struct pieces_soup arrays = {NULL, NULL};
     struct mesh_import import;
@@ -367,7 +372,9 @@ struct gathering {
     bool is_doubtful; /* a polygon may be hit or not, or there are too many */
 };
 
-static void piece_gather(const struct shadow_index *light, uint32_t polygon, struct gathering *g)
+/* is_inside: by more than two slacks, as the integers of its block say, else its lines do. */
+static void piece_gather(const struct shadow_index *light, uint32_t polygon, bool is_inside,
+                         struct gathering *g)
 {
     const struct mesh_polygon *p = &light->tree->polygons[polygon];
     double slack = light->tree->header->slack;
@@ -378,7 +385,7 @@ static void piece_gather(const struct shadow_index *light, uint32_t polygon, str
     if ((is_loose ? (double)p->z_max : z) < g->z_least ||
         (is_loose ? (double)p->z_min : z) > g->z_most)
         return;
-    double inside = inside_by(light->tree, p, g->x, g->y);
+    double inside = is_inside ? INFINITY : inside_by(light->tree, p, g->x, g->y);
 
     if (inside < -slack)
         return;
@@ -403,11 +410,14 @@ static void tree_gather(const struct shadow_index *light, struct gathering *g)
     for (uint32_t i = 0; i < place.cell->count; i += 2 * COLUMN_LANES) {
         const struct column_block *list = grid->blocks + place.cell->first + i / COLUMN_LANES;
         size_t lanes = place.cell->count - i > COLUMN_LANES ? 2 * COLUMN_LANES : COLUMN_LANES;
-        unsigned mask = floor_mask_of(list, lanes, at).hit;
+        struct floor_mask mask = floor_mask_of(list, lanes, at);
 
-        for (; mask && !g->is_doubtful; mask &= mask - 1)
-            piece_gather(light, block_polygons(list, lanes)[__builtin_ctz(mask)] & COLUMN_POLYGON,
-                         g);
+        for (; mask.hit && !g->is_doubtful; mask.hit &= mask.hit - 1) {
+            unsigned lane = (unsigned)__builtin_ctz(mask.hit);
+
+            piece_gather(light, block_polygons(list, lanes)[lane] & COLUMN_POLYGON,
+                         !(mask.uncertain >> lane & 1), g);
+        }
     }
 }
 
