@@ -214,13 +214,19 @@ struct work {
     double *sum, *sampled;
 };
 
+/* Not fmin and fmax: they are calls, and nothing here is NaN. */
+static double between(double low, double value, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
 static void clamp(const struct map_ground *ground, struct vec2 *points, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (points[i].x == GEO_MAP_NOWHERE)
             continue;
-        points[i].x = fmin(fmax(points[i].x, ground->low.x), ground->high.x);
-        points[i].y = fmin(fmax(points[i].y, ground->low.y), ground->high.y);
+        points[i].x = between(ground->low.x, points[i].x, ground->high.x);
+        points[i].y = between(ground->low.y, points[i].y, ground->high.y);
     }
 }
 
