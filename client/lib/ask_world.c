@@ -65,6 +65,11 @@ struct kota_request *kota_limits(void)
     return ask_new("GET", "/v1/limits");
 }
 
+struct kota_request *kota_audit(void)
+{
+    return ask_new("GET", "/v1/audit");
+}
+
 struct kota_request *kota_stats(void)
 {
     return ask_new("GET", "/v1/stats");

@@ -306,6 +306,8 @@ struct kota_request *kota_openapi(void);
 struct kota_request *kota_calls(void);  /* names, methods and paths of all calls */
 struct kota_request *kota_limits(void); /* kota_read_number(answer, "/items_max", &n) */
 struct kota_request *kota_stats(void);
+/* The last writes; kota_request_query: "after", "limit". The right `operating` is needed. */
+struct kota_request *kota_audit(void);
 struct kota_request *kota_index(void);           /* the inspector's page */
 struct kota_request *kota_web(const char *file); /* what it loads */
 struct kota_request *kota_docs(void);            /* the page that shows the OpenAPI document */

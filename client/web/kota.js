@@ -280,6 +280,14 @@ export class Kota {
     return this.#read("/v1/limits", options);
   }
 
+  /**
+   * @param {ReadOptions & {after?: number, limit?: number}} [options]
+   * @returns {Promise<any>} the last writes, in `entries`, and `next`
+   */
+  audit(options = {}) {
+    return this.#read("/v1/audit", options);
+  }
+
   /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
   stats(options = {}) {
     return this.#read("/v1/stats", options);

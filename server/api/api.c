@@ -13,6 +13,7 @@
 #include "api/routes.h"
 #include "base/power_of_ten.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,27 @@ static void loop_gone(void *context, size_t loop_index)
     world_reader_gone(api->world, loop_index);
 }
 
+/* The words of a write's line, in the memory of its request. */
+static enum err_code note_origin(const struct api *api, struct http_request *request,
+                                 const struct api_route *route, const struct principal *principal,
+                                 struct err *err)
+{
+    struct audit_origin *origin;
+    const struct span id = http_request_id(request);
+
+    if (audit_check(api->audit, err))
+        return err->code;
+    origin = http_request_alloc(request, sizeof *origin);
+    if (!origin)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the audit");
+    *origin = (struct audit_origin){.route = route->name};
+    snprintf(origin->name, sizeof origin->name, "%s", principal ? principal->claims.name : "-");
+    http_request_peer_address(request, origin->address, sizeof origin->address);
+    memcpy(origin->request, id.at, id.length < AUDIT_TEXT_MAX ? id.length : AUDIT_TEXT_MAX);
+    http_request_set_note(request, origin);
+    return ERR_OK;
+}
+
 static enum err_code authorize(void *context, struct http_request *request,
                                const struct http_route *route, struct err *err)
 {
@@ -243,7 +265,9 @@ static enum err_code authorize(void *context, struct http_request *request,
         http_request_set_grant(request, principal);
         http_request_set_flow(request, principal->share->flow);
     }
-    return ERR_OK;
+    return api->audit && own->right != RIGHT_READING && own->right != RIGHT_OPERATING
+               ? note_origin(api, request, own, principal, err)
+               : ERR_OK;
 }
 
 static uint32_t grant_left_ms(void *context, size_t loop_index, void *grant)
@@ -257,6 +281,29 @@ static void grant_release(void *context, void *grant)
 {
     (void)context;
     principal_release(grant);
+}
+
+/* On the writer's thread. */
+static void audit_change(void *context, const struct world_change *change,
+                         const struct world_outcome *outcome)
+{
+    const bool is_of_model = change->locale_id[0] == '\0';
+
+    audit_add(context, change->origin, is_of_model ? change->model_id : change->locale_id,
+              &outcome->rect, outcome->revision);
+}
+
+static void audit_end(void *context)
+{
+    audit_flush(context);
+}
+
+void api_set_audit(struct api *api, struct audit *audit)
+{
+    const struct world_audit hooks = {audit_change, audit_end, audit};
+
+    api->audit = audit;
+    world_set_audit(api->world, &hooks);
 }
 
 struct http_app api_http_app(struct api *api)

@@ -20,6 +20,9 @@ void api_finish(struct api *api);
  */
 enum err_code api_set_limits(struct api *api, const struct api_limits *limits, struct err *err);
 
+/* Lines for all writes from now on; borrows it. Before a server is started. */
+void api_set_audit(struct api *api, struct audit *audit);
+
 /* The hooks and routes to start a server with; borrows the api. */
 struct http_app api_http_app(struct api *api);
 /* The same for a listener of probes only, which may run before the world is loaded. */

@@ -4,6 +4,7 @@
 #ifndef KOTA_API_API_DATA_H
 #define KOTA_API_API_DATA_H
 
+#include "api/auth/audit.h"
 #include "api/auth/auth.h"
 #include "json/json_check.h"
 #include "api/tile_cache.h"
@@ -56,6 +57,7 @@ struct api {
     uint64_t staleness_s_max; /* then: readiness ends there, 0: never; set while API_LOADING */
     const char *public_url;   /* for links to this daemon; "" or NULL: of the request */
     struct auth *auth;
+    struct audit *audit; /* borrowed; NULL: none */
     struct tile_cache *tiles;
     struct shell_cache *shells;
     struct light_cache *lights;

@@ -66,6 +66,7 @@
     X(locale_events_get)                                                                           \
     X(events_get)                                                                                  \
     X(calls_get)                                                                                   \
+    X(audit_get)                                                                                   \
     X(limits_get)                                                                                  \
     X(stats_get)                                                                                   \
     X(metrics_get)                                                                                 \

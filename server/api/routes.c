@@ -25,6 +25,11 @@ enum { KIB = 1024 };
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, RIGHT_READING, name, summary, NULL \
     }
+#define OPERATE(name, pattern, handler, summary)                                                   \
+    {                                                                                              \
+        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_OPERATING, name, summary,  \
+            NULL                                                                                   \
+    }
 #define READ_ON_WORKER(name, pattern, handler, summary)                                            \
     {                                                                                              \
         {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_READING, name, summary,    \
@@ -155,6 +160,7 @@ const struct api_route api_routes[] = {
     WRITE("deleteModel", MODELS, METHOD_DELETE, "/v1/models/{model}", model_delete, HTTP_ON_LOOP,
           KIB, "Deletes a model."),
     READ("limits", "/v1/limits", limits_get, "The limits in force."),
+    OPERATE("audit", "/v1/audit", audit_get, "The last writes, and the names that made them."),
     COUNTERS("stats", "/v1/stats", stats_get, "What the daemon has done and holds, as JSON."),
     COUNTERS("metrics", "/metrics", metrics_get, "Prometheus text, version 0.0.4."),
     PROBE("livez", "/livez", livez_get, "Does the process live? Needs no token."),

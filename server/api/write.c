@@ -273,6 +273,7 @@ enum err_code write_open(struct call *call, const struct write_kind *kind,
 
     CHECK(kind->method && kind->below);
     change->kind = kind->change;
+    change->origin = call->request ? http_request_note(call->request) : NULL;
     if (claims && claims->has_bounds) {
         change->has_bounds = true;
         memcpy(change->bounds_m, claims->bounds_m, sizeof change->bounds_m);

@@ -25,6 +25,8 @@ struct config {
     uint16_t ops_port;
     uint64_t loops; /* 0: one a core */
     char data[CONFIG_TEXT_MAX], world[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
+    char audit[CONFIG_TEXT_MAX]; /* "": none */
+    bool is_audit_sync;
     char cors_origin[CONFIG_TEXT_MAX], public_url[CLUSTER_URL_MAX + 1], user[CONFIG_HOST_MAX];
     char ops_port_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */

@@ -60,6 +60,7 @@ struct daemon {
     struct unix_socket unix_socket; /* of --listen unix:PATH */
     struct watchdog *watchdog;
     struct auth *auth;
+    struct audit *audit; /* NULL: none */
     struct store *store; /* NULL: everything lives in memory */
     struct sharing sharing;
     struct world *world;
@@ -172,6 +173,18 @@ static struct world *make_world(struct daemon *d, struct err *err)
                                d->sharing.log ? &sharing : NULL, err);
 }
 
+static enum err_code open_audit(struct daemon *d, struct err *err)
+{
+    const struct config *config = &d->config;
+
+    if (config->audit[0] == '\0' && config->is_audit_sync)
+        return err_set(err, ERR_BAD_INPUT, "--audit-sync needs --audit FILE");
+    if (config->audit[0] == '\0')
+        return ERR_OK;
+    d->audit = audit_create(config->audit, config->is_audit_sync, err);
+    return d->audit ? ERR_OK : err->code;
+}
+
 static enum err_code daemon_prepare(struct daemon *d, struct err *err)
 {
     const struct config *config = &d->config;
@@ -183,7 +196,7 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
                        "--read-only",
                        config->host);
     d->auth = auth_create(tokens, config->is_read_only, err);
-    if (!d->auth || open_store(d, err))
+    if (!d->auth || open_store(d, err) || open_audit(d, err))
         return err->code;
     if (sharing_open(&d->sharing, config, d->store, err))
         return err->code;
@@ -191,6 +204,8 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
         return err->code;
     d->api.public_url = config->public_url;
+    if (d->audit)
+        api_set_audit(&d->api, d->audit);
     d->api.staleness_s_max = config->cluster.max_staleness_s;
     d->watchdog = watchdog_create(
         &d->api, &(struct watchdog_config){config->port_file, config->ops_port_file}, err);
@@ -255,14 +270,14 @@ static bool is_low(uint16_t port)
 static enum err_code confine(const struct config *config, const struct sharing *sharing,
                              struct err *err)
 {
-    struct confine_path paths[8 + CONNINFO_FILES_MAX + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
+    struct confine_path paths[9 + CONNINFO_FILES_MAX + DRIVER_PLACES_MAX + FILES_CONFINED_MAX] = {
         {config->data, CONFINE_WRITE},       {config->port_file, CONFINE_WRITE},
         {config->token_file, CONFINE_READ},  {config->world, CONFINE_READ},
         {config->config_file, CONFINE_READ}, {config->ops_port_file, CONFINE_WRITE},
-        {config->unix_path, CONFINE_SOCKET},
+        {config->unix_path, CONFINE_SOCKET}, {config->audit, CONFINE_WRITE},
     };
     struct driver_places drivers = {.count = 0};
-    size_t count = 7;
+    size_t count = 8;
     int version;
 
     if (config->data[0] != '\0' && access(config->data, F_OK) != 0) {
@@ -458,6 +473,8 @@ static enum err_code reload_all(struct daemon *d, struct config *fresh, struct e
         apply_limits(d, &d->given, &ignored); /* they are kept: this takes no memory */
         return err->code;
     }
+    if (d->audit && audit_reopen(d->audit, &ignored))
+        log_error("SIGHUP: %s", ignored.msg);
     auth_swap(d->auth, tokens);
     http_server_wake(d->server); /* streams of tokens that are gone end */
     config_differences(&d->given, fresh, report_difference, NULL);
@@ -545,6 +562,7 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
         api_finish(&d->api);
     }
     auth_destroy(d->auth);
+    audit_destroy(d->audit);
     free((void *)d->config.files);
     if (status == EXIT_DONE)
         log_info("kotad has ended");

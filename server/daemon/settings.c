@@ -76,6 +76,11 @@ const struct setting settings[] = {
          "file with bearer tokens and their claims (docs/security.md); lines `read TOKEN` or `edit "
          "TOKEN`, or `edit uid=N` for a user of the Unix socket; a reload reads it again",
          SHORT, .absent = "none: no tokens", .example = "/etc/kota.tokens"),
+    TEXT("audit", audit, "FILE",
+         "append a line for each write: time, name, address, route, locale, rect, revision, "
+         "request; a reload opens the file again",
+         .absent = "none", .example = "/var/log/kota/audit.log"),
+    FLAG("audit-sync", is_audit_sync, "put the line on the disk before its write is acknowledged"),
     FLAG("read-only", is_read_only, "refuse every write", SHORT),
     TEXT("cors-origin", cors_origin, "ORIGINS",
          "web origins that may read answers; between commas, * for all, or none", SHORT),

@@ -248,6 +248,13 @@ void http_request_set_grant(struct http_request *request, void *grant);
  * share of their time. 0: those that nothing is known of.
  */
 void http_request_set_flow(struct http_request *request, uint32_t flow);
+/* One more pointer for the application, set in authorize; it stays though the request parks. */
+void http_request_set_note(struct http_request *request, void *note);
+void *http_request_note(const struct http_request *request);
+/* X-Request-Id. */
+struct span http_request_id(const struct http_request *request);
+/* The peer's address, "uid-N" of a Unix socket, "" when it has gone. Loop thread. */
+void http_request_peer_address(const struct http_request *request, char *out, size_t size);
 /* True once a request, though its handler may begin again. */
 bool http_request_first_charge(struct http_request *request);
 /* NULL: none. */

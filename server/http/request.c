@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/wake.h"
+#include "http/connection_data.h"
 #include "http/loop_data.h"
 #include "http/server_data.h"
 
@@ -404,6 +405,34 @@ void http_request_set_grant(struct http_request *request, void *grant)
 void http_request_set_flow(struct http_request *request, uint32_t flow)
 {
     request->flow = flow;
+}
+
+void http_request_set_note(struct http_request *request, void *note)
+{
+    request->note = note;
+}
+
+void *http_request_note(const struct http_request *request)
+{
+    return request->note;
+}
+
+struct span http_request_id(const struct http_request *request)
+{
+    return (struct span){request->id, request->id_length};
+}
+
+void http_request_peer_address(const struct http_request *request, char *out, size_t size)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+
+    out[0] = '\0';
+    if (request->peer_has_uid)
+        snprintf(out, size, "uid-%u", (unsigned)request->peer_uid);
+    else if (request->connection &&
+             getpeername(request->connection->fd, (struct sockaddr *)&address, &length) == 0)
+        uv_ip_name((struct sockaddr *)&address, out, size);
 }
 
 bool http_request_first_charge(struct http_request *request)

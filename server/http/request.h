@@ -40,6 +40,7 @@ struct http_request {
     struct http_stream *stream;     /* made and not begun yet */
     void *user;
     void *grant;   /* of authorize; NULL: none, or with the stream */
+    void *note;    /* of authorize */
     uint32_t flow; /* of authorize */
     bool is_charged;
     const struct http_sink *sink; /* NULL: the body is buffered, or the handler has the context */

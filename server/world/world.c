@@ -457,6 +457,11 @@ void world_set_wake(struct world *world, void (*wake)(void *context), void *cont
     pthread_mutex_unlock(&world->wake_mutex);
 }
 
+void world_set_audit(struct world *world, const struct world_audit *audit)
+{
+    world->audit = *audit;
+}
+
 void world_stats(struct world *world, struct world_stats *out)
 {
     pthread_mutex_lock(&world->mutex);

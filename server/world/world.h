@@ -113,6 +113,7 @@ struct world_change {
     struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
+    const void *origin;                   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */
     double bounds_m[4];                   /* all that may change is within x0 y0 x1 y1, closed, in
                                              the frame of the locale */
@@ -258,6 +259,18 @@ void world_destroy(struct world *world);
  * its thread until it is set to NULL. Returns when no call of the former one is under way.
  */
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context);
+
+/*
+ * Hooks of the writer: `made` for each change with an origin that a commit has made, not for
+ * repeats, then `flush` once, both before any of its changes is called back. Set before changes.
+ */
+struct world_audit {
+    void (*made)(void *context, const struct world_change *change,
+                 const struct world_outcome *outcome);
+    void (*flush)(void *context);
+    void *context;
+};
+void world_set_audit(struct world *world, const struct world_audit *audit);
 
 /* ERR_CLAIMS: the rectangle is not within the bounds. Both are x0 y0 x1 y1, closed. */
 enum err_code world_check_bounds(const double bounds_m[4], const double rect_m[4], struct err *err);

@@ -90,6 +90,7 @@ struct world {
     pthread_mutex_t wake_mutex; /* guards the two below; held during a call */
     void (*wake)(void *context);
     void *wake_context;
+    struct world_audit audit; /* constant once changes come; made NULL: none */
 
     /* the writer's thread only */
     struct world_snapshot *retired; /* oldest first */

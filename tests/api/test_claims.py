@@ -6,9 +6,11 @@ show what it may read, and nothing else.
 """
 import base64
 import fnmatch
+import http.client
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -17,6 +19,7 @@ import threading
 import time
 
 from daemon import F32, Daemon, connection_to, problem
+from models import BOX
 from tap import Skip, check, equal, run, test
 
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
@@ -273,6 +276,94 @@ def _():
                                     headers=bearer(good)).status) != 401:
             check(time.monotonic() < until, f"a revoked token is {status}")
             time.sleep(0.05)
+
+
+# ---- the audit ----------------------------------------------------------------------------------
+
+def line_words(line):
+    return dict(word.split("=", 1) for word in line.split()[1:])
+
+
+@test("each write has its line: time, name, address, route, locale, rect, revision, request")
+def _():
+    write_tokens("edit alice-token name=alice", "edit op-token name=op may=operating")
+    path = os.path.join(folder.name, "audit.log")
+    with Daemon("--token-file", tokens_path, "--audit", path) as daemon:
+        fill(daemon)
+        edit = {"rect": [3, 4, 2, 1], "heights": [1, 2]}
+        headers = {**bearer("alice-token"), "X-Request-Id": "req-17", "Idempotency-Key": "k"}
+        for _ in range(2):
+            equal(daemon.ask("POST", "/v1/locales/lobby/edits", edit, headers=headers).status, 200, "edit")
+        equal(daemon.ask("POST", "/v1/locales/lobby/edits", {"rect": [90, 0, 1, 1], "heights": [0]},
+                         headers=headers | {"Idempotency-Key": "other"}).status, 422, "refused")
+        equal(daemon.ask("PUT", "/v1/models/box", BOX, media="model/obj",
+                         headers=bearer("alice-token")).status, 201, "model")
+        with open(path, encoding="ascii") as file:
+            lines = file.read().splitlines()
+        mine = [line_words(line) for line in lines if "name=alice" in line]
+        equal(mine, [{"name": "alice", "address": "127.0.0.1", "route": "edit", "locale": "lobby",
+                      "rect": "3,4,2,1", "revision": "3", "request": "req-17"},
+                     {**mine[1], "name": "alice", "route": "putModel", "locale": "box", "rect": "-"}],
+              "alice's lines")
+        equal(len(lines), len(mine) + 2 * len(LOCALES), "all lines")
+        check(all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ", line) for line in lines), lines)
+        problem(daemon.get("/v1/audit", headers=bearer("alice-token")), 403, "operating")
+        page = daemon.get("/v1/audit?limit=3", headers=bearer("op-token")).json
+        equal([one["sequence"] for one in page["entries"]], [1, 2, 3], "a page")
+        rest = daemon.get(page["next"] + "00", headers=bearer("op-token")).json
+        equal((len(rest["entries"]), rest["next"]), (len(lines) - 3, None), "the rest")
+        equal([(one["name"], one["rect"], one["revision"]) for one in rest["entries"]][-2],
+              ("alice", [3, 4, 2, 1], 3), "the edit")
+        os.rename(path, path + ".1")
+        daemon.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 20
+        while not os.path.exists(path):
+            check(time.monotonic() < until, "the file is not opened again")
+            time.sleep(0.02)
+        daemon.ask("DELETE", "/v1/models/box", headers=bearer("alice-token"))
+        with open(path, encoding="ascii") as file:
+            check("route=deleteModel locale=box" in file.read(), "after the rotation")
+
+
+@test("--audit-sync: after kill -9 each acknowledged write has its line")
+def _():
+    write_tokens("edit alice-token name=alice")
+    path, data = (os.path.join(folder.name, name) for name in ("audit-sync.log", "data"))
+    for _ in range(5 if LONG else 2):
+        daemon = Daemon("--token-file", tokens_path, "--audit", path, "--audit-sync", "--data", data)
+        if daemon.get("/v1/locales/lobby").status == 404:
+            fill(daemon)
+        acknowledged, threads = [], []
+
+        def dig(number):
+            connection = connection_to(daemon.port)
+            try:
+                for step in range(1000):
+                    request_id = f"{os.getpid()}-{daemon.process.pid}-{number}-{step}"
+                    connection.request("POST", "/v1/locales/lobby/edits",
+                                       json.dumps({"rect": [number, 0, 1, 1], "heights": [step]}),
+                                       {**bearer("alice-token"), "Content-Type": "application/json",
+                                        "X-Request-Id": request_id})
+                    answer = connection.getresponse()
+                    answer.read()
+                    equal(answer.status, 200, "edit")
+                    acknowledged.append(request_id)
+            except OSError:
+                pass
+            except http.client.HTTPException:
+                pass
+        for number in range(4):
+            threads.append(threading.Thread(target=dig, args=(number,)))
+            threads[-1].start()
+        time.sleep(randomly.uniform(0.3, 0.8))
+        daemon.process.kill()
+        for thread in threads:
+            thread.join()
+        daemon.kill()
+        with open(path, encoding="ascii") as file:
+            written = {line_words(line)["request"] for line in file}
+        check(len(acknowledged) > 10, f"{len(acknowledged)} writes")
+        equal(set(acknowledged) - written, set(), "acknowledged and without a line")
 
 
 run(folder.cleanup, "the folder is removed")

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import yaml
 
@@ -12,7 +13,8 @@ from events import Stream, blocks
 from schema import faults, resolve
 from tap import Skip, case, check, equal, fail, near, run, test
 
-daemon = Daemon("--gpu", "cpu")
+folder = tempfile.TemporaryDirectory(prefix="kota-test-")
+daemon = Daemon("--gpu", "cpu", "--audit", os.path.join(folder.name, "audit"))
 with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
     document = yaml.safe_load(file)
 METHODS = ("get", "put", "post", "patch", "delete")
@@ -93,7 +95,7 @@ def _():
 @test("every operation on JSON has an example")
 def _():
     for path, method, operation, _ in operations():
-        if path in ("/v1/limits", "/v1/stats", "/openapi.json"):
+        if path in ("/v1/limits", "/v1/stats", "/v1/audit", "/openapi.json"):
             continue
         for status, response in operation["responses"].items():
             content = resolve(document, response).get("content", {})
@@ -475,6 +477,8 @@ def parameter_known(path, method, name):
                    "v": "2", "size": "65", "extensions": "metadata"}
     if "/compat/" in path:
         values["format"] = "geojson"
+    if path == "/v1/audit":
+        values["after"] = "1"
     target = concrete(path)
     if path.endswith("/events"):
         values = {"bounds": "0,0,9,9", "layer": "ground", "samples": "f32"}

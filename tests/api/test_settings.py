@@ -77,6 +77,7 @@ def _():
 def _():
     # of the machine, or without a default value
     free = {"listen", "ops-listen", "data", "world", "port-file", "ops-port-file", "token-file", "user",
+            "audit", "audit-sync",
             "simd", "cluster", "node", "node-url", "locales", "log-format"}
     with tempfile.TemporaryDirectory(prefix="kota-test-") as folder:
         path = os.path.join(folder, "kotad.conf")

@@ -107,6 +107,9 @@ static void operation_is_answered(void **state)
     assert_non_null(strstr(kota_answer_body(answer, NULL), "kota_"));
     kota_answer_free(answer);
     call_away(kota_stats());
+    answer = kota_call(client, kota_audit());
+    assert_int_equal(kota_answer_status(answer), 404); /* the daemon keeps none */
+    kota_answer_free(answer);
 }
 
 /* As many locales by pages of one, in order and each with its layers, as in a list of all. */

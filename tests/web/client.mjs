@@ -42,6 +42,7 @@ test("the daemon tells how it is", async () => {
   assert.equal((await kota.limits()).items_max, 10000);
   assert.ok((await kota.calls()).calls.some((one) => one.name === "calls" && one.path === "/v1"));
   assert.ok((await kota.stats()).world);
+  await assert.rejects(kota.audit({ limit: 1 }), NotFoundError); // the daemon keeps none
   assert.equal((await kota.openapi()).openapi.slice(0, 3), "3.1");
 });
 

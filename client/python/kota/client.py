@@ -176,6 +176,10 @@ class Client:
         """The limits in force, numbers named with their unit."""
         return self.call("GET", "/v1/limits", **options)
 
+    def audit(self, **options: Any) -> Answer:
+        """The last writes, and the names that made them, in `entries`. Options: after, limit."""
+        return self.call("GET", "/v1/audit", **options)
+
     def stats(self, **options: Any) -> Answer:
         """Counters since the start and gauges of now."""
         return self.call("GET", "/v1/stats", **options)

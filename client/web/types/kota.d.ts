@@ -69,6 +69,14 @@ export class Kota {
     }>;
     /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
     limits(options?: ReadOptions): Promise<Record<string, number>>;
+    /**
+     * @param {ReadOptions & {after?: number, limit?: number}} [options]
+     * @returns {Promise<any>} the last writes, in `entries`, and `next`
+     */
+    audit(options?: ReadOptions & {
+        after?: number;
+        limit?: number;
+    }): Promise<any>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
     stats(options?: ReadOptions): Promise<any>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */

@@ -97,6 +97,7 @@ static enum err_code submit(struct call *call, struct world_change *change, stru
     if (change->model)
         write->model = model_ref(change->model);
     change->done = model_done;
+    change->origin = http_request_note(call->request);
     change->context = write;
     http_request_defer(call->request); /* the writer may be faster than this thread */
     call->is_deferred = true;

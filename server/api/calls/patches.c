@@ -36,6 +36,7 @@ struct patch_order {
     struct http_request *request;
     struct http_reply *reply;
     struct world *world;
+    struct audit *audit; /* NULL: none */
     enum sand_order_kind kind;
     uint64_t revision; /* of the locale at the request; 0: the locale is deleted */
 };
@@ -57,6 +58,11 @@ static void order_done(void *context, enum err_code code, const struct err *err,
         return;
     }
     http_reply_made(reply);
+    if (order->audit && !is_repeat) {
+        audit_add(order->audit, http_request_note(order->request), report->locale,
+                  &report->place.samples, report->has_revision ? report->revision : 0);
+        audit_flush(order->audit);
+    }
     json_init(&w, json_sink_of_reply(reply));
     encode_patch(&w, report);
     json_finish(&w); /* without memory the reply itself fails */
@@ -90,8 +96,9 @@ static struct patch_order *order_begin(struct call *call, enum sand_order_kind k
         err_set(err, ERR_NO_MEMORY, "no memory for an order");
         return NULL;
     }
-    *order = (struct patch_order){call->request, call->reply, call->api->world, kind,
-                                  call->locale ? call->locale->revision : 0};
+    *order = (struct patch_order){
+        call->request,    call->reply, call->api->world,
+        call->api->audit, kind,        call->locale ? call->locale->revision : 0};
     if (!is_deferred)
         http_request_defer(call->request); /* the sand thread may be faster than this one */
     call->is_deferred = true;

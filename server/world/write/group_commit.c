@@ -186,10 +186,35 @@ static void answer(struct world *world, struct change_group *group, const struct
     free(group);
 }
 
+/* The changes that the commit has made have their lines before they are acknowledged. */
+static void audit(const struct group_commit *commit)
+{
+    const struct world_audit *audit = &commit->world->audit;
+    bool has_line = false;
+
+    if (!audit->made || commit->err.code != ERR_OK)
+        return;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct change_group *group = commit->groups[i];
+
+        for (size_t k = 0; group->err.code == ERR_OK && group->results && k < group->count; k++) {
+            const struct world_outcome outcome = result_outcome(&group->results[k], NULL);
+
+            if (!group->changes[k].origin || group->results[k].is_repeat)
+                continue;
+            audit->made(audit->context, &group->changes[k], &outcome);
+            has_line = true;
+        }
+    }
+    if (has_line)
+        audit->flush(audit->context);
+}
+
 void commit_finish(struct group_commit *commit)
 {
     end_transaction(commit);
     publish(commit);
+    audit(commit);
     draft_end(&commit->draft);
     for (size_t i = 0; i < commit->count; i++)
         answer(commit->world, commit->groups[i], &commit->err);

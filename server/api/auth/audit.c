@@ -1,0 +1,206 @@
+/*
+ * The audit.
+ *
+ * Problem: a world that is open to players must be able to say who dug where, also after a crash.
+ * Approach: the writer adds a line for each change of a commit, after the commit and before any
+ * answer, and flushes once a commit; with --audit-sync the flush ends in fdatasync, so that every
+ * acknowledged write has its line. A write that crashed between its commit and its line was never
+ * acknowledged. A file that cannot be written refuses later writes until it can: lines are kept
+ * meanwhile, at most LINES_BYTES_MAX of them.
+ *
+ *   2026-12-31T18:00:00.123Z name=alice address=10.0.0.7 route=edit locale=arena-1
+ *       rect=3,4,39,39 revision=12 request=4f1c…                            (one line; - for none)
+ */
+#include "api/auth/audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_BYTES_MAX = 640, LINES_BYTES_MAX = 1 << 20 };
+
+struct audit {
+    char *path;
+    bool is_sync;
+    pthread_mutex_t mutex; /* guards all below */
+    int fd;
+    bool is_failed;
+    char *lines; /* [LINES_BYTES_MAX]: not yet written */
+    size_t length;
+    uint64_t sequence;          /* of the last entry */
+    struct audit_entry *recent; /* [AUDIT_RECENT]: by sequence */
+};
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+}
+
+struct audit *audit_create(const char *path, bool is_sync, struct err *err)
+{
+    struct audit *audit = calloc(1, sizeof *audit);
+
+    if (audit) {
+        audit->path = strdup(path);
+        audit->lines = malloc(LINES_BYTES_MAX);
+        audit->recent = calloc(AUDIT_RECENT, sizeof *audit->recent);
+        audit->is_sync = is_sync;
+        audit->fd = -1;
+        pthread_mutex_init(&audit->mutex, NULL);
+    }
+    if (!audit || !audit->path || !audit->lines || !audit->recent) {
+        audit_destroy(audit);
+        err_set(err, ERR_NO_MEMORY, "no memory for the audit");
+        return NULL;
+    }
+    audit->fd = open_file(path);
+    if (audit->fd < 0) {
+        err_set(err, ERR_BAD_INPUT, "--audit %s: %s", path, strerror(errno));
+        audit_destroy(audit);
+        return NULL;
+    }
+    return audit;
+}
+
+void audit_destroy(struct audit *audit)
+{
+    if (!audit)
+        return;
+    if (audit->fd >= 0) {
+        audit_flush(audit);
+        close(audit->fd);
+    }
+    pthread_mutex_destroy(&audit->mutex);
+    free(audit->recent);
+    free(audit->lines);
+    free(audit->path);
+    free(audit);
+}
+
+enum err_code audit_reopen(struct audit *audit, struct err *err)
+{
+    const int fd = open_file(audit->path);
+
+    if (fd < 0)
+        return err_set(err, ERR_BAD_INPUT, "--audit %s: %s", audit->path, strerror(errno));
+    audit_flush(audit);
+    pthread_mutex_lock(&audit->mutex);
+    close(audit->fd);
+    audit->fd = fd;
+    pthread_mutex_unlock(&audit->mutex);
+    audit_flush(audit);
+    return ERR_OK;
+}
+
+static const char *or_none(const char *text)
+{
+    return text[0] != '\0' ? text : "-";
+}
+
+static size_t write_line(const struct audit_entry *entry, char line[LINE_BYTES_MAX])
+{
+    const time_t seconds = (time_t)entry->time_s;
+    char time[32], rect[64] = "-", revision[24] = "-";
+    struct tm tm;
+    int length;
+
+    gmtime_r(&seconds, &tm);
+    strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (entry->rect.cols > 0)
+        snprintf(rect, sizeof rect, "%u,%u,%u,%u", entry->rect.column, entry->rect.row,
+                 entry->rect.cols, entry->rect.rows);
+    if (entry->revision > 0)
+        snprintf(revision, sizeof revision, "%llu", (unsigned long long)entry->revision);
+    length = snprintf(line, LINE_BYTES_MAX,
+                      "%s.%03dZ name=%s address=%s route=%s locale=%s rect=%s revision=%s "
+                      "request=%s\n",
+                      time, (int)((entry->time_s - (double)seconds) * 1000), entry->origin.name,
+                      or_none(entry->origin.address), entry->origin.route, or_none(entry->target),
+                      rect, revision, entry->origin.request);
+    return (size_t)length < LINE_BYTES_MAX ? (size_t)length : LINE_BYTES_MAX - 1;
+}
+
+/* Under the mutex. */
+static void flush(struct audit *audit)
+{
+    size_t done = 0;
+    bool is_failed = false;
+
+    while (done < audit->length && !is_failed) {
+        const ssize_t written = write(audit->fd, audit->lines + done, audit->length - done);
+
+        if (written > 0)
+            done += (size_t)written;
+        else if (errno != EINTR)
+            is_failed = true;
+    }
+    memmove(audit->lines, audit->lines + done, audit->length - done);
+    audit->length -= done;
+    if (audit->is_sync && done > 0 && fdatasync(audit->fd) != 0 && errno != EINVAL &&
+        errno != EROFS) /* a pipe or a terminal has nothing to sync */
+        is_failed = true;
+    audit->is_failed = is_failed;
+}
+
+void audit_add(struct audit *audit, const struct audit_origin *origin, const char *target,
+               const struct sample_rect *rect, uint64_t revision)
+{
+    struct audit_entry *entry;
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    pthread_mutex_lock(&audit->mutex);
+    entry = &audit->recent[++audit->sequence % AUDIT_RECENT];
+    *entry = (struct audit_entry){.sequence = audit->sequence,
+                                  .time_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
+                                  .origin = *origin,
+                                  .revision = revision};
+    if (target)
+        snprintf(entry->target, sizeof entry->target, "%s", target);
+    if (rect)
+        entry->rect = *rect;
+    if (audit->length + LINE_BYTES_MAX > LINES_BYTES_MAX)
+        flush(audit);
+    if (audit->length + LINE_BYTES_MAX <= LINES_BYTES_MAX)
+        audit->length += write_line(entry, audit->lines + audit->length);
+    pthread_mutex_unlock(&audit->mutex);
+}
+
+void audit_flush(struct audit *audit)
+{
+    pthread_mutex_lock(&audit->mutex);
+    flush(audit);
+    pthread_mutex_unlock(&audit->mutex);
+}
+
+enum err_code audit_check(struct audit *audit, struct err *err)
+{
+    bool is_failed;
+
+    pthread_mutex_lock(&audit->mutex);
+    if (audit->is_failed)
+        flush(audit); /* perhaps there is room again */
+    is_failed = audit->is_failed;
+    pthread_mutex_unlock(&audit->mutex);
+    return is_failed ? err_set(err, ERR_READ_ONLY,
+                               "the audit cannot be written, and no write goes without its line")
+                     : ERR_OK;
+}
+
+size_t audit_recent(struct audit *audit, uint64_t after, struct audit_entry *out, size_t most)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&audit->mutex);
+    if (audit->sequence > AUDIT_RECENT - 1 && after < audit->sequence - (AUDIT_RECENT - 1))
+        after = audit->sequence - (AUDIT_RECENT - 1);
+    while (after < audit->sequence && count < most)
+        out[count++] = audit->recent[++after % AUDIT_RECENT];
+    pthread_mutex_unlock(&audit->mutex);
+    return count;
+}

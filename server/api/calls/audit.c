@@ -1,0 +1,90 @@
+/*
+ * GET /v1/audit?after=&limit=  ->  {"entries":[{"sequence","time","name","address","route",
+ *                                  "target","rect","revision","request_id"}…],"next"}
+ *
+ * The last writes of this process, oldest first, of those with a line in the file of --audit. For
+ * operators: a token needs the right `operating`.
+ */
+#include "api/calls.h"
+
+#include "api/encode.h"
+#include "api/options.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    if (text[0] != '\0')
+        json_string(w, text);
+    else
+        json_null(w);
+}
+
+static void put_entry(struct json_writer *w, const struct audit_entry *entry)
+{
+    const time_t seconds = (time_t)entry->time_s;
+    char text[32], time[sizeof text + 8];
+    struct tm tm;
+
+    gmtime_r(&seconds, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(time, sizeof time, "%s.%03dZ", text, (int)((entry->time_s - (double)seconds) * 1000));
+    json_begin_object(w);
+    json_key(w, "sequence");
+    json_integer(w, entry->sequence);
+    put_text(w, "time", time);
+    put_text(w, "name", entry->origin.name);
+    put_text(w, "address", entry->origin.address);
+    put_text(w, "route", entry->origin.route);
+    put_text(w, "target", entry->target);
+    json_key(w, "rect");
+    if (entry->rect.cols > 0)
+        encode_rect(w, &entry->rect);
+    else
+        json_null(w);
+    json_key(w, "revision");
+    if (entry->revision > 0)
+        json_integer(w, entry->revision);
+    else
+        json_null(w);
+    put_text(w, "request_id", entry->origin.request);
+    json_end_object(w);
+}
+
+enum err_code audit_get_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"after", "limit", NULL};
+    uint64_t after = 0, limit = AUDIT_RECENT;
+    struct json_writer *w = &call->out;
+    struct audit_entry *entries;
+    char next[64] = "";
+    size_t count;
+
+    if (options_open_query(call, names, err) ||
+        option_integer(call, "after", 0, UINT64_MAX / 2, &after, err) ||
+        option_integer(call, "limit", 1, AUDIT_RECENT, &limit, err))
+        return err->code;
+    if (!call->api->audit) {
+        err_set(err, ERR_NOT_FOUND, "this daemon keeps no audit: start it with --audit FILE");
+        return err_at(err, "path");
+    }
+    entries = call_alloc(call, (size_t)limit * sizeof *entries);
+    if (!entries)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the entries");
+    count = audit_recent(call->api->audit, after, entries, (size_t)limit);
+    json_begin_object(w);
+    json_key(w, "entries");
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        put_entry(w, &entries[i]);
+    json_end_array(w);
+    if (count == limit)
+        snprintf(next, sizeof next, "/v1/audit?after=%llu&limit=%llu",
+                 (unsigned long long)entries[count - 1].sequence, (unsigned long long)limit);
+    put_text(w, "next", next);
+    json_end_object(w);
+    return ERR_OK;
+}
+API_HANDLER(audit_get, 0, CALL_NEEDS_NOTHING)
