@@ -209,13 +209,12 @@ $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
 	$(call obj,$(wildcard tests/support/follow/*.c))
 
 # Of the library's inside, which libkota.a hides.
-$(B)/tests/test_client_sse: $(call obj,client/lib/sse.c client/lib/text.c \
-	server/base/json_number.c server/base/power_of_ten.c)
+$(B)/tests/test_client_sse: $(call obj,client/lib/sse.c client/lib/text.c)
 
 $(B)/tests/test_client_%: $(B)/tests/unit/test_client_%.o $(call obj,$(CLIENT_PARTS)) \
 		$(call obj,$(SUPPORT_SRC)) $(LIBKOTA) $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka) $(LIB_PC_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka) $(LIB_PC_LIBS)
 
 # The generator too: its tests link everything of it but main.
 WORLDGEN_PARTS := $(filter-out deploy/demo/main.c,$(WORLDGEN_SRC))

@@ -124,7 +124,7 @@ static void a_move_counts_no_revision_and_is_told(void **state)
     assert_string_equal(events[0].layer, "s");
     assert_string_equal(events[1].layer, "r");
     assert_int_equal(events[1].transform_seq, 3);
-    assert_near(events[1].pose.yaw_deg, 45, 0);
+    assert_near(events[1].motion.pose.yaw_deg, 45, 0);
     assert_int_equal(after, moves_last(world_moves(world)));
     assert_int_equal(moves_read(world_moves(world), "a", &after, events, 8), 0);
     after = 0;
