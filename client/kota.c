@@ -30,12 +30,11 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 const struct kota_command *const kota_commands[] = {
-    &command_ls,     &command_info,       &command_height, &command_contact,
-    &command_ray,    &command_los,        &command_lit,    &command_profile,
-    &command_pick,   &command_contains,   &command_locate, &command_import,
-    &command_export, &command_rm,         &command_edit,   &command_polygons,
-    &command_patch,  &command_model,      &command_watch,  &command_check,
-    &command_bench,  &command_completion, &command_manual, NULL,
+    &command_ls,       &command_info,   &command_height,     &command_contact, &command_ray,
+    &command_los,      &command_lit,    &command_profile,    &command_pick,    &command_contains,
+    &command_locate,   &command_import, &command_export,     &command_rm,      &command_edit,
+    &command_polygons, &command_patch,  &command_model,      &command_watch,   &command_check,
+    &command_bench,    &command_token,  &command_completion, &command_manual,  NULL,
 };
 
 const struct kota_option kota_common_options[] = {
@@ -175,6 +174,7 @@ static enum err_code read_token(const char *path, char *token, struct err *err)
 {
     FILE *file = fopen(path, "r");
     char line[TOKEN_LINE_BYTES_MAX];
+    size_t length;
     int best = 0;
 
     if (!file)
@@ -186,12 +186,13 @@ static enum err_code read_token(const char *path, char *token, struct err *err)
         at += rank > 1 ? 5 : 0;
         at += strspn(at, " \t");
         line[strcspn(line, "#\r\n")] = '\0';
-        if (*at == '\0' || rank <= best)
+        length = strcspn(at, " \t"); /* claims follow the token */
+        if (*at == '\0' || rank <= best || strncmp(at, "sha256:", 7) == 0 ||
+            strncmp(at, "uid=", 4) == 0 || (rank == 1 && at[length + strspn(at + length, " \t")]))
             continue;
         best = rank;
-        memmove(token, at, strlen(at) + 1);
-        for (size_t n = strlen(token); n > 0 && strchr(" \t", token[n - 1]); n--)
-            token[n - 1] = '\0';
+        memmove(token, at, length);
+        token[length] = '\0';
     }
     fclose(file);
     if (best == 0)

@@ -19,6 +19,7 @@ import threading
 import time
 
 from daemon import F32, Daemon, connection_to, problem
+from kota_cli import kota
 from models import BOX
 from tap import Skip, check, equal, run, test
 
@@ -215,6 +216,9 @@ def _():
         equal(daemon.get(heights + "?x=1&y=1", headers=bearer("one")).status, 429, "still")
         time.sleep(1.1)
         equal(daemon.get(heights + "?x=1&y=1", headers=bearer("one")).status, 200, "later")
+        metrics = daemon.get("/metrics", headers=bearer("many")).body.decode()
+        check(f'kota_token_refused_total{{name="pair"}} {len(refused) + 1}\n' in metrics, metrics[-3000:])
+        check(re.search(r'kota_token_items_total{name="token-[0-9a-f]{8}"} 80\n', metrics), "items")
 
 
 # ---- signed tokens ------------------------------------------------------------------------------
@@ -276,6 +280,34 @@ def _():
                                     headers=bearer(good)).status) != 401:
             check(time.monotonic() < until, f"a revoked token is {status}")
             time.sleep(0.05)
+
+
+@test("kota token makes, lists and removes tokens, and the daemon takes them")
+def _():
+    path = os.path.join(folder.name, "kota-tokens")
+
+    def token(*words, code=0):
+        done = kota("token", *words)
+        equal(done.status, code, done.err)
+        return done
+    made = token("add", path, "edit", "name=bob", "locales=lobby").out.decode().strip()
+    equal(len(made), 64, "a token")
+    token("add", path, "read", "name=eve")
+    check("may=" in token("add", path, "edit", "may=all", code=2).err, "a wrong right")
+    rows = token("ls", path).lines
+    equal([(row["name"], row["kind"]) for row in rows], [("bob", "edit"), ("eve", "read")], "ls")
+    with open(path, encoding="ascii") as file:
+        check(made not in file.read(), "the token is in the file")
+    with Daemon("--token-file", path) as daemon:
+        equal(daemon.ask("PUT", "/v1/locales/lobby", {}, headers=bearer(made)).status, 201, "bob")
+        problem(daemon.ask("PUT", "/v1/locales/other", {}, headers=bearer(made)), 403)
+        token("rm", path, "bob")
+        token("rm", path, "bob", code=2)
+        daemon.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 20
+        while daemon.get("/v1/locales", headers=bearer(made)).status != 401:
+            check(time.monotonic() < until, "a removed token is taken")
+            time.sleep(0.02)
 
 
 # ---- the audit ----------------------------------------------------------------------------------

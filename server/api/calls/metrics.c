@@ -18,6 +18,7 @@
 #include "terrain/kernels/simd.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,43 @@ static void put_revisions(struct call *call)
     for (size_t i = 0; i < count; i++) /* an id needs no escaping */
         put_labelled(call, "kota_locale_revision", "locale", revisions[i].locale_id,
                      (double)revisions[i].revision);
+}
+
+struct names {
+    struct call *call;
+    size_t member; /* of struct share */
+    const char *metric;
+};
+
+static void put_name(void *context, const struct share *share)
+{
+    const struct names *names = context;
+    const atomic_uint_fast64_t *number = (const void *)((const char *)share + names->member);
+
+    put_labelled(names->call, names->metric, "name", share->name, (double)atomic_load(number));
+}
+
+/* What was asked under each name of a token; a name needs no escaping. */
+static void put_names(struct call *call)
+{
+    static const struct {
+        const char *metric, *help;
+        size_t member;
+    } metrics[] = {
+        {"kota_token_requests_total", "Requests with a token, by its name, of 100 names.",
+         offsetof(struct share, requests)},
+        {"kota_token_items_total", "Items of batches and granules, by name.",
+         offsetof(struct share, items)},
+        {"kota_token_refused_total", "Requests over the rates of a name: 429.",
+         offsetof(struct share, refused)},
+    };
+
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        struct names names = {call, metrics[i].member, metrics[i].metric};
+
+        put_head(call, metrics[i].metric, "counter", metrics[i].help);
+        shares_each(auth_shares(call->api->auth), put_name, &names);
+    }
 }
 
 static void put_sand_labelled(struct call *call, const struct manager_stats *patches)
@@ -272,6 +310,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     put_process(call, &numbers);
     counters_text(call, COUNTERS_WORLD, &numbers);
     put_revisions(call);
+    put_names(call);
     put_changes(call, &numbers.world);
     if (numbers.has_store) {
         counters_text(call, COUNTERS_STORE, &numbers);
