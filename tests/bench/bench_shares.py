@@ -1,0 +1,118 @@
+"""Fair shares: what one name of a token waits while another one floods.
+
+The name `calm` asks for single heights and for JSON batches of 1,000, at even times. In every other
+round the name `flood` keeps eight connections busy with binary batches of 200,000 rays and with
+uploads of 1024 x 1024 samples. The medians of the rounds' 99th percentiles are compared. Flood and
+measuring are processes of the same machine, so on few cores this includes their share of the cores.
+
+    python3 tests/bench/bench_shares.py
+"""
+import multiprocessing
+import os
+import random
+import socket
+import statistics
+import struct
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+from daemon import Daemon  # noqa: E402
+from rows import row_most  # noqa: E402
+
+ROUND_SECONDS, ROUNDS, RATE, FLOODERS, SIDE = 2.0, 5, 100, 8, 1024
+ASKED = 2.0
+SECTION = "Fair shares"
+
+
+def request(name, method, path, media, body):
+    return (f"{method} {path} HTTP/1.1\r\nHost: kota\r\nAuthorization: Bearer {name}\r\n"
+            f"Content-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+
+
+def read_answer(connection):
+    """The status of one answer, read whole."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        part = connection.recv(1 << 16)
+        if not part:
+            return 0
+        head += part
+    head, _, body = head.partition(b"\r\n\r\n")
+    length = int(next(line.split(b":")[1] for line in head.split(b"\r\n")
+                      if line.lower().startswith(b"content-length:")))
+    while length > len(body):
+        length -= len(connection.recv(min(1 << 20, length - len(body))))
+    return int(head.split()[1])
+
+
+def flood(port, number, stop):
+    rays = struct.pack("<6f", 5, 5, 90, 0.7, 0.7, -0.05) * 200000
+    batch = request("flood", "POST", "/v1/locales/land/ray", "application/vnd.kota.f32", rays)
+    upload = request("flood", "PUT", f"/v1/locales/other{number}/layers/g?cols={SIDE}&rows={SIDE}&spacing=1,1",
+                     "application/vnd.kota.f32", b"\0" * (4 * SIDE * SIDE))
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        while not stop.is_set():
+            connection.sendall(upload if random.random() < 0.2 else batch)
+            if not read_answer(connection):
+                return
+
+
+def measure(port, ask):
+    """The 99th percentile of the times of the answers, seconds."""
+    times, due = [], time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(int(ROUND_SECONDS * RATE)):
+            due += 1 / RATE
+            time.sleep(max(0.0, due - time.perf_counter()))
+            before = time.perf_counter()
+            connection.sendall(ask)
+            status = read_answer(connection)
+            times.append(time.perf_counter() - before)
+            if status != 200:
+                raise SystemExit(f"bench_shares: status {status}")
+    times.sort()
+    return times[len(times) * 99 // 100]
+
+
+def main():
+    points = ('{"points":[' + ",".join("[%d,%d]" % (i % 900, i // 2) for i in range(1000)) + "]}").encode()
+    asks = {"a height": request("calm", "GET", "/v1/locales/land/height?x=7.5&y=9.5", "text/plain", b""),
+            "a batch of 1,000": request("calm", "POST", "/v1/locales/land/height", "application/json",
+                                        points)}
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = os.path.join(folder, "tokens")
+        with open(tokens, "w", encoding="ascii") as file:
+            file.write("edit calm name=calm\nedit flood name=flood\nread reader\n")
+        with Daemon("--token-file", tokens) as daemon:
+            key = {"Authorization": "Bearer calm"}
+            for name in ("land", *(f"other{number}" for number in range(FLOODERS))):
+                daemon.put(f"/v1/locales/{name}", {}, headers=key)
+            daemon.put(f"/v1/locales/land/layers/g?cols={SIDE}&rows={SIDE}&spacing=1,1",
+                       struct.pack(f"<{SIDE * SIDE}f", *(random.random() for _ in range(SIDE * SIDE))),
+                       media="application/vnd.kota.f32", headers=key)
+            quiet, flooded = {name: [] for name in asks}, {name: [] for name in asks}
+            for _ in range(ROUNDS):
+                for name, ask in asks.items():
+                    quiet[name].append(measure(daemon.port, ask))
+                stop = multiprocessing.Event()
+                flooders = [multiprocessing.Process(target=flood, args=(daemon.port, number, stop))
+                            for number in range(FLOODERS)]
+                for flooder in flooders:
+                    flooder.start()
+                time.sleep(1)
+                for name, ask in asks.items():
+                    flooded[name].append(measure(daemon.port, ask))
+                stop.set()
+                for flooder in flooders:
+                    flooder.join()
+            for name in asks:
+                base, beside = statistics.median(quiet[name]), statistics.median(flooded[name])
+                row_most(SECTION, f"p99 of {name} beside a flood of another name", "without it",
+                         beside / base, ASKED, f"{base * 1e6:.0f} us, {beside * 1e6:.0f} us")
+
+
+if __name__ == "__main__":
+    main()
