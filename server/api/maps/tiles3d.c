@@ -219,8 +219,13 @@ static enum err_code encode(struct call *call, const struct layer *layer, uint32
 
     if (answer_check_length(call, most, "the layer as glb", err))
         return err->code;
-    return layer->kind == LAYER_MESH ? glb_encode_polygons(layer_polygon_set(layer), out, err)
-                                     : glb_encode_field(layer->field, step, out, err);
+    if (layer->kind == LAYER_MESH)
+        glb_encode_polygons(layer_polygon_set(layer), out, err);
+    else
+        glb_encode_field(layer->field, step, out, err);
+    if (err->code == ERR_UNPROCESSABLE) /* no triangle */
+        err_at(err, "%s", layer->kind == LAYER_MESH ? "layer" : "step");
+    return err->code;
 }
 
 enum err_code layer_glb_get_answer(struct call *call, struct err *err)
