@@ -166,6 +166,17 @@ enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KO
     return ERR_OK;
 }
 
+/* Is the rest of a line of a daemon's token file no token that could be sent? */
+static bool is_of_daemon(const char *at)
+{
+    static const char *const begins[] = {"sha256:", "uid=", "key ", "audience ", "revoked "};
+
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(at, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 /*
  * The token of a file: the one of an `edit` line if there is any, else of a `read` line, else a
  * line with nothing but a token. token [TOKEN_LINE_BYTES_MAX]
@@ -186,9 +197,10 @@ static enum err_code read_token(const char *path, char *token, struct err *err)
         at += rank > 1 ? 5 : 0;
         at += strspn(at, " \t");
         line[strcspn(line, "#\r\n")] = '\0';
-        length = strcspn(at, " \t"); /* claims follow the token */
-        if (*at == '\0' || rank <= best || strncmp(at, "sha256:", 7) == 0 ||
-            strncmp(at, "uid=", 4) == 0 || (rank == 1 && at[length + strspn(at + length, " \t")]))
+        length = rank > 1 ? strcspn(at, " \t") : strlen(at); /* claims follow the token */
+        while (length > 0 && strchr(" \t", at[length - 1]))
+            length--;
+        if (length == 0 || rank <= best || is_of_daemon(at))
             continue;
         best = rank;
         memmove(token, at, length);

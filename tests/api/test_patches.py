@@ -478,14 +478,25 @@ def _():
         least = told["resting"] - told["active"]
         problem(other.post(where, {**asked, "size": [30, 30], "scale": "coarse",
                                    "deadline_ms": least + 1}), 413, pointer="/deadline_ms")
-        said = other.post(where, {**asked, "deadline_ms": least + told["active"] / 2})
+        auto = {name: value for name, value in asked.items() if name != "scale"}
+        for _ in range(20):  # the rates are measured: other work on the machine may come between
+            within = least + told["active"] / 2
+            said = other.post(where, {**asked, "deadline_ms": within})
+            answer = other.post(where, {**auto, "deadline_ms": within})
+            if answer.status == 201 and said.status == 413 and "scale coarse" in said.json["detail"]:
+                break
+            for one in (said, answer):
+                if one.status == 201:
+                    other.ok("DELETE", one.headers["location"] + "?discard=true")
+            made = other.post(where, asked)
+            told = made.json["estimated_ms"]
+            least = told["resting"] - told["active"]
+            other.ok("DELETE", made.headers["location"] + "?discard=true")
         problem(said, 413, "scale coarse", "depth", pointer="/deadline_ms")
         depth = float(re.search(r"depth ([0-9.]+) m", said.json["detail"]).group(1))
         check(0.89 <= depth < 1.6, f"a depth that fits: {depth}")
-        auto = {name: value for name, value in asked.items() if name != "scale"}
-        answer = other.post(where, {**auto, "deadline_ms": least + told["active"] / 2})
         equal((answer.status, answer.json["scale"]), (201, "coarse"), "auto keeps the deadline")
-        check(answer.json["estimated_ms"]["resting"] <= least + told["active"] / 2, "it is kept")
+        check(answer.json["estimated_ms"]["resting"] <= within, "it is kept")
         patch = wait(answer.headers["location"], "resting", "written", on=other)
         check(1e3 * patch["age_s"] < 4 * WAIT_S * 1e3 and patch["behind_ms"] >= 0, f"{patch}")
         for bad in (0, -5, "soon", [1]):

@@ -173,7 +173,7 @@ def scraped(prometheus, daemon, target):
     equal(sample["value"][1], "1", "kota_ready")
     equal(prometheus.result('kota_locale_revision{locale="land"}')[0]["value"][1], "1", "revision")
     have = set(prometheus.ask("label/__name__/values"))
-    elsewhere = {n for n in names() if "route_duration" in n or n.startswith("kota_cluster_")}
+    elsewhere = {n for n in names() if "route_duration" in n or n.startswith(("kota_cluster_", "kota_token_"))}
     equal(names() - have - elsewhere, set(), "series that lack")
     for _ in range(20):
         daemon.ok("GET", "/v1/locales/land")
