@@ -304,7 +304,7 @@ def _():
     equal({h for row in decode(tile("deck", 16, x, f"{y}.png")) for h in row}, {12.5}, "heights")
 
 
-@test("crs is kept, told, and refused where it is none or stands beside geo")
+@test("crs is kept, told, and refused where it is none or comes with geo")
 def _():
     told = daemon.ok("PUT", "/v1/locales/utm", {"crs": "EPSG:32633"}, status=201)
     equal(told["crs"], "EPSG:32633", "crs")
