@@ -13,6 +13,8 @@
  */
 #include "terrain/motion.h"
 
+#include "terrain/trig.h"
+
 #include <float.h>
 
 /* Steps of a turn and a shift that round, in units in the last place, with some to spare. */
@@ -24,7 +26,7 @@ static void turn_of(double yaw_deg, double *c, double *s)
 {
     double rest = remainder(yaw_deg, 360), quarters = nearbyint(rest / 90);
     double angle = (rest - 90 * quarters) * DEGREE;
-    double cosine = cos(angle), sine = sin(angle);
+    double cosine = trig_cos(angle), sine = trig_sin(angle);
 
     switch ((int)quarters & 3) {
     case 0:

@@ -13,6 +13,7 @@
 #include "terrain/pick.h"
 
 #include "terrain/field/heightfield_data.h"
+#include "terrain/trig.h"
 
 #include <float.h>
 
@@ -82,7 +83,7 @@ enum err_code pick_camera_ray(const struct camera *camera, const struct viewport
     right = vec3_unit(right);
     up = vec3_cross(right, forward);
     device_coordinates(viewport, &x, &y);
-    tangent = tan(camera->fov_y_deg * (M_PI / 360));
+    tangent = trig_tan(camera->fov_y_deg * (M_PI / 360));
     struct vec3 across =
         vec3_scale(right, x * tangent * (viewport->width_px / viewport->height_px));
 

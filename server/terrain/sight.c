@@ -62,8 +62,8 @@ bool heightfield_line_of_sight(const struct heightfield *field, struct vec3 from
 
 static double segment_length(const struct profile_path *path, size_t i)
 {
-    return hypot(path->points[i + 1].x - path->points[i].x,
-                 path->points[i + 1].y - path->points[i].y);
+    return length_xy(path->points[i + 1].x - path->points[i].x,
+                     path->points[i + 1].y - path->points[i].y);
 }
 
 void profile_path_init(struct profile_path *path, const struct vec2 *points, size_t count)

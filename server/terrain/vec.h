@@ -50,7 +50,19 @@ static inline struct vec3 vec3_cross(struct vec3 a, struct vec3 b)
     return (struct vec3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-/* The length, without overflow or underflow on the way. */
+/* The length, without overflow or underflow on the way; hypot has other bits in other libraries. */
+static inline double length_xy(double x, double y)
+{
+    double m = fmax(fabs(x), fabs(y));
+
+    if (!(m > 0) || isinf(m))
+        return m;
+    x /= m;
+    y /= m;
+    return m * sqrt(x * x + y * y);
+}
+
+/* The same in space. */
 static inline double vec3_length(struct vec3 a)
 {
     double m = fmax(fabs(a.x), fmax(fabs(a.y), fabs(a.z)));

@@ -299,7 +299,7 @@ static double binary_height(const struct contact_options *options, struct vec3 p
 
     if (frame == MESH_CARTESIAN)
         return point.z - base_z;
-    return frame == MESH_SPHERICAL ? vec3_length(point) : hypot(point.x, point.y);
+    return frame == MESH_SPHERICAL ? vec3_length(point) : length_xy(point.x, point.y);
 }
 
 enum { BINARY_NUMBERS = 6 };

@@ -35,7 +35,7 @@ struct pick_options {
 static void default_up(struct camera *camera)
 {
     struct vec3 forward = vec3_unit(vec3_sub(camera->target, camera->eye));
-    bool is_along_z = !(hypot(forward.x, forward.y) > PICK_PARALLEL);
+    bool is_along_z = !(length_xy(forward.x, forward.y) > PICK_PARALLEL);
 
     camera->up = is_along_z ? (struct vec3){0, 1, 0} : (struct vec3){0, 0, 1};
 }

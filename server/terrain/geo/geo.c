@@ -18,6 +18,8 @@
  */
 #include "terrain/geo/geo.h"
 
+#include "terrain/trig.h"
+
 #define WGS84_A_M 6378137.0
 #define WGS84_F (1 / 298.257223563)
 #define WGS84_E2 (WGS84_F * (2 - WGS84_F))
@@ -30,8 +32,9 @@ static double normal_radius_m(double sin_lat)
 
 struct geo_frame geo_frame_at(double lat_deg, double lng_deg)
 {
-    struct geo_frame frame = {
-        .lng_deg = lng_deg, .sin_lat = sin(lat_deg * DEGREE), .cos_lat = cos(lat_deg * DEGREE)};
+    struct geo_frame frame = {.lng_deg = lng_deg,
+                              .sin_lat = trig_sin(lat_deg * DEGREE),
+                              .cos_lat = trig_cos(lat_deg * DEGREE)};
     double radius = normal_radius_m(frame.sin_lat);
 
     frame.across_m = radius * frame.cos_lat;
@@ -41,7 +44,8 @@ struct geo_frame geo_frame_at(double lat_deg, double lng_deg)
 
 struct geo_row geo_row_at(double lat_deg)
 {
-    struct geo_row row = {.sin_lat = sin(lat_deg * DEGREE), .cos_lat = cos(lat_deg * DEGREE)};
+    struct geo_row row = {.sin_lat = trig_sin(lat_deg * DEGREE),
+                          .cos_lat = trig_cos(lat_deg * DEGREE)};
     double radius = normal_radius_m(row.sin_lat);
 
     row.across_m = radius * row.cos_lat;
@@ -53,7 +57,7 @@ struct geo_column geo_column_at(const struct geo_frame *frame, double lng_deg)
 {
     double d_lng = remainder(lng_deg - frame->lng_deg, 360) * DEGREE;
 
-    return (struct geo_column){sin(d_lng), cos(d_lng)};
+    return (struct geo_column){trig_sin(d_lng), trig_cos(d_lng)};
 }
 
 bool geo_to_frame(const struct geo_frame *frame, double lat_deg, double lng_deg, struct vec2 *out)
@@ -87,17 +91,17 @@ bool geo_from_frame(const struct geo_frame *frame, struct vec2 at, double *lat_d
         return false;
     t = (sqrt(inside) - uq) / uu;
     q = (struct vec3){q.x + t * frame->cos_lat, q.y, q.z + t * frame->sin_lat};
-    *lat_deg = atan2(q.z, (1 - WGS84_E2) * hypot(q.x, q.y)) / DEGREE;
-    *lng_deg = remainder(frame->lng_deg + atan2(q.y, q.x) / DEGREE, 360);
+    *lat_deg = trig_atan2(q.z, (1 - WGS84_E2) * length_xy(q.x, q.y)) / DEGREE;
+    *lng_deg = remainder(frame->lng_deg + trig_atan2(q.y, q.x) / DEGREE, 360);
     return true;
 }
 
 struct vec3 geo_ecef(double lat_deg, double lng_deg, double height_m)
 {
-    double sin_lat = sin(lat_deg * DEGREE), cos_lat = cos(lat_deg * DEGREE);
+    double sin_lat = trig_sin(lat_deg * DEGREE), cos_lat = trig_cos(lat_deg * DEGREE);
     double radius = normal_radius_m(sin_lat), across = (radius + height_m) * cos_lat;
 
-    return (struct vec3){across * cos(lng_deg * DEGREE), across * sin(lng_deg * DEGREE),
+    return (struct vec3){across * trig_cos(lng_deg * DEGREE), across * trig_sin(lng_deg * DEGREE),
                          (radius * (1 - WGS84_E2) + height_m) * sin_lat};
 }
 
@@ -105,22 +109,23 @@ struct vec3 geo_direction(double lat_deg, double lng_deg)
 {
     double lat = lat_deg * DEGREE, lng = lng_deg * DEGREE;
 
-    return (struct vec3){cos(lat) * cos(lng), cos(lat) * sin(lng), sin(lat)};
+    return (struct vec3){trig_cos(lat) * trig_cos(lng), trig_cos(lat) * trig_sin(lng),
+                         trig_sin(lat)};
 }
 
 double geo_angle(struct vec3 a, struct vec3 b)
 {
-    return atan2(vec3_length(vec3_cross(a, b)), vec3_dot(a, b));
+    return trig_atan2(vec3_length(vec3_cross(a, b)), vec3_dot(a, b));
 }
 
 void geo_between(struct vec3 a, struct vec3 b, double angle, double share, double *lat_deg,
                  double *lng_deg)
 {
-    double whole = sin(angle);
-    double of_a = whole > 0 ? sin((1 - share) * angle) / whole : 1 - share;
-    double of_b = whole > 0 ? sin(share * angle) / whole : share;
+    double whole = trig_sin(angle);
+    double of_a = whole > 0 ? trig_sin((1 - share) * angle) / whole : 1 - share;
+    double of_b = whole > 0 ? trig_sin(share * angle) / whole : share;
     struct vec3 p = vec3_add(vec3_scale(a, of_a), vec3_scale(b, of_b));
 
-    *lat_deg = atan2(p.z, hypot(p.x, p.y)) / DEGREE;
-    *lng_deg = atan2(p.y, p.x) / DEGREE;
+    *lat_deg = trig_atan2(p.z, length_xy(p.x, p.y)) / DEGREE;
+    *lng_deg = trig_atan2(p.y, p.x) / DEGREE;
 }

@@ -15,6 +15,7 @@
 #include "terrain/geo/geo_map.h"
 
 #include "base/check.h"
+#include "terrain/trig.h"
 
 #include <math.h>
 
@@ -63,7 +64,7 @@ static double mercator_x(double lng_deg)
 
 static double mercator_y(double lat_deg)
 {
-    return RADIUS_M * asinh(tan(lat_deg * DEGREE));
+    return RADIUS_M * trig_asinh(trig_tan(lat_deg * DEGREE));
 }
 
 bool geo_map_to_frame(const struct geo_map *map, double lat_deg, double lng_deg, struct vec2 *out)
@@ -90,7 +91,7 @@ bool geo_map_from_frame(const struct geo_map *map, struct vec2 at, double *lat_d
     case GEO_MAP_WEB_MERCATOR:
         break;
     }
-    *lat_deg = atan(sinh(at.y / RADIUS_M)) / DEGREE;
+    *lat_deg = trig_atan2(trig_sinh(at.y / RADIUS_M), 1) / DEGREE;
     *lng_deg = remainder(at.x / RADIUS_M / DEGREE, 360);
     return fabs(at.x) <= M_PI * RADIUS_M;
 }
@@ -168,12 +169,13 @@ static double interpolation_error_m(const double *lng_deg, uint32_t cols, const 
                                     uint32_t rows)
 {
     double lat = fmax(fabs(lat_deg[0]), fabs(lat_deg[rows - 1])) * DEGREE;
-    double width = fabs(lng_deg[cols - 1] - lng_deg[0]) * DEGREE / (cols - 1) * STEP * cos(lat);
+    double width =
+        fabs(lng_deg[cols - 1] - lng_deg[0]) * DEGREE / (cols - 1) * STEP * trig_cos(lat);
     double height = fabs(lat_deg[0] - lat_deg[1]) * DEGREE * STEP;
     double step;
 
     height = fmax(height, fabs(lat_deg[rows - 1] - lat_deg[rows - 2]) * DEGREE * STEP);
-    step = fmax(width, height) * (1 + tan(lat));
+    step = fmax(width, height) * (1 + trig_tan(lat));
     return 24 * RADIUS_M / 24 * step * step * step * step;
 }
 

@@ -11,6 +11,8 @@
  */
 #include "terrain/geo/map_tile.h"
 
+#include "terrain/trig.h"
+
 #include <math.h>
 
 #define EARTH_ROUND_M (2 * M_PI * 6378137.0)
@@ -42,7 +44,7 @@ static double lat_at(const struct map_tile *tile, double share)
 
     if (tile->scheme != MAP_MERCATOR)
         return fmin(fmax(90 - 180 * y, -90), 90);
-    return atan(sinh(M_PI * (1 - 2 * y))) / DEGREE;
+    return trig_atan2(trig_sinh(M_PI * (1 - 2 * y)), 1) / DEGREE;
 }
 
 struct geo_box map_tile_box(const struct map_tile *tile)
@@ -74,12 +76,12 @@ double map_tile_pixel_m(const struct map_tile *tile)
 
     if (tile->scheme != MAP_MERCATOR)
         return EARTH_ROUND_M / 360 * 180 / map_tile_rows(tile->scheme, tile->z) / tile->side;
-    return EARTH_ROUND_M * cos(lat) / map_tile_columns(tile->scheme, tile->z) / tile->side;
+    return EARTH_ROUND_M * trig_cos(lat) / map_tile_columns(tile->scheme, tile->z) / tile->side;
 }
 
 uint32_t map_zoom_of(double lat_deg, double spacing_m)
 {
-    double pixel_m = EARTH_ROUND_M / 256 * cos(lat_deg * DEGREE);
+    double pixel_m = EARTH_ROUND_M / 256 * trig_cos(lat_deg * DEGREE);
 
     return (uint32_t)fmin(fmax(ceil(log2(pixel_m / spacing_m)), 0), ZOOM_OF_DATA_MAX);
 }

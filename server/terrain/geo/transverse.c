@@ -10,6 +10,8 @@
  */
 #include "terrain/geo/transverse.h"
 
+#include "terrain/trig.h"
+
 #include <math.h>
 
 #define A_M 6378137.0
@@ -40,17 +42,18 @@ struct transverse transverse_utm(int zone, bool is_south, double inverse_flatten
 static double conformal(double e2, double tan_lat)
 {
     double e = sqrt(e2);
-    double root = hypot(1, tan_lat), sigma = sinh(e * atanh(e * tan_lat / root));
+    double root = length_xy(1, tan_lat), sigma = trig_sinh(e * trig_atanh(e * tan_lat / root));
 
-    return tan_lat * hypot(1, sigma) - sigma * root;
+    return tan_lat * length_xy(1, sigma) - sigma * root;
 }
 
 bool transverse_to_plane(const struct transverse *projection, double lat_deg, double lng_deg,
                          struct vec2 *out)
 {
     double d_lng_deg = remainder(lng_deg - projection->meridian_deg, 360);
-    double d_lng = d_lng_deg * DEGREE, tau = conformal(projection->e2, tan(lat_deg * DEGREE));
-    double xi = atan2(tau, cos(d_lng)), eta = asinh(sin(d_lng) / hypot(tau, cos(d_lng)));
+    double d_lng = d_lng_deg * DEGREE, tau = conformal(projection->e2, trig_tan(lat_deg * DEGREE));
+    double xi = trig_atan2(tau, trig_cos(d_lng)),
+           eta = trig_asinh(trig_sin(d_lng) / length_xy(tau, trig_cos(d_lng)));
     double x = eta, y = xi;
 
     if (!(fabs(d_lng_deg) < REACH_DEG) || !(fabs(lat_deg) <= 90))
@@ -58,8 +61,8 @@ bool transverse_to_plane(const struct transverse *projection, double lat_deg, do
     for (int j = 0; j < TRANSVERSE_TERMS; j++) {
         double k = 2 * (j + 1);
 
-        x += projection->to[j] * cos(k * xi) * sinh(k * eta);
-        y += projection->to[j] * sin(k * xi) * cosh(k * eta);
+        x += projection->to[j] * trig_cos(k * xi) * trig_sinh(k * eta);
+        y += projection->to[j] * trig_sin(k * xi) * trig_cosh(k * eta);
     }
     *out = (struct vec2){FALSE_EAST_M + projection->radius_m * x,
                          projection->false_north_m + projection->radius_m * y};
@@ -79,17 +82,19 @@ bool transverse_from_plane(const struct transverse *projection, struct vec2 at, 
     for (int j = 0; j < TRANSVERSE_TERMS; j++) {
         double k = 2 * (j + 1);
 
-        x -= projection->from[j] * cos(k * xi) * sinh(k * eta);
-        y -= projection->from[j] * sin(k * xi) * cosh(k * eta);
+        x -= projection->from[j] * trig_cos(k * xi) * trig_sinh(k * eta);
+        y -= projection->from[j] * trig_sin(k * xi) * trig_cosh(k * eta);
     }
-    tau = sin(y) / hypot(sinh(x), cos(y));
+    tau = trig_sin(y) / length_xy(trig_sinh(x), trig_cos(y));
     t = tau;
     for (int i = 0; i < 5; i++) {
         double now = conformal(e2, t);
 
-        t += (tau - now) / hypot(1, now) * (1 + (1 - e2) * t * t) / ((1 - e2) * hypot(1, t));
+        t +=
+            (tau - now) / length_xy(1, now) * (1 + (1 - e2) * t * t) / ((1 - e2) * length_xy(1, t));
     }
-    *lat_deg = atan(t) / DEGREE;
-    *lng_deg = remainder(projection->meridian_deg + atan2(sinh(x), cos(y)) / DEGREE, 360);
+    *lat_deg = trig_atan2(t, 1) / DEGREE;
+    *lng_deg =
+        remainder(projection->meridian_deg + trig_atan2(trig_sinh(x), trig_cos(y)) / DEGREE, 360);
     return fabs(remainder(*lng_deg - projection->meridian_deg, 360)) < REACH_DEG;
 }

@@ -83,7 +83,7 @@ bool shadow_index_is_vertical(const struct mesh *mesh, struct vec3 toward)
         return true;
     struct vec3 d = mesh_turn(mesh->header, toward);
 
-    return hypot(d.x, d.y) <= 2 * MESH_GRAVITY_SINE * fabs(d.z);
+    return length_xy(d.x, d.y) <= 2 * MESH_GRAVITY_SINE * fabs(d.z);
 }
 
 /* The mesh's pieces, from its centre: far from the origin, the locale's places are rounded more.
@@ -122,7 +122,7 @@ static bool is_sideways(const struct mesh *mesh, uint32_t i, struct vec3 toward)
 /* How far the height of a floor of the tree may differ from the ray's test. */
 static double height_doubt(const struct mesh *tree, const struct mesh_polygon *p)
 {
-    double slope = hypot(p->slope_x, p->slope_y), uneven = 0;
+    double slope = length_xy(p->slope_x, p->slope_y), uneven = 0;
 
     for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++) {
         struct vec3 v = tree->vertices[tree->corners[k]];

@@ -121,7 +121,7 @@ static void piece_plane(const struct convex_parts *set, const uint32_t *corners,
 static bool is_wall(struct vec3 normal, const struct box2 *box, double slack)
 {
     return !(normal.z > WALL_STEEPNESS * vec3_length(normal) &&
-             normal.z > 4 * slack * hypot(box->x_max - box->x_min, box->y_max - box->y_min));
+             normal.z > 4 * slack * length_xy(box->x_max - box->x_min, box->y_max - box->y_min));
 }
 
 /* The corners are at the end of set->corners already. */

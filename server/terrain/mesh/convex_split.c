@@ -41,7 +41,7 @@ static double distance(struct vec2 a, struct vec2 b)
 
 static double length(struct vec2 a, struct vec2 b)
 {
-    return hypot(b.x - a.x, b.y - a.y);
+    return length_xy(b.x - a.x, b.y - a.y);
 }
 
 static bool same(struct vec2 a, struct vec2 b)

@@ -343,7 +343,10 @@ static bool cell_divide(struct grid_maker *m, const struct grid_open_cell *open,
     for (; side >= 2 && !m->is_short && !is_made; side /= 2) {
         uint32_t bits = (uint32_t)__builtin_ctz(side);
         double growth = open->count > LONG_LIST ? GROWTH_OF_LONG : GROWTH_MOST;
-        double most = pow(growth, bits) * open->count;
+        double most = open->count;
+
+        for (uint32_t i = 0; i < bits; i++)
+            most *= growth;
         struct grid_pairs pairs = {.most = (size_t)fmin(most, (double)(open->count + m->refs_left)),
                                    .tests_most = (uint64_t)GRID_TESTS_MOST * open->count};
         bool pays = open->bits + bits <= m->mesh->header->max_depth &&

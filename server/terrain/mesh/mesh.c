@@ -17,6 +17,7 @@
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/mesh/convex_parts.h"
 #include "terrain/radial/radial.h"
+#include "terrain/trig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ enum { TURN_STEPS = 30, TURN_POINTS_MAX = 4096 };
 /* The shortest rotation that takes `up` to +Z, or to -Z and then over; rows of R. */
 static void rotation_set(double r[9], struct vec3 up, double yaw)
 {
-    double flip = up.z < 0 ? -1 : 1, cosine = cos(yaw), sine = sin(yaw);
+    double flip = up.z < 0 ? -1 : 1, cosine = trig_cos(yaw), sine = trig_sin(yaw);
     double x = up.x, y = flip * up.y, z = flip * up.z; /* of diag(1, flip, flip) up */
     struct vec3 e1 = {1 - x * x / (1 + z), flip * (-x * y / (1 + z)), flip * -x};
     struct vec3 e2 = {-x * y / (1 + z), flip * (1 - y * y / (1 + z)), flip * -y};
@@ -68,7 +69,7 @@ static void centre_set(struct mesh_header *h, const struct polygon_soup *soup)
 /* Area of the bounding rectangle at an angle to the axes. */
 static double rectangle_area(const struct convex_parts *set, double angle)
 {
-    double c = cos(angle), s = sin(angle);
+    double c = trig_cos(angle), s = trig_sin(angle);
     double u0 = INFINITY, u1 = -INFINITY, v0 = INFINITY, v1 = -INFINITY;
     size_t step = set->vertex_count / TURN_POINTS_MAX + 1;
 

@@ -233,7 +233,7 @@ static bool general_ray(const struct mesh *mesh, const struct ray *ray, enum ray
     struct vec3 from = ray->origin;
 
     /* one from far away may have run aside */
-    if (hypot(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
+    if (length_xy(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
         from = vec3_add(from, vec3_scale(ray->direction, t));
     hit->t = t;
     hit->polygon = mesh->polygons[w.polygon].source;

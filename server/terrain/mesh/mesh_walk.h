@@ -85,9 +85,9 @@ static inline bool runs_along_gravity(const struct walk *w)
 {
     double most = MESH_GRAVITY_SINE * fabs(w->d[2]);
 
-    /* most do not, and hypot is no less than the larger */
+    /* most do not, and no length is less than the larger */
     return w->s.kz == 2 && fabs(w->d[0]) <= most && fabs(w->d[1]) <= most &&
-           hypot(w->d[0], w->d[1]) <= most;
+           length_xy(w->d[0], w->d[1]) <= most;
 }
 
 /* The values that the hit of a begun ray needs. */

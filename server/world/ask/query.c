@@ -25,6 +25,7 @@
  */
 #include "world/ask/query.h"
 
+#include "terrain/trig.h"
 #include "world/ask/layer_ask.h"
 
 #include <stdlib.h>
@@ -544,7 +545,7 @@ static double slope_deg(struct vec3 normal, struct vec3 gravity)
     double along = -vec3_dot(normal, gravity);
     double across = vec3_length(vec3_cross(normal, gravity));
 
-    return atan2(across, along) * (180 / M_PI);
+    return trig_atan2(across, along) * (180 / M_PI);
 }
 
 static struct contact contact_of_height(const struct probe *probe, const struct layer *layer,

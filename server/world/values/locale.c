@@ -64,7 +64,7 @@ enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err
     }
     manifest->gravity = (struct vec3){manifest->gravity.x / length, manifest->gravity.y / length,
                                       manifest->gravity.z / length};
-    length = hypot(hypot(q[0], q[1]), hypot(q[2], q[3]));
+    length = length_xy(length_xy(q[0], q[1]), length_xy(q[2], q[3]));
     if (!is_unit(length)) {
         err_set(err, ERR_UNPROCESSABLE, "rotation must be a unit quaternion, its length is %.17g",
                 length);
