@@ -84,6 +84,15 @@ static inline struct vec3 vec3_unit(struct vec3 a)
     return vec3_scale(a, 1 / sqrt(vec3_dot(a, a)));
 }
 
+/* Two unit vectors across a unit vector `up`, right-handed with it; for +Z they are X and Y. */
+static inline void vec3_across(struct vec3 up, struct vec3 *u, struct vec3 *v)
+{
+    struct vec3 x = fabs(up.x) < 0.9 ? (struct vec3){1, 0, 0} : (struct vec3){0, 1, 0};
+
+    *u = vec3_unit(vec3_sub(x, vec3_scale(up, vec3_dot(x, up))));
+    *v = vec3_cross(up, *u);
+}
+
 static inline int vec3_is_finite(struct vec3 a)
 {
     return isfinite(a.x) && isfinite(a.y) && isfinite(a.z);

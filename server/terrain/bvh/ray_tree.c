@@ -21,6 +21,9 @@
  * origin is rounded by 2^-24, distances are below 4 as well, and the sums stay below the same e.
  *
  * A line that is walked backwards begins at its far end with the opposite direction.
+ *
+ * Boxes that are grown for a shape reach out to 1 + R, and all errors are as many times as large:
+ * they are grown by GROWN_SLACK (1 + R) more, which is also more than a u may be off.
  */
 #include "terrain/bvh/ray_tree.h"
 
@@ -33,14 +36,17 @@ static double inverse_of(double d)
     return fabs(d) > 1 / RAY_TREE_STEEP ? 1 / d : copysign(RAY_TREE_STEEP, d);
 }
 
-/* Where the line is in the tree's box; false: nowhere. */
+#define GROWN_SLACK 0x1p-19
+
+/* Where the line is in the tree's box, grown by reach; false: nowhere. */
 static bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *line,
-                      const double inv[3], double *t0, double *t1)
+                      const double inv[3], const double reach[3], double *t0, double *t1)
 {
     *t0 = line->low;
     *t1 = line->high;
     for (int i = 0; i < 3; i++) {
-        const double side[2] = {tree->low[i], tree->high[i]}; /* no branch by the direction */
+        /* no branch by the direction */
+        const double side[2] = {tree->low[i] - reach[i], tree->high[i] + reach[i]};
         int near = inv[i] < 0;
         double enter = (side[near] - line->o[i]) * inv[i];
         double leave = (side[near ^ 1] - line->o[i]) * inv[i];
@@ -52,12 +58,12 @@ static bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *l
 }
 
 /* From where it is near; backwards: with the opposite direction. */
-static bool line_begin(struct ray_tree_walk *w, const double inv[3])
+static bool line_begin(struct ray_tree_walk *w, const double inv[3], const double reach[3])
 {
     const struct ray_tree_line *line = w->line;
     double t0, t1;
 
-    if (!line_clip(w->tree, line, inv, &t0, &t1))
+    if (!line_clip(w->tree, line, inv, reach, &t0, &t1))
         return false;
     w->t_base = line->is_backward ? t1 : t0;
     w->t_to_u = line->is_backward ? -w->tree->scale : w->tree->scale;
@@ -80,16 +86,17 @@ static void axes_set(struct ray_tree_walk *w, const double d[3])
     w->inv_z = w->inv[w->kz];
 }
 
-bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
-                    struct ray_tree_walk *w)
+bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_line *line,
+                          const double reach[3], struct ray_tree_walk *w)
 {
+    double more = GROWN_SLACK * (1 + tree->scale * fmax(fmax(reach[0], reach[1]), reach[2]));
     double inv[3], sign = line->is_backward ? -1 : 1, d[3];
 
     w->tree = tree;
     w->line = line;
     for (int i = 0; i < 3; i++)
         inv[i] = inverse_of(line->d[i]);
-    if (!line_begin(w, inv))
+    if (!line_begin(w, inv, reach))
         return false;
     for (int i = 0; i < 3; i++) {
         d[i] = sign * line->d[i];
@@ -97,12 +104,21 @@ bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *lin
         w->inv[i] = (float)(sign * inv[i]);
         w->shift[i] = w->o[i] * w->inv[i];
         w->near_side[i] = w->inv[i] < 0;
+        w->grown[i] = (float)(tree->scale * reach[i] + more) * fabsf(w->inv[i]);
         if (!(fabsf(w->o[i]) <=
               RAY_TREE_FAR_OFF)) /* infinite numbers would find children that are none */
             return false;
     }
     axes_set(w, d);
     return true;
+}
+
+bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
+                    struct ray_tree_walk *w)
+{
+    static const double none[3] = {0, 0, 0};
+
+    return ray_tree_begin_grown(tree, line, none, w);
 }
 
 static void depths_below(const struct ray_tree *tree, uint32_t at, uint32_t depth, uint32_t *depths)
@@ -128,6 +144,12 @@ void ray_tree_depths(const struct ray_tree *tree, uint32_t *depths)
 void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line)
 {
     kernels()->tree_ray(tree, line);
+}
+
+void ray_tree_sweep(const struct ray_tree *tree, const struct ray_tree_line *line,
+                    const double reach[3])
+{
+    kernels()->tree_sweep(tree, line, reach);
 }
 
 void ray_tree_ask_all(const struct ray_tree *tree, const struct ray_tree_line *lines, size_t count)

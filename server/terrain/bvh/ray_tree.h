@@ -156,6 +156,13 @@ struct ray_tree_line {
 void ray_tree_ask(const struct ray_tree *tree, const struct ray_tree_line *line);
 
 /*
+ * Puts every polygon to the test whose triangles have a box, grown by `reach` each way, that the
+ * line passes within rounding: those that a shape of that half size may touch on its way.
+ */
+void ray_tree_sweep(const struct ray_tree *tree, const struct ray_tree_line *line,
+                    const double reach[3]);
+
+/*
  * ray_tree_ask of many lines, is_any all alike: each walks as without the others, but they take
  * turns, so that one walks while the memory of others is on its way.
  */

@@ -22,11 +22,16 @@ struct ray_tree_walk {
     float shear_x, shear_y, inv_z;
     float end;             /* the greatest u that still counts */
     double t_base, t_to_u; /* u = (t - t_base) t_to_u */
+    float grown[3];        /* of ray_tree_begin_grown: by how much boxes are, times |inv| */
 };
 
 /* Where the line begins; false: it passes the tree. */
 bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
                     struct ray_tree_walk *walk);
+
+/* The same with all boxes grown by reach each way. */
+bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_line *line,
+                          const double reach[3], struct ray_tree_walk *walk);
 
 /* u of a t, a little more. */
 static inline float ray_tree_end(const struct ray_tree_walk *walk, double t)

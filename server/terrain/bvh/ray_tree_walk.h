@@ -25,9 +25,10 @@
 
 enum { WIDE = RAY_TREE_WIDE };
 
-/* The walk's numbers, one a lane. */
+/* The walk's numbers, one a lane. is_grown, a constant of each use: for ray_tree_sweep. */
 struct wide_walk {
     f32x8 inv[3], shift[3];
+    f32x8 grown_near[3], grown_far[3]; /* shift of the sides of grown boxes */
     f32x8 ox, oy, oz, shear_x, shear_y, inv_z;
 };
 
@@ -45,10 +46,22 @@ ALWAYS_INLINE void wide_walk_set(struct wide_walk *v, const struct ray_tree_walk
     v->inv_z = f32x8_all(w->inv_z);
 }
 
+ALWAYS_INLINE void wide_walk_set_grown(struct wide_walk *v, const struct ray_tree_walk *w)
+{
+    for (int i = 0; i < 3; i++) {
+        v->inv[i] = f32x8_all(w->inv[i]);
+        v->grown_near[i] = f32x8_all(w->shift[i] + w->grown[i]);
+        v->grown_far[i] = f32x8_all(w->shift[i] - w->grown[i]);
+    }
+}
+
 /* Which children the line meets; near: u where it enters each of them. */
 ALWAYS_INLINE unsigned node_ask(const struct ray_tree_walk *w, const struct wide_walk *v,
-                                const struct ray_tree_node *node, float near[WIDE])
+                                const struct ray_tree_node *node, float near[WIDE], bool is_grown)
 {
+    const f32x8 *in = is_grown ? v->grown_near : v->shift;
+    const f32x8 *out = is_grown ? v->grown_far : v->shift;
+
     f32x8 enter = f32x8_all(0), leave = f32x8_all(w->end);
 
 #pragma GCC unroll 3
@@ -56,8 +69,8 @@ ALWAYS_INLINE unsigned node_ask(const struct ray_tree_walk *w, const struct wide
         const float(*side)[WIDE] = node->side[i];
         uint32_t s = w->near_side[i];
 
-        enter = f32x8_max(f32x8_fms(f32x8_load(side[s]), v->inv[i], v->shift[i]), enter);
-        leave = f32x8_min(f32x8_fms(f32x8_load(side[s ^ 1]), v->inv[i], v->shift[i]), leave);
+        enter = f32x8_max(f32x8_fms(f32x8_load(side[s]), v->inv[i], in[i]), enter);
+        leave = f32x8_min(f32x8_fms(f32x8_load(side[s ^ 1]), v->inv[i], out[i]), leave);
     }
     f32x8_store(near, enter);
     return i32x8_signs(f32x8_le(enter, leave));
@@ -129,6 +142,26 @@ ALWAYS_INLINE unsigned block_ask(const struct ray_tree_walk *w, const struct wid
                                        f32x8_max(f32x8_max(ua, ub), uc)));
 }
 
+/* Which triangles have a box that the line passes, grown, between its ends. */
+ALWAYS_INLINE unsigned block_ask_grown(const struct ray_tree_walk *w, const struct wide_walk *v,
+                                       const struct ray_tree_block *block)
+{
+    f32x8 enter = f32x8_all(0), leave = f32x8_all(w->end), step = f32x8_all(block->step);
+
+    for (int i = 0; i < 3; i++) {
+        f32x8 a = f32x8_of_shorts(block->at[0][i]), b = f32x8_of_shorts(block->at[1][i]);
+        f32x8 c = f32x8_of_shorts(block->at[2][i]), base = f32x8_all(block->base[i]);
+        /* a step is twice what a corner is off */
+        f32x8 low = f32x8_fma(f32x8_min(f32x8_min(a, b), c) - f32x8_all(1), step, base);
+        f32x8 high = f32x8_fma(f32x8_max(f32x8_max(a, b), c) + f32x8_all(1), step, base);
+        f32x8 near = w->near_side[i] ? high : low, far = w->near_side[i] ? low : high;
+
+        enter = f32x8_max(f32x8_fms(near, v->inv[i], v->grown_near[i]), enter);
+        leave = f32x8_min(f32x8_fms(far, v->inv[i], v->grown_far[i]), leave);
+    }
+    return i32x8_signs(f32x8_le(enter, leave));
+}
+
 /* Triangles of a block to the exact test. False: it is over. */
 ALWAYS_INLINE bool block_put(struct ray_tree_walk *w, const struct ray_tree_block *block,
                              unsigned mask)
@@ -154,17 +187,21 @@ ALWAYS_INLINE const struct ray_tree_block *block_of(const struct ray_tree_walk *
 }
 
 ALWAYS_INLINE unsigned block_lanes_met(const struct ray_tree_walk *w, const struct wide_walk *v,
-                                       uint32_t child)
+                                       uint32_t child, bool is_grown)
 {
-    return block_ask(w, v, block_of(w, child)) & ((2U << child % WIDE) - 1);
+    const struct ray_tree_block *block = block_of(w, child);
+
+    return (is_grown ? block_ask_grown(w, v, block) : block_ask(w, v, block)) &
+           ((2U << child % WIDE) - 1);
 }
 
-ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v, uint32_t child)
+ALWAYS_INLINE bool block_test(struct ray_tree_walk *w, const struct wide_walk *v, uint32_t child,
+                              bool is_grown)
 {
     const struct ray_tree_block *block = block_of(w, child);
 
     __builtin_prefetch(&block->polygon[0]); /* for the lanes that are met */
-    return block_put(w, block, block_lanes_met(w, v, child));
+    return block_put(w, block, block_lanes_met(w, v, child, is_grown));
 }
 
 ALWAYS_INLINE uint64_t waiting_of(float u, uint32_t child)
@@ -221,26 +258,29 @@ ALWAYS_INLINE uint64_t children_put(const struct ray_tree *tree, const struct ra
     return best;
 }
 
-ALWAYS_INLINE void walk_run(struct ray_tree_walk *w, bool is_any)
+ALWAYS_INLINE void walk_run(struct ray_tree_walk *w, bool is_any, bool is_grown)
 {
     _Alignas(32) float near[WIDE];
     uint64_t stack[RAY_TREE_STACK], *top = stack, waiting = 0;
     const struct ray_tree *tree = w->tree;
     struct wide_walk v;
 
-    wide_walk_set(&v, w);
+    if (is_grown)
+        wide_walk_set_grown(&v, w);
+    else
+        wide_walk_set(&v, w);
     for (;;) {
         uint32_t child = (uint32_t)waiting;
 
         if (!(child & RAY_TREE_BLOCK)) {
             const struct ray_tree_node *node = &tree->nodes[child];
-            unsigned mask = node_ask(w, &v, node, near);
+            unsigned mask = node_ask(w, &v, node, near, is_grown);
 
             if (mask) {
                 waiting = children_put(tree, node, near, mask, is_any, &top);
                 continue;
             }
-        } else if (!block_test(w, &v, child)) {
+        } else if (!block_test(w, &v, child, is_grown)) {
             return;
         }
         do {

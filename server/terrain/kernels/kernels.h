@@ -73,8 +73,10 @@ struct kernels {
                          const struct vec3 *origins, size_t count, struct vec3 centre,
                          double reach_m, uint8_t *answers);
 
-    /* As ray_tree_ask and ray_tree_ask_all. */
+    /* As ray_tree_ask, ray_tree_sweep and ray_tree_ask_all. */
     void (*tree_ray)(const struct ray_tree *tree, const struct ray_tree_line *line);
+    void (*tree_sweep)(const struct ray_tree *tree, const struct ray_tree_line *line,
+                       const double reach[3]);
     void (*tree_rays)(const struct ray_tree *tree, const struct ray_tree_line *lines, size_t count);
 
     /* The exact test of a lane, as struct ray_tree_line has it; asker: a struct walk. */
@@ -137,6 +139,8 @@ void ray_stream_avx2(const struct heightfield *field, const struct ray *rays, si
                               const struct vec3 *origins, size_t count, struct vec3 centre,        \
                               double reach_m, uint8_t *answers);                                   \
     void tree_ray_##level(const struct ray_tree *tree, const struct ray_tree_line *line);          \
+    void tree_sweep_##level(const struct ray_tree *tree, const struct ray_tree_line *line,         \
+                            const double reach[3]);                                                \
     void tree_rays_##level(const struct ray_tree *tree, const struct ray_tree_line *lines,         \
                            size_t count);                                                          \
     bool mesh_lane_test_##level(void *asker, const struct ray_tree_block *block, unsigned lane,    \

@@ -288,7 +288,7 @@ ALWAYS_INLINE enum walk_begin ray_run(const struct mesh *mesh, const struct ray 
     if (!is_near && !far_begin(tree, &r, w.t_end, &walk))
         return WALK_MISS;
     walk.end = ray_tree_end(&walk, w.t_end);
-    walk_run(&walk, is_any);
+    walk_run(&walk, is_any, false);
     if (!w.is_hit)
         return WALK_MISS;
     return hit_write(&w, ray, &begun, hit) ? WALK_BEGUN : WALK_MISS;

@@ -25,9 +25,18 @@ void KERNEL(tree_ray)(const struct ray_tree *tree, const struct ray_tree_line *l
     if (!LINE_BEGIN(tree, line, &w))
         return;
     if (line->is_any)
-        walk_run(&w, true);
+        walk_run(&w, true, false);
     else
-        walk_run(&w, false);
+        walk_run(&w, false, false);
+}
+
+void KERNEL(tree_sweep)(const struct ray_tree *tree, const struct ray_tree_line *line,
+                        const double reach[3])
+{
+    struct ray_tree_walk w;
+
+    if (ray_tree_begin_grown(tree, line, reach, &w))
+        walk_run(&w, false, true);
 }
 
 /* ---- many lines ----------------------------------------------------------------------------- */
@@ -73,7 +82,7 @@ ALWAYS_INLINE bool node_step(struct slot *t, const struct wide_walk *v, bool is_
 {
     _Alignas(32) float near[WIDE];
     const struct ray_tree_node *node = &t->walk.tree->nodes[(uint32_t)t->waiting];
-    unsigned mask = node_ask(&t->walk, v, node, near);
+    unsigned mask = node_ask(&t->walk, v, node, near, false);
 
     if (mask == 0)
         return next_take(t);
@@ -88,7 +97,7 @@ ALWAYS_INLINE bool block_step(struct slot *t, const struct wide_walk *v)
     uint32_t child = (uint32_t)t->waiting;
     const struct ray_tree_block *block = block_of(&t->walk, child);
 
-    t->met = block_lanes_met(&t->walk, v, child);
+    t->met = block_lanes_met(&t->walk, v, child, false);
     if (t->met == 0)
         return next_take(t);
     for (unsigned mask = t->met; mask; mask &= mask - 1) {

@@ -33,6 +33,7 @@ static const struct kernels tables[SIMD_LEVELS] = {
      .mesh_heights = mesh_heights_scalar,
      .mesh_shadows = mesh_shadows_scalar,
      .tree_ray = tree_ray_scalar,
+     .tree_sweep = tree_sweep_scalar,
      .tree_rays = tree_rays_scalar,
      .mesh_lane_test = mesh_lane_test_scalar},
 #if defined(__x86_64__)
@@ -48,6 +49,7 @@ static const struct kernels tables[SIMD_LEVELS] = {
      .mesh_heights = mesh_heights_avx2,
      .mesh_shadows = mesh_shadows_avx2,
      .tree_ray = tree_ray_avx2,
+     .tree_sweep = tree_sweep_avx2,
      .tree_rays = tree_rays_avx2,
      .mesh_lane_test = mesh_lane_test_avx2,
      .mesh_walk_begin = mesh_walk_begin_avx2,

@@ -794,15 +794,6 @@ bool locale_contains_above(const struct layer_choice *choice, struct vec3 point,
 
 /* ---- footprints ------------------------------------------------------------------------------ */
 
-/* Two unit vectors across `up`; for +Z they are X and Y. */
-static void axes_across(struct vec3 up, struct vec3 *u, struct vec3 *v)
-{
-    struct vec3 x = fabs(up.x) < 0.9 ? (struct vec3){1, 0, 0} : (struct vec3){0, 1, 0};
-
-    *u = vec3_unit(vec3_sub(x, vec3_scale(up, vec3_dot(x, up))));
-    *v = vec3_cross(up, *u);
-}
-
 static struct vec3 mean_of(const struct vec3 *points, size_t count)
 {
     struct vec3 sum = {0, 0, 0};
@@ -819,7 +810,7 @@ static bool fit(const struct vec3 *points, size_t count, struct vec3 mean, struc
     struct vec3 u, v;
     double uu = 0, uv = 0, vv = 0, uh = 0, vh = 0, determinant;
 
-    axes_across(up, &u, &v);
+    vec3_across(up, &u, &v);
     for (size_t i = 0; i < count; i++) {
         struct vec3 p = vec3_sub(points[i], mean);
         double pu = vec3_dot(p, u), pv = vec3_dot(p, v), ph = vec3_dot(p, up);

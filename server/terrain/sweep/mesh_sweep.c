@@ -1,0 +1,188 @@
+/*
+ * Shapes swept against a mesh, also one under radial gravity or in a pose.
+ *
+ * The shape and its way are turned into the frame of the mesh, the touch is turned back. The tree
+ * of boxes for rays gives the polygons that the shape's box may meet (ray_tree_sweep); each is
+ * tested as a fan of triangles, exactly (triangle.c). An edge within a fan is inside of the polygon
+ * and changes no answer. A polygon of many corners is in several lanes of the tree; the last ones
+ * that were tested are remembered.
+ */
+#include "terrain/sweep/triangle.h"
+
+#include "terrain/mesh/mesh_data.h"
+#include "terrain/power.h"
+#include "terrain/radial/radial.h"
+
+enum { REMEMBERED = 8 };
+
+struct mesh_sweep {
+    struct sweep s; /* in the mesh's frame */
+    struct sweep_slabs slabs;
+    const struct mesh *mesh;
+    uint64_t best_order;
+    uint32_t seen[REMEMBERED]; /* polygons of more than three corners */
+    unsigned seen_next;
+    int exponent; /* t of the tree's line is the fraction times 2^exponent */
+    bool is_better;
+};
+
+static bool is_seen(struct mesh_sweep *w, uint32_t polygon)
+{
+    for (int i = 0; i < REMEMBERED; i++)
+        if (w->seen[i] == polygon)
+            return true;
+    w->seen[w->seen_next++ % REMEMBERED] = polygon;
+    return false;
+}
+
+static bool fan_ask(struct mesh_sweep *w, const struct vec3 *vertices, const uint32_t *corners,
+                    uint32_t count, uint32_t source)
+{
+    struct sweep *s = &w->s;
+    struct vec3 corner[3] = {vec3_sub(vertices[corners[0]], s->from)};
+    bool is_better = false;
+
+    for (uint32_t i = 2; i < count; i++) {
+        struct box3 box = {corner[0], corner[0]};
+        double enter;
+
+        for (uint32_t k = 1; k <= 2; k++) {
+            corner[k] = vec3_sub(vertices[corners[i + k - 2]], s->from);
+            box = box3_union(box, (struct box3){corner[k], corner[k]});
+        }
+        if (sweep_meets_box(&w->slabs, s, box.min, box.max, &enter) &&
+            sweep_triangle(s, corner, source, &w->best_order))
+            is_better = true;
+    }
+    if (is_better)
+        s->best.polygon = source;
+    return is_better;
+}
+
+/* struct ray_tree_line has its contract. */
+static bool lane_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
+{
+    struct mesh_sweep *w = asker;
+    uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
+    const struct radial *radial = w->mesh->radial;
+    bool is_better;
+
+    if ((block->polygon[lane] & RAY_TREE_PART) && is_seen(w, polygon))
+        return false;
+    if (radial) {
+        const struct radial_polygon *p = &radial->polygons[polygon];
+
+        is_better = fan_ask(w, radial->vertices, radial->corners + p->first, p->count, p->source);
+    } else {
+        const struct mesh_polygon *p = &w->mesh->polygons[polygon];
+
+        is_better = fan_ask(w, w->mesh->vertices, w->mesh->corners + mesh_first(p), mesh_count(p),
+                            p->source);
+    }
+    if (!is_better)
+        return false;
+    w->is_better = true;
+    *end = scaled(w->s.best.fraction, w->exponent);
+    return true;
+}
+
+static void tree_ask(struct mesh_sweep *w, const struct ray_tree *tree)
+{
+    const struct sweep *s = &w->s;
+    const double reach[3] = {s->reach.x, s->reach.y, s->reach.z};
+    struct vec3 d = s->along;
+    struct ray_tree_line line = {
+        .o = {s->from.x, s->from.y, s->from.z}, .test = lane_test, .asker = w};
+
+    if (tree->node_count == 0)
+        return;
+    if (largest_of(d) < 1e-280) { /* it stays where it is: any line of no length */
+        d = (struct vec3){0, 0, 1};
+        w->exponent = -2000;
+    } else {
+        w->exponent = exponent_of(d);
+        d = vec3_scaled(d, -w->exponent);
+    }
+    line.d[0] = d.x, line.d[1] = d.y, line.d[2] = d.z;
+    line.high = scaled(fmin(s->best.fraction, 1), w->exponent);
+    ray_tree_sweep(tree, &line, reach);
+}
+
+/* The best touch of a point: as a ray's. */
+static bool point_sweep(const struct mesh *mesh, struct sweep *s)
+{
+    struct ray ray = {s->from, s->along, 1};
+    struct mesh_hit hit;
+
+    if (!ray_is_valid(&ray) || !mesh_ray(mesh, &ray, RAY_CLOSEST, &hit) ||
+        hit.t >= s->best.fraction)
+        return false;
+    if (vec3_dot(hit.normal, s->along) > 0)
+        hit.normal = vec3_opposite(hit.normal);
+    s->best = (struct sweep_touch){.fraction = hit.t,
+                                   .distance_m = hit.t > 0 ? INFINITY : 0,
+                                   .point = hit.point,
+                                   .normal = hit.normal,
+                                   .face = hit.normal,
+                                   .triangle = -1,
+                                   .polygon = hit.polygon};
+    return true;
+}
+
+static void touch_turn_back(const struct mesh *mesh, struct sweep_touch *touch)
+{
+    const struct mesh_header *h = mesh->header;
+
+    touch->point = vec3_add(mesh_turn_back(h, touch->point), h->centre);
+    touch->normal = mesh_turn_back(h, touch->normal);
+    touch->face = mesh_turn_back(h, touch->face);
+}
+
+bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
+{
+    struct mesh_sweep w = {.s = *s, .mesh = mesh};
+
+    if (s->core == CORE_POINT && s->radius == 0)
+        return point_sweep(mesh, s);
+    for (int i = 0; i < REMEMBERED; i++)
+        w.seen[i] = UINT32_MAX;
+    if (!mesh->radial) {
+        for (int i = 0; i < 3; i++)
+            w.s.axis[i] = mesh_turn(mesh->header, s->axis[i]);
+        /* the best so far stays: its fraction and distance are the same in every frame */
+        w.s.best.face = mesh_turn(mesh->header, s->best.face);
+        sweep_place(&w.s, mesh_to_frame(mesh->header, s->from), mesh_turn(mesh->header, s->along));
+    }
+    sweep_slabs_set(&w.slabs, &w.s);
+    if (mesh->radial) {
+        tree_ask(&w, &mesh->radial->tree);
+    } else {
+        tree_ask(&w, &mesh->rays.first);
+        tree_ask(&w, &mesh->rays.more);
+    }
+    if (!w.is_better)
+        return false;
+    s->best = w.s.best;
+    s->best.triangle = -1;
+    s->best.cell[0] = s->best.cell[1] = 0;
+    if (!mesh->radial)
+        touch_turn_back(mesh, &s->best);
+    return true;
+}
+
+bool moved_mesh_sweep(const struct mesh *mesh, const struct motion *motion, struct sweep *s)
+{
+    struct sweep own = *s;
+
+    for (int i = 0; i < 3; i++)
+        own.axis[i] = motion_turn_in(motion, s->axis[i]);
+    own.best.face = motion_turn_in(motion, s->best.face);
+    sweep_place(&own, motion_point_in(motion, s->from), motion_turn_in(motion, s->along));
+    if (!mesh_sweep(mesh, &own))
+        return false;
+    s->best = own.best;
+    s->best.point = motion_point_out(motion, own.best.point);
+    s->best.normal = motion_turn_out(motion, own.best.normal);
+    s->best.face = motion_turn_out(motion, own.best.face);
+    return true;
+}
