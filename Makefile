@@ -204,6 +204,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 # A part of the library that is tested from inside.
 $(B)/tests/test_feed_frames: $(call obj,client/lib/frames.c client/lib/text.c)
 
+# Of kota-sand.
+$(B)/tests/test_sand_packing: $(call obj,tests/bench/sandscene/packing_bake.c)
+
 # A shared log in memory replaces the one of the library.
 $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
 	$(call obj,$(wildcard tests/support/follow/*.c))

@@ -4,7 +4,7 @@
  */
 #include "sand/material.h"
 #include "sand/convert/packing.h"
-#include "sand/convert/packing_bake.h"
+#include "bench/sandscene/packing_bake.h"
 #include "sand/engine_c/solver.h"
 
 #include "support/long_form.h"

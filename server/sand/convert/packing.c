@@ -1,9 +1,9 @@
 /*
  * Cutting ground out of a packing that repeats.
  *
- * The packing is a cube that repeats along all three axes (packing_bake.c), so that any stretch of
- * it is as dense as any other: no seam, no layered floor. assets/packing_dense.inc holds it as C
- * initializers, in units of the sphere radius, with the command that made it.
+ * The packing is a cube that repeats along all three axes, so that any stretch of it is as dense as
+ * any other: no seam, no layered floor. assets/packing_dense.inc holds it as C initializers, in
+ * units of the sphere radius, with the command that made it (sandscene/packing_bake.c).
  *
  * A granule is named by its tile and its place in the packing; its centre is computed in float64
  * and rounded once, so that granules of neighbouring tiles fit as those within a tile do.

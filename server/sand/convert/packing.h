@@ -3,7 +3,7 @@
 
 /*
  * A dense packing of granules at rest, from which ground is cut. It was made once, with low
- * friction, and is embedded in the program (packing_bake.h); its unit of length is the sphere
+ * friction (kota-sand bake), and is embedded in the program; its unit of length is the sphere
  * radius r. It is a cube that repeats along x, y and z without a seam.
  */
 

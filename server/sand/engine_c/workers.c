@@ -2,7 +2,8 @@
  * Threads for parallel loops.
  *
  * A run is a number (generation), a job and a share of the pieces for each thread. The caller
- * publishes the job under the lock, works itself, and waits until the helpers that joined have left.
+ * publishes the job under the lock, works itself, and waits until the helpers that joined have
+ * left.
  * A thread does its own share first, nearly the same items in each run, whose memory is in its
  * core's cache; then it takes pieces from the end of the other shares. (With one counter for all,
  * each step moved spheres and lists from core to core: two threads were slower than one.)

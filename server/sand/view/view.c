@@ -27,8 +27,6 @@
 #define CAMERA_STEEPEST_DEG 80.0
 #define CAMERA_FILL 0.92 /* of the half picture: where the patch ends */
 
-enum { STRIP_GAP_PX = 4 };
-
 /* ---- the camera ------------------------------------------------------------------------------ */
 
 static double ground_height(const struct heightfield *field, double x, double y)
@@ -303,26 +301,6 @@ enum err_code view_png(const struct view_scene *scene, const struct view_options
         return err_set(err, ERR_NO_MEMORY, "no memory for a picture");
     if (view_render(scene, options, rgb, err) == ERR_OK)
         png_encode(options->width, options->height, 3, rgb, 1, out, err);
-    free(rgb);
-    return err->code;
-}
-
-enum err_code view_strip(const uint8_t *const *frames, uint32_t count, uint32_t width,
-                         uint32_t height, struct raster_bytes *out, struct err *err)
-{
-    size_t all = (size_t)count * width + (count - 1) * (size_t)STRIP_GAP_PX;
-    uint8_t *rgb;
-
-    CHECK(count >= 1 && all <= UINT32_MAX);
-    rgb = malloc(3 * all * height);
-    if (!rgb)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a strip of %u pictures", count);
-    memset(rgb, 255, 3 * all * height);
-    for (uint32_t i = 0; i < count; i++)
-        for (size_t row = 0; row < height; row++)
-            memcpy(rgb + 3 * (row * all + (size_t)i * (width + STRIP_GAP_PX)),
-                   frames[i] + 3 * row * width, 3 * (size_t)width);
-    png_encode((uint32_t)all, height, 3, rgb, 6, out, err);
     free(rgb);
     return err->code;
 }

@@ -62,11 +62,4 @@ enum err_code view_render(const struct view_scene *scene, const struct view_opti
 enum err_code view_png(const struct view_scene *scene, const struct view_options *options,
                        struct raster_bytes *out, struct err *err);
 
-/*
- * A film strip: `count` pictures of one size side by side, with a gap between, as a PNG.
- * frames[count]: each [height][width][3]. Errors as png_encode.
- */
-enum err_code view_strip(const uint8_t *const *frames, uint32_t count, uint32_t width,
-                         uint32_t height, struct raster_bytes *out, struct err *err);
-
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "sand/convert/packing_bake.h"
+#include "bench/sandscene/packing_bake.h"
 
 static int by_height(const void *a, const void *b)
 {

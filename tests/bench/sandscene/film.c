@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "formats/raster/raster.h"
 #include "sand/device.h"
 #include "sand/patch/manager.h"
 #include "sand/body/shell.h"
@@ -29,6 +30,7 @@ enum {
     FRAMES = 4,
     WIDTH = 480,
     HEIGHT = 360,
+    STRIP_GAP_PX = 4,
     BARREL_SIDES = 24,
     FIELD_MARGIN = 3, /* sizes of the patch, of ground around it */
     SAMPLES_MAX = 1 << 20
@@ -411,12 +413,30 @@ static enum err_code shoot_all(struct film *film, struct err *err)
     return shoot(film, 3, err);
 }
 
+/* The pictures side by side, with a gap between. */
+static enum err_code strip_png(const struct film *film, struct raster_bytes *png, struct err *err)
+{
+    const size_t all = (size_t)FRAMES * WIDTH + (size_t)(FRAMES - 1) * STRIP_GAP_PX;
+    uint8_t *rgb = malloc(3 * all * HEIGHT);
+
+    if (!rgb)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a strip of pictures");
+    memset(rgb, 255, 3 * all * HEIGHT);
+    for (size_t i = 0; i < FRAMES; i++)
+        for (size_t row = 0; row < HEIGHT; row++)
+            memcpy(rgb + 3 * (row * all + i * (WIDTH + STRIP_GAP_PX)),
+                   film->frame[i] + 3 * row * WIDTH, 3 * (size_t)WIDTH);
+    png_encode((uint32_t)all, HEIGHT, 3, rgb, 6, png, err);
+    free(rgb);
+    return err->code;
+}
+
 static enum err_code write_strip(const struct film *film, struct err *err)
 {
     struct raster_bytes png;
     FILE *file;
 
-    if (view_strip((const uint8_t *const *)film->frame, FRAMES, WIDTH, HEIGHT, &png, err))
+    if (strip_png(film, &png, err))
         return err->code;
     file = fopen(film->options->out, "wb");
     if (!file || fwrite(png.at, 1, png.length, file) != png.length)

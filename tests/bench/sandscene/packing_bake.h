@@ -1,5 +1,5 @@
-#ifndef KOTA_SAND_PACKING_BAKE_H
-#define KOTA_SAND_PACKING_BAKE_H
+#ifndef KOTA_SANDSCENE_PACKING_BAKE_H
+#define KOTA_SANDSCENE_PACKING_BAKE_H
 
 /* How the packing that ground is cut from was made; by kota-sand bake, and small ones by a test. */
 

@@ -11,7 +11,7 @@
  * the floor nor the top fits onto the other when ground deeper than the packing is cut.
  * The method is that of B. D. Lubachevsky, F. H. Stillinger (1990), with soft spheres.
  */
-#include "sand/convert/packing_bake.h"
+#include "bench/sandscene/packing_bake.h"
 
 #include <math.h>
 #include <stdlib.h>
