@@ -476,6 +476,13 @@ types: $(WEB_MODULES) ## client/web/types, of the JSDoc of kota.js; tests/api/te
 	$(Q)node tests/web/node_modules/typescript/bin/tsc -p tests/web/types.json --outDir client/web/types
 
 WEB_NEEDS := $(if $(filter-out web test_web kota_js test_kota_js openapi test_openapi map_pages test_map_pages,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
+# Map libraries and physics engines, for make test-all only.
+LIBRARIES := tests/libraries/node_modules/.complete
+$(LIBRARIES): tests/libraries/fetch.py
+	@! command -v npm >/dev/null || python3 $< || \
+		echo "tests/libraries/fetch.py did not work: what loads those libraries is skipped"
+LIBRARY_NEEDS := $(if $(filter test-all,$(MAKECMDGOALS)),$(if \
+	$(filter-out colliders test_colliders map_pages test_map_pages,$(T:%.py=%))$(filter-out release,$(config)),,$(LIBRARIES)))
 # The fuzzers run some seconds each, with the release build, where there is a clang that links them.
 ifneq ($(filter test test-all,$(MAKECMDGOALS)),)
 FUZZ_NEEDS := $(if $(filter-out fuzz test_fuzz,$(T))$(filter-out release,$(config)),,$(shell \
@@ -490,7 +497,7 @@ fuzzers-by-clang:
 of_name = $(if $(T),$(filter %/$(T) %/test_$(T) %/replay_$(T) %/replay_fuzz_$(T) \
 	$(B)/tests/test_$(T)_%,$(1)),$(1))
 TEST_NEEDS := all $(EXAMPLES) $(call of_name,$(UNIT_TESTS)) $(call of_name,$(FUZZ_REPLAYS)) \
-	$(COUNTED) $(FAULTS) $(WEB_NEEDS) $(FUZZ_NEEDS)
+	$(COUNTED) $(FAULTS) $(WEB_NEEDS) $(LIBRARY_NEEDS) $(FUZZ_NEEDS)
 ALL_ONLY := $(if $(T),,$(COUNTED) $(addprefix $(B)/tests/,$(shell \
 	awk '$$2 == "all" {print $$1}' tests/programs.list)))
 test: $(filter-out $(ALL_ONLY),$(TEST_NEEDS)) ## the tests before each commit, a few minutes (T=name: one program)

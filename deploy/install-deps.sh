@@ -21,7 +21,7 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
     libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
-    tmux mandoc zsh fish postgresql glslang-tools gdal-bin'
+    tmux mandoc zsh fish postgresql glslang-tools gdal-bin g++ libbullet-dev libode-dev'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
     postgresql lammps'

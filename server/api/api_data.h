@@ -53,9 +53,10 @@ struct api {
     struct api_limits limits;                      /* of the start; read them by api_limits() */
     _Atomic(const struct api_limits *) limits_now; /* NULL: limits */
     struct api_kept_limits *kept;                  /* every table that there was */
-    bool is_shared;           /* the world follows a log that others append to */
-    uint64_t staleness_s_max; /* then: readiness ends there, 0: never; set while API_LOADING */
-    const char *public_url;   /* for links to this daemon; "" or NULL: of the request */
+    bool is_shared;               /* the world follows a log that others append to */
+    uint64_t staleness_s_max;     /* then: readiness ends there, 0: never; set while API_LOADING */
+    const char *public_url;       /* for links to this daemon; "" or NULL: of the request */
+    struct http_networks proxies; /* whose X-Forwarded-* say where a request was sent to */
     struct auth *auth;
     struct audit *audit; /* borrowed; NULL: none */
     struct tile_cache *tiles;

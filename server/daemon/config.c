@@ -57,6 +57,7 @@ static void config_defaults(struct config *config, bool is_terminal)
     strcpy(config->host, "127.0.0.1");
     strcpy(config->socket_mode, "0660");
     strcpy(config->cors_origin, "*");
+    strcpy(config->trusted_proxies, "127.0.0.0/8,::1");
     config->log_format = is_terminal ? LOG_TEXT : LOG_JSON;
     config->log_level = LOG_INFO;
     api_limits_init(&config->limits);
@@ -382,6 +383,15 @@ static enum err_code mode_apply(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code proxies_apply(struct config *config, struct err *err)
+{
+    struct err why;
+
+    if (http_networks_read(config->trusted_proxies, &config->proxies, &why))
+        return err_set(err, why.code, "--trusted-proxies: %s", why.msg);
+    return ERR_OK;
+}
+
 /* The options of patches, as the sand thread takes them. */
 static enum err_code patch_apply(struct config *config, struct err *err)
 {
@@ -442,7 +452,9 @@ enum err_code config_read(struct config *config, int argc, char *const *argv,
         return err->code;
     if (read_flags(config, argc, argv, false, files, err))
         return err->code;
-    return mode_apply(config, err) ? err->code : patch_apply(config, err);
+    if (mode_apply(config, err) || proxies_apply(config, err))
+        return err->code;
+    return patch_apply(config, err);
 }
 
 /* ---- a reload -------------------------------------------------------------------------------- */

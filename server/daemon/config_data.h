@@ -28,6 +28,8 @@ struct config {
     char audit[CONFIG_TEXT_MAX]; /* "": none */
     bool is_audit_sync;
     char cors_origin[CONFIG_TEXT_MAX], public_url[CLUSTER_URL_MAX + 1], user[CONFIG_HOST_MAX];
+    char trusted_proxies[CONFIG_TEXT_MAX];
+    struct http_networks proxies; /* the same, read */
     char ops_port_file[CONFIG_TEXT_MAX];
     char port_file[CONFIG_TEXT_MAX], config_file[CONFIG_TEXT_MAX]; /* "": none */
     bool is_read_only, has_no_sandbox, has_access_log, is_check, is_healthcheck;

@@ -204,6 +204,7 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     if (!d->world || api_init(&d->api, d->world, d->auth, &config->limits, err))
         return err->code;
     d->api.public_url = config->public_url;
+    d->api.proxies = config->proxies;
     if (d->audit)
         api_set_audit(&d->api, d->audit);
     d->api.staleness_s_max = config->cluster.max_staleness_s;

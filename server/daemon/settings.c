@@ -86,8 +86,11 @@ const struct setting settings[] = {
          "web origins that may read answers; between commas, * for all, or none", SHORT),
     TEXT("public-url", public_url, "URL",
          "address that readers of maps see, in documents with links; behind a proxy",
-         .absent = "from X-Forwarded-* of a proxy on this machine, else from Host",
+         .absent = "from X-Forwarded-* of a trusted proxy, else from Host",
          .example = "https://maps.example.net/kota"),
+    TEXT("trusted-proxies", trusted_proxies, "NETWORKS",
+         "addresses or ADDRESS/BITS of proxies, between commas, whose X-Forwarded-Proto, -Host and "
+         "-Prefix are believed; none: nobody's; ::1 is the Unix socket, too"),
     TEXT("user", user, "NAME", "user to change to after a start as root", .absent = "none",
          .example = "kota"),
     FLAG("no-sandbox", has_no_sandbox,

@@ -635,9 +635,7 @@ static void begin(struct http_connection *connection, const char *at, bool more_
     request->head = connection->head;
     memset(&connection->head, 0, sizeof connection->head);
     connection->head_since_ms = 0;
-    request->peer_is_loopback = connection->peer.is_loopback;
-    request->peer_has_uid = connection->peer.has_uid;
-    request->peer_uid = connection->peer.uid;
+    request->peer = connection->peer;
     if (parse_head(request, at, &err)) {
         http_count(&connection->loop->counters.parse_errors, err.code != ERR_NO_MEMORY);
         http_exchange_fail(connection, &err);

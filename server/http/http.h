@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/span.h"
+#include "http/networks.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -233,6 +234,9 @@ bool http_request_has_header_prefix(const struct http_request *request, const ch
 size_t http_request_query_count(const struct http_request *request);
 const struct http_query_item *http_request_query_items(const struct http_request *request);
 bool http_request_peer_is_loopback(const struct http_request *request);
+/* The peer of a Unix socket is in them when ::1 is. */
+bool http_request_peer_is_in(const struct http_request *request,
+                             const struct http_networks *networks);
 /* The user at the other end of a Unix socket; false: it is none. */
 bool http_request_peer_uid(const struct http_request *request, uint32_t *uid);
 size_t http_request_loop(const struct http_request *request);

@@ -34,16 +34,20 @@ struct http_peers {
 struct http_peer http_peer_of(const struct sockaddr *address)
 {
     struct http_peer peer = {.key = 0};
+    unsigned char *bytes = peer.address;
 
     if (address->sa_family == AF_INET) {
         uint32_t host = ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
 
         peer.key = 0xffff00000000u | host;
         peer.is_loopback = host >> 24 == 127;
+        bytes[10] = bytes[11] = 0xff;
+        for (int i = 0; i < 4; i++)
+            bytes[12 + i] = (unsigned char)(host >> (24 - 8 * i));
     } else if (address->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
-        const unsigned char *bytes = v6->sin6_addr.s6_addr;
 
+        memcpy(bytes, &v6->sin6_addr, sizeof peer.address);
         if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
             uint32_t host = (uint32_t)bytes[12] << 24 | (uint32_t)bytes[13] << 16 |
                             (uint32_t)bytes[14] << 8 | bytes[15];
@@ -62,7 +66,7 @@ struct http_peer http_peer_of(const struct sockaddr *address)
 /* The keys are no addresses: 0:fffe::/64 is not in use (RFC 4291). */
 struct http_peer http_peer_of_unix(int socket)
 {
-    struct http_peer peer = {.key = 0xfffeffffffffu, .is_loopback = true};
+    struct http_peer peer = {.key = 0xfffeffffffffu, .address = {[15] = 1}, .is_loopback = true};
     struct ucred user;
     socklen_t length = sizeof user;
 

@@ -12,6 +12,7 @@
 /* IPv4 whole; IPv6 by its /64, the least that one customer gets; mapped IPv4 as IPv4. */
 struct http_peer {
     uint64_t key;
+    unsigned char address[16]; /* of IPv6; IPv4 is ::ffff:a.b.c.d; a Unix socket is ::1 */
     bool is_loopback;
     bool has_uid; /* of a Unix socket */
     uint32_t uid; /* of the process that connected, as this process's user namespace sees it */

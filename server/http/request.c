@@ -372,13 +372,19 @@ bool http_request_is_head(const struct http_request *request)
 
 bool http_request_peer_is_loopback(const struct http_request *request)
 {
-    return request->peer_is_loopback;
+    return request->peer.is_loopback;
+}
+
+bool http_request_peer_is_in(const struct http_request *request,
+                             const struct http_networks *networks)
+{
+    return http_networks_have(networks, request->peer.address);
 }
 
 bool http_request_peer_uid(const struct http_request *request, uint32_t *uid)
 {
-    *uid = request->peer_uid;
-    return request->peer_has_uid;
+    *uid = request->peer.uid;
+    return request->peer.has_uid;
 }
 
 size_t http_request_loop(const struct http_request *request)
@@ -428,8 +434,8 @@ void http_request_peer_address(const struct http_request *request, char *out, si
     socklen_t length = sizeof address;
 
     out[0] = '\0';
-    if (request->peer_has_uid)
-        snprintf(out, size, "uid-%u", (unsigned)request->peer_uid);
+    if (request->peer.has_uid)
+        snprintf(out, size, "uid-%u", (unsigned)request->peer.uid);
     else if (request->connection &&
              getpeername(request->connection->fd, (struct sockaddr *)&address, &length) == 0)
         uv_ip_name((struct sockaddr *)&address, out, size);

@@ -12,6 +12,7 @@
 #include "http/arena.h"
 #include "http/chunks.h"
 #include "http/head.h"
+#include "http/peers.h"
 #include "http/reply.h"
 #include "http/router.h"
 
@@ -59,8 +60,7 @@ struct http_request {
     bool is_last_try;
     bool is_shed;    /* refused: no worker had time */
     bool is_at_sink; /* a worker has it for its sink, before it is begun or after its answer */
-    bool peer_is_loopback, peer_has_uid;
-    uint32_t peer_uid;
+    struct http_peer peer;
 
     size_t route_index; /* the first that is not */
     struct http_head head;

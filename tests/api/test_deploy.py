@@ -138,7 +138,8 @@ def deps_check():
 @test("install-deps.sh takes a node, npm and chromium that are in PATH, and wants them otherwise")
 def deps_browser():
     others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
-              "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin"]
+              "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin", "g++", "libbullet-dev",
+              "libode-dev"]
     with Apt(installed=BUILD + others) as apt:
         status, text = apt.run("--check", "test")
         check(status == 1 and "nodejs" in text and "npm" in text, text)

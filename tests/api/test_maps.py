@@ -2,6 +2,7 @@
 
 Where a pixel is is worked out by tests/api/earth.py; heights are the daemon's own `height`.
 """
+import http.client
 import json
 import math
 import os
@@ -132,6 +133,15 @@ def _():
                X_Forwarded_Prefix="/kota/"), "https://maps.example/kota", "a proxy's")
     equal(base(daemon, X_Forwarded_Proto="javascript", X_Forwarded_Host='a"b<c',
                X_Forwarded_Prefix="/x y"), f"http://127.0.0.1:{daemon.port}", "bytes of no host")
+    with Daemon("--trusted-proxies", "127.0.0.2,10.0.0.0/8") as picky:
+        picky.ok("PUT", "/v1/locales/alps", {"geo": {"lat": 1, "lng": 2}}, status=201)
+        put_layer(picky, "alps", rough("small", 4, 4, (1.0, 1.0), (0.0, 0.0)))
+        for peer, name in (("127.0.0.1", f"127.0.0.1:{picky.port}"), ("127.0.0.2", "maps.example")):
+            connection = http.client.HTTPConnection("127.0.0.1", picky.port, source_address=(peer, 0))
+            connection.request("GET", "/v1/locales/alps/dem.json", headers={"X-Forwarded-Host": "maps.example"})
+            told = json.loads(connection.getresponse().read())
+            connection.close()
+            equal(told["tiles"][0].split("/")[2], name, f"asked by {peer}")
     with Daemon("--public-url", "https://maps.example.net/kota/") as public:
         public.ok("PUT", "/v1/locales/alps", {"geo": {"lat": 1, "lng": 2}}, status=201)
         put_layer(public, "alps", rough("small", 4, 4, (1.0, 1.0), (0.0, 0.0)))

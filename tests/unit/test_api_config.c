@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
 
 enum { ARGUMENTS_MAX = 12 };
@@ -120,6 +121,11 @@ static void what_is_wrong_is_named(void **state)
         {{"--listen", "unix:"}, {NULL}, "unix:PATH"},
         {{"--listen", "127.0.0.1:1,"}, {NULL}, "HOST:PORT"},
         {{"--socket-mode", "888"}, {NULL}, "888"},
+        {{"--trusted-proxies", "10.0.0.0/33"}, {NULL}, "0 to 32"},
+        {{"--trusted-proxies", "::1/129"}, {NULL}, "0 to 128"},
+        {{"--trusted-proxies", "10.0.0.0/"}, {NULL}, "10.0.0.0/"},
+        {{"--trusted-proxies", "10.0.0.1,proxy"}, {NULL}, "\"proxy\""},
+        {{"--trusted-proxies", "10.0.0.1,"}, {NULL}, "\"\""},
         {{"--log-format", "xml"}, {NULL}, "xml"},
         {{"--read-only=perhaps"}, {NULL}, "perhaps"},
         {{"--config", "/nonexistent/kota.conf"}, {NULL}, "/nonexistent/kota.conf"},
@@ -143,6 +149,44 @@ static void other_hosts_are_not_loopback(void **state)
     assert_false(config_is_loopback(&config));
     assert_int_equal(read_config(ARGUMENTS("--listen", "127.9.9.9:7420"), NULL), ERR_OK);
     assert_true(config_is_loopback(&config));
+}
+
+static bool is_trusted(const char *networks, const char *peer)
+{
+    unsigned char address[16];
+
+    assert_int_equal(read_config(ARGUMENTS("--trusted-proxies", (char *)networks), NULL), ERR_OK);
+    assert_int_equal(inet_pton(AF_INET6, peer, address), 1);
+    return http_networks_have(&config.proxies, address);
+}
+
+static void proxies_are_addresses_and_networks(void **state)
+{
+    static const struct {
+        const char *networks, *peer;
+        bool is_in;
+    } cases[] = {
+        {"127.0.0.0/8,::1", "::ffff:127.3.2.1", true},
+        {"127.0.0.0/8,::1", "::1", true},
+        {"127.0.0.0/8,::1", "::2", false},
+        {"127.0.0.0/8", "7f00::", false},
+        {"10.1.2.3", "::ffff:10.1.2.3", true},
+        {"10.1.2.3", "::ffff:10.1.2.4", false},
+        {"10.1.2.3/31", "::ffff:10.1.2.2", true},
+        {"10.1.2.0/23", "::ffff:10.1.3.255", true},
+        {"10.1.2.0/23", "::ffff:10.1.4.0", false},
+        {"0.0.0.0/0", "::ffff:200.1.1.1", true},
+        {"0.0.0.0/0", "2001:db8::1", false},
+        {"::/0", "::ffff:200.1.1.1", true},
+        {"10.0.0.1,2001:db8::/33", "2001:db8:7fff::1", true},
+        {"10.0.0.1,2001:db8::/33", "2001:db8:8000::1", false},
+        {"none", "::1", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (is_trusted(cases[i].networks, cases[i].peer) != cases[i].is_in)
+            fail_msg("%s in %s: not %d", cases[i].peer, cases[i].networks, cases[i].is_in);
 }
 
 static void a_unix_socket_is_beside_tcp_or_alone(void **state)
@@ -199,6 +243,7 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_environment_and_that_over_the_file),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(other_hosts_are_not_loopback),
+        cmocka_unit_test(proxies_are_addresses_and_networks),
         cmocka_unit_test(a_unix_socket_is_beside_tcp_or_alone),
         cmocka_unit_test(help_names_every_flag),
     };

@@ -1,9 +1,9 @@
 /*
  * Which address a link gets.
  *
- * A header is the client's own text, and a document may be cached for others: so only a peer on
- * this machine, which is a proxy or its owner, may say where it was asked, and only characters that
- * are in a host or path are taken. For a proxy elsewhere there is --public-url.
+ * A header is the client's own text, and a document may be cached for others: so only a peer of
+ * --trusted-proxies may say where it was asked, and only characters that are in a host or path are
+ * taken.
  */
 #include "api/maps/base_url.h"
 
@@ -50,7 +50,7 @@ void base_url(const struct call *call, char out[static BASE_URL_BYTES])
     }
     if (!call->request)
         return;
-    is_trusted = http_request_peer_is_loopback(call->request);
+    is_trusted = http_request_peer_is_in(call->request, &call->api->proxies);
     if (!(is_trusted && take(call, "x-forwarded-host", "-._:[]", host)) &&
         !take(call, "host", "-._:[]", host))
         return;

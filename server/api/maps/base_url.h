@@ -10,8 +10,8 @@ enum { BASE_URL_BYTES = 640 };
 
 /*
  * "https://maps.example.net/kota", without a slash at its end: --public-url; else of the request:
- * X-Forwarded-Proto, -Host and -Prefix of a proxy on this machine, else its Host. "" without any:
- * links are relative to the host then.
+ * X-Forwarded-Proto, -Host and -Prefix of a trusted proxy, else its Host. "" without any: links are
+ * relative to the host then.
  */
 void base_url(const struct call *call, char out[static BASE_URL_BYTES]);
 
