@@ -86,6 +86,7 @@ WORLDGEN_SRC := $(sort $(wildcard deploy/demo/*.c))
 SANDSCENE_SRC := $(sort $(wildcard tests/bench/sandscene/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c client/bench/*.c client/commands/*.c))
 LIBKOTA_SRC := $(sort $(wildcard client/lib/*.c))
+GROUND_SRC := $(sort $(wildcard client/ground/*.c))
 EXAMPLE_SRC := $(sort $(wildcard client/examples/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
@@ -116,13 +117,30 @@ BENCHES := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
 LIB_SONAME := libkota.so.$(firstword $(subst ., ,$(VERSION)))
 LIB_SHARED := $(B)/lib/libkota.so.$(VERSION)
 LIBKOTA := $(B)/lib/libkota.a
-LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h
+GROUND_SONAME := libkota-ground.so.$(firstword $(subst ., ,$(VERSION)))
+GROUND_SHARED := $(B)/lib/libkota-ground.so.$(VERSION)
+LIBGROUND := $(B)/lib/libkota-ground.a
+LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h \
+	$(GROUND_SHARED) $(LIBGROUND) $(B)/lib/pkgconfig/libkota-ground.pc $(B)/include/kota-ground.h
 EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
 EXAMPLE_LIBS := $(shell $(PKG_CONFIG) --cflags --libs libuv 2>/dev/null)
 # What it takes of the server, compiled again for a shared library.
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c \
-	server/base/power_of_ten.c)
-LIB_PC_LIBS := $(shell $(PKG_CONFIG) --libs libuv libcjson libcurl 2>/dev/null)
+	server/base/power_of_ten.c server/formats/feed_frames.c)
+# libkota-ground: questions about ground without a daemon. What is listed here is all that may be in
+# it: no socket, no library but libc and libm.
+GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c field_ray/*.c \
+	kernels/*.c mesh/*.c radial/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
+	$(addprefix server/base/,content_hash.c err.c nearest_word.c number_read.c power_of_ten.c slab.c) \
+	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
+	$(addprefix server/json/,json_check.c json_value.c) \
+	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c) \
+	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c models.c placement.c \
+	snapshot.c threads.c)
+GROUND_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(GROUND_SRC) $(GROUND_PARTS)) \
+	$(patsubst $(B)/%,$(B)/pic/%,$(filter %terrain/kernels/floor_query.avx2.o \
+	%terrain/kernels/ray_tree_query.avx2.o %terrain/kernels/shadow_query.avx2.o,$(KERNELS_AVX2)))
+LIB_PC_LIBS := $(shell $(PKG_CONFIG) --libs libuv libcjson libcurl libzstd 2>/dev/null)
 
 # Makes chosen calls of a daemon fail; tests/faults/run.py preloads it.
 FAULTS := $(B)/faults/inject.so
@@ -150,35 +168,54 @@ $(B)/kota-sand: $(call obj,$(SANDSCENE_SRC)) $(CORE)
 $(B)/kota: $(call obj,$(CLIENT_SRC)) $(LIBKOTA) $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(LIB_PC_LIBS)
 
-LIB_LDFLAGS := -shared -pthread -Wl,--as-needed -Wl,-z,nodelete,-z,noexecstack \
-	-Wl,-soname,$(LIB_SONAME) -Wl,--version-script=client/lib/libkota.map \
-	$(filter-out -pie,$(LDFLAGS_$(config)))
+# libkota.so finds libkota-ground.so beside itself; in Debian's folder both are found anyway.
+LIB_RPATH ?= -Wl,-rpath,'$$ORIGIN'
 
-$(LIB_SHARED): $(LIB_OBJ) client/lib/libkota.map
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LIB_LDFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJ) $(LIB_PC_LIBS) -lm
-	@ln -sf $(@F) $(@D)/$(LIB_SONAME) && ln -sf $(LIB_SONAME) $(@D)/libkota.so
+# lib_shared SONAME,MAP: of the objects among the prerequisites
+lib_shared = -shared -pthread -Wl,--as-needed -Wl,-z,nodelete,-z,noexecstack -Wl,-soname,$(1) \
+	-Wl,--version-script=$(2) $(filter-out -pie,$(LDFLAGS_$(config))) $(LDFLAGS)
+lib_links = ln -sf $(@F) $(@D)/$(1) && ln -sf $(1) $(@D)/$(firstword $(subst .so., ,$(1))).so
 
-# One object whose other names are its own.
-$(LIBKOTA): $(LIB_OBJ)
+$(LIB_SHARED): $(LIB_OBJ) client/lib/libkota.map $(GROUND_SHARED)
 	@mkdir -p $(@D)
+	$(Q)$(CC) $(call lib_shared,$(LIB_SONAME),client/lib/libkota.map) -o $@ $(LIB_OBJ) \
+		$(LIB_RPATH) -L$(B)/lib -lkota-ground $(LIB_PC_LIBS) -lm
+	@$(call lib_links,$(LIB_SONAME))
+
+$(GROUND_SHARED): $(GROUND_OBJ) client/ground/libkota-ground.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(call lib_shared,$(GROUND_SONAME),client/ground/libkota-ground.map) -o $@ $(GROUND_OBJ) -lm
+	@$(call lib_links,$(GROUND_SONAME))
+
+# Objects whose other names are their own. A program without a replica takes one of libkota.a's three.
+$(B)/lib/libkota.o: $(filter-out %/replica.o,$(LIB_OBJ))
+$(B)/lib/libkota-ground.o: $(GROUND_OBJ)
+$(B)/lib/libkota.o $(B)/lib/libkota-ground.o:
+	@mkdir -p $(@D)
+	$(Q)$(LD) -r -o $@ $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='$(subst -,_,$(patsubst lib%.o,%,$(@F)))_*' $@
+
+$(LIBKOTA): $(B)/lib/libkota.o $(B)/pic/client/lib/replica.o $(B)/lib/libkota-ground.o
+$(LIBGROUND): $(B)/lib/libkota-ground.o
+$(LIBKOTA) $(LIBGROUND):
 	@rm -f $@
-	$(Q)$(LD) -r -o $(B)/lib/libkota.o $^
-	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='kota_*' $(B)/lib/libkota.o
-	$(Q)$(AR) rcs $@ $(B)/lib/libkota.o && rm $(B)/lib/libkota.o
+	$(Q)$(AR) rcs $@ $^
 OBJCOPY ?= objcopy
 
-# pc PREFIX INCLUDEDIR LIBDIR
+# pc PREFIX INCLUDEDIR LIBDIR: of the first prerequisite
 pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@INCLUDEDIR@|$(2)|' -e 's|@LIBDIR@|$(3)|' \
-	-e 's|@VERSION@|$(VERSION)|' \
-	client/lib/libkota.pc.in
+	-e 's|@VERSION@|$(VERSION)|' $<
 
 # For programs that are built beside this tree, and for the tests.
 $(B)/lib/pkgconfig/libkota.pc: client/lib/libkota.pc.in client/lib/kota.h Makefile
+$(B)/lib/pkgconfig/libkota-ground.pc: client/ground/libkota-ground.pc.in client/lib/kota.h Makefile
+$(B)/lib/pkgconfig/%.pc:
 	@mkdir -p $(@D)
 	$(Q)$(call pc,$(CURDIR)/$(B),$(CURDIR)/$(B)/include,$(CURDIR)/$(B)/lib) >$@
 
 $(B)/include/kota.h: client/lib/kota.h
+$(B)/include/kota-ground.h: client/ground/kota-ground.h
+$(B)/include/%.h:
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
@@ -186,23 +223,23 @@ $(B)/include/kota.h: client/lib/kota.h
 $(B)/examples/%: client/examples/%.c $(LIB_FILES) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS_$(config))) -g $(WARNINGS) \
-		-I$(B)/include -o $@ $< -L$(B)/lib -lkota -Wl,-rpath,'$$ORIGIN/../lib' \
+		-I$(B)/include -o $@ $< -L$(B)/lib -lkota -lkota-ground -Wl,-rpath,'$$ORIGIN/../lib' \
 		$(filter-out -pie,$(LDFLAGS_$(config))) $(CFLAGS) $(EXAMPLE_LIBS) -pthread -lm
 
-# The tests of the library have the static one, whose inside they cannot see, and nothing of the
+# The tests of the libraries have the static ones, whose inside they cannot see, and nothing of the
 # server.
-LIBKOTA_SUPPORT := tests/support/fake_http.c tests/support/kotad_process.c
-$(B)/tests/test_libkota_%: $(B)/tests/unit/test_libkota_%.o $(call obj,$(LIBKOTA_SUPPORT)) \
-		$(LIBKOTA)
+LIBKOTA_SUPPORT := tests/support/fake_http.c tests/support/kotad_process.c tests/support/tcp_proxy.c
+LIBKOTA_TESTS := $(filter $(B)/tests/test_libkota_% $(B)/tests/test_replica,$(UNIT_TESTS))
+$(LIBKOTA_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(LIBKOTA_SUPPORT)) $(LIBKOTA)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_PC_LIBS) -lm $(shell $(PKG_CONFIG) --libs cmocka)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_PC_LIBS) -lm \
+		$(shell $(PKG_CONFIG) --libs cmocka)
+
+$(B)/tests/test_replica: $(call obj,$(wildcard tests/support/replica/*.c))
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
-
-# A part of the library that is tested from inside.
-$(B)/tests/test_feed_frames: $(call obj,client/lib/frames.c client/lib/text.c)
 
 # Of kota-sand.
 $(B)/tests/test_sand_packing: $(call obj,tests/bench/sandscene/packing_bake.c)
@@ -210,6 +247,9 @@ $(B)/tests/test_sand_packing: $(call obj,tests/bench/sandscene/packing_bake.c)
 # A shared log in memory replaces the one of the library.
 $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
 	$(call obj,$(wildcard tests/support/follow/*.c))
+
+$(addprefix $(B)/tests/,$(notdir $(basename $(wildcard tests/unit/test_ground*.c)))): \
+	$(call obj,$(GROUND_SRC))
 
 # Of the library's inside, which libkota.a hides.
 $(B)/tests/test_client_sse: $(call obj,client/lib/sse.c client/lib/text.c)
@@ -241,7 +281,11 @@ $(FAULTS): tests/faults/inject.c Makefile
 # Fixtures among the support files fail tests through cmocka.
 $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) \
+		$(shell $(PKG_CONFIG) --libs cmocka)
+
+$(B)/bench/bench_replica: $(LIBKOTA)
+$(B)/bench/bench_replica: LDLIBS += $(LIB_PC_LIBS)
 
 # What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
 # the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
@@ -297,7 +341,8 @@ ASSIMP_MAJOR := $(firstword $(subst ., ,$(shell $(PKG_CONFIG) --modversion assim
 $(B)/client/convert.o: CPPFLAGS += -DKOTA_ASSIMP_SONAME='"libassimp.so.$(ASSIMP_MAJOR)"'
 
 $(addprefix $(B)/,$(addsuffix .o,server/api/calls/metrics server/api/calls/service \
-	server/daemon/main client/help client/lib/error) pic/client/lib/error.o): client/lib/kota.h
+	server/daemon/main client/help client/lib/error client/ground/copy) pic/client/lib/error.o \
+	pic/client/ground/copy.o): client/lib/kota.h
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -309,23 +354,34 @@ $(B)/pic/%.o: %.c Makefile
 	$(if $(V),,@echo "  CC      $< (library)")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
+# Its own functions call each other directly; only what a header exports can be replaced.
+$(B)/pic/server/%.o $(B)/pic/client/ground/%.o: CFLAGS += -fvisibility=hidden
+
 AVX2 := -mavx2 -mfma -mbmi -mbmi2
 $(B)/%.avx2.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $< (AVX2)")
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(AVX2) -DKOTA_KERNELS_AVX2 -MMD -MP -c -o $@ $<
 
+$(B)/pic/%.avx2.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC      $< (AVX2, library)")
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC $(AVX2) -DKOTA_KERNELS_AVX2 -MMD -MP -c -o $@ $<
+
+# Of the server, and compiled again for a shared library.
+both = $(foreach name,$(1),$(B)/server/$(name).o $(B)/pic/server/$(name).o)
+
 # Kernels for AVX2 only, each in a file of its own; which level runs is chosen at run time (simd.h).
 ifneq ($(IS_X86_64),)
-$(addprefix $(B)/server/terrain/kernels/,ray_single.o ray_stream.o height_batch.o \
-	mesh_ray_avx2.o): CFLAGS += $(AVX2) -fno-tree-slp-vectorize
+$(call both,$(addprefix terrain/kernels/,ray_single ray_stream height_batch mesh_ray_avx2)): \
+	CFLAGS += $(AVX2) -fno-tree-slp-vectorize
 # Loops over four lanes are all unrolled.
-$(addprefix $(B)/server/terrain/kernels/,ray_single.o ray_stream.o): CFLAGS += -O3
+$(call both,$(addprefix terrain/kernels/,ray_single ray_stream)): CFLAGS += -O3
 endif
 
 # A ray stores its numbers one by one and reads them right away: as pairs they would have to wait.
-$(addprefix $(B)/server/terrain/,mesh/mesh_ray.o radial/radial_line.o bvh/ray_tree.o \
-	kernels/ray_tree_query.o kernels/ray_tree_query.avx2.o): CFLAGS += -fno-tree-slp-vectorize
+$(call both,$(addprefix terrain/,mesh/mesh_ray radial/radial_line bvh/ray_tree \
+	kernels/ray_tree_query kernels/ray_tree_query.avx2)): CFLAGS += -fno-tree-slp-vectorize
 
 # The contract is written in YAML and served as JSON, embedded in server/api/calls/pages.c.
 $(B)/openapi.json: proto/openapi.yaml Makefile
@@ -449,8 +505,8 @@ uninstall: ## exactly what install has put there
 
 # ---- compile_commands.json ------------------------------------------------------------------
 ALL_SRC = $(SERVER_SRC) $(MAIN) $(WORLDGEN_SRC) $(SANDSCENE_SRC) \
-	$(CLIENT_SRC) $(LIBKOTA_SRC) $(EXAMPLE_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
-	$(wildcard tests/support/follow/*.c tests/fuzz/*.c tests/faults/*.c) $(BENCH_SRC)
+	$(CLIENT_SRC) $(LIBKOTA_SRC) $(GROUND_SRC) $(EXAMPLE_SRC) $(UNIT_SRC) $(SUPPORT_SRC) \
+	$(wildcard tests/support/follow/*.c tests/support/replica/*.c tests/fuzz/*.c tests/faults/*.c) $(BENCH_SRC)
 json_text = "$(subst ",\",$(subst \,\\,$(1)))"
 compile_entry = {"directory": $(call json_text,$(CURDIR)), "file": "$(1)", "command": \
 	$(call json_text,$(CC) $(CPPFLAGS) $(filter-out -mmem%,$(ALL_CFLAGS)) -c $(1))}

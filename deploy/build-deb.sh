@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the Debian packages kotad, kota, libkota0, libkota-dev and kota-doc.
+# Builds the Debian packages kotad, kota, libkota0, libkota-ground0, libkota-dev and kota-doc.
 #
 #   sh deploy/build-deb.sh OUT [STAGED]
 #

@@ -187,7 +187,7 @@ build_debs()
         { tail -n 60 "$root/deb.log"; exit 1; }
     in_root 'lintian --allow-root --fail-on error --info /out/*.changes' || exit 1
     # shellcheck disable=SC2016 # the root's shell is to expand it
-    in_root 'apt-get -q -y install /out/libkota0_*.deb /out/libkota-dev_*.deb && cd /tmp &&
+    in_root 'apt-get -q -y install /out/libkota0_*.deb /out/libkota-ground0_*.deb /out/libkota-dev_*.deb && cd /tmp &&
         cc -o hello /src/client/examples/hello.c $(pkg-config --cflags --libs libkota) &&
         { ./hello; [ $? -eq 2 ]; }' >"$root/dev.log" 2>&1 || { cat "$root/dev.log"; exit 1; }
     say "a program is built with libkota-dev"
@@ -220,7 +220,7 @@ install_debs()
     in_root 'apt-get -q update && apt-get -q -y install /debs/*.deb' >"$root.log" 2>&1 ||
         { tail -n 30 "$root.log"; exit 1; }
     rm -f "$root.log"
-    in_root 'dpkg -l kotad kota libkota0 libkota-dev kota-doc | grep ^ii'
+    in_root 'dpkg -l kotad kota libkota0 libkota-ground0 libkota-dev kota-doc | grep ^ii'
     in_root 'ldd /usr/bin/kotad /usr/bin/kota /usr/lib/*/libkota.so.0 | grep "not found"' && exit 1
     return 0
 }
@@ -229,7 +229,7 @@ install_debs()
 remove_debs()
 {
     rm -rf "$root/debs"
-    in_root 'apt-get -q -y purge kotad kota libkota0 libkota-dev kota-doc' >/dev/null
+    in_root 'apt-get -q -y purge kotad kota libkota0 libkota-ground0 libkota-dev kota-doc' >/dev/null
     left=$(in_root 'find /bin /etc /lib /usr -xdev -name "*kota*" ! -name "North_Dakota"')
     [ -z "$left" ] || { echo "left behind by purge: $left" >&2; exit 1; }
     say "removed: nothing is left"

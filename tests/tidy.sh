@@ -203,6 +203,7 @@ sources $programs | grep '\.h$' | xargs awk '
         header = FILENAME
         parts = split(toupper(FILENAME), part, "/")
         name = substr(part[parts], 1, length(part[parts]) - 2)
+        gsub("-", "_", name)
         wanted = part[1] == "SERVER" ? "^KOTA_" part[2] "_" name "_H$" : "^KOTA_([A-Z_]+_)?" name "_H$"
         guard = ""
     }

@@ -2,11 +2,12 @@
  * A game server's ground: avatars that walk over a locale while another client digs in it.
  *
  *     game_server [--url URL] [--locale ID] [--seconds S] [--avatars N] [--rate HZ] [--digs HZ]
+ *                 [--ask]
  *
- * One thread runs a libuv loop, as a game server would. Each tick moves all avatars and asks for
- * the ground under them in one binary contact batch; when the answer is there each is placed on it.
- * A tick that comes while the last answer is still out is missed, and counted. The feed of the
- * locale reports each change meanwhile.
+ * The ground is in this process: a replica of the locale follows the daemon, and each tick asks it
+ * for the ground under every avatar. Nothing is sent for that; the network has only the changes
+ * that somebody makes. With --ask each tick sends one binary batch over HTTP instead and waits for
+ * its answer: the same game without a replica, for comparison.
  *
  * Avatars come from above everything, and afterwards take steps of half a metre up (the default of
  * `reach_up`): one that walks under a bridge stays under it. Where an edit has raised the ground
@@ -14,18 +15,13 @@
  *
  * A second thread, with a client of its own, digs craters where avatars stand.
  *
- * Are they on the ground? A referee asks for the heights at the same places, by another question,
- * right after each tick. Both answers name their revision. Where they are the same, each avatar
- * must stand where the height is. If the ground changed between the two, `diff` says which samples
- * may have changed since the first; an avatar beside those must stand right all the same, and one
- * among them is left to the next tick. At the end, when the digging has ended, all of them are
- * asked about again. One that is off the ground makes the exit status 1, and so do a call that
+ * Are they on the ground? Twice a second a referee asks the daemon for the contacts at the same
+ * places. Where its answer is of the revision of the tick, each avatar must stand where it says. An
+ * answer of another revision decides nothing. At the end, when the digging has ended, all avatars
+ * are asked about again. One that is off the ground makes the exit status 1, and so do a call that
  * failed, a referee who saw nothing, and a digger who changed nothing.
- *
- * Coordinates go out as float32 relative to the middle of the locale (`base`): there a float is
- * exact to a tenth of a millimetre. The numbers that are sent count: the avatar is at the rounded
- * place.
  */
+#include <kota-ground.h>
 #include <kota.h>
 
 #include <getopt.h>
@@ -36,18 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uv.h>
-
-enum { RECTS_MAX = 1000 };
-
-/* The two answers come from different questions of the same surface, in float32. */
-static const double tolerance_m = 1e-3;
-
-struct avatar {
-    float xyz[3]; /* relative to base; z is the ground's as of `revision` */
-    float heading_rad;
-    bool is_on_ground;
-};
 
 struct digger {
     pthread_t thread;
@@ -60,24 +44,25 @@ struct digger {
 };
 
 struct game {
-    uv_loop_t loop;
-    uv_timer_t ticker;
-    struct kota_client *client;
     const char *url, *locale;
     double seconds, rate_hz, digs_hz;
+    bool asks; /* over HTTP; else of the replica */
     size_t count;
-    struct avatar *avatars; /* [count] */
-    float *points;          /* [count][3] of the batch under way */
-    double base[3], min[2], max[3], spacing[2], origin[2];
-    uint64_t feed;
-    unsigned ticks, ticks_max, missed, edits_seen, failed;
-    bool is_asking;
-    uint64_t asked_ns, worst_ns, sum_ns;
+    double *points;     /* [count][3], where the avatars are asked about */
+    double *heading;    /* [count] */
+    bool *is_on_ground; /* [count] */
+    double min[2], max[3];
     uint64_t revision; /* that the avatars stand at */
-    float *heights;    /* [count] of the referee */
-    uint64_t heights_revision;
-    unsigned checks, same_revision, off_ground;
-    size_t checked, left;
+    struct kota_client *client;
+    struct kota_replica *replica; /* NULL with --ask */
+    struct kota_ground_reader *reader;
+    struct kota_ground_contact *own; /* [count] */
+    struct kota_contact *daemons;    /* [count] */
+    unsigned ticks, missed, failed;
+    double worst_s, sum_s;
+    uint64_t first_bytes, last_bytes;
+    unsigned checks, off_ground;
+    size_t checked;
     struct digger digger;
 };
 
@@ -92,200 +77,112 @@ static double random_unit(void)
     return (double)(random_state >> 11) * 0x1p-53;
 }
 
-static void complain(struct game *game, const char *what, struct kota_answer *answer)
+static double now_s(void)
 {
-    const struct kota_error *error = kota_answer_error(answer);
+    struct timespec now;
 
-    if (game->failed++ < 5)
-        fprintf(stderr, "game_server: %s: %s\n", what, error ? error->message : "");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- the referee ----------------------------------------------------------------------------- */
-
-/* Does a changed sample touch the cell that the avatar is in? */
-static bool is_in_rect(const struct game *game, const struct avatar *avatar, const uint32_t rect[4])
+static void sleep_until(double at_s)
 {
-    double column = floor((avatar->xyz[0] + game->base[0] - game->origin[0]) / game->spacing[0]);
-    double row = floor((avatar->xyz[1] + game->base[1] - game->origin[1]) / game->spacing[1]);
+    const struct timespec at = {(time_t)at_s, (long)(1e9 * (at_s - floor(at_s)))};
 
-    return column + 1 >= rect[0] && column <= (double)rect[0] + rect[2] && row + 1 >= rect[1] &&
-           row <= (double)rect[1] + rect[3];
-}
-
-/* rects: what has changed between the two answers; [0] when they are of one revision. */
-static void judge(struct game *game, uint32_t (*rects)[4], size_t rect_count)
-{
-    game->checks++;
-    game->same_revision += rect_count == 0;
-    for (size_t i = 0; i < game->count; i++) {
-        const struct avatar *avatar = &game->avatars[i];
-        bool is_left = !avatar->is_on_ground;
-
-        for (size_t j = 0; j < rect_count && !is_left; j++)
-            is_left = is_in_rect(game, avatar, rects[j]);
-        if (is_left) {
-            game->left++;
-            continue;
-        }
-        game->checked++;
-        if (fabs((double)avatar->xyz[2] - (double)game->heights[i]) <= tolerance_m)
-            continue;
-        if (game->off_ground++ < 5)
-            fprintf(stderr,
-                    "game_server: avatar %zu stands at %g m, the ground of revision %llu is at "
-                    "%g m\n",
-                    i, (double)avatar->xyz[2], (unsigned long long)game->heights_revision,
-                    (double)game->heights[i]);
-    }
-}
-
-static bool take_diff(struct kota_answer *answer, void *context)
-{
-    struct game *game = context;
-    uint32_t rects[RECTS_MAX][4];
-    size_t count;
-
-    if (!kota_read_diff(answer, rects, RECTS_MAX, &count) || count > RECTS_MAX)
-        complain(game, "what has changed", answer);
-    else
-        judge(game, rects, count);
-    game->is_asking = false;
-    return false;
-}
-
-static bool take_heights(struct kota_answer *answer, void *context)
-{
-    struct game *game = context;
-    const float *heights = kota_read_f32(answer, game->count, 1);
-
-    game->is_asking = false;
-    if (!heights) {
-        complain(game, "heights", answer);
-        return false;
-    }
-    memcpy(game->heights, heights, game->count * sizeof(float));
-    game->heights_revision = kota_answer_revision(answer);
-    if (game->heights_revision == game->revision) {
-        judge(game, NULL, 0);
-        return false;
-    }
-    game->is_asking = true;
-    kota_start(game->client, kota_diff(game->locale, game->revision), take_diff, game);
-    return false;
-}
-
-static void ask_referee(struct game *game)
-{
-    float *xy = game->points; /* two of three numbers are used */
-
-    for (size_t i = 0; i < game->count; i++) {
-        xy[2 * i] = game->avatars[i].xyz[0];
-        xy[2 * i + 1] = game->avatars[i].xyz[1];
-    }
-    kota_start(game->client, kota_batch_f32(KOTA_HEIGHT, game->locale, xy, game->count, game->base),
-               take_heights, game);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
 /* ---- ticks ----------------------------------------------------------------------------------- */
-
-/* contact: floor_z nx ny nz ceiling_z status */
-static void stand(struct avatar *avatar, const float *contact)
-{
-    enum kota_ground status = (enum kota_ground)contact[5];
-
-    avatar->is_on_ground = status == KOTA_GROUND_OK;
-    if (status == KOTA_GROUND_OK)
-        avatar->xyz[2] = contact[0];
-    else if (status == KOTA_GROUND_BELOW)
-        avatar->xyz[2] += 1;
-}
-
-static bool take_contacts(struct kota_answer *answer, void *context)
-{
-    struct game *game = context;
-    const float *contacts = kota_read_f32(answer, game->count, KOTA_CONTACT_NUMBERS);
-    uint64_t took_ns = uv_hrtime() - game->asked_ns;
-
-    if (took_ns > game->worst_ns)
-        game->worst_ns = took_ns;
-    game->sum_ns += took_ns;
-    if (!contacts) {
-        complain(game, "contact", answer);
-        game->is_asking = false;
-        return false;
-    }
-    game->revision = kota_answer_revision(answer);
-    for (size_t i = 0; i < game->count; i++)
-        stand(&game->avatars[i], contacts + KOTA_CONTACT_NUMBERS * i);
-    ask_referee(game);
-    return false;
-}
-
-static void ask_again(struct game *game)
-{
-    struct kota_request *request;
-
-    for (size_t i = 0; i < game->count; i++)
-        memcpy(game->points + 3 * i, game->avatars[i].xyz, sizeof(game->avatars[i].xyz));
-    request = kota_batch_f32(KOTA_CONTACT, game->locale, game->points, game->count, game->base);
-    kota_request_timeout(request, 5);
-    game->is_asking = true;
-    game->asked_ns = uv_hrtime();
-    kota_start(game->client, request, take_contacts, game);
-}
 
 /* 4 m/s, by and by another way, and back from the border. */
 static void move(struct game *game)
 {
     for (size_t i = 0; i < game->count; i++) {
-        struct avatar *avatar = &game->avatars[i];
-
-        avatar->heading_rad += (float)(0.4 * (random_unit() - 0.5));
+        game->heading[i] += 0.4 * (random_unit() - 0.5);
         for (int axis = 0; axis < 2; axis++) {
-            double way =
-                axis == 0 ? cos((double)avatar->heading_rad) : sin((double)avatar->heading_rad);
-            double to = (double)avatar->xyz[axis] + game->base[axis] + 4 / game->rate_hz * way;
+            double way = axis == 0 ? cos(game->heading[i]) : sin(game->heading[i]);
+            double to = game->points[3 * i + (size_t)axis] + 4 / game->rate_hz * way;
 
             if (to < game->min[axis] + 1 || to > game->max[axis] - 1)
-                avatar->heading_rad += 1.5f;
+                game->heading[i] += 1.5;
             else
-                avatar->xyz[axis] = (float)(to - game->base[axis]);
+                game->points[3 * i + (size_t)axis] = to;
         }
     }
     pthread_mutex_lock(&game->digger.lock);
-    for (int axis = 0; axis < 2; axis++)
-        game->digger.at[axis] =
-            game->base[axis] + (double)game->avatars[game->ticks % game->count].xyz[axis];
+    memcpy(game->digger.at, game->points + 3 * (game->ticks % game->count),
+           sizeof(game->digger.at));
     pthread_mutex_unlock(&game->digger.lock);
 }
 
-static void on_tick(uv_timer_t *ticker)
+static void stand(struct game *game, size_t i, unsigned status, double floor_m)
 {
-    struct game *game = ticker->data;
-
-    if (game->ticks >= game->ticks_max) {
-        if (game->is_asking)
-            return;
-        uv_timer_stop(ticker);
-        kota_cancel(game->client, game->feed);
-        return;
-    }
-    game->ticks++;
-    if (game->is_asking) {
-        game->missed++;
-        return;
-    }
-    move(game);
-    ask_again(game);
+    game->is_on_ground[i] = status == KOTA_GROUND_OK;
+    if (status == KOTA_GROUND_OK)
+        game->points[3 * i + 2] = floor_m;
+    else if (status == KOTA_GROUND_BELOW)
+        game->points[3 * i + 2] += 1;
 }
 
-static void on_event(const struct kota_event *event, void *context)
+/* The newest state that the replica has, the same for all avatars. */
+static void stand_on_replica(struct game *game)
 {
-    struct game *game = context;
+    const struct kota_ground_view *view = kota_ground_newest(game->reader);
+    const struct kota_ground_locale *here = kota_ground_locale(view, game->locale);
 
-    game->edits_seen += event->kind == KOTA_EVENT_EDIT;
-    if (event->kind == KOTA_EVENT_ENDED)
+    if (!here ||
+        !kota_ground_contacts(here, NULL, NULL, game->points, game->count, game->own, NULL)) {
         game->failed++;
+        return;
+    }
+    for (size_t i = 0; i < game->count; i++)
+        stand(game, i, game->own[i].status, game->own[i].floor.point[2]);
+    game->revision = kota_ground_revision(here);
+}
+
+static void stand_by_asking(struct game *game)
+{
+    struct kota_request *request =
+        kota_batch_f64(KOTA_CONTACT, game->locale, game->points, game->count, NULL);
+    struct kota_answer *answer = kota_call(game->client, request);
+    const double *contacts = kota_read_f64(answer, game->count, KOTA_CONTACT_NUMBERS);
+
+    for (size_t i = 0; contacts && i < game->count; i++)
+        stand(game, i, (unsigned)contacts[KOTA_CONTACT_NUMBERS * i + 5],
+              contacts[KOTA_CONTACT_NUMBERS * i]);
+    game->failed += contacts == NULL;
+    game->revision = kota_answer_revision(answer);
+    kota_answer_free(answer);
+}
+
+/* ---- the referee ----------------------------------------------------------------------------- */
+
+/* What the daemon says about the places where the avatars stand. */
+static void judge(struct game *game)
+{
+    struct kota_answer *answer =
+        kota_call(game->client, kota_contact(game->locale, game->points, game->count, NULL));
+
+    if (!kota_read_contact(answer, game->daemons, game->count)) {
+        if (game->failed++ < 5)
+            fprintf(stderr, "game_server: referee: %s\n", kota_answer_error(answer)->message);
+    } else if (kota_answer_revision(answer) == game->revision) {
+        game->checks++;
+        for (size_t i = 0; i < game->count; i++) {
+            double floor_m = game->daemons[i].floor.point[2];
+
+            if (!game->is_on_ground[i])
+                continue;
+            game->checked++;
+            if (floor_m == game->points[3 * i + 2])
+                continue;
+            if (game->off_ground++ < 5)
+                fprintf(stderr,
+                        "game_server: avatar %zu stands at %.17g m, the ground is at %.17g\n", i,
+                        game->points[3 * i + 2], floor_m);
+        }
+    }
+    kota_answer_free(answer);
 }
 
 /* ---- the digger ------------------------------------------------------------------------------ */
@@ -300,10 +197,9 @@ static void *dig(void *context)
     options.url = digger->url;
     client = kota_open(&options);
     while (!atomic_load(&digger->stop)) {
-        struct timespec pause = {.tv_nsec = (long)(1e9 / digger->digs_hz)};
+        double next_s = now_s() + 1 / digger->digs_hz, at[2];
         struct kota_answer *answer;
         struct kota_edit edit;
-        double at[2];
 
         pthread_mutex_lock(&digger->lock);
         memcpy(at, digger->at, sizeof(at));
@@ -315,7 +211,7 @@ static void *dig(void *context)
         else if (digger->failed++ == 0)
             fprintf(stderr, "game_server: digging: %s\n", kota_answer_error(answer)->message);
         kota_answer_free(answer);
-        nanosleep(&pause, NULL);
+        sleep_until(next_s);
     }
     kota_close(client, NULL, NULL);
     return NULL;
@@ -326,50 +222,104 @@ static void *dig(void *context)
 /* The locale's heightfield says how far one may go. */
 static bool look_around(struct game *game)
 {
-    struct kota_options options;
-    struct kota_client *client;
-    struct kota_answer *answer;
+    struct kota_answer *answer = kota_call(game->client, kota_locale(game->locale));
     struct kota_layer layer;
-    bool is_there;
+    bool is_there = kota_read_layer(answer, 0, 0, &layer) && layer.cols > 0 && layer.has_bounds;
 
-    kota_options_init(&options, sizeof(options));
-    options.url = game->url;
-    client = kota_open(&options);
-    answer = kota_call(client, kota_locale(game->locale));
-    is_there = kota_read_layer(answer, 0, 0, &layer) && layer.cols > 0 && layer.has_bounds;
-    for (int axis = 0; axis < 2 && is_there; axis++) {
-        game->min[axis] = layer.min[axis];
-        game->max[axis] = layer.max[axis];
-        game->spacing[axis] = layer.spacing[axis];
-        game->origin[axis] = layer.origin[axis];
-        game->base[axis] = (layer.min[axis] + layer.max[axis]) / 2;
-    }
-    game->max[2] = layer.max[2];
-    if (!is_there)
+    if (is_there) {
+        memcpy(game->min, layer.min, sizeof(game->min));
+        memcpy(game->max, layer.max, sizeof(game->max));
+    } else {
         fprintf(stderr, "game_server: %s: %s\n", game->locale,
                 kota_answer_error(answer) ? kota_answer_error(answer)->message
                                           : "its first layer is no heightfield");
+    }
     kota_answer_free(answer);
-    kota_close(client, NULL, NULL);
     return is_there;
+}
+
+static bool hold(struct game *game, const struct kota_options *client)
+{
+    const struct kota_replica_locale followed = {.id = game->locale};
+    struct kota_replica_options options;
+    struct kota_replica_status status;
+
+    kota_replica_options_init(&options, sizeof(options));
+    options.client = client;
+    options.locales = &followed;
+    options.locale_count = 1;
+    game->replica = kota_replica_open(&options);
+    if (kota_replica_wait(game->replica, game->locale, 0, 60)) {
+        game->reader = kota_ground_reader_open(kota_replica_copy(game->replica));
+        return game->reader != NULL;
+    }
+    kota_replica_status(game->replica, game->locale, &status, sizeof(status));
+    fprintf(stderr, "game_server: no replica: %s%s\n", status.refusal, status.error.message);
+    return false;
 }
 
 static bool make_avatars(struct game *game)
 {
-    game->avatars = calloc(game->count, sizeof(*game->avatars));
-    game->points = calloc(game->count, 3 * sizeof(float));
-    game->heights = calloc(game->count, sizeof(float));
-    if (!game->avatars || !game->points || !game->heights)
+    game->points = calloc(game->count, 3 * sizeof(double));
+    game->heading = calloc(game->count, sizeof(double));
+    game->is_on_ground = calloc(game->count, sizeof(bool));
+    game->own = calloc(game->count, sizeof(*game->own));
+    game->daemons = calloc(game->count, sizeof(*game->daemons));
+    if (!game->points || !game->heading || !game->is_on_ground || !game->own || !game->daemons)
         return false;
     for (size_t i = 0; i < game->count; i++) {
-        for (int axis = 0; axis < 2; axis++)
-            game->avatars[i].xyz[axis] =
-                (float)(game->min[axis] + 1 +
-                        random_unit() * (game->max[axis] - game->min[axis] - 2) - game->base[axis]);
-        game->avatars[i].xyz[2] = (float)game->max[2];
-        game->avatars[i].heading_rad = (float)(6.28 * random_unit());
+        for (size_t axis = 0; axis < 2; axis++)
+            game->points[3 * i + axis] =
+                game->min[axis] + 1 + random_unit() * (game->max[axis] - game->min[axis] - 2);
+        game->points[3 * i + 2] = game->max[2];
+        game->heading[i] = 6.28 * random_unit();
     }
     return true;
+}
+
+static uint64_t received(const struct game *game)
+{
+    struct kota_replica_status status = {0};
+
+    if (game->replica)
+        kota_replica_status(game->replica, game->locale, &status, sizeof(status));
+    return status.received_bytes;
+}
+
+static void tick(struct game *game)
+{
+    double start_s = now_s(), took_s;
+
+    if (game->asks)
+        stand_by_asking(game);
+    else
+        stand_on_replica(game);
+    took_s = now_s() - start_s;
+    game->sum_s += took_s;
+    game->worst_s = took_s > game->worst_s ? took_s : game->worst_s;
+}
+
+static void play(struct game *game)
+{
+    unsigned ticks = (unsigned)(game->seconds * game->rate_hz);
+    unsigned between = game->rate_hz > 2 ? (unsigned)(game->rate_hz / 2) : 1;
+    double start_s = now_s();
+
+    game->first_bytes = received(game);
+    for (game->ticks = 0; game->ticks < ticks; game->ticks++) {
+        double due_s = start_s + game->ticks / game->rate_hz;
+
+        if (now_s() > due_s + 1 / game->rate_hz) {
+            game->missed++;
+            continue;
+        }
+        sleep_until(due_s);
+        move(game);
+        tick(game);
+        if (game->ticks % between == 0)
+            judge(game);
+    }
+    game->last_bytes = received(game);
 }
 
 static int report(const struct game *game)
@@ -378,69 +328,75 @@ static int report(const struct game *game)
 
     printf("%u ticks at %g Hz, %u missed; %zu avatars a tick\n", game->ticks, game->rate_hz,
            game->missed, game->count);
-    printf("contact: mean %.2f ms, worst %.2f ms\n",
-           answered > 0 ? 1e-6 * (double)game->sum_ns / answered : 0,
-           1e-6 * (double)game->worst_ns);
-    printf("%u craters dug, %u changes told by the feed\n", game->digger.done, game->edits_seen);
-    printf("referee: %u checks, %u of them at one revision; %zu places right or wrong, %zu left to "
-           "the next; %u off the ground\n",
-           game->checks, game->same_revision, game->checked, game->left, game->off_ground);
+    printf("contact: mean %.3f ms, worst %.3f ms, %s\n",
+           answered > 0 ? 1e3 * game->sum_s / answered : 0, 1e3 * game->worst_s,
+           game->asks ? "asked over HTTP" : "of the replica");
+    if (!game->asks)
+        printf("network: %.1f bytes a tick\n",
+               (double)(game->last_bytes - game->first_bytes) / game->ticks);
+    printf("%u craters dug\n", game->digger.done);
+    printf("referee: %u checks at one revision, %zu places; %u off the ground\n", game->checks,
+           game->checked, game->off_ground);
     if (game->failed + game->digger.failed > 0)
         fprintf(stderr, "game_server: %u calls failed\n", game->failed + game->digger.failed);
     return game->off_ground > 0 || game->failed + game->digger.failed > 0 || game->checked == 0 ||
-           (game->digs_hz > 0 && (game->digger.done == 0 || game->edits_seen == 0));
+           (game->digs_hz > 0 && game->digger.done == 0);
 }
 
-static int play(struct game *game)
+static int run(struct game *game)
 {
     struct kota_options options;
-    bool digs = game->digs_hz > 0;
+    struct kota_answer *answer;
 
-    uv_loop_init(&game->loop);
     kota_options_init(&options, sizeof(options));
     options.url = game->url;
-    options.loop = &game->loop;
     game->client = kota_open(&options);
-    uv_timer_init(&game->loop, &game->ticker);
-    game->ticker.data = game;
-    game->ticks_max = (unsigned)(game->seconds * game->rate_hz);
-    game->feed = kota_watch(game->client, kota_locale_events(game->locale), on_event, game);
+    if (!look_around(game) || !make_avatars(game) || (!game->asks && !hold(game, &options)))
+        return 1;
     pthread_mutex_init(&game->digger.lock, NULL);
+    memcpy(game->digger.at, game->points, sizeof(game->digger.at));
     game->digger.url = game->url;
     game->digger.locale = game->locale;
     game->digger.digs_hz = game->digs_hz;
-    memcpy(game->digger.at, game->base, sizeof(game->digger.at));
-    if (digs && pthread_create(&game->digger.thread, NULL, dig, &game->digger))
+    if (game->digs_hz > 0 && pthread_create(&game->digger.thread, NULL, dig, &game->digger))
         return 1;
-    uv_timer_start(&game->ticker, on_tick, 0, (uint64_t)(1000 / game->rate_hz));
-    uv_run(&game->loop, UV_RUN_DEFAULT);
+    play(game);
     atomic_store(&game->digger.stop, true);
-    if (digs)
+    if (game->digs_hz > 0)
         pthread_join(game->digger.thread, NULL);
-    ask_again(game); /* the digging has ended: all of them, at one revision */
-    uv_run(&game->loop, UV_RUN_DEFAULT);
-    uv_close((uv_handle_t *)&game->ticker, NULL);
-    kota_close(game->client, NULL, NULL);
-    uv_run(&game->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&game->loop);
-    pthread_mutex_destroy(&game->digger.lock);
+    answer = kota_call(game->client, kota_locale(game->locale)); /* the last word of the daemon */
+    if (game->replica &&
+        !kota_replica_wait(game->replica, game->locale, kota_answer_revision(answer), 10))
+        game->failed++;
+    kota_answer_free(answer);
+    tick(game);
+    judge(game);
     return report(game);
+}
+
+static void end(struct game *game)
+{
+    kota_ground_reader_close(game->reader);
+    kota_replica_close(game->replica);
+    kota_close(game->client, NULL, NULL);
+    free(game->points);
+    free(game->heading);
+    free(game->is_on_ground);
+    free(game->own);
+    free(game->daemons);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"url", 1, NULL, 'u'},
-                                          {"locale", 1, NULL, 'l'},
-                                          {"seconds", 1, NULL, 's'},
-                                          {"avatars", 1, NULL, 'a'},
-                                          {"rate", 1, NULL, 'r'},
-                                          {"digs", 1, NULL, 'd'},
-                                          {0}};
+    static const struct option known[] = {{"url", 1, NULL, 'u'},     {"locale", 1, NULL, 'l'},
+                                          {"seconds", 1, NULL, 's'}, {"avatars", 1, NULL, 'a'},
+                                          {"rate", 1, NULL, 'r'},    {"digs", 1, NULL, 'd'},
+                                          {"ask", 0, NULL, 'q'},     {0}};
     static struct game game = {.url = "http://127.0.0.1:7420",
                                .locale = "highlands",
                                .seconds = 10,
                                .count = 1000,
-                               .rate_hz = 20,
+                               .rate_hz = 60,
                                .digs_hz = 10};
     int option, status;
 
@@ -464,6 +420,9 @@ int main(int argc, char **argv)
         case 'd':
             game.digs_hz = atof(optarg);
             break;
+        case 'q':
+            game.asks = true;
+            break;
         default:
             return 2;
         }
@@ -471,12 +430,10 @@ int main(int argc, char **argv)
     if (optind < argc || !(game.seconds > 0 && game.rate_hz > 0 && game.rate_hz <= 1000) ||
         game.count < 1 || game.count > 100000 || !(game.digs_hz >= 0 && game.digs_hz <= 1000)) {
         fprintf(stderr, "usage: game_server [--url URL] [--locale ID] [--seconds S] [--avatars N] "
-                        "[--rate HZ] [--digs HZ]\n");
+                        "[--rate HZ] [--digs HZ] [--ask]\n");
         return 2;
     }
-    status = !look_around(&game) || !make_avatars(&game) || play(&game);
-    free(game.avatars);
-    free(game.points);
-    free(game.heights);
+    status = run(&game);
+    end(&game);
     return status;
 }

@@ -28,7 +28,8 @@
  *
  * Threads. There is no global state but what libcurl has. A client, with its requests under way,
  * belongs to one thread at a time: to the one that runs its loop, or to the one that makes its
- * blocking calls. A request or an answer that is not under way belongs to its holder.
+ * blocking calls. A replica may be asked on any thread. A request or an answer that is not under
+ * way belongs to its holder.
  *
  * Compatibility. Structs with a `size` are filled by their init function, and may grow; those
  * without never change. Structs that the library makes (kota_error, kota_event) may grow at their
@@ -820,6 +821,81 @@ struct kota_request *kota_events(void); /* all locales */
  */
 struct kota_request *kota_locale_events(const char *locale);
 struct kota_request *kota_patch_events(const char *locale, uint32_t patch);
+
+/* ---- replicas: the same ground in this process ----------------------------------------------- */
+
+/*
+ * A replica holds locales of a daemon in this process and follows their feeds, by a thread of its
+ * own. Questions to its copy (libkota-ground, <kota-ground.h>) are answered here, in nanoseconds,
+ * with the bits of the daemon at the same revision and transform_seq:
+ *
+ *     struct kota_ground_reader *reader = kota_ground_reader_open(kota_replica_copy(replica));
+ *     const struct kota_ground_view *view = kota_ground_newest(reader);
+ *     double height_m = kota_ground_height(kota_ground_locale(view, "demo"), x, y);
+ *
+ * When the daemon is lost the copy goes on answering at the last revision, which each answer names;
+ * staleness_s and is_lost say so. A daemon that speaks another version of the formats is refused,
+ * and then the locale is in no view.
+ */
+struct kota_replica;
+struct kota_ground_copy;
+
+struct kota_replica_locale {
+    const char *id;
+    bool has_bounds; /* only the heights of this rectangle, x0 y0 x1 y1; meshes are held whole */
+    double bounds[4];
+};
+
+struct kota_replica_options {
+    size_t size;
+    const struct kota_options *client; /* of the daemon; its loop is not used; NULL: the defaults */
+    const struct kota_replica_locale *locales; /* [locale_count] */
+    size_t locale_count;
+    int compression; /* 1: zstd; 0: none; -1 (default): unless the daemon is on this machine */
+};
+
+void kota_replica_options_init(struct kota_replica_options *options, size_t size);
+
+/*
+ * Begins to follow; the strings are copied. It returns at once, kota_replica_wait waits. NULL: no
+ * memory. What is wrong with the options is in the status of any locale.
+ */
+struct kota_replica *kota_replica_open(const struct kota_replica_options *options);
+/* After all readers of its copy. Returns within milliseconds. */
+void kota_replica_close(struct kota_replica *replica);
+
+/* For kota_ground_reader_open. Borrowed from the replica; only the replica changes it. */
+struct kota_ground_copy *kota_replica_copy(const struct kota_replica *replica);
+
+/* Those of enum kota_ground_state. */
+enum kota_replica_state {
+    KOTA_REPLICA_LOADING,
+    KOTA_REPLICA_CURRENT, /* the copy has all that the feed has said */
+    KOTA_REPLICA_BEHIND,  /* it has an earlier revision */
+    KOTA_REPLICA_GONE,    /* the daemon has no such locale */
+    KOTA_REPLICA_REFUSED  /* for good: refusal has the reason */
+};
+
+struct kota_replica_status {
+    uint64_t revision;       /* that the copy answers at; 0: it does not */
+    uint64_t transform_seq;  /* the same of poses */
+    uint64_t heard;          /* the greatest revision that the feed has named */
+    double staleness_s;      /* since the copy was last known to be current; INFINITY: never */
+    uint64_t received_bytes; /* of all locales, bodies only */
+    enum kota_replica_state state;
+    bool is_lost;            /* no feed is open now */
+    char refusal[344];       /* "" unless it was refused */
+    struct kota_error error; /* the last failure of the replica */
+};
+
+/* Any thread. size is sizeof(struct kota_replica_status). False: the locale is not followed. */
+bool kota_replica_status(struct kota_replica *replica, const char *locale,
+                         struct kota_replica_status *status, size_t size);
+uint64_t kota_replica_revision(struct kota_replica *replica, const char *locale);
+double kota_replica_staleness(struct kota_replica *replica, const char *locale);
+/* Until the copy has that revision or a later one; 0: any. False: the time is over, or refused. */
+bool kota_replica_wait(struct kota_replica *replica, const char *locale, uint64_t revision,
+                       double timeout_s);
 
 #ifdef __cplusplus
 }

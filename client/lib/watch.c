@@ -14,7 +14,7 @@
 #include "client/lib/client.h"
 
 #include "client/lib/error.h"
-#include "client/lib/frames.h"
+#include "formats/feed_frames.h"
 #include "client/lib/read.h"
 #include "client/lib/sse.h"
 

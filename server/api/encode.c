@@ -313,14 +313,6 @@ char *encode_hit_raw(char *at, const struct locale_hit *hit)
     return hit_place_raw(at, hit);
 }
 
-/* t lengths of a direction in metres; the square of a component may overflow. */
-static double along_m(double t, struct vec3 direction)
-{
-    double most = fmax(fabs(direction.x), fmax(fabs(direction.y), fabs(direction.z)));
-
-    return t * most * vec3_length(vec3_scale(direction, 1 / most));
-}
-
 char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit)
 {
     if (!hit)
@@ -329,6 +321,6 @@ char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hi
     at = JSON_RAW(at, ",\"t\":");
     at = json_raw_number(at, hit->at.t);
     at = JSON_RAW(at, ",\"distance\":");
-    at = json_raw_number(at, along_m(hit->at.t, ray->direction));
+    at = json_raw_number(at, ray_distance_m(ray, hit->at.t));
     return hit_place_raw(at, hit);
 }

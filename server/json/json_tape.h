@@ -9,6 +9,7 @@
 #define KOTA_JSON_JSON_TAPE_H
 
 #include "json/json_read.h"
+#include "json/json_value.h"
 
 /*
  * Scans a text strictly (json_check.h) and builds its tree. The caller frees *out with
@@ -16,12 +17,6 @@
  */
 enum err_code json_parse(const char *text, size_t length, const struct json_limits *limits,
                          cJSON **out, struct err *err);
-
-/* The value of the first member of that name, of an object (else 0). O(members). */
-uint32_t json_tape_find(const struct json_tape *tape, uint32_t object, const char *name);
-
-/* The same, but 0 when the value is no array. */
-uint32_t json_tape_array(const struct json_tape *tape, uint32_t object, const char *name);
 
 /* The value as cJSON; NULL without memory. For small values. */
 cJSON *json_tape_tree(const struct json_tape *tape, uint32_t value);
@@ -33,19 +28,6 @@ cJSON *json_tape_tree(const struct json_tape *tape, uint32_t value);
 enum err_code json_tape_root(const struct json_tape *tape, const char *const *arrays, cJSON **out,
                              struct err *err);
 
-/* Copies an array of exactly `count` numbers; false, with *out in any state: it is none. */
-static inline bool json_token_numbers(const struct json_token *token, size_t count, double *out)
-{
-    if (token->kind != JSON_ARRAY || token->count != count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (token[i + 1].kind != JSON_NUMBER)
-            return false;
-        out[i] = token[i + 1].number;
-    }
-    return true;
-}
-
 /* As json_get_vec3 of the value; ERR_NO_MEMORY, too. */
 enum err_code json_tape_vec3(const struct json_tape *tape, uint32_t value, struct vec3 *out,
                              struct err *err);
@@ -53,9 +35,6 @@ enum err_code json_tape_vec3(const struct json_tape *tape, uint32_t value, struc
 /* As json_get_integer of the value. */
 enum err_code json_tape_integer(const struct json_tape *tape, uint32_t value, uint64_t least,
                                 uint64_t most, uint64_t *out, struct err *err);
-
-/* The bytes of a string, NUL-terminated; `out` has room for those of its token. */
-void json_tape_string(const struct json_tape *tape, uint32_t value, char *out);
 
 /* json_kind of the value. */
 const char *json_tape_kind(const struct json_tape *tape, uint32_t value);

@@ -20,6 +20,14 @@
 /* relative to its place, the depth of a view that is nothing but rounding */
 #define DEGENERATE (16 * DBL_EPSILON)
 
+struct vec3 pick_default_up(const struct camera *camera)
+{
+    struct vec3 forward = vec3_unit(vec3_sub(camera->target, camera->eye));
+    bool is_along_z = !(length_xy(forward.x, forward.y) > PICK_PARALLEL);
+
+    return is_along_z ? (struct vec3){0, 1, 0} : (struct vec3){0, 0, 1};
+}
+
 enum err_code pick_viewport_check(const struct viewport *viewport, struct err *err)
 {
     if (!(viewport->width_px > 0 && viewport->height_px > 0 && isfinite(viewport->width_px) &&

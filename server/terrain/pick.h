@@ -14,6 +14,9 @@ struct camera {
 /* The least sine between up and the view. */
 #define PICK_PARALLEL 1e-9
 
+/* Up of a camera that names none: text Q's Z, or Y where the view is along Z. */
+struct vec3 pick_default_up(const struct camera *camera);
+
 /* Depth of the near plane and of the far one: -1 and 1; 0 and 1; 1 and 0. */
 enum depth_range { DEPTH_GL, DEPTH_WEBGPU, DEPTH_REVERSED };
 

@@ -6,6 +6,9 @@
 
 #include "terrain/field_ray/ray.h"
 
+/* The line between two ends is a ray: no number of it is twice as large. */
+#define SIGHT_END_MAX (RAY_NUMBER_MAX / 2)
+
 /*
  * Ends of a sight line this near the surface count as on it: a micrometre, or where that is more
  * the error of a client that keeps the height as a float32 (1 mm at 8 km).

@@ -242,7 +242,7 @@ class Reader:
             text = FRAME.format(body=text)
         extra = {"asan": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"],
                  "cov": ["--coverage"]}.get(os.path.basename(os.path.normpath(BIN_DIR)), [])
-        flags = self.output("pkg-config", "--cflags", "--libs", "libkota", "libuv").split()
+        flags = self.output("pkg-config", "--cflags", "--libs", "libkota", "libkota-ground", "libuv").split()
         self.output(os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
                     "-g", self.file("page.c", text), *extra, *flags, "-lm", "-o", "page")
         return self.output("./page", self.url)

@@ -56,19 +56,21 @@ def _():
     equal(container()["image"], f"kota:{VERSION}", "the image of statefulset.yaml")
 
 
-@test("the symbols of libkota0 are what libkota.so exports")
+@test("the symbols of the libraries' packages are what the libraries export")
 def _():
     if not shutil.which("nm"):
         raise Skip("no nm")
-    said = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions",
-                           os.path.join(BIN_DIR, "lib", f"libkota.so.{VERSION}")], check=True,
-                          stdout=subprocess.PIPE).stdout.decode()
-    exported = {name.replace("@@", "@") for name in re.findall(r" [TDBR] (kota_\S+)", said)}
-    listed = {line.split()[0] for line in deb_lines("libkota0.symbols")
-              if line.startswith(" kota_")}
-    equal(sorted(exported - listed), [], "exported and not in deploy/debian/libkota0.symbols "
-          f"(add ` NAME@KOTA_0 {VERSION}`)")
-    equal(sorted(listed - exported), [], "in deploy/debian/libkota0.symbols and not exported")
+    for package, library, version in (("libkota0", "libkota", "KOTA_0"),
+                                      ("libkota-ground0", "libkota-ground", "KOTA_GROUND_0")):
+        said = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions",
+                               os.path.join(BIN_DIR, "lib", f"{library}.so.{VERSION}")], check=True,
+                              stdout=subprocess.PIPE).stdout.decode()
+        exported = {name.replace("@@", "@") for name in re.findall(r" [TDBR] (kota_\S+)", said)}
+        listed = {line.split()[0] for line in deb_lines(f"{package}.symbols")
+                  if line.startswith(" kota_")}
+        equal(sorted(exported - listed), [], f"exported and not in deploy/debian/{package}.symbols "
+              f"(add ` NAME@{version} {VERSION}`)")
+        equal(sorted(listed - exported), [], f"in deploy/debian/{package}.symbols and not exported")
 
 
 @test("each file that make install puts somewhere is in one package, or said to be in none")
@@ -121,7 +123,7 @@ def _():
         equal(built.returncode, 0, text_of(folder + "/log")[-3000:])
         names = {os.path.basename(path).split("_")[0] for path in glob.glob(folder + "/*.deb")}
         equal({name for name in names if not name.endswith("-dbgsym")},
-              {"kota", "kotad", "libkota0", "libkota-dev", "kota-doc"}, "packages")
+              {"kota", "kotad", "libkota0", "libkota-ground0", "libkota-dev", "kota-doc"}, "packages")
         said = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning",
                                *glob.glob(folder + "/*.changes")], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)

@@ -1,7 +1,7 @@
 /*
  * Frames of a binary feed: what proto/feed.md says, cut anywhere, truncated and damaged.
  */
-#include "client/lib/frames.h"
+#include "formats/feed_frames.h"
 
 #include "support/random.h"
 

@@ -24,8 +24,6 @@
 #include "api/options.h"
 #include "api/encode.h"
 
-#define REACH_UP_DEFAULT_M 0.5 /* a step: rounding, an uphill stride, a small edit */
-
 struct contact_options {
     struct layer_choice choice;
     struct contact_terms terms;
@@ -45,20 +43,20 @@ enum err_code contact_decode_terms(struct call *call, struct contact_terms *out,
     bool has_reach;
     int mode = -1; /* it is not given */
 
-    *out = (struct contact_terms){.reach = {REACH_UP_DEFAULT_M, INFINITY}};
+    *out = (struct contact_terms){.reach = {CONTACT_REACH_UP_M, INFINITY}};
     if (option_number(call, "reach_up", &out->reach.up_m, &has_reach, err) ||
         option_number(call, "max_distance", &out->reach.down_m, NULL, err) ||
-        option_number(call, "clearance", &out->clearance_m, &out->has_clearance, err) ||
+        option_number(call, "clearance", &out->clearance.above_m, &out->has_clearance, err) ||
         option_word(call, "clearance_mode", modes, &mode, err) ||
         not_negative(out->reach.up_m, "reach_up", err) ||
         not_negative(out->reach.down_m, "max_distance", err) ||
-        not_negative(out->clearance_m, "clearance", err))
+        not_negative(out->clearance.above_m, "clearance", err))
         return err->code;
     if (mode >= 0 && !out->has_clearance) {
         err_set(err, ERR_BAD_INPUT, "clearance_mode says how clearance is kept, and there is none");
         return err_at(err, "/clearance_mode");
     }
-    out->mode = mode < 0 ? CLEARANCE_AT_LEAST : (enum clearance_mode)mode;
+    out->clearance.is_exact = mode == 1;
     if (out->has_clearance && !has_reach)
         out->reach.up_m = INFINITY;
     return ERR_OK;
@@ -69,16 +67,6 @@ static enum err_code decode_options(struct call *call, struct contact_options *o
     if (contact_decode_terms(call, &out->terms, err) || option_choose(call, &out->choice, err))
         return err->code;
     return ERR_OK;
-}
-
-struct vec3 contact_place(const struct contact_terms *terms, struct vec3 gravity, struct vec3 point,
-                          const struct contact *floor)
-{
-    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
-
-    if (terms->mode == CLEARANCE_AT_LEAST && above >= terms->clearance_m)
-        return point;
-    return vec3_sub(floor->point, vec3_scale(gravity, terms->clearance_m));
 }
 
 enum { POINT_BYTES = 2 * CONTACT_PIECE_BYTES + 256 };
@@ -122,8 +110,8 @@ static char *encode_point(char *at, const struct contact_options *options, struc
         struct vec3 gravity = locale_gravity(options->choice.locale, point);
 
         at = JSON_RAW(at, ",\"placed\":");
-        at = contacts->has_floor ? json_raw_vec3(at, contact_place(&options->terms, gravity, point,
-                                                                   &contacts->floor))
+        at = contacts->has_floor ? json_raw_vec3(at, contact_place(&contacts->floor, gravity, point,
+                                                                   &options->terms.clearance))
                                  : JSON_RAW(at, "null");
     }
     *at++ = '}';

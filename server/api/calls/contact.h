@@ -7,22 +7,15 @@
 
 #include "api/call.h"
 
-enum clearance_mode { CLEARANCE_AT_LEAST, CLEARANCE_EXACT };
-
 /* The options reach_up, max_distance, clearance, clearance_mode. */
 struct contact_terms {
     struct contact_reach reach; /* up: a step, or without an end when only a clearance is given */
     bool has_clearance;
-    double clearance_m;
-    enum clearance_mode mode;
+    struct clearance clearance;
 };
 
 /* ERR_BAD_INPUT  no number, or negative */
 enum err_code contact_decode_terms(struct call *call, struct contact_terms *out, struct err *err);
-
-/* The point with its clearance above the floor. */
-struct vec3 contact_place(const struct contact_terms *terms, struct vec3 gravity, struct vec3 point,
-                          const struct contact *floor);
 
 /* A Contact object as raw JSON (json_raw.h). */
 enum { CONTACT_PIECE_BYTES = 640 };

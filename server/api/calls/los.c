@@ -12,16 +12,14 @@
 
 enum { ITEM_BYTES = 256 };
 
-/* The line between two ends is a ray: no number of it is twice as large. */
-#define END_MAX (RAY_NUMBER_MAX / 2)
-
 static enum err_code check_end(struct vec3 end, struct err *err)
 {
     const double p[3] = {end.x, end.y, end.z};
 
     for (int i = 0; i < 3; i++)
-        if (!(fabs(p[i]) <= END_MAX))
-            return err_limit(err, ERR_BAD_INPUT, END_MAX, p[i], "%g is beyond %g", p[i], END_MAX);
+        if (!(fabs(p[i]) <= SIGHT_END_MAX))
+            return err_limit(err, ERR_BAD_INPUT, SIGHT_END_MAX, p[i], "%g is beyond %g", p[i],
+                             SIGHT_END_MAX);
     return ERR_OK;
 }
 

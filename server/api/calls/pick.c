@@ -31,15 +31,6 @@ struct pick_options {
     uint64_t tile_side;
 };
 
-/* Up of a camera that names none: text Q's Z, or Y where the view is along Z. */
-static void default_up(struct camera *camera)
-{
-    struct vec3 forward = vec3_unit(vec3_sub(camera->target, camera->eye));
-    bool is_along_z = !(length_xy(forward.x, forward.y) > PICK_PARALLEL);
-
-    camera->up = is_along_z ? (struct vec3){0, 1, 0} : (struct vec3){0, 0, 1};
-}
-
 static enum err_code decode_camera(const cJSON *json, struct camera *out, struct err *err)
 {
     static const char *const members[] = {"eye", "target", "up", "fov_y_deg", NULL};
@@ -51,7 +42,7 @@ static enum err_code decode_camera(const cJSON *json, struct camera *out, struct
         return err_at(err, "/camera/eye");
     if (json_get_vec3(json_member(json, "target"), &out->target, err))
         return err_at(err, "/camera/target");
-    default_up(out);
+    out->up = pick_default_up(out);
     if (up && json_get_vec3(up, &out->up, err))
         return err_at(err, "/camera/up");
     if (fov && json_get_number(fov, &out->fov_y_deg, err))
@@ -255,7 +246,7 @@ enum err_code pick_get_answer(struct call *call, struct err *err)
         option_needed(call, "eye", 3, &camera->eye.x, err) ||
         option_needed(call, "target", 3, &camera->target.x, err))
         return err->code;
-    default_up(camera);
+    camera->up = pick_default_up(camera);
     if (option_numbers(call, "up", 3, &camera->up.x, NULL, err) ||
         option_number(call, "fov_y_deg", &camera->fov_y_deg, NULL, err) ||
         option_needed(call, "viewport", 2, &options.view.viewport.width_px, err) ||

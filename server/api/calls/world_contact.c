@@ -24,17 +24,6 @@
 static const char *const names[] = {"reach_up", "max_distance", "clearance", "clearance_mode",
                                     NULL};
 
-static struct contact in_world(const struct locale *locale, const struct contact *contact)
-{
-    const struct placement *placement = &locale->manifest.placement;
-    struct contact out = *contact;
-
-    out.point = placement_to_world(placement, contact->point);
-    out.normal = placement_turn_to_world(placement, contact->normal);
-    out.velocity = placement_turn_to_world(placement, contact->velocity);
-    return out;
-}
-
 /* ---- points ---------------------------------------------------------------------------------- */
 
 enum { POINT_BYTES = 2 * CONTACT_PIECE_BYTES + ENCODED_ID_BYTES + 320 };
@@ -46,7 +35,7 @@ static char *encode_side(char *at, const struct locale *locale, bool is_there,
 
     if (!is_there)
         return JSON_RAW(at, "null");
-    world = in_world(locale, contact);
+    world = contact_in_world(locale, contact);
     return contact_raw(at, &world);
 }
 
@@ -77,11 +66,11 @@ static char *encode_point(char *at, const struct contact_terms *terms, struct ve
         at = JSON_RAW(at, ",\"placed\":");
         if (contacts->has_floor) {
             const struct placement *placement = &locale->manifest.placement;
-            struct contact floor = in_world(locale, &contacts->floor);
+            struct contact floor = contact_in_world(locale, &contacts->floor);
             struct vec3 gravity =
                 placement_turn_to_world(placement, locale_gravity(locale, located->held));
 
-            at = json_raw_vec3(at, contact_place(terms, gravity, world, &floor));
+            at = json_raw_vec3(at, contact_place(&floor, gravity, world, &terms->clearance));
         } else {
             at = JSON_RAW(at, "null");
         }
@@ -155,7 +144,7 @@ static enum err_code ask_footprint(struct call *call, struct contact_reach reach
         out->locales[k] = located.locale;
         footprint->has_floor[k] = contacts.has_floor;
         if (contacts.has_floor)
-            footprint->floor[k] = in_world(located.locale, &contacts.floor).point;
+            footprint->floor[k] = contact_in_world(located.locale, &contacts.floor).point;
         else if (out->status == CONTACT_OK)
             out->status = contacts.status;
         if (k == 0 && located.locale)

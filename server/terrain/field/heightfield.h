@@ -95,9 +95,12 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
  * begin   samples_m[257][257], borrowed until seal: samples beyond the field are NaN already, the
  *         rest is to be written, each tile its own apron. NULL and ERR_NO_MEMORY. Once a tile.
  * put     instead of begin, on one thread: heights_m[count] of one row, from that column on, go to
- *         the tiles that hold them, aprons included. Tiles are begun where needed. ERR_NO_MEMORY.
+ *         the tiles that hold them, aprons included. Samples that are never put are no data.
+ *         ERR_NO_MEMORY.
  * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
  *         an infinite height, named with its place in the field.
+ * rest    after all that will be put: seals the tiles that were begun; all others are one tile
+ *         without data, which they share. The errors of seal, and ERR_NO_MEMORY.
  * finish  takes the builder, on an error, too. ERR_BAD_INPUT: a tile that was not sealed, or that
  *         disagrees with a neighbour on their apron (bit for bit), named. O(tiles · 257).
  * free    for a builder that is not to be finished; NULL is fine.
@@ -112,6 +115,7 @@ enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint3
                                       struct err *err);
 enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint32_t tile_column,
                                        uint32_t tile_row, struct err *err);
+enum err_code heightfield_builder_rest(struct heightfield_builder *builder, struct err *err);
 struct heightfield *heightfield_builder_finish(struct heightfield_builder *builder,
                                                struct err *err);
 void heightfield_builder_free(struct heightfield_builder *builder);

@@ -288,24 +288,32 @@ void heightfield_builder_free(struct heightfield_builder *builder)
     free(builder);
 }
 
-float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
-                                 uint32_t tile_row, struct err *err)
+/* The tile, begun: samples[rows][cols] are to be written, the rest has no data. */
+static struct tile *begin(struct heightfield_builder *builder, uint32_t tile_column,
+                          uint32_t tile_row, uint32_t cols, uint32_t rows, struct err *err)
 {
     struct heightfield *field = builder->field;
-    uint32_t cols, rows;
 
     CHECK(tile_column < field->tile_cols && tile_row < field->tile_rows);
     struct tile **tile = &field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
 
     CHECK(*tile == NULL);
-    heightfield_tile_size(&field->spec, tile_column, tile_row, &cols, &rows);
     *tile = tile_begin(cols, rows, field->leaf_shift);
-    if (*tile == NULL) {
+    if (*tile == NULL)
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %u×%u samples",
                 field->spec.cols, field->spec.rows);
-        return NULL;
-    }
-    return (*tile)->samples;
+    return *tile;
+}
+
+float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
+                                 uint32_t tile_row, struct err *err)
+{
+    struct tile *tile;
+    uint32_t cols, rows;
+
+    heightfield_tile_size(&builder->field->spec, tile_column, tile_row, &cols, &rows);
+    tile = begin(builder, tile_column, tile_row, cols, rows, err);
+    return tile ? tile->samples : NULL;
 }
 
 /* The samples column .. end - 1 of a row, as far as they are in this tile. */
@@ -315,15 +323,16 @@ static bool put_in_tile(struct heightfield_builder *builder, uint32_t tile_colum
 {
     struct heightfield *field = builder->field;
     struct tile *tile = field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
-    float *samples_m =
-        tile ? tile->samples : heightfield_builder_begin(builder, tile_column, tile_row, err);
     uint32_t first = tile_column << TILE_SHIFT, from = column > first ? column : first;
     uint32_t to = end < first + TILE_SAMPLES ? end : first + TILE_SAMPLES;
 
-    if (samples_m != NULL)
-        memcpy(samples_m + (size_t)(row - (tile_row << TILE_SHIFT)) * TILE_SAMPLES + from - first,
+    if (tile == NULL) /* of a field that is put in part the rest has no data */
+        tile = begin(builder, tile_column, tile_row, 0, 0, err);
+    if (tile != NULL)
+        memcpy(tile->samples + (size_t)(row - (tile_row << TILE_SHIFT)) * TILE_SAMPLES + from -
+                   first,
                heights_m + from - column, (to - from) * sizeof *heights_m);
-    return samples_m != NULL;
+    return tile != NULL;
 }
 
 enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint32_t column,
@@ -366,6 +375,30 @@ enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint
 
     CHECK(tile != NULL && tile->serial == 0);
     return tile_seal(tile) ? ERR_OK : infinite_in_tile(tile, tile_column, tile_row, err);
+}
+
+enum err_code heightfield_builder_rest(struct heightfield_builder *builder, struct err *err)
+{
+    struct heightfield *field = builder->field;
+    struct tile *none = NULL;
+
+    for (uint32_t i = 0; i < tile_count(field); i++) {
+        if (field->tiles[i] && field->tiles[i]->serial == 0 &&
+            heightfield_builder_seal(builder, i % field->tile_cols, i / field->tile_cols, err))
+            break;
+        if (field->tiles[i])
+            continue;
+        if (!none) {
+            none = tile_begin(0, 0, field->leaf_shift);
+            if (!none)
+                return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
+            CHECK(tile_seal(none)); /* it has no sample that could be infinite */
+        }
+        tile_ref(none);
+        field->tiles[i] = none;
+    }
+    tile_unref(none);
+    return err->code;
 }
 
 static bool tiles_are_sealed(const struct heightfield *field, struct err *err)

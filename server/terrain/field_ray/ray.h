@@ -82,6 +82,15 @@ void heightfield_rays(const struct heightfield *field, const struct ray *rays, s
  * short that t would be more at 1e6 m, or at its origin's own coordinates; t_max >= 0. */
 bool ray_is_valid(const struct ray *ray);
 
+/* t of a ray in metres; the square of a component may overflow. */
+static inline double ray_distance_m(const struct ray *ray, double t)
+{
+    struct vec3 d = ray->direction;
+    double most = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
+
+    return t * most * vec3_length(vec3_scale(d, 1 / most));
+}
+
 /* Why it may not: a few words with field and limit; NULL when it may. */
 const char *ray_fault(const struct ray *ray);
 

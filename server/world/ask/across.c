@@ -163,3 +163,14 @@ void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world,
     memset(contacts, 0, sizeof *contacts);
     contacts->status = CONTACT_OUTSIDE;
 }
+
+struct contact contact_in_world(const struct locale *locale, const struct contact *contact)
+{
+    const struct placement *placement = &locale->manifest.placement;
+    struct contact out = *contact;
+
+    out.point = placement_to_world(placement, contact->point);
+    out.normal = placement_turn_to_world(placement, contact->normal);
+    out.velocity = placement_turn_to_world(placement, contact->velocity);
+    return out;
+}

@@ -44,4 +44,7 @@ void snapshot_contact(const struct world_snapshot *snapshot, struct vec3 world,
                       const char *last_locale, struct contact_reach reach, struct located *out,
                       struct contacts *contacts);
 
+/* A contact of that locale in world coordinates. */
+struct contact contact_in_world(const struct locale *locale, const struct contact *contact);
+
 #endif

@@ -751,6 +751,16 @@ void locale_contact(const struct layer_choice *choice, struct vec3 point,
     }
 }
 
+struct vec3 contact_place(const struct contact *floor, struct vec3 gravity, struct vec3 point,
+                          const struct clearance *clearance)
+{
+    double above = vec3_dot(vec3_sub(floor->point, point), gravity);
+
+    if (!clearance->is_exact && above >= clearance->above_m)
+        return point;
+    return vec3_sub(floor->point, vec3_scale(gravity, clearance->above_m));
+}
+
 enum contained locale_contains(const struct layer_choice *choice, struct vec3 point,
                                bool *has_floor, bool *has_ceiling)
 {

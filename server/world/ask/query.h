@@ -148,6 +148,18 @@ struct contacts {
 void locale_contact(const struct layer_choice *choice, struct vec3 point,
                     struct contact_reach reach, struct contacts *out);
 
+/* The reach of who names none, a step: rounding, an uphill stride, a small edit. */
+#define CONTACT_REACH_UP_M 0.5
+
+struct clearance {
+    double above_m; /* of the floor, along gravity */
+    bool is_exact;  /* else a point that is higher stays */
+};
+
+/* The point with its clearance above the floor. */
+struct vec3 contact_place(const struct contact *floor, struct vec3 gravity, struct vec3 point,
+                          const struct clearance *clearance);
+
 /*
  * Q's containment: a floor at or below the point and, unless the locale is open to the sky, a
  * ceiling above. CONTAINED_OUTSIDE also where that ceiling is missing.

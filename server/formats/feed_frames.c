@@ -5,8 +5,9 @@
  * need no copy. Numbers are little-endian, as in memory. Lengths come from outside: each is held
  * against the frame's before it is used.
  */
-#include "client/lib/frames.h"
+#include "formats/feed_frames.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 16, LENGTH_MIN = HEAD_BYTES - LENGTH_BYTES };
@@ -46,15 +47,17 @@ static bool read_edit(struct frame *frame, const char *members, unsigned flags, 
     return true;
 }
 
-/* The frame at `at`, length bytes in all; false: it is malformed. */
-static bool read_frame(const char *at, size_t length, struct frame *out)
+bool frame_read(const void *bytes, size_t length, struct frame *out)
 {
-    unsigned flags = (unsigned char)at[5];
+    const char *at = bytes;
+    unsigned flags = (unsigned char)at[5], kind = (unsigned char)at[4];
     size_t layer = (unsigned char)at[6], source = (unsigned char)at[7], names, end;
     uint32_t version;
 
-    *out = (struct frame){.kind = (enum frame_kind)at[4]};
-    names = HEAD_BYTES + member_bytes[out->kind];
+    if (kind >= sizeof member_bytes / sizeof *member_bytes)
+        return false;
+    *out = (struct frame){.kind = (enum frame_kind)kind, .bytes = bytes, .length = length};
+    names = HEAD_BYTES + member_bytes[kind];
     end = (names + layer + source + 3) / 4 * 4;
     if (end > length || !take_name(at + names, layer, out->layer, sizeof out->layer) ||
         !take_name(at + names + layer, source, out->source, sizeof out->source))
@@ -70,49 +73,70 @@ static bool read_frame(const char *at, size_t length, struct frame *out)
     return memcmp(at + HEAD_BYTES, "kotafeed", 8) == 0 && version == FRAME_VERSION;
 }
 
+static bool hold(struct frames *frames, const char *bytes, size_t length)
+{
+    size_t needed = frames->length + length;
+
+    if (needed > frames->capacity) {
+        size_t capacity = needed < 4096 ? 4096 : 2 * needed;
+        char *held = realloc(frames->held, capacity);
+
+        if (!held)
+            return false;
+        frames->held = held;
+        frames->capacity = capacity;
+    }
+    memcpy(frames->held + frames->length, bytes, length);
+    frames->length = needed;
+    return true;
+}
+
+/* How long the frame is, once its length is held; before that the length of its length. */
+static size_t whole_length(const struct frames *frames)
+{
+    uint32_t size;
+
+    if (frames->length < LENGTH_BYTES)
+        return LENGTH_BYTES;
+    memcpy(&size, frames->held, sizeof size);
+    return size < LENGTH_MIN || size > FRAME_BYTES_MAX || size % 4 != 0
+               ? 0
+               : LENGTH_BYTES + (size_t)size;
+}
+
 bool frames_read(struct frames *frames, const char *bytes, size_t length, bool *is_malformed)
 {
-    struct text *held = &frames->held;
     struct frame frame;
-    uint32_t size;
 
     *is_malformed = false;
     while (length > 0) {
-        size_t whole = LENGTH_BYTES, part;
+        size_t left = whole_length(frames) - frames->length;
+        size_t part = left < length ? left : length;
 
-        if (held->length >= LENGTH_BYTES) {
-            memcpy(&size, text_string(held), sizeof size);
-            whole += size;
-        }
-        part = whole - held->length < length ? whole - held->length : length;
-        *is_malformed = !text_add(held, bytes, part);
-        bytes += part;
-        length -= part;
-        if (held->length == LENGTH_BYTES && !*is_malformed) {
-            memcpy(&size, text_string(held), sizeof size);
-            *is_malformed = size < LENGTH_MIN || size > FRAME_BYTES_MAX || size % 4 != 0;
-        }
+        *is_malformed = !hold(frames, bytes, part) || whole_length(frames) == 0;
         if (*is_malformed)
             return false;
-        if (held->length == LENGTH_BYTES || held->length < whole)
+        bytes += part;
+        length -= part;
+        if (frames->length < whole_length(frames) || frames->length == LENGTH_BYTES)
             continue;
-        if ((size_t)(unsigned char)text_string(held)[4] <
-            sizeof member_bytes / sizeof *member_bytes) {
-            *is_malformed = !read_frame(text_string(held), held->length, &frame);
+        if ((size_t)(unsigned char)frames->held[4] < sizeof member_bytes / sizeof *member_bytes) {
+            *is_malformed = !frame_read(frames->held, frames->length, &frame);
             if (*is_malformed || !frames->take(frames->context, &frame))
                 return false;
         }
-        text_clear(held);
+        frames->length = 0;
     }
     return true;
 }
 
 void frames_cut(struct frames *frames)
 {
-    text_clear(&frames->held);
+    frames->length = 0;
 }
 
 void frames_free(struct frames *frames)
 {
-    text_free(&frames->held);
+    free(frames->held);
+    *frames = (struct frames){.held = NULL};
 }

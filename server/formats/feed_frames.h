@@ -1,11 +1,11 @@
 /*
  * Frames of a binary feed (proto/feed.md): bytes in, frames out.
  */
-#ifndef KOTA_LIB_FRAMES_H
-#define KOTA_LIB_FRAMES_H
+#ifndef KOTA_FORMATS_FEED_FRAMES_H
+#define KOTA_FORMATS_FEED_FRAMES_H
 
-#include "client/lib/text.h"
-
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
@@ -25,18 +25,24 @@ struct frame {
     const float *samples; /* [rect[3]][rect[2]]; NULL: none */
     const void *polygons; /* an edit of polygons; NULL: none */
     size_t polygons_bytes;
+    const void *bytes; /* the frame itself */
+    size_t length;
 };
+
+/* A whole frame; false: it is malformed, a hello of another version, or of an unknown kind. */
+bool frame_read(const void *bytes, size_t length, struct frame *out);
 
 /* A stream under way; zeroed before the first byte. */
 struct frames {
-    struct text held;                                       /* the beginning of a frame */
+    char *held; /* the beginning of a frame */
+    size_t length, capacity;
     bool (*take)(void *context, const struct frame *frame); /* false ends reading */
     void *context;
 };
 
 /*
  * Bytes cut anywhere. Frames of kinds that are not known are skipped. False: take ended it, or
- * *is_malformed: what came is no frame, or a hello of another version.
+ * *is_malformed: what came is no frame, a hello of another version, or there is no memory.
  */
 bool frames_read(struct frames *frames, const char *bytes, size_t length, bool *is_malformed);
 /* The connection has ended: half a frame is dropped. */
