@@ -34,6 +34,10 @@ const struct input_shape input_segments = {.numbers_min = 6,
                                            .numbers_max = 6,
                                            .names = {"x1", "y1", "z1", "x2", "y2", "z2"},
                                            .vectors = {{"from", 0, 3}, {"to", 3, 3}}};
+const struct input_shape input_moves = {.numbers_min = 6,
+                                        .numbers_max = 6,
+                                        .names = {"x", "y", "z", "vx", "vy", "vz"},
+                                        .vectors = {{"from", 0, 3}, {"velocity", 3, 3}}};
 
 /* Reads one line without its end. INPUT_ROW, INPUT_END or INPUT_FAULT. */
 static enum input_step read_line(struct input *input, char line[INPUT_LINE_BYTES_MAX],

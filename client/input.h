@@ -34,7 +34,8 @@ struct input_shape {
 extern const struct input_shape input_ground_points, /* x y, or point */
     input_points,                                    /* x y z, or point */
     input_rays,                                      /* ox oy oz dx dy dz [t_max] */
-    input_segments;                                  /* x1 y1 z1 x2 y2 z2, or from and to */
+    input_segments,                                  /* x1 y1 z1 x2 y2 z2, or from and to */
+    input_moves;                                     /* x y z vx vy vz, or from and velocity */
 
 /* The header of a CSV stream: which field is which number. */
 struct input_header {

@@ -258,6 +258,79 @@ struct kota_request *kota_lit(const char *locale, const double *xyz, size_t coun
     return question_end(request);
 }
 
+static void add_shape(struct kota_request *request, const struct kota_shape *shape, size_t i)
+{
+    static const char *const begins[] = {
+        "{\"shape\":{\"sphere\":", "{\"shape\":{\"capsule\":", "{\"shape\":{\"box\":"};
+    static const size_t sizes[] = {1, 2, 4};
+
+    if ((unsigned)shape->kind > KOTA_BOX) {
+        request_fail(request, "there is no shape %d", (int)shape->kind);
+        return;
+    }
+    text_adds(&request->own_body, begins[shape->kind]);
+    if (shape->kind != KOTA_SPHERE) {
+        ask_vector(request, shape->sizes, sizes[shape->kind], "shape", i);
+    } else if (isfinite(shape->sizes[0])) {
+        text_add_number(&request->own_body, shape->sizes[0]);
+    } else {
+        request_fail(request, "the radius of shape %zu is not finite", i);
+    }
+    text_adds(&request->own_body, "}");
+}
+
+struct kota_request *kota_sweep(const char *locale, const struct kota_sweep *sweeps, size_t count)
+{
+    struct kota_request *request = question(locale, "sweep", "items");
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            text_adds(&request->own_body, ",");
+        add_shape(request, &sweeps[i].shape, i);
+        text_adds(&request->own_body, ",\"from\":");
+        ask_vector(request, sweeps[i].from, 3, "sweep", i);
+        text_adds(&request->own_body, ",\"to\":");
+        ask_vector(request, sweeps[i].to, 3, "sweep", i);
+        text_adds(&request->own_body, "}");
+    }
+    text_adds(&request->own_body, "]");
+    return question_end(request);
+}
+
+struct kota_request *kota_move(const char *locale, const struct kota_move *moves, size_t count)
+{
+    struct kota_request *request = question(locale, "move", "items");
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "[");
+    for (size_t i = 0; i < count; i++) {
+        const struct kota_move *move = &moves[i];
+
+        if (i > 0)
+            text_adds(&request->own_body, ",");
+        add_shape(request, &move->shape, i);
+        text_adds(&request->own_body, ",\"from\":");
+        ask_vector(request, move->from, 3, "move", i);
+        text_adds(&request->own_body, ",\"velocity\":");
+        ask_vector(request, move->velocity, 3, "move", i);
+        ask_optional(request, "dt", move->dt_s);
+        ask_optional(request, "slope_max_deg", move->slope_max_deg);
+        ask_optional(request, "step_up", move->step_up_m);
+        ask_optional(request, "snap_down", move->snap_down_m);
+        if (move->has_claimed) {
+            text_adds(&request->own_body, ",\"claimed\":");
+            ask_vector(request, move->claimed, 3, "move", i);
+        }
+        text_adds(&request->own_body, "}");
+    }
+    text_adds(&request->own_body, "]");
+    return question_end(request);
+}
+
 void kota_pick_init(struct kota_pick *pick, size_t size)
 {
     struct kota_pick defaults = {

@@ -587,6 +587,54 @@ struct kota_request *kota_lit(const char *locale, const double *xyz, size_t coun
                               const struct kota_light *light);
 bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count);
 
+/* A sphere: radius. A capsule: radius, whole height along up. A box: half extents, degrees. */
+enum kota_shape_kind { KOTA_SPHERE, KOTA_CAPSULE, KOTA_BOX };
+
+struct kota_shape {
+    enum kota_shape_kind kind;
+    double sizes[4];
+};
+
+struct kota_sweep {
+    struct kota_shape shape;
+    double from[3], to[3]; /* of the shape's middle */
+};
+
+struct kota_touch {
+    double fraction;     /* of the way, 0 to 1; NaN: none */
+    bool starts_inside;  /* it overlaps a surface at `from` */
+    struct kota_hit hit; /* KOTA_RAY_MISS: none; t and distance_m are NaN */
+};
+
+/* What shapes touch first on their ways. */
+struct kota_request *kota_sweep(const char *locale, const struct kota_sweep *sweeps, size_t count);
+bool kota_read_sweep(struct kota_answer *answer, struct kota_touch *touches, size_t count);
+
+struct kota_move {
+    struct kota_shape shape;
+    double from[3], velocity[3]; /* metres, m/s */
+    double dt_s;
+    double slope_max_deg, step_up_m, snap_down_m; /* NaN: the daemon's defaults, 50, 0.5 and 0.5 */
+    bool has_claimed;
+    double claimed[3]; /* could it be here by now? */
+};
+
+enum { KOTA_MOVE_HITS_MAX = 5 };
+
+struct kota_moved {
+    double to[3];
+    bool is_grounded, starts_inside;
+    bool is_reachable;     /* of a move that has_claimed */
+    struct kota_hit floor; /* KOTA_RAY_MISS: it stands on none */
+    double slope_deg;      /* of the floor */
+    size_t hit_count;      /* what it touched, in order */
+    struct kota_hit hits[KOTA_MOVE_HITS_MAX];
+};
+
+/* Where shapes that walk come to. */
+struct kota_request *kota_move(const char *locale, const struct kota_move *moves, size_t count);
+bool kota_read_move(struct kota_answer *answer, struct kota_moved *moved, size_t count);
+
 /* Depth at the near plane and at the far one: -1 and 1; 0 and 1; 1 and 0. */
 enum kota_depth { KOTA_DEPTH_GL, KOTA_DEPTH_WEBGPU, KOTA_DEPTH_REVERSED };
 

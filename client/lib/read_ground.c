@@ -232,6 +232,67 @@ bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t coun
     return true;
 }
 
+bool kota_read_sweep(struct kota_answer *answer, struct kota_touch *touches, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *inside = cJSON_GetObjectItemCaseSensitive(item, "starts_inside");
+
+        if (!cJSON_IsBool(inside))
+            return read_fail(answer, "result %zu does not say whether it starts inside", i);
+        touches[i].fraction = read_double(item, "fraction");
+        touches[i].starts_inside = cJSON_IsTrue(inside);
+        read_hit(item, &touches[i].hit);
+        touches[i].hit.status = isnan(touches[i].fraction) ? KOTA_RAY_MISS : KOTA_RAY_HIT;
+        i++;
+    }
+    return true;
+}
+
+static void read_moved(const cJSON *item, struct kota_moved *moved)
+{
+    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(item, "floor"), *hit;
+
+    read_vector(item, "to", moved->to, 3);
+    moved->starts_inside = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "starts_inside"));
+    moved->is_reachable = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "reachable"));
+    read_hit(floor, &moved->floor);
+    moved->floor.status = cJSON_IsObject(floor) ? KOTA_RAY_HIT : KOTA_RAY_MISS;
+    moved->slope_deg = read_double(floor, "slope_deg");
+    moved->hit_count = 0;
+    cJSON_ArrayForEach(hit, cJSON_GetObjectItemCaseSensitive(item, "hits"))
+    {
+        if (moved->hit_count == KOTA_MOVE_HITS_MAX)
+            break;
+        read_hit(hit, &moved->hits[moved->hit_count]);
+        moved->hits[moved->hit_count++].status = KOTA_RAY_HIT;
+    }
+}
+
+bool kota_read_move(struct kota_answer *answer, struct kota_moved *moved, size_t count)
+{
+    const cJSON *array = results(answer, count), *item;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *grounded = cJSON_GetObjectItemCaseSensitive(item, "grounded");
+
+        if (!cJSON_IsBool(grounded))
+            return read_fail(answer, "result %zu does not say whether it is grounded", i);
+        moved[i].is_grounded = cJSON_IsTrue(grounded);
+        read_moved(item, &moved[i++]);
+    }
+    return true;
+}
+
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
 {
     static const char *const words[] = {"hit", "miss", NULL};

@@ -32,6 +32,7 @@
  * @typedef {import("./kota_types.js").LayerOptions} LayerOptions
  * @typedef {import("./kota_types.js").Floats} Floats
  * @typedef {import("./kota_types.js").Interp} Interp
+ * @typedef {import("./kota_types.js").Shape} Shape
  * @typedef {import("./kota_types.js").Reach} Reach
  * @typedef {import("./kota_types.js").InWorld} InWorld
  * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
@@ -51,7 +52,7 @@
 /** @template T @typedef {import("./kota_types.js").Results<T>} Results */
 
 import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundError, ServerError,
-  TimeoutError, failure } from "./kota_answer.js";
+  TimeoutError, asRead, asWrite, failure, freshKey, place, query } from "./kota_answer.js";
 import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
 import { tilesOf } from "./kota_maps.js";
 
@@ -61,45 +62,6 @@ export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaE
 
 /** Numbers of a tile's side: 256 cells and the samples at their far edges. */
 export const TILE_SAMPLES = 257;
-
-/** "?a=1&b=2,3" of what is given. @param {Record<string, any>} values */
-function query(values) {
-  const items = Object.entries(values).filter(([, value]) => value !== undefined);
-  const text = new URLSearchParams(items.map(([name, value]) => [name, String(value)])).toString();
-  return text && `?${text}`;
-}
-
-/** @param {string} id */
-function place(id) {
-  return `/v1/locales/${encodeURIComponent(id)}`;
-}
-
-/** Splits options of a read from what belongs into its question. @param {any} options */
-function asRead(options) {
-  const { signal, timeoutMs, quiet, minRevision, ...question } = options;
-  /** @type {CallOptions} */
-  const call = { signal, timeoutMs, quiet, repeatable: true };
-  if (minRevision !== undefined) call.headers = { "Kota-Min-Revision": String(minRevision) };
-  return { call, question };
-}
-
-/** @param {WriteOptions & Record<string, any>} options */
-function asWrite(options) {
-  const { signal, timeoutMs, quiet, ifMatch, ifNew, idempotencyKey, ...question } = options;
-  /** @type {Record<string, string>} */
-  const headers = {};
-  if (ifMatch !== undefined) headers["If-Match"] = ifMatch === "*" ? "*" : `"${ifMatch}"`;
-  if (ifNew) headers["If-None-Match"] = "*";
-  if (idempotencyKey !== false) headers["Idempotency-Key"] = idempotencyKey ?? freshKey();
-  return { call: { signal, timeoutMs, quiet, headers }, question };
-}
-
-/** A unique key; also where a page is not served over TLS. */
-function freshKey() {
-  const bytes = globalThis.crypto ? crypto.getRandomValues(new Uint8Array(16)) :
-    Uint8Array.from({ length: 16 }, () => Math.floor(256 * Math.random()));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
@@ -530,6 +492,28 @@ export class Kota {
   }
 
   /**
+   * What moved shapes touch first; places are of their middles.
+   * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
+   * @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<any>>}
+   */
+  sweep(id, items, options = {}) {
+    return this.#ask(`${place(id)}/sweep`, { ...options, items });
+  }
+
+  /**
+   * Where shapes that walk come to; with `claimed`, could they be there by now?
+   * @param {string} id
+   * @param {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
+   *   step_up?: number, snap_down?: number, claimed?: number[]}[]} items
+   * @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<any>>}
+   */
+  move(id, items, options = {}) {
+    return this.#ask(`${place(id)}/move`, { ...options, items });
+  }
+
+  /**
    * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
    * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
    *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
@@ -678,6 +662,25 @@ export class Kota {
    */
   rayBatch(id, rays, options = {}) {
     return this.#floatBatch(`${place(id)}/ray`, rays, 7, 4, options);
+  }
+
+  /**
+   * From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
+   * @template {Floats} F @param {string} id @param {F} ways @param {Shape} shape
+   * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+   */
+  sweepBatch(id, ways, shape, options = {}) {
+    return this.#floatBatch(`${place(id)}/sweep`, ways, 6, 4, { ...options, ...shape });
+  }
+
+  /**
+   * From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
+   * @template {Floats} F @param {string} id @param {F} moves @param {Shape} shape
+   * @param {ReadOptions & {dt: number, slope_max_deg?: number, step_up?: number,
+   *   snap_down?: number, layer?: string, base?: number[]}} options
+   */
+  moveBatch(id, moves, shape, options) {
+    return this.#floatBatch(`${place(id)}/move`, moves, 6, 4, { ...options, ...shape });
   }
 
   /**

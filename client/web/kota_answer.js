@@ -147,3 +147,44 @@ export function failure(asked, response, buffer) {
     { status: response.status, problem, asked, text,
       retryAfterMs: retryMs(response.headers.get("retry-after")) });
 }
+
+// ---- what a request is made of ---------------------------------------------------------------
+
+/** "?a=1&b=2,3" of what is given. @param {Record<string, any>} values */
+export function query(values) {
+  const items = Object.entries(values).filter(([, value]) => value !== undefined);
+  const text = new URLSearchParams(items.map(([name, value]) => [name, String(value)])).toString();
+  return text && `?${text}`;
+}
+
+/** @param {string} id */
+export function place(id) {
+  return `/v1/locales/${encodeURIComponent(id)}`;
+}
+
+/** Splits options of a read from what belongs into its question. @param {any} options */
+export function asRead(options) {
+  const { signal, timeoutMs, quiet, minRevision, ...question } = options;
+  /** @type {import("./kota_types.js").CallOptions} */
+  const call = { signal, timeoutMs, quiet, repeatable: true };
+  if (minRevision !== undefined) call.headers = { "Kota-Min-Revision": String(minRevision) };
+  return { call, question };
+}
+
+/** @param {import("./kota_types.js").WriteOptions & Record<string, any>} options */
+export function asWrite(options) {
+  const { signal, timeoutMs, quiet, ifMatch, ifNew, idempotencyKey, ...question } = options;
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (ifMatch !== undefined) headers["If-Match"] = ifMatch === "*" ? "*" : `"${ifMatch}"`;
+  if (ifNew) headers["If-None-Match"] = "*";
+  if (idempotencyKey !== false) headers["Idempotency-Key"] = idempotencyKey ?? freshKey();
+  return { call: { signal, timeoutMs, quiet, headers }, question };
+}
+
+/** A unique key; also where a page is not served over TLS. */
+export function freshKey() {
+  const bytes = globalThis.crypto ? crypto.getRandomValues(new Uint8Array(16)) :
+    Uint8Array.from({ length: 16 }, () => Math.floor(256 * Math.random()));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

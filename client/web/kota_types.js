@@ -60,6 +60,11 @@
 /** @typedef {Float32Array|Float64Array} Floats */
 
 /**
+ * A moved shape: a radius; a radius and the whole height along up; half extents and yaw in degrees.
+ * @typedef {{sphere: number}|{capsule: number[]}|{box: number[]}} Shape
+ */
+
+/**
  * @typedef {"triangle"|"bilinear"|"nearest"} Interp
  * @typedef {{reach_up?: number, max_distance?: number, clearance?: number,
  *   clearance_mode?: "at_least"|"exact"}} Reach

@@ -30,6 +30,8 @@
     X(ray_post)                                                                                    \
     X(los_get)                                                                                     \
     X(los_post)                                                                                    \
+    X(sweep_post)                                                                                  \
+    X(move_post)                                                                                   \
     X(lit_post)                                                                                    \
     X(pick_get)                                                                                    \
     X(pick_post)                                                                                   \

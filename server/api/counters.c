@@ -14,6 +14,7 @@
 #include "api/text.h"
 #include "sand/view/view.h"
 #include "terrain/mesh/mesh.h"
+#include "terrain/sweep/move.h"
 
 #include <stddef.h>
 
@@ -260,6 +261,8 @@ static const struct counter counters[] = {
     FIXED(LIMITS, MAP_ZOOM_MAX, "map_zoom_max"),
     FIXED(LIMITS, DEM_GEODETIC_SIDE_MAX, "map_geodetic_size_max"),
     FIXED(LIMITS, API_CROSSED_MAX, "crossed_locales_max"),
+    FIXED(LIMITS, SWEEP_SIZE_MAX_M, "shape_size_max_m"),
+    FIXED(LIMITS, MOVE_DT_MAX_S, "move_dt_max_s"),
     STAT(LIMITS, limits.items_max, "elevation_locations_max"),
     STAT(LIMITS, limits.batch_ms_max, "batch_ms_max"),
     STAT(LIMITS, limits.import_ms_max, "import_ms_max"),

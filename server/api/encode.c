@@ -289,9 +289,11 @@ char *encode_velocity_raw(char *at, const struct layer *layer, struct vec3 veloc
     return json_raw_vec3(at, velocity);
 }
 
-/* The members after the distance. */
-static char *hit_place_raw(char *at, const struct locale_hit *hit)
+char *encode_hit_place_raw(char *at, const struct locale_hit *hit)
 {
+    if (!hit)
+        return JSON_RAW(at, ",\"point\":null,\"normal\":null,\"layer\":null,\"cell\":null,"
+                            "\"triangle\":null,\"polygon\":null");
     at = JSON_RAW(at, ",\"point\":");
     at = json_raw_vec3(at, hit->at.point);
     at = JSON_RAW(at, ",\"normal\":");
@@ -310,17 +312,16 @@ char *encode_hit_raw(char *at, const struct locale_hit *hit)
 {
     at = JSON_RAW(at, ",\"distance\":");
     at = json_raw_number(at, hit->at.t);
-    return hit_place_raw(at, hit);
+    return encode_hit_place_raw(at, hit);
 }
 
 char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit)
 {
     if (!hit)
-        return JSON_RAW(at, ",\"t\":null,\"distance\":null,\"point\":null,\"normal\":null,"
-                            "\"layer\":null,\"cell\":null,\"triangle\":null,\"polygon\":null");
+        return encode_hit_place_raw(JSON_RAW(at, ",\"t\":null,\"distance\":null"), NULL);
     at = JSON_RAW(at, ",\"t\":");
     at = json_raw_number(at, hit->at.t);
     at = JSON_RAW(at, ",\"distance\":");
     at = json_raw_number(at, ray_distance_m(ray, hit->at.t));
-    return hit_place_raw(at, hit);
+    return encode_hit_place_raw(at, hit);
 }

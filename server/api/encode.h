@@ -40,6 +40,8 @@ char *encode_id_raw(char *at, const char *id);
 char *encode_cell_raw(char *at, const struct layer *layer, const uint32_t cell[2]);
 char *encode_polygon_raw(char *at, const struct layer *layer, uint32_t polygon);
 char *encode_hit_raw(char *at, const struct locale_hit *hit);
+/* The same without the distance; hit NULL: all of them null. */
+char *encode_hit_place_raw(char *at, const struct locale_hit *hit);
 /* The same of a ray, whose t is before the distance; hit NULL: all of them null. */
 char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit);
 /* The member velocity of a place on a layer that was moved; nothing for any other. */

@@ -98,6 +98,8 @@ const struct api_route api_routes[] = {
     ASK("ray", LOCALE "/ray", ray_post, "What rays meet first."),
     READ_BY_SIZE("getLos", LOCALE "/los", los_get, "One line of sight."),
     ASK("los", LOCALE "/los", los_post, "Lines of sight."),
+    ASK("sweep", LOCALE "/sweep", sweep_post, "What moved shapes touch first."),
+    ASK("move", LOCALE "/move", move_post, "Where shapes that walk come to."),
     ASK("lit", LOCALE "/lit", lit_post, "Does a light reach these points, and what is between?"),
     READ_BY_SIZE("getPick", LOCALE "/pick", pick_get, "What a pixel of a camera shows."),
     ASK("pick", LOCALE "/pick", pick_post, "What a pixel shows, and the logical tile it lies in."),

@@ -471,7 +471,9 @@ def parameter_known(path, method, name):
               "nodata_value": "nan", "per_cell": "2", "direction": "0,0,-1", "position": "0,0,9",
               "t_max": "5", "clearance_mode": "exact", "max_distance": "5", "up": "0,1,0",
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
-              "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north"}
+              "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north", "sphere": "1",
+              "capsule": "1,2", "box": "1,1,1,0", "dt": "1", "slope_max_deg": "45",
+              "step_up": "1", "snap_down": "1"}
     if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}
@@ -501,7 +503,10 @@ def parameter_known(path, method, name):
     if method == "post" and "/compat/" not in path:
         media = F32
         body = bytes({"height": 8, "contact": 12, "contains": 12, "ray": 28,
-                      "lit": 12}[path.split("/")[-1]])
+                      "lit": 12, "sweep": 24, "move": 24}[path.split("/")[-1]])
+        if path.endswith(("/sweep", "/move")):
+            query += "" if name in ("sphere", "capsule", "box") else "&sphere=1"
+            query += "&dt=1" if path.endswith("/move") and name != "dt" else ""
         if path.endswith("/lit") and name not in ("direction", "position"):
             query += "&direction=0,0,-1"
         if "profile" in path:

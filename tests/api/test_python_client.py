@@ -72,6 +72,7 @@ NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "docsErrors": BROWSER, "web": 
 # Methods beside the one that the rule names.
 ALSO = {"height": ["height_batch"], "contact": ["contact_footprints", "contact_batch"],
         "ray": ["ray_batch"], "lit": ["lit_batch"], "contains": ["contains_batch"],
+        "sweep": ["sweep_batch"], "move": ["move_batch"],
         "edit": ["edit_brush"]}
 INSTEAD = {"datasetElevation": "elevation"}
 OWN = {"call", "close"}

@@ -40,6 +40,8 @@ static const struct {
     {ray_get_answer, DOCUMENT},
     {los_get_answer, DOCUMENT},
     {pick_get_answer, DOCUMENT},
+    {sweep_post_answer, DOCUMENT},
+    {move_post_answer, DOCUMENT},
 };
 
 static const char *const locales[8] = {"hills",    "twin",  "tilted", "bare",

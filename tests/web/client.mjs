@@ -150,6 +150,17 @@ test("questions about ground are answered as the examples say", async () => {
   assert.equal(pick.status, "hit");
   assert.equal((await kota.lit("hills", [[1, 1, 99]], { direction: [0, 0, -1] })).results[0].lit,
     true);
+  const ball = { sphere: 0.5 }, above = [12, 8, 90], below = [12, 8, -90];
+  const touch = (await kota.sweep("hills", [{ shape: ball, from: above, to: below }])).results[0];
+  assert.equal(touch.layer, "ground");
+  const { values } = await kota.sweepBatch("hills", new Float64Array([...above, ...below]), ball);
+  assert.deepEqual([...values], [touch.fraction, ...touch.normal]);
+  const fall = { from: above, velocity: [0, 0, -180], dt: 1 };
+  const moved = (await kota.move("hills", [{ shape: ball, ...fall }])).results[0];
+  assert.equal(moved.hits[0].layer, "ground");
+  const batch = await kota.moveBatch("hills", new Float64Array([...above, ...fall.velocity]), ball,
+    { dt: 1 });
+  assert.deepEqual([...batch.values], [...moved.to, Number(moved.grounded)]);
   assert.deepEqual((await kota.contains("hills", [[1, 1, 9]])).results[0],
     { status: "inside", floor: true, ceiling: false });
   const spots = [[12, 4, 5], [12, 4, 0], [38, 8, 9], [99, 0, 9], [12, 4, 99]];

@@ -358,6 +358,23 @@ class Client:
         """
         return self._ask(_place(locale, "lit"), options, points=points, light=light)
 
+    def sweep(self, locale: str, items: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
+        """`results`: what each shape touches first between "from" and "to", places of its middle.
+
+        An item has "shape", {"sphere": r}, {"capsule": [r, h]} or {"box": [hx, hy, hz, yaw_deg]}.
+        Options: sphere, capsule or box of items without a shape, layer.
+        """
+        return self._ask(_place(locale, "sweep"), options, items=items)
+
+    def move(self, locale: str, items: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
+        """`results`: where each shape that walks comes to.
+
+        An item has "shape", "from", "velocity", "dt", and may have "slope_max_deg", "step_up",
+        "snap_down", and "claimed": could it be there by now? Options: those but from, velocity and
+        claimed, of items without (sphere, capsule or box for the shape), layer.
+        """
+        return self._ask(_place(locale, "move"), options, items=items)
+
     def pick(self, locale: str, viewport: Vector, pixel: Optional[Vector] = None,
              **options: Any) -> Answer:
         """The ground that a pixel [x, y] of a viewport [width, height] shows.
@@ -444,6 +461,20 @@ class Client:
         """x y z each; `array` [count] of bytes: 1 lit, 0 in shadow. light: {"direction"} or
         {"position"}. Options: layer, base."""
         return self._batch(_place(locale, "lit"), points, 3, 0, {**light, **options})
+
+    def sweep_batch(self, locale: str, ways: Numbers, **options: Any) -> Answer:
+        """From and to (6 numbers) each; `array` [count][4]: fraction nx ny nz (NaN: no touch).
+
+        Options: sphere, capsule or box, layer, base.
+        """
+        return self._batch(_place(locale, "sweep"), ways, 6, 4, options)
+
+    def move_batch(self, locale: str, moves: Numbers, dt: float, **options: Any) -> Answer:
+        """From and velocity (6 numbers) each; `array` [count][4]: to, grounded (0 or 1).
+
+        Options: sphere, capsule or box, slope_max_deg, step_up, snap_down, layer, base.
+        """
+        return self._batch(_place(locale, "move"), moves, 6, 4, {"dt": dt, **options})
 
     def contains_batch(self, locale: str, points: Numbers, **options: Any) -> Answer:
         """x y z each; `array` [count] of bytes: bit 0 inside, 1 a floor, 2 a ceiling, 3 a hole,

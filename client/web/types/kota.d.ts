@@ -316,6 +316,39 @@ export class Kota {
         occluder: any;
     }>>;
     /**
+     * What moved shapes touch first; places are of their middles.
+     * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
+     * @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<any>>}
+     */
+    sweep(id: string, items: {
+        shape?: Shape;
+        from: number[];
+        to: number[];
+    }[], options?: ReadOptions & {
+        layer?: string;
+    }): Promise<Results<any>>;
+    /**
+     * Where shapes that walk come to; with `claimed`, could they be there by now?
+     * @param {string} id
+     * @param {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
+     *   step_up?: number, snap_down?: number, claimed?: number[]}[]} items
+     * @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<any>>}
+     */
+    move(id: string, items: {
+        shape: Shape;
+        from: number[];
+        velocity: number[];
+        dt: number;
+        slope_max_deg?: number;
+        step_up?: number;
+        snap_down?: number;
+        claimed?: number[];
+    }[], options?: ReadOptions & {
+        layer?: string;
+    }): Promise<Results<any>>;
+    /**
      * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
      *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
@@ -466,6 +499,35 @@ export class Kota {
      */
     rayBatch<F extends Floats>(id: string, rays: F, options?: ReadOptions & {
         mode?: "closest" | "any";
+        layer?: string;
+        base?: number[];
+    }): Promise<{
+        values: F;
+        revision: number;
+    }>;
+    /**
+     * From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
+     * @template {Floats} F @param {string} id @param {F} ways @param {Shape} shape
+     * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+     */
+    sweepBatch<F extends Floats>(id: string, ways: F, shape: Shape, options?: ReadOptions & {
+        layer?: string;
+        base?: number[];
+    }): Promise<{
+        values: F;
+        revision: number;
+    }>;
+    /**
+     * From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
+     * @template {Floats} F @param {string} id @param {F} moves @param {Shape} shape
+     * @param {ReadOptions & {dt: number, slope_max_deg?: number, step_up?: number,
+     *   snap_down?: number, layer?: string, base?: number[]}} options
+     */
+    moveBatch<F extends Floats>(id: string, moves: F, shape: Shape, options: ReadOptions & {
+        dt: number;
+        slope_max_deg?: number;
+        step_up?: number;
+        snap_down?: number;
         layer?: string;
         base?: number[];
     }): Promise<{
@@ -730,6 +792,7 @@ export type WriteOptions = import("./kota_types.js").WriteOptions;
 export type LayerOptions = import("./kota_types.js").LayerOptions;
 export type Floats = import("./kota_types.js").Floats;
 export type Interp = import("./kota_types.js").Interp;
+export type Shape = import("./kota_types.js").Shape;
 export type Reach = import("./kota_types.js").Reach;
 export type InWorld = import("./kota_types.js").InWorld;
 export type FeedEvent = import("./kota_types.js").FeedEvent;

@@ -5,6 +5,29 @@ export function curlLine(asked: Asked): string;
  * @param {Asked} asked @param {Response} response @param {ArrayBuffer} buffer
  */
 export function failure(asked: Asked, response: Response, buffer: ArrayBuffer): KotaError;
+/** "?a=1&b=2,3" of what is given. @param {Record<string, any>} values */
+export function query(values: Record<string, any>): string;
+/** @param {string} id */
+export function place(id: string): string;
+/** Splits options of a read from what belongs into its question. @param {any} options */
+export function asRead(options: any): {
+    call: import("./kota_types.js").CallOptions;
+    question: any;
+};
+/** @param {import("./kota_types.js").WriteOptions & Record<string, any>} options */
+export function asWrite(options: import("./kota_types.js").WriteOptions & Record<string, any>): {
+    call: {
+        signal: AbortSignal | undefined;
+        timeoutMs: number | undefined;
+        quiet: boolean | undefined;
+        headers: Record<string, string>;
+    };
+    question: {
+        [x: string]: any;
+    };
+};
+/** A unique key; also where a page is not served over TLS. */
+export function freshKey(): string;
 /**
  * What a call of kota.js brought: an answer, or an error of its kind with the daemon's own words;
  * and the same request as a line for a shell. kota.js hands all of it on.

@@ -101,6 +101,16 @@ export type LayerOptions = {
     gravity?: "in" | "out" | undefined;
 };
 export type Floats = Float32Array | Float64Array;
+/**
+ * A moved shape: a radius; a radius and the whole height along up; half extents and yaw in degrees.
+ */
+export type Shape = {
+    sphere: number;
+} | {
+    capsule: number[];
+} | {
+    box: number[];
+};
 export type Interp = "triangle" | "bilinear" | "nearest";
 export type Reach = {
     reach_up?: number;

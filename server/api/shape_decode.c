@@ -1,0 +1,139 @@
+/*
+ * Shapes of sweeps and moves.
+ *
+ * A shape has one member or parameter, named after its kind, with its sizes. Sizes have a limit
+ * (SWEEP_SIZE_MAX_M): a shape may meet all triangles below it, and a call that meets many leaves
+ * its loop.
+ */
+#include "api/shape_decode.h"
+
+#include "api/options.h"
+
+#define LOOP_TRIANGLES_MAX 20000 /* that items meet: about a millisecond */
+
+static const char *const kinds[] = {"sphere", "capsule", "box", NULL};
+static const size_t numbers_of[] = {1, 2, 4};
+
+/* ERR_BAD_INPUT: a size is not in least..SWEEP_SIZE_MAX_M. */
+static enum err_code check_size(const char *what, double size, double least, struct err *err)
+{
+    double limit = size < least ? least : SWEEP_SIZE_MAX_M;
+
+    if (size >= least && size <= SWEEP_SIZE_MAX_M)
+        return ERR_OK;
+    return err_limit(err, ERR_BAD_INPUT, limit, size, "%s is %g m, must be %g to %g m", what, size,
+                     least, SWEEP_SIZE_MAX_M);
+}
+
+static enum err_code shape_set(enum shape_kind kind, const double n[4], struct shape *out,
+                               struct err *err)
+{
+    static const char *const halves[] = {"the half extent hx", "the half extent hy",
+                                         "the half extent hz"};
+
+    *out = (struct shape){.kind = kind};
+    if (kind != SHAPE_BOX) {
+        out->radius_m = n[0];
+        out->height_m = kind == SHAPE_CAPSULE ? n[1] : 2 * n[0];
+        if (check_size("the radius", n[0], 0, err))
+            return err->code;
+        return kind == SHAPE_CAPSULE ? check_size("the height, ends included,", n[1], 2 * n[0], err)
+                                     : ERR_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        out->half_m[i] = n[i];
+        if (check_size(halves[i], n[i], 0, err))
+            return err->code;
+    }
+    out->yaw_deg = n[3];
+    if (!(fabs(n[3]) <= POSE_YAW_MAX_DEG))
+        return err_limit(err, ERR_BAD_INPUT, POSE_YAW_MAX_DEG, n[3],
+                         "the yaw is %g degrees, must be within %g", n[3], POSE_YAW_MAX_DEG);
+    return ERR_OK;
+}
+
+enum err_code shape_of_json(const cJSON *json, const char *place, struct shape *out,
+                            struct err *err)
+{
+    const cJSON *given = NULL;
+    double n[4];
+    int kind = 0;
+
+    if (!json) {
+        err_set(err, ERR_MISSING, "is missing: an object with sphere, capsule or box");
+        return err_at(err, "%s", place);
+    }
+    if (json_only_members(json, kinds, place, err))
+        return err->code;
+    for (int i = 0, count = 0; kinds[i]; i++) {
+        const cJSON *one = json_given(json, kinds[i]);
+
+        if (one && count++ > 0) {
+            err_set(err, ERR_BAD_INPUT, "exactly one of sphere, capsule and box must be given");
+            return err_at(err, "%s", place);
+        }
+        if (one) {
+            given = one;
+            kind = i;
+        }
+    }
+    if (!given) {
+        err_set(err, ERR_MISSING, "one of sphere, capsule and box must be given");
+        return err_at(err, "%s", place);
+    }
+    if ((kind == SHAPE_SPHERE ? json_get_number(given, n, err)
+                              : json_get_numbers(given, numbers_of[kind], n, err)) ||
+        shape_set((enum shape_kind)kind, n, out, err))
+        return err_at(err, "%s/%s", place, kinds[kind]);
+    return ERR_OK;
+}
+
+enum err_code shape_of_query(struct call *call, struct shape *out, bool *is_given, struct err *err)
+{
+    *is_given = false;
+    for (int i = 0; kinds[i]; i++) {
+        bool has = false;
+        double n[4];
+
+        if (i == SHAPE_SPHERE ? option_number(call, kinds[i], n, &has, err)
+                              : option_numbers(call, kinds[i], numbers_of[i], n, &has, err))
+            return err->code;
+        if (!has)
+            continue;
+        if (*is_given)
+            err_set(err, ERR_BAD_INPUT, "exactly one of sphere, capsule and box must be given");
+        if (*is_given || shape_set((enum shape_kind)i, n, out, err))
+            return err_at(err, "%s", kinds[i]);
+        *is_given = true;
+    }
+    return ERR_OK;
+}
+
+cJSON *shape_item(const struct call *call, size_t i, uint32_t *at)
+{
+    *at = i == 0 ? *at + 1 : call->tape.tokens[*at].next;
+    return json_tape_tree(&call->tape, *at);
+}
+
+double shape_reach_m(const struct shape *shape)
+{
+    if (shape->kind == SHAPE_BOX)
+        return vec3_length((struct vec3){shape->half_m[0], shape->half_m[1], shape->half_m[2]});
+    return fmax(shape->radius_m, shape->height_m / 2);
+}
+
+enum err_code sweep_check_place(struct vec3 place, struct err *err)
+{
+    double most = fmax(fabs(place.x), fmax(fabs(place.y), fabs(place.z)));
+
+    if (most <= SWEEP_COORDINATE_MAX_M)
+        return ERR_OK;
+    return err_limit(err, ERR_BAD_INPUT, SWEEP_COORDINATE_MAX_M, most,
+                     "a coordinate is %g m, must be at most %g m", most, SWEEP_COORDINATE_MAX_M);
+}
+
+enum err_code sweep_check_cost(struct call *call, double cost, double *sum, struct err *err)
+{
+    *sum += cost;
+    return *sum > LOOP_TRIANGLES_MAX ? call_offload(call, err) : ERR_OK;
+}

@@ -1,0 +1,39 @@
+/*
+ * Shapes of sweeps and moves: of a JSON item, or of the query for all items.
+ */
+#ifndef KOTA_API_SHAPE_DECODE_H
+#define KOTA_API_SHAPE_DECODE_H
+
+#include "api/call.h"
+#include "world/ask/sweep.h"
+
+/*
+ * {"sphere":r} or {"capsule":[r,h]} or {"box":[hx,hy,hz,yaw_deg]}; NULL is missing. `place` is the
+ * pointer of the object.
+ * ERR_MISSING, ERR_UNKNOWN_MEMBER, ERR_BAD_INPUT
+ */
+enum err_code shape_of_json(const cJSON *json, const char *place, struct shape *out,
+                            struct err *err);
+
+/* sphere=r, capsule=r,h or box=hx,hy,hz,yaw_deg of the query; *is_given: one of them is there. */
+enum err_code shape_of_query(struct call *call, struct shape *out, bool *is_given, struct err *err);
+
+/*
+ * Item i of the array of a body, in order from 0: *at is its token, the array's at first. The
+ * caller frees it with cJSON_Delete. NULL without memory.
+ */
+cJSON *shape_item(const struct call *call, size_t i, uint32_t *at);
+
+/* How far it reaches from its middle, at most. */
+double shape_reach_m(const struct shape *shape);
+
+/* ERR_BAD_INPUT: a coordinate is beyond SWEEP_COORDINATE_MAX_M. */
+enum err_code sweep_check_place(struct vec3 place, struct err *err);
+
+/*
+ * Before an item that meets about so many triangles: a call on a loop leaves it, ERR_BUSY, when
+ * its items so far are many. *sum is theirs, 0 at first.
+ */
+enum err_code sweep_check_cost(struct call *call, double cost, double *sum, struct err *err);
+
+#endif
