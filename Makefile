@@ -290,7 +290,7 @@ $(B)/bench/bench_replica: LDLIBS += $(LIB_PC_LIBS)
 # What contact is compared with is there when its package is (deploy/install-deps.sh bench); only
 # the benchmark asks. Bullet is the only C++, and with it g++ links. Peers are weak symbols.
 CONTACT_PEERS := $(B)/bench/bench_contact_peers $(B)/bench/bench_lit_peers \
-	$(B)/bench/bench_frames_peers $(B)/bench/bench_mesh_ray_peers
+	$(B)/bench/bench_frames_peers $(B)/bench/bench_mesh_ray_peers $(B)/bench/bench_sweep_peers
 FIELD_PEERS := $(filter $(B)/bench/bench_ray_peers $(B)/bench/bench_height_peers,$(BENCHES))
 ifneq ($(filter bench bench-all $(CONTACT_PEERS) $(FIELD_PEERS),$(MAKECMDGOALS)),)
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
@@ -593,7 +593,7 @@ bench: ## the two dozen ratios of docs/performance.md, measured here in one run,
 	$(Q)$(B)/bench/bench_contact_peers "open map"
 	$(Q)$(B)/bench/bench_height_peers 4096
 	$(Q)$(B)/bench/bench_ray_peers 4096
-	$(Q)set -e; for bench in mesh_ray_peers lit_peers edit json store; do $(B)/bench/bench_$$bench; done
+	$(Q)set -e; for bench in mesh_ray_peers sweep_peers lit_peers edit json store; do $(B)/bench/bench_$$bench; done
 	$(Q)set -e; for bench in serve library sand_readers; do python3 tests/bench/bench_$$bench.py; done
 	$(Q)python3 tests/bench/report.py $(KOTA_BENCH_ROWS) docs/performance.md
 

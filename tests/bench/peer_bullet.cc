@@ -7,6 +7,7 @@
 
 #include <BulletCollision/CollisionShapes/btBvhTriangleMeshShape.h>
 #include <BulletCollision/CollisionShapes/btTriangleIndexVertexArray.h>
+#include <BulletCollision/CollisionShapes/btSphereShape.h>
 #include <BulletCollision/NarrowPhaseCollision/btRaycastCallback.h>
 
 #include <cmath>
@@ -75,6 +76,36 @@ void bullet_floors(const void *self, const float *points, size_t count, float *h
     }
 }
 
+struct NearestCast : btTriangleConvexcastCallback {
+    NearestCast(const btConvexShape *shape, const btTransform &from, const btTransform &to)
+        : btTriangleConvexcastCallback(shape, from, to, btTransform::getIdentity(), 0)
+    {
+    }
+
+    btScalar reportHit(const btVector3 &, const btVector3 &, btScalar fraction, int, int) override
+    {
+        return m_hitFraction = std::fmin(m_hitFraction, fraction);
+    }
+};
+
+void bullet_spheres(const void *self, const float *ways, float radius, size_t count,
+                    float *fractions)
+{
+    Scene *scene = const_cast<Scene *>(static_cast<const Scene *>(self));
+    btSphereShape sphere(radius);
+    const btVector3 reach(radius, radius, radius);
+
+    for (size_t i = 0; i < count; i++) {
+        const float *w = ways + 6 * i;
+        btVector3 a(w[0], w[1], w[2]), b(w[3], w[4], w[5]);
+        btTransform from(btQuaternion::getIdentity(), a), to(btQuaternion::getIdentity(), b);
+        NearestCast nearest(&sphere, from, to);
+
+        scene->shape.performConvexcast(&nearest, a, b, -reach, reach);
+        fractions[i] = nearest.m_hitFraction;
+    }
+}
+
 void bullet_destroy(void *self)
 {
     delete static_cast<Scene *>(self);
@@ -82,5 +113,5 @@ void bullet_destroy(void *self)
 
 } // namespace
 
-const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors, nullptr,
-                                 nullptr,     nullptr,       bullet_destroy};
+const struct peer peer_bullet = {bullet_name, bullet_create, bullet_floors,  nullptr,
+                                 nullptr,     nullptr,       bullet_spheres, bullet_destroy};

@@ -46,6 +46,12 @@ struct peer {
     /* The same for any triangle before t_max[count]: 0, INFINITY without one. */
     void (*any)(const void *scene, const float *origins, const float *directions,
                 const float *t_max, size_t count, float *ts);
+    /*
+     * For each of ways[count][6], from and to, the fraction at which a sphere of that radius first
+     * touches a triangle; 1 without one. NULL where the peer has none.
+     */
+    void (*spheres)(const void *scene, const float *ways, float radius, size_t count,
+                    float *fractions);
     void (*destroy)(void *scene);
 };
 

@@ -58,14 +58,14 @@ static void triangle_ask(struct field_sweep *w, const struct vec3 at[2][2], uint
 static void cell_ask(struct field_sweep *w, uint32_t column, uint32_t row)
 {
     struct corners k = heightfield_corners(w->field, column, row);
-    float least = fminf(fminf(k.h00, k.h10), fminf(k.h01, k.h11)); /* without NaN */
-    float most = fmaxf(fmaxf(k.h00, k.h10), fmaxf(k.h01, k.h11));
+    struct bounds range = BOUNDS_EMPTY;
     double x0 = column_x(w, column), x1 = column_x(w, column + 1), z = w->s->from.z, enter;
     double y0 = row_y(w, row), y1 = row_y(w, row + 1);
     bool is_main = cell_is_main(w->field, column, row);
 
-    if (!sweep_meets_box(&w->slabs, w->s, (struct vec3){x0, y0, (double)least - z},
-                         (struct vec3){x1, y1, (double)most - z}, &enter))
+    range = bounds_add(bounds_add(bounds_add(bounds_add(range, k.h00), k.h10), k.h01), k.h11);
+    if (!sweep_meets_box(&w->slabs, w->s, (struct vec3){x0, y0, (double)range.min - z},
+                         (struct vec3){x1, y1, (double)range.max - z}, &enter))
         return;
     const struct vec3 at[2][2] = {
         {{x0, y0, (double)k.h00 - z}, {x1, y0, (double)k.h10 - z}},
@@ -81,7 +81,9 @@ static void cell_ask(struct field_sweep *w, uint32_t column, uint32_t row)
 static bool cells_between(double origin, double spacing, double low, double high, uint32_t *first,
                           uint32_t *last)
 {
-    double from = floor((low - origin) / spacing) - 1, to = floor((high - origin) / spacing) + 1;
+    const double rounding = 1e-6; /* cells; there are 2^20 at most */
+    double from = floor((low - origin) / spacing - rounding);
+    double to = floor((high - origin) / spacing + rounding);
 
     if (!(to >= *first && from <= *last)) /* NaN, too */
         return false;
@@ -100,7 +102,9 @@ static void leaf_ask(struct field_sweep *w, uint32_t column0, uint32_t row0, uin
         /* the part of the way over this row */
         double a = (row_y(w, row) - s->reach.y) * w->slabs.inverse[1];
         double b = (row_y(w, row + 1) + s->reach.y) * w->slabs.inverse[1];
-        double t0 = fmax(fmin(a, b), 0), t1 = fmin(fmax(a, b), fmin(s->best.fraction, 1));
+        double first_t = a < b ? a : b, last_t = a < b ? b : a;
+        double most = s->best.fraction < 1 ? s->best.fraction : 1;
+        double t0 = first_t > 0 ? first_t : 0, t1 = last_t < most ? last_t : most;
         double x0 = s->from.x + s->along.x * t0, x1 = s->from.x + s->along.x * t1;
         uint32_t first = column0, last = column1;
 

@@ -110,6 +110,27 @@ static struct vec3 along_from(struct vec3 from, struct vec3 d, double t)
     return (struct vec3){from.x + d.x * t, from.y + d.y * t, from.z + d.z * t};
 }
 
+/* Of what is no longer than 1e100 and not shorter than 1e-100; other lengths by vec3_length. */
+ALWAYS_INLINE double length_of(struct vec3 a)
+{
+    double square = vec3_dot(a, a);
+
+    return square > 1e-200 && square < 1e200 ? sqrt(square) : vec3_length(a);
+}
+
+ALWAYS_INLINE struct vec3 unit_of(struct vec3 a)
+{
+    double square = vec3_dot(a, a);
+
+    return square > 1e-200 && square < 1e200 ? vec3_scale(a, 1 / sqrt(square)) : vec3_unit(a);
+}
+
+/* fmin calls libm; a NaN does not matter here. */
+ALWAYS_INLINE double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static double extent_of(struct vec3 a)
 {
     return fabs(a.x) + fabs(a.y) + fabs(a.z);
@@ -137,38 +158,26 @@ static struct vec3 nearest_of_segment(struct vec3 a, struct vec3 b, struct vec3 
     return t <= 0 ? a : t >= 1 ? b : along_from(a, d, t);
 }
 
-static struct vec3 nearest_of_triangle(const struct face *f, struct vec3 p)
+/* The place of the plane that is nearest to a point; false: it is beyond the edges. */
+static bool face_place(const struct face *f, struct vec3 p, struct vec3 *on)
 {
-    const struct vec3 *c = f->corner;
-    struct vec3 on = along_from(p, f->normal, vec3_dot(vec3_sub(c[0], p), f->normal)), best = c[0];
-    double least = INFINITY;
-
-    if (vec3_dot(f->normal, f->normal) > 0 && is_within(c, 3, f->normal, on))
-        return on;
-    for (int i = 0; i < 3; i++) {
-        struct vec3 q = nearest_of_segment(c[i], c[i < 2 ? i + 1 : 0], p), to = vec3_sub(q, p);
-        double square = vec3_dot(to, to);
-
-        if (square < least) {
-            least = square;
-            best = q;
-        }
-    }
-    return best;
+    *on = along_from(p, f->normal, vec3_dot(vec3_sub(f->corner[0], p), f->normal));
+    return vec3_dot(f->normal, f->normal) > 0 && is_within(f->corner, 3, f->normal, *on);
 }
 
 /* Two points that are nearest to each other, and how far apart they are. */
 struct nearest {
-    double distance;
+    double square, distance;
     struct vec3 on_core, on_triangle;
 };
 
 static void nearest_take(struct nearest *n, struct vec3 on_core, struct vec3 on_triangle)
 {
-    double distance = vec3_length(vec3_sub(on_core, on_triangle));
+    struct vec3 apart = vec3_sub(on_core, on_triangle);
+    double square = vec3_dot(apart, apart);
 
-    if (distance < n->distance)
-        *n = (struct nearest){distance, on_core, on_triangle};
+    if (square < n->square)
+        *n = (struct nearest){square, 0, on_core, on_triangle};
 }
 
 /* Of segment a b and an edge c d (Ericson, Real-Time Collision Detection, 2005, section 5.1.9). */
@@ -180,36 +189,68 @@ static void nearest_of_edge(struct nearest *n, struct vec3 a, struct vec3 b, str
     double ur = vec3_dot(u, r), vr = vec3_dot(v, r), across = uu * vv - uv * uv;
     double s = across > PARALLEL * uu * vv ? (uv * vr - ur * vv) / across : 0;
 
-    s = fmin(fmax(s, 0), 1);
+    s = s < 0 ? 0 : lesser(s, 1);
     struct vec3 on_core = along_from(a, u, s), on_edge = nearest_of_segment(c, d, on_core);
 
     nearest_take(n, nearest_of_segment(a, b, on_edge), on_edge);
 }
 
-/* Of a rounded shape's core, whose middle is at m, and a triangle; distance 0: they cross. */
-static struct nearest core_nearest(const struct sweep *s, const struct face *f, struct vec3 m)
+static void nearest_of_point(const struct face *f, struct vec3 m, struct nearest *n)
 {
-    struct vec3 half = vec3_scale(s->axis[2], s->half[2]), a = vec3_sub(m, half);
-    struct vec3 b = vec3_add(m, half);
-    struct nearest n = {.distance = INFINITY};
+    const struct vec3 *c = f->corner;
+    struct vec3 on;
 
-    if (s->core == CORE_POINT) {
-        nearest_take(&n, m, nearest_of_triangle(f, m));
-        return n;
+    if (face_place(f, m, &on)) {
+        nearest_take(n, m, on);
+        return;
     }
-    double ha = vec3_dot(vec3_sub(a, f->corner[0]), f->normal);
-    double hb = vec3_dot(vec3_sub(b, f->corner[0]), f->normal);
+    for (int i = 0; i < 3; i++)
+        nearest_take(n, m, nearest_of_segment(c[i], c[i < 2 ? i + 1 : 0], m));
+}
+
+/* Of a segment: at an end over the face, or at an edge, whose ends are its own, too. */
+static void nearest_of_ends(const struct face *f, struct vec3 a, struct vec3 b, struct nearest *n)
+{
+    const struct vec3 *c = f->corner;
+    double ha = vec3_dot(vec3_sub(a, c[0]), f->normal), hb = vec3_dot(vec3_sub(b, c[0]), f->normal);
+    struct vec3 on;
 
     if (ha * hb < 0) {
         struct vec3 p = along_from(a, vec3_sub(b, a), ha / (ha - hb));
 
-        if (is_within(f->corner, 3, f->normal, p))
-            return (struct nearest){0, p, p};
+        if (is_within(c, 3, f->normal, p)) {
+            nearest_take(n, p, p);
+            return;
+        }
     }
-    nearest_take(&n, a, nearest_of_triangle(f, a));
-    nearest_take(&n, b, nearest_of_triangle(f, b));
+    if (fabs(hb) < fabs(ha)) {
+        struct vec3 other = a;
+
+        a = b;
+        b = other;
+    }
+    if (face_place(f, a, &on)) {
+        nearest_take(n, a, on);
+        if (ha * hb > 0) /* nothing of the segment is nearer to the plane */
+            return;
+    }
+    if (face_place(f, b, &on))
+        nearest_take(n, b, on);
     for (int i = 0; i < 3; i++)
-        nearest_of_edge(&n, a, b, f->corner[i], f->corner[i < 2 ? i + 1 : 0]);
+        nearest_of_edge(n, a, b, c[i], c[i < 2 ? i + 1 : 0]);
+}
+
+/* Of a rounded shape's core, whose middle is at m, and a triangle; distance 0: they cross. */
+static struct nearest core_nearest(const struct sweep *s, const struct face *f, struct vec3 m)
+{
+    struct vec3 half = vec3_scale(s->axis[2], s->half[2]);
+    struct nearest n = {.square = INFINITY};
+
+    if (s->core == CORE_POINT)
+        nearest_of_point(f, m, &n);
+    else
+        nearest_of_ends(f, vec3_sub(m, half), vec3_add(m, half), &n);
+    n.distance = length_of(vec3_sub(n.on_core, n.on_triangle));
     return n;
 }
 
@@ -309,7 +350,7 @@ static double face_fraction(const struct way *w, const struct vec3 *corners, int
 static double root_of(const struct way *w, struct vec3 p, struct vec3 d)
 {
     double square = vec3_dot(d, d), nearest = -vec3_dot(p, d) / square;
-    double least = vec3_length(along_from(p, d, nearest));
+    double least = length_of(along_from(p, d, nearest));
     double below = (w->radius - least) * (w->radius + least);
 
     if (!(below >= 0 && nearest >= 0))
@@ -327,7 +368,7 @@ static double edge_fraction(const struct way *w, struct vec3 a, struct vec3 b)
 {
     bool is_turned = b.x < a.x || (b.x == a.x && (b.y < a.y || (b.y == a.y && b.z < a.z)));
     struct vec3 low = is_turned ? b : a, high = is_turned ? a : b, edge = vec3_sub(high, low);
-    double length = vec3_length(edge);
+    double length = length_of(edge);
 
     if (!(length > 0))
         return corner_fraction(w, low);
@@ -367,8 +408,8 @@ static double end_fraction(struct way *w, const struct face *f)
         return t;
     t = INFINITY;
     for (int i = 0; i < 3; i++) {
-        t = fmin(t, edge_fraction(w, c[i], c[i < 2 ? i + 1 : 0]));
-        w->most = fmin(w->most, t);
+        t = lesser(t, edge_fraction(w, c[i], c[i < 2 ? i + 1 : 0]));
+        w->most = lesser(w->most, t);
     }
     return t;
 }
@@ -386,20 +427,20 @@ static double side_fraction(const struct sweep *s, struct way *w, const struct f
         struct vec3 normal = vec3_cross(vec3_sub(b, a), half);
 
         if (vec3_dot(normal, normal) > 0)
-            t = fmin(t, face_fraction(w, side, 4, vec3_unit(normal)));
-        t = fmin(t, edge_fraction(w, side[0], side[3]));
-        w->most = fmin(w->most, t);
+            t = lesser(t, face_fraction(w, side, 4, unit_of(normal)));
+        t = lesser(t, edge_fraction(w, side[0], side[3]));
+        w->most = lesser(w->most, t);
     }
     return t;
 }
 
 static double rounded_fraction(const struct sweep *s, const struct face *f)
 {
-    double length = vec3_length(s->along);
+    double length = length_of(s->along);
     struct way w = {{0, 0, 0},
                     s->along,
                     s->radius,
-                    fmin(s->best.fraction, 1),
+                    lesser(s->best.fraction, 1),
                     SLACK * (extent_of(f->corner[0]) + s->radius) / length};
     double t;
 
@@ -409,12 +450,29 @@ static double rounded_fraction(const struct sweep *s, const struct face *f)
         return end_fraction(&w, f);
     w.from = vec3_scale(s->axis[2], -s->half[2]);
     t = end_fraction(&w, f);
-    w.most = fmin(w.most, t);
+    w.most = lesser(w.most, t);
     w.from = vec3_scale(s->axis[2], s->half[2]);
-    t = fmin(t, end_fraction(&w, f));
-    w.most = fmin(w.most, t);
+    t = lesser(t, end_fraction(&w, f));
+    w.most = lesser(w.most, t);
     w.from = (struct vec3){0, 0, 0};
-    return fmin(t, side_fraction(s, &w, f));
+    return lesser(t, side_fraction(s, &w, f));
+}
+
+/* The first touch from a place that is outside; false: there is none, or not before the best. */
+static bool rounded_touch(const struct sweep *s, const struct face *f, double most,
+                          struct nearest *n, struct candidate *c)
+{
+    double slack = SLACK * (extent_of(n->on_triangle) + s->radius), left = n->distance - s->radius;
+    struct vec3 apart = vec3_sub(n->on_core, n->on_triangle);
+
+    /* the distance is convex: it falls no faster than it does at the start */
+    if (left - slack > -vec3_dot(s->along, apart) / n->distance * most)
+        return false;
+    c->fraction = rounded_fraction(s, f);
+    if (!(c->fraction <= most))
+        return false;
+    *n = core_nearest(s, f, vec3_scale(s->along, c->fraction));
+    return true;
 }
 
 static bool rounded_test(struct sweep *s, const struct face *f, uint64_t order,
@@ -422,31 +480,20 @@ static bool rounded_test(struct sweep *s, const struct face *f, uint64_t order,
 {
     double h = -vec3_dot(f->corner[0], f->normal), v = vec3_dot(s->along, f->normal);
     double wide = s->radius + fabs(vec3_dot(s->axis[2], f->normal)) * s->half[2];
-    double most = fmin(s->best.fraction, 1), later = h + v * most, slack = SLACK * fabs(h);
-    struct candidate c = {.fraction = INFINITY};
-    struct vec3 m = {0, 0, 0};
+    double most = lesser(s->best.fraction, 1), later = h + v * most, slack = SLACK * fabs(h);
+    struct candidate c = {.fraction = 0};
+    struct nearest n;
 
     if ((h > wide + slack && later > wide + slack) || (h < -wide - slack && later < -wide - slack))
         return false;
-    struct nearest n = {.distance = INFINITY};
-
-    if (fabs(h) <= wide + slack) {
-        n = core_nearest(s, f, m);
-        c.is_start = n.distance <= s->radius;
-    }
-    if (c.is_start) {
-        c.fraction = 0;
-    } else {
-        c.fraction = rounded_fraction(s, f);
-        if (!(c.fraction <= most))
-            return false;
-        m = vec3_scale(s->along, c.fraction);
-        n = core_nearest(s, f, m);
-    }
+    n = core_nearest(s, f, (struct vec3){0, 0, 0});
+    c.is_start = n.distance <= s->radius;
+    if (!c.is_start && !rounded_touch(s, f, most, &n, &c))
+        return false;
     c.distance = n.distance;
     c.point = n.on_triangle;
     c.normal = n.distance > SLACK * extent_of(n.on_triangle)
-                   ? vec3_unit(vec3_sub(n.on_core, n.on_triangle))
+                   ? unit_of(vec3_sub(n.on_core, n.on_triangle))
                    : face_normal_at(s, f, (struct vec3){0, 0, 0});
     if (s->is_approaching && c.is_start && is_leaving(s, c.normal))
         return false;
@@ -468,13 +515,13 @@ static bool axis_cut(const struct sweep *s, const struct vec3 c[3], struct vec3 
                      struct overlap *o)
 {
     double a = vec3_dot(c[0], axis), b = vec3_dot(c[1], axis), d = vec3_dot(c[2], axis);
-    double least = fmin(fmin(a, b), d), most = fmax(fmax(a, b), d);
-    double v = vec3_dot(s->along, axis), slack = SLACK * fmax(fabs(least), fabs(most));
+    double least = lesser(lesser(a, b), d), most = -lesser(lesser(-a, -b), -d);
+    double v = vec3_dot(s->along, axis), slack = SLACK * (fabs(least) + fabs(most));
     double half = fabs(vec3_dot(s->axis[0], axis)) * s->half[0] +
                   fabs(vec3_dot(s->axis[1], axis)) * s->half[1] +
                   fabs(vec3_dot(s->axis[2], axis)) * s->half[2];
     double low = least - half, high = most + half; /* the middle is between: they overlap */
-    double gap = fmax(low, -high);
+    double gap = -lesser(-low, high);
 
     if (gap > o->gap) {
         o->gap = gap;
@@ -488,7 +535,7 @@ static bool axis_cut(const struct sweep *s, const struct vec3 c[3], struct vec3 
         o->enter = t0;
         o->normal = v > 0 ? vec3_opposite(axis) : axis;
     }
-    o->leave = fmin(o->leave, t1);
+    o->leave = lesser(o->leave, t1);
     return o->enter <= o->leave;
 }
 
@@ -529,7 +576,7 @@ static bool box_overlap(const struct sweep *s, const struct face *f, struct over
 {
     const struct vec3 *c = f->corner;
 
-    *o = (struct overlap){.enter = 0, .leave = fmin(s->best.fraction, 1), .gap = -INFINITY};
+    *o = (struct overlap){.enter = 0, .leave = lesser(s->best.fraction, 1), .gap = -INFINITY};
     if (!axis_cut(s, c, f->normal, o))
         return false;
     for (int i = 0; i < 3; i++)
@@ -542,7 +589,7 @@ static bool box_overlap(const struct sweep *s, const struct face *f, struct over
         for (int i = 0; i < 3; i++) {
             struct vec3 axis = vec3_cross(edge, s->axis[i]);
 
-            if (vec3_dot(axis, axis) > PARALLEL * square && !axis_cut(s, c, vec3_unit(axis), o))
+            if (vec3_dot(axis, axis) > PARALLEL * square && !axis_cut(s, c, unit_of(axis), o))
                 return false;
         }
     }
@@ -573,8 +620,8 @@ static bool box_test(struct sweep *s, const struct face *f, uint64_t order, uint
 bool sweep_triangle(struct sweep *s, const struct vec3 corner[3], uint64_t order,
                     uint64_t *best_order)
 {
-    struct face f = {corner, vec3_unit(vec3_cross(vec3_sub(corner[1], corner[0]),
-                                                  vec3_sub(corner[2], corner[0])))};
+    struct face f = {corner, unit_of(vec3_cross(vec3_sub(corner[1], corner[0]),
+                                                vec3_sub(corner[2], corner[0])))};
 
     if (s->floor_cosine > 0 && fabs(vec3_dot(f.normal, s->axis[2])) < s->floor_cosine)
         return false;
