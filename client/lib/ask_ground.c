@@ -215,6 +215,24 @@ struct kota_request *kota_ray(const char *locale, const struct kota_ray *rays, s
     return question_end(request);
 }
 
+static struct kota_request *all_end(struct kota_request *request, unsigned hits_max)
+{
+    text_adds(&request->own_body, ",\"mode\":\"all\"");
+    ask_optional(request, "hits_max", hits_max);
+    return question_end(request);
+}
+
+struct kota_request *kota_ray_all(const char *locale, const struct kota_ray *rays, size_t count,
+                                  unsigned hits_max)
+{
+    struct kota_request *request = question(locale, "ray", "rays");
+
+    if (!request)
+        return NULL;
+    add_rays(request, rays, count);
+    return all_end(request, hits_max);
+}
+
 struct kota_request *kota_world_ray(const struct kota_ray *rays, size_t count)
 {
     struct kota_request *request = world_question("/v1/ray", "rays");
@@ -225,12 +243,9 @@ struct kota_request *kota_world_ray(const struct kota_ray *rays, size_t count)
     return question_end(request);
 }
 
-struct kota_request *kota_los(const char *locale, const struct kota_segment *segments, size_t count)
+static void add_segments(struct kota_request *request, const struct kota_segment *segments,
+                         size_t count)
 {
-    struct kota_request *request = question(locale, "los", "segments");
-
-    if (!request)
-        return NULL;
     text_adds(&request->own_body, "[");
     for (size_t i = 0; i < count && !request->error.kind; i++) {
         text_adds(&request->own_body, i > 0 ? ",{\"from\":" : "{\"from\":");
@@ -240,7 +255,27 @@ struct kota_request *kota_los(const char *locale, const struct kota_segment *seg
         text_adds(&request->own_body, "}");
     }
     text_adds(&request->own_body, "]");
+}
+
+struct kota_request *kota_los(const char *locale, const struct kota_segment *segments, size_t count)
+{
+    struct kota_request *request = question(locale, "los", "segments");
+
+    if (!request)
+        return NULL;
+    add_segments(request, segments, count);
     return question_end(request);
+}
+
+struct kota_request *kota_los_all(const char *locale, const struct kota_segment *segments,
+                                  size_t count, unsigned hits_max)
+{
+    struct kota_request *request = question(locale, "los", "segments");
+
+    if (!request)
+        return NULL;
+    add_segments(request, segments, count);
+    return all_end(request, hits_max);
 }
 
 struct kota_request *kota_lit(const char *locale, const double *xyz, size_t count,

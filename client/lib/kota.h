@@ -558,6 +558,13 @@ struct kota_request *kota_ray(const char *locale, const struct kota_ray *rays, s
 struct kota_request *kota_world_ray(const struct kota_ray *rays, size_t count);
 bool kota_read_ray(struct kota_answer *answer, struct kota_hit *hits, size_t count);
 
+/* Everything along each ray, in order: up to hits_max of them, 1 to 256. */
+struct kota_request *kota_ray_all(const char *locale, const struct kota_ray *rays, size_t count,
+                                  unsigned hits_max);
+/* hits[count][hits_max], as many of each row as found[count] says. */
+bool kota_read_all(struct kota_answer *answer, struct kota_hit *hits, size_t *found, size_t count,
+                   unsigned hits_max);
+
 struct kota_segment {
     double from[3], to[3];
 };
@@ -571,6 +578,9 @@ struct kota_los {
 struct kota_request *kota_los(const char *locale, const struct kota_segment *segments,
                               size_t count);
 bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t count);
+/* All that is between the two, as kota_ray_all; t of a hit is the fraction of the way. */
+struct kota_request *kota_los_all(const char *locale, const struct kota_segment *segments,
+                                  size_t count, unsigned hits_max);
 
 /* A light: at a position, or far away, travelling along a direction (as gravity does). */
 struct kota_light {

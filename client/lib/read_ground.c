@@ -190,6 +190,38 @@ bool kota_read_ray(struct kota_answer *answer, struct kota_hit *hits, size_t cou
     return true;
 }
 
+bool kota_read_all(struct kota_answer *answer, struct kota_hit *hits, size_t *found, size_t count,
+                   unsigned hits_max)
+{
+    const cJSON *array = results(answer, count), *item, *hit;
+    size_t i = 0;
+
+    if (!array)
+        return false;
+    cJSON_ArrayForEach(item, array)
+    {
+        const cJSON *all = cJSON_GetObjectItemCaseSensitive(item, "hits");
+
+        if (!cJSON_IsArray(all))
+            return read_fail(answer, "result %zu has no hits", i);
+        found[i] = 0;
+        cJSON_ArrayForEach(hit, all)
+        {
+            struct kota_hit *at = &hits[i * hits_max + found[i]];
+
+            if (found[i] == hits_max)
+                return read_fail(answer, "result %zu has more than %u hits", i, hits_max);
+            read_hit(hit, at);
+            if (isnan(at->t))
+                at->t = read_double(hit, "fraction");
+            at->status = KOTA_RAY_HIT;
+            found[i]++;
+        }
+        i++;
+    }
+    return true;
+}
+
 bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t count)
 {
     const cJSON *array = results(answer, count), *item;

@@ -454,9 +454,11 @@ export class Kota {
   }
 
   /**
+   * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
    * @param {string} id @param {Ray[]} rays
-   * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
-   * @returns {Promise<Results<RayItem>>}
+   * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
+   *   trace?: boolean}} [options]
+   * @returns {Promise<Results<RayItem & {hits?: any[]}>>}
    */
   ray(id, rays, options = {}) {
     return this.#ask(`${place(id)}/ray`, { ...options, rays });
@@ -472,9 +474,9 @@ export class Kota {
   }
 
   /**
-   * Lines of sight.
+   * Lines of sight; with mode "all" each result has `hits`, all that is between.
    * @param {string} id @param {{from: number[], to: number[]}[]} segments
-   * @param {ReadOptions & {layer?: string}} [options]
+   * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>}
    */
   los(id, segments, options = {}) {

@@ -10,6 +10,7 @@
 #include "api/options.h"
 
 #include "base/nearest_word.h"
+#include "world/ask/all_hits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -341,6 +342,35 @@ enum err_code option_word(struct call *call, const char *name, const char *const
                           struct err *err)
 {
     return may_be_given(call, name) ? read_word(call, name, words, out, err) : ERR_OK;
+}
+
+enum err_code option_hits(struct call *call, const char *const *modes, int *mode, size_t *hits_max,
+                          struct err *err)
+{
+    uint64_t most = 0;
+    bool is_all;
+
+    *hits_max = 0;
+    if (option_word(call, "mode", modes, mode, err) ||
+        option_integer(call, "hits_max", 1, ALL_HITS_MOST, &most, err))
+        return err->code;
+    is_all = strcmp(modes[*mode], "all") == 0;
+    if (!is_all && most > 0) {
+        err_set(err, ERR_BAD_INPUT, "hits_max belongs to mode=all, not to mode=%s", modes[*mode]);
+        return err_at(err, "%shits_max", call->json ? "/" : "");
+    }
+    *hits_max = !is_all ? 0 : most > 0 ? (size_t)most : ALL_HITS_DEFAULT;
+    return ERR_OK;
+}
+
+enum err_code option_hits_check(size_t count, size_t hits_max, const char *items, struct err *err)
+{
+    if (count * hits_max <= ALL_HITS_OF_ITEMS_MAX)
+        return ERR_OK;
+    err_limit(err, ERR_TOO_MANY_ITEMS, ALL_HITS_OF_ITEMS_MAX, (double)(count * hits_max),
+              "%zu items may have %zu hits with a hits_max of %zu, the most is %d", count,
+              count * hits_max, hits_max, ALL_HITS_OF_ITEMS_MAX);
+    return err_at(err, "%s", items);
 }
 
 /* The text up to the next comma; the rest stays in *value. */

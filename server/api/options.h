@@ -60,6 +60,15 @@ enum err_code option_number(struct call *call, const char *name, double *out, bo
 enum err_code option_boolean(struct call *call, const char *name, bool *out, struct err *err);
 enum err_code option_integer(struct call *call, const char *name, uint64_t least, uint64_t most,
                              uint64_t *out, struct err *err);
+/*
+ * mode, a word of `modes`, and hits_max, 1 to ALL_HITS_MOST, which only mode all has: *hits_max is
+ * 0 for any other. Its check: the items together may have ALL_HITS_OF_ITEMS_MAX hits; `items` is
+ * their pointer.
+ */
+enum { ALL_HITS_DEFAULT = 8, ALL_HITS_OF_ITEMS_MAX = 100000 };
+enum err_code option_hits(struct call *call, const char *const *modes, int *mode, size_t *hits_max,
+                          struct err *err);
+enum err_code option_hits_check(size_t count, size_t hits_max, const char *items, struct err *err);
 /* The index of the given word in `words` (NULL-terminated). */
 enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
                           struct err *err);

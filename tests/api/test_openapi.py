@@ -473,7 +473,7 @@ def parameter_known(path, method, name):
               "fov_y_deg": "40", "tile_side": "2", "status": "true", "limit": "2", "after": "a",
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north", "sphere": "1",
               "capsule": "1,2", "box": "1,1,1,0", "dt": "1", "slope_max_deg": "45",
-              "step_up": "1", "snap_down": "1"}
+              "step_up": "1", "snap_down": "1", "hits_max": "3"}
     if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}
@@ -491,6 +491,8 @@ def parameter_known(path, method, name):
         query = "&".join(f"{a}={b}" for a, b in {name: values.get(name), **needed}.items())
     else:
         query = f"{name}={values.get(name, 'x') if '/compat/' in path else values[name]}"
+    if name == "hits_max":
+        query += "&mode=all"
     if "/compat/" in path and name not in ("locations", "path"):
         query += "&locations=0,0"
     if path.endswith("/height") and method == "get" and name not in ("x", "y"):

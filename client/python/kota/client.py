@@ -343,12 +343,16 @@ class Client:
     def ray(self, locale: str, rays: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
         """`results`: the first hit of each ray {"origin", "direction", "t_max"}.
 
-        t counts in lengths of the direction, distance in metres. Options: mode (closest, any), trace, layer.
+        t counts in lengths of the direction, distance in metres. Options: mode (closest, any; all:
+        each result has "hits"), hits_max of mode all, trace, layer.
         """
         return self._ask(_place(locale, "ray"), options, rays=rays)
 
     def los(self, locale: str, segments: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
-        """`results`: is each line of sight {"from", "to"} free? Option layer."""
+        """`results`: is each line of sight {"from", "to"} free?
+
+        Options: mode (all: each result has "hits", all that is between), hits_max, layer.
+        """
         return self._ask(_place(locale, "los"), options, segments=segments)
 
     def lit(self, locale: str, points: Numbers, light: Mapping[str, Any], **options: Any) -> Answer:

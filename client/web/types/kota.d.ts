@@ -270,15 +270,20 @@ export class Kota {
         revision: number;
     } & RayItem>;
     /**
+     * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
      * @param {string} id @param {Ray[]} rays
-     * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, trace?: boolean}} [options]
-     * @returns {Promise<Results<RayItem>>}
+     * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
+     *   trace?: boolean}} [options]
+     * @returns {Promise<Results<RayItem & {hits?: any[]}>>}
      */
     ray(id: string, rays: Ray[], options?: ReadOptions & {
-        mode?: "closest" | "any";
+        mode?: "closest" | "any" | "all";
+        hits_max?: number;
         layer?: string;
         trace?: boolean;
-    }): Promise<Results<RayItem>>;
+    }): Promise<Results<RayItem & {
+        hits?: any[];
+    }>>;
     /**
      * @param {string} id @param {number[]} from @param {number[]} to
      * @param {ReadOptions & {layer?: string}} [options]
@@ -288,15 +293,17 @@ export class Kota {
         layer?: string;
     }): Promise<any>;
     /**
-     * Lines of sight.
+     * Lines of sight; with mode "all" each result has `hits`, all that is between.
      * @param {string} id @param {{from: number[], to: number[]}[]} segments
-     * @param {ReadOptions & {layer?: string}} [options]
+     * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
      * @returns {Promise<Results<any>>}
      */
     los(id: string, segments: {
         from: number[];
         to: number[];
     }[], options?: ReadOptions & {
+        mode?: "closest" | "all";
+        hits_max?: number;
         layer?: string;
     }): Promise<Results<any>>;
     /**

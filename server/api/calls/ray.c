@@ -1,9 +1,11 @@
 /*
- * POST …/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any","trace","layer"}
+ * POST …/ray  {"rays":[{"origin","direction","t_max"}…],"mode":"closest|any|all","hits_max":8,
+ *               "trace","layer"}
  *   ->  results: {"status":"hit|miss|invalid","t","distance","point","normal","layer","cell",
  *                 "triangle","polygon"}
+ *   ->  of mode all: results: {"hits":[{"t","distance","point",…}…]}, in order
  * POST …/ray  binary: ox oy oz dx dy dz t_max  ->  t nx ny nz (t = +inf: miss; NaN: invalid)
- * GET  …/ray?origin=&direction=&t_max=&mode=&layer=  ->  the members of one item
+ * GET  …/ray?origin=&direction=&t_max=&mode=&hits_max=&layer=  ->  the members of one item
  *
  * t counts in lengths of the direction, distance in metres.
  * An impossible ray (no direction, negative t_max) is an item of status invalid; for malformed ones
@@ -16,11 +18,12 @@
 #include "json/json_raw.h"
 #include "api/options.h"
 #include "api/encode.h"
+#include "world/ask/all_hits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"mode", "trace", "layer", NULL};
+static const char *const names[] = {"mode", "hits_max", "trace", "layer", NULL};
 
 enum ray_status { RAY_HIT, RAY_MISS, RAY_INVALID };
 
@@ -28,19 +31,24 @@ struct ray_options {
     struct layer_choice choice;
     enum ray_mode mode;
     bool is_traced;
+    size_t hits_max; /* 0: only the first */
 };
 
 static enum err_code decode_options(struct call *call, struct ray_options *out, struct err *err)
 {
-    static const char *const modes[] = {"closest", "any", NULL};
+    static const char *const modes[] = {"closest", "any", "all", NULL};
     int mode = RAY_CLOSEST;
 
     *out = (struct ray_options){.mode = RAY_CLOSEST};
-    if (option_word(call, "mode", modes, &mode, err) ||
+    if (option_hits(call, modes, &mode, &out->hits_max, err) ||
         option_boolean(call, "trace", &out->is_traced, err) ||
         option_choose(call, &out->choice, err))
         return err->code;
-    out->mode = (enum ray_mode)mode;
+    out->mode = out->hits_max > 0 ? RAY_CLOSEST : (enum ray_mode)mode;
+    if (out->is_traced && out->hits_max > 0) {
+        err_set(err, ERR_BAD_INPUT, "a trace explains the first hit, not mode=all");
+        return err_at(err, "%strace", call->json ? "/" : "");
+    }
     return ERR_OK;
 }
 
@@ -207,6 +215,59 @@ static enum err_code answer_traced(struct call *call, const struct ray_options *
     return err->code;
 }
 
+static struct ray ray_of(const double *numbers)
+{
+    return (struct ray){
+        {numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]};
+}
+
+/* The member hits, and why a ray is impossible. */
+static void encode_all(struct call *call, const struct ray_options *options, const struct ray *ray)
+{
+    struct locale_hit hits[ALL_HITS_MOST];
+    const char *why = ray_fault(ray);
+    size_t count = why ? 0 : locale_ray_all(&options->choice, ray, options->hits_max, hits);
+    struct json_writer *w = &call->out;
+
+    json_key(w, "hits");
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        char *at = json_open_room(w, RAY_BYTES), *begin;
+
+        if (!at)
+            return;
+        if (i > 0)
+            *at++ = ',';
+        begin = at;
+        at = encode_ray_hit_raw(begin, ray, &hits[i]);
+        *begin = '{'; /* in place of the first member's comma */
+        *at++ = '}';
+        json_close_room(w, at);
+    }
+    json_end_array(w);
+    if (!why)
+        return;
+    json_key(w, "status");
+    json_string(w, "invalid");
+    json_key(w, "detail");
+    json_string(w, why);
+}
+
+static enum err_code answer_all(struct call *call, const struct ray_options *options,
+                                const struct json_batch *batch, struct err *err)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ray ray = ray_of(batch->numbers + i * json_shape_rays.stride);
+
+        if (call_check_budget(call, i, err))
+            return err->code;
+        json_begin_object(&call->out);
+        encode_all(call, options, &ray);
+        json_end_object(&call->out);
+    }
+    return ERR_OK;
+}
+
 /* `count` items from the first one on. */
 static enum err_code answer_binary(struct batch *batch, const struct ray_options *options,
                                    size_t first, size_t count, struct err *err)
@@ -251,6 +312,10 @@ static enum err_code ray_binary(struct call *call, struct err *err)
     if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err) ||
         call_check_budget_rays(call, &options.choice, err))
         return err->code;
+    if (options.hits_max > 0) {
+        err_set(err, ERR_BAD_INPUT, "mode=all has no binary form: a ray may have many hits");
+        return err_at(err, "mode");
+    }
     together = call_rays_together(call, &options.choice);
     for (size_t i = 0; i < batch.count; i += together)
         if (call_check_budget(call, i, err) ||
@@ -258,12 +323,6 @@ static enum err_code ray_binary(struct call *call, struct err *err)
             return err->code;
     batch_close(call, &batch, 4);
     return ERR_OK;
-}
-
-static struct ray ray_of(const double *numbers)
-{
-    return (struct ray){
-        {numbers[0], numbers[1], numbers[2]}, {numbers[3], numbers[4], numbers[5]}, numbers[6]};
 }
 
 enum err_code ray_post_answer(struct call *call, struct err *err)
@@ -281,7 +340,14 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
         decode_trace(call, &batch, &options, err) ||
         call_check_budget_rays(call, &options.choice, err))
         return err->code;
+    if (option_hits_check(batch.count, options.hits_max, "/rays", err))
+        return err->code;
     call_begin_results(call);
+    if (options.hits_max > 0) {
+        if (answer_all(call, &options, &batch, err))
+            return err->code;
+        batch.count = 0;
+    }
     together = call_rays_together(call, &options.choice);
     for (size_t i = 0; i < batch.count; i += together) {
         size_t count = some_of(batch.count, i, together);
@@ -305,8 +371,8 @@ API_HANDLER(ray_post, 1, CALL_NEEDS_LOCALE)
 
 enum err_code ray_get_answer(struct call *call, struct err *err)
 {
-    static const char *const query_names[] = {"origin", "direction", "t_max",
-                                              "mode",   "layer",     NULL};
+    static const char *const query_names[] = {"origin",   "direction", "t_max", "mode",
+                                              "hits_max", "layer",     NULL};
     struct ray_options options;
     struct asked asked;
     struct ray *ray = asked.rays;
@@ -319,6 +385,12 @@ enum err_code ray_get_answer(struct call *call, struct err *err)
         option_number(call, "t_max", &ray->t_max, NULL, err) ||
         decode_options(call, &options, err) || call_check_budget_rays(call, &options.choice, err))
         return err->code;
+    if (options.hits_max > 0) {
+        call_begin_answer(call);
+        encode_all(call, &options, ray);
+        json_end_object(&call->out);
+        return ERR_OK;
+    }
     ask(&options, &asked, 1, NULL);
     comma = call_open_answer(call, RAY_BYTES);
     if (!comma)
