@@ -224,6 +224,6 @@ const struct kota_command command_move = {
     .options = move_table,
     .words = {":locale", NULL},
     .examples =
-        (const char *const[]){"kota move village 100,80,20 2,0,-9 --capsule 0.4,1.8 --dt 1", NULL},
+        (const char *const[]){"kota move village 100,80,6 2,0,-9 --capsule 0.4,1.8 --dt 1", NULL},
     .run = move_run,
 };

@@ -491,6 +491,8 @@ def parameter_known(path, method, name):
         query = "&".join(f"{a}={b}" for a, b in {name: values.get(name), **needed}.items())
     else:
         query = f"{name}={values.get(name, 'x') if '/compat/' in path else values[name]}"
+    if path.endswith("/los") and name == "mode":
+        query = query.replace("mode=any", "mode=all")
     if name == "hits_max":
         query += "&mode=all"
     if "/compat/" in path and name not in ("locations", "path"):

@@ -254,6 +254,28 @@ static void where_it_begins_inside_it_stays(void **state)
     heightfield_unref(ground.field);
 }
 
+static void what_overlaps_a_little_is_pushed_out(void **state)
+{
+    struct ground ground = slope(20);
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct move move = capsule_at(5, 0, 5 * tan(20 * M_PI / 180) - 0.05);
+        struct moved end;
+
+        move.shape.kind = (enum shape_kind)kind;
+        move.shape.half_m[0] = move.shape.half_m[1] = 0.05;
+        move.shape.half_m[2] = 0.9;
+        move.from.z -= kind == SHAPE_SPHERE ? 0.6 : 0;
+        end = run(&ground, &move);
+        assert_true(!end.starts_inside && end.is_grounded);
+        assert_true(end.to.z > move.from.z && end.to.z < move.from.z + 0.2);
+        move.from = end.to;
+        assert_true(vec3_length(vec3_sub(run(&ground, &move).to, end.to)) < 1e-9);
+    }
+    heightfield_unref(ground.field);
+}
+
 static void claims_are_judged(void **state)
 {
     struct ground ground = stairs((struct tread[]){{-9, 0}, {2, 0.4}, {4, 3}}, 3, 9);
@@ -526,6 +548,102 @@ static void fast_moves_over_spikes(void **state)
     many_moves(spikes, long_form(100000, 3000));
 }
 
+/* Ten thousand ticks at a running pace, with gravity, a new direction now and then. */
+static void a_walk_of_ten_thousand_steps(void **state)
+{
+    struct random random = {31};
+
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct arena arena = kind ? dungeon(&random) : spikes(&random);
+        struct move move = capsule_at(10, 10, 8);
+        struct moved last = {.is_grounded = false};
+        double course = 0, way = 0;
+
+        move.dt_s = 1.0 / 60;
+        for (int i = 0; i < 5000; i++) {
+            if (i % 40 == 0)
+                course = random_in(&random, 0, 2 * M_PI);
+            if (fabs(move.from.x - 10) > 9 || fabs(move.from.y - 10) > 9) /* back from the rim */
+                course = atan2(10 - move.from.y, 10 - move.from.x);
+            move.velocity = (struct vec3){5 * cos(course), 5 * sin(course), -4};
+            struct moved moved = run(&arena.ground, &move);
+            double rise = moved.floor.point.z - last.floor.point.z;
+
+            if (moved.starts_inside)
+                fail_msg("step %d begins inside", i);
+            check_end(&arena, &move, &moved, (uint64_t)i);
+            /* up by a step or by a slope, which is no longer than the way */
+            if (moved.is_grounded && last.is_grounded &&
+                rise > move.step_up_m + 0.1 * tan(MOVE_SLOPE_DEG * M_PI / 180) + 1e-3)
+                fail_msg("step %d rises by %g m", i, rise);
+            way += vec3_length(vec3_sub(moved.to, move.from));
+            move.from = moved.to;
+            last = moved;
+        }
+        print_message("%g m walked\n", way);
+        assert_true(way > 50);
+        arena_free(&arena);
+    }
+}
+
+/* Up turns with each step, and the capsule with it: it stays on its feet, and free. */
+static void a_walk_round_a_planet(void **state)
+{
+    enum { ROUND = 72, HIGH = 36 };
+    struct mesh_options options = {.space = {MESH_SPHERICAL, .is_outward = false}};
+    struct random random = {32};
+    struct soup soup = {0};
+    static struct vec3 at[HIGH][ROUND];
+    unsigned grounded = 0;
+
+    (void)state;
+    for (int j = 0; j < HIGH; j++)
+        for (int i = 0; i < ROUND; i++) {
+            double r = random_in(&random, 30, 30.8), a = 2 * M_PI * i / ROUND;
+            double b = M_PI * (j + 0.5) / HIGH - M_PI / 2;
+
+            at[j][i] = (struct vec3){r * cos(a) * cos(b), r * sin(a) * cos(b), r * sin(b)};
+        }
+    for (int i = 0; i < ROUND; i++) {
+        int next = (i + 1) % ROUND;
+
+        for (int j = 0; j + 1 < HIGH; j++) {
+            soup_add(&soup, (struct vec3[]){at[j][i], at[j][next], at[j + 1][i]}, 3);
+            soup_add(&soup, (struct vec3[]){at[j][next], at[j + 1][next], at[j + 1][i]}, 3);
+        }
+        soup_add(&soup, (struct vec3[]){at[0][i], at[0][next], {0, 0, -30.4}}, 3);
+        soup_add(&soup, (struct vec3[]){at[HIGH - 1][i], at[HIGH - 1][next], {0, 0, 30.4}}, 3);
+    }
+    struct ground ground = {.mesh = soup_mesh(&soup, &options, NULL)};
+    struct move move = capsule_at(0, 0, 0);
+    struct vec3 north = {0.1, 0.2, 0.97};
+
+    move.from = (struct vec3){33, 0, 0};
+    move.dt_s = 1.0 / 30;
+    for (int i = 0; i < 3000; i++) {
+        move.up = vec3_unit(move.from);
+        if (i % 300 == 0)
+            north = oracle_direction(&random);
+        move.velocity =
+            vec3_add(vec3_scale(vec3_unit(vec3_cross(north, move.up)), 5), vec3_scale(move.up, -5));
+        struct moved moved = run(&ground, &move);
+
+        if (moved.starts_inside)
+            fail_msg("step %d begins inside", i);
+        double height = vec3_length(moved.to);
+
+        if (!(height > 30 && height < 34))
+            fail_msg("step %d ends at %g, %g, %g", i, moved.to.x, moved.to.y, moved.to.z);
+        grounded += moved.is_grounded;
+        move.from = moved.to;
+    }
+    print_message("%u of 3000 steps on the ground\n", grounded);
+    assert_true(grounded > 2500);
+    mesh_unref(ground.mesh);
+    soup_free(&soup);
+}
+
 /* Boxes closed on all sides: nobody leaves them, however fast and however often he tries. */
 static void nobody_leaves_a_closed_room(void **state)
 {
@@ -592,9 +710,12 @@ int main(void)
         cmocka_unit_test(nobody_stands_on_what_is_too_steep),
         cmocka_unit_test(a_jump_is_no_step_and_does_not_snap),
         cmocka_unit_test(where_it_begins_inside_it_stays),
+        cmocka_unit_test(what_overlaps_a_little_is_pushed_out),
         cmocka_unit_test(claims_are_judged),
         cmocka_unit_test(fast_moves_in_a_dungeon),
         cmocka_unit_test(fast_moves_over_spikes),
+        cmocka_unit_test(a_walk_of_ten_thousand_steps),
+        cmocka_unit_test(a_walk_round_a_planet),
         cmocka_unit_test(nobody_leaves_a_closed_room),
     };
 

@@ -109,7 +109,8 @@ static bool find_floor(struct mover *m, struct vec3 at, double down, struct swee
 /* How far below the shape its floor may be. */
 static double floor_reach(const struct mover *m)
 {
-    bool is_rising = vec3_dot(m->move->velocity, m->move->up) > 0;
+    const struct vec3 v = m->move->velocity;
+    bool is_rising = vec3_dot(v, m->move->up) > OUTWARD * vec3_length(v); /* not by rounding */
 
     return is_rising ? 2 * m->skin : fmax(m->move->snap_down_m, 2 * m->skin);
 }
@@ -257,28 +258,28 @@ static void mover_begin(struct mover *m, const struct move *move)
 }
 
 /*
- * Makes room for the skin where it begins. False: it begins in a surface, by more than the skin;
- * m->s.best is the touch.
+ * Makes room for the skin where it begins: pushes it out of what it overlaps, by MOVE_ROOM_M each
+ * time at most. False: its core is in a surface, or there is no room; m->s.best is a touch.
  */
 static bool make_room(struct mover *m)
 {
-    for (int i = 0; i < MOVE_TOUCHES; i++) {
+    for (int i = 0;; i++) {
         m->s.is_approaching = false;
         struct sweep_touch t = *touch(m, m->at, (struct vec3){0, 0, 0});
         double missing = m->s.radius - t.distance_m; /* of a box the distance is below 0 */
+        bool is_crossed = m->s.radius > 0 && t.distance_m < m->skin;
 
         m->s.is_approaching = true;
         if (t.fraction == INFINITY || missing < m->skin / 8)
             return true;
-        if (missing > 2 * m->skin) {
+        if (i == MOVE_TOUCHES || is_crossed || missing > MOVE_ROOM_M) {
             m->s.best = t;
-            return i > 0;
+            return missing <= 2 * m->skin;
         }
         struct vec3 out = vec3_scale(t.normal, missing);
 
         m->at = moved_by(m->at, out, fmin(touch(m, m->at, out)->fraction, 1));
     }
-    return true;
 }
 
 void move_run(const struct move_ground *ground, const struct move *move, struct moved *out)

@@ -8,6 +8,7 @@
 #include "terrain/sweep/sweep.h"
 
 #define MOVE_SKIN_M 1e-4    /* the distance that is kept from all that is touched */
+#define MOVE_ROOM_M 0.1     /* by so much it is pushed out of what it begins in */
 #define MOVE_REACHED_M 1e-2 /* a claimed end so near is reached */
 #define MOVE_DT_MAX_S 60    /* longest time of a move */
 #define MOVE_STEP_MAX_M 1e3 /* greatest step_up and snap_down */
@@ -35,7 +36,7 @@ struct move {
 
 struct moved {
     struct vec3 to;
-    bool starts_inside; /* by more than the skin: it stays where it is */
+    bool starts_inside; /* and it could not be pushed out: it stays where it is */
     bool is_grounded;
     struct sweep_touch floor; /* if it is; its fraction says nothing */
     double slope_deg;         /* of the floor */
