@@ -3,7 +3,8 @@
  *
  * A ray on the command line is two words, so that no word holds more numbers than one can read;
  * on a line of standard input it is six numbers, or seven with a t_max of its own, which counts
- * instead of --t-max. With --trace a terminal shows the boxes and cells below the answer.
+ * instead of --t-max. With --all each hit of a ray has a row. With --trace a terminal shows
+ * the boxes and cells below the answer.
  */
 #include "client/batch.h"
 #include "client/number.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 
 struct ray_options {
-    const char *t_max_text, *layer;
+    const char *t_max_text, *layer, *all;
     bool wants_any, wants_trace;
     double t_max; /* INFINITY unless --t-max */
 };
@@ -41,10 +42,22 @@ static void ray_show(const void *context, struct table *table, const struct inpu
     static const char *const names[] = {"status", "t",     "distance", "point",
                                         "normal", "layer", "cell",     "triangle"};
 
+    const cJSON *hits = cJSON_GetObjectItemCaseSensitive(result, "hits"), *hit;
+    const size_t count = sizeof(names) / sizeof(names[0]);
+
     (void)context;
     (void)row;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(result, names[i]));
+    for (size_t i = 0; i < count && cJSON_GetArraySize(hits) == 0; i++)
+        if (i == 0 && hits && !cJSON_GetObjectItemCaseSensitive(result, "status"))
+            table_text(table, "miss");
+        else
+            table_value(table, cJSON_GetObjectItemCaseSensitive(result, names[i]));
+    cJSON_ArrayForEach(hit, hits)
+    {
+        table_text(table, "hit");
+        for (size_t i = 1; i < count; i++)
+            table_value(table, cJSON_GetObjectItemCaseSensitive(hit, names[i]));
+    }
 }
 
 /* The boxes and cells that the ray visited, in order. */
@@ -82,11 +95,13 @@ static enum err_code ray_explain(const cJSON *result, struct err *err)
     return err->code;
 }
 
-static cJSON *ray_body(const struct ray_options *options)
+static cJSON *ray_body(const struct ray_options *options, double hits_max)
 {
+    const char *mode = options->all ? "all" : options->wants_any ? "any" : NULL;
     cJSON *body = batch_body(options->layer);
 
-    if (batch_add_text(body, "mode", options->wants_any ? "any" : NULL) &&
+    if (batch_add_text(body, "mode", mode) &&
+        (!options->all || batch_add(body, "hits_max", batch_number(hits_max))) &&
         (!options->wants_trace || batch_add(body, "trace", cJSON_CreateTrue())))
         return body;
     cJSON_Delete(body);
@@ -101,6 +116,10 @@ static const struct kota_option ray_table[] = {
     {.name = "any",
      .help = "any hit within t_max will do, not the first",
      .at = offsetof(struct ray_options, wants_any)},
+    {.name = "all",
+     .value = "N",
+     .help = "everything on the way in order, N hits of a ray at most",
+     .at = offsetof(struct ray_options, all)},
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",
@@ -125,13 +144,19 @@ static enum kota_exit ray_run(struct kota *kota)
                           .columns = sizeof(ray_headings) / sizeof(ray_headings[0]),
                           .show = ray_show};
     enum kota_exit done;
+    double hits_max = 0;
+    struct err cause;
 
     if (!kota_begin(kota, &options, 1, SIZE_MAX, &done))
         return done;
+    if (options.all && number_count(options.all, 1, 256, &hits_max, &cause)) {
+        err_set(&kota->err, ERR_BAD_INPUT, "--all %s", cause.msg);
+        return kota_misused(kota);
+    }
     if (options.t_max_text && number_exact_list(options.t_max_text, &options.t_max, 1, &kota->err))
         return kota_misused(kota);
     batch.explain = options.wants_trace ? ray_explain : NULL;
-    return batch_run(kota, &batch, ray_body(&options));
+    return batch_run(kota, &batch, ray_body(&options, hits_max));
 }
 
 const struct kota_command command_ray = {

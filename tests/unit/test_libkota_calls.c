@@ -383,6 +383,33 @@ static void shadows_are_read(void **state)
     kota_answer_free(answer);
 }
 
+static void sweeps_and_moves_are_read(void **state)
+{
+    const struct kota_sweep sweep = {{KOTA_SPHERE, {0.5}}, {15, 5, 9}, {15, 5, -9}};
+    const struct kota_ray ray = {{15, 5, 9}, {0, 0, -18}, 1};
+    const struct kota_move move = {.shape = {KOTA_CAPSULE, {0.4, 1.8}},
+                                   .from = {15, 5, 9},
+                                   .velocity = {0, 0, -20},
+                                   .dt_s = 1,
+                                   .has_claimed = true};
+    struct kota_touch touch;
+    struct kota_moved moved;
+    struct kota_hit hits[4];
+    size_t found;
+    struct kota_answer *answer = call(kota_sweep("yard", &sweep, 1));
+
+    (void)state;
+    assert_true(kota_read_sweep(answer, &touch, 1) && touch.hit.layer != NULL);
+    kota_answer_free(answer);
+    answer = call(kota_ray_all("yard", &ray, 1, 4));
+    assert_true(kota_read_all(answer, hits, &found, 1, 4) && found >= 1);
+    assert_true(touch.fraction < hits[0].t && touch.fraction > hits[0].t - 0.05);
+    kota_answer_free(answer);
+    answer = call(kota_move("yard", &move, 1));
+    assert_true(kota_read_move(answer, &moved, 1) && moved.hit_count > 0 && !moved.is_reachable);
+    kota_answer_free(answer);
+}
+
 static void containment_and_places_are_read(void **state)
 {
     const double xyz[6] = {15, 5, 9, 15, 5, -9};
@@ -948,6 +975,7 @@ int main(void)
         cmocka_unit_test(heights_profiles_and_contacts_are_read),
         cmocka_unit_test(rays_sight_and_picks_are_read),
         cmocka_unit_test(shadows_are_read),
+        cmocka_unit_test(sweeps_and_moves_are_read),
         cmocka_unit_test(containment_and_places_are_read),
         cmocka_unit_test(the_world_is_asked),
         cmocka_unit_test(batches_have_the_bits_of_single_answers),

@@ -39,14 +39,15 @@ static double inverse_of(double d)
 #define GROWN_SLACK 0x1p-19
 
 /* Where the line is in the tree's box, grown by reach; false: nowhere. */
-static bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *line,
-                      const double inv[3], const double reach[3], double *t0, double *t1)
+ALWAYS_INLINE bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *line,
+                             const double inv[3], const double *reach, double *t0, double *t1)
 {
     *t0 = line->low;
     *t1 = line->high;
     for (int i = 0; i < 3; i++) {
         /* no branch by the direction */
-        const double side[2] = {tree->low[i] - reach[i], tree->high[i] + reach[i]};
+        const double side[2] = {tree->low[i] - (reach ? reach[i] : 0),
+                                tree->high[i] + (reach ? reach[i] : 0)};
         int near = inv[i] < 0;
         double enter = (side[near] - line->o[i]) * inv[i];
         double leave = (side[near ^ 1] - line->o[i]) * inv[i];
@@ -58,7 +59,7 @@ static bool line_clip(const struct ray_tree *tree, const struct ray_tree_line *l
 }
 
 /* From where it is near; backwards: with the opposite direction. */
-static bool line_begin(struct ray_tree_walk *w, const double inv[3], const double reach[3])
+ALWAYS_INLINE bool line_begin(struct ray_tree_walk *w, const double inv[3], const double *reach)
 {
     const struct ray_tree_line *line = w->line;
     double t0, t1;
@@ -86,10 +87,12 @@ static void axes_set(struct ray_tree_walk *w, const double d[3])
     w->inv_z = w->inv[w->kz];
 }
 
-bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_line *line,
-                          const double reach[3], struct ray_tree_walk *w)
+/* reach NULL, a constant of each use: the boxes as they are. */
+ALWAYS_INLINE bool begin(const struct ray_tree *tree, const struct ray_tree_line *line,
+                         const double *reach, struct ray_tree_walk *w)
 {
-    double more = GROWN_SLACK * (1 + tree->scale * fmax(fmax(reach[0], reach[1]), reach[2]));
+    double most = reach ? fmax(fmax(reach[0], reach[1]), reach[2]) : 0;
+    double more = GROWN_SLACK * (1 + tree->scale * most);
     double inv[3], sign = line->is_backward ? -1 : 1, d[3];
 
     w->tree = tree;
@@ -104,7 +107,8 @@ bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_lin
         w->inv[i] = (float)(sign * inv[i]);
         w->shift[i] = w->o[i] * w->inv[i];
         w->near_side[i] = w->inv[i] < 0;
-        w->grown[i] = (float)(tree->scale * reach[i] + more) * fabsf(w->inv[i]);
+        if (reach)
+            w->grown[i] = (float)(tree->scale * reach[i] + more) * fabsf(w->inv[i]);
         if (!(fabsf(w->o[i]) <=
               RAY_TREE_FAR_OFF)) /* infinite numbers would find children that are none */
             return false;
@@ -116,9 +120,13 @@ bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_lin
 bool ray_tree_begin(const struct ray_tree *tree, const struct ray_tree_line *line,
                     struct ray_tree_walk *w)
 {
-    static const double none[3] = {0, 0, 0};
+    return begin(tree, line, NULL, w);
+}
 
-    return ray_tree_begin_grown(tree, line, none, w);
+bool ray_tree_begin_grown(const struct ray_tree *tree, const struct ray_tree_line *line,
+                          const double reach[3], struct ray_tree_walk *w)
+{
+    return begin(tree, line, reach, w);
 }
 
 static void depths_below(const struct ray_tree *tree, uint32_t at, uint32_t depth, uint32_t *depths)
