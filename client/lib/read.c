@@ -6,6 +6,7 @@
  */
 #include "client/lib/read.h"
 
+#include "base/base64.h"
 #include "client/lib/answer_data.h"
 #include "client/lib/error.h"
 
@@ -49,37 +50,18 @@ bool read_vector(const cJSON *object, const char *name, double *numbers, size_t 
     return i == count && !item;
 }
 
-/* 0 to 63; 64: no digit. Source: RFC 4648, section 4. */
-static unsigned base64_digit(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? (unsigned)(c - 'A')
-           : c >= 'a' && c <= 'z' ? (unsigned)(c - 'a') + 26
-           : c >= '0' && c <= '9' ? (unsigned)(c - '0') + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : 64;
-}
-
 size_t read_base64(const cJSON *object, const char *name)
 {
     char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-    size_t length = text ? strlen(text) : 0, bytes = 0;
-    uint32_t bits = 0;
+    size_t length = text ? strlen(text) : 0;
+    long bytes;
 
     if (length % 4 != 0)
         return 0;
     while (length > 0 && text[length - 1] == '=')
         length--;
-    for (size_t i = 0; i < length; i++) {
-        unsigned digit = base64_digit(text[i]);
-
-        if (digit > 63)
-            return 0;
-        bits = bits << 6 | digit;
-        if (i % 4 != 0)
-            text[bytes++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
-    return bytes;
+    bytes = base64_read(text, length, BASE64_OTHERS, (uint8_t *)text, length);
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 bool read_uints(const cJSON *object, const char *name, uint32_t *numbers, size_t count)

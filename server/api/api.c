@@ -215,7 +215,7 @@ static enum err_code note_origin(const struct api *api, struct http_request *req
                                  const struct api_route *route, const struct principal *principal,
                                  struct err *err)
 {
-    struct audit_origin *origin;
+    struct change_origin *origin;
     const struct span id = http_request_id(request);
 
     if (audit_check(api->audit, err))
@@ -223,10 +223,10 @@ static enum err_code note_origin(const struct api *api, struct http_request *req
     origin = http_request_alloc(request, sizeof *origin);
     if (!origin)
         return err_set(err, ERR_NO_MEMORY, "no memory for the audit");
-    *origin = (struct audit_origin){.route = route->name};
+    *origin = (struct change_origin){.route = route->name};
     snprintf(origin->name, sizeof origin->name, "%s", principal ? principal->claims.name : "-");
     http_request_peer_address(request, origin->address, sizeof origin->address);
-    memcpy(origin->request, id.at, id.length < AUDIT_TEXT_MAX ? id.length : AUDIT_TEXT_MAX);
+    memcpy(origin->request, id.at, id.length < ORIGIN_TEXT_MAX ? id.length : ORIGIN_TEXT_MAX);
     http_request_set_note(request, origin);
     return ERR_OK;
 }

@@ -10,9 +10,10 @@
  *
  * An iteration of the loop has three stages: all connections are read, then answered, then sent.
  * Serving one connection after the other would evict the code of each stage from the nearest
- * caches. Between reading and answering, the bytes of a connection are in the loop's buffer
- * (loop->reads). Only other connections are read meanwhile. Everything else that acts on
- * connections processes these reads first (on_async); timers run after them.
+ * caches. Large bodies and answers pass in pieces (piece_of). Between reading and answering, the
+ * bytes of a connection are in the loop's buffer (loop->reads). Only other connections are read
+ * meanwhile. Everything else that acts on connections processes these reads first (on_woken);
+ * timers run after them.
  *
  * Writing: answers made in one iteration are gathered, and sent by send(2), which costs the kernel
  * less than write(2); the rest waits until the socket is writable. While more than
@@ -69,6 +70,9 @@
 #define LINGER_DRAINING_MS 500
 #define DROPS_PER_ITERATION 8
 #define WRITE_BUFFERS 16
+#define BULK_READ_BYTES HTTP_READ_BYTES
+#define BULK_SEND_BYTES ((size_t)128 * 1024)
+#define PIECE_BYTES_MIN ((size_t)8 * 1024)
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define REJECTED_LINGERING_MAX 64
 #define ACCEPTS_PER_ITERATION 32
@@ -195,6 +199,17 @@ static void linger(struct http_connection *connection)
     connection->pending_length = connection->pending_capacity = 0;
 }
 
+/*
+ * What one connection may have of an iteration: the less, the more have large bodies or answers. A
+ * small request waits for `bytes` of all of them together.
+ */
+static size_t piece_of(const struct http_loop *loop, size_t bytes)
+{
+    const size_t piece = bytes / loop->bulk_share;
+
+    return piece > PIECE_BYTES_MIN ? piece : PIECE_BYTES_MIN;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void write_failed(struct http_connection *connection)
@@ -219,33 +234,35 @@ static void write_later(struct http_connection *connection)
             uv_now(&connection->loop->uv) + http_limits_now(connection->loop->server)->write_ms;
 }
 
-static ssize_t write_many(struct http_connection *connection)
+static ssize_t write_many(struct http_connection *connection, size_t most)
 {
     uv_buf_t buffers[WRITE_BUFFERS];
-    unsigned count = http_output_buffers(&connection->output, buffers, WRITE_BUFFERS);
+    unsigned count = http_output_buffers(&connection->output, most, buffers, WRITE_BUFFERS);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)buffers, .msg_iovlen = count};
 
     return sendmsg(connection->fd, &message, SEND_FLAGS);
 }
 
 /* The bytes that the socket took; 0 when it is full, below 0 when it is broken. */
-static inline ssize_t try_write(struct http_connection *connection)
+static inline ssize_t try_write(struct http_connection *connection, size_t most)
 {
     const struct http_chunk *chunk = connection->output.head;
     ssize_t written;
 
     do
-        written = chunk == connection->output.tail
-                      ? send_bytes(connection->fd, chunk->at, chunk->length)
-                      : write_many(connection);
+        written =
+            chunk == connection->output.tail
+                ? send_bytes(connection->fd, chunk->at, chunk->length < most ? chunk->length : most)
+                : write_many(connection, most);
     while (written < 0 && errno == EINTR);
     return written < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : written;
 }
 
-static void flush(struct http_connection *connection)
+/* Sends at most so many bytes; the rest waits until the socket is writable. */
+static void send_some(struct http_connection *connection, size_t most)
 {
     while (connection->output.bytes && !connection->is_writing) {
-        ssize_t written = try_write(connection);
+        ssize_t written = try_write(connection, most);
 
         if (written < 0) {
             write_failed(connection);
@@ -253,9 +270,18 @@ static void flush(struct http_connection *connection)
         }
         if (written > 0)
             sent(connection, (size_t)written);
-        else
+        most -= (size_t)written;
+        if (written == 0 || most == 0)
             write_later(connection);
     }
+}
+
+static void flush(struct http_connection *connection)
+{
+    struct http_loop *loop = connection->loop;
+
+    send_some(connection, piece_of(loop, BULK_SEND_BYTES));
+    loop->bulk_count += connection->is_writing;
 }
 
 /* Pulls the stream and sends its output. */
@@ -403,8 +429,13 @@ static void read_some(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
     char *at = loop->read_buffer + loop->read_bytes;
-    ssize_t length = receive_bytes(connection->fd, at, HTTP_READ_BYTES - loop->read_bytes);
+    size_t room = HTTP_READ_BYTES - loop->read_bytes, piece = piece_of(loop, BULK_READ_BYTES);
+    ssize_t length;
 
+    if (connection->state == HTTP_CONNECTION_BODY && room > piece)
+        room = piece;
+    length = receive_bytes(connection->fd, at, room);
+    loop->bulk_count += length >= (ssize_t)PIECE_BYTES_MIN;
     if (length <= 0) {
         take_no_read(connection, length, errno);
         return;
@@ -587,7 +618,7 @@ void http_connection_drain(struct http_connection *connection)
 {
     if (connection->stream) {
         http_stream_over(connection, HTTP_STREAM_DRAINED);
-        flush(connection);
+        send_some(connection, SIZE_MAX);
         http_connection_close(connection);
         return;
     }

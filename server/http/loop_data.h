@@ -5,9 +5,11 @@
 #ifndef KOTA_HTTP_LOOP_DATA_H
 #define KOTA_HTTP_LOOP_DATA_H
 
+#include "base/wake.h"
 #include "http/http.h"
 #include "http/output.h"
 #include "http/router.h"
+#include "http/spares.h"
 #include "http/wheel.h"
 
 #include <stdatomic.h>
@@ -69,7 +71,8 @@ struct http_loop {
     uv_poll_t listeners[HTTP_LISTENERS_MAX];
     int listener_fds[HTTP_LISTENERS_MAX];
     size_t listener_count;
-    uv_async_t async;
+    struct wake wake;
+    uv_poll_t woken;
     uv_prepare_t prepare;
     uv_check_t check;
     uv_timer_t tick;
@@ -87,6 +90,7 @@ struct http_loop {
     struct http_chunk_pool chunks;
     struct http_request *free_requests;
     size_t free_request_count;
+    struct http_spares spares;
     struct http_connection *connections; /* a list */
     size_t connection_count;
     size_t rejected_count;                             /* of them, turned away and lingering */
@@ -112,6 +116,8 @@ struct http_loop {
     bool is_clock_fresh; /* clock_ns is from when this input was read, or the answer before it */
     char *read_buffer;   /* [HTTP_READ_BYTES] */
     size_t read_bytes;   /* of it, with unprocessed reads */
+    size_t bulk_count;   /* large pieces that were read or sent in this iteration */
+    size_t bulk_share;   /* as many as in the one before, at least 1 */
 
     _Alignas(64) struct http_loop_counters counters;
     struct http_loop_route_counters *route_counters; /* [route_count + 1] */

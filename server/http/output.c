@@ -115,12 +115,18 @@ bool http_output_hand_over(struct http_output *output, const void *at, size_t le
     return true;
 }
 
-unsigned http_output_buffers(const struct http_output *output, uv_buf_t *buffers, unsigned count)
+unsigned http_output_buffers(const struct http_output *output, size_t most, uv_buf_t *buffers,
+                             unsigned count)
 {
     unsigned used = 0;
 
-    for (const struct http_chunk *chunk = output->head; chunk && used < count; chunk = chunk->next)
-        buffers[used++] = (uv_buf_t){.base = (char *)(uintptr_t)chunk->at, .len = chunk->length};
+    for (const struct http_chunk *chunk = output->head; chunk && used < count && most > 0;
+         chunk = chunk->next) {
+        const size_t length = chunk->length < most ? chunk->length : most;
+
+        buffers[used++] = (uv_buf_t){.base = (char *)(uintptr_t)chunk->at, .len = length};
+        most -= length;
+    }
     return used;
 }
 

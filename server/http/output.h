@@ -56,8 +56,9 @@ void http_output_advance(struct http_output *output, size_t bytes);
 /* Memory that outlives the output, or that it owns from here on. False without memory. */
 bool http_output_hand_over(struct http_output *output, const void *at, size_t length,
                            struct http_owned owned);
-/* Up to count buffers in order; returns how many. */
-unsigned http_output_buffers(const struct http_output *output, uv_buf_t *buffers, unsigned count);
+/* Up to count buffers in order, of `most` bytes together; returns how many. */
+unsigned http_output_buffers(const struct http_output *output, size_t most, uv_buf_t *buffers,
+                             unsigned count);
 /* The first `bytes` have been sent: frees them. */
 void http_output_sent(struct http_output *output, struct http_chunk_pool *pool, size_t bytes);
 void http_output_clear(struct http_output *output, struct http_chunk_pool *pool);

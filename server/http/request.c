@@ -14,7 +14,6 @@
 #include "http/request.h"
 
 #include "base/check.h"
-#include "base/wake.h"
 #include "http/connection_data.h"
 #include "http/loop_data.h"
 #include "http/server_data.h"
@@ -138,7 +137,7 @@ static void drop_body(struct http_request *request)
     if (request->body_charged) {
         atomic_fetch_sub_explicit(&request->loop->server->body_bytes, request->body_charged,
                                   memory_order_relaxed);
-        free(request->body);
+        http_spares_give(&request->loop->spares, request->body, request->body_capacity);
     }
     request->body = NULL;
     request->body_length = request->body_capacity = request->body_charged = 0;
@@ -182,11 +181,24 @@ static size_t grown_capacity(const struct http_request *request, size_t needed)
     return capacity;
 }
 
+/* A body that becomes large goes on in the memory of an earlier one, if there is some. */
+static void move_to_spare(struct http_request *request)
+{
+    size_t capacity;
+    char *spare = http_spares_take(&request->loop->spares, &capacity);
+
+    if (!spare)
+        return;
+    memcpy(spare, request->body, request->body_length);
+    free(request->body);
+    request->body = spare;
+    request->body_capacity = capacity;
+}
+
 static enum err_code grow_body(struct http_request *request, size_t needed, struct err *err)
 {
     struct http_server *server = request->loop->server;
-    size_t capacity = grown_capacity(request, needed);
-    size_t more = capacity - request->body_charged;
+    size_t capacity = grown_capacity(request, needed), more;
     size_t most = http_limits_now(server)->bodies_bytes_max, held;
     char *body;
 
@@ -195,8 +207,16 @@ static enum err_code grow_body(struct http_request *request, size_t needed, stru
         request->body = http_arena_alloc(&request->arena, request->body_capacity);
         return request->body ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory for the body");
     }
+    if (capacity >= HTTP_SPARE_BYTES_MIN && request->body_charged > 0 &&
+        request->body_capacity < HTTP_SPARE_BYTES_MIN)
+        move_to_spare(request);
+    if (capacity < request->body_capacity)
+        capacity = request->body_capacity;
+    more = capacity - request->body_charged;
     held = atomic_fetch_add_explicit(&server->body_bytes, more, memory_order_relaxed) + more;
-    body = held <= most ? realloc(request->body, capacity) : NULL;
+    body = held > most                          ? NULL
+           : capacity == request->body_capacity ? request->body
+                                                : realloc(request->body, capacity);
     if (!body) {
         atomic_fetch_sub_explicit(&server->body_bytes, more, memory_order_relaxed);
         if (held <= most)
@@ -486,8 +506,7 @@ void http_request_arrive(struct http_request *request, enum http_arrival arrival
         request->next_arrived[arrival] = head;
     while (!atomic_compare_exchange_weak_explicit(list, &head, request, memory_order_release,
                                                   memory_order_relaxed));
-    wake_fence();
-    uv_async_send(&loop->async);
+    wake_send(&loop->wake);
     atomic_fetch_sub_explicit(&loop->finishing, 1, memory_order_release);
 }
 

@@ -5,9 +5,8 @@
  * longer pause timers are due at once on the next call; answers that came meanwhile are read before
  * a deadline counts as a loss.
  *
- * Other threads call cluster_wake (an atomic flag and uv_async_send, which is all that libuv
- * allows) and read members that the mutex guards. The mutex is never held over a call of libpq,
- * libuv or the owner.
+ * Other threads call cluster_wake (an atomic flag and base/wake.h) and read members that the mutex
+ * guards. The mutex is never held over a call of libpq, libuv or the owner.
  */
 #include "replica/cluster.h"
 
@@ -15,7 +14,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "base/wake.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -64,9 +62,14 @@ static enum err_code read_options(struct cluster *cluster, const struct cluster_
     return conninfo_read(&cluster->info, options->conninfo ? options->conninfo : "", err);
 }
 
-static void on_async(uv_async_t *async)
+/* The flag is the message; this ends the wait for events. */
+static void on_woken(uv_poll_t *woken, int status, int events)
 {
-    (void)async; /* the flag is the message; this ends the wait for events */
+    struct cluster *cluster = woken->data;
+
+    (void)status;
+    (void)events;
+    wake_take(&cluster->wake);
 }
 
 static void on_wait_over(uv_timer_t *timer)
@@ -93,7 +96,10 @@ static void loop_make(struct cluster *cluster)
 
     CHECK(uv_loop_init(&cluster->loop) == 0);
     cluster->loop.data = cluster;
-    CHECK(uv_async_init(&cluster->loop, &cluster->async, on_async) == 0);
+    CHECK(wake_open(&cluster->wake) &&
+          uv_poll_init(&cluster->loop, &cluster->woken, cluster->wake.fd) == 0);
+    cluster->woken.data = cluster;
+    CHECK(uv_poll_start(&cluster->woken, UV_READABLE, on_woken) == 0);
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         CHECK(uv_timer_init(&cluster->loop, timers[i]) == 0);
         timers[i]->data = cluster;
@@ -114,6 +120,7 @@ static void cluster_free(struct cluster *cluster)
     uv_walk(&cluster->loop, close_handle, NULL);
     uv_run(&cluster->loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&cluster->loop) == 0);
+    wake_close(&cluster->wake);
     conninfo_free(&cluster->info);
     pthread_mutex_destroy(&cluster->mutex);
     free(cluster->leases);
@@ -180,8 +187,7 @@ void cluster_destroy(struct cluster *cluster)
 void cluster_wake(struct cluster *cluster)
 {
     atomic_store(&cluster->is_woken, true);
-    wake_fence();
-    uv_async_send(&cluster->async);
+    wake_send(&cluster->wake);
 }
 
 bool cluster_wait(struct cluster *cluster, int timeout_ms)

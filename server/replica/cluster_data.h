@@ -16,6 +16,7 @@
 
 #include "replica/cluster.h"
 
+#include "base/wake.h"
 #include "replica/binary.h"
 #include "replica/conninfo.h"
 
@@ -166,7 +167,8 @@ struct cluster {
     uint32_t wait_ms, poll_ms, lease_ms;
 
     uv_loop_t loop;
-    uv_async_t async;
+    struct wake wake;
+    uv_poll_t woken;
     uv_timer_t link_timer, ask_timer, beat_timer, poll_timer, wait_timer;
 
     enum link_state state;

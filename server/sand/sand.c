@@ -55,6 +55,7 @@ struct written {
     struct node *node; /* for the return: the writer must not need memory */
     uint64_t number;
     char layer[WORLD_ID_MAX + 1];
+    struct change_origin origin;
     enum err_code code;
     uint64_t revision;
     struct heightfield *field; /* as it is then, a reference; NULL unless ERR_OK */
@@ -257,6 +258,8 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     written->node = node;
     written->number = number;
     memcpy(written->layer, start->layer, sizeof written->layer);
+    written->origin = start->origin;
+    change.origin = start->origin.name[0] ? &written->origin : NULL;
     memcpy(change.locale_id, start->locale, sizeof change.locale_id);
     memcpy(change.layer_id, start->layer, sizeof change.layer_id);
     sand->writes++;

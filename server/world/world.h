@@ -95,6 +95,16 @@ typedef void (*world_done)(void *context, const struct world_outcome *outcome);
  */
 typedef void *(*world_answer)(void *context, const struct world_outcome *outcome, size_t *bytes);
 
+enum { ORIGIN_TEXT_MAX = 64 };
+
+/* Who asked for a change, and by what call: words of the audit's line. */
+struct change_origin {
+    char name[ORIGIN_TEXT_MAX + 1];    /* of the token, or "-"; "": there is no audit */
+    char address[ORIGIN_TEXT_MAX + 1]; /* of the peer; "uid-1000" of the Unix socket */
+    char request[ORIGIN_TEXT_MAX + 1]; /* X-Request-Id */
+    const char *route;                 /* static: the name of the call */
+};
+
 struct world_change {
     enum world_change_kind kind;
     char locale_id[WORLD_ID_MAX + 1];
@@ -113,7 +123,7 @@ struct world_change {
     struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
-    const void *origin;                   /* for the hook of commits (world_set_audit); borrowed */
+    const struct change_origin *origin;   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */
     double bounds_m[4];                   /* all that may change is within x0 y0 x1 y1, closed, in
                                              the frame of the locale */

@@ -25,6 +25,7 @@ from tap import Skip, check, equal, run, test
 
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
 LONG = os.environ.get("KOTA_TEST_ALL") == "1"
+REQUESTS = int(os.environ.get("KOTA_TEST_REQUESTS", "20000" if LONG else "3000"))
 RIGHTS = ("reading", "edits", "layers", "locales", "patches", "bodies", "impacts", "models",
           "moves", "pins", "operating")
 LOCALES = ("arena-1", "arena-2", "lobby", "village")
@@ -127,7 +128,7 @@ def _():
     with Daemon("--token-file", tokens_path, "--gpu", "off") as daemon:
         fill(daemon)
         seen = {}
-        for _ in range(20000 if LONG else 3000):
+        for _ in range(REQUESTS):
             token = randomly.choice(tokens)
             method, path, body, media, right, locale, box = question()
             answer = daemon.ask(method, path, body, media=media, headers=bearer(token.name))
@@ -355,6 +356,32 @@ def _():
         daemon.ask("DELETE", "/v1/models/box", headers=bearer("alice-token"))
         with open(path, encoding="ascii") as file:
             check("route=deleteModel locale=box" in file.read(), "after the rotation")
+
+
+@test("what a patch writes at its rest has a line of its own, as the request that made the patch")
+def _():
+    write_tokens("edit alice-token name=alice")
+    path = os.path.join(folder.name, "audit-patch.log")
+    with Daemon("--token-file", tokens_path, "--audit", path, "--gpu", "cpu", "--patch-speed", "0",
+                "--patch-pause-ms", "300", "--patch-linger-ms", "100", "--patch-granules", "2000") as daemon:
+        fill(daemon)
+        headers = bearer("alice-token")
+        equal(daemon.ask("PUT", "/v1/models/box", BOX, media="model/obj", headers=headers).status, 201, "model")
+        patch = daemon.ask("POST", "/v1/locales/lobby/patches", {
+            "center": [10, 10], "size": [4, 4], "scale": "coarse", "depth": 1.8,
+            "bodies": [{"model": "box", "position": [10, 10, 3], "density": 3000}]},
+            headers={**headers, "X-Request-Id": "patch-1"})
+        equal(patch.status, 201, patch)
+        until = time.monotonic() + 300
+        while (now := daemon.get(patch.headers["location"], headers=headers).json)["state"] != "written":
+            check(time.monotonic() < until and now["state"] not in ("failed", "discarded"), now)
+            time.sleep(0.05)
+        with open(path, encoding="ascii") as file:
+            lines = [line_words(line) for line in file if "request=patch-1" in line]
+        equal([(one["name"], one["route"], one["locale"]) for one in lines],
+              [("alice", "postPatch", "lobby")] * 2, lines)
+        equal([one["revision"] for one in lines], ["-", str(now["revision"])], "revisions")
+        equal(lines[1]["rect"], ",".join(map(str, now["edit_rect"])), "rect")
 
 
 @test("--audit-sync: after kill -9 each acknowledged write has its line")

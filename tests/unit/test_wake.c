@@ -20,17 +20,21 @@ enum { RUN_MS = 2000, LOST_MS = 5000, DELAY_MAX = 12000 };
 
 struct sleeper {
     uv_loop_t loop;
-    uv_async_t async;
+    struct wake wake;
+    uv_poll_t woken;
     atomic_bool is_woken, is_over;
 };
 
-static void on_async(uv_async_t *async)
+static void on_woken(uv_poll_t *woken, int status, int events)
 {
-    struct sleeper *sleeper = async->data;
+    struct sleeper *sleeper = woken->data;
 
+    (void)status;
+    (void)events;
+    wake_take(&sleeper->wake);
     atomic_exchange_explicit(&sleeper->is_woken, false, memory_order_acquire);
     if (atomic_load(&sleeper->is_over))
-        uv_close((uv_handle_t *)async, NULL);
+        uv_close((uv_handle_t *)woken, NULL);
 }
 
 static void *sleep_and_turn(void *context)
@@ -54,12 +58,11 @@ static bool is_found(struct sleeper *sleeper)
 /* The first signal is pending while the flag is stored, or is being taken away in that moment. */
 static bool wake_in_the_turn(struct sleeper *sleeper, unsigned delay)
 {
-    uv_async_send(&sleeper->async);
+    wake_send(&sleeper->wake);
     for (volatile unsigned i = 0; i < delay;)
         i = i + 1;
     atomic_store_explicit(&sleeper->is_woken, true, memory_order_release);
-    wake_fence();
-    uv_async_send(&sleeper->async);
+    wake_send(&sleeper->wake);
     return is_found(sleeper);
 }
 
@@ -75,16 +78,18 @@ static void no_wake_is_lost(void **state)
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
         skip();
     assert_int_equal(uv_loop_init(&sleeper.loop), 0);
-    assert_int_equal(uv_async_init(&sleeper.loop, &sleeper.async, on_async), 0);
-    sleeper.async.data = &sleeper;
+    assert_true(wake_open(&sleeper.wake));
+    assert_int_equal(uv_poll_init(&sleeper.loop, &sleeper.woken, sleeper.wake.fd), 0);
+    sleeper.woken.data = &sleeper;
+    assert_int_equal(uv_poll_start(&sleeper.woken, UV_READABLE, on_woken), 0);
     assert_int_equal(pthread_create(&thread, NULL, sleep_and_turn, &sleeper), 0);
     for (; is_well && uv_hrtime() - begun_ns < RUN_MS * 1000000ull; rounds++)
         is_well = wake_in_the_turn(&sleeper, rounds * 7919 % DELAY_MAX);
     atomic_store(&sleeper.is_over, true);
-    wake_fence();
-    uv_async_send(&sleeper.async);
+    wake_send(&sleeper.wake);
     pthread_join(thread, NULL);
     uv_loop_close(&sleeper.loop);
+    wake_close(&sleeper.wake);
     if (!is_well)
         fail_msg("wake %u was lost", rounds);
 }

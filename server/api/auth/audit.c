@@ -147,7 +147,7 @@ static void flush(struct audit *audit)
     audit->is_failed = is_failed;
 }
 
-void audit_add(struct audit *audit, const struct audit_origin *origin, const char *target,
+void audit_add(struct audit *audit, const struct change_origin *origin, const char *target,
                const struct sample_rect *rect, uint64_t revision)
 {
     struct audit_entry *entry;

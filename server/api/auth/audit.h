@@ -5,29 +5,21 @@
 #define KOTA_API_AUDIT_H
 
 #include "base/err.h"
-#include "terrain/field/edit.h"
+#include "world/world.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AUDIT_TEXT_MAX = 64, AUDIT_RECENT = 1000 };
-
-/* Of whom and by what: memory of the request. */
-struct audit_origin {
-    char name[AUDIT_TEXT_MAX + 1];    /* of the token, or "-" */
-    char address[AUDIT_TEXT_MAX + 1]; /* of the peer; "uid-1000" of the Unix socket */
-    char request[AUDIT_TEXT_MAX + 1]; /* X-Request-Id */
-    const char *route;                /* name of the call */
-};
+enum { AUDIT_RECENT = 1000 };
 
 struct audit_entry {
     uint64_t sequence; /* of this process, from 1 on */
     double time_s;     /* since 1970 */
-    struct audit_origin origin;
-    char target[AUDIT_TEXT_MAX + 1]; /* locale or model */
-    struct sample_rect rect;         /* cols 0: none */
-    uint64_t revision;               /* 0: none */
+    struct change_origin origin;
+    char target[WORLD_ID_MAX + 1]; /* locale or model */
+    struct sample_rect rect;       /* cols 0: none */
+    uint64_t revision;             /* 0: none */
 };
 
 struct audit;
@@ -44,7 +36,7 @@ void audit_destroy(struct audit *audit);
 enum err_code audit_reopen(struct audit *audit, struct err *err);
 
 /* One write that was made. The line is kept until audit_flush. target NULL: none. Any thread. */
-void audit_add(struct audit *audit, const struct audit_origin *origin, const char *target,
+void audit_add(struct audit *audit, const struct change_origin *origin, const char *target,
                const struct sample_rect *rect, uint64_t revision);
 
 /* Writes the lines, before their writes are acknowledged. Any thread. */

@@ -12,55 +12,19 @@
  */
 #include "api/auth/signed_token.h"
 
+#include "base/base64.h"
 #include "json/json_tape.h"
 
 #include <openssl/evp.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PREFIX "kota1."
 
 enum { PREFIX_LENGTH = sizeof PREFIX - 1, SIGNATURE_BYTES = 64 };
-
-/* ---- base64url ------------------------------------------------------------------------------- */
-
-static int digit_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
-long base64url_read(struct span text, uint8_t *out, size_t size)
-{
-    uint32_t bits = 0;
-    int held = 0;
-    size_t length = 0;
-
-    if (text.length % 4 == 1 || text.length / 4 * 3 + text.length % 4 > size + 1)
-        return -1;
-    for (size_t i = 0; i < text.length; i++) {
-        const int value = digit_value(text.at[i]);
-
-        if (value < 0)
-            return -1;
-        bits = bits << 6 | (uint32_t)value;
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            if (length == size)
-                return -1;
-            out[length++] = (uint8_t)(bits >> held);
-        }
-    }
-    return (bits & (((uint32_t)1 << held) - 1)) == 0 ? (long)length : -1;
-}
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
@@ -136,8 +100,15 @@ static enum err_code read_claims(const cJSON *root, struct envelope *envelope,
     claims_init(claims, true);
     if (json_only_members(root, names, "", err))
         return refuse(err, "a claim is unknown or there twice");
-    cJSON_ArrayForEach(item, root) if (read_claim(item, envelope, claims, err)) return refuse(
-        err, "a claim is not of its type");
+    cJSON_ArrayForEach(item, root)
+    {
+        if (read_claim(item, envelope, claims, err)) {
+            char why[sizeof err->msg];
+
+            snprintf(why, sizeof why, "its claim %s: %.200s", item->string, err->msg);
+            return refuse(err, why);
+        }
+    }
     if (!envelope->kid || !envelope->aud || claims->name[0] == '\0' || isnan(envelope->exp_s))
         return refuse(err, "kid, aud, name and exp are required");
     return ERR_OK;
@@ -242,8 +213,9 @@ enum err_code signed_token_read(const struct signing *signing, struct span token
     text.length = (size_t)(dot - token.at);
     payload = (struct span){token.at + PREFIX_LENGTH, text.length - PREFIX_LENGTH};
     last = (struct span){dot + 1, token.length - text.length - 1};
-    length = base64url_read(payload, json, sizeof json);
-    if (length < 0 || base64url_read(last, signature, sizeof signature) != SIGNATURE_BYTES)
+    length = base64_read(payload.at, payload.length, BASE64URL_OTHERS, json, sizeof json);
+    if (length < 0 || base64_read(last.at, last.length, BASE64URL_OTHERS, signature,
+                                  sizeof signature) != SIGNATURE_BYTES)
         return refuse(err, "its form is kota1.CLAIMS.SIGNATURE");
     if (json_parse((const char *)json, (size_t)length, &limits, &root, err))
         return refuse(err, "its claims are not JSON");

@@ -44,7 +44,4 @@ bool signed_token_is(struct span token);
 enum err_code signed_token_read(const struct signing *signing, struct span token, double now_s,
                                 struct claims *out, struct err *err);
 
-/* Strict base64url: unpadded, unused bits 0. Returns the length; -1: it is none, or too long. */
-long base64url_read(struct span text, uint8_t *out, size_t size);
-
 #endif

@@ -7,6 +7,7 @@
  */
 #include "api/auth/token_list.h"
 
+#include "base/base64.h"
 #include "base/hex.h"
 
 #include <openssl/sha.h>
@@ -188,7 +189,7 @@ static enum err_code add_key(struct signing *signing, const struct line *line, s
 
     if (read_signed_name(line, key.kid, err))
         return err->code;
-    if (base64url_read((struct span){text, strlen(text)}, key.public_key, sizeof key.public_key) !=
+    if (base64_read(text, strlen(text), BASE64URL_OTHERS, key.public_key, sizeof key.public_key) !=
         sizeof key.public_key)
         return line_error(line, err, "key KID and 32 bytes as base64url were expected");
     for (size_t i = 0; i < signing->key_count; i++)

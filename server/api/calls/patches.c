@@ -232,6 +232,15 @@ static enum err_code open_write(struct call *call, const char *method, const cha
     return check_match(call, &change, is_on_worker, err);
 }
 
+/* What the patch writes later is audited as this request. */
+static void note_origin(const struct call *call, struct change_origin *out)
+{
+    const struct change_origin *note = call->request ? http_request_note(call->request) : NULL;
+
+    if (note)
+        *out = *note;
+}
+
 /* ---- the calls ------------------------------------------------------------------------------- */
 
 /* is_held: it has waited for the device, and the queue finishes it (patch_wait_queue.h). */
@@ -260,6 +269,7 @@ static enum err_code post_patch(struct call *call, bool is_held, int *awaited, s
         sand_order_drop(&order);
         return err->code;
     }
+    note_origin(call, &order.start.origin);
     return submit_order(call, &order, is_held, err);
 }
 

@@ -31,6 +31,7 @@
  */
 #include "formats/polygon/gltf.h"
 
+#include "base/base64.h"
 #include "base/check.h"
 #include "formats/polygon/affine.h"
 #include "formats/little.h"
@@ -349,39 +350,14 @@ static bool document_is_plain(const struct gltf_document *document)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-static int base64_digit(char c)
+/* Decodes with or without padding into out[size]; false when it is none. */
+static bool base64_decode(const char *text, uint8_t *out, size_t size, size_t *length)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
+    const size_t digits = strcspn(text, "="), padding = strspn(text + digits, "=");
+    const long bytes = base64_read(text, digits, BASE64_OTHERS, out, size);
 
-/* Decodes into out, which has room for 3 bytes of each 4 characters; false when it is none. */
-static bool base64_decode(const char *text, uint8_t *out, size_t *length)
-{
-    uint32_t bits = 0;
-    unsigned count = 0; /* of bits */
-    size_t padding;
-
-    *length = 0;
-    for (; *text && *text != '='; text++) {
-        int digit = base64_digit(*text);
-
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            out[(*length)++] = (uint8_t)(bits >> count);
-        }
-    }
-    padding = strspn(text, "=");
-    return padding <= 2 && !text[padding] && count < 6;
+    *length = bytes < 0 ? 0 : (size_t)bytes;
+    return bytes >= 0 && padding <= 2 && text[digits + padding] == '\0';
 }
 
 static enum err_code contents_read(struct gltf_document *document, struct err *err)
@@ -393,16 +369,18 @@ static enum err_code contents_read(struct gltf_document *document, struct err *e
         const cJSON *uri = member(document->buffers.items[i], "uri");
         struct gltf_bytes *content = &document->content[i];
         const char *text = uri ? uri_base64(uri) : NULL;
+        size_t size;
 
         if (!text) {
             *content = document->bin;
             continue;
         }
-        content->own = malloc(strlen(text) / 4 * 3 + 3);
+        size = strlen(text) / 4 * 3 + 3;
+        content->own = malloc(size);
         content->at = content->own;
         if (!content->own)
             return err_set(err, ERR_NO_MEMORY, "%s: no memory for buffer %zu", document->word, i);
-        if (!base64_decode(text, content->own, &content->length))
+        if (!base64_decode(text, content->own, size, &content->length))
             return err_set(err, ERR_BAD_INPUT, "%s: buffer %zu is not base64", document->word, i);
     }
     return ERR_OK;
