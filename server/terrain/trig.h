@@ -1,7 +1,7 @@
 /*
  * Trigonometric and hyperbolic functions with the same bits on every machine: only + - * / and
- * exact functions of libm. Two C libraries differ in the last digit of theirs; a copy of the ground in
- * another process or in a browser must not.
+ * exact functions of libm. Two C libraries differ in the last digit of theirs; a copy of the ground
+ * in another process or in a browser must not.
  */
 #ifndef KOTA_TERRAIN_TRIG_H
 #define KOTA_TERRAIN_TRIG_H
