@@ -15,6 +15,7 @@ from .version import VERSION as __version__  # first: the others send it
 
 from .client import Client
 from .events import Event, Feed
+from .replica import Replica
 from .transport import Answer, Error, Timeout, Unreachable
 
-__all__ = ["Answer", "Client", "Error", "Event", "Feed", "Timeout", "Unreachable"]
+__all__ = ["Answer", "Client", "Error", "Event", "Feed", "Replica", "Timeout", "Unreachable"]
